@@ -1,9 +1,9 @@
-// Arrays, and the textures and surfaces that show them.
+// Arrays, and texture and surface objects.
 #include <string.h>
 
 #include "runtime.h"
 
-// ---- Arrays and mipmaps, and copies in three dimensions, which may go to and from them.
+// ---- Arrays and mipmapped arrays, and three-dimensional copies, which may involve arrays.
 
 // cudaMemcpy3DPeerParms.
 struct rt_memcpy3d_peer {
@@ -21,7 +21,7 @@ struct rt_memcpy3d_peer {
 // --- elements -------------------------------------------------------------------------------------------------------------------------
 enum { SIGNED, UNSIGNED, FLOATING, NONE, FIRST_NAMED };
 
-// Kinds with a format of their own, beginning with FIRST_NAMED: the driver's number, channels and bits of each.
+// Channel kinds with a format of their own, starting with FIRST_NAMED: driver's format, channels and bits per channel.
 static const struct {
     unsigned char format, channels, bits;
 } named[] = {
@@ -35,7 +35,7 @@ static const struct {
 };
 enum { NAMED = sizeof named / sizeof named[0] };
 
-// Formats of numbers by their bits, 8, 16 and 32; 0: there is none.
+// Formats of plain numbers with 8, 16 and 32 bits; 0: none.
 static const unsigned char plain[3][3] = {{0x08, 0x09, 0x0a}, {0x01, 0x02, 0x03}, {0, 0x10, 0x20}};
 
 int rt_format_of(const struct rt_channel *channel, struct rt_array_descriptor *array) {
@@ -79,8 +79,7 @@ struct rt_channel cudaCreateChannelDesc(int x, int y, int z, int w, int kind) {
     return (struct rt_channel){x, y, z, w, kind};
 }
 
-// --- arrays
-// -------------------------------------------------------------------------------------------------------------------------------
+// --- arrays ---------------------------------------------------------------------------------------------------------
 static int make_array(const struct rt_driver *driver, uint64_t *made, const struct rt_channel *channel, struct rt_extent extent,
                       unsigned flags) {
     struct rt_array_descriptor array = {.width = extent.width, .height = extent.height, .depth = extent.depth, .flags = flags};
@@ -133,8 +132,7 @@ int cudaDeviceGetTexture1DLinearMaxWidth(size_t *elements, const struct rt_chann
                 : driver->device_get_texture1d_width(elements, array.format, array.channels, device));
 }
 
-// --- copies in three dimensions
-// -----------------------------------------------------------------------------------------------------------
+// --- copies in three dimensions -------------------------------------------------------------------------------------
 struct rt_copy rt_copy_line(uint64_t to, uint64_t from, size_t bytes) {
     const struct rt_copy copy = {.from = {.memory_type = RT_MEMORY_UNIFIED, .device = from, .pitch = bytes},
                                  .to = {.memory_type = RT_MEMORY_UNIFIED, .device = to, .pitch = bytes},
@@ -144,7 +142,7 @@ struct rt_copy rt_copy_line(uint64_t to, uint64_t from, size_t bytes) {
     return copy;
 }
 
-// *element: the bytes of what an array holds, 1 elsewhere.
+// Makes one side of a copy. *element is set to the bytes of an array's element and not changed for memory.
 static int side_of_array(const struct rt_driver *driver, struct rt_copy_side *side, uint64_t array, struct rt_position at,
                          struct rt_pitched memory, size_t *element) {
     struct rt_array_descriptor found = {0};
@@ -237,11 +235,10 @@ static int copy_3d_peer(const struct rt_driver *driver, const struct rt_memcpy3d
 RT_DEFAULT_CALL(cudaMemcpy3DPeer, (const struct rt_memcpy3d_peer *wanted), copy_3d_peer(driver, wanted, true, on))
 RT_STREAM_CALL(cudaMemcpy3DPeerAsync, (const struct rt_memcpy3d_peer *wanted, void *stream), copy_3d_peer(driver, wanted, false, on))
 
-// --- rows of arrays
-// -----------------------------------------------------------------------------------------------------------------------
+// --- rows of arrays -------------------------------------------------------------------------------------------------
 struct rows {
     uint64_t to_array, from_array;
-    size_t to_x_bytes, to_y, from_x_bytes, from_y; // in the arrays
+    size_t to_x_bytes, to_y, from_x_bytes, from_y; // offsets in the arrays
     void *to;
     size_t to_pitch;
     const void *from;
@@ -296,8 +293,8 @@ RT_DEFAULT_CALL(cudaMemcpy2DArrayToArray,
                                                                   .rows = height},
                                              true, on)))
 
-// `bytes` of a row and of those that follow it: the rest of the first one, whole rows, a part of the last. `rows` has the array, the place
-// in it and the address at the other side; its width, rows and pitch are made here.
+// Copies `bytes` of consecutive rows of an array: the rest of the first row, whole rows, then part of the last. `run` holds the array, the
+// position in it and the address of the other side; its width, rows and pitch are ignored.
 static int copy_run(const struct rt_driver *driver, const struct rows *run, size_t bytes, bool wait, uint64_t stream) {
     struct rt_array_descriptor array = {0};
     int error = driver->array_get_descriptor(&array, run->to_array != 0 ? run->to_array : run->from_array);
@@ -338,9 +335,10 @@ RT_DEFAULT_CALL(cudaMemcpyFromArray, (void *to, uint64_t from, size_t x, size_t 
 RT_STREAM_CALL(cudaMemcpyFromArrayAsync, (void *to, uint64_t from, size_t x, size_t y, size_t bytes, int kind, void *stream),
                ((void)kind, copy_run(driver, RUN_BACK, bytes, false, on)))
 
-// ---- Texture and surface objects: the runtime tells formats by channels and names each setting, the driver by formats and flags.
+// ---- Texture and surface objects. The runtime describes formats by channels and has one member per setting; the driver has formats and
+// flags.
 
-enum { ARRAY, MIPMAPS, LINEAR, PITCH2D }; // kinds of resources, numbered alike
+enum { ARRAY, MIPMAPS, LINEAR, PITCH2D }; // kinds of resources, with the same values in the runtime and the driver
 
 // cudaResourceDesc.
 struct rt_resource {
@@ -432,7 +430,7 @@ static int resource_for_driver(const struct rt_resource *wanted, struct driver_r
     }
 }
 
-// cudaResourceViewDesc and the driver's are alike.
+// cudaResourceViewDesc, which equals the driver's structure.
 struct rt_view {
     int format;
     size_t width, height, depth;
@@ -440,13 +438,13 @@ struct rt_view {
     unsigned reserved[16]; // since CUDA 13
 };
 
-// What of these a program's CUDA knows: before 13 they end where the last member that is used does.
+// Bytes of these structures in the program's version of CUDA: before 13 they end with the last used member.
 #if RT_MAJOR >= 13
 enum { RESOURCE_BYTES = sizeof(struct rt_resource), VIEW_BYTES = sizeof(struct rt_view) };
 #else
 enum { RESOURCE_BYTES = 64, VIEW_BYTES = offsetof(struct rt_view, reserved) };
 #endif
-// Version 1 of a texture's settings, which CUDA 11 has, ends before `seamless`.
+// Version 1 of the texture settings (CUDA 11) ends before `seamless`.
 #if RT_MAJOR >= 12
 enum { TEXTURE_BYTES = sizeof(struct rt_texture) };
 #else
@@ -455,7 +453,7 @@ enum { TEXTURE_BYTES = offsetof(struct rt_texture, seamless) };
 
 static void resource_from_driver(const struct driver_resource *found, struct rt_resource *answer) {
     struct rt_resource resource = {.kind = found->kind};
-    struct rt_array_descriptor format = {.format = found->linear.format, .channels = found->linear.channels}; // at one place in both
+    struct rt_array_descriptor format = {.format = found->linear.format, .channels = found->linear.channels}; // at the same offset in both
     if (found->kind == ARRAY || found->kind == MIPMAPS) resource.array = found->array;
     if (found->kind == LINEAR) {
         resource.linear.address = found->linear.address;
@@ -481,7 +479,7 @@ static struct driver_texture texture_for_driver(const struct rt_texture *wanted)
                                      .most_level = wanted->most_level};
     memcpy(texture.address, wanted->address, sizeof texture.address);
     memcpy(texture.border, wanted->border, sizeof texture.border);
-    if (wanted->read == 0) texture.flags |= READ_AS_INTEGER; // elements as they are; else as numbers from 0 to 1
+    if (wanted->read == 0) texture.flags |= READ_AS_INTEGER; // elements unchanged, otherwise as numbers from 0 to 1
     if (wanted->normalized != 0) texture.flags |= NORMALIZED;
     if (wanted->srgb != 0) texture.flags |= SRGB;
     if (wanted->no_trilinear != 0) texture.flags |= NO_TRILINEAR;
@@ -506,7 +504,7 @@ static struct rt_texture texture_from_driver(const struct driver_texture *found)
     return texture;
 }
 
-// bytes: of the settings, as the program's version of them has.
+// `bytes`: size of the settings in the program's version of CUDA.
 static int make_texture(const struct rt_driver *driver, uint64_t *made, const struct rt_resource *wanted, const void *how, size_t bytes,
                         const void *view) {
     struct driver_resource resource;

@@ -1,15 +1,15 @@
-// Devices, and execution contexts.
+// Devices and execution contexts.
 #include <string.h>
 
 #include "runtime.h"
 
-// ---- What devices are and can do.
+// ---- Properties and attributes of devices.
 
 int cudaDriverGetVersion(int *version) {
     const struct rt_driver *driver = NULL;
     if (version == NULL) return rt_end(RT_INVALID_VALUE);
     if (rt_load(&driver) != RT_SUCCESS) {
-        *version = 0; // no driver is no error here
+        *version = 0; // a missing driver is not an error here
         return RT_SUCCESS;
     }
     return rt_end(driver->driver_get_version(version));
@@ -25,8 +25,8 @@ int cudaRuntimeGetVersion(int *version) {
 enum { LAYOUT_11, LAYOUT_12, LAYOUT_13, LAYOUTS };
 enum { LARGEST = 1032 };
 static const size_t layout_bytes[LAYOUTS] = {728, 1032, 1008};
-// Members that are no attributes lie at the same places in all.
-enum { AT_NAME = 0, AT_UUID = 256, AT_TOTAL = 288 }; // what Windows calls a device lies between, and is 0
+// Members that are not attributes have the same offsets in all versions.
+enum { AT_NAME = 0, AT_UUID = 256, AT_TOTAL = 288 }; // between UUID and total: the LUID of Windows, always 0
 
 static const struct {
     short attribute;
@@ -40,7 +40,7 @@ static const struct {
 #undef NO
 };
 
-// An attribute that this driver does not know is 0, as of a driver older than the attribute. Any other error is the answer.
+// Stores attributes as members. An attribute that the driver does not know becomes 0, as with an older driver. Any other error is returned.
 static int put_attributes(const struct rt_driver *driver, unsigned char *prop, int layout, int device) {
     for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
         for (int n = 0; members[i].place[layout] >= 0 && n < members[i].count; n++) {
@@ -74,7 +74,7 @@ int cudaGetDeviceProperties(void *prop, int device) { RT_CALL(properties(driver,
 int cudaGetDeviceProperties_v2(void *prop, int device) { RT_CALL(properties(driver, prop, LAYOUT_12, device)); }
 #endif
 
-// The first device is as good as any: all simulated ones are of one model.
+// Always chooses the first device.
 static int choose_device(int *device, const void *wanted) {
     if (device == NULL || wanted == NULL) return RT_INVALID_VALUE;
     *device = 0;
@@ -83,7 +83,7 @@ static int choose_device(int *device, const void *wanted) {
 
 int cudaChooseDevice(int *device, const void *wanted) { RT_CALL(choose_device(device, wanted)); }
 
-// Which devices a thread may use without naming one: the first is.
+// Sets the devices that a thread may use implicitly: selects the first one.
 int cudaSetValidDevices(int *devices, int count) {
     const struct rt_driver *driver = NULL;
     int known = 0, error = rt_load(&driver);
@@ -106,8 +106,7 @@ int cudaDeviceDisablePeerAccess(int peer) {
     RT_CALL((rt_error_ = rt_primary(peer, &context)) != RT_SUCCESS ? rt_error_ : driver->ctx_disable_peer_access(context));
 }
 
-// --- the driver's functions
-// ---------------------------------------------------------------------------------------------------------------
+// --- driver entry points --------------------------------------------------------------------------------------------
 static int entry_point(const char *symbol, void **function, unsigned version, uint64_t flags, int *status) {
     enum { FOUND, NOT_FOUND };
     const struct rt_driver *driver = NULL;
@@ -118,7 +117,7 @@ static int entry_point(const char *symbol, void **function, unsigned version, ui
     return RT_SUCCESS;
 }
 
-enum { OWN_STREAM = 2 }; // the flag of programs whose default stream is the thread's own
+enum { OWN_STREAM = 2 }; // flag of programs with the per-thread default stream
 
 int cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned version, unsigned long long flags, int *status) {
     return rt_end(entry_point(symbol, function, version, flags, status));
@@ -129,7 +128,7 @@ int cudaGetDriverEntryPointByVersion_ptsz(const char *symbol, void **function, u
 }
 
 #if RT_MAJOR == 11
-// A function that is not there is an error of this interface.
+// In this version, a missing function is an error.
 static int entry_point_11(const char *symbol, void **function, uint64_t flags) {
     const int error = entry_point(symbol, function, RUNTIME_VERSION, flags, NULL);
     return error == RT_SUCCESS && *function == NULL ? RT_SYMBOL_NOT_FOUND : error;
@@ -152,7 +151,7 @@ int cudaGetDriverEntryPoint_ptsz(const char *symbol, void **function, unsigned l
 }
 #endif
 
-// ---- Execution contexts: green ones, and that of a whole device, whose handle is its primary context's.
+// ---- Execution contexts: green contexts, and the context of a whole device, whose handle is that of its primary context.
 
 bool rt_is_green(const struct rt_driver *driver, uint64_t execution, uint64_t *context) {
     uint64_t found = 0;
@@ -161,14 +160,14 @@ bool rt_is_green(const struct rt_driver *driver, uint64_t execution, uint64_t *c
     return green;
 }
 
-// The driver's call for either kind.
+// Selects the driver's call for either kind of context.
 #define EITHER(of_green, of_context) (rt_is_green(driver, execution, &context) ? driver->of_green : driver->of_context)
 
 int cudaDeviceGetExecutionCtx(uint64_t *execution, int device) {
     RT_CALL(((void)driver, execution == NULL ? RT_INVALID_VALUE : rt_primary(device, execution)));
 }
 
-// The runtime has no flags here; the driver wants to be told of the default stream.
+// The runtime's flags must be 0; the driver requires its default-stream flag.
 int cudaGreenCtxCreate(uint64_t *execution, uint64_t description, int device, unsigned flags) {
     enum { DEFAULT_STREAM = 1 };
     RT_CALL(flags != 0 ? RT_INVALID_VALUE : driver->green_ctx_create(execution, description, device, DEFAULT_STREAM));
@@ -199,19 +198,19 @@ int cudaExecutionCtxWaitEvent(uint64_t execution, uint64_t event) {
     RT_CALL(EITHER(green_ctx_wait_event(execution, event), ctx_wait_event(context, event)));
 }
 
-// All that the context has to do, of which a green one's is a part.
+// Waits for all work of the context; for a green context, of its primary context.
 int cudaExecutionCtxSynchronize(uint64_t execution) {
     uint64_t context;
     RT_CALL((rt_is_green(driver, execution, &context), driver->ctx_synchronize_of(context)));
 }
 
-// A device's goes with its primary context.
+// Destroys a green context. A device's context is destroyed with its primary context.
 int cudaExecutionCtxDestroy(uint64_t execution) {
     uint64_t context;
     RT_CALL(rt_is_green(driver, execution, &context) ? driver->green_ctx_destroy(execution) : RT_INVALID_VALUE);
 }
 
-// One of a green context waits for no other by itself, whatever the flags say.
+// A stream in a green context is always non-blocking.
 static int make_stream(const struct rt_driver *driver, uint64_t *stream, uint64_t execution, unsigned flags, int priority) {
     enum { NON_BLOCKING = 1 };
     uint64_t context, before = 0;

@@ -1,4 +1,4 @@
-// The driver under the runtime, and the error of each thread.
+// The driver below the runtime, and the last error of each thread.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -6,7 +6,7 @@
 
 #include "runtime.h"
 
-// ---- The driver: found and initialized once, and the contexts that are made current for threads.
+// ---- The driver, loaded and initialized once, and the contexts made current for threads.
 
 static struct rt_driver loaded;
 static int load_error = RT_INSUFFICIENT_DRIVER;
@@ -14,8 +14,8 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int (*resolver)(const char *symbol, void **function, int version, uint64_t flags, int *status);
 static int device_count;
 static pthread_mutex_t contexts_mutex = PTHREAD_MUTEX_INITIALIZER;
-static uint64_t contexts[RT_MOST_DEVICES]; // primary contexts that this runtime holds; guarded by contexts_mutex
-static unsigned flags_of[RT_MOST_DEVICES]; // what cudaSetDeviceFlags() asked for; guarded by contexts_mutex
+static uint64_t contexts[RT_MOST_DEVICES]; // primary contexts retained by this runtime; guarded by contexts_mutex
+static unsigned flags_of[RT_MOST_DEVICES]; // flags of cudaSetDeviceFlags(); guarded by contexts_mutex
 
 static _Thread_local int current_device;
 
@@ -25,7 +25,7 @@ void *rt_driver_symbol(const char *symbol, int version, uint64_t flags) {
     return function;
 }
 
-// A function the driver does not have answers so.
+// Stands in for functions that the driver lacks.
 static int runtime_absent(void) { return RT_NOT_SUPPORTED; }
 
 static void *resolve_function(const char *symbol, int version) {
@@ -64,7 +64,7 @@ void *rt_forward(void *_Atomic *slot, const char *symbol, int version) {
 }
 
 // --- contexts ---------------------------------------------------------------------------------------------------------------------
-// A context that the program made current by the driver decides.
+// Returns the thread's device; a context that the program made current through the driver takes precedence.
 int rt_device(void) {
     const struct rt_driver *driver = NULL;
     int device;
@@ -96,7 +96,7 @@ int rt_begin(const struct rt_driver **driver) {
     return error == RT_SUCCESS && context == 0 ? make_current(*driver, current_device) : error;
 }
 
-// Without a device there is none to make current: the answer stays what it was.
+// Makes the device's primary context current if the error says that it is needed and possible. If that fails, the original error stays.
 bool rt_again(int error) {
     const struct rt_driver *driver = NULL;
     uint64_t context = 0;
@@ -122,7 +122,7 @@ int cudaGetDevice(int *device) {
     return rt_end(error == RT_SUCCESS && device == NULL ? RT_INVALID_VALUE : error);
 }
 
-// With CUDA 11 a device becomes the thread's without a context of its own; since CUDA 12 its primary context is made here.
+// With CUDA 11, selecting a device does not create its primary context; since CUDA 12 it does.
 static int set_device(const struct rt_driver *driver, int device) {
     bool make = RT_MAJOR > 11;
     if (!make) {
@@ -147,7 +147,7 @@ static int keep_flags(const struct rt_driver *driver, int device, unsigned flags
     flags_of[device] = flags;
     (void)pthread_mutex_unlock(&contexts_mutex);
     const int error = driver->primary_ctx_set_flags(device, flags);
-    return error == RT_NOT_SUPPORTED ? RT_SUCCESS : error; // how a thread waits changes nothing in a driver that does not wait
+    return error == RT_NOT_SUPPORTED ? RT_SUCCESS : error; // how a thread waits has no effect here
 }
 
 int cudaInitDevice(int device, unsigned device_flags, unsigned flags) {
@@ -160,7 +160,7 @@ int cudaInitDevice(int device, unsigned device_flags, unsigned flags) {
     return rt_end(error);
 }
 
-enum { FLAGS_KNOWN = 0x9f, MAP_HOST = 8 }; // of cudaSetDeviceFlags(): schedules, mapping of host memory, local memory, synchronous copies
+enum { FLAGS_KNOWN = 0x9f, MAP_HOST = 8 }; // of cudaSetDeviceFlags(): scheduling, mapped host memory, local memory, synchronous copies
 
 int cudaSetDeviceFlags(unsigned flags) {
     const struct rt_driver *driver = NULL;
@@ -175,7 +175,7 @@ int cudaGetDeviceFlags(unsigned *flags) {
     if (error != RT_SUCCESS) return rt_end(error);
     const int device = rt_device();
     (void)pthread_mutex_lock(&contexts_mutex);
-    *flags = flags_of[device] | MAP_HOST; // always on where addresses are unified
+    *flags = flags_of[device] | MAP_HOST; // always on with unified addressing
     (void)pthread_mutex_unlock(&contexts_mutex);
     return RT_SUCCESS;
 }
@@ -195,7 +195,7 @@ int cudaDeviceReset(void) {
     return rt_end(error);
 }
 
-// ---- The error of each thread, names and texts of errors.
+// ---- Last error of each thread; names and texts of errors.
 
 static _Thread_local int last_error;
 
@@ -212,7 +212,7 @@ int cudaGetLastError(void) {
 
 int cudaPeekAtLastError(void) { return last_error; }
 
-// All enumerations of the facts, errors among them.
+// All enumerations of the facts, including errors.
 static const struct {
     const char *kind, *name;
     int value, since;

@@ -1,9 +1,9 @@
-// Memory of devices and hosts, copies of bytes and rows between them, and what fills it.
+// Device and host memory, copies of bytes and rows, and fills.
 #include <string.h>
 
 #include "runtime.h"
 
-// The runtime gives nothing for nothing.
+// Allocates memory; 0 bytes give NULL.
 static int allocate_memory(const struct rt_driver *driver, void **pointer, size_t bytes) {
     uint64_t address = 0;
     int error = pointer == NULL ? RT_INVALID_VALUE : RT_SUCCESS;
@@ -14,13 +14,13 @@ static int allocate_memory(const struct rt_driver *driver, void **pointer, size_
 
 int cudaMalloc(void **pointer, size_t bytes) {
     const struct rt_driver *driver = NULL;
-    const int error = rt_begin(&driver); // cudaMalloc(&p, 0) makes the context, too
+    const int error = rt_begin(&driver); // cudaMalloc(&p, 0) also creates the context
     return rt_end(error != RT_SUCCESS ? error : allocate_memory(driver, pointer, bytes));
 }
 
 int cudaFree(void *pointer) {
     const struct rt_driver *driver = NULL;
-    const int error = rt_begin(&driver); // cudaFree(NULL) is how programs make the context
+    const int error = rt_begin(&driver); // programs call cudaFree(NULL) to create the context
     return rt_end(error != RT_SUCCESS || pointer == NULL ? error : driver->mem_free(rt_address(pointer)));
 }
 
@@ -69,7 +69,7 @@ int cudaHostGetDevicePointer(void **pointer, void *host, unsigned flags) {
     RT_CALL(pointer == NULL ? RT_INVALID_VALUE : driver->mem_host_get_device_pointer(pointer, host, flags));
 }
 
-// cudaPointerAttributes: what a pointer is to the runtime.
+// cudaPointerAttributes.
 struct rt_pointer_attributes {
     int type; // 0 unregistered, 1 host, 2 device, 3 managed
     int device;
@@ -82,7 +82,7 @@ struct rt_pointer_attributes {
 
 int cudaPointerGetAttributes(struct rt_pointer_attributes *attributes, const void *pointer) {
     enum { MEMORY_TYPE = 2, DEVICE_POINTER = 3, HOST_POINTER = 4, IS_MANAGED = 8, DEVICE_ORDINAL = 9, HOST = 1, MANAGED = 3 };
-    struct rt_pointer_attributes found = {.device = -2, .host_pointer = (void *)(uintptr_t)pointer}; // -2: memory that CUDA does not know
+    struct rt_pointer_attributes found = {.device = -2, .host_pointer = (void *)(uintptr_t)pointer}; // -2: memory unknown to CUDA
     const struct rt_driver *driver = NULL;
     unsigned managed = 0;
     const int error = attributes == NULL ? RT_INVALID_VALUE : rt_begin(&driver);
@@ -105,7 +105,7 @@ int cudaPointerGetAttributes(struct rt_pointer_attributes *attributes, const voi
 }
 
 // --- copies -------------------------------------------------------------------------------------------------------------------------
-enum { MOST_KIND = 4 }; // cudaMemcpyDefault; addresses tell the direction
+enum { MOST_KIND = 4 }; // cudaMemcpyDefault; the addresses determine the direction
 
 static int copy_on(const struct rt_driver *driver, void *to, const void *from, size_t bytes, int kind, uint64_t stream) {
     if (kind < 0 || kind > MOST_KIND) return RT_INVALID_MEMCPY_DIRECTION;
@@ -169,7 +169,7 @@ static int fill_memory(const struct rt_driver *driver, void *to, int value, size
     return bytes == 0 ? RT_SUCCESS : driver->memset_d8(rt_address(to), (unsigned char)value, bytes);
 }
 
-// Rows that lie without gaps are one line.
+// Rows without gaps are filled as one.
 static int fill_rows(const struct rt_driver *driver, struct rt_pitched to, int value, size_t rows, uint64_t stream) {
     if (to.width > to.pitch) return RT_INVALID_VALUE;
     if (to.width == to.pitch) return fill_on(driver, to.pointer, value, to.width * rows, stream);
@@ -178,7 +178,7 @@ static int fill_rows(const struct rt_driver *driver, struct rt_pitched to, int v
                : driver->memset_d2d8_async(rt_address(to.pointer), to.pitch, (unsigned char)value, to.width, rows, stream);
 }
 
-// Planes follow each other every to.height rows; where they are whole, they are one.
+// Planes are to.height rows apart; planes without gaps are filled as one.
 static int fill_planes(const struct rt_driver *driver, struct rt_pitched to, int value, struct rt_extent extent, uint64_t stream) {
     const struct rt_pitched plane = {.pointer = to.pointer, .pitch = to.pitch, .width = extent.width};
     if (extent.depth <= 1 || extent.height == to.height) return fill_rows(driver, plane, value, extent.height * extent.depth, stream);

@@ -1,5 +1,5 @@
-// Nodes of graphs whose parameters the runtime tells otherwise than the driver: kernels by their address on the host, copies by arrays and
-// extents, contexts not at all.
+// Graph nodes whose parameters differ between the runtime and the driver: kernels by host address, copies by arrays and extents, and no
+// contexts.
 #include <string.h>
 
 #include "runtime.h"
@@ -12,7 +12,7 @@ struct rt_kernel_node {
     void **arguments;
     void **extra;
 };
-// The driver's, version 2.
+// CUDA_KERNEL_NODE_PARAMS_v2.
 struct driver_kernel_node {
     uint64_t function;
     struct rt_dim3 grid, block;
@@ -21,7 +21,7 @@ struct driver_kernel_node {
     void **extra;
     uint64_t kernel, context;
 };
-// cudaMemsetParams, and the driver's.
+// cudaMemsetParams, which equals the driver's structure.
 struct rt_memset_node {
     uint64_t address;
     size_t pitch;
@@ -71,7 +71,7 @@ static int get_kernel(const struct rt_driver *driver, uint64_t node, struct rt_k
 
 int cudaGraphKernelNodeGetParams(uint64_t node, struct rt_kernel_node *answer) { RT_CALL(get_kernel(driver, node, answer)); }
 
-// exec: 0 for the graph itself.
+// exec == 0: changes the graph itself.
 static int set_kernel(const struct rt_driver *driver, uint64_t exec, uint64_t node, const struct rt_kernel_node *wanted) {
     struct driver_kernel_node answer;
     const int error = kernel_node(wanted, &answer);
@@ -92,7 +92,7 @@ static int add_copy(const struct rt_driver *driver, uint64_t *made, uint64_t gra
     return error != RT_SUCCESS ? error : driver->graph_add_memcpy_node(made, graph, after, count, copy, context);
 }
 
-// exec: 0 for the graph itself.
+// exec == 0: changes the graph itself.
 static int set_copy(const struct rt_driver *driver, uint64_t exec, uint64_t node, const struct rt_copy *copy) {
     uint64_t context = 0;
     if (exec == 0) return driver->graph_memcpy_node_set_params(node, copy);
@@ -125,7 +125,7 @@ int cudaGraphExecMemcpyNodeSetParams(uint64_t exec, uint64_t node, const struct 
     RT_CALL(WITH_COPY(exec == 0 ? RT_INVALID_VALUE : rt_copy_of(driver, wanted, &copy), set_copy(driver, exec, node, &copy)));
 }
 
-// A copy of bytes between a variable and another place.
+// Makes a copy between a variable and another place.
 static int symbol_copy(const struct rt_driver *driver, struct rt_copy *copy, const void *symbol, const void *other, size_t bytes,
                        size_t offset, bool to_symbol) {
     uint64_t address = 0;
@@ -145,7 +145,7 @@ static int line_copy(struct rt_copy *copy, void *to, const void *from, size_t by
     return RT_SUCCESS;
 }
 
-// The three ways to name a copy of bytes, for a new node, one of a graph and one of an executable graph.
+// Defines three functions for each kind of copy: add a node, change a node of a graph, change a node of an executable graph.
 #define NAMED_COPIES(suffix, parameters, made_by)                                                                                          \
     int cudaGraphAddMemcpyNode##suffix(uint64_t *node, uint64_t graph, const uint64_t *after, size_t count, NAMED parameters) {            \
         struct rt_copy copy = {0};                                                                                                         \
@@ -166,8 +166,7 @@ NAMED_COPIES(ToSymbol, (const void *symbol, const void *from, size_t bytes, size
 NAMED_COPIES(FromSymbol, (void *to, const void *symbol, size_t bytes, size_t offset, int kind),
              ((void)kind, symbol_copy(driver, &copy, symbol, to, bytes, offset, false)))
 
-// --- filling, conditions
-// ------------------------------------------------------------------------------------------------------------------
+// --- fills and conditions -------------------------------------------------------------------------------------------
 int cudaGraphAddMemsetNode(uint64_t *node, uint64_t graph, const uint64_t *after, size_t count, const struct rt_memset_node *wanted) {
     uint64_t context = 0;
     RT_CALL(WITH_COPY(current_context(driver, &context), driver->graph_add_memset_node(node, graph, after, count, wanted, context)));
@@ -190,18 +189,17 @@ int cudaGraphConditionalHandleCreate(uint64_t *handle, uint64_t graph, unsigned 
     RT_CALL(WITH_COPY(current_context(driver, &context), driver->graph_conditional_handle_create(handle, graph, context, value, flags)));
 }
 
-// 0: the current context.
+// execution == 0: the current context.
 int cudaGraphConditionalHandleCreate_v2(uint64_t *handle, uint64_t graph, uint64_t execution, unsigned value, unsigned flags) {
     uint64_t context = 0;
     RT_CALL(WITH_COPY(execution == 0 ? current_context(driver, &context) : ((void)rt_is_green(driver, execution, &context), RT_SUCCESS),
                       driver->graph_conditional_handle_create(handle, graph, context, value, flags)));
 }
 
-// --- nodes of any kind
-// ----------------------------------------------------------------------------------------------------------------------
+// --- nodes of any kind ----------------------------------------------------------------------------------------------
 enum { KERNEL = 0, MEMCPY = 1, MEMSET = 2, CONDITIONAL = 13 };
 
-// cudaGraphNodeParams and CUgraphNodeParams: as large, and alike but for these kinds.
+// cudaGraphNodeParams and CUgraphNodeParams: of equal size, and alike except for these kinds.
 struct rt_node {
     int type;
     int reserved[3];
@@ -231,7 +229,7 @@ struct rt_node {
             uint64_t handle;
             int type;
             unsigned size;
-            uint64_t *graphs; // written by the driver
+            uint64_t *graphs; // set by the driver
             uint64_t context;
         } conditional;
     };
@@ -239,7 +237,7 @@ struct rt_node {
 };
 _Static_assert(sizeof(struct rt_node) == 256 && sizeof(struct rt_copy) == 200, "as large as CUDA's");
 
-// The node as the driver wants it.
+// Converts a node's parameters for the driver.
 static int node_for_driver(const struct rt_driver *driver, const struct rt_node *wanted, struct rt_node *node) {
     if (wanted == NULL) return RT_INVALID_VALUE;
     *node = *wanted;
@@ -265,7 +263,7 @@ static int node_for_driver(const struct rt_driver *driver, const struct rt_node 
     }
 }
 
-// What the driver answered about a node, as the runtime says it.
+// Converts a node's parameters from the driver.
 static int node_from_driver(const struct rt_driver *driver, const struct rt_node *answer, struct rt_node *node) {
     *node = *answer;
     if (answer->type == KERNEL) {
@@ -291,7 +289,7 @@ struct new_node {
     size_t count;
 };
 
-// What the driver tells in the parameters (graphs of a condition, the address of an allocation) the program finds in its own.
+// Adds a node. Outputs in the parameters (graphs of a condition, the address of an allocation) are returned in `wanted`.
 static int add_node(const struct rt_driver *driver, const struct new_node *place, struct rt_node *wanted) {
     struct rt_node node;
     int error = node_for_driver(driver, wanted, &node);

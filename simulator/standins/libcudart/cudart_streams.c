@@ -1,9 +1,9 @@
-// Streams, events and pools, and the calls that are handed on to the driver as they are.
+// Streams, events and pools, and calls that are forwarded to the driver unchanged.
 #include <stdatomic.h>
 
 #include "runtime.h"
 
-// ---- Streams, events and pools: what is not one call of the driver with the same arguments.
+// ---- Streams, events and pools: calls that do not map to one driver call with the same arguments.
 
 int cudaStreamCreate(uint64_t *stream) { RT_CALL(driver->stream_create(stream, 0)); }
 int cudaStreamCreateWithFlags(uint64_t *stream, unsigned flags) { RT_CALL(driver->stream_create(stream, flags)); }
@@ -15,7 +15,7 @@ int cudaStreamCopyAttributes_ptsz(uint64_t to, uint64_t from) {
     RT_CALL(driver->stream_copy_attributes(to == 0 ? RT_PER_THREAD : to, from == 0 ? RT_PER_THREAD : from));
 }
 
-// Who is told of the nodes that a capture made anew.
+// Callback for the nodes that a recapture created.
 struct rt_recapture {
     void *function;
     void *argument;
@@ -25,7 +25,7 @@ RT_STREAM_CALL(cudaStreamBeginRecaptureToGraph, (void *stream, int mode, uint64_
                driver->stream_begin_recapture(on, mode, graph, callback == NULL ? NULL : callback->function,
                                               callback == NULL ? NULL : callback->argument))
 
-// The driver's flags are wider.
+// The driver's `flags` parameter is wider.
 int cudaMemPoolExportToShareableHandle(void *handle, uint64_t pool, int type, unsigned flags) {
     RT_CALL(driver->mem_pool_export(handle, pool, type, flags));
 }
@@ -40,7 +40,7 @@ int cudaGraphInstantiateWithParams_ptsz(uint64_t *exec, uint64_t graph, void *pa
 }
 
 #if RT_MAJOR < 13
-// What the first versions called a thread is a device since.
+// cudaThread* calls are the old names of cudaDevice* calls.
 int cudaThreadSynchronize(void) {
     int cudaDeviceSynchronize(void);
     return cudaDeviceSynchronize();
@@ -71,7 +71,7 @@ int cudaThreadGetCacheConfig(int *config) {
     return cudaDeviceGetCacheConfig(config);
 }
 
-// Since CUDA 9 all devices have doubles.
+// All devices have supported doubles since CUDA 9.
 int cudaSetDoubleForDevice(double *number) {
     (void)number;
     return RT_SUCCESS;
@@ -82,7 +82,7 @@ int cudaSetDoubleForHost(double *number) {
 }
 #endif
 
-// ---- Calls that are handed on to the driver as they are: cudart_forward.def.
+// ---- Calls that are forwarded to the driver unchanged: cudart_forward.def.
 
 // clang-format off
 #define HANDED_ON(prepare, parameters, symbol, version, arguments, answer)                  \

@@ -1,12 +1,12 @@
-// runtime.h: the CUDA runtime over the driver API, so that programs run their memory behaviour on the simulated driver. It is a library of
-// its own, not NVIDIA's runtime, and answers for itself.
+// runtime.h: the CUDA runtime on top of the driver API, so that programs with the runtime run on the simulated driver. It is a library of
+// its own, not NVIDIA's runtime.
 //
-// One tree, three libraries: RT_MAJOR is 11, 12 or 13, for libcudart.so.11.0, .so.12 and .so.13. Which names each exports are facts
-// (simulator/standins/facts/cudart.def); what is not defined here answers 801 (unsimulated.c).
+// One source tree builds three libraries: RT_MAJOR is 11, 12 or 13, for libcudart.so.11.0, .so.12 and .so.13. The exported names are facts
+// (simulator/standins/facts/cudart.def); names not defined here return 801 (unsimulated.c).
 //
-// Handles (streams, events, graphs, pools, arrays, kernels, libraries) are the driver's, numbers of errors too, as in CUDA. A call goes to
-// the driver first; where the driver finds no current context, the primary one of the thread's device is made current and the call made
-// again. Every call but those for errors remembers its error for cudaGetLastError().
+// Handles (streams, events, graphs, pools, arrays, kernels, libraries) are the driver's, and so are error numbers, as in CUDA. A call goes
+// to the driver first. If the driver has no current context, the primary context of the thread's device is made current and the call is
+// repeated. Every call except the error functions stores its error for cudaGetLastError().
 #ifndef VR_STANDINS_LIBCUDART_RUNTIME_H
 #define VR_STANDINS_LIBCUDART_RUNTIME_H
 
@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The calls' names are NVIDIA's: no header of ours declares them.
+// The calls have NVIDIA's names, which none of our headers declares.
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
 #if RT_MAJOR == 11
@@ -25,7 +25,7 @@ enum { RUNTIME_VERSION = 12090 };
 enum { RUNTIME_VERSION = 13050 };
 #endif
 
-// What became a name's only interface with CUDA 13 is its second or third one before.
+// Names whose only version in CUDA 13 was the second or third one before.
 #if RT_MAJOR >= 13
 #define RT_SECOND(name) name
 #define RT_THIRD(name)  name
@@ -36,7 +36,7 @@ enum { RUNTIME_VERSION = 13050 };
 #define RT_PASTE(name, suffix) name##suffix
 #define RT_TWIN(name, suffix)  RT_PASTE(name, suffix)
 
-// Errors that this library gives by itself or looks for; all others are the driver's results, whose numbers the runtime shares.
+// Errors that this library returns or checks itself; all others are the driver's results, which have the same numbers.
 enum {
     RT_SUCCESS = 0,
     RT_INVALID_VALUE = 1,
@@ -62,7 +62,7 @@ enum {
 };
 
 enum { RT_MOST_DEVICES = 64 };
-#define RT_PER_THREAD ((uint64_t)2) // the driver's handle of the calling thread's default stream
+#define RT_PER_THREAD ((uint64_t)2) // driver's handle of the per-thread default stream
 
 struct rt_dim3 {
     unsigned x, y, z;
@@ -76,7 +76,7 @@ struct rt_location {
     int type, id;
 };
 
-// cudaChannelFormatDesc: the bits of each channel.
+// cudaChannelFormatDesc: bits per channel.
 struct rt_channel {
     int x, y, z, w;
     int kind;
@@ -92,7 +92,7 @@ struct rt_pitched {
     size_t pitch, width, height;
 };
 
-// The runtime's copy in three dimensions (cudaMemcpy3DParms). In an array widths and positions count elements, elsewhere bytes.
+// The runtime's three-dimensional copy (cudaMemcpy3DParms). Widths and positions count elements in arrays, bytes in memory.
 struct rt_memcpy3d {
     uint64_t from_array;
     struct rt_position from_at;
@@ -104,13 +104,13 @@ struct rt_memcpy3d {
     int kind;
 };
 
-// One side of the driver's copy in three dimensions (CUDA_MEMCPY3D), and of the one between devices.
+// One side of the driver's three-dimensional copy (CUDA_MEMCPY3D), and of the copy between devices.
 struct rt_copy_side {
     size_t x_bytes, y, z, level;
     int memory_type; // RT_MEMORY_...
     const void *host;
     uint64_t device, array;
-    uint64_t context; // of a copy between devices; else 0
+    uint64_t context; // of a copy between devices; otherwise 0
     size_t pitch, rows;
 };
 struct rt_copy {
@@ -126,59 +126,58 @@ struct rt_array_descriptor {
     unsigned channels, flags;
 };
 
-// The driver: what is called of it here and there. Calls that are only handed on stand in cudart_forward.def.
+// Driver functions called by hand-written code. Those of forwarded calls are in cudart_forward.def.
 struct rt_driver {
 #define X(member, symbol, version, parameters) int(*member) parameters;
 #include "cudart_driver.def"
 #undef X
 };
 
-// Loads libcuda.so.1 and initializes it, once per process. *driver is untouched on failure.
+// Loads and initializes libcuda.so.1, once per process. *driver is unchanged on failure.
 int rt_load(const struct rt_driver **driver);
-// The same, and makes sure that a context is current.
+// Like rt_load(), and makes sure that a context is current.
 int rt_begin(const struct rt_driver **driver);
-// Whether the driver's answer means that no context is current, and one was made current since: call again.
+// Returns true if the driver failed for lack of a current context and one is current now: repeat the call.
 bool rt_again(int error);
-// Remembers an error for cudaGetLastError() and gives it back.
+// Stores an error for cudaGetLastError() and returns it.
 int rt_end(int error);
-// The calling thread's device.
+// Returns the calling thread's device.
 int rt_device(void);
-// The primary context of a device, retained by this library until cudaDeviceReset().
+// Gets the primary context of a device, which this library retains until cudaDeviceReset().
 int rt_primary(int device, uint64_t *context);
-// The symbol of the driver, by its own resolver. NULL where it has none.
+// Looks up a driver symbol with the driver's resolver. Returns NULL if there is none.
 void *rt_driver_symbol(const char *symbol, int version, uint64_t flags);
-// The same for a call that is handed on, found once: *slot begins as NULL. Where the driver has none, a function that answers 801.
+// The same for a forwarded call, cached in *slot, which starts as NULL. Returns a function that returns 801 if the driver lacks the symbol.
 void *rt_forward(void *_Atomic *slot, const char *symbol, int version);
 
-// The driver's handle of a kernel that is named by its address on the host, or as its handle already. What is neither is for the driver to
-// refuse.
+// Gets the driver's handle of a kernel from its host address. A handle is returned unchanged; the driver refuses anything else.
 int rt_kernel(const void *function, uint64_t *kernel);
-// The same the other way: the host's address of a kernel, or the handle where it was not registered.
+// Returns the host address of a kernel, or its handle if it is not registered.
 const void *rt_kernel_address(uint64_t kernel);
-// The driver's answer to a call about a kernel: what it does not know is no device function.
+// Converts the driver's result of a call about a kernel: an unknown kernel is an invalid device function.
 int rt_kernel_error(int error);
-// Whether an execution context is a green one; *context is the context that it stands for. What is neither is the driver's to refuse.
+// Is the execution context a green context? Sets *context to its context. The driver refuses anything that is neither.
 bool rt_is_green(const struct rt_driver *driver, uint64_t execution, uint64_t *context);
-// Where a registered device variable lies on the thread's device.
+// Gets the address of a registered device variable on the thread's device.
 int rt_variable(const struct rt_driver *driver, const void *symbol, uint64_t *address, size_t *bytes);
 
-// The format and the channels of an array's elements, by the runtime's description, and back.
+// These convert an array's format and channels from the runtime's description, and back.
 int rt_format_of(const struct rt_channel *channel, struct rt_array_descriptor *array);
 struct rt_channel rt_channel_of(const struct rt_array_descriptor *array);
-// The runtime's copy in three dimensions as the driver's, and back.
+// These convert the runtime's three-dimensional copy to the driver's, and back.
 int rt_copy_of(const struct rt_driver *driver, const struct rt_memcpy3d *wanted, struct rt_copy *copy);
 int rt_copy_back(const struct rt_driver *driver, const struct rt_copy *copy, struct rt_memcpy3d *answer);
-// A copy of bytes between any two places, as the driver's.
+// Makes the driver's copy of bytes between any two places.
 struct rt_copy rt_copy_line(uint64_t to, uint64_t from, size_t bytes);
 
-// A handle as the driver's; the default stream is the thread's own in programs built for that.
+// Converts a stream handle to the driver's. Stream 0 is the per-thread stream in programs built for that.
 static inline uint64_t rt_stream(const void *stream, bool per_thread) {
     const uint64_t handle = (uint64_t)(uintptr_t)stream;
     return per_thread && handle == 0 ? RT_PER_THREAD : handle;
 }
 static inline uint64_t rt_address(const void *pointer) { return (uint64_t)(uintptr_t)pointer; }
 
-// One runtime call that is one call of the driver; the expression sees `driver` and writes results on success only.
+// Body of a runtime call that is one driver call. The expression may use `driver` and must write results only on success.
 #define RT_CALL(expression)                                                                                                                \
     do {                                                                                                                                   \
         const struct rt_driver *driver = NULL;                                                                                             \
@@ -188,10 +187,10 @@ static inline uint64_t rt_address(const void *pointer) { return (uint64_t)(uintp
         return rt_end(rt_error_);                                                                                                          \
     } while (0)
 
-// A call with a stream, and its twin for programs whose default stream is the thread's own. The body sees `on`, the driver's handle.
+// Defines a call with a stream and its variant for the per-thread default stream. The expression uses `on`, the driver's handle.
 #define RT_STREAM_CALL(name, parameters, expression)                                                                                       \
     RT_TWINS(name, _ptsz, parameters, rt_stream(stream, false), rt_stream(stream, true), expression)
-// A call on the default stream that has such a twin.
+// Defines a call on the default stream and its per-thread variant.
 #define RT_DEFAULT_CALL(name, parameters, expression) RT_TWINS(name, _ptds, parameters, 0, RT_PER_THREAD, expression)
 #define RT_TWINS(name, suffix, parameters, legacy, own, expression)                                                                        \
     int name parameters {                                                                                                                  \

@@ -1,6 +1,6 @@
-// unsimulated.c: every name that a CUDA runtime ever exported, from simulator/standins/facts/cudart.def. Here each is a weak function that
-// answers "not supported" and is counted; a definition in another file takes its place. This file includes no header with the prototypes:
-// arguments are taken as they come. Which names a library exports, its map says (CMakeLists.txt).
+// unsimulated.c: every name that a CUDA runtime ever exported, from simulator/standins/facts/cudart.def, as a weak function that is counted
+// and returns "not supported". A definition in another file replaces it. This file must not include headers with the prototypes, because
+// its functions have no parameters. Each library's map selects the exported names (CMakeLists.txt).
 #include "../common/missing.h"
 #include "runtime.h"
 

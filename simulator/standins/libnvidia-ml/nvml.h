@@ -1,8 +1,8 @@
-// nvml.h: NVML for the simulated devices: how many there are and what they are (the variable VRAM_SIM), and what the processes of the
-// session have on them (common/session.h). A simulated device rests: at its highest clocks, no power, the temperature of a room. What it
-// does not have (fans, links, limits of power) is "not supported", as it is on cards without it.
+// nvml.h: NVML for the simulated devices: their number and properties (from the variable VRAM_SIM), and their memory use by processes of
+// the session (common/session.h). A simulated device is idle: highest clocks, no power draw, room temperature. Missing features (fans,
+// links, power limits) are "not supported", as on cards without them.
 //
-// Numbers and layouts are NVML's binary interface, declared by ourselves. Calls are safe from any thread.
+// Numbers and layouts follow NVML's ABI and are declared here. Any thread may call any function.
 #ifndef VR_STANDINS_LIBNVIDIA_ML_NVML_H
 #define VR_STANDINS_LIBNVIDIA_ML_NVML_H
 
@@ -23,37 +23,37 @@ enum nvml_result {
     NVML_NOT_FOUND = 6,
     NVML_INSUFFICIENT_SIZE = 7,
     NVML_DRIVER_NOT_LOADED = 9,
-    NVML_VERSION_MISMATCH = 25, // of a struct
+    NVML_VERSION_MISMATCH = 25, // of a structure
     NVML_DEPRECATED = 26,
 };
 
-// A handle: the address of one of these. Which device it is follows from its place.
+// A handle is the address of one of these; its position in the array is the device.
 struct nvml_device;
 
-// The options of the simulated driver, completed. Good after nvmlInit.
+// Completed options of the simulated driver. Valid after nvmlInit.
 extern struct vram_sim_options nvml_options;
 
-// UNINITIALIZED unless some nvmlInit is without its nvmlShutdown.
+// Returns UNINITIALIZED unless nvmlInit was called more often than nvmlShutdown.
 enum nvml_result nvml_ready(void);
-// The same, and the device of a handle.
+// The same, and gets the device of a handle.
 enum nvml_result nvml_device_of(const struct nvml_device *handle, uint32_t *device);
 struct nvml_device *nvml_handle_of(uint32_t device);
 const struct vr_sim_card *nvml_card_of(uint32_t device);
 // The first number of the driver's version.
 unsigned nvml_driver_branch(void);
-// Puts a text with its end into the caller's; INSUFFICIENT_SIZE.
+// Copies a text with its NUL to the caller. INSUFFICIENT_SIZE.
 enum nvml_result nvml_put(char *into, unsigned capacity, const char *text);
-// The version word that a struct of `bytes` bytes starts with.
+// The version word at the start of a structure of `bytes` bytes.
 #define NVML_VERSION(bytes, version) ((unsigned)((bytes) | (unsigned)(version) << 24))
 
-// Begins a function about a device: `device` is its number from here on.
+// Starts a function about a device: checks the handle and defines `device`.
 #define NVML_DEVICE(handle)                                                                                                                \
     uint32_t device;                                                                                                                       \
     const enum nvml_result known = nvml_device_of((handle), &device);                                                                      \
     if (known != NVML_SUCCESS) return (int)known
 #define NVML_NEEDS(condition)                                                                                                              \
     if (!(condition)) return NVML_INVALID_ARGUMENT
-// One number about a device that is known.
+// Defines a function that returns one number about a device.
 #define NVML_NUMBER(function, type, value)                                                                                                 \
     NVML_EXPORT int function(const struct nvml_device *handle, type *number);                                                              \
     int function(const struct nvml_device *handle, type *number) {                                                                         \
@@ -65,13 +65,13 @@ enum nvml_result nvml_put(char *into, unsigned capacity, const char *text);
         return NVML_SUCCESS;                                                                                                               \
     }
 
-// nvmlPciInfo_t. The first two functions know less of it.
+// nvmlPciInfo_t. The first two functions fill in less of it.
 struct nvml_pci_info {
     char legacy[16];
     unsigned domain, bus, device, device_id, subsystem_id;
     char id[32];
 };
-// That of a device of the list of PCI ids on a bus.
+// Fills in the PCI info of an NVIDIA device on a bus.
 void nvml_put_pci(struct nvml_pci_info *info, unsigned bus, unsigned pci_device);
 
 #endif

@@ -1,10 +1,10 @@
-// What a device is, and what boards.def knows of its card.
+// Properties of a device, and its card's values from boards.def.
 #include <stdio.h>
 #include <string.h>
 
 #include "nvml.h"
 
-// ---- What a device is.
+// ---- Properties of a device.
 
 // --- names ------------------------------------------------------------------------------------------------------------------
 
@@ -40,7 +40,7 @@ int nvmlDeviceGetSerial(const struct nvml_device *handle, char *serial, unsigned
 enum { BRAND_GEFORCE = 5, BRAND_NVIDIA_RTX = 12, BRAND_NVIDIA = 14 };
 enum { PASCAL = 4, VOLTA = 5, TURING = 6, AMPERE = 7, ADA = 8, HOPPER = 9, BLACKWELL = 10, UNKNOWN_ARCHITECTURE = -1 };
 
-// Drivers of today give no other brand to a Tesla.
+// Current drivers report no other brand for Tesla cards.
 static int brand_of(const struct vr_sim_card *card) {
     return card->kind == VR_SIM_GEFORCE ? BRAND_GEFORCE : card->kind == VR_SIM_WORKSTATION ? BRAND_NVIDIA_RTX : BRAND_NVIDIA;
 }
@@ -54,10 +54,10 @@ static int architecture_of(const struct vr_sim_card *card) {
     return UNKNOWN_ARCHITECTURE;
 }
 
-// CUDA cores of a multiprocessor, of the programming guide.
+// CUDA cores per multiprocessor, from the programming guide.
 static int cores_of(const struct vr_sim_card *card) { return card->major <= 7 || (card->major == 8 && card->minor == 0) ? 64 : 128; }
 
-// Can it be divided (MIG)? Data centre cards of x.0 from A100 on, and all of Blackwell.
+// Does the card support MIG? Data centre cards of x.0 since A100, and all of Blackwell.
 static bool has_instances(const struct vr_sim_card *card) {
     return vr_sim_card_has_ecc(card) && card->major >= 8 && (card->minor == 0 || card->major >= 10);
 }
@@ -76,7 +76,7 @@ NVML_NUMBER(nvmlDeviceGetDisplayMode, int, 0)
 NVML_NUMBER(nvmlDeviceGetDisplayActive, int, 0)
 NVML_NUMBER(nvmlDeviceGetVirtualizationMode, int, 0)
 NVML_NUMBER(nvmlDeviceGetMaxMigDeviceCount, unsigned, 0)
-NVML_NUMBER(nvmlDeviceGetPowerUsage, unsigned, 0) // milliwatts: nothing is at work
+NVML_NUMBER(nvmlDeviceGetPowerUsage, unsigned, 0) // milliwatts; the device is idle
 NVML_NUMBER(nvmlDeviceIsMigDeviceHandle, unsigned, 0)
 
 NVML_EXPORT int nvmlDeviceGetCudaComputeCapability(const struct nvml_device *handle, int *major, int *minor);
@@ -88,8 +88,8 @@ int nvmlDeviceGetCudaComputeCapability(const struct nvml_device *handle, int *ma
     return NVML_SUCCESS;
 }
 
-// A card's link to the host is as fast as its generation of cards allows (data sheets: V100 and T4 have PCIe 3, 8.x 4, later ones 5, GB200
-// and what has capability 10.3 6) and always up.
+// Gets the PCIe generation or lanes of a card's link, which is always at full speed. Generations are from data sheets: V100 and T4 have
+// PCIe 3, 8.x has 4, later ones 5, GB200 and compute capability 10.3 have 6.
 static int put_link(const struct nvml_device *handle, unsigned *number, bool lanes) {
     enum { LANES = 16 };
     NVML_DEVICE(handle);
@@ -110,7 +110,7 @@ LINK(nvmlDeviceGetGpuMaxPcieLinkGeneration, false)
 LINK(nvmlDeviceGetCurrPcieLinkWidth, true)
 LINK(nvmlDeviceGetMaxPcieLinkWidth, true)
 
-// Of the room it stands in: nothing warms it.
+// Room temperature: the device is idle.
 #define ROOM_CELSIUS 25
 
 NVML_EXPORT int nvmlDeviceGetTemperature(const struct nvml_device *handle, int sensor, unsigned *celsius);
@@ -121,7 +121,7 @@ int nvmlDeviceGetTemperature(const struct nvml_device *handle, int sensor, unsig
     return NVML_SUCCESS;
 }
 
-// Nothing is computed, so nothing is busy.
+// Reports 0%, because kernels do not run.
 NVML_EXPORT int nvmlDeviceGetUtilizationRates(const struct nvml_device *handle, unsigned percent[2]);
 int nvmlDeviceGetUtilizationRates(const struct nvml_device *handle, unsigned percent[2]) {
     NVML_DEVICE(handle);
@@ -172,7 +172,7 @@ int nvmlDeviceGetMigDeviceHandleByIndex(const struct nvml_device *handle, unsign
     return NVML_NOT_FOUND;
 }
 
-// --- where it is ------------------------------------------------------------------------------------------------------------
+// --- location -------------------------------------------------------------------------------------------------------
 
 void nvml_put_pci(struct nvml_pci_info *info, unsigned bus, unsigned pci_device) {
     *info = (struct nvml_pci_info){.bus = bus, .device_id = pci_device << 16 | 0x10de};
@@ -190,7 +190,7 @@ static int put_pci(const struct nvml_device *handle, struct nvml_pci_info *info)
 NVML_EXPORT int nvmlDeviceGetPciInfo_v3(const struct nvml_device *handle, struct nvml_pci_info *info);
 int nvmlDeviceGetPciInfo_v3(const struct nvml_device *handle, struct nvml_pci_info *info) { return put_pci(handle, info); }
 
-// Their structs end earlier: before the subsystem, and before the long text.
+// Fills in the older structures, which end before the subsystem or before the long text.
 static int put_old_pci(const struct nvml_device *handle, void *info, size_t bytes) {
     struct nvml_pci_info whole;
     NVML_NEEDS(info != NULL);
@@ -229,7 +229,7 @@ int nvmlDeviceGetTopologyCommonAncestor(const struct nvml_device *handle, const 
 
 // --- fabric -----------------------------------------------------------------------------------------------------------------
 
-// nvmlGpuFabricInfo_t, which the versioned ones have behind a word. State 0: the device is in none.
+// nvmlGpuFabricInfo_t; versioned structures have it after one word. State 0: not part of a fabric.
 NVML_EXPORT int nvmlDeviceGetGpuFabricInfo(const struct nvml_device *handle, void *info);
 int nvmlDeviceGetGpuFabricInfo(const struct nvml_device *handle, void *info) {
     enum { BYTES = 28 };
@@ -250,7 +250,7 @@ int nvmlDeviceGetGpuFabricInfoV(const struct nvml_device *handle, unsigned *info
     return NVML_SUCCESS;
 }
 
-// ---- Clocks, limits of power and the window on the bus: what boards.def knows of a card.
+// ---- Clocks, power limits and BAR1: the values of boards.def.
 
 static const struct vr_sim_board *board_of(uint32_t device) { return vr_sim_board_of(nvml_card_of(device)); }
 
@@ -258,7 +258,7 @@ static const struct vr_sim_board *board_of(uint32_t device) { return vr_sim_boar
 
 enum clock_kind { GRAPHICS, MULTIPROCESSORS, MEMORY, VIDEO, CLOCK_KINDS };
 
-// The highest clocks are the card's; a simulated device always runs at them.
+// A simulated device always runs at the card's highest clocks.
 static int put_clock(const struct nvml_device *handle, int kind, unsigned *mhz) {
     NVML_DEVICE(handle);
     NVML_NEEDS(mhz != NULL && kind >= 0 && kind < CLOCK_KINDS);
@@ -273,13 +273,13 @@ int nvmlDeviceGetMaxClockInfo(const struct nvml_device *handle, int kind, unsign
 NVML_EXPORT int nvmlDeviceGetClockInfo(const struct nvml_device *handle, int kind, unsigned *mhz);
 int nvmlDeviceGetClockInfo(const struct nvml_device *handle, int kind, unsigned *mhz) { return put_clock(handle, kind, mhz); }
 
-// The highest that a user may ask for.
+// The highest clock that a user may set.
 NVML_EXPORT int nvmlDeviceGetMaxCustomerBoostClock(const struct nvml_device *handle, int kind, unsigned *mhz);
 int nvmlDeviceGetMaxCustomerBoostClock(const struct nvml_device *handle, int kind, unsigned *mhz) {
     return kind == GRAPHICS || kind == MULTIPROCESSORS ? put_clock(handle, kind, mhz) : NVML_NOT_SUPPORTED;
 }
 
-// Those that the card runs applications at, unless told otherwise. Drivers from 595 on do not tell.
+// The default application clocks. Drivers since 595 do not report them.
 static int put_application_clock(const struct nvml_device *handle, int kind, unsigned *mhz) {
     enum { FIRST_WITHOUT = 595 };
     NVML_DEVICE(handle);
@@ -311,14 +311,14 @@ int nvmlDeviceGetClock(const struct nvml_device *handle, int kind, int id, unsig
     }
 }
 
-// Why the clocks are not higher: one bit each. Nothing runs, and that is the reason; the others are those that a driver can give.
+// Reasons for limited clocks, one bit each: the device is idle. The supported reasons are those that a driver can report.
 enum { EVENT_GPU_IDLE = 0x1, EVENTS = 0x1ff };
 NVML_NUMBER(nvmlDeviceGetCurrentClocksEventReasons, unsigned long long, EVENT_GPU_IDLE)
 NVML_NUMBER(nvmlDeviceGetCurrentClocksThrottleReasons, unsigned long long, EVENT_GPU_IDLE)
 NVML_NUMBER(nvmlDeviceGetSupportedClocksEventReasons, unsigned long long, EVENTS)
 NVML_NUMBER(nvmlDeviceGetSupportedClocksThrottleReasons, unsigned long long, EVENTS)
 
-// P0, the highest.
+// P0, the highest performance state.
 NVML_NUMBER(nvmlDeviceGetPerformanceState, int, 0)
 NVML_NUMBER(nvmlDeviceGetPowerState, int, 0)
 
@@ -334,7 +334,7 @@ static int put_limit(const struct nvml_device *handle, unsigned *milliwatts) {
     return NVML_SUCCESS;
 }
 
-// All limits are the usual one.
+// All limits equal the usual one.
 #define LIMIT(function)                                                                                                                    \
     NVML_EXPORT int function(const struct nvml_device *handle, unsigned *milliwatts);                                                      \
     int function(const struct nvml_device *handle, unsigned *milliwatts) { return put_limit(handle, milliwatts); }
@@ -357,7 +357,7 @@ NVML_NUMBER(nvmlDeviceGetTotalEnergyConsumption, unsigned long long, 0) // milli
 
 // --- the bus ----------------------------------------------------------------------------------------------------------------
 
-// Total, free and used. NVIDIA's driver maps 1 or 2 MiB of it for itself, or none: nothing is mapped here.
+// Total, free and used. NVIDIA's driver maps up to 2 MiB for itself; nothing is mapped here.
 NVML_EXPORT int nvmlDeviceGetBAR1MemoryInfo(const struct nvml_device *handle, uint64_t info[3]);
 int nvmlDeviceGetBAR1MemoryInfo(const struct nvml_device *handle, uint64_t info[3]) {
     NVML_DEVICE(handle);
@@ -376,6 +376,6 @@ int nvmlDeviceGetPcieThroughput(const struct nvml_device *handle, int counter, u
     NVML_DEVICE(handle);
     (void)device;
     NVML_NEEDS(kilobytes != NULL && counter >= 0 && counter < COUNTERS);
-    *kilobytes = 0; // a second
+    *kilobytes = 0; // per second
     return NVML_SUCCESS;
 }

@@ -1,4 +1,4 @@
-// nvml_library.c: beginning and end, versions, errors, and the handles of devices.
+// nvml_library.c: initialization, versions, errors, and device handles.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,18 +7,18 @@
 #include "nvml.h"
 
 struct nvml_device {
-    char unused; // a handle is an address, and no two are one
+    char unused; // makes every handle's address distinct
 };
 
 struct vram_sim_options nvml_options;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static unsigned references; // nvmlInit less nvmlShutdown
+static unsigned references; // calls of nvmlInit minus calls of nvmlShutdown
 static struct nvml_device handles[VRAM_SIM_MOST_DEVICES];
 
-// --- beginning and end ------------------------------------------------------------------------------------------------------
+// --- initialization -------------------------------------------------------------------------------------------------
 
-// The newest driver that the tables know, as libcuda.so.1 says it is where it is not told.
+// Returns the newest driver version in the tables, the default of libcuda.so.1, too.
 static uint32_t newest_driver(void) {
     static const uint16_t versions[] = {
 #define X(exported, base, first, last, result, parameters) last,
@@ -32,7 +32,7 @@ static uint32_t newest_driver(void) {
     return newest;
 }
 
-// Nothing changes between the calls: an environment that a program sets for its children is not this process's.
+// Reads options only at initialization: a variable that a program sets for its children does not apply to itself.
 static bool read_nvml_options(void) {
     const char *text = getenv("VRAM_SIM");
     struct vram_sim_options options = {.driver_version = newest_driver()};
@@ -44,7 +44,7 @@ static bool read_nvml_options(void) {
 
 NVML_EXPORT int nvmlInitWithFlags(unsigned flags);
 int nvmlInitWithFlags(unsigned flags) {
-    (void)flags; // whether a machine without devices is an error; there is always one
+    (void)flags; // whether a machine without devices is an error; there is always a device
     (void)pthread_mutex_lock(&lock);
     const bool good = references > 0 || read_nvml_options();
     references += good;
@@ -102,8 +102,8 @@ const char *nvmlErrorString(int result) {
 
 // --- versions ---------------------------------------------------------------------------------------------------------------
 
-// The driver of a CUDA version: those of NVIDIA's captures where there is one (12.8, 13.0, 13.2; devices.def), else the one that came with
-// that CUDA (its release notes). In three numbers, as programs read it.
+// Returns the driver version for a CUDA version: from NVIDIA's captures if there is one (12.8, 13.0, 13.2; devices.def), else the version
+// released with that CUDA (release notes). It has three numbers, as programs expect.
 static const char *driver_version(void) {
     static const struct {
         uint32_t cuda;
@@ -132,7 +132,7 @@ int nvmlSystemGetNVMLVersion(char *version, unsigned length) {
     return (int)nvml_put(version, length, text);
 }
 
-// Confidential computing: these devices have none of it.
+// Confidential computing, which these devices do not have.
 struct confidential_state {
     unsigned environment, feature, developer_tools;
 };
@@ -147,7 +147,7 @@ int nvmlSystemGetConfComputeState(struct confidential_state *state) {
 NVML_EXPORT int nvmlSystemGetCudaDriverVersion_v2(int *version);
 int nvmlSystemGetCudaDriverVersion_v2(int *version) {
     NVML_NEEDS(version != NULL);
-    if (nvml_ready() != NVML_SUCCESS && !read_nvml_options()) return NVML_DRIVER_NOT_LOADED; // NVIDIA's answers before nvmlInit, too
+    if (nvml_ready() != NVML_SUCCESS && !read_nvml_options()) return NVML_DRIVER_NOT_LOADED; // NVIDIA's NVML answers before nvmlInit, too
     *version = (int)nvml_options.driver_version;
     return NVML_SUCCESS;
 }
@@ -232,7 +232,7 @@ int nvmlDeviceGetHandleByUUID(const char *uuid, struct nvml_device **handle) {
     return NVML_NOT_FOUND;
 }
 
-// `domain:bus:device.function` in hexadecimal; the domain may be left out, as may the function.
+// Finds a device by `domain:bus:device.function` in hexadecimal; the domain and the function are optional.
 NVML_EXPORT int nvmlDeviceGetHandleByPciBusId_v2(const char *text, struct nvml_device **handle);
 int nvmlDeviceGetHandleByPciBusId_v2(const char *text, struct nvml_device **handle) {
     if (nvml_ready() != NVML_SUCCESS) return NVML_UNINITIALIZED;
@@ -254,7 +254,7 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char *text, struct nvml_device **hand
 NVML_EXPORT int nvmlDeviceGetHandleByPciBusId(const char *text, struct nvml_device **handle);
 int nvmlDeviceGetHandleByPciBusId(const char *text, struct nvml_device **handle) { return nvmlDeviceGetHandleByPciBusId_v2(text, handle); }
 
-// Serial numbers are indices with zeros in front: a simulated device was never sold.
+// Finds a device by its serial number, which is its index with leading zeros.
 NVML_EXPORT int nvmlDeviceGetHandleBySerial(const char *serial, struct nvml_device **handle);
 int nvmlDeviceGetHandleBySerial(const char *serial, struct nvml_device **handle) {
     if (nvml_ready() != NVML_SUCCESS) return NVML_UNINITIALIZED;

@@ -1,17 +1,17 @@
-// The memory of devices and what connects them.
+// Memory of devices, and links between them.
 #include <string.h>
 
 #include "../common/session.h"
 #include "nvml.h"
 
-// ---- The memory of a device and who has it, over all processes of the session.
+// ---- Memory of a device and its use by all processes of the session.
 
-// What NVML counts and the driver does not: the total is more than that of cuMemGetInfo by what the driver keeps for itself.
+// Memory as NVML counts it: the total exceeds that of cuMemGetInfo by the driver's own memory.
 struct memory {
     uint64_t total, reserved, used; // used: by processes
 };
 
-// False for a device whose memory is the host's: NVML does not tell it.
+// Returns false if the device's memory is the host's, which NVML does not report.
 static bool memory_of(uint32_t device, struct memory *memory) {
     const struct vr_sim_card *card = vr_sim_options_card(&nvml_options, device);
     const uint64_t usable = vr_sim_options_memory(&nvml_options, device);
@@ -60,7 +60,7 @@ int nvmlDeviceGetMemoryInfo_v2(const struct nvml_device *handle, struct memory_v
 
 // --- processes --------------------------------------------------------------------------------------------------------------
 
-// The first interface has the first two members only.
+// The first version of the structure has only the first two members.
 struct process {
     unsigned id;
     uint64_t used_bytes;
@@ -98,7 +98,7 @@ PROCESSES(nvmlDeviceGetComputeRunningProcesses, FIRST_BYTES)
 PROCESSES(nvmlDeviceGetComputeRunningProcesses_v2, LATER_BYTES)
 PROCESSES(nvmlDeviceGetComputeRunningProcesses_v3, LATER_BYTES)
 
-// Nobody draws, and nothing is shared by MPS.
+// There are no graphics processes and no MPS.
 #define NO_PROCESSES(function)                                                                                                             \
     NVML_EXPORT int function(const struct nvml_device *handle, unsigned *count, void *entries);                                            \
     int function(const struct nvml_device *handle, unsigned *count, void *entries) {                                                       \
@@ -115,7 +115,7 @@ NO_PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses)
 NO_PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses_v2)
 NO_PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses_v3)
 
-// No samples of how busy a process was were taken: NVIDIA's says so with "not found".
+// There are no utilization samples; NVIDIA's NVML reports that as "not found".
 NVML_EXPORT int nvmlDeviceGetProcessUtilization(const struct nvml_device *handle, void *samples, unsigned *count, unsigned long long since);
 int nvmlDeviceGetProcessUtilization(const struct nvml_device *handle, void *samples, unsigned *count, unsigned long long since) {
     NVML_DEVICE(handle);
@@ -125,15 +125,15 @@ int nvmlDeviceGetProcessUtilization(const struct nvml_device *handle, void *samp
     return NVML_NOT_FOUND;
 }
 
-// ---- What connects devices: NVLinks, and who reaches whom. The links of a card (boards.def) are up where another device of the machine is
-// its peer. They lead to a switch, from A100 on; those of older cards to the other cards in turn.
+// ---- Links between devices: NVLinks and peers. A card's links (boards.def) are active if another device of the machine is its peer. They
+// lead to a switch since A100; older cards' links lead to the other cards in turn.
 
 enum { GPU = 0, SWITCH = 2 }; // nvmlIntNvLinkDeviceType_t
 enum { SWITCH_BUS = 0xe0, SWITCH_OF_A100 = 0x1af1, SWITCH_OF_H100 = 0x22a3 };
 
 static unsigned links_of(uint32_t device) { return vr_sim_board_of(nvml_card_of(device))->links; }
 
-// The peers of a device, from `number` 0 up; false past the last.
+// Gets peer `number` of a device, from 0. Returns false past the last one.
 static bool peer_at(uint32_t device, uint32_t number, uint32_t *peer) {
     for (uint32_t i = 0; i < nvml_options.device_count; i++) {
         if (!vr_sim_options_peers(&nvml_options, device, i)) continue;
@@ -149,7 +149,7 @@ static uint32_t count_peers(uint32_t device) {
     return count;
 }
 
-// SUCCESS for a link that the card has. `up`: does it lead anywhere?
+// Returns SUCCESS if the card has this link. *up: it is active.
 static enum nvml_result link_of(uint32_t device, unsigned link, bool *up) {
     if (links_of(device) == 0) return NVML_NOT_SUPPORTED;
     if (link >= links_of(device)) return NVML_INVALID_ARGUMENT;
@@ -167,7 +167,7 @@ int nvmlDeviceGetNvLinkState(const struct nvml_device *handle, unsigned link, in
     return (int)result;
 }
 
-// nvmlNvlinkVersion_t: 2.0 of V100, 3.0 of A100, 4.0 of H100, 5.0 of B200.
+// nvmlNvlinkVersion_t: 2.0 for V100, 3.0 for A100, 4.0 for H100, 5.0 for B200.
 NVML_EXPORT int nvmlDeviceGetNvLinkVersion(const struct nvml_device *handle, unsigned link, unsigned *version);
 int nvmlDeviceGetNvLinkVersion(const struct nvml_device *handle, unsigned link, unsigned *version) {
     enum { TWO = 2, THREE = 4, FOUR = 6, FIVE = 7 };
@@ -180,7 +180,7 @@ int nvmlDeviceGetNvLinkVersion(const struct nvml_device *handle, unsigned link, 
     return (int)result;
 }
 
-// Memory of the peer and of the host, atomics on both, a bridge for displays; and whether the answer is valid.
+// Access to peer and host memory, atomics on both, display bridge, and validity of the answer.
 NVML_EXPORT int nvmlDeviceGetNvLinkCapability(const struct nvml_device *handle, unsigned link, int capability, unsigned *can);
 int nvmlDeviceGetNvLinkCapability(const struct nvml_device *handle, unsigned link, int capability, unsigned *can) {
     enum { PEERS, HOST, PEER_ATOMICS, HOST_ATOMICS, DISPLAY_BRIDGE, VALID, CAPABILITIES };
@@ -203,11 +203,11 @@ int nvmlDeviceGetNvLinkErrorCounter(const struct nvml_device *handle, unsigned l
     return (int)result;
 }
 
-// --- the other end ------------------------------------------------------------------------------------------------------------------
+// --- remote devices -------------------------------------------------------------------------------------------------
 
 static bool has_switch(uint32_t device) { return nvml_card_of(device)->major >= 8; }
 
-// A link that leads nowhere has no other end.
+// Gets the device at the other end of a link; an inactive link has none.
 static enum nvml_result far_end(uint32_t device, unsigned link, int *kind, struct nvml_pci_info *info) {
     bool up;
     uint32_t peer;
@@ -238,9 +238,9 @@ int nvmlDeviceGetNvLinkRemotePciInfo_v2(const struct nvml_device *handle, unsign
     return (int)far_end(device, link, &kind, info);
 }
 
-// --- two devices --------------------------------------------------------------------------------------------------------------------
+// --- pairs of devices -----------------------------------------------------------------------------------------------
 
-// Reads and writes as the driver's peers; links, and atomics over them, where the card has some.
+// Reads and writes follow the driver's peer access; links, and atomics over them, also need NVLinks.
 NVML_EXPORT int nvmlDeviceGetP2PStatus(const struct nvml_device *handle, const struct nvml_device *other, int what, int *status);
 int nvmlDeviceGetP2PStatus(const struct nvml_device *handle, const struct nvml_device *other, int what, int *status) {
     enum { READ, WRITE, LINK, ATOMICS, BUS, COUNT };
@@ -253,9 +253,9 @@ int nvmlDeviceGetP2PStatus(const struct nvml_device *handle, const struct nvml_d
     return NVML_SUCCESS;
 }
 
-// --- by number ----------------------------------------------------------------------------------------------------------------------
+// --- fields ---------------------------------------------------------------------------------------------------------
 
-// Counters and links by number. Each says for itself whether it is there: how many links there are is the only one.
+// A field by number: a counter or a property of links. Each entry has its own result; only the number of links is supported.
 struct field_value {
     unsigned field, scope;
     long long at_us, took_us;

@@ -1,5 +1,5 @@
-// unsupported.c: every name that NVML ever exported, from simulator/standins/facts/nvml.def. Here each is a weak function that answers "not
-// supported" and is counted; a definition in another file takes its place. This file includes no header with the prototypes.
+// unsupported.c: every name that NVML ever exported, from simulator/standins/facts/nvml.def, as a weak function that is counted and returns
+// "not supported". A definition in another file replaces it. This file must not include headers with the prototypes.
 #include "../common/missing.h"
 
 #define NOT_SUPPORTED 3

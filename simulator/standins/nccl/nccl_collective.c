@@ -1,5 +1,5 @@
-// Collectives and messages. A call is posted, compared with what the other ranks posted, launched on its stream, and small payloads move.
-// Nothing that another rank wrote is believed twice: places and sizes are those of this rank's own call.
+// Collectives and messages. A call is posted, compared with the other ranks' posts and launched on its stream; small payloads are
+// transferred. Data written by other ranks is never trusted for places and sizes: those come from this rank's own call.
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,9 +17,9 @@ const struct nccl_kind_facts nccl_kinds[NCCL_KINDS] = {[NCCL_ALL_REDUCE] = {"ncc
                                                        [NCCL_SEND] = {"ncclSend", false, true},
                                                        [NCCL_RECEIVE] = {"ncclRecv", false, true}};
 
-// --- what moves
-// ------------------------------------------------------------------------------------------------------------------------------ Copies
-// that a rank gives: one per rank where everyone gets a part of its own.
+// --- payloads -------------------------------------------------------------------------------------------------------
+
+// Returns the number of parts that a rank contributes: one per rank if every rank gets its own part.
 static uint64_t parts_contributed(const struct nccl_call *call) {
     const bool is_root = call->root == call->comm->rank;
     switch (call->kind) {
@@ -40,7 +40,7 @@ static bool is_capturing(uint64_t stream) {
     return standin_driver()->stream_get_capture_info(stream, &status, &id, NULL, NULL, NULL) == 0 && status != 0;
 }
 
-// Whether the payload is small enough for every rank; decided alike by all but for captures, which a post tells.
+// Is the payload small enough on every rank? All ranks decide alike, except for captures, which a post reports.
 static bool is_small(const struct nccl_call *call) {
     const uint64_t parts = call->kind == NCCL_REDUCE_SCATTER || call->kind == NCCL_ALL_TO_ALL || call->kind == NCCL_SCATTER
                                ? (uint64_t)call->comm->rank_count
@@ -49,8 +49,7 @@ static bool is_small(const struct nccl_call *call) {
     return !nccl_kinds[call->kind].has_operator || nccl_can_reduce(call->type, call->operator);
 }
 
-// --- posting
-// ---------------------------------------------------------------------------------------------------------------------------------
+// --- posting --------------------------------------------------------------------------------------------------------
 static void fill_post(struct nccl_post *post, const struct nccl_call *call, uint32_t payload_bytes) {
     atomic_store(&post->number, 0);
     post->kind = (int32_t)call->kind;
@@ -63,7 +62,7 @@ static void fill_post(struct nccl_post *post, const struct nccl_call *call, uint
 }
 
 static int posts_differ(const struct nccl_call *call, int other, const struct nccl_post *posted) {
-    // A copy: the other rank can write to its post at any time.
+    // Copy the post, because the other rank may change it at any time.
     const struct nccl_post copy = {
         .kind = posted->kind, .type = posted->type, .root = posted->root, .operator= posted->operator, .count = posted->count };
     const struct nccl_post *theirs = &copy;
@@ -90,7 +89,7 @@ static int compare_all(const struct nccl_call *call) {
     return NCCL_SUCCESS;
 }
 
-// Everyone has finished the call that used the place before.
+// Waits until all ranks have finished the earlier call that used the same place.
 struct behind {
     uint64_t number;
 };
@@ -125,8 +124,7 @@ static int post_collective(struct nccl_call *call) {
     return compare_all(call);
 }
 
-// --- finishing
-// -------------------------------------------------------------------------------------------------------------------------------
+// --- finishing ------------------------------------------------------------------------------------------------------
 static bool has_posted(const struct nccl_comm *comm, const void *argument) {
     const struct nccl_call *call = argument;
     const bool from_root = call->kind == NCCL_BROADCAST || call->kind == NCCL_SCATTER;
@@ -136,12 +134,12 @@ static bool has_posted(const struct nccl_comm *comm, const void *argument) {
     return true;
 }
 
-// The payload of a rank, or NULL where it moves none. It posts none while it captures, or when it had to wait too long.
+// Returns the payload of a rank, or NULL if it has none: a rank posts none while it captures or after a timeout.
 static const unsigned char *payload_of(const struct nccl_call *call, int rank) {
     const bool from_root = call->kind == NCCL_BROADCAST || call->kind == NCCL_SCATTER;
     const int giver = nccl_stands_for(call->comm, rank);
     const struct nccl_post *post = &call->comm->shared->ranks[giver].posts[call->number % NCCL_POSTS];
-    if (giver != rank && from_root) return NULL; // who is no root gives nothing
+    if (giver != rank && from_root) return NULL; // only the root contributes
     return atomic_load(&post->number) == call->number && post->payload_bytes != 0 ? nccl_payload(call->comm, giver, call->number) : NULL;
 }
 
@@ -155,7 +153,7 @@ static bool all_payloads(const struct nccl_call *call) {
     return true;
 }
 
-// Everyone's part number `part`, reduced in the order of ranks.
+// Reduces part number `part` of all ranks, in the order of ranks.
 static void write_reduced(const struct nccl_call *call, int part) {
     const uint64_t bytes = bytes_of(call), count = call->count;
     unsigned char *sum = all_payloads(call) ? calloc(1, bytes + count) : NULL;
@@ -178,7 +176,7 @@ static void write_part(const struct nccl_call *call, void *to, const unsigned ch
     (void)nccl_write_values(call, to, slot + (uint64_t)part * bytes_of(call), nccl_levels(slot) + (uint64_t)part * call->count);
 }
 
-// Part number `part` of every rank, one after the other.
+// Writes part number `part` of all ranks, one after the other.
 static void write_gathered(const struct nccl_call *call, int part) {
     const uint64_t bytes = bytes_of(call);
     if (!all_payloads(call)) return;
@@ -206,7 +204,7 @@ static void write_results(const struct nccl_call *call) {
     }
 }
 
-// A rank that gets nothing does not wait.
+// Does the rank get data? If not, it does not wait.
 static bool gets_something(const struct nccl_call *call) {
     const bool is_root = call->root == call->comm->rank;
     if (call->kind == NCCL_REDUCE || call->kind == NCCL_GATHER) return is_root;
@@ -223,7 +221,7 @@ static int finish_collective(struct nccl_call *call) {
         result = nccl_wait(comm, &(struct nccl_wait){has_posted, call, needed, nccl_kinds[call->kind].name},
                            call->kind == NCCL_SPLIT ? NULL : &late);
         if (result == NCCL_SUCCESS && late) STANDIN_MISSING("ncclCommGetAsyncError: data of a rank that came late");
-        if (result == NCCL_SUCCESS) result = compare_all(call); // with those who came since
+        if (result == NCCL_SUCCESS) result = compare_all(call); // with ranks that posted meanwhile
         if (result == NCCL_SUCCESS && !late && call->kind != NCCL_SPLIT) write_results(call);
     }
     if (result == NCCL_SUCCESS && call->kind == NCCL_SPLIT) {
@@ -244,8 +242,7 @@ int nccl_exchange_members(struct nccl_comm *comm, struct nccl_member mine, struc
     return result != NCCL_SUCCESS ? result : finish_collective(&call);
 }
 
-// --- messages
-// ----------------------------------------------------------------------------------------------------------------------------------
+// --- messages -------------------------------------------------------------------------------------------------------
 static bool was_received(const struct nccl_comm *comm, const void *argument) {
     const struct nccl_call *call = argument;
     return !nccl_runs(comm, call->root) || atomic_load(&nccl_pair_of(comm, comm->rank, call->root)->received) + NCCL_SLOTS >= call->number;
@@ -295,8 +292,9 @@ static int finish_message(struct nccl_call *call) {
     return result;
 }
 
-// --- a call
-// Buffers are taken with the first call, as NCCL connects then.
+// --- calls ----------------------------------------------------------------------------------------------------------
+
+// Allocates buffers at the first call, when NCCL connects.
 static bool take_buffers(struct nccl_comm *comm) {
     if (comm->has_buffers || comm->rank_count == 1) return true;
     const uint64_t channels = standin_size(STANDIN_NCCL_CHANNELS, standin_library_version)->bytes;

@@ -1,4 +1,4 @@
-// Communicators, also of ranks that do not run.
+// Communicators, including those with ranks that do not run.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -7,11 +7,10 @@
 
 #include "nccl.h"
 
-// ---- Ranks that a program believes in and that do not run: VRAM_SIM_RANKS=COUNT:RANK,... (`vram fit --fold`) says how many there are and
-// which of them are processes. In a communicator of COUNT ranks the others are never waited for; what they would give is what the next
-// lower one that runs gives.
+// ---- Ranks that do not run. VRAM_SIM_RANKS=COUNT:RANK,... (`vram fit --fold`) sets the number of ranks and which of them are processes.
+// In a communicator of COUNT ranks the others are never waited for; the next lower rank that runs supplies their data.
 
-// The number at *text, which goes on behind it; -1: none of ranks.
+// Reads a rank at *text and moves *text past it. Returns -1 if it is not a valid rank.
 static int read_rank(const char **text, int count) {
     char *end;
     const long number = strtol(*text, &end, 10);
@@ -34,7 +33,7 @@ bool nccl_fold(struct nccl_comm *comm, int rank, int rank_count) {
     if (text == NULL) return true;
     char *end;
     const long count = strtol(text, &end, 10);
-    if (*end != ':' || count != rank_count) return true; // another communicator: all of it runs
+    if (*end != ':' || count != rank_count) return true; // another communicator, whose ranks all run
     comm->runs = calloc((size_t)rank_count, 1);
     return comm->runs != NULL && read_ranks(end + 1, rank_count, comm->runs) && comm->runs[rank] != 0;
 }
@@ -46,14 +45,13 @@ int nccl_stands_for(const struct nccl_comm *comm, int rank) {
     return rank;
 }
 
-// ---- Communicators: their unique ids, making, splitting, shrinking and ending them, and what they answer.
+// ---- Communicators: unique ids, creation, splitting, shrinking, destruction and queries.
 
-static _Thread_local char thread_error[512]; // of calls that have no communicator
+static _Thread_local char thread_error[512]; // of calls without a communicator
 
 bool nccl_is_comm(const struct nccl_comm *comm) { return standin_is(comm, NCCL_COMMUNICATOR); }
 
-// --- unique ids
-// ----------------------------------------------------------------------------------------------------------------------------
+// --- unique ids -----------------------------------------------------------------------------------------------------
 static const char id_mark[] = "vram-nccl:";
 
 int ncclGetUniqueId(struct nccl_unique_id *id) {
@@ -65,7 +63,7 @@ int ncclGetUniqueId(struct nccl_unique_id *id) {
     return NCCL_SUCCESS;
 }
 
-// The name in an id; only what ncclGetUniqueId() writes is one, so that no id leads to another file.
+// Reads the name in an id. Only ids made by ncclGetUniqueId() are valid, so that no id leads to another file.
 static bool name_of_id(const struct nccl_unique_id *id, char name[NCCL_NAME_BYTES]) {
     enum { DIGITS = 32 };
     if (strncmp(id->bytes, id_mark, sizeof id_mark - 1) != 0) return false;
@@ -75,8 +73,7 @@ static bool name_of_id(const struct nccl_unique_id *id, char name[NCCL_NAME_BYTE
     return true;
 }
 
-// --- making
-// --------------------------------------------------------------------------------------------------------------------------------
+// --- creation -------------------------------------------------------------------------------------------------------
 static void destroy_comm(struct nccl_comm *comm) {
     nccl_give_all(comm);
     nccl_leave(comm);
@@ -86,7 +83,7 @@ static void destroy_comm(struct nccl_comm *comm) {
     (void)standin_destroy(comm, NCCL_COMMUNICATOR);
 }
 
-// What a thread reads after a call that gave it no communicator.
+// Stores the error for the thread, because the caller gets no communicator.
 static int fail_without(struct nccl_comm *comm, int result) {
     memcpy(thread_error, comm->last_error, sizeof thread_error);
     destroy_comm(comm);
@@ -105,7 +102,7 @@ static int prepare_comm(struct nccl_comm *comm, int rank_count) {
     return NCCL_SUCCESS;
 }
 
-// In a group others of this process have still to come: the meeting is put off to its end.
+// Creates a communicator. In a group the meeting is deferred to its end, because other ranks of this process still have to join.
 static int begin_comm(struct nccl_comm **result, const char *name, int rank, int rank_count) {
     if (result == NULL || rank_count < 1 || rank_count > NCCL_MOST_RANKS || rank < 0 || rank >= rank_count) return NCCL_INVALID_ARGUMENT;
     struct nccl_comm *comm = standin_new(NCCL_COMMUNICATOR, sizeof *comm);
@@ -133,7 +130,7 @@ int ncclCommInitRank(struct nccl_comm **comm, int rank_count, struct nccl_unique
     return ncclCommInitRankConfig(comm, rank_count, id, rank, NULL);
 }
 
-// Every rank is given all ids, in the same order: the first is as good as another.
+// All ranks get the same ids in the same order, so the first one is enough.
 int ncclCommInitRankScalable(struct nccl_comm **comm, int rank_count, int rank, int id_count, struct nccl_unique_id *ids, void *config) {
     if (id_count < 1 || ids == NULL) return NCCL_INVALID_ARGUMENT;
     return ncclCommInitRankConfig(comm, rank_count, ids[0], rank, config);
@@ -142,7 +139,7 @@ int ncclCommInitRankScalable(struct nccl_comm **comm, int rank_count, int rank, 
 int ncclGroupStart(void);
 int ncclGroupEnd(void);
 
-// Ranks of one process, a device each.
+// Creates communicators for ranks in one process, one device each.
 int ncclCommInitAll(struct nccl_comm **comms, int count, const int *devices) {
     const struct standin_driver *driver = standin_begin();
     struct nccl_unique_id id;
@@ -163,9 +160,9 @@ int ncclCommInitAll(struct nccl_comm **comms, int count, const int *devices) {
     return status != NCCL_SUCCESS ? status : ended;
 }
 
-// --- making from another
-// ----------------------------------------------------------------------------------------------------------------------- The members with
-// this rank's color, by key, then rank. Gives this rank's place.
+// --- creation from another communicator -----------------------------------------------------------------------------
+
+// Orders the members with this rank's color by key, then by rank. Returns this rank's place.
 static int place_among(const struct nccl_member *all, int count, int rank, int *members) {
     int place = 0;
     *members = 0;
@@ -225,8 +222,7 @@ int ncclCommGrow(void) {
     return NCCL_INVALID_USAGE;
 }
 
-// --- ending
-// ----------------------------------------------------------------------------------------------------------------------------------
+// --- destruction ----------------------------------------------------------------------------------------------------
 int ncclCommFinalize(struct nccl_comm *comm) { return nccl_is_comm(comm) ? NCCL_SUCCESS : NCCL_INVALID_ARGUMENT; }
 
 int ncclCommDestroy(struct nccl_comm *comm) {
@@ -244,8 +240,7 @@ int ncclCommRevoke(struct nccl_comm *comm, int flags) {
     return NCCL_SUCCESS;
 }
 
-// --- asking
-// ------------------------------------------------------------------------------------------------------------------------------------
+// --- queries --------------------------------------------------------------------------------------------------------
 #define ASK(name, type, value)                                                                                                             \
     int name(const struct nccl_comm *comm, type *result) {                                                                                 \
         if (!nccl_is_comm(comm) || result == NULL) return NCCL_INVALID_ARGUMENT;                                                           \

@@ -1,11 +1,9 @@
-// Groups, and the functions of NCCL's interface that are calls. In a group calls are posted together before they are finished, as NCCL
-// begins them.
+// Groups, and the exported calls. In a group, all calls are posted before any is finished, as in NCCL.
 #include <stdlib.h>
 
 #include "nccl.h"
 
-// --- groups
-// --------------------------------------------------------------------------------------------------------------------------------------
+// --- groups ---------------------------------------------------------------------------------------------------------
 struct group {
     int depth, result;
     struct nccl_call *calls;
@@ -34,13 +32,14 @@ void nccl_meet_later(struct nccl_comm *comm) {
     group.meetings[group.meeting_count++] = comm;
 }
 
-// Calls that share places for payloads: collectives of a communicator, messages to a rank, messages from one.
+// Do two calls use the same places for payloads? Those of a communicator's collectives, of messages to a rank, or of messages from a rank
+// do.
 static bool share_places(const struct nccl_call *a, const struct nccl_call *b) {
     if (a->comm != b->comm || nccl_is_message(a) != nccl_is_message(b)) return false;
     return !nccl_is_message(a) || (a->kind == b->kind && a->root == b->root);
 }
 
-// Whether so few calls before it wait that there is a place for its payload.
+// Is there a place for the call's payload, given the unfinished calls before it?
 static bool call_fits(const struct nccl_call *calls, size_t which) {
     size_t before = 0;
     for (size_t i = 0; i < which; i++) before += calls[i].state != DONE && share_places(&calls[i], &calls[which]);
@@ -68,8 +67,8 @@ static int finish_those_begun(struct nccl_call *calls, size_t count, size_t *don
     return result;
 }
 
-// As many as there are places for begin together, then they are finished, and so on. Ranks do so in step: a message or a collective has the
-// same number everywhere, so that nobody waits for one that another begins later than its own.
+// Begins as many calls as there are places for, finishes them, and repeats. Ranks stay in step: a message or collective has the same number
+// on every rank, so that no rank waits for a call that another one begins only later.
 static int run_calls(struct nccl_call *calls, size_t count) {
     const struct standin_driver *driver = standin_begin();
     uint64_t context = 0;
@@ -179,8 +178,7 @@ int ncclRecv(void *to, size_t count, int type, int peer, struct nccl_comm *comm,
     return do_call((struct nccl_call){comm, NCCL_RECEIVE, NULL, to, count, type, 0, peer, stream, 0, false, PENDING});
 }
 
-// --- operators of programs: a sum with a factor. No payload moves with one
-// --------------------------------------------------------------------------
+// --- operators of programs: a sum with a factor, which transfers no payload -----------------------------------------
 static atomic_int next_operator = NCCL_OPERATORS;
 
 int ncclRedOpCreatePreMulSum(int *operator, const void * scalar, int type, int residence, const struct nccl_comm *comm) {
@@ -193,8 +191,7 @@ int ncclRedOpDestroy(int operator, const struct nccl_comm * comm) {
     return operator>= NCCL_OPERATORS && nccl_is_comm(comm) ? NCCL_SUCCESS : NCCL_INVALID_ARGUMENT;
 }
 
-// --- one-sided messages and parameters are not simulated
-// ----------------------------------------------------------------------------------------------
+// --- one-sided messages and parameters: not simulated ---------------------------------------------------------------
 #define ABSENT(name)                                                                                                                       \
     int name(void) {                                                                                                                       \
         STANDIN_MISSING(#name);                                                                                                            \

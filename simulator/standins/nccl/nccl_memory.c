@@ -1,4 +1,4 @@
-// Memory of the device as NCCL takes it, and the buffers that programs get from it or register with it.
+// Device memory of NCCL, and the buffers that programs allocate or register with it.
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,8 +79,7 @@ void nccl_give_all(struct nccl_comm *comm) {
     comm->taken_bytes = 0;
 }
 
-// --- memory for programs
-// -------------------------------------------------------------------------------------------------------------------
+// --- memory for programs --------------------------------------------------------------------------------------------
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct nccl_taken *of_programs; // guarded by mutex
 
@@ -117,8 +116,7 @@ int ncclMemFree(void *address) {
     return NCCL_SUCCESS;
 }
 
-// --- registrations: a handle that knows its buffer
-// -----------------------------------------------------------------------------------------
+// --- registrations: handles of buffers ------------------------------------------------------------------------------
 #define REGISTRATION UINT64_C(0x6e63636c00000002)
 
 struct registration {
@@ -157,8 +155,7 @@ int ncclWinGetUserPtr(const struct nccl_comm *comm, const struct registration *w
     return NCCL_SUCCESS;
 }
 
-// --- giving memory back for a time
-// -----------------------------------------------------------------------------------------------------------
+// --- suspending memory ----------------------------------------------------------------------------------------------
 enum { SUSPEND_MEMORY = 1 };
 
 int ncclCommSuspend(struct nccl_comm *comm, int flags) {
@@ -192,7 +189,7 @@ int ncclCommMemStats(const struct nccl_comm *comm, int which, uint64_t *value) {
     return NCCL_SUCCESS;
 }
 
-// --- communication that kernels begin themselves: not simulated --------------------------------------------------------------------------
+// --- communication started by kernels: not simulated ----------------------------------------------------------------
 #define ABSENT(name)                                                                                                                       \
     int name(void) {                                                                                                                       \
         STANDIN_MISSING(#name);                                                                                                            \

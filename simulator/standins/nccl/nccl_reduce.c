@@ -1,4 +1,4 @@
-// Elements on their way between ranks, and the arithmetic on them.
+// Transfer of elements between ranks, and arithmetic on them.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <string.h>
@@ -6,9 +6,9 @@
 #include "nccl.h"
 #include "nccl.h"
 
-// ---- Elements on their way between a rank's device and the memory that ranks share. The simulated driver says how far each is known, and
-// takes that again (simulator/standins/libcuda/results.c), so that what is unknown on one rank is no fact on another. A driver that does
-// not say copies bytes.
+// ---- Transfer of elements between a rank's device and the memory shared by ranks. The simulated driver returns and accepts a level for
+// each element (simulator/standins/libcuda/results.c), so that a value unknown on one rank does not become known on another. With another
+// driver, only bytes are copied.
 
 enum { KNOWN, UNKNOWN = 2 };
 
@@ -52,7 +52,7 @@ void nccl_reduce_levels(uint8_t *into, const uint8_t *from, uint64_t count) {
     }
 }
 
-// ---- Arithmetic on the small payloads that really move.
+// ---- Arithmetic on transferred payloads.
 
 enum { INT8, UINT8, INT32, UINT32, INT64, UINT64, FLOAT16, FLOAT32, FLOAT64, BFLOAT16, FLOAT8_E4M3, FLOAT8_E5M2 };
 
@@ -67,8 +67,7 @@ const char *nccl_type_name(int type) { return type >= 0 && type < NCCL_TYPES ? t
 
 bool nccl_can_reduce(int type, int operator) { return type >= 0 && type <= BFLOAT16 && operator>= 0 && operator<NCCL_OPERATORS; }
 
-// --- floating-point numbers of 16 bits
-// -----------------------------------------------------------------------------------------------------
+// --- floating-point numbers of 16 bits ------------------------------------------------------------------------------
 static float from_bits(uint32_t bits) {
     float value;
     memcpy(&value, &bits, sizeof value);
@@ -89,12 +88,12 @@ static float from_half(uint16_t half) {
     return sign != 0 ? -small : small;
 }
 
-// To the nearest, ties to even.
+// Rounds to nearest, ties to even.
 static uint16_t to_half(float value) {
     const uint32_t bits = to_bits(value), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
     if (magnitude >= 0x7f800000) return (uint16_t)(sign | 0x7c00 | (magnitude > 0x7f800000 ? 0x200 : 0));
     if (magnitude >= 0x47800000) return (uint16_t)(sign | 0x7c00);
-    if (magnitude < 0x38800000) { // below the smallest normal number
+    if (magnitude < 0x38800000) { // subnormal
         const float scaled = from_bits(magnitude) * 16777216.0f;
         uint32_t whole = (uint32_t)scaled;
         const float rest = scaled - (float)whole;
@@ -113,15 +112,14 @@ static uint16_t to_bfloat(float value) {
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-// --- operators
-// -----------------------------------------------------------------------------------------------------------------------------
+// --- operators ------------------------------------------------------------------------------------------------------
 #define COMBINED(operator, a, b)                                                                                                           \
     ((operator) == NCCL_PRODUCT   ? (a) * (b)                                                                                              \
      : (operator) == NCCL_MAXIMUM ? ((a) > (b) ? (a) : (b))                                                                                \
      : (operator) == NCCL_MINIMUM ? ((a) < (b) ? (a) : (b))                                                                                \
                                   : (a) + (b))
 
-// Integers wrap, as the device's do.
+// Integers wrap around, as on the device.
 #define INTEGERS(name, type, wrapping)                                                                                                     \
     static void name(int operator, type * into, const type *from, size_t count) {                                                          \
         for (size_t i = 0; i < count; i++) {                                                                                               \

@@ -1,4 +1,4 @@
-// Where the ranks of a communicator meet: the file, who lives, waiting.
+// The file shared by the ranks of a communicator: joining, detecting ended ranks, and waiting.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -50,7 +50,7 @@ void nccl_derive_name(char result[NCCL_NAME_BYTES], const char *name, const char
 }
 
 // --- the file ----------------------------------------------------------------------------------------------------------------------------
-// Head and ranks, payloads of collectives, then pairs with their payloads. What nobody touches takes no memory.
+// The head with ranks, the payloads of collectives, then pairs with their payloads. Untouched parts take no memory.
 static size_t round_to_page(size_t bytes) { return (bytes + 4095) & ~(size_t)4095; }
 static size_t head_bytes(int count) { return round_to_page(sizeof(struct nccl_shared) + (size_t)count * sizeof(struct nccl_rank)); }
 static size_t payloads_bytes(int count) { return (size_t)count * NCCL_SLOTS * NCCL_SLOT_BYTES; }
@@ -75,7 +75,8 @@ unsigned char *nccl_pair_payload(const struct nccl_comm *comm, int from, int to,
 
 static void path_of(const char *name, char path[64]) { (void)snprintf(path, 64, "/dev/shm/vram-nccl-%s", name); }
 
-// Ours, a plain file, of that size once a rank has given it: what another user put there is refused.
+// Accepts only a regular file of this user, private, and of the right size once a rank has set it: another user could have put a file
+// there.
 static bool is_ours(int descriptor, off_t bytes) {
     struct stat facts;
     if (fstat(descriptor, &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_uid != geteuid() || (facts.st_mode & 077) != 0) return false;
@@ -96,20 +97,20 @@ static bool map_rendezvous(struct nccl_comm *comm) {
     return comm->shared != NULL;
 }
 
-// --- who lives ---------------------------------------------------------------------------------------------------------------------------
-// A rank holds a lock on the byte of its number. The kernel gives it up when the process ends, and a fork does not inherit it.
+// --- detection of ended ranks ---------------------------------------------------------------------------------------
+// A rank locks the byte of its number. The kernel releases the lock when the process ends, and a forked child does not inherit it.
 static bool hold_lock(const struct nccl_comm *comm) {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = comm->rank, .l_len = 1};
     return fcntl(comm->descriptor, F_SETLK, &lock) == 0;
 }
 
 static bool is_alive(const struct nccl_comm *comm, int rank) {
-    if (atomic_load(&comm->shared->ranks[rank].pid) == (int)getpid()) return true; // one's own locks are not told
+    if (atomic_load(&comm->shared->ranks[rank].pid) == (int)getpid()) return true; // F_GETLK does not report own locks
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = rank, .l_len = 1};
     return fcntl(comm->descriptor, F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
-// A rank that came and is gone; -1: none.
+// Returns a rank that joined and has ended, or -1.
 static int gone_rank(const struct nccl_comm *comm, int needed) {
     for (int rank = needed < 0 ? 0 : needed; rank < (needed < 0 ? comm->rank_count : needed + 1); rank++) {
         const int state = atomic_load(&comm->shared->ranks[rank].state);
@@ -132,7 +133,7 @@ int nccl_fail(struct nccl_comm *comm, int result, const char *format, ...) {
     return result;
 }
 
-// The file is written to by every rank: whether the sentence ends in it is not known.
+// Bounds the sentence, because any rank may write the file and the NUL may be missing.
 int nccl_broken(struct nccl_comm *comm) {
     const int broken = atomic_load(&comm->shared->broken);
     if (broken == 0) return 0;
@@ -177,7 +178,7 @@ int nccl_wait(struct nccl_comm *comm, const struct nccl_wait *wait, bool *late) 
         const int broken = nccl_broken(comm);
         if (broken != 0) return broken;
         const int gone = gone_rank(comm, wait->needed);
-        // It may have done its part just before it went.
+        // Check again: the rank may have done its part just before it ended.
         if (gone >= 0 && !wait->ready(comm, wait->argument))
             return nccl_break(comm, NCCL_REMOTE_ERROR, "NCCL: rank %d waits in %s for rank %d, which is gone (process %d)", comm->rank,
                               wait->what, gone, atomic_load(&comm->shared->ranks[gone].pid));
@@ -229,7 +230,7 @@ static bool all_came(const struct nccl_comm *comm, const void *unused) {
     return true;
 }
 
-// The first that sees everyone takes the name away; the others find it gone.
+// Waits for all ranks. The first that sees all of them unlinks the name; the others find it gone.
 int nccl_meet(struct nccl_comm *comm) {
     char path[64];
     path_of(comm->name, path);
@@ -252,7 +253,7 @@ static bool shares_process(const struct nccl_comm *comm) {
     return false;
 }
 
-// Closing a descriptor gives up all locks that the process has on the file: it stays open while another rank of the process needs them.
+// Closing a descriptor releases all locks that the process has on the file, so it stays open while another rank of the process needs them.
 void nccl_leave(struct nccl_comm *comm) {
     if (comm->shared == NULL) return;
     if (!comm->is_joined) {
