@@ -1,4 +1,4 @@
-// cublas.h: cuBLAS's statuses and handles, for the files of this stand-in.
+// cublas.h: status codes and handles of cuBLAS.
 #ifndef VR_STANDINS_CUBLAS_CUBLAS_H
 #define VR_STANDINS_CUBLAS_CUBLAS_H
 
@@ -17,7 +17,7 @@ enum {
 static const struct standin_codes codes = {CUBLAS_HANDLE,       CUBLAS_NOT_INITIALIZED,  CUBLAS_INVALID_VALUE,
                                            CUBLAS_ALLOC_FAILED, CUBLAS_EXECUTION_FAILED, CUBLAS_NOT_SUPPORTED};
 
-// The texts of a status.
+// These return the name and the text of a status.
 const char *standin_cublas_name(int status);
 const char *standin_cublas_text(int status);
 

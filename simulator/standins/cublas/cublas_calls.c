@@ -1,4 +1,4 @@
-// All calls of cuBLAS that are answered alike.
+// Calls of cuBLAS from the generated table.
 #include "cublas.h"
 
 #include "cublas_calls.def"

@@ -1,7 +1,7 @@
-// cuBLAS's handles, and its first interface without them.
+// Handles of cuBLAS, and its legacy API without handles.
 #include "cublas.h"
 
-// ---- CuBLAS's handles: streams, workspaces, modes; copies between host and device.
+// ---- Handles of cuBLAS: streams, workspaces, modes, and copies between host and device.
 
 int cublasCreate_v2(struct standin_handle **handle) {
     const struct standin_size_row *own = standin_size(STANDIN_CUBLAS_OWN_WORKSPACE, standin_library_version);
@@ -10,7 +10,7 @@ int cublasCreate_v2(struct standin_handle **handle) {
 
 int cublasDestroy_v2(struct standin_handle *handle) { return standin_free_handle(&codes, handle); }
 
-// Takes the user's workspace away, as cuBLAS does.
+// Resets the user's workspace, as cuBLAS does.
 int cublasSetStream_v2(struct standin_handle *handle, uint64_t stream) {
     const int status = standin_query(&codes, handle);
     if (status != 0) return status;
@@ -77,7 +77,7 @@ int cublasGetLoggerCallback(void **callback) {
     return 0;
 }
 
-// --- results whose type is an argument -------------------------------------------------------------------------------------------------
+// --- results with a type argument -----------------------------------------------------------------------------------
 #define TYPED(name, integer)                                                                                                               \
     int name(struct standin_handle *handle, integer n, const void *x, int type, integer increment, void *result, int result_type) {        \
         (void)n, (void)x, (void)type, (void)increment;                                                                                     \
@@ -112,7 +112,7 @@ struct copy {
     uint64_t stream;
 };
 
-// Column by column: elements in a column lie together, columns `step` elements apart.
+// Copies by columns: the elements of a column are contiguous, and columns are `step` elements apart.
 static int copy_vector(const struct copy *copy) {
     const struct standin_driver *driver = standin_begin();
     if (driver == NULL) return CUBLAS_NOT_INITIALIZED;
@@ -143,7 +143,7 @@ MATRIX(cublasGetMatrixAsync, int, COMMA_STREAM, false, stream)
 MATRIX(cublasSetMatrixAsync_64, int64_t, COMMA_STREAM, false, stream)
 MATRIX(cublasGetMatrixAsync_64, int64_t, COMMA_STREAM, false, stream)
 
-// A vector is a matrix of one row, whole where its elements lie together.
+// A contiguous vector is copied as one column, any other as a matrix of one row.
 #define VECTOR(name, integer, type_of_stream, wait, on)                                                                                    \
     int name(integer n, integer element, const void *from, integer from_step, void *to, integer to_step type_of_stream) {                  \
         const bool together = from_step == 1 && to_step == 1;                                                                              \
@@ -158,7 +158,7 @@ VECTOR(cublasGetVectorAsync, int, COMMA_STREAM, false, stream)
 VECTOR(cublasSetVectorAsync_64, int64_t, COMMA_STREAM, false, stream)
 VECTOR(cublasGetVectorAsync_64, int64_t, COMMA_STREAM, false, stream)
 
-// --- handles for several devices -------------------------------------------------------------------------------------------------------
+// --- multi-device handles -------------------------------------------------------------------------------------------
 int cublasXtCreate(struct standin_handle **handle) { return standin_new_handle(&codes, handle, 0); }
 int cublasXtDestroy(struct standin_handle *handle) { return standin_free_handle(&codes, handle); }
 
@@ -182,7 +182,7 @@ int cublasXtMaxBoards(int *boards) {
     return driver != NULL && driver->device_get_count(boards) == 0 ? 0 : CUBLAS_NOT_INITIALIZED;
 }
 
-// ---- CuBLAS's first interface, without handles: one stream for the process, results as values, an error that is asked for.
+// ---- The legacy API without handles: one stream per process, results as return values, and an error that is queried.
 
 static uint64_t stream;
 static int last_error;

@@ -1,4 +1,4 @@
-// Names of cuBLAS's statuses.
+// Names and texts of cuBLAS's status codes.
 #include "cublas.h"
 
 static const struct {

@@ -1,16 +1,16 @@
-// cuBLASLt: descriptors that keep what is set, one algorithm for every product.
+// cuBLASLt: descriptors that store settings, and one algorithm for every product.
 //
-// A program may hold descriptors in memory of its own (the _internal functions initialize it) and copy them by value. So what is set lies
-// in the structure itself, within the size that the oldest version told for it.
+// Programs may keep descriptors in their own memory (initialized by the _internal functions) and copy them by value. Settings are therefore
+// stored inside the structure, within the size of the oldest version.
 #include "cublas.h"
 
-// An attribute: its place behind the head, and its size.
+// An attribute: its offset after the head, and its size.
 struct field {
     short number;
     unsigned short offset, bytes;
 };
 
-// The first word of every descriptor, and the kinds.
+// Kinds of descriptors; the kind is in the first word.
 enum { LAYOUT = 1, MATMUL, TRANSFORM, PREFERENCE, EMULATION };
 struct descriptor {
     uint64_t kind;
@@ -32,7 +32,7 @@ static const struct field emulation_fields[] = {{0, 0, 4}, {1, 4, 4}, {2, 8, 4},
 
 static const struct shape {
     const struct field *fields;
-    size_t count, bytes; // of the structure as today's header declares it
+    size_t count, bytes; // of the structure in the current header
 } shapes[] = {
     [LAYOUT] = {layout_fields, sizeof layout_fields / sizeof *layout_fields, 14 * 8},
     [MATMUL] = {matmul_fields, sizeof matmul_fields / sizeof *matmul_fields, 32 * 8},
@@ -49,7 +49,7 @@ static const struct field *field_of(unsigned kind, int number) {
 
 static bool is_kind(const struct descriptor *descriptor, unsigned kind) { return descriptor != NULL && descriptor->kind == KIND(kind); }
 
-// Today's structures are larger than those of older headers: what lies behind the given size is not touched.
+// Structures are larger today than in older headers: nothing beyond the given size is written.
 static int begin_descriptor(struct descriptor *descriptor, unsigned kind, size_t bytes) {
     enum { SMALLEST = 8 * 8 };
     if (descriptor == NULL || bytes < SMALLEST) return CUBLAS_INVALID_VALUE;
@@ -69,7 +69,7 @@ static int create_descriptor(struct descriptor **descriptor, unsigned kind) {
 static int destroy_descriptor(struct descriptor *descriptor, unsigned kind) {
     if (descriptor == NULL) return 0;
     if (!is_kind(descriptor, kind)) return CUBLAS_INVALID_VALUE;
-    memset(descriptor, 0, sizeof(struct standin_object)); // as standin_destroy() wants it: nothing is kept
+    memset(descriptor, 0, sizeof(struct standin_object)); // as standin_destroy() expects: there are no kept values
     return standin_destroy(descriptor, 0) ? 0 : CUBLAS_INVALID_VALUE;
 }
 
@@ -80,7 +80,7 @@ static int set_attribute(struct descriptor *descriptor, unsigned kind, int numbe
     return 0;
 }
 
-// With no room asked for, just the size is told.
+// Gets an attribute; with bytes == 0, only its size.
 static int get_attribute(const struct descriptor *descriptor, unsigned kind, int number, void *value, size_t bytes, size_t *written) {
     const struct field *field = is_kind(descriptor, kind) ? field_of(kind, number) : NULL;
     if (field == NULL || (bytes == 0 && written == NULL) || (bytes != 0 && (value == NULL || bytes < field->bytes)))
@@ -109,13 +109,13 @@ ATTRIBUTES(MatrixTransformDesc, TRANSFORM)
 ATTRIBUTES(MatmulPreference, PREFERENCE)
 ATTRIBUTES(EmulationDesc, EMULATION)
 
-// --- making them -----------------------------------------------------------------------------------------------------------------------
+// --- creation -------------------------------------------------------------------------------------------------------
 static int make_layout(struct descriptor *made, int type, uint64_t rows, uint64_t columns, int64_t step) {
     put_attribute(made, LAYOUT, 0, (uint64_t)type);
     put_attribute(made, LAYOUT, 2, rows);
     put_attribute(made, LAYOUT, 3, columns);
     put_attribute(made, LAYOUT, 4, (uint64_t)step);
-    put_attribute(made, LAYOUT, 5, 1); // a batch of one
+    put_attribute(made, LAYOUT, 5, 1); // batch count
     return 0;
 }
 
@@ -146,7 +146,7 @@ int cublasLtGroupedMatrixLayoutCreate(struct descriptor **made, int type, int gr
 
 int cublasLtGroupedMatrixLayoutInit_internal(struct descriptor *made, size_t bytes, int type, int groups, const void *rows,
                                              const void *columns, const void *steps) {
-    if (bytes < shapes[LAYOUT].bytes) return CUBLAS_INVALID_VALUE; // older structures have no place for the arrays
+    if (bytes < shapes[LAYOUT].bytes) return CUBLAS_INVALID_VALUE; // older structures are too small for the arrays
     const int status = begin_descriptor(made, LAYOUT, bytes);
     return status != 0 ? status : make_grouped_layout(made, type, groups, rows, columns, steps);
 }
@@ -188,7 +188,7 @@ int cublasLtEmulationDescInit_internal(struct descriptor *made, size_t bytes) { 
 // --- algorithms ------------------------------------------------------------------------------------------------------------------------
 enum { ALGORITHM_WORDS = 16, CONFIGURATIONS = 9 };
 struct algorithm {
-    uint32_t words[ALGORITHM_WORDS]; // the configuration by its number
+    uint32_t words[ALGORITHM_WORDS]; // settings by their number
 };
 struct heuristic {
     struct algorithm algorithm;
@@ -198,7 +198,7 @@ struct heuristic {
     int reserved[4];
 };
 
-// The one algorithm; its workspace as far as the program allows one.
+// Returns the only algorithm, with as much workspace as the program allows.
 static void suggest_algorithm(struct heuristic *result, uint64_t most_workspace) {
     if (most_workspace != UINT64_MAX) standin_size_stake(STANDIN_CUBLASLT_MATMUL_WORKSPACE, most_workspace);
     const uint64_t wanted = standin_size(STANDIN_CUBLASLT_MATMUL_WORKSPACE, standin_library_version)->bytes;
@@ -246,7 +246,7 @@ int cublasLtMatmulAlgoInit(void *handle, int compute_type, int scale_type, int a
     return 0;
 }
 
-// Two of the configurations are 16 bits wide.
+// Two of the configuration values are 16 bits wide.
 static size_t width_of_configuration(int number) { return number == 7 || number == 8 ? 2 : 4; }
 
 int cublasLtMatmulAlgoConfigSetAttribute(struct algorithm *algorithm, int number, const void *value, size_t bytes) {
@@ -265,7 +265,7 @@ int cublasLtMatmulAlgoConfigGetAttribute(const struct algorithm *algorithm, int 
     return 0;
 }
 
-// What an algorithm can do, as a number per attribute: everything that is a yes or no it can, of lists it has one entry.
+// Gets a capability of the algorithm: every yes-or-no capability is supported, and every list has one entry.
 int cublasLtMatmulAlgoCapGetAttribute(const struct algorithm *algorithm, int number, void *value, size_t bytes, size_t *written) {
     static const struct {
         unsigned char bytes;
@@ -285,7 +285,7 @@ int cublasLtMatmulAlgoCapGetAttribute(const struct algorithm *algorithm, int num
 int cublasLtCreate(struct standin_handle **handle) { return standin_new_handle(&codes, handle, 0); }
 int cublasLtDestroy(struct standin_handle *handle) { return standin_free_handle(&codes, handle); }
 
-// A handle of cuBLAS serves as well: it is one of cuBLASLt's.
+// Accepts a handle of cuBLAS, too, because it also is one of cuBLASLt.
 int cublasLtMatmul(void *handle, const struct descriptor *operation, const void *alpha, const void *a, const void *a_layout, const void *b,
                    const void *b_layout, const void *beta, const void *c, const void *c_layout, void *d, const void *d_layout,
                    const struct algorithm *algorithm, void *workspace, size_t workspace_bytes, uint64_t stream) {
@@ -306,7 +306,7 @@ int cublasLtMatrixTransform(void *handle, const struct descriptor *operation, co
 }
 
 // --- the rest --------------------------------------------------------------------------------------------------------------------------
-static size_t cache_capacity = 8192; // of the heuristics' cache, as documented for the variable CUBLASLT_HEURISTICS_CACHE_CAPACITY
+static size_t cache_capacity = 8192; // of the heuristics cache; documented default of CUBLASLT_HEURISTICS_CACHE_CAPACITY
 
 size_t cublasLtGetVersion(void) { return (size_t)standin_library_version; }
 size_t cublasLtGetCudartVersion(void) { return (size_t)standin_version_part(0) * 1000; }

@@ -1,4 +1,4 @@
-// cudnn.h: cuDNN 9's statuses, handles and descriptors, for the files of this stand-in.
+// cudnn.h: status codes, handles and descriptors of cuDNN 9.
 #ifndef VR_STANDINS_CUDNN_CUDNN_H
 #define VR_STANDINS_CUDNN_CUDNN_H
 
@@ -22,29 +22,29 @@ enum {
 static const struct standin_codes codes = {CUDNN_HANDLE,       CUDNN_NOT_INITIALIZED,  CUDNN_BAD_PARAM,
                                            CUDNN_ALLOC_FAILED, CUDNN_EXECUTION_FAILED, CUDNN_NOT_SUPPORTED};
 
-// A descriptor of the first interface: of a tensor, a filter, a convolution or a pooling. Sizes and further lists by dimension.
+// A descriptor of the legacy API: tensor, filter, convolution or pooling. Lists are indexed by dimension.
 enum { CUDNN_MOST_DIMENSIONS = 8 };
 struct cudnn_shape {
     struct standin_object object;
     int type, format, rank;
-    int size[CUDNN_MOST_DIMENSIONS]; // of a pooling the window
+    int size[CUDNN_MOST_DIMENSIONS]; // of a pooling: the window
     int stride[CUDNN_MOST_DIMENSIONS];
     int padding[CUDNN_MOST_DIMENSIONS];  // of a convolution or a pooling
     int dilation[CUDNN_MOST_DIMENSIONS]; // of a convolution
     int mode, groups, compute_type, nan;
 };
 
-// Bytes of an element of a cudnnDataType_t.
+// Returns the bytes of an element of a cudnnDataType_t.
 size_t standin_cudnn_width(int type);
-// Gives a tensor its shape, its elements packed; for the descriptors that a query fills.
+// Sets the shape of a packed tensor, for queries that return a descriptor.
 void standin_cudnn_pack(struct cudnn_shape *tensor, int type, int rank, const int *size);
-// Bytes of the workspace that the one engine asks for.
+// Returns the workspace size of the only engine.
 size_t standin_cudnn_workspace(void);
 
-// Values kept by number, for the rows of the table.
+// Values stored by number, for the rows of the table.
 #define KEEP(number, value)            (void)standin_keep(descriptor, (number), &(value), sizeof(value))
 #define RECALL(number, pointer, bytes) standin_cudnn_kept(descriptor, (number), (pointer), (bytes))
-// What was kept, or zeros. result may be NULL.
+// Gets a stored value, or zeros. result may be NULL.
 void standin_cudnn_kept(const void *descriptor, int number, void *result, size_t bytes);
 
 #endif

@@ -1,7 +1,7 @@
-// cuDNN's graph interface: descriptors that keep what is set on them, one engine for every graph of operations, its plan.
+// cuDNN's graph API: descriptors that store attributes, one engine for every graph of operations, and its plan.
 //
-// A descriptor that is set as an attribute stays as long as the one it was set on: it is counted. One that is asked for comes by value: the
-// program makes an empty descriptor, whose attributes become those of the one asked for.
+// Descriptors are reference-counted: one that is set as an attribute lives as long as the descriptor it was set on. Queries return
+// descriptors by value: the program passes an empty descriptor, which gets the attributes of the queried one.
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -38,7 +38,7 @@ struct attribute {
 
 struct descriptor {
     uint64_t kind;
-    atomic_int users; // the program, and descriptors that it is an attribute of
+    atomic_int users; // references: the program, and descriptors that have it as an attribute
     int type;
     bool is_final;
     struct attribute *attributes;
@@ -46,7 +46,7 @@ struct descriptor {
 
 static bool is_descriptor(const struct descriptor *descriptor) { return descriptor != NULL && descriptor->kind == DESCRIPTOR; }
 
-// Bytes of an element of each cudnnBackendAttributeType_t.
+// Returns the bytes of an element of a cudnnBackendAttributeType_t.
 static size_t width_of(int type) {
     static const unsigned char widths[TYPES] = {8, 4, 1, 8, 4, 8, 8, 4, 4, 4,  4, 4, 4, 4, 4, 8, 4,
                                                 4, 4, 4, 4, 4, 4, 4, 1, 4, 16, 4, 4, 4, 4, 4, 4};
@@ -89,7 +89,7 @@ static const struct attribute *attribute_of(const struct descriptor *descriptor,
     return attribute;
 }
 
-// The new attribute is whole before the old one goes: they may name the same descriptors.
+// Stores the new attribute before it drops the old one, because both may refer to the same descriptors.
 static int put_backend_attribute(struct descriptor *descriptor, int name, int type, int64_t count, const void *values) {
     const size_t bytes = (size_t)count * width_of(type);
     struct attribute *made = malloc(sizeof *made + bytes);
@@ -150,13 +150,13 @@ int cudnnBackendSetAttribute(struct descriptor *descriptor, int name, int type, 
     return put_backend_attribute(descriptor, name, type, count, values);
 }
 
-// --- finalizing ------------------------------------------------------------------------------------------------------------------------
-// What a descriptor of a type must have been given.
+// --- finalization ---------------------------------------------------------------------------------------------------
+// Attributes that a descriptor needs before it can be finalized.
 static const struct {
     int type, name;
 } needs[] = {{HEURISTICS, HEURISTICS_GRAPH}, {ENGINE, ENGINE_GRAPH}, {ENGINE_CONFIGURATION, CONFIGURATION_ENGINE}, {GRAPH, 801}};
 
-// An engine with a number above the last is the usual way to ask for the next one.
+// Refuses engine numbers other than 0. Programs use that to find the end of the list of engines.
 static int check_engine(const struct descriptor *engine) {
     const struct attribute *number = attribute_of(engine, ENGINE_NUMBER);
     const int64_t *value = number == NULL ? NULL : (const void *)number->values;
@@ -174,7 +174,7 @@ int cudnnBackendFinalize(struct descriptor *descriptor) {
     return 0;
 }
 
-// --- asking ----------------------------------------------------------------------------------------------------------------------------
+// --- queries --------------------------------------------------------------------------------------------------------
 static int copy_into(struct descriptor *into, const struct descriptor *from) {
     if (!is_descriptor(into)) return CUDNN_NULL_POINTER;
     if (into->type != from->type) return CUDNN_DESCRIPTOR_TYPE;
@@ -185,7 +185,7 @@ static int copy_into(struct descriptor *into, const struct descriptor *from) {
     return status;
 }
 
-// The one configuration of a graph: the engine numbered 0, without knobs.
+// Fills in the only configuration of a graph: engine 0 without knobs.
 static int configure(struct descriptor *configuration, const struct descriptor *heuristics) {
     const struct attribute *graph = attribute_of(heuristics, HEURISTICS_GRAPH);
     struct descriptor *engine = NULL;
@@ -203,7 +203,7 @@ static int configure(struct descriptor *configuration, const struct descriptor *
 
 struct request {
     int type;
-    int64_t room; // elements
+    int64_t room; // capacity in elements
     int64_t *count;
     void *values;
 };
@@ -214,8 +214,8 @@ static void answer_request(const struct request *request, int64_t count, const v
     if (request->values != NULL && copied > 0) memcpy(request->values, values, (size_t)copied * width);
 }
 
-enum { DEEPEST = 8 };       // a plan, its configuration, engine, graph, operations, tensors; and what else refers to others
-enum { MOST_TENSORS = 64 }; // of a graph; further ones are not counted
+enum { DEEPEST = 8 };       // levels: a plan, its configuration, engine, graph, operations, tensors and others
+enum { MOST_TENSORS = 64 }; // per graph; further tensors are not counted
 
 struct operands {
     const struct descriptor *tensors[MOST_TENSORS];
@@ -223,7 +223,7 @@ struct operands {
     uint64_t bytes;
 };
 
-// A tensor that is only between two operations has no memory, and one may be of several operations.
+// Adds a tensor's bytes. Virtual tensors between operations have no memory, and a tensor of several operations counts once.
 static void add_tensor(struct operands *operands, const struct descriptor *tensor) {
     const struct attribute *sizes = attribute_of(tensor, TENSOR_SIZES), *type = attribute_of(tensor, TENSOR_TYPE);
     const struct attribute *is_virtual = attribute_of(tensor, TENSOR_IS_VIRTUAL);
@@ -241,7 +241,7 @@ static void add_tensor(struct operands *operands, const struct descriptor *tenso
     operands->bytes += bytes;
 }
 
-// Of all that a plan refers to.
+// Adds the tensors that a descriptor refers to, directly or indirectly.
 static void add_operands(struct operands *operands, const struct descriptor *descriptor, int depth) {
     const struct attribute *sizes = attribute_of(descriptor, TENSOR_SIZES);
     if (sizes != NULL && sizes->type == TYPE_INT64) add_tensor(operands, descriptor);
@@ -253,7 +253,7 @@ static void add_operands(struct operands *operands, const struct descriptor *des
     }
 }
 
-// A real engine may want a copy of its operands.
+// A real engine may need a copy of its operands: that is the upper bound reported here.
 static size_t plan_workspace(const struct descriptor *plan) {
     struct operands operands = {.count = 0};
     add_operands(&operands, plan, 0);
@@ -261,7 +261,7 @@ static size_t plan_workspace(const struct descriptor *plan) {
     return standin_cudnn_workspace();
 }
 
-// What no program sets: counts, sizes and texts. False for an attribute that is kept like any other.
+// Answers queries for computed attributes: counts, sizes and texts. Returns false for an attribute that is stored.
 static bool answer_computed(const struct descriptor *descriptor, int name, const struct request *request) {
     static const char text[] = "{\"engine\":0}";
     const int64_t one = 1, zero = 0;
@@ -315,14 +315,14 @@ int cudnnBackendGetAttribute(const struct descriptor *descriptor, int name, int 
     return 0;
 }
 
-// --- executing -------------------------------------------------------------------------------------------------------------------------
+// --- execution ------------------------------------------------------------------------------------------------------
 int cudnnBackendExecute(const struct standin_handle *handle, const struct descriptor *plan, const struct descriptor *pack) {
     if (!is_descriptor(plan) || plan->type != PLAN || !is_descriptor(pack) || pack->type != VARIANT_PACK) return CUDNN_BAD_PARAM;
     if (!plan->is_final || !pack->is_final) return CUDNN_NOT_FINALIZED;
     return standin_call(&codes, handle);
 }
 
-// An engine need not offer it: programs capture instead.
+// Native CUDA graphs are optional for an engine; programs capture instead.
 int cudnnBackendPopulateCudaGraph(void) { return CUDNN_NO_NATIVE_GRAPH; }
 int cudnnBackendUpdateCudaGraph(void) { return CUDNN_NO_NATIVE_GRAPH; }
 

@@ -1,4 +1,4 @@
-// All calls of cuDNN that are answered alike.
+// Calls of cuDNN from the generated table.
 #include "cudnn.h"
 
 #include "cudnn_calls.def"

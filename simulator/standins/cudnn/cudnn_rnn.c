@@ -1,4 +1,4 @@
-// cuDNN's recurrent networks: where each matrix and bias lies in the weights, how large the weights and the spaces are; dropout's states.
+// cuDNN's recurrent networks: offsets of matrices and biases in the weights, and sizes of weights and workspaces. Also dropout states.
 #include "cudnn.h"
 
 enum { CELL_LSTM = 2, CELL_GRU = 3, BIAS_NONE = 0, BIAS_INPUT = 1, BIAS_DOUBLE = 2, BIDIRECTIONAL = 1, SKIP_INPUT = 1, TRAINING = 1 };
@@ -91,13 +91,13 @@ int cudnnGetRNNDataDescriptor(const struct rnn_data *data, int *type, int *layou
 }
 
 // --- weights -----------------------------------------------------------------------------------------------------------------------------
-// All matrices lie before all biases; of a layer and direction first the gates' matrices for the input, then those for the state, then the
+// All matrices come before all biases. Per layer and direction: the gates' matrices for the input, those for the state, then the
 // projection. A bidirectional layer is two pseudo layers.
 static int gates_of(const struct rnn *rnn) { return rnn->cell == CELL_LSTM ? 4 : rnn->cell == CELL_GRU ? 3 : 1; }
 static int directions_of(const struct rnn *rnn) { return rnn->direction == BIDIRECTIONAL ? 2 : 1; }
 static bool is_projected(const struct rnn *rnn) { return rnn->projected != rnn->hidden; }
 
-// Columns of a matrix for the input of a pseudo layer; 0 where the first layer takes its input as it is.
+// Returns the columns of a pseudo layer's input matrix, or 0 if the first layer skips it.
 static int64_t input_of(const struct rnn *rnn, int pseudo_layer) {
     if (pseudo_layer >= directions_of(rnn)) return (int64_t)rnn->projected * directions_of(rnn);
     return rnn->input_mode == SKIP_INPUT ? 0 : rnn->input;
@@ -129,7 +129,7 @@ int cudnnGetRNNWeightSpaceSize(const struct standin_handle *handle, const struct
 }
 
 struct part {
-    int64_t at, rows, columns; // elements; no rows: not there
+    int64_t at, rows, columns; // in elements; rows 0: does not exist
 };
 
 static struct part matrix_part(const struct rnn *rnn, int layer, int number) {
@@ -167,7 +167,7 @@ int cudnnGetRNNWeightParams(const struct standin_handle *handle, const struct rn
     return 0;
 }
 
-// Not known: a guess of the order of what a pass keeps, the gates and the states of every step and layer.
+// The real sizes are unknown. Guesses what a pass stores: the gates and states of every step and layer.
 int cudnnGetRNNTempSpaceSizes(const struct standin_handle *handle, const struct rnn *rnn, int mode, const struct rnn_data *data,
                               size_t *workspace, size_t *reserve) {
     NEEDS(rnn != NULL && data != NULL);
@@ -187,7 +187,7 @@ struct dropout {
 };
 NEW_OBJECT(cudnnCreateDropoutDescriptor, struct dropout)
 
-// A generator per thread that the device holds.
+// One generator per thread that the device can hold.
 int cudnnDropoutGetStatesSize(const struct standin_handle *handle, size_t *bytes) {
     enum { MULTIPROCESSORS = 16, THREADS = 2048 };
     const struct standin_driver *driver = standin_begin();
@@ -208,7 +208,7 @@ int cudnnRestoreDropoutDescriptor(struct dropout *dropout, const struct standin_
     return 0;
 }
 
-// Makes the states, too.
+// Sets the descriptor and initializes the states.
 int cudnnSetDropoutDescriptor(struct dropout *dropout, const struct standin_handle *handle, float probability, void *states, size_t bytes,
                               uint64_t seed) {
     const int status = cudnnRestoreDropoutDescriptor(dropout, handle, probability, states, bytes, seed);

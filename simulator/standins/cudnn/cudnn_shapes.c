@@ -1,9 +1,9 @@
-// cuDNN's handles and descriptors of shapes.
+// Handles of cuDNN, and descriptors of shapes.
 #include <stdio.h>
 
 #include "cudnn.h"
 
-// ---- CuDNN's handles, versions and texts.
+// ---- Handles, versions and texts.
 
 int cudnnCreate(struct standin_handle **handle) { return standin_new_handle(&codes, handle, 0); }
 int cudnnDestroy(struct standin_handle *handle) { return standin_free_handle(&codes, handle); }
@@ -24,7 +24,7 @@ int cudnnGetStream(const struct standin_handle *handle, uint64_t *stream) {
 
 size_t cudnnGetVersion(void) { return (size_t)standin_library_version; }
 size_t cudnnGetCudartVersion(void) { return 13000; }
-size_t cudnnGetMaxDeviceVersion(void) { return 1210; } // of capability 12.1, as cuDNN 9.26
+size_t cudnnGetMaxDeviceVersion(void) { return 1210; } // compute capability 12.1, as in cuDNN 9.26
 
 int cudnnGetProperty(int part, int *value) {
     if (value == NULL || standin_version_part(part) < 0) return CUDNN_BAD_PARAM;
@@ -79,7 +79,7 @@ void standin_cudnn_kept(const void *descriptor, int number, void *result, size_t
     if (kept != NULL) memcpy(result, kept, bytes < kept_bytes ? bytes : kept_bytes);
 }
 
-// --- convolutions along one dimension take a stream, no handle ---------------------------------------------------------------------------
+// --- one-dimensional convolutions, which take a stream instead of a handle ------------------------------------------
 #define ON_STREAM(name)                                                                                                                    \
     int name(uint64_t stream) { return standin_work(stream) == 0 ? 0 : CUDNN_EXECUTION_FAILED; }
 ON_STREAM(cudnnB2BCausalConv1dBackward)
@@ -91,10 +91,10 @@ ON_STREAM(cudnnCausalConv1dNwhForward)
 ON_STREAM(cudnnFFTCausalConv1dBackward)
 ON_STREAM(cudnnFFTCausalConv1dForward)
 
-// ---- CuDNN's first descriptors: tensors, filters, convolutions, poolings; what follows from them.
+// ---- Legacy descriptors of tensors, filters, convolutions and poolings, and sizes derived from them.
 
 size_t standin_cudnn_width(int type) {
-    // float double half int8 int32 int8x4 uint8 uint8x4 int8x32 bfloat16 int64 boolean, then types of 8 bits and less
+    // float double half int8 int32 int8x4 uint8 uint8x4 int8x32 bfloat16 int64 boolean, then types of at most 8 bits
     static const unsigned char widths[] = {4, 8, 2, 1, 4, 4, 1, 4, 32, 2, 8, 1};
     return type >= 0 && (size_t)type < sizeof widths ? widths[type] : 1;
 }
@@ -139,7 +139,7 @@ static int set_nd(struct cudnn_shape *shape, int type, int rank, const int *size
     return 0;
 }
 
-// Channels last: the second dimension lies closest together.
+// Sets a format. In channels-last, the second dimension is contiguous.
 static int set_format(struct cudnn_shape *shape, int format, int type, int rank, const int *size) {
     enum { CHANNELS_LAST = 1 };
     const int status = set_nd(shape, type, rank, size, NULL);
@@ -201,7 +201,7 @@ static size_t points_of(const struct cudnn_shape *shape) {
     return points;
 }
 
-// To behind the last element, by the strides.
+// Returns the size up to the last element, using the strides.
 int cudnnGetTensorSizeInBytes(const struct cudnn_shape *tensor, size_t *bytes) {
     NEEDS(tensor != NULL && bytes != NULL);
     size_t last = 0;
@@ -236,19 +236,19 @@ int cudnnGetFilterSizeInBytes(const struct cudnn_shape *filter, size_t *bytes) {
     return 0;
 }
 
-// A bit per element, in whole bytes.
+// One bit per element, in whole bytes.
 int cudnnDropoutGetReserveSpaceSize(const struct cudnn_shape *tensor, size_t *bytes) {
     NEEDS(tensor != NULL && bytes != NULL);
     *bytes = (points_of(tensor) + 7) / 8;
     return 0;
 }
 
-// Per channel (mode 1 and 2), or per activation (0).
+// Per channel (modes 1 and 2), or per activation (mode 0).
 int cudnnDeriveBNTensorDescriptor(struct cudnn_shape *derived, const struct cudnn_shape *tensor, int mode) {
     int size[CUDNN_MOST_DIMENSIONS];
     NEEDS(derived != NULL && tensor != NULL && tensor->rank >= 2);
     for (int i = 0; i < tensor->rank; i++) size[i] = i == 1 || (mode == 0 && i > 1) ? tensor->size[i] : 1;
-    const int type = tensor->type == 1 ? 1 : 0; // double stays, all else is float
+    const int type = tensor->type == 1 ? 1 : 0; // double stays double; everything else is float
     standin_cudnn_pack(derived, type, tensor->rank, size);
     return 0;
 }
@@ -408,7 +408,7 @@ int cudnnGetPooling2dForwardOutputDim(const struct cudnn_shape *pooling, const s
     return 0;
 }
 
-// --- algorithms: one for each direction --------------------------------------------------------------------------------------------------
+// --- algorithms: one per direction ----------------------------------------------------------------------------------
 struct performance {
     int algorithm, status;
     float time_ms;
@@ -418,7 +418,7 @@ struct performance {
 };
 
 static int suggest_performance(const struct standin_handle *handle, int room, int *count, struct performance *results) {
-    enum { PRECOMPUTED_OR_1 = 1, DETERMINISTIC = 1 }; // the algorithm numbered 1 is a usual one in each direction
+    enum { PRECOMPUTED_OR_1 = 1, DETERMINISTIC = 1 }; // algorithm 1 is a common choice in each direction
     const int status = standin_query(&codes, handle);
     if (status != 0) return status;
     NEEDS(room >= 1 && count != NULL && results != NULL);
@@ -440,7 +440,7 @@ ALGORITHM(cudnnFindConvolutionForwardAlgorithm)
 ALGORITHM(cudnnFindConvolutionBackwardDataAlgorithm)
 ALGORITHM(cudnnFindConvolutionBackwardFilterAlgorithm)
 
-// With data: it is run once.
+// Finds an algorithm by running it once on the given data.
 #define TRY_ALGORITHM(name)                                                                                                                \
     int name(const struct standin_handle *handle, const void *a, const void *a_data, const void *b, const void *b_data, const void *c,     \
              const void *d, void *d_data, int room, int *count, struct performance *results) {                                             \

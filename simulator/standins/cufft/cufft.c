@@ -1,4 +1,4 @@
-// cuFFT: plans are numbers, their work areas sizes of the table; transforms are launches of work.
+// cuFFT: plans are numbers, sizes of their work areas come from the table, and transforms are launches of work.
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -9,15 +9,15 @@ enum { R2C = 0x2a, C2R = 0x2c, C2C = 0x29, D2Z = 0x6a, Z2D = 0x6c, Z2Z = 0x69, D
 
 struct plan {
     bool live, made, own_area;
-    bool takes_area; // when it is made
+    bool takes_area; // allocate the work area when the plan is made
     uint64_t stream;
     void *area;
     size_t area_bytes;
     int64_t properties[8];
 };
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; // guards the table; a plan itself is its user's
-static struct plan **plans;                               // a plan's number is its index
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; // guards the table; plans themselves are not locked
+static struct plan **plans;                               // indexed by a plan's number
 static int plan_count;
 
 static struct plan *plan_of(int number) {
@@ -27,7 +27,7 @@ static struct plan *plan_of(int number) {
     return plan;
 }
 
-// A free number, or a new one behind the others; -1 without memory.
+// Returns a free number, growing the table if needed, or -1 if out of memory.
 static int free_number(void) {
     for (int i = 0; i < plan_count; i++)
         if (plans[i] == NULL) return i;
@@ -73,7 +73,7 @@ struct transform {
     int64_t n[3];
     int64_t batch;
     size_t element; // bytes of a complex number
-    bool half;      // a real side: the last dimension has n / 2 + 1 complex numbers
+    bool half;      // one side is real: the last dimension has n / 2 + 1 complex numbers
 };
 
 static struct transform of_type(int type, int64_t batch) {
@@ -113,14 +113,14 @@ static int make_transform(int number, const struct transform *transform, size_t 
     return 0;
 }
 
-// Lengths as they come: ints or 64 bits wide.
+// Sets the lengths, which are ints (narrow) or 64-bit numbers (wide).
 static struct transform transform_many(struct transform transform, int rank, const int *narrow, const long long *wide) {
     transform.rank = narrow == NULL && wide == NULL ? 0 : rank;
     for (int i = 0; i < transform.rank && i < 3; i++) transform.n[i] = narrow != NULL ? narrow[i] : wide[i];
     return transform;
 }
 
-// The sizes of types of a transform with types of its own: the wider of both sides.
+// Makes a transform between two data types; an element has the size of the wider side.
 static struct transform of_types(int in, int out, int64_t batch) {
     const bool in_complex = in == 4 || in == 5 || in == 6 || in == 15, out_complex = out == 4 || out == 5 || out == 6 || out == 15;
     return (struct transform){.batch = batch, .half = !in_complex || !out_complex, .element = standin_width(in_complex ? in : out)};
@@ -254,7 +254,7 @@ int cufftPlan1d(int *plan, int n, int type, int batch) ONCE(plan_at_once(plan, &
     return 0;
 }
 
-// --- what a plan is told ---------------------------------------------------------------------------------------------------------------
+// --- settings of plans ----------------------------------------------------------------------------------------------
 int cufftSetStream(int number, uint64_t stream) {
     struct plan *plan = plan_of(number);
     if (plan == NULL) return INVALID_PLAN;
@@ -308,7 +308,7 @@ int cufftGetPlanPropertyInt64(int number, int name, long long *value) {
 
 int cufftResetPlanProperty(int number, int name) { return cufftSetPlanPropertyInt64(number, name, 0); }
 
-// The first number of a CUFFT_VERSION counts thousands.
+// CUFFT_VERSION is major * 1000 + minor * 100 + patch.
 int cufftGetVersion(int *version) {
     if (version == NULL) return INVALID_VALUE;
     *version = standin_version_part(0) * 1000 + standin_version_part(1) * 100 + standin_version_part(2);
@@ -338,14 +338,14 @@ TRANSFORM(cufftExecZ2D)
 TRANSFORM(cufftExecD2Z)
 TRANSFORM(cufftXtExec)
 
-// Callbacks change what is computed only.
+// Callbacks only change computed values, so they have no effect.
 DONE(cufftXtSetCallback)
 DONE(cufftXtClearCallback)
 DONE(cufftXtSetCallbackSharedSize)
 DONE(cufftXtSetJITCallback)
 DONE(__cufftXtSetJITCallback_12_7)
 
-// Plans over several devices are not simulated.
+// Multi-device plans are not simulated.
 #undef ABSENT
 #define ABSENT(name)                                                                                                                       \
     int name(void) {                                                                                                                       \

@@ -1,4 +1,4 @@
-// cuFile in its compatible mode: reads and writes by way of host memory, really. Batches and settings of the storage driver are not
+// cuFile in compatibility mode: really reads and writes files through host memory. Batches and settings of the storage driver are not
 // simulated.
 #define _GNU_SOURCE
 #include <errno.h>
@@ -55,7 +55,7 @@ void cuFileHandleDeregister(struct file *handle) { (void)standin_destroy(handle,
 
 enum { PIECE = 1 << 20 };
 
-// Piece by piece; how much was moved, or a negative error.
+// Moves bytes piece by piece. Returns the number of bytes moved, or a negative error.
 static ssize_t move_bytes(const struct file *file, char *device, size_t bytes, off_t at, bool reads) {
     const struct standin_driver *driver = standin_begin();
     if (!standin_is(file, FILE_HANDLE)) return -HANDLE_NOT_REGISTERED;
@@ -86,7 +86,7 @@ ssize_t cuFileWrite(const struct file *file, char *buffer, size_t bytes, off_t a
     return move_bytes(file, buffer + buffer_at, bytes, at, false);
 }
 
-// In the order of the stream: it is waited for, and the work is done when the call returns.
+// Waits for the stream, then does the transfer before it returns.
 static struct status in_order(const struct file *file, char *buffer, const size_t *bytes, const off_t *at, const off_t *buffer_at,
                               ssize_t *result, uint64_t stream, bool reads) {
     const struct standin_driver *driver = standin_begin();

@@ -1,4 +1,4 @@
-// CUPTI: whoever asks for a trace gets one without records; counters of the hardware are not simulated.
+// CUPTI: traces contain no records; hardware counters are not simulated.
 #define _GNU_SOURCE
 #include <time.h>
 
@@ -28,7 +28,7 @@ int cuptiSubscribe_v2(void **subscriber, void *callback, void *data, void *param
 }
 int cuptiUnsubscribe(void *subscriber) { return standin_destroy(subscriber, SUBSCRIBER) ? 0 : INVALID_PARAMETER; }
 
-// A buffer's records have an end, and there is none before it.
+// Buffers contain no records.
 int cuptiActivityGetNextRecord(const uint8_t *buffer, size_t bytes, void **record) {
     if (record == NULL) return INVALID_PARAMETER;
     *record = NULL;

@@ -1,4 +1,4 @@
-// cuRAND: generators keep what they are told; numbers for the device are a launch of work, numbers for the host are made here.
+// cuRAND: generators store their settings. Numbers for the device are a launch of work; numbers for the host are generated here.
 #include "../common/calls.h"
 
 enum {
@@ -71,7 +71,7 @@ int curandGenerateSeeds(struct generator *generator) {
     return generator->is_host || standin_work(generator->stream) == 0 ? 0 : LAUNCH_FAILURE;
 }
 
-// Not the numbers of NVIDIA's generators: equally spread ones, the same for the same seed (splitmix64).
+// Returns a uniform number, reproducible by seed (splitmix64). Differs from NVIDIA's generators.
 static uint64_t next_number(struct generator *generator) {
     uint64_t mixed = generator->seed + ++generator->offset * UINT64_C(0x9e3779b97f4a7c15);
     mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -79,10 +79,10 @@ static uint64_t next_number(struct generator *generator) {
     return mixed ^ (mixed >> 31);
 }
 
-// In (0, 1], as cuRAND's.
+// Returns a number in (0, 1], like cuRAND.
 static double next_uniform(struct generator *generator) { return ((double)(next_number(generator) >> 11) + 1.0) / 9007199254740992.0; }
 
-// About normal, without the mathematics library: a sum of twelve.
+// Returns an approximately normal number without libm: a sum of twelve uniform ones.
 static double next_normal(struct generator *generator) {
     double sum = -6.0;
     for (int i = 0; i < 12; i++) sum += next_uniform(generator);
@@ -136,7 +136,7 @@ int curandGetProperty(int part, int *value) {
     return 0;
 }
 
-// Tables of numbers that only NVIDIA's library has.
+// Tables that only NVIDIA's library contains.
 #undef ABSENT
 #define ABSENT(name)                                                                                                                       \
     int name(void **table) {                                                                                                               \

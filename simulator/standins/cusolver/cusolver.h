@@ -1,4 +1,4 @@
-// cusolver.h: cuSOLVER's statuses and handles, for the files of this stand-in.
+// cusolver.h: status codes and handles of cuSOLVER.
 #ifndef VR_STANDINS_CUSOLVER_CUSOLVER_H
 #define VR_STANDINS_CUSOLVER_CUSOLVER_H
 
@@ -12,13 +12,13 @@ enum {
     CUSOLVER_NOT_SUPPORTED = 9
 };
 
-// One kind for the handles of its four interfaces.
+// Kind of the handles of all four APIs.
 #define CUSOLVER_HANDLE UINT64_C(0x6375736f6c760001)
 
 static const struct standin_codes codes = {CUSOLVER_HANDLE,       CUSOLVER_NOT_INITIALIZED,  CUSOLVER_INVALID_VALUE,
                                            CUSOLVER_ALLOC_FAILED, CUSOLVER_EXECUTION_FAILED, CUSOLVER_NOT_SUPPORTED};
 
-// Elements of workspace for a batch of matrices, from the table of sizes. Fits what the oldest queries answer in, an int.
+// Returns the workspace for a batch of matrices in elements, from the table of sizes. Fits into an int, which the oldest queries return.
 int standin_cusolver_elements(int64_t rows, int64_t columns, int64_t batch);
 #define ELEMENTS(rows, columns, batch) standin_cusolver_elements((rows), (columns), (batch))
 

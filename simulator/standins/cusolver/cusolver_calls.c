@@ -1,4 +1,4 @@
-// All calls of cuSOLVER that are answered alike.
+// Calls of cuSOLVER from the generated table.
 #include "cusolver.h"
 
 #include "cusolver_calls.def"

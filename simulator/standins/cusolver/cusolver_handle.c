@@ -1,4 +1,4 @@
-// cuSOLVER's handles, versions and sizes of workspaces.
+// Handles, versions and workspace sizes of cuSOLVER.
 #include "cusolver.h"
 
 #include <limits.h>
@@ -51,7 +51,7 @@ int standin_cusolver_elements(int64_t rows, int64_t columns, int64_t batch) {
     return elements >= INT_MAX ? INT_MAX : elements < 1 ? 1 : (int)elements;
 }
 
-// --- objects that are made with more than themselves ------------------------------------------------------------------------------------
+// --- objects created with further arguments -------------------------------------------------------------------------
 static int new_object(void **object) {
     void *made = object == NULL ? NULL : standin_new(STANDIN_PLAIN_OBJECT, sizeof(struct standin_object));
     if (made == NULL) return object == NULL ? CUSOLVER_INVALID_VALUE : CUSOLVER_ALLOC_FAILED;

@@ -1,4 +1,4 @@
-// cusparse.h: cuSPARSE's statuses and handles, for the files of this stand-in.
+// cusparse.h: status codes and handles of cuSPARSE.
 #ifndef VR_STANDINS_CUSPARSE_CUSPARSE_H
 #define VR_STANDINS_CUSPARSE_CUSPARSE_H
 
@@ -17,7 +17,7 @@ enum {
 static const struct standin_codes codes = {CUSPARSE_HANDLE,       CUSPARSE_NOT_INITIALIZED,  CUSPARSE_INVALID_VALUE,
                                            CUSPARSE_ALLOC_FAILED, CUSPARSE_EXECUTION_FAILED, CUSPARSE_NOT_SUPPORTED};
 
-// A size of a buffer from the table.
+// Returns the buffer size from the table.
 size_t standin_cusparse_buffer(void);
 
 #endif

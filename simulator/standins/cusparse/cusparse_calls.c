@@ -1,4 +1,4 @@
-// All calls of cuSPARSE that are answered alike.
+// Calls of cuSPARSE from the generated table.
 #include "cusparse.h"
 
 #include "cusparse_calls.def"

@@ -1,7 +1,7 @@
-// cuSPARSE's handles, and descriptors of matrices and vectors.
+// Handles of cuSPARSE, and descriptors of matrices and vectors.
 #include "cusparse.h"
 
-// ---- CuSPARSE's handles, versions, texts, the descriptors of its first interface, and products of two sparse matrices.
+// ---- Handles, versions, texts, legacy descriptors, and products of two sparse matrices.
 
 int cusparseCreate(struct standin_handle **handle) { return standin_new_handle(&codes, handle, 0); }
 int cusparseDestroy(struct standin_handle *handle) { return standin_free_handle(&codes, handle); }
@@ -61,7 +61,7 @@ const char *cusparseGetErrorString(int status) { return cusparseGetErrorName(sta
 
 size_t standin_cusparse_buffer(void) { return (size_t)standin_size(STANDIN_CUSPARSE_BUFFER, standin_library_version)->bytes; }
 
-// --- the descriptor of the first interface ----------------------------------------------------------------------------------------------
+// --- legacy matrix descriptors --------------------------------------------------------------------------------------
 struct matrix_type {
     struct standin_object object;
     int type, fill, diagonal, base;
@@ -86,7 +86,7 @@ MEMBER(cusparseSetMatFillMode, cusparseGetMatFillMode, fill)
 MEMBER(cusparseSetMatDiagType, cusparseGetMatDiagType, diagonal)
 MEMBER(cusparseSetMatIndexBase, cusparseGetMatIndexBase, base)
 
-// --- products of sparse matrices: each step tells its buffer's size where none is given, and works where one is ------------------------
+// --- products of sparse matrices: each step returns its buffer size if the buffer is NULL, otherwise it launches work ---
 static int workspace_step(const struct standin_handle *handle, size_t *bytes, const void *buffer) {
     const int status = standin_query(&codes, handle);
     if (status != 0) return status;
@@ -149,13 +149,13 @@ int cusparseSpMMOp_createPlan(const struct standin_handle *handle, void **plan, 
     return 0;
 }
 
-// ---- Descriptors of sparse and dense matrices and vectors: they answer what was set.
+// ---- Descriptors of sparse and dense matrices and vectors, which store and return their settings.
 
 enum { CSR = 1, CSC = 2, COO = 3, BLOCKED_ELL = 5, BSR = 6, SLICED_ELL = 7, DENSE = 100, DENSE_VECTOR, SPARSE_VECTOR };
 
 struct matrix {
     struct standin_object object;
-    int format; // cusparseFormat_t, or one of ours
+    int format; // cusparseFormat_t, or one of the constants above
     int64_t rows, columns, entries, step, block, second_block;
     void *offsets, *indices, *values;
     int offset_type, index_type, base, type, order;
@@ -163,7 +163,7 @@ struct matrix {
     int64_t batch_step;
 };
 
-// What a format's maker is given and its getter tells, in the order of the parameters: F(type, member).
+// Parameters of each format's create and get functions, in order: F(type, member).
 #define OF_INDICES(F) F(int, index_type) F(int, base) F(int, type)
 #define OF_COMPRESSED(F)                                                                                                                   \
     F(int64_t, rows)                                                                                                                       \
@@ -187,7 +187,7 @@ struct matrix {
 #define OF_VECTOR(F)  F(int64_t, rows) F(void *, values) F(int, type)
 #define OF_ENTRIES(F) F(int64_t, rows) F(int64_t, entries) F(void *, indices) F(void *, values) OF_INDICES(F)
 
-// Takes the fields; what follows from them is filled in.
+// Creates a descriptor from its fields and fills in derived ones.
 static int make_matrix(struct matrix **result, const struct matrix *fields) {
     struct matrix *made = result == NULL ? NULL : standin_new(STANDIN_PLAIN_OBJECT, sizeof *made);
     if (made == NULL) return result == NULL ? CUSPARSE_INVALID_VALUE : CUSPARSE_ALLOC_FAILED;
@@ -206,7 +206,7 @@ static int make_matrix(struct matrix **result, const struct matrix *fields) {
 #define TAKEN(of, member)     .member = member,
 #define MAKER(name, the_format, FIELDS)                                                                                                    \
     int name(struct matrix **result FIELDS(PARAMETER)) { return make_matrix(result, &(struct matrix){FIELDS(TAKEN).format = the_format}); }
-// Each twice: the descriptor may be of memory that is only read.
+// Defines both variants; the Const one describes read-only memory.
 #define MAKERS(name, the_format, FIELDS)                                                                                                   \
     MAKER(cusparseCreate##name, the_format, FIELDS)                                                                                        \
     MAKER(cusparseCreateConst##name, the_format, FIELDS)
@@ -220,7 +220,7 @@ MAKERS(DnMat, DENSE, OF_DENSE)
 MAKERS(DnVec, DENSE_VECTOR, OF_VECTOR)
 MAKERS(SpVec, SPARSE_VECTOR, OF_ENTRIES)
 
-// --- telling them ----------------------------------------------------------------------------------------------------------------------
+// --- getters --------------------------------------------------------------------------------------------------------
 #define NEEDS(condition)                                                                                                                   \
     if (!(condition)) return CUSPARSE_INVALID_VALUE
 

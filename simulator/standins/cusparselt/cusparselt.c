@@ -1,9 +1,9 @@
-// cuSPARSELt: descriptors lie in memory of the program; what is set lies in them.
+// cuSPARSELt: descriptors in the program's memory, which contain their settings.
 #include "../common/calls.h"
 
 enum { NOT_INITIALIZED = 1, ALLOC_FAILED = 2, INVALID_VALUE = 3, EXECUTION_FAILED = 6 };
 
-// What a program holds is 512 bytes or more in every version.
+// Programs reserve at least 512 bytes per descriptor in every version.
 enum { MOST_ATTRIBUTES = 24, HANDLE = 1, MATRIX, PRODUCT, SELECTION, PLAN };
 #define KIND(number) (UINT64_C(0x6375736c74000000) | (number))
 
@@ -46,7 +46,7 @@ static int set_sparse_attribute(struct descriptor *descriptor, unsigned kind, in
     return ALLOC_FAILED;
 }
 
-// What was not set is 0.
+// Gets an attribute; 0 if it was not set.
 static int get_sparse_attribute(const struct descriptor *descriptor, unsigned kind, int number, void *value, size_t bytes) {
     if (!is_kind(descriptor, kind) || value == NULL) return INVALID_VALUE;
     memset(value, 0, bytes);
@@ -113,7 +113,7 @@ int cusparseLtMatmulAlgSetAttribute(const void *handle, struct descriptor *selec
     return set_sparse_attribute(selection, SELECTION, number, value, bytes);
 }
 
-// Ids of configurations are below 1: there is one.
+// There is one configuration; ids must be below the reported maximum of 1.
 int cusparseLtMatmulAlgGetAttribute(const void *handle, const struct descriptor *selection, int number, void *value, size_t bytes) {
     enum { MAX_ID = 1, SPLIT_K = 3 };
     const int one = 1;
@@ -135,8 +135,8 @@ int cusparseLtMatmulGetWorkspace(const struct descriptor *handle, const struct d
     return 0;
 }
 
-// Half of the values, and two bits of position for each: 9/16 of 16-bit elements, 10/16 of 8-bit ones (PyTorch's factors for its own
-// copies).
+// Half of the values, plus two bits of position for each: 9/16 of the dense size for 16-bit elements, 10/16 for 8-bit ones (PyTorch uses
+// these factors for its copies).
 static int compressed_size(const struct descriptor *described, size_t *bytes, size_t *buffer_bytes) {
     if (!is_kind(described, MATRIX) || bytes == NULL) return INVALID_VALUE;
     const size_t dense = (size_t)described->rows * (size_t)described->columns * standin_width(described->type);
@@ -151,7 +151,7 @@ int cusparseLtSpMMACompressedSize2(const struct descriptor *handle, const struct
 }
 
 int cusparseLtSpMMACompressedSize(const struct descriptor *handle, const struct descriptor *plan, size_t *bytes, size_t *buffer_bytes) {
-    STANDIN_MISSING("cusparseLtSpMMACompressedSize"); // a plan here does not know its matrix
+    STANDIN_MISSING("cusparseLtSpMMACompressedSize"); // a plan does not store its matrix
     return 10;
 }
 
@@ -183,7 +183,7 @@ int cusparseLtSpMMAPrune2(const void *handle, const void *described, int is_a, i
     return launch_sparse_work(stream);
 }
 
-// 0: it is sparse as it should be.
+// Reports 0: the matrix has the required sparsity.
 int cusparseLtSpMMAPruneCheck(const void *handle, const void *product, const void *in, int *valid, uint64_t stream) {
     const int status = launch_sparse_work(stream);
     return status != 0 ? status : standin_zero(valid, sizeof *valid, stream) == 0 ? 0 : EXECUTION_FAILED;

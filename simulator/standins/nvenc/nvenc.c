@@ -1,5 +1,5 @@
-// The encoder's interface of cards that have no encoder (those of data centres for the most part): programs find the library, as beside
-// every driver, and are told that the device is not supported when they ask for a session. Nothing is encoded.
+// NVENC for cards without an encoder (most data centre cards): programs find the library, as with every driver, but opening a session
+// returns that the device is not supported. Nothing is encoded.
 #include <stddef.h>
 #include <stdint.h>
 
@@ -7,8 +7,8 @@
 
 enum status { SUCCESS = 0, UNSUPPORTED_DEVICE = 2, INVALID_POINTER = 6, INVALID_VERSION = 15 };
 
-// Of the list of functions that a program gives to be filled: the places that have had a function since the interface's version 11.1, and
-// the one that gives a text. What newer versions have behind them stays as it was.
+// Members of the function list that the program passes in: those that have been functions since API version 11.1, and the one that returns
+// a text. Members that newer versions added after them are not changed.
 enum { PLACES = 41, RESERVED = 33, LAST_ERROR_STRING = 37 };
 enum { MAX_MAJOR = 13, MAX_MINOR = 0 };
 
@@ -36,7 +36,7 @@ int NvEncodeAPIGetMaxSupportedVersion(uint32_t *version) {
     return SUCCESS;
 }
 
-// The version of a structure has the interface's major one in its low byte.
+// The low byte of a structure's version is the API's major version.
 int NvEncodeAPICreateInstance(struct function_list *list) {
     if (list == NULL) return INVALID_POINTER;
     const uint32_t major = list->version & 0xff;

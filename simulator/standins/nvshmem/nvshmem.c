@@ -1,5 +1,5 @@
-// NVSHMEM for one process: programs that link it start, its heap is memory of the device. With more processes it is not simulated, and says
-// so.
+// NVSHMEM for one process: programs that link it start, and its heap is device memory. Several processes are not simulated: initialization
+// fails and is counted.
 #include <stdlib.h>
 
 #include "../common/calls.h"
@@ -36,7 +36,7 @@ int nvshmemx_cumodule_init(void *module) { return 0; }
 int nvshmemx_cumodule_finalize(void *module) { return 0; }
 
 void nvshmem_info_get_version(int *major, int *minor) {
-    PUT(major, 1); // of the OpenSHMEM standard
+    PUT(major, 1); // version of the OpenSHMEM standard
     PUT(minor, 3);
 }
 
@@ -52,13 +52,12 @@ int nvshmem_team_split_strided(int team, int begin, int stride, int size, const 
     return 0;
 }
 
-// --- the heap
-// ------------------------------------------------------------------------------------------------------------------------------
+// --- the heap -------------------------------------------------------------------------------------------------------
 void *nvshmem_malloc(size_t bytes) { return standin_take(bytes); }
 void *nvshmem_align(size_t alignment, size_t bytes) { return alignment <= 512 ? standin_take(bytes) : NULL; }
 void nvshmem_free(void *address) { standin_give(address); }
 void *nvshmem_ptr(const void *address, int process) { return process == 0 ? (void *)(uintptr_t)address : NULL; }
-void *nvshmemx_mc_ptr(int team, const void *address) { return NULL; } // no multicast
+void *nvshmemx_mc_ptr(int team, const void *address) { return NULL; } // multicast is not simulated
 
 void *nvshmem_calloc(size_t count, size_t size) {
     size_t bytes;
@@ -67,8 +66,7 @@ void *nvshmem_calloc(size_t count, size_t size) {
     return address;
 }
 
-// --- moving
-// ------------------------------------------------------------------------------------------------------------------------------------
+// --- transfers ------------------------------------------------------------------------------------------------------
 static void copy_elements(void *to, const void *from, size_t bytes, uint64_t stream) {
     const struct standin_driver *driver = standin_begin();
     if (driver != NULL && bytes != 0 && to != from)

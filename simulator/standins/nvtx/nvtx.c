@@ -1,4 +1,4 @@
-// The annotations of programs: nobody listens. Depths of ranges are counted, as the calls answer them.
+// NVTX: annotations are ignored, but depths of ranges are counted because calls return them.
 #include <stdint.h>
 
 #include "../common/calls.h"
