@@ -147,7 +147,7 @@ static uint64_t count_imports(const struct vr_sim *sim, uint32_t pool) {
     return count;
 }
 
-// Pieces of a pool: allocated ones add up to used_bytes, all of them to reserved_bytes; neighbours refer to and touch each other; an
+// Pieces of a pool: allocated ones add up to used_bytes, all of them to reserved_bytes; neighbours refer to each other and are adjacent; an
 // allocated piece is found by its address.
 static bool check_pool(const struct vr_sim *sim, uint32_t pool) {
     uint64_t used = 0, all = 0;

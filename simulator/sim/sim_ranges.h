@@ -54,8 +54,8 @@ struct vr_sim_range *vr_sim_ranges_holding(const struct vr_sim_ranges *ranges, u
 struct vr_sim_range *vr_sim_ranges_overlap(const struct vr_sim_ranges *ranges, uint64_t base, uint64_t span);
 // Returns the lowest range whose base is at or above `address`, or NULL.
 struct vr_sim_range *vr_sim_ranges_next(const struct vr_sim_ranges *ranges, uint64_t address);
-// Returns the lowest multiple of `alignment` (a power of two) at or above `from` that starts `span` free bytes, or UINT64_MAX if there is
-// none below `limit`.
+// Returns the lowest multiple of `alignment` (a power of two) at or above `from` that starts `span` free bytes, or UINT64_MAX if nothing
+// below `limit` fits.
 uint64_t vr_sim_ranges_lowest_gap(const struct vr_sim_ranges *ranges, uint64_t from, uint64_t limit, uint64_t span, uint64_t alignment);
 
 // Tests the invariant, in O(n).

@@ -42,26 +42,22 @@ struct vram_sim_options {
     uint64_t memory_bytes;         // per device; default: its model's, 80 GiB without a model
     enum vram_sim_profile profile; // default VRAM_SIM_CHEAP
     enum vram_sim_addresses addresses;
-    uint64_t alloc_base;                   // default 0x300000000000; DRIVER 0x7d0000000000, WINDOWS 0x502000000
-    uint64_t alloc_alignment;              // alignment of sizes of 1 MiB and more; the cursor advances by it too; default 2 MiB
-    uint64_t alloc_small_alignment;        // the same for smaller sizes; default 512
-    uint64_t reserve_base;                 // address of the first cuMemAddressReserve; default 0x400000000000; DRIVER and WINDOWS
-                                           // 0x302000000
-    uint64_t reserve_alignment;            // default 1 GiB; DRIVER and WINDOWS 32 MiB
-    bool manual_completion;                // events stay pending until vram_sim_complete() or a synchronization (cuMemFree then does not
-                                           // wait)
-    bool backed;                           // true means VRAM_SIM_BYTES_ALL if `bytes` is VRAM_SIM_BYTES_BACKED
-    bool host_thread;                      // run host functions in order on a separate thread instead of in the calling thread
-    bool no_peers;                         // no device can access another's memory
-    uint64_t kernel_ns;                    // duration of a kernel on the device; if not 0, copies and sets take time in proportion to their
-                                           // bytes
-    uint64_t context_bytes;                // memory that the driver takes per context on its device; default 0
-    uint32_t driver_version;               // CUDA version the driver reports: 13020 for 13.2; default 12000
-    uint32_t model_count;                  // length of `models`; devices take the models in turn; 0: no device has a model
-    uint8_t models[VRAM_SIM_MOST_DEVICES]; // index for vram_sim_model_at() plus one; 0: a device without a model
-    uint32_t visible_count;                // length of `visible`; 0: the program sees all devices
-    uint8_t visible[VRAM_SIM_MOST_DEVICES]; // ordinals of the visible devices, in the program's order and without repeats, as in
-                                            // CUDA_VISIBLE_DEVICES
+    uint64_t alloc_base;                    // default 0x300000000000; DRIVER 0x7d0000000000, WINDOWS 0x502000000
+    uint64_t alloc_alignment;               // alignment of addresses and sizes from 1 MiB; default 2 MiB
+    uint64_t alloc_small_alignment;         // the same for smaller sizes; default 512
+    uint64_t reserve_base;                  // first cuMemAddressReserve; default 0x400000000000; DRIVER and WINDOWS 0x302000000
+    uint64_t reserve_alignment;             // default 1 GiB; DRIVER and WINDOWS 32 MiB
+    bool manual_completion;                 // events stay pending until completed or synchronized (cuMemFree then does not wait)
+    bool backed;                            // true means VRAM_SIM_BYTES_ALL if `bytes` is VRAM_SIM_BYTES_BACKED
+    bool host_thread;                       // run host functions in order on a separate thread instead of in the calling thread
+    bool no_peers;                          // no device can access another's memory
+    uint64_t kernel_ns;                     // duration of a kernel; if not 0, copies and sets take time by their bytes
+    uint64_t context_bytes;                 // memory that the driver takes per context on its device; default 0
+    uint32_t driver_version;                // CUDA version the driver reports: 13020 for 13.2; default 12000
+    uint32_t model_count;                   // length of `models`; devices take the models in turn; 0: no device has a model
+    uint8_t models[VRAM_SIM_MOST_DEVICES];  // index for vram_sim_model_at() plus one; 0: a device without a model
+    uint32_t visible_count;                 // length of `visible`; 0: the program sees all devices
+    uint8_t visible[VRAM_SIM_MOST_DEVICES]; // ordinals of the visible devices, ordered as in CUDA_VISIBLE_DEVICES, no repeats
     enum vram_sim_bytes bytes;              // default: decided by `backed`
     uint64_t page_cache_bytes; // page cache in the memory of an integrated device: reported as used, given up when memory is needed
     bool poison_aliases;       // fill bytes that one copy read and wrote through two addresses with 0xDB, in whole 512-byte lines
@@ -69,7 +65,7 @@ struct vram_sim_options {
     bool network;              // support DMA buffers and fabric handles; a DMA buffer's descriptor has no bytes to map
 };
 
-// A device model, selected by `device=h100` in an option text. Every attribute has the value of the real device.
+// A device model, selected by `device=h100` in an option text. Its attributes are those of the real device.
 struct vram_sim_model {
     const char *key;  // "h100"; static
     const char *name; // "NVIDIA H100 80GB HBM3"
@@ -82,8 +78,8 @@ struct vram_sim_model {
 VRAM_API bool vram_sim_model_at(uint32_t index, struct vram_sim_model *model);
 // The same for AMD's models, which serve HIP programs. In vram_sim_options.models, AMD's numbers follow NVIDIA's.
 VRAM_API bool vram_sim_amd_model_at(uint32_t index, struct vram_sim_model *model);
-// Lists the model's figures that come from no log of a real device, one letter each: M memory, P multiprocessors, L L2 cache, C clocks, B
-// memory bus, E copy engines. Returns "" if all come from logs, for an unknown key and for NULL. The string is static. Any thread.
+// Returns the letters of the figures that no log of a real device confirms: M memory, P multiprocessors, L L2 cache, C clocks, B memory
+// bus, E copy engines. "" if a log confirms all, for an unknown key and for NULL. The string is static. Any thread.
 VRAM_API const char *vram_sim_model_estimated(const char *key);
 
 // Creates a simulated driver, which the caller owns. options may be NULL. INVALID_ARGUMENT for a value out of range; NO_HOST_MEMORY.
@@ -126,11 +122,11 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_sim_clear_queues(struct vram_drive
 VRAM_API VRAM_NODISCARD enum vram_status vram_sim_set_memory(struct vram_driver *driver, uint32_t device, uint64_t memory_bytes);
 // Returns the device memory in use: live cuMemAlloc sizes, physical allocations and contexts.
 VRAM_API uint64_t vram_sim_memory_used(struct vram_driver *driver, uint32_t device);
-// Counts the objects that a leak test expects to be zero: live allocations, physical handles, mappings, reservations, events, streams, host
-// allocations, graphs (including those being captured and child graphs) and executable graphs.
+// Returns the number of live objects, which a leak test expects to be 0: allocations, physical handles, mappings, reservations, events,
+// streams, host allocations, graphs (including those being captured and child graphs) and executable graphs.
 VRAM_API uint64_t vram_sim_live_objects(struct vram_driver *driver);
 
-// Counts the calls of a driver function ("cuMemAlloc"), failed ones included. Returns 0 for an unknown name.
+// Returns how often a driver function ("cuMemAlloc") was called, failures included; 0 for an unknown name.
 VRAM_API uint64_t vram_sim_calls(struct vram_driver *driver, const char *call);
 // The same by index, in a fixed order. *name is static, *cost_ns is the virtual time spent in the function; each output may be NULL.
 // Returns false past the last index.

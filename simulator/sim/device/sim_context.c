@@ -190,7 +190,7 @@ vr_cu_result vr_sim_ctx_get_device_of(struct vr_sim *sim, int *device, uint64_t 
     return result;
 }
 
-// Devices of compute capability 9.0 have no LIMIT_SYNC_DEPTH: a kernel cannot wait for kernels that it launched.
+// Devices of compute capability 9.0 and later have no LIMIT_SYNC_DEPTH: a kernel cannot wait for kernels that it launched.
 static bool has_limit(const struct vr_sim *sim, const struct vr_sim_context *context, int limit) {
     return limit != LIMIT_SYNC_DEPTH || sim->devices[context->device].card->major < 9;
 }

@@ -115,15 +115,14 @@ VR_INLINE bool vr_sim_has_room(const struct vr_sim_device *device, uint64_t size
 
 // Returns the calling thread's record, created at first use and borrowed until the lock is released. NULL if the host is out of memory.
 struct vr_sim_thread *vr_sim_this_thread(struct vr_sim *sim);
-// Gets the calling thread's current context: SUCCESS, INVALID_CONTEXT if there is none, or CONTEXT_IS_DESTROYED.
+// Gets the calling thread's current context: SUCCESS, INVALID_CONTEXT if no context is current, or CONTEXT_IS_DESTROYED.
 vr_cu_result vr_sim_current(struct vr_sim *sim, struct vr_sim_context **context);
 uint64_t vr_sim_context_handle(const struct vr_sim *sim, const struct vr_sim_context *context);
 // Pushes a live context onto the calling thread's stack, making it current. INVALID_CONTEXT, OUT_OF_MEMORY.
 vr_cu_result vr_sim_ctx_push(struct vr_sim *sim, uint64_t context);
 // Pops the current context; the stack must not be empty.
 void vr_sim_ctx_drop(struct vr_sim *sim);
-// Gets the handle of the calling thread's current context (0 if there is none) without the lock. Returns false if the answer needs the
-// lock.
+// Gets the handle of the calling thread's current context (0: not set) without the lock. Returns false if the answer needs the lock.
 bool vr_sim_ctx_cached(const struct vr_sim *sim, uint64_t *context);
 
 // --- sim_context.c -------------------------------------------------------------------------------------------

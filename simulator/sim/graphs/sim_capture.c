@@ -2,8 +2,8 @@
 #include "sim/graphs/sim_graphs.h"
 
 // ---- Captures, and the calls that a capture forbids. A capture begins on one stream, its origin, and extends to every stream that waits
-// for an event recorded in it. Each of its streams has a frontier: the dependencies of its next node. A call is forbidden if NVIDIA does
-// not say whether it is.
+// for an event recorded in it. Each of its streams has a frontier: the dependencies of its next node. Where NVIDIA does not document
+// whether a call is forbidden, it is forbidden here.
 
 struct vr_sim_capture *vr_sim_capture_find(const struct vr_sim *sim, uint64_t capture) {
     return vr_sim_slots_find(&sim->captures, capture);

@@ -132,7 +132,7 @@ void vr_sim_graph_end(struct vr_sim *sim, uint32_t index);
 // Adds a node after `dependencies`, which must be nodes of the graph, each once. The node takes over a child graph of the work.
 vr_cu_result vr_sim_node_add(struct vr_sim *sim, uint32_t graph, const struct vr_sim_work *work, const uint64_t *dependencies, size_t count,
                              uint64_t *node);
-// The bodies of a conditional node's payload: destroy them, and get the one that a launch runs (returns false if there is none).
+// vr_sim_bodies_end() destroys a conditional node's bodies; vr_sim_body_to_run() gets the one that a launch runs, or returns false.
 void vr_sim_bodies_end(struct vr_sim *sim, struct vr_sim_payload *payload);
 bool vr_sim_body_to_run(const struct vr_sim *sim, const struct vr_sim_payload *payload, uint32_t *graph);
 // Copies a graph, including its child graphs.
@@ -153,7 +153,7 @@ void vr_sim_exec_end(struct vr_sim *sim, struct vr_sim_exec *exec);
 vr_cu_result vr_sim_graph_memory_make(struct vr_sim *sim, uint32_t device, uint64_t size_bytes, uint32_t *index, uint64_t *address);
 // Returns the graph memory that starts at an address, or NULL.
 struct vr_sim_graph_memory *vr_sim_graph_memory_at(const struct vr_sim *sim, uint64_t address);
-// Adds or drops the reference of a node or step that allocates.
+// These add and drop the reference of a node or step that allocates.
 void vr_sim_graph_memory_reference(struct vr_sim *sim, const struct vr_sim_work *work);
 void vr_sim_graph_memory_unreference(struct vr_sim *sim, const struct vr_sim_work *work);
 // Claims the memory for an executable graph; each memory has one claimant at a time. NOT_SUPPORTED if it is claimed. Each claim needs one

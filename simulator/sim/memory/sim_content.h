@@ -43,8 +43,8 @@ const unsigned char *vr_sim_windows_read(const struct vr_sim_windows *windows, u
 // Zeroes [at, at + size_bytes) and frees its whole pages. `foreign`: other processes write there too, so any block may have pages. Returns
 // false if the host is out of memory.
 bool vr_sim_windows_zero(struct vr_sim_windows *windows, uint64_t at, uint64_t size_bytes, bool foreign);
-// Frees the whole pages in the range and leaves partial pages unchanged. Windows below `settled` are unmapped once they are empty: nothing
-// is written there for the first time any more.
+// Frees the whole pages in the range and leaves partial pages unchanged. Unmaps windows below `settled` that are empty now: no range there
+// will be written for the first time.
 void vr_sim_windows_discard(struct vr_sim_windows *windows, uint64_t at, uint64_t size_bytes, uint64_t settled);
 
 bool vr_sim_windows_check(const struct vr_sim_windows *windows);
@@ -85,8 +85,8 @@ struct vr_sim_content {
     struct vr_sim_windows windows;
     uint64_t end;    // first place of the next range
     uint64_t writes; // number of the last write
-    // Place that a kernel got as an output -> upper half: number of the last write before; lower half: length in blocks, or the bytes of a
-    // fill that were left there.
+    // Maps a place that a kernel got as an output to the number of the last write before (upper half) and the output's length in blocks, or
+    // the length of a small fill that was left readable (lower half).
     struct vr_map outputs;
     uint64_t launches;
     struct vr_sim_small_fill small_fills[VR_SIM_SMALL_FILLS]; // ring buffer

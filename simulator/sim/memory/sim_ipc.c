@@ -304,7 +304,7 @@ static vr_cu_result take_physical(struct vr_sim *sim, uint32_t shared, uint64_t 
     return VR_CU_SUCCESS;
 }
 
-// The descriptor stays the caller's. Imported memory takes none of the device's.
+// The descriptor stays the caller's. Imported memory does not count as used on the device.
 vr_cu_result vr_sim_mem_import_from_shareable_handle(struct vr_sim *sim, uint64_t *handle, void *shareable, int handle_type) {
     if (handle == NULL) return VR_CU_INVALID_VALUE;
     const bool fabric = handle_type == VR_CU_MEM_HANDLE_TYPE_FABRIC && sim->options.network;

@@ -21,7 +21,7 @@ struct vr_sim_managed {
 
 // Does the whole range lie in one managed allocation?
 bool vr_sim_is_managed(const struct vr_sim *sim, uint64_t address, uint64_t size_bytes);
-// Frees managed memory at `address` and sets *result. Returns false if there is none.
+// Frees managed memory at `address` and sets *result. Returns false if the address is not managed memory.
 bool vr_sim_managed_free(struct vr_sim *sim, uint64_t address, vr_cu_result *result);
 // Frees the managed memory of a context (0: of all contexts).
 void vr_sim_end_managed(struct vr_sim *sim, uint64_t context);

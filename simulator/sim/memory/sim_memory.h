@@ -52,7 +52,7 @@ struct vr_sim_binding {
 struct vr_sim_shared {
     uint64_t references; // objects that refer to it; 0: unused entry
     uint32_t file;       // index in the instance's list of foreign files
-    uint64_t ticket;     // offset of the ticket in that file, and below of the memory
+    uint64_t ticket;     // offset of the ticket in that file
     uint64_t offset, size_bytes;
     bool lent;     // the memory belongs to a pool, and only the pool frees it
     uint64_t view; // host address, 0 until first used
@@ -72,7 +72,7 @@ struct vr_sim_queue {
 
 // --- sim_alloc.c, sim_vmm.c -----------------------------------------------------------------------------------------
 
-// Frees all cuMemAlloc allocations (and, below, all host allocations and registrations) of a context; 0: of all contexts.
+// These free all cuMemAlloc allocations, and all host allocations and registrations, of a context (0: of all contexts).
 void vr_sim_free_allocations(struct vr_sim *sim, uint64_t context);
 void vr_sim_free_hosts(struct vr_sim *sim, uint64_t context);
 // Removes every mapping, reservation and physical allocation when the simulator is destroyed.
@@ -100,7 +100,7 @@ struct vr_sim_place {
 vr_cu_result vr_sim_place_alloc(struct vr_sim *sim, uint32_t device, uint64_t size_bytes, struct vr_sim_place *place);
 // Places a chunk of a pool, which never takes a queued address.
 vr_cu_result vr_sim_place_chunk(struct vr_sim *sim, uint32_t device, uint64_t size_bytes, struct vr_sim_place *place);
-// Call after a range placed by one of these two was removed from the table of address space.
+// Call after a range placed by one of the two functions above was removed from the table of address space.
 void vr_sim_place_freed(struct vr_sim *sim, uint32_t device, uint64_t address, uint64_t span);
 // Call if a place goes unused after all, or if something was placed by another rule than the device's.
 void vr_sim_place_lost(struct vr_sim *sim, const struct vr_sim_place *place);
@@ -133,7 +133,7 @@ void vr_sim_back_give(struct vr_sim *sim, uint64_t ticket, uint64_t offset, uint
 vr_cu_result vr_sim_back_share(struct vr_sim *sim, uint64_t offset, uint64_t size_bytes);
 // Returns the bytes of the file that a range of vr_sim_back_fill() takes, in whole pages.
 uint64_t vr_sim_back_span(const struct vr_sim *sim, const struct vr_sim_range *range);
-// Allocates a physical allocation's part of the memory file, and frees it.
+// vr_sim_back_create() allocates a physical allocation's part of the memory file; vr_sim_back_discard() frees it.
 vr_cu_result vr_sim_back_create(struct vr_sim *sim, struct vr_sim_physical *physical);
 void vr_sim_back_discard(struct vr_sim *sim, const struct vr_sim_physical *physical);
 vr_cu_result vr_sim_back_map(struct vr_sim *sim, const struct vr_sim_physical *physical, uint64_t address, uint64_t size_bytes);

@@ -50,8 +50,7 @@ static vr_cu_result wait_for_point(struct vr_sim *sim, struct vr_sim_stream *str
     const struct vr_sim_event event = {
         .recorded = true, .stream = point->stream, .work = point->work, .complete_ns = point->end_ns, .serial = point->serial};
     if (stream_of(sim, point) != NULL) return vr_sim_enqueue_wait(sim, stream, &event);
-    stream->tail_ns = stream->tail_ns > point->end_ns ? stream->tail_ns : point->end_ns; // the stream is destroyed, but its work still
-                                                                                         // takes time
+    stream->tail_ns = stream->tail_ns > point->end_ns ? stream->tail_ns : point->end_ns; // a destroyed stream's work still takes time
     return VR_CU_SUCCESS;
 }
 

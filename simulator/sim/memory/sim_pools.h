@@ -61,7 +61,7 @@ vr_cu_result vr_sim_pool_make(struct vr_sim *sim, uint32_t device, uint32_t *ind
 struct vr_sim_pool *vr_sim_pool_at(const struct vr_sim *sim, uint64_t index);
 // Allocates memory for the next work of `stream`. OUT_OF_MEMORY.
 vr_cu_result vr_sim_pool_take(struct vr_sim *sim, uint32_t pool, struct vr_sim_stream *stream, uint64_t size_bytes, uint64_t *address);
-// Returns the taken piece that starts at (or, below, contains) an address, or NULL.
+// Return the taken piece that starts at an address (at) or contains it (holding), or NULL.
 struct vr_sim_piece *vr_sim_piece_at(const struct vr_sim *sim, uint64_t address);
 struct vr_sim_piece *vr_sim_piece_holding(const struct vr_sim *sim, uint64_t address);
 // Returns the place of a piece of an exportable pool in the memory file.

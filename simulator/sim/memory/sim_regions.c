@@ -67,8 +67,8 @@ static void open_gap(struct vr_sim_region *region, uint64_t from, uint64_t end) 
     measure_region(region);
 }
 
-// Finds the first gap of whole pages at or after *from, and moves *from past it and past the range that ends it. Returns false if there is
-// no more.
+// Finds the first gap of whole pages at or after *from, and moves *from past it and past the range that ends it. Returns false after the
+// last gap.
 static bool next_gap(const struct vr_sim *sim, uint64_t end, uint64_t *from, struct vr_sim_gap *gap) {
     while (*from < end) {
         const struct vr_sim_range *range = vr_sim_ranges_holding(&sim->spaces, *from); // may start on an earlier page
@@ -251,7 +251,7 @@ static uint64_t place_small(struct vr_sim *sim, struct vr_sim_regions *regions, 
     return base;
 }
 
-// Returns an address for `span` bytes on `device`, or 0 if there is none or the host is out of memory. A span of 1 MiB or more is rounded
+// Returns an address for `span` bytes on `device`, or 0 if no place fits or the host is out of memory. A span of 1 MiB or more is rounded
 // up to 2 MiB.
 static uint64_t sim_regions_place(struct vr_sim *sim, uint32_t device, uint64_t span, uint64_t alignment) {
     struct vr_sim_regions *regions = &sim->devices[device].regions;
@@ -348,7 +348,7 @@ static vr_cu_result take_queued(struct vr_sim *sim, struct vr_sim_queue *queue, 
     return VR_CU_SUCCESS;
 }
 
-// Takes the first free address at or above *cursor and moves *cursor past it. Returns 0 if there is none.
+// Takes the first free address at or above *cursor and moves *cursor past it. Returns 0 if nothing fits.
 static uint64_t place_upwards(struct vr_sim *sim, uint64_t *cursor, uint64_t span, uint64_t alignment) {
     uint64_t address = vr_sim_ranges_lowest_gap(&sim->spaces, *cursor, VR_SIM_LIMIT, span, alignment);
     if (address == UINT64_MAX) return 0;
@@ -356,7 +356,7 @@ static uint64_t place_upwards(struct vr_sim *sim, uint64_t *cursor, uint64_t spa
     return address;
 }
 
-// Takes the highest free range that ends at or below *cursor and moves *cursor down to it. Returns 0 if there is none.
+// Takes the highest free range that ends at or below *cursor and moves *cursor down to it. Returns 0 if nothing fits.
 static uint64_t place_downwards(struct vr_sim *sim, uint64_t *cursor, uint64_t span, uint64_t alignment) {
     uint64_t end = *cursor;
     for (;;) {

@@ -5,7 +5,7 @@
 // ---- Lifetime of physical allocations: as long as a handle, a mapping or a multicast binding refers to them. A multicast object that ends
 // removes its bindings, and frees memory that only they kept.
 
-// An owner of a mapping is also such an index.
+// Returns the physical allocation in a slot; a mapping's owner is such a slot.
 static struct vr_sim_physical *physical_at(const struct vr_sim *sim, uint64_t index) {
     return (struct vr_sim_physical *)(void *)vr_sim_slots_item(&sim->physicals, (uint32_t)index);
 }
@@ -21,7 +21,7 @@ static bool is_in_use(const struct vr_sim_physical *physical) {
     return physical->slot.named || physical->mappings > 0 || physical->bindings > 0;
 }
 
-// Removes the binding at index `at`; the last one takes its index. Below: removes all bindings of an object.
+// Removes the binding at index `at` and moves the last one there. sim_unbind_all() removes all bindings of an object.
 static void sim_unbind_at(struct vr_sim *sim, size_t at) {
     struct vr_sim_physical *memory = physical_at(sim, sim->bindings[at].memory);
     sim->bindings[at] = sim->bindings[--sim->binding_count];
@@ -399,7 +399,7 @@ vr_cu_result vr_sim_multicast_add_device(struct vr_sim *sim, uint64_t handle, in
 static bool lies_in(uint64_t offset, uint64_t size_bytes, uint64_t whole) { return size_bytes <= whole && offset <= whole - size_bytes; }
 
 // Returns the index of the first binding, from `from` on, of the device's memory within [offset, offset + size_bytes) of the object;
-// binding_count if there is none.
+// binding_count if nothing matches.
 static size_t bound_from(const struct vr_sim *sim, size_t from, uint32_t object, uint32_t device, uint64_t offset, uint64_t size_bytes) {
     for (; from < sim->binding_count; from++) {
         const struct vr_sim_binding *binding = &sim->bindings[from];

@@ -69,9 +69,9 @@ struct vr_sim_image {
 // --- sim_code.c ----------------------------------------------------------------------------------------------------
 
 // Reads the code that a device of `architecture` would load. A cubin needs the same major capability and at most the same minor one; one
-// compiled for an architecture's specific features needs that architecture. The highest suitable cubin wins; PTX is used if there is none.
-// `zstd` decompresses Zstandard; NULL: not supported. On SUCCESS, *image has one reference. INVALID_IMAGE, NO_BINARY_FOR_GPU, INVALID_PTX,
-// OUT_OF_MEMORY.
+// compiled for an architecture's specific features needs that architecture. The highest suitable cubin wins; PTX is used only without a
+// suitable cubin. `zstd` decompresses Zstandard; NULL: not supported. On SUCCESS, *image has one reference. INVALID_IMAGE,
+// NO_BINARY_FOR_GPU, INVALID_PTX, OUT_OF_MEMORY.
 vr_cu_result vr_sim_image_read(const void *bytes, size_t size_bytes, uint32_t architecture, vr_sim_unpacking *zstd,
                                struct vr_sim_image **image);
 // Gets the length of an image in memory from its headers. If *bytes is nvcc's wrapper of a container, moves it to the container.

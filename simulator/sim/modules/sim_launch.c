@@ -73,7 +73,7 @@ static void note_output(struct vr_sim *sim, uint64_t address, uint64_t size_byte
     vr_sim_captured_note(sim, address, size_bytes);
 }
 
-// Are the kernel's outputs known? Only its code says how arguments are laid out, so not if that cannot be read.
+// Are the kernel's outputs known? They are unknown if its code cannot be read, because only the code gives the layout of arguments.
 static bool knows_outputs(struct vr_sim_kernel *kernel, const struct vr_sim_launch *launch) {
     if (!kernel->has_parameters || kernel->fill_value_bytes != 0) return false; // fills are executed (vr_sim_launch_fill())
     if (VR_UNLIKELY(!kernel->has_outputs) && !vr_sim_kernel_find_outputs(kernel)) return false;
@@ -324,7 +324,7 @@ static void *extra_value(void *const *extra, uint64_t key) {
     return NULL;
 }
 
-// Returns the first argument of a spinning kernel, which has 8 bytes, or 0 if there is none.
+// Returns the first argument of a spinning kernel, which has 8 bytes, or 0 without arguments.
 static uint64_t first_argument(const struct vr_sim_launch *launch) {
     const void *at = launch->parameters != NULL ? launch->parameters[0] : extra_value(launch->extra, VR_CU_LAUNCH_PARAM_BUFFER_POINTER);
     int64_t value = 0;

@@ -29,7 +29,7 @@ struct vr_sim_kernel_payload {
 vr_cu_result vr_sim_launch_work(struct vr_sim *sim, uint32_t device, const struct vr_sim_launch *launch, struct vr_sim_work *work);
 
 // Does the writes of a kernel that only fills memory, in the stream's order, if contents are kept apart from the addresses. OUT_OF_MEMORY
-// if the host is.
+// if the host is out of memory.
 vr_cu_result vr_sim_launch_fill(struct vr_sim *sim, struct vr_sim_stream *stream, uint32_t device, const struct vr_sim_launch *launch);
 
 // Marks the contents of the kernel's outputs (sim_outputs.h) as unknown.

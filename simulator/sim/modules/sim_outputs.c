@@ -21,7 +21,7 @@ struct family {
     int parameter;    // index; LAST: the last one; ALL: each one
     enum where place;
     uint32_t first, count;
-    int elements; // parameter with the number of contiguous elements written; -1: there is none
+    int elements; // parameter with the number of contiguous elements written; -1: unknown
 };
 
 // PyTorch's families (aten/src/ATen/native/cuda: Loops.cuh, CUDALoops.cuh, Reduce.cuh, DistributionTemplates.h, ScatterGatherKernel.cu,

@@ -13,7 +13,7 @@ struct mangled {
     bool inside; // inside template arguments or another function's name, so not part of the kernel's own name
     struct vr_sim_mangled_type substitutions[SUBSTITUTIONS_MOST], arguments[ARGUMENTS_MOST];
     size_t substitution_count, argument_count;
-    struct vr_sim_mangled_type nested; // substitution that is the template of the last nested name; empty text: there is none
+    struct vr_sim_mangled_type nested; // substitution that is the template of the last nested name; empty text: not a substitution
 };
 
 static bool read_type(struct mangled *name, struct vr_sim_mangled_type *type);

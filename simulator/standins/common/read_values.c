@@ -108,7 +108,7 @@ static double scale_decimal(double number, long exponent) {
     return number;
 }
 
-// Reads an unsigned decimal with an optional point. Returns its length, 0 if there is none.
+// Reads an unsigned decimal with an optional point. Returns its length, or 0 if the text does not start with one.
 static size_t read_decimal(const char *text, size_t length, double *number) {
     size_t at = 0, digits = 0;
     long exponent = 0;

@@ -182,7 +182,7 @@ int cublasXtMaxBoards(int *boards) {
     return driver != NULL && driver->device_get_count(boards) == 0 ? 0 : CUBLAS_NOT_INITIALIZED;
 }
 
-// ---- The legacy API without handles: one stream per process, results as return values, and an error that is queried.
+// ---- The legacy API without handles: one stream per process, results as return values, and a call that returns the last error.
 
 static uint64_t stream;
 static int last_error;

@@ -66,7 +66,8 @@ static bool same_stem(const struct name *a, const struct name *b) {
     return a->stem_length == b->stem_length && memcmp(a->stem, b->stem, a->stem_length) == 0;
 }
 
-// A file's version may have more parts than the soname's: libcublas.so.12 stands for 12.4.5.8, libcudart.so.11.0 for 11.8.89.
+// Compares only the major version: a file's version may have more parts than the soname's, such as 12.4.5.8 for libcublas.so.12 and 11.8.89
+// for libcudart.so.11.0.
 static bool same_version(const char *a, const char *b) {
     const size_t major = strcspn(a, ".");
     return major == strcspn(b, ".") && memcmp(a, b, major) == 0;

@@ -5,8 +5,8 @@
 #include "hip.h"
 #include "sim/sim_abi.h"
 
-// ---- Functions that HIP has in addition to the driver's: current device, errors, properties, copies with a kind, and kernels, which
-// compute nothing.
+// ---- Functions that HIP has in addition to the driver's: current device, errors, properties, copies with a kind, and kernels, which are
+// not executed.
 
 enum { NOT_INITIALIZED = 3, NOT_FOUND = 500 };
 

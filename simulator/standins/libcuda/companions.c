@@ -164,7 +164,7 @@ vr_cu_result cuCtxPopCurrent_v2(uint64_t *context) {
     return result;
 }
 
-// Destroys a context, but not a primary one, which is released. Pops it if it is current in the calling thread.
+// Destroys a created context and pops it if it is current in the calling thread. A primary context is INVALID_CONTEXT.
 vr_cu_result cuCtxDestroy_v2(uint64_t context) {
     struct vr_sim *sim;
     const vr_cu_result entered = vr_libcuda_enter(&sim);

@@ -194,7 +194,8 @@ vr_cu_result cuMemcpy(uint64_t to, uint64_t from, uint64_t size_bytes) { return 
         if (vr_libcuda_logs()) vr_libcuda_log(#exported, result, ONLY arguments);                        \
         return result;                                                                                   \
     }
-// cuDriverGetVersion works without cuInit and cuCtxGetCurrent without the lock, so the functions of their rows get other names.
+// cuDriverGetVersion works without cuInit and cuCtxGetCurrent without the lock, so the functions that X generates for their rows are
+// renamed.
 static vr_cu_result version_of_instance(int *version);
 static vr_cu_result current_of_instance(uint64_t *context);
 #define cuDriverGetVersion version_of_instance
@@ -226,8 +227,8 @@ vr_cu_result cuCtxGetCurrent(uint64_t *context) {
 #undef X
 // clang-format on
 
-// ---- cuGetProcAddress. A name has one row per ABI version. The newest one wins that is not newer than the requested version or this
-// driver's. Variants (_ptsz, _ptds) are for programs that request the per-thread default stream.
+// ---- cuGetProcAddress. A name has one row per ABI version. The newest row wins that is not newer than the requested version or this
+// driver's version. Variants (_ptsz, _ptds) are for programs that request the per-thread default stream.
 
 enum { FLAG_PER_THREAD = 2, FLAGS_KNOWN = 3 };
 enum { STATUS_FOUND, STATUS_NO_SYMBOL, STATUS_NO_VERSION };
@@ -237,7 +238,7 @@ static bool is_twin(const struct vr_libcuda_name *name) {
     return length > 5 && (strcmp(name->exported + length - 5, "_ptsz") == 0 || strcmp(name->exported + length - 5, "_ptds") == 0);
 }
 
-// Returns the index of the first row of the name; if there is none, that where it would be.
+// Returns the index of the first row of the name, or where that row would be.
 static size_t first_row(const char *symbol) {
     size_t low = 0, high = vr_libcuda_name_count;
     while (low < high) {

@@ -25,7 +25,7 @@ static struct vr_map rows;           // guarded by `lock`: id of a stack -> inde
 static struct vr_map rules;          // guarded by `lock`: ids of stacks -> index of the matching rule + 1, or NO_RULE
 enum { NO_RULE = 1 };
 
-// libvram's functions, if it is available.
+// Functions of libvram; NULL if it is not available.
 static struct vram_stacks *stacks;
 static uint32_t (*take)(struct vram_stacks *, enum vram_stack_kind, uint32_t);
 static size_t (*frames_of)(struct vram_stacks *, uint32_t, struct vram_frame *, size_t);
@@ -120,7 +120,7 @@ static void find_operations(uint32_t stack, struct operations *found) {
     for (size_t i = 0; i < count; i++) vr_read_operations_add(frames[i].name, found->text, sizeof found->text);
 }
 
-// Gets the operations on the current stack, cached if memory allows. Returns the stack's id, 0 if there is none.
+// Gets the operations on the current stack, cached if memory allows. Returns the stack's id, or 0 if no stack could be captured.
 static uint32_t take_operations(struct operations *found) {
     *found = (struct operations){.text = ""};
     const uint32_t stack = stacks == NULL ? 0 : take(stacks, VRAM_STACK_C, 0);

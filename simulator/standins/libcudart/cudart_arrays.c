@@ -430,7 +430,7 @@ static int resource_for_driver(const struct rt_resource *wanted, struct driver_r
     }
 }
 
-// cudaResourceViewDesc, which equals the driver's structure.
+// cudaResourceViewDesc, with the same layout as the driver's structure.
 struct rt_view {
     int format;
     size_t width, height, depth;

@@ -21,7 +21,7 @@ struct driver_kernel_node {
     void **extra;
     uint64_t kernel, context;
 };
-// cudaMemsetParams, which equals the driver's structure.
+// cudaMemsetParams, with the same layout as the driver's structure.
 struct rt_memset_node {
     uint64_t address;
     size_t pitch;

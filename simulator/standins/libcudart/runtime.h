@@ -25,7 +25,7 @@ enum { RUNTIME_VERSION = 12090 };
 enum { RUNTIME_VERSION = 13050 };
 #endif
 
-// Names whose only version in CUDA 13 was the second or third one before.
+// These names have one version in CUDA 13, which is the second or third version of CUDA 11 and 12.
 #if RT_MAJOR >= 13
 #define RT_SECOND(name) name
 #define RT_THIRD(name)  name
@@ -145,7 +145,7 @@ int rt_end(int error);
 int rt_device(void);
 // Gets the primary context of a device, which this library retains until cudaDeviceReset().
 int rt_primary(int device, uint64_t *context);
-// Looks up a driver symbol with the driver's resolver. Returns NULL if there is none.
+// Looks up a driver symbol with the driver's resolver. Returns NULL if the driver lacks it.
 void *rt_driver_symbol(const char *symbol, int version, uint64_t flags);
 // The same for a forwarded call, cached in *slot, which starts as NULL. Returns a function that returns 801 if the driver lacks the symbol.
 void *rt_forward(void *_Atomic *slot, const char *symbol, int version);

@@ -207,7 +207,7 @@ int nvmlDeviceGetNvLinkErrorCounter(const struct nvml_device *handle, unsigned l
 
 static bool has_switch(uint32_t device) { return nvml_card_of(device)->major >= 8; }
 
-// Gets the device at the other end of a link; an inactive link has none.
+// Gets the device at the other end of a link. Fails for an inactive link.
 static enum nvml_result far_end(uint32_t device, unsigned link, int *kind, struct nvml_pci_info *info) {
     bool up;
     uint32_t peer;

@@ -134,7 +134,7 @@ static bool has_posted(const struct nccl_comm *comm, const void *argument) {
     return true;
 }
 
-// Returns the payload of a rank, or NULL if it has none: a rank posts none while it captures or after a timeout.
+// Returns the payload of a rank, or NULL if it posted no data, as while it captures or after a timeout.
 static const unsigned char *payload_of(const struct nccl_call *call, int rank) {
     const bool from_root = call->kind == NCCL_BROADCAST || call->kind == NCCL_SCATTER;
     const int giver = nccl_stands_for(call->comm, rank);
