@@ -95,7 +95,7 @@ struct vr_sim {
     uint64_t file_bytes;              // backed: its length; offsets are never reused
     struct vr_sim_content content;    // not backed: the contents of device memory, if kept (vr_sim_keeps())
     uint64_t *written;                // bitmap of where copies and fills wrote (sim_transfer.c); NULL: nowhere, or unknown
-    struct vr_sim_captured *captured; // what captured kernels will write, in order of capture (streams/sim_callbacks.h)
+    struct vr_sim_captured *captured; // outputs of captured kernels, in order of capture (streams/sim_callbacks.h)
     size_t captured_count, captured_capacity;
     bool captured_asked;              // collect `captured`
     uint64_t counted;                 // vr_sim_read.counted of the next reads

@@ -18,7 +18,7 @@ extern "C" {
 // synchronization completes it. All functions below take a driver made by vram_sim_create() and return INVALID_ARGUMENT for any other. One
 // lock protects the simulator: any thread may call any function.
 
-// What each driver call costs on the virtual clock. The profiles differ in mapping costs, the only figure without a published measurement.
+// Cost of each driver call on the virtual clock. The profiles differ in mapping costs, the only figure without a published measurement.
 enum vram_sim_profile { VRAM_SIM_CHEAP, VRAM_SIM_DEAR, VRAM_SIM_FREE /* every call costs 0 ns */ };
 
 // Where the next cuMemAlloc goes. RISING: upwards from alloc_base; addresses are never reused. FALLING: the same downwards. REUSE: the
@@ -76,7 +76,7 @@ struct vram_sim_model {
 };
 // Writes the model with this index, counted from 0. Returns false past the last one. Any thread.
 VRAM_API bool vram_sim_model_at(uint32_t index, struct vram_sim_model *model);
-// The same for AMD's models, which serve HIP programs. In vram_sim_options.models, AMD's numbers follow NVIDIA's.
+// Like vram_sim_model_at(), for AMD's models, which serve HIP programs. In vram_sim_options.models, AMD's numbers follow NVIDIA's.
 VRAM_API bool vram_sim_amd_model_at(uint32_t index, struct vram_sim_model *model);
 // Returns the letters of the figures that no log of a real device confirms: M memory, P multiprocessors, L L2 cache, C clocks, B memory
 // bus, E copy engines. "" if a log confirms all, for an unknown key and for NULL. The string is static. Any thread.
@@ -114,7 +114,7 @@ VRAM_API uint64_t vram_sim_clock_ns(struct vram_driver *driver);
 // rule applies again. A call that fails for lack of memory takes no address. If a queued address overlaps a live allocation or reservation,
 // the call that takes it fails with an invalid value.
 VRAM_API VRAM_NODISCARD enum vram_status vram_sim_queue_address(struct vram_driver *driver, uint64_t address);
-// The same for cuMemAddressReserve.
+// Queues an address for cuMemAddressReserve in the same way.
 VRAM_API VRAM_NODISCARD enum vram_status vram_sim_queue_reservation(struct vram_driver *driver, uint64_t address);
 // Drops all unused queued addresses of both kinds.
 VRAM_API VRAM_NODISCARD enum vram_status vram_sim_clear_queues(struct vram_driver *driver);
@@ -128,8 +128,8 @@ VRAM_API uint64_t vram_sim_live_objects(struct vram_driver *driver);
 
 // Returns how often a driver function ("cuMemAlloc") was called, failures included; 0 for an unknown name.
 VRAM_API uint64_t vram_sim_calls(struct vram_driver *driver, const char *call);
-// The same by index, in a fixed order. *name is static, *cost_ns is the virtual time spent in the function; each output may be NULL.
-// Returns false past the last index.
+// Gets the name (static), calls and virtual time of the driver function with this index, in a fixed order. Each output may be NULL. Returns
+// false past the last index.
 VRAM_API bool vram_sim_call_at(struct vram_driver *driver, uint32_t index, const char **name, uint64_t *count, uint64_t *cost_ns);
 
 #ifdef __cplusplus

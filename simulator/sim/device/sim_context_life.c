@@ -41,7 +41,7 @@ vr_cu_result vr_sim_context_create(struct vr_sim *sim, uint32_t device, bool pri
     return result;
 }
 
-// Frees everything in the context, and the memory that it takes itself.
+// Frees everything in the context, and the context's own memory.
 static void end_context(struct vr_sim *sim, uint64_t context) {
     vr_sim_wait_context(sim, context);
     vr_sim_end_events(sim, context);

@@ -1,10 +1,10 @@
-// Attributes of devices, and what calls cost on the virtual clock.
+// Attributes of devices, and costs of calls on the virtual clock.
 #include <stdio.h>
 
 #include "sim/sim.h"
 #include "vram/sim.h"
 
-// ---- What the driver reports about itself and its devices.
+// ---- Version of the driver, and attributes of its devices.
 
 bool vr_sim_is_device(const struct vr_sim *sim, int device) { return device >= 0 && (uint32_t)device < sim->options.device_count; }
 
@@ -112,8 +112,8 @@ const char *vram_sim_model_estimated(const char *key) {
     return key == NULL ? "" : vr_sim_card_at(vr_sim_card_find(key, strlen(key)))->estimated;
 }
 
-// ---- What calls cost on the virtual clock. The figures are published measurements where there are any; docs/guides/simulator.md names
-// each source. A call without a figure costs nothing.
+// ---- Costs of calls on the virtual clock. The figures are published measurements where there are any; docs/guides/simulator.md names each
+// source. A call without a figure costs nothing.
 
 #define SMALL_PAGE  (2 * VR_MIB)
 #define SMALL_LIMIT VR_MIB // smaller sizes share 2 MiB pages

@@ -125,8 +125,6 @@ void vr_sim_ctx_drop(struct vr_sim *sim);
 // Gets the handle of the calling thread's current context (0: not set) without the lock. Returns false if the answer needs the lock.
 bool vr_sim_ctx_cached(const struct vr_sim *sim, uint64_t *context);
 
-// --- sim_context.c -------------------------------------------------------------------------------------------
-
 // Returns the settings of a new context.
 struct vr_sim_context_settings vr_sim_context_defaults(struct vr_sim *sim, uint32_t flags);
 // Returns INVALID_VALUE for flags that cuCtxCreate does not know.
@@ -144,7 +142,8 @@ void vr_sim_primary_reset(struct vr_sim *sim, uint32_t device);
 
 // May work of `device` access the allocation `range` in place? `range` is owned by a context and is not a reservation.
 bool vr_sim_reaches(const struct vr_sim *sim, uint32_t device, const struct vr_sim_range *range);
-// Returns whether the hardware allows it: for pairs of like cards whose class supports it, unless the options disable peers.
+// Returns whether the hardware lets one device access the other's memory: for pairs of like cards whose class supports it, unless the
+// options disable peers.
 bool vr_sim_are_peers(const struct vr_sim *sim, uint32_t device, uint32_t peer);
 
 // --- sim_device.c -----------------------------------------------------------------------------------------------------

@@ -228,7 +228,7 @@ vr_cu_result vr_sim_graph_remove_dependencies(struct vr_sim *sim, uint64_t graph
     return VR_CU_SUCCESS;
 }
 
-// Nodes removed from the dependencies need not be joined any more.
+// Nodes removed from the dependencies no longer need to be joined.
 vr_cu_result vr_sim_stream_update_capture_dependencies(struct vr_sim *sim, uint64_t stream, const uint64_t *nodes, uint64_t count,
                                                        unsigned flags) {
     if (flags > VR_CU_STREAM_SET_CAPTURE_DEPENDENCIES) return VR_CU_INVALID_VALUE;

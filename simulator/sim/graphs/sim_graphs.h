@@ -160,8 +160,8 @@ void vr_sim_graph_memory_unreference(struct vr_sim *sim, const struct vr_sim_wor
 // disclaim.
 vr_cu_result vr_sim_exec_claim(struct vr_sim *sim, const struct vr_sim_exec *exec);
 void vr_sim_exec_disclaim(struct vr_sim *sim, const struct vr_sim_exec *exec);
-// Allocates everything for a launch: INVALID_VALUE if an earlier launch's memory is still live, OUT_OF_MEMORY. exec_free then frees what
-// its nodes free.
+// Allocates everything for a launch: INVALID_VALUE if an earlier launch's memory is still live, OUT_OF_MEMORY. vr_sim_exec_free() then does
+// the frees of its nodes.
 vr_cu_result vr_sim_exec_allocate(struct vr_sim *sim, const struct vr_sim_exec *exec);
 void vr_sim_exec_free(struct vr_sim *sim, const struct vr_sim_exec *exec);
 bool vr_sim_exec_has_memory(const struct vr_sim_exec *exec);

@@ -25,7 +25,7 @@ bool vr_sim_is_managed(const struct vr_sim *sim, uint64_t address, uint64_t size
 bool vr_sim_managed_free(struct vr_sim *sim, uint64_t address, vr_cu_result *result);
 // Frees the managed memory of a context (0: of all contexts).
 void vr_sim_end_managed(struct vr_sim *sim, uint64_t context);
-// Evicts pages from `device` until size_bytes fit, or until it has no more managed pages.
+// Evicts pages from `device` until size_bytes fit, or until no managed page is left there.
 void vr_sim_managed_make_room(struct vr_sim *sim, uint32_t device, uint64_t size_bytes);
 // Returns the bytes of managed pages on a device.
 uint64_t vr_sim_managed_bytes(const struct vr_sim *sim, uint32_t device);

@@ -11,7 +11,7 @@
 #define VR_SIM_LIMIT       ((uint64_t)1 << 56) // device addresses are below this
 #define VR_SIM_PAGE_BYTES  vr_os_page_bytes()  // host page: unit of backed memory
 
-// What occupies a range of device address space.
+// Uses of a range of device address space.
 enum vr_sim_kind {
     VR_SIM_ALLOCATION,
     VR_SIM_RESERVATION,
@@ -21,7 +21,7 @@ enum vr_sim_kind {
     VR_SIM_POOL_IMPORT /* a piece of a pool of another process */,
     VR_SIM_INNER /* the driver's own, for an object of the program */
 };
-// What a range of host memory is.
+// Kinds of ranges of host memory.
 enum vr_sim_host_kind { VR_SIM_HOST_ALLOCATED, VR_SIM_HOST_REGISTERED, VR_SIM_HOST_MANAGED /* see sim_managed.h */ };
 
 // A physical allocation of cuMemCreate. It lives while its handle, a mapping or a binding exists.
@@ -102,7 +102,7 @@ vr_cu_result vr_sim_place_alloc(struct vr_sim *sim, uint32_t device, uint64_t si
 vr_cu_result vr_sim_place_chunk(struct vr_sim *sim, uint32_t device, uint64_t size_bytes, struct vr_sim_place *place);
 // Call after a range placed by one of the two functions above was removed from the table of address space.
 void vr_sim_place_freed(struct vr_sim *sim, uint32_t device, uint64_t address, uint64_t span);
-// Call if a place goes unused after all, or if something was placed by another rule than the device's.
+// Call if a place goes unused after all, or if something was placed by a rule other than the device's.
 void vr_sim_place_lost(struct vr_sim *sim, const struct vr_sim_place *place);
 // Places a reservation. alignment is a power of two. A hint (0: none) is ignored if it is not free.
 vr_cu_result vr_sim_place_reservation(struct vr_sim *sim, uint64_t size_bytes, uint64_t alignment, uint64_t hint,
@@ -189,7 +189,7 @@ void vr_sim_ticket_end(struct vr_sim *sim, uint64_t place, uint64_t offset, uint
 vr_cu_result vr_sim_ticket_descriptor(int file, uint64_t place, int *descriptor);
 // Takes a reference to the ticket's entry, creating and holding it at first. Consumes `file`, also on failure. *index is the entry's.
 vr_cu_result vr_sim_shared_take(struct vr_sim *sim, int file, uint64_t place, enum vr_sim_ticket_kind kind, uint32_t *index);
-// The same for the ticket of a descriptor, which stays the caller's.
+// Like vr_sim_shared_take(), for the ticket of a descriptor, which stays the caller's.
 vr_cu_result vr_sim_shared_take_descriptor(struct vr_sim *sim, void *descriptor, enum vr_sim_ticket_kind kind, uint32_t *index);
 void vr_sim_shared_give(struct vr_sim *sim, uint32_t index);
 int vr_sim_shared_file(const struct vr_sim *sim, uint32_t index);

@@ -64,7 +64,7 @@ vr_cu_result vr_sim_mem_pool_export_pointer(struct vr_sim *sim, void *data, uint
     return VR_CU_SUCCESS;
 }
 
-// Releases the pool's own hold on what it shares with other processes, when the program destroys the pool.
+// Releases the pool's hold on the memory that it shares with other processes. Called when the program destroys the pool.
 static void sim_pool_unshare(struct vr_sim *sim, struct vr_sim_pool *pool) {
     if (pool->ticket != 0) vr_sim_ticket_end(sim, pool->ticket, 0, 0);
     if (pool->shared != 0) vr_sim_shared_give(sim, pool->shared - 1);

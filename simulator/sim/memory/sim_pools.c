@@ -72,7 +72,7 @@ static void unlist_piece(struct vr_sim *sim, struct vr_sim_piece *piece) {
     if (piece->after != 0) piece_at(sim, piece->after)->before = piece->before;
 }
 
-// --- cutting and merging --------------------------------------------------------------------------------------------
+// --- splitting and merging ------------------------------------------------------------------------------------------
 
 // Splits off the low part; the rest becomes a free piece with the same point. OUT_OF_MEMORY leaves the piece whole.
 static vr_cu_result cut_piece(struct vr_sim *sim, uint32_t name, uint64_t size_bytes) {
@@ -319,7 +319,7 @@ uint64_t vr_sim_piece_place(const struct vr_sim *sim, const struct vr_sim_piece 
     return chunk->read_mask + (piece->address - chunk->base);
 }
 
-// Drops what other processes wrote, so that the next user of the memory does not see it.
+// Drops data written by other processes, so that the next user of the memory does not see it.
 static void unshare_piece(struct vr_sim *sim, struct vr_sim_piece *piece) {
     if (piece->ticket == 0) return;
     if (vr_sim_keeps(sim)) (void)vr_sim_content_forget(&sim->content, vr_sim_piece_place(sim, piece), piece->size_bytes);

@@ -12,7 +12,8 @@
 
 // An architecture is a number: 10 * major + minor of the compute capability (90, 103).
 
-// Decompresses exactly to_bytes into `to`. Returns false if `from` gives anything else; `to` is then undefined.
+// Decompresses exactly to_bytes into `to`. Returns false if the output is not exactly that long or the input is malformed; `to` is then
+// undefined.
 typedef bool vr_sim_unpacking(void *to, size_t to_bytes, const void *from, size_t from_bytes);
 
 struct vr_sim_parameter {

@@ -245,7 +245,7 @@ vr_cu_result vr_sim_launch_fill(struct vr_sim *sim, struct vr_sim_stream *stream
 
 // ---- Launches.
 
-// The same on every device since 3.0.
+// Limits of every device since compute capability 3.0.
 #define GRID_X_MAX      2147483647u
 #define GRID_YZ_MAX     65535u
 #define BLOCK_XY_MAX    1024u

@@ -232,7 +232,7 @@ void vr_sim_note_callback(struct vr_sim *sim, const struct vr_sim_stream *stream
     if (stream->kind == VR_SIM_STREAM_BLOCKING) context->blocking_callback = later_time(context->blocking_callback, stream->callback);
 }
 
-// Notes what the stream's next work comes after. If the host is out of memory nothing is noted, and pools find less to reuse.
+// Notes an event that the stream's next work waits for. If the host is out of memory nothing is noted, and pools find less to reuse.
 static void note_waited(struct vr_sim_stream *stream, const struct vr_sim_event *event) {
     size_t at = 0;
     while (at < stream->waited_count && stream->waited[at].serial != event->serial) at++;

@@ -133,7 +133,7 @@ void vr_sim_stream_free(struct vr_sim_stream *stream);
 vr_cu_result vr_sim_stream_make(struct vr_sim *sim, uint64_t context, enum vr_sim_stream_kind kind, uint32_t *index);
 // Finds the stream that `handle` means to the calling thread in its current context: 0 and 1 legacy, 2 per thread, else a created one.
 vr_cu_result vr_sim_stream_find(struct vr_sim *sim, uint64_t handle, struct vr_sim_stream **stream);
-// The same in a given live context, for threads without a current one.
+// Like vr_sim_stream_find(), but in a given live context, for threads without a current one.
 vr_cu_result vr_sim_stream_in(struct vr_sim *sim, uint64_t context, uint64_t handle, struct vr_sim_stream **stream);
 // Appends work_ns of work. *end_ns is set to its end; end_ns may be NULL.
 vr_cu_result vr_sim_enqueue(struct vr_sim *sim, struct vr_sim_stream *stream, uint64_t work_ns, uint64_t *end_ns);

@@ -163,7 +163,7 @@ static bool has_bytes(const struct vr_sim *sim, uint64_t address) {
     return sim->file >= 0 || vr_sim_ranges_holding(&sim->spaces, address) == NULL;
 }
 
-// Is host memory that the driver does not know mapped? Only the operating system knows, which is asked only if bytes move.
+// Is unregistered host memory mapped? Only the operating system knows; it is queried only if bytes move.
 static bool is_mapped(const struct vr_sim *sim, const struct vr_sim_work *work, uint64_t address, uint64_t size_bytes) {
     if (vr_sim_is_pinned(sim, address, size_bytes) || !has_bytes(sim, work->to) || !has_bytes(sim, work->from)) return true;
     return vr_os_is_mapped(address, address + size_bytes);

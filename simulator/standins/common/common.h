@@ -1,4 +1,4 @@
-// common.h: what every stand-in for one of NVIDIA's libraries needs: the driver, work on streams, memory, and objects that store settings.
+// common.h: services for the stand-ins of NVIDIA's libraries: the driver, work on streams, memory, and objects that store settings.
 //
 // A stand-in computes nothing. A call that would compute becomes one launch on its handle's stream, which takes time and makes a node in a
 // capture. Outputs of calls (handles, sizes, results) are written. Everything goes through libcuda.so.1, which is the simulated driver
@@ -26,7 +26,7 @@ struct standin_driver {
 
 // Returns the functions of libcuda.so.1, which is loaded and initialized once per process; NULL on failure. Missing functions return 801.
 const struct standin_driver *standin_driver(void);
-// The same, after making sure that a context is current: the caller's, else the primary one of device 0. NULL on failure.
+// Like standin_driver(), but also makes sure that a context is current: the caller's, else the primary one of device 0. NULL on failure.
 const struct standin_driver *standin_begin(void);
 
 // Launches one piece of work, which becomes a node in a capture. Returns the driver's result.

@@ -15,7 +15,7 @@ struct hip_cuda {
 
 // Returns the driver after making a context of the thread's current device current, as HIP does implicitly; NULL on failure.
 const struct hip_cuda *hip_begin(void);
-// The same without a context, for queries about devices.
+// Like hip_begin(), but without a context; for queries about devices.
 const struct hip_cuda *hip_driver(void);
 // Finds a driver function that has no row in allocator/driver/calls.def and stores it in the function pointer at `function`. `context`:
 // also make a context current, as hip_begin() does. Returns false if the driver lacks the function.

@@ -232,7 +232,7 @@ static struct vr_read_rule *match_rule(uint32_t stack, const struct operations *
     return NULL;
 }
 
-// The same, cached by the two stacks of a place.
+// Like match_rule(), with results cached by the two stacks of a place.
 static struct vr_read_rule *find_rule(uint32_t stack, uint32_t machine_stack, const struct operations *operations) {
     const uint64_t place = (uint64_t)machine_stack << 32 | stack;
     (void)pthread_mutex_lock(&lock);

@@ -3,7 +3,7 @@
 
 #include "runtime.h"
 
-// Allocates memory; 0 bytes give NULL.
+// Allocates memory. Returns NULL for 0 bytes.
 static int allocate_memory(const struct rt_driver *driver, void **pointer, size_t bytes) {
     uint64_t address = 0;
     int error = pointer == NULL ? RT_INVALID_VALUE : RT_SUCCESS;

@@ -147,7 +147,8 @@ int rt_device(void);
 int rt_primary(int device, uint64_t *context);
 // Looks up a driver symbol with the driver's resolver. Returns NULL if the driver lacks it.
 void *rt_driver_symbol(const char *symbol, int version, uint64_t flags);
-// The same for a forwarded call, cached in *slot, which starts as NULL. Returns a function that returns 801 if the driver lacks the symbol.
+// Like rt_driver_symbol(), for a forwarded call: cached in *slot, which starts as NULL. Returns a function that returns 801 if the driver
+// lacks the symbol.
 void *rt_forward(void *_Atomic *slot, const char *symbol, int version);
 
 // Gets the driver's handle of a kernel from its host address. A handle is returned unchanged; the driver refuses anything else.

@@ -35,7 +35,7 @@ extern struct vram_sim_options nvml_options;
 
 // Returns UNINITIALIZED unless nvmlInit was called more often than nvmlShutdown.
 enum nvml_result nvml_ready(void);
-// The same, and gets the device of a handle.
+// Like nvml_ready(), and also gets the device of a handle.
 enum nvml_result nvml_device_of(const struct nvml_device *handle, uint32_t *device);
 struct nvml_device *nvml_handle_of(uint32_t device);
 const struct vr_sim_card *nvml_card_of(uint32_t device);

@@ -198,7 +198,7 @@ extern const struct nccl_kind_facts nccl_kinds[NCCL_KINDS];
 
 static inline bool nccl_is_message(const struct nccl_call *call) { return call->kind == NCCL_SEND || call->kind == NCCL_RECEIVE; }
 
-// --- nccl_reduce.c: elements with how far each is known ---
+// --- nccl_reduce.c: elements and their levels -----------------------------------------------------------------------
 
 // Reads the call's input into a slot: elements, and their levels at offset NCCL_SMALL_BYTES. Returns false if the driver refuses.
 bool nccl_read_values(const struct nccl_call *call, unsigned char *slot, uint64_t bytes);
