@@ -21,7 +21,7 @@ size_t vr_budget_next_capacity(size_t capacity, size_t needed) {
 
 size_t vr_budget_expected(const struct vr_budget *budget, size_t needed) {
     const double expected = (double)needed * (budget->ahead < MOST_AHEAD ? budget->ahead : MOST_AHEAD);
-    // A little more, so that a table which comes a bit faster later on does not move after all.
+    // Reserve slightly more, so that a table that grows somewhat faster later need not move.
     const double wanted = expected + expected / 64;
     return wanted > (double)needed && wanted < (double)(SIZE_MAX / 2) ? (size_t)wanted : needed;
 }
@@ -41,7 +41,7 @@ enum vram_status vr_budget_grow(struct vr_budget *budget, void **items, size_t *
     return VRAM_OK;
 }
 
-// Grows a typed array field; the pointer goes through a void * so that no object is read through another pointer type.
+// Grows a typed array field. The pointer passes through a void * so that no object is accessed through another pointer type.
 #define GROW(builder, items, capacity, needed, status)                                                                                     \
     do {                                                                                                                                   \
         void *items_ = (items);                                                                                                            \
@@ -49,7 +49,7 @@ enum vram_status vr_budget_grow(struct vr_budget *budget, void **items, size_t *
         (items) = items_;                                                                                                                  \
     } while (0)
 
-// Room for one more row.
+// Makes room for one more entry.
 static enum vram_status index_reserve(struct vr_builder *builder, struct vr_hash_index *index) {
     if (VR_LIKELY(vr_hash_index_has_room(index))) return VRAM_OK;
     VR_TRY(vr_budget_charge(&builder->budget, vr_hash_index_growth_bytes(index), 1));
@@ -234,7 +234,7 @@ static bool frames_and_stacks_are_whole(const struct vr_builder *builder) {
     for (uint32_t i = 0; i < frames->count; i++) {
         if (frames->name[i] >= builder->strings.count || frames->filename[i] >= builder->strings.count) return false;
     }
-    // Stack 0 is empty and in no index.
+    // Stack 0 is empty and not in the index.
     if (stacks->count == 0 || stacks->offset[0] != 0 || stacks->offset[1] != 0) return false;
     for (uint32_t i = 1; i < stacks->count; i++) {
         if (stacks->offset[i] >= stacks->offset[i + 1]) return false;
@@ -278,8 +278,8 @@ static bool is_ascii(const char *bytes, size_t length) {
 }
 
 bool vr_utf8_valid(const char *bytes, size_t length) {
-    if (length == 0) return true; // bytes may be NULL then, to which nothing may be added
-    // Nearly everything is ASCII.
+    if (length == 0) return true; // bytes may be NULL here, and NULL + 0 is undefined
+    // Fast path: nearly all strings are ASCII.
     if (is_ascii(bytes, length)) return true;
     while (length != 0) {
         uint32_t code;

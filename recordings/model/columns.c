@@ -25,7 +25,7 @@ const struct vr_columns vr_segment_columns = {segment_columns, VR_COUNT_OF(segme
 const struct vr_columns vr_block_columns = {block_columns, VR_COUNT_OF(block_columns), 0 VR_BLOCK_COLUMNS(COLUMN_BYTES)};
 const struct vr_columns vr_history_columns = {history_columns, VR_COUNT_OF(history_columns), HISTORY_ROW_BYTES};
 
-// Pointers of different types are read and written by memcpy: a column's own type is not known here.
+// Use memcpy to access pointers, because the column's type is unknown here.
 void *vr_column_pointer(const struct vr_columns *columns, const void *table, size_t index) {
     void *pointer;
     memcpy(&pointer, (const char *)table + columns->column[index].pointer_offset, sizeof pointer);
@@ -36,8 +36,8 @@ void vr_column_set(const struct vr_columns *columns, void *table, size_t index, 
     memcpy((char *)table + columns->column[index].pointer_offset, &pointer, sizeof pointer);
 }
 
-// A sparse column with room for more, zeros behind what it had. What is zero of it is not touched: such pages cost no memory. NULL without
-// memory; the column is then as before.
+// Reallocates a sparse column to more_bytes, with zeros after its old bytes. Does not write zeros, so that pages of zeros stay untouched
+// and cost no memory. Returns NULL, leaving the column unchanged, without memory.
 static void *grow_sparse(char *column, size_t bytes, size_t more_bytes) {
     enum { STRETCH = 4096 };
     char *grown = calloc(more_bytes, 1);
@@ -49,7 +49,8 @@ static void *grow_sparse(char *column, size_t bytes, size_t more_bytes) {
     return grown;
 }
 
-// Every column but sparse ones that are NULL; they have `held` rows. On failure some have `rows`, the others what they had.
+// Reallocates every column, except sparse columns that are NULL, from `held` to `rows` rows. On failure, some columns have `rows` rows and
+// the others still `held`.
 static enum vram_status hold_rows(const struct vr_columns *columns, void *table, size_t held, size_t rows) {
     if (rows > SIZE_MAX / sizeof(uint64_t)) return VRAM_NO_HOST_MEMORY;
     for (size_t i = 0; i < columns->count; i++) {
@@ -116,7 +117,7 @@ enum vram_status vr_columns_finish(const struct vr_columns *columns, void *table
     for (size_t i = 0; i < columns->count; i++) {
         const bool sparse = columns->column[i].sparse;
         if (vr_column_pointer(columns, table, i) != NULL) continue;
-        // Zeroed by the system where it is large: pages that no one writes cost no memory.
+        // calloc() gets large arrays zeroed from the system: pages that are never written cost no memory.
         void *column = sparse && zeros != NULL ? zeros : calloc(count + 1, sparse ? widest_sparse(columns) : columns->column[i].item_bytes);
         if (column == NULL) return VRAM_NO_HOST_MEMORY;
         if (sparse) zeros = column;

@@ -1,10 +1,10 @@
-// columns.h: which columns the tables of a model have, so that growing, releasing and checking are loops.
+// columns.h: lists the columns of a model's tables, so that growing, releasing and checking are loops.
 #ifndef VR_MODEL_COLUMNS_H
 #define VR_MODEL_COLUMNS_H
 
 #include "model/builder.h"
 
-// X(type, column). first_block of struct vr_segments is no row column (it has count + 1 entries) and is not listed.
+// X(type, column). Excludes first_block of struct vr_segments, which has count + 1 entries instead of one per row.
 #define VR_SEGMENT_COLUMNS(X)                                                                                                              \
     X(uint32_t, device)                                                                                                                    \
     X(uint64_t, address)                                                                                                                   \
@@ -29,16 +29,16 @@
     X(uint32_t, has)                                                                                                                       \
     X(uint8_t, state)
 
-// One column of a table: where the table's struct keeps its pointer, and the size of an entry. A sparse column (ALIKE ones are, too) may be
-// NULL while the table grows, as long as every entry is 0, and is zero behind the last row; in a finished model no column is NULL, and
-// sparse ones may be the same array of zeros.
+// A column of a table: the offset of its pointer in the table's struct, and the size of an entry. A sparse column (which includes ALIKE
+// columns) may be NULL while the table grows, as long as every entry is 0, and is zero after the last row. In a finished model no column is
+// NULL, and several sparse columns may share one array of zeros.
 struct vr_column {
     size_t pointer_offset;
     size_t item_bytes;
     bool sparse;
 };
 
-// A table's columns and what a row of it costs.
+// The columns of a table, and the bytes of a row.
 struct vr_columns {
     const struct vr_column *column;
     size_t count;
@@ -49,16 +49,16 @@ extern const struct vr_columns vr_segment_columns;
 extern const struct vr_columns vr_block_columns;
 extern const struct vr_columns vr_history_columns;
 
-// Grows every column of *table (but sparse ones that are NULL) so that *capacity >= needed. *capacity may stay too small on failure; then
-// every column still holds at least the old capacity. LIMIT when the budget is spent, NO_HOST_MEMORY.
+// Grows every column of *table, except sparse columns that are NULL, so that *capacity >= needed. LIMIT if the budget is spent,
+// NO_HOST_MEMORY. On failure *capacity may still be too small; every column has room for at least *capacity rows.
 enum vram_status vr_columns_grow(const struct vr_columns *columns, void *table, size_t *capacity, size_t needed, struct vr_budget *budget);
-// The same for a table that goes on as far as the input is said to do (struct vr_budget's `ahead`). Its columns are made for *held rows, at
-// least *capacity, so that they seldom move; only what may be used of them, *capacity rows, is taken from the budget and written to. A
-// sparse column that the caller makes has *held rows, zeroed.
+// Like vr_columns_grow(), but sizes the columns for the stated length of the input (`ahead` of struct vr_budget), so that they rarely move.
+// The columns have *held rows, at least *capacity; only the first *capacity rows are charged to the budget and may be written. The caller
+// must create a sparse column with *held zeroed rows.
 enum vram_status vr_columns_grow_ahead(const struct vr_columns *columns, void *table, size_t *capacity, size_t *held, size_t needed,
                                        struct vr_budget *budget);
-// Sets a row of a sparse column of a table that grows and has `held` rows; 0 is not written where it stands already, so that pages of zeros
-// are not touched. Returns NO_HOST_MEMORY from the caller's function.
+// Sets a row of a sparse column with `held` rows in a growing table. Does not overwrite a 0 with 0, so that pages of zeros stay untouched.
+// Returns NO_HOST_MEMORY from the calling function.
 #define VR_COLUMN_PUT_SPARSE(column, held, row, value)                                                                                     \
     do {                                                                                                                                   \
         if ((column) == NULL && (value) != 0) {                                                                                            \
@@ -67,18 +67,18 @@ enum vram_status vr_columns_grow_ahead(const struct vr_columns *columns, void *t
         }                                                                                                                                  \
         if ((column) != NULL && (column)[row] != (value)) (column)[row] = (value);                                                         \
     } while (0)
-// The same for an ALIKE one; the first row that a table gets says what is common.
+// Sets a row of an ALIKE column; the table's first row determines the common value.
 #define VR_COLUMN_PUT_ALIKE(column, held, count, row, value)                                                                               \
     do {                                                                                                                                   \
         if ((count) <= 1 && (column).apart == NULL) (column).common = (value);                                                             \
         VR_COLUMN_PUT_SPARSE((column).apart, held, row, (value) ^ (column).common);                                                        \
     } while (0)
-// Ends growing at `count` rows: gives back what the columns hold beyond, makes sparse columns that are NULL one array of zeros, dense ones
-// (of a table without rows) one of their own. The sparse columns must not be written to then. NO_HOST_MEMORY; the rest stays as it is.
+// Ends growing at `count` rows: shrinks the columns, makes all sparse columns that are NULL share one array of zeros, and allocates dense
+// columns that are NULL (of a table without rows). Do not write to sparse columns afterwards. NO_HOST_MEMORY; the rest stays as it was.
 enum vram_status vr_columns_finish(const struct vr_columns *columns, void *table, size_t count);
-// Frees every column, one that is shared once, and sets its pointer to NULL.
+// Frees every column, shared arrays once, and sets its pointer to NULL.
 void vr_columns_release(const struct vr_columns *columns, void *table);
-// The pointer of column `index`, and its replacement (the caller frees the old one where it has to).
+// Get and replace the pointer of column `index`. The caller frees the old array.
 void *vr_column_pointer(const struct vr_columns *columns, const void *table, size_t index);
 void vr_column_set(const struct vr_columns *columns, void *table, size_t index, void *pointer);
 

@@ -57,7 +57,7 @@ const char *vr_model_setting(const struct vr_model *model, const char *key) {
     return NULL;
 }
 
-// What vr_model_check() looks at: every function below returns the row that is wrong, or SIZE_MAX.
+// The checks of vr_model_check(). Each returns the row of the first error, or SIZE_MAX.
 
 static size_t first_not_below(const uint32_t *ids, size_t count, uint32_t limit) {
     uint32_t largest = 0;
@@ -79,7 +79,7 @@ static size_t first_byte_not_below(const uint8_t *values, size_t count, uint8_t 
     return SIZE_MAX;
 }
 
-// offsets[0] = 0, rising by at least `step`, ending at whatever the table says.
+// Checks that offsets[0] is 0 and that offsets rise by at least `step`.
 static size_t first_falling(const uint64_t *offsets, size_t count, uint64_t step) {
     if (offsets == NULL || offsets[0] != 0) return 0;
     for (size_t i = 0; i < count; i++) {
@@ -92,7 +92,7 @@ static enum vram_status refuse_row(struct vram_error *error, const char *what, s
     return vr_fail(error, VRAM_BAD_INPUT, VRAM_NO_OFFSET, "the model is inconsistent: %s of row %zu is out of range", what, row);
 }
 
-// Fails with the text when the row is one.
+// Fails with the text if the expression is a row.
 #define EXPECT(expression, what)                                                                                                           \
     do {                                                                                                                                   \
         size_t row_ = (expression);                                                                                                        \
@@ -141,7 +141,7 @@ static enum vram_status check_history(const struct vr_model *model, const struct
 #define VR_TEXT(column, ...) {history->column, "an event's " #column},
 #include "model/entry_fields.def"
     };
-    // Columns that are one array of zeros are looked at once.
+    // Check an array of zeros that several columns share only once.
     for (size_t i = 0; i < VR_COUNT_OF(texts); i++) {
         size_t first = 0;
         while (texts[first].column != texts[i].column) first++;
@@ -161,7 +161,7 @@ static enum vram_status check_tenants(const struct vr_model *model, struct vram_
     return VRAM_OK;
 }
 
-// How many rows an owner's table has; 0 for an owner that is none.
+// Returns the number of rows of an owner's table; 0 for an unknown owner.
 static uint64_t rows_of(const struct vr_model *model, const struct vr_extra *extra) {
     switch (extra->owner) {
     case VR_OWNER_TOP: return 1;

@@ -1,4 +1,4 @@
-// Whose devices a recording is of, by the names in its frames.
+// Detects a recording's platform by the names in its frames.
 #include "model/platform.h"
 
 static bool has_any(const char *text, const char *const *words, size_t count) {
@@ -8,7 +8,7 @@ static bool has_any(const char *text, const char *const *words, size_t count) {
     return false;
 }
 
-// Names of functions and of files or libraries. No word is part of one that another platform has.
+// Names of functions, files and libraries. No word is part of another platform's names.
 static bool names_rocm(const char *text) {
     static const char *const words[] = {"HIPCachingAllocator", "c10::hip",     "at::hip",     "c10/hip",      "ATen/hip",
                                         "hipMalloc",           "hipExtMalloc", "libamdhip64", "libtorch_hip", "libc10_hip",
@@ -41,7 +41,7 @@ enum vr_platform vr_platform_of(const struct vr_model *model) {
     return found;
 }
 
-// "C:\\work\\train.py", or with slashes.
+// Matches "C:\\work\\train.py", also with forward slashes.
 static bool is_of_windows(const char *file) {
     const bool drive = (file[0] >= 'a' && file[0] <= 'z') || (file[0] >= 'A' && file[0] <= 'Z');
     return drive && file[1] == ':' && (file[2] == '\\' || file[2] == '/');

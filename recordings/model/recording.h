@@ -9,13 +9,13 @@ struct vram_recording {
     struct vr_model model;
 };
 
-// The model inside; borrowed, immutable.
+// Returns the model inside; borrowed and immutable.
 VR_INLINE const struct vr_model *vr_recording_model(const struct vram_recording *recording) { return &recording->model; }
 
-// An event as vram_recording_event() gives it. `i` must be below the history's count.
+// Returns an event as vram_recording_event() does. `i` must be below the history's count.
 struct vram_recorded_event vr_recorded_event(const struct vr_model *model, const struct vr_history *history, size_t i);
 
-// Wraps *model, which is taken (and zeroed) on success. NO_HOST_MEMORY.
+// Wraps *model, taking it over (and zeroing it) on success. NO_HOST_MEMORY.
 enum vram_status vr_recording_create(struct vr_model *model, struct vram_recording **recording);
 
 #endif

@@ -1,11 +1,11 @@
-// What vram/columns.h shows: the model's own columns, by table.
+// Implements vram/columns.h: describes the model's columns, table by table.
 #include "vram/columns.h"
 
 #include <string.h>
 
 #include "model/recording.h"
 
-// Where a column's pointer stands in the struct that holds its table.
+// The offset of a column's pointer in the struct of its table.
 struct model_column {
     const char *name;
     size_t offset;
@@ -63,7 +63,7 @@ static const struct model_column frames[] = {
 static const struct model_column stacks[] = {NAMED("first_frame", struct vr_stacks, offset, UINT64, NUMBER)};
 static const struct model_column stack_frames[] = {SHOWN(struct vr_stacks, frame, UINT32, FRAME)};
 
-// A table: the struct with its pointers, its rows, its columns.
+// A table: the struct with its pointers, its columns and its number of rows.
 struct model_rows {
     const void *owner;
     const struct model_column *columns;
@@ -72,7 +72,7 @@ struct model_rows {
 };
 #define TABLE(owner, columns, rows) ((struct model_rows){owner, columns, sizeof(columns) / sizeof *(columns), rows})
 
-// A table without an owner is not there.
+// Finds a table; its owner is NULL if the table does not exist.
 static struct model_rows find_table(const struct vr_model *model, enum vram_rows table, uint32_t device) {
     switch (table) {
     case VRAM_ROWS_EVENTS:

@@ -1,7 +1,7 @@
-// vram/demand.h: what the memory in use is made of when there is too little of it, and what would lower it.
+// vram/demand.h: what uses the memory when a request does not fit, and which changes of the program would lower the need.
 //
-// Where no setting of the allocator can help, the program must need less. A demand says what stands out in what it needs; a remedy says
-// what would change that, and by how much: each by sums over the recording's own allocations, which `basis` names.
+// Where no allocator setting helps, the program must need less. A demand names what stands out in the memory in use; a remedy names a
+// change and how much it saves. Both are sums over the recording's own allocations; `basis` says which.
 #ifndef VRAM_DEMAND_H
 #define VRAM_DEMAND_H
 
@@ -11,17 +11,17 @@
 extern "C" {
 #endif
 
-// What stands out; the first that holds. X(constant, JSON name)
+// What stands out: the first row that applies. X(constant, JSON name)
 #define VRAM_DEMANDS(X)                                                                                                                    \
-    X(REQUEST, request)                 /* the request alone is more than half of the room */                                              \
+    X(REQUEST, request)                 /* the request alone needs more than half of the room */                                           \
     X(RETAINED, retained_graphs)        /* activations of earlier steps are kept */                                                        \
-    X(GROWTH, growth)                   /* something grows from step to step, a leak */                                                    \
-    X(NOT_TRAINED, forward_only)        /* activations of a forward pass that no backward pass follows, where others train */              \
-    X(FIRST_STEP, optimizer_first_step) /* the optimizer makes its state */                                                                \
+    X(GROWTH, growth)                   /* something leaks: it grows from step to step */                                                  \
+    X(NOT_TRAINED, forward_only)        /* activations of a forward pass without a backward pass, in a program that trains */              \
+    X(FIRST_STEP, optimizer_first_step) /* the optimizer creates its state */                                                              \
     X(HELD_GRADIENTS, held_gradients)   /* gradients live through a forward pass */                                                        \
-    X(ROUNDING, rounding)               /* blocks are larger than what was asked for */                                                    \
-    X(ROLE, role)                       /* the role that holds most: `role` */                                                             \
-    X(CALLER, caller)                   /* no role is known: the call site that holds most */
+    X(ROUNDING, rounding)               /* blocks are larger than their requests */                                                        \
+    X(ROLE, role)                       /* the largest role: `role` */                                                                     \
+    X(CALLER, caller)                   /* no role is known: the largest call site */
 
 enum vram_demand {
 #define VRAM_DEMAND(constant, name) VRAM_DEMAND_##constant,
@@ -32,20 +32,20 @@ enum vram_demand {
 
 // X(constant, JSON name)
 #define VRAM_REMEDIES(X)                                                                                                                   \
-    X(RECOMPUTE, recompute)             /* activations made below `site` are made again in the backward pass (checkpointing) */            \
-    X(BATCH, batch)                     /* a smaller batch: at most `factor` of it */                                                      \
-    X(CHUNKS, chunks)                   /* the largest tensors in `divisor` parts, one after the other */                                  \
-    X(GRADIENTS_NONE, gradients_none)   /* gradients are dropped before the forward pass, not set to zero */                               \
-    X(STATE_8BIT, optimizer_8bit)       /* the optimizer's state in 8 bits instead of 32 */                                                \
-    X(STATE_OFFLOAD, optimizer_offload) /* the optimizer's state in the host's memory */                                                   \
-    X(SHARDING, sharding)               /* parameters, gradients and state shared by `divisor` devices */                                  \
-    X(KV_CACHE, kv_cache)               /* keys and values of fewer tokens: at most `factor` of them */                                    \
-    X(RELEASE, release)                 /* what grows is dropped in each step */                                                           \
-    X(DETACH, detach)                   /* what keeps the graphs of earlier steps is detached */                                           \
-    X(NO_GRAD, no_grad)                 /* the forward pass runs under torch.no_grad() */                                                  \
-    X(ATTENTION, fused_attention)       /* attention without its scores in memory */                                                       \
-    X(FOREACH, optimizer_foreach)       /* the optimizer works on one parameter after the other, or fused */                               \
-    X(CASTS, no_casts)                  /* weights in the type that autocast computes in: no copies of them */
+    X(RECOMPUTE, recompute)             /* recompute activations made below `site` in the backward pass (checkpointing) */                 \
+    X(BATCH, batch)                     /* a smaller batch: at most `factor` of the present one */                                         \
+    X(CHUNKS, chunks)                   /* split the largest tensors into `divisor` parts, one after the other */                          \
+    X(GRADIENTS_NONE, gradients_none)   /* drop gradients before the forward pass instead of zeroing them */                               \
+    X(STATE_8BIT, optimizer_8bit)       /* keep the optimizer's state in 8 bits instead of 32 */                                           \
+    X(STATE_OFFLOAD, optimizer_offload) /* keep the optimizer's state in host memory */                                                    \
+    X(SHARDING, sharding)               /* share parameters, gradients and state among `divisor` devices */                                \
+    X(KV_CACHE, kv_cache)               /* cache keys and values of fewer tokens: at most `factor` of them */                              \
+    X(RELEASE, release)                 /* drop in each step what grows */                                                                 \
+    X(DETACH, detach)                   /* detach what keeps the graphs of earlier steps */                                                \
+    X(NO_GRAD, no_grad)                 /* run the forward pass under torch.no_grad() */                                                   \
+    X(ATTENTION, fused_attention)       /* compute attention without storing its scores */                                                 \
+    X(FOREACH, optimizer_foreach)       /* let the optimizer process one parameter at a time, or use a fused one */                        \
+    X(CASTS, no_casts)                  /* keep weights in autocast's compute type, so that no copies are made */
 
 enum vram_remedy {
 #define VRAM_REMEDY(constant, name) VRAM_REMEDY_##constant,
@@ -54,50 +54,50 @@ enum vram_remedy {
         VRAM_REMEDY_COUNT
 };
 
-// What would lower the peak.
+// A change of the program that would lower the peak.
 struct vram_report_remedy {
     enum vram_remedy remedy;
-    const char *site;     // where it would be done, "file:line:function"; "" where that is not one place
-    uint64_t saved_bytes; // by which the highest demand falls
-    uint64_t left_bytes;  // what it is then
-    bool fits;            // that is within the room
-    double factor;        // BATCH, KV_CACHE: of what there is now; else 1
-    unsigned divisor;     // CHUNKS, SHARDING; else 1
-    bool function;        // RECOMPUTE: every call of the function that `site` is a line of; else what that line calls
-    uint64_t calls;       // RECOMPUTE: of `site`, in one forward pass
-    uint64_t blocks;      // whose bytes were summed
-    uint64_t bytes;       // of these blocks
-    bool of_loss;         // CHUNKS: they are made where a loss or logits are
-    int64_t next_event;   // after which event the highest demand is then, where that is another moment; -2: the same
-    const char *text;     // a sentence: what to do, and what comes of it
-    const char *basis;    // how that was computed, and what it takes for granted
+    const char *site;     // where to make the change, "file:line:function"; "" if not a single place
+    uint64_t saved_bytes; // how far the highest demand falls
+    uint64_t left_bytes;  // the highest demand afterwards
+    bool fits;            // left_bytes is within the room
+    double factor;        // BATCH, KV_CACHE: factor on the present size; otherwise 1
+    unsigned divisor;     // CHUNKS, SHARDING; otherwise 1
+    bool function;        // RECOMPUTE: true: every call of the function that contains `site`; false: only what the line `site` calls
+    uint64_t calls;       // RECOMPUTE: calls of `site` in one forward pass
+    uint64_t blocks;      // number of blocks summed
+    uint64_t bytes;       // their bytes
+    bool of_loss;         // CHUNKS: the tensors are made where a loss or logits are computed
+    int64_t next_event;   // the event after which the new highest demand occurs, if at another moment; -2: at the same moment
+    const char *text;     // one sentence: the change and its effect
+    const char *basis;    // how the saving was computed, and what it assumes
 };
 
-// At the moment when a request failed; of a recording in which none did, at its peak.
+// The demand at the moment when a request failed; if none failed, at the recording's peak.
 struct vram_report_demand {
     enum vram_demand demand;
-    enum vram_role role;    // of ROLE
+    enum vram_role role;    // for ROLE
     int64_t event;          // the moment
-    uint64_t in_use_bytes;  // asked for by what is live then
-    uint64_t request_bytes; // that failed; 0: none
-    uint64_t room_bytes;    // what there was room for, or should be
-    bool room_is_named;     // by the failure or the caller; else it is a tenth less than the peak
-    const char *phase;      // of the program then: "forward", "backward", "optimizer", "input", "load"; "" not known
-    uint64_t wanted_bytes;  // in use as blocks, and the request
-    struct vram_report_sum of_role[VRAM_ROLE_COUNT]; // add up to in_use_bytes
-    uint64_t bytes;                                  // of what stands out
-    double per_step_bytes;                           // RETAINED, GROWTH: more in every step
-    const struct vram_report_group *sites;           // of what stands out, largest first, at most 3
+    uint64_t in_use_bytes;  // requested bytes of the allocations live at that moment
+    uint64_t request_bytes; // the failed request; 0: no request failed
+    uint64_t room_bytes;    // the room there was, or should be
+    bool room_is_named;     // given by the failure or the caller; false: assumed to be a tenth below the peak
+    const char *phase;      // the program's phase at that moment: "forward", "backward", "optimizer", "input", "load"; "": unknown
+    uint64_t wanted_bytes;  // bytes of the blocks in use, plus the request
+    struct vram_report_sum of_role[VRAM_ROLE_COUNT]; // sums to in_use_bytes
+    uint64_t bytes;                                  // bytes of what stands out
+    double per_step_bytes;                           // RETAINED, GROWTH: growth per step
+    const struct vram_report_group *sites;           // call sites of what stands out, largest first, at most 3
     size_t site_count;
-    bool unfinished;                           // the request failed in a forward pass: what the step needs after it is not recorded
-    uint64_t later_bytes;                      // BATCH: counted in, what a first step has yet to make: gradients, and two moments of Adam
-    bool earlier_step;                         // BATCH: the rest of the step is known by an earlier one that went the same way
-    const struct vram_report_remedy *remedies; // those that fit first, then by what they save
+    bool unfinished;      // the request failed in a forward pass: the recording does not show what the rest of the step needs
+    uint64_t later_bytes; // BATCH: included estimate for what a first step has not made yet: gradients and Adam's two moments
+    bool earlier_step;    // BATCH: the rest of the step is known from an earlier step with the same course
+    const struct vram_report_remedy *remedies; // those that fit first, then by bytes saved
     size_t remedy_count;
-    const char *text; // what stands out, and who holds it
+    const char *text; // a sentence: what stands out, and which code holds it
 };
 
-// One word for programs; NULL past the last.
+// Return the JSON name of a demand or remedy; NULL past the last.
 VRAM_API const char *vram_demand_name(size_t demand);
 VRAM_API const char *vram_remedy_name(size_t remedy);
 

@@ -1,5 +1,4 @@
-// vram/export.h: writes a recording: as PyTorch's own files, as vram's, and in the formats of other tools. docs/guides/convert.md shows
-// each.
+// vram/export.h: writes a recording as a file of PyTorch, of vram, or of another tool. docs/guides/convert.md shows each format.
 #ifndef VRAM_EXPORT_H
 #define VRAM_EXPORT_H
 
@@ -10,27 +9,26 @@
 extern "C" {
 #endif
 
-// --- as others read recordings -----------------------------------------------------------------------------------------------------------
-// Writes a recording as a file that others read.
+// --- recording files ---------------------------------------------------------------------------------------------------------------------
+// Recording files that PyTorch's tools and vram read.
 //
-// A pickle has exactly the dictionaries that PyTorch's _dump_snapshot() writes: pickle.load() gives back what the recording was read from,
-// value by value, and PyTorch's own viewer reads it. It is written as a stream, with strings, frames and stacks shared, so that it is
-// smaller than PyTorch's. JSON has the same keys; the viewer reads that too.
+// A pickle has exactly the dictionaries that PyTorch's _dump_snapshot() writes: pickle.load() returns the same values as for the original
+// file, and PyTorch's own viewer reads it. It is streamed, and shares strings, frames and stacks, so it is smaller than PyTorch's. JSON has
+// the same keys; the viewer reads it, too.
 
 enum vram_recording_format {
     VRAM_FORMAT_PICKLE,    // protocol 4
-    VRAM_FORMAT_JSON,      // strict, pure ASCII, in one line; what JSON has no word for is changed, see below
-    VRAM_FORMAT_JSON_ROWS, // the same with a line for every segment, block, event and annotation
+    VRAM_FORMAT_JSON,      // strict, pure ASCII, one line; values that JSON cannot express are changed, see below
+    VRAM_FORMAT_JSON_ROWS, // the same, with one line per segment, block, event and annotation
     VRAM_FORMAT_VRAM,      // vram's own recording file (docs/reference/formats/recording.md)
     VRAM_FORMAT_COUNT
 };
 
-// Writes the recording, which is borrowed, through `write` in pieces of about 64 KiB. Holds a few bytes per distinct string, frame and
-// stack besides the recording. Any thread, and any number of writers of one recording at once. IO when `write` returns false,
-// INVALID_ARGUMENT for a NULL recording or `write` and an unknown format, NO_HOST_MEMORY; LIMIT and BAD_INPUT where the recording's file
-// says what was not read; *error (may be NULL) says what. It has a message after OK, too, where JSON could not say a value as it was:
-// tuples and sets become lists, NaN and infinities null, keys strings, bytes hexadecimal digits. The pairs of pool ids are lists without a
-// word.
+// Writes the recording, which is borrowed, through `write` in pieces of about 64 KiB. Needs a few bytes per distinct string, frame and
+// stack. Any thread; several writers of one recording may run at once. IO if `write` returns false, INVALID_ARGUMENT for a NULL recording
+// or `write` and for an unknown format, NO_HOST_MEMORY; LIMIT and BAD_INPUT if parts of the recording's file were not read and so cannot be
+// written. *error (may be NULL) explains the failure. After OK, it has a message if JSON could not express a value as it was: tuples and
+// sets become lists, NaN and infinities null, keys strings, bytes hexadecimal digits. The pairs of pool ids become lists without a message.
 VRAM_API VRAM_NODISCARD enum vram_status vram_recording_write(const struct vram_recording *recording, enum vram_recording_format format,
                                                               vram_write write, void *user, struct vram_error *error);
 
@@ -39,39 +37,39 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_recording_write(const struct vram_
 
 enum vram_export_format {
     VRAM_EXPORT_RMM,      // the log that RMM's logging_resource_adaptor writes: Thread,Time,Action,Pointer,Size,Stream
-    VRAM_EXPORT_EVENTS,   // CSV with every column of every event (RFC 4180, with a header)
-    VRAM_EXPORT_PERFETTO, // a trace for ui.perfetto.dev: counters, annotations, out-of-memory marks
+    VRAM_EXPORT_EVENTS,   // CSV with all columns of all events (RFC 4180, with a header)
+    VRAM_EXPORT_PERFETTO, // a trace for ui.perfetto.dev: counters, annotations, out-of-memory events
     VRAM_EXPORT_FOLDED,   // one line per call stack, for flame graphs: "outer;inner bytes"
-    VRAM_EXPORT_PPROF,    // a profile for pprof, not compressed: alloc, inuse (at the end) and peak, as objects and space
-    VRAM_EXPORT_ARROW,    // one table as an Arrow IPC file, for pandas, Polars, DuckDB, Spark and the like
+    VRAM_EXPORT_PPROF,    // an uncompressed pprof profile: alloc, inuse (at the end) and peak, as objects and space
+    VRAM_EXPORT_ARROW,    // one table as an Arrow IPC file, for pandas, Polars, DuckDB, Spark and others
     VRAM_EXPORT_COUNT
 };
 
 // What folded stacks count.
 enum vram_export_measure {
-    VRAM_EXPORT_PEAK,     // bytes live when the most was allocated
+    VRAM_EXPORT_PEAK,     // bytes live at the peak of allocated bytes
     VRAM_EXPORT_END,      // bytes live at the end
     VRAM_EXPORT_ALLOCATED // bytes of all allocations of the history
 };
 
-// What a recording is as tables; docs/reference/formats/arrow.md has their columns.
+// The tables of a recording; docs/reference/formats/arrow.md lists their columns.
 enum vram_export_table {
-    VRAM_TABLE_EVENTS, // a row per event of the history
-    VRAM_TABLE_STACKS, // a row per frame of each distinct stack
-    VRAM_TABLE_PEAKS,  // a row per device: its peaks, as vram_report_create() finds them
-    VRAM_TABLE_SITES   // a row per call site that held memory at the peak of a device, and what it held
+    VRAM_TABLE_EVENTS, // one row per event of the history
+    VRAM_TABLE_STACKS, // one row per frame of each distinct stack
+    VRAM_TABLE_PEAKS,  // one row per device: its peaks, as found by vram_report_create()
+    VRAM_TABLE_SITES   // one row per call site that held memory at a device's peak, with the bytes it held
 };
 
-// All-zero means every default.
+// A zeroed struct selects the defaults.
 struct vram_export_options {
     enum vram_export_measure measure;
-    enum vram_export_table table; // of VRAM_EXPORT_ARROW
-    const uint32_t *device;       // of VRAM_EXPORT_ARROW: only this one, and no column that says so; NULL: all
+    enum vram_export_table table; // for VRAM_EXPORT_ARROW
+    const uint32_t *device;       // for VRAM_EXPORT_ARROW: export this device only, without a device column; NULL: all devices
 };
 
-// Writes the recording, which is borrowed, through `write` in pieces of about 64 KiB. options may be NULL. Any thread. IO when `write`
-// returns false, INVALID_ARGUMENT for a format that is none, LIMIT for more events than can be told apart, NO_HOST_MEMORY; *error (may be
-// NULL) says what.
+// Writes the recording, which is borrowed, through `write` in pieces of about 64 KiB. options may be NULL. Any thread. IO if `write`
+// returns false, INVALID_ARGUMENT for an unknown format, LIMIT for more events than can be numbered, NO_HOST_MEMORY; *error (may be NULL)
+// explains the failure.
 VRAM_API VRAM_NODISCARD enum vram_status vram_recording_export(const struct vram_recording *recording, enum vram_export_format format,
                                                                const struct vram_export_options *options, vram_write write, void *user,
                                                                struct vram_error *error);

@@ -1,4 +1,4 @@
-// recordings.h: recordings of device memory, and all that is made of them: read, taken, written, explained, replayed.
+// recordings.h: all headers about recordings of device memory: taking, reading, writing, explaining and replaying them.
 #ifndef VRAM_RECORDINGS_H
 #define VRAM_RECORDINGS_H
 

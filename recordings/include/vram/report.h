@@ -1,8 +1,8 @@
-// vram/report.h: what a recording says: peaks, lifetimes, where reserved memory went, why memory ran out, and what is missing.
+// vram/report.h: the facts of a recording: peaks, lifetimes, use of reserved memory, why memory ran out, and what is missing.
 //
-// A report is plain data, computed once from a recording by pure functions; it owns all it points to and never changes. Bytes of
-// allocations are what the program asked for (requested), as a history records them, unless a sentence says otherwise. Event indices
-// count from 0 in the device's own list; -1 means "before the first event". Times are microseconds since the epoch.
+// A report is plain data, computed once from a recording by pure functions; it owns everything it points to and never changes. Bytes of
+// allocations are requested bytes, as a history records them, unless a comment says otherwise. Event indices count from 0 in the device's
+// own list; -1 means "before the first event". Times are microseconds since the epoch.
 #ifndef VRAM_REPORT_H
 #define VRAM_REPORT_H
 
@@ -17,15 +17,15 @@ struct vram_cure;
 struct vram_paged_saving;
 struct vram_report_demand;
 
-// So many things of so many bytes together.
+// A number of things and their total bytes.
 struct vram_report_sum {
     uint64_t count;
     uint64_t bytes;
 };
 
-// A call site ("file:line:function"), a call stack (16 hex digits) or an action of the history, and what belongs to it.
+// A call site ("file:line:function"), a call stack (16 hex digits) or an action of the history, with its totals.
 struct vram_report_group {
-    const char *name; // bytes as the recording has them (not checked for control characters), NUL-terminated
+    const char *name; // bytes as in the recording (may contain control characters), NUL-terminated
     uint64_t bytes;
     uint64_t count;
 };
@@ -36,12 +36,12 @@ struct vram_report_lifetime {
     uint64_t death_event;
     uint64_t address;
     uint64_t size_bytes;
-    int64_t elapsed_us; // between the two events, where has_time
+    int64_t elapsed_us; // between the two events, if has_time
     bool has_time;
     const char *site;
 };
 
-// How the history and the final state disagree. X(constant, JSON name, what happened)
+// Ways in which the history and the final state disagree. X(constant, JSON name, description)
 #define VRAM_REPORT_ANOMALIES(X)                                                                                                           \
     X(END_BLOCK_NOT_LIVE, end_block_not_live_in_replay, "blocks of the final state that are not live at the end of the history")           \
     X(END_LIVE_NOT_BLOCK, end_replay_live_not_block, "allocations live at the end of the history, without a block")                        \
@@ -59,14 +59,14 @@ enum vram_report_anomaly {
         VRAM_ANOMALY_COUNT
 };
 
-// What was live over the history, for one of two notions. Allocated: from alloc to free_requested. Active: from alloc to
-// free_completed, when the block can be used again.
+// Live memory over the history, by one of two definitions. Allocated: from alloc to free_requested. Active: from alloc to free_completed,
+// when the block can be used again.
 struct vram_report_live {
     struct vram_report_sum start; // before event 0
     struct vram_report_sum peak;
     int64_t peak_event;                 // the first event after which the total equals the peak
     struct vram_report_sum end;         // after the last event
-    struct vram_report_sum final_state; // by the final blocks: the same as end in a consistent recording
+    struct vram_report_sum final_state; // from the final blocks: equals `end` in a consistent recording
     uint64_t anomalies[VRAM_ANOMALY_COUNT];
     bool consistent;                       // all anomalies are 0
     const struct vram_report_group *sites; // largest at the peak
@@ -75,16 +75,16 @@ struct vram_report_live {
     const struct vram_report_group *stacks; // largest at the peak
     size_t stack_count;
     uint64_t distinct_stacks;
-    struct vram_report_sum born_and_freed; // by where the ends of their lives lie
+    struct vram_report_sum born_and_freed; // the four classes of lifetimes: begun or ended in the history, or not
     struct vram_report_sum born_and_kept;
     struct vram_report_sum inherited_and_freed;
     struct vram_report_sum inherited_and_kept;
     const struct vram_report_lifetime *longest;
     size_t longest_count;
-    uint64_t largest_bytes; // largest allocation made in the history
+    uint64_t largest_bytes; // largest allocation of the history
 };
 
-// Memory held from the driver over the history.
+// Memory reserved from the driver over the history.
 struct vram_report_reserved {
     int64_t start_bytes;
     int64_t peak_bytes;
@@ -102,23 +102,23 @@ struct vram_report_point {
     int64_t reserved_bytes;
 };
 
-// Where the bytes held from the driver were at the end. All but `unaccounted` add up to the sizes of all blocks.
+// How the reserved bytes were used at the end. All but `unaccounted` add up to the sizes of all blocks.
 struct vram_report_usage {
     uint64_t reserved_bytes;
-    uint64_t requested_bytes;  // asked for, in allocated blocks
-    uint64_t rounding_bytes;   // given on top of that
+    uint64_t requested_bytes;  // requested bytes of allocated blocks
+    uint64_t rounding_bytes;   // the rest of those blocks
     uint64_t pending_bytes;    // freed, waiting for other streams
     uint64_t free_block_bytes; // free blocks in segments that are partly in use
-    uint64_t cached_bytes;     // segments that are wholly free: empty_cache would release them
-    int64_t unaccounted_bytes; // reserved minus the sum of all blocks; 0 in a sound recording
+    uint64_t cached_bytes;     // wholly free segments, which empty_cache would release
+    int64_t unaccounted_bytes; // reserved minus the sum of all blocks; 0 in a consistent recording
     uint64_t largest_free_bytes;
     uint64_t free_blocks;
-    uint64_t page_bytes; // whole free pages in free_block_bytes of expandable segments: empty_cache would release these too
+    uint64_t page_bytes; // whole free pages in free_block_bytes of expandable segments, which empty_cache would release, too
 };
 
 enum vram_report_kind { VRAM_REPORT_KIND_UNKNOWN, VRAM_REPORT_KIND_SMALL, VRAM_REPORT_KIND_LARGE };
 
-// The segments of one stream, pool and size class at the end: free memory of one row serves requests of that row only.
+// The segments of one stream, pool and size class at the end: free memory of a row serves only requests of that row.
 struct vram_report_pool {
     int64_t stream;
     uint64_t pool_id[2]; // 0, 0: the default pool
@@ -126,7 +126,7 @@ struct vram_report_pool {
     uint64_t segments;
     uint64_t expandable_segments;
     uint64_t reserved_bytes;
-    uint64_t allocated_bytes; // sizes of the blocks in use
+    uint64_t allocated_bytes; // sizes of blocks in use
     uint64_t pending_bytes;
     uint64_t free_bytes;
     uint64_t free_blocks;
@@ -161,78 +161,78 @@ enum vram_report_oom_cause {
 // Another process with memory on the device.
 struct vram_report_process {
     uint64_t id;
-    const char *name; // "" where it is not known; printable ASCII
-    uint64_t bytes;   // UINT64_MAX: not known
+    const char *name; // "" if unknown; printable ASCII
+    uint64_t bytes;   // UINT64_MAX: unknown
 };
 
-// Who held what lies outside (vram_report_oom.outside_bytes), as far as the recording says. context, module, driver, other and unknown
-// bytes add up to outside_bytes.
+// Who used the memory outside the recorded program (vram_report_oom.outside_bytes), as far as the recording says. context, module, driver,
+// other and unknown bytes add up to outside_bytes.
 struct vram_report_accounts {
     bool has_context;        // context_bytes was measured
-    uint64_t context_bytes;  // of this process's contexts
+    uint64_t context_bytes;  // this process's contexts
     bool has_modules;        // module_bytes was measured
-    uint64_t module_bytes;   // of this process's modules: code and variables
-    bool has_self;           // NVML told what this process held in all
-    uint64_t driver_bytes;   // with has_self: what else the driver took for this process; contexts where they were not measured
-    uint64_t at_start_bytes; // in use on the device when the process had just made its first context; UINT64_MAX: not known
-    bool has_processes;      // NVML told the processes of the device
-    bool apart;              // this process could be told apart from the others; else it may be one of them
-    const char *why;         // without has_processes: why; "" where that is not known either
-    uint64_t other_bytes;    // of other processes
-    const struct vram_report_process *processes; // most bytes first
+    uint64_t module_bytes;   // this process's modules: code and variables
+    bool has_self;           // NVML reported this process's total
+    uint64_t driver_bytes;   // with has_self: the driver's other memory for this process, including contexts if they were not measured
+    uint64_t at_start_bytes; // in use on the device just after the process made its first context; UINT64_MAX: unknown
+    bool has_processes;      // NVML reported the device's processes
+    bool apart;              // this process could be identified among the processes; otherwise it may be one of them
+    const char *why;         // without has_processes: the reason; "" if that is unknown, too
+    uint64_t other_bytes;    // other processes
+    const struct vram_report_process *processes; // largest first
     size_t process_count;
-    uint64_t left_out;      // processes beyond those
-    uint64_t unknown_bytes; // nobody said whose
+    uint64_t left_out;      // processes beyond those listed
+    uint64_t unknown_bytes; // of unknown owner
 };
 
-// An out-of-memory event. The picture at that moment is rebuilt from the final state and the events after it; sizes of blocks that
-// are gone by the end are their requests, rounded to 512 bytes.
+// An out-of-memory event. The state at that moment is rebuilt from the final state and the later events; the size of a block that is gone
+// by the end is its request, rounded to 512 bytes.
 struct vram_report_oom {
     uint64_t event;
     uint64_t size_bytes;        // the request, rounded
-    uint64_t device_free_bytes; // by the driver
+    uint64_t device_free_bytes; // as reported by the driver
     bool has_device_free;
     int64_t stream;
     bool has_time;
     int64_t time_us;
-    bool has_picture;       // what follows is known (only for the last VRAM_REPORT_OOM_PICTURES events)
-    uint64_t segment_bytes; // what the driver would have been asked for
+    bool has_picture;       // the following members are known (only for the last VRAM_REPORT_OOM_PICTURES events)
+    uint64_t segment_bytes; // the segment size to ask the driver for
     uint64_t reserved_bytes;
     uint64_t allocated_bytes; // requested bytes in use
-    uint64_t pending_bytes;   // freed by then, not yet reusable
-    uint64_t free_bytes;      // free in segments, all streams and pools
+    uint64_t pending_bytes;   // freed, but not yet reusable
+    uint64_t free_bytes;      // free in segments, in all streams and pools
     uint64_t largest_free_bytes;
-    uint64_t usable_bytes; // free where the request could look: its stream, size class and pool
+    uint64_t usable_bytes; // free where the request may search: its stream, size class and pool
     uint64_t usable_largest_bytes;
     uint64_t usable_pieces;
-    uint64_t other_stream_bytes; // free for other streams, in the request's pool
-    uint64_t other_pool_bytes;   // free for the other size class, on the same stream and in the same pool
-    uint64_t private_pool_bytes; // free in other pools than the request's
-    uint64_t device_total_bytes; // 0: neither the recording nor the options say
-    uint64_t outside_bytes;      // where the total is known: of the device, neither free nor held by what was recorded
-    uint64_t limit_bytes;        // what the process was allowed to hold; 0: no limit is known
-    uint64_t room_bytes;         // what the recorded program could hold in all: what it held and what was free, within the limit
-    uint64_t pin_bytes;          // the least that would have to go so that enough free memory comes together; 0: no such blocks
-    uint64_t pin_blocks;         // in so many blocks
-    const char *pin_site;        // who asked for the largest of them; NULL: no such blocks
-    const char *held_site;       // of what was free but out of reach, or waited, and is the cause: who asked for it; NULL: not known
-    const struct vram_report_accounts *accounts; // who held what lies outside; NULL: the recording does not say
-    const struct vram_report_group *libraries;   // in recordings of `vram run`: who asked for what was allocated then, most first
+    uint64_t other_stream_bytes; // free on other streams, in the request's pool
+    uint64_t other_pool_bytes;   // free in the other size class of the same stream and pool
+    uint64_t private_pool_bytes; // free in pools other than the request's
+    uint64_t device_total_bytes; // 0: unknown to the recording and the options
+    uint64_t outside_bytes;      // if the total is known: the device's bytes that are neither free nor held by the recorded program
+    uint64_t limit_bytes;        // the process's limit; 0: no limit is known
+    uint64_t room_bytes;         // most that the recorded program could hold: what it held plus what was free, within the limit
+    uint64_t pin_bytes;          // fewest bytes whose release would make enough free memory contiguous; 0: no such blocks
+    uint64_t pin_blocks;         // the number of those blocks
+    const char *pin_site;        // call site of the largest of them; NULL: no such blocks
+    const char *held_site;       // call site of the free memory out of reach, or of the pending memory, that is the cause; NULL: unknown
+    const struct vram_report_accounts *accounts; // NULL: the recording does not say
+    const struct vram_report_group *libraries;   // recordings of `vram run`: libraries of the allocated memory, largest first
     size_t library_count;
-    const struct vram_report_group *holders; // call sites of what was allocated then, largest first, at most 5
+    const struct vram_report_group *holders; // call sites of the allocated memory, largest first, at most 5
     size_t holder_count;
     enum vram_report_oom_cause cause;
-    const char *site;   // who asked
+    const char *site;   // call site of the request
     const char *text;   // the cause as a sentence
-    const char *advice; // what could have helped, "" if the recording does not tell
-    // Of the last one of a device: what the memory in use was made of, and what would lower it (vram/demand.h); NULL: nothing can be said.
+    const char *advice; // what could have helped; "" if the recording does not show that
+    // For a device's last out-of-memory event: what used the memory, and what would lower the need (vram/demand.h); NULL: unknown.
     const struct vram_report_demand *demand;
-    // Of pinned host memory, whose "driver" is the system: device_free_bytes is what was available, device_total_bytes all there is.
+    // For pinned host memory, the system is the "driver": device_free_bytes was available, device_total_bytes is all of it.
     bool is_host;
-    bool of_own_pool;           // of a whole program: asked from a pool of the driver's that the program made
-    uint64_t driver_pool_bytes; // free in the driver's own pools (cudaMallocAsync), in pieces or not yet passed by streams
-    bool has_held_stream;       // OTHER_STREAMS: `held_stream` has the largest segment of what lay free
-    bool held_stream_is_idle;   // and nothing was asked for on it any more before the request failed
+    bool of_own_pool;           // whole programs: the request went to one of the driver's pools that the program had made
+    uint64_t driver_pool_bytes; // free in the driver's own pools (cudaMallocAsync), as fragments or waiting for streams
+    bool has_held_stream;       // OTHER_STREAMS: `held_stream` has the largest segment of that free memory
+    bool held_stream_is_idle;   // nothing more was requested on it before the request failed
     int64_t held_stream;
 };
 #define VRAM_REPORT_OOM_PICTURES 16
@@ -246,15 +246,15 @@ struct vram_report_state {
     uint64_t requested_bytes;
 };
 
-// One device: those without events and without segments are left out.
+// One device with events or segments; others are left out.
 struct vram_report_device {
     uint32_t device;
-    bool is_host; // pinned host memory, which has the number after the last device's
+    bool is_host; // pinned host memory, numbered after the last device
 
     uint64_t events;
     uint64_t events_with_frames;
     uint64_t max_frames;
-    const struct vram_report_group *actions; // name, events, sum of their sizes; by name
+    const struct vram_report_group *actions; // name, number of events, sum of their sizes; sorted by name
     size_t action_count;
     const int64_t *trace_streams; // ascending
     size_t trace_stream_count;
@@ -262,54 +262,54 @@ struct vram_report_device {
     bool times_monotonic;
     int64_t first_time_us;
     int64_t last_time_us;
-    const struct vram_report_oom *ooms; // in the order of events
+    const struct vram_report_oom *ooms; // in order of their events
     size_t oom_count;
 
     uint64_t segments;
-    uint64_t segments_of_kind[3]; // by enum vram_report_kind
+    uint64_t segments_of_kind[3]; // indexed by enum vram_report_kind
     uint64_t expandable_segments;
     const int64_t *segment_streams;
     size_t segment_stream_count;
-    const uint64_t (*pool_ids)[2]; // distinct, ascending, where the recording names them
+    const uint64_t (*pool_ids)[2]; // distinct, ascending, if the recording names them
     size_t pool_id_count;
     uint64_t blocks;
-    struct vram_report_state states[VRAM_REPORT_STATES]; // by vram_report_state_name()
+    struct vram_report_state states[VRAM_REPORT_STATES]; // indexed as in vram_report_state_name()
     struct vram_report_sum inactive;
     uint64_t largest_inactive_bytes;
     struct vram_report_sum wholly_inactive;      // segments
-    uint64_t mismatches[VRAM_REPORT_MISMATCHES]; // segments whose blocks do not fit their own figures, by vram_report_mismatch_name()
+    uint64_t mismatches[VRAM_REPORT_MISMATCHES]; // segments whose blocks contradict their totals, indexed as in vram_report_mismatch_name()
     struct vram_report_usage usage;
-    const struct vram_report_pool *pools; // reserved bytes descending
+    const struct vram_report_pool *pools; // by reserved bytes, descending
     size_t pool_count;
 
     struct vram_report_reserved reserved;
     struct vram_report_live allocated;
     struct vram_report_live active;
-    const struct vram_report_demand *demand; // where nothing failed and the caller's memory is less than the peak: as of an out of memory
-    bool expandable;                         // segments were made of pages, in the history, at the end or by the settings
-    bool whole_program; // a recording of `vram run`: what libraries asked the driver for; blocks and segments are one thing there
-    const struct vram_report_group *libraries; // of what was allocated at the peak, who asked; only in recordings of `vram run`
+    const struct vram_report_demand *demand; // at the peak, if nothing failed and the caller's memory is less than the peak
+    bool expandable;                         // segments consist of pages: in the history, at the end or by the settings
+    bool whole_program; // a recording of `vram run`: libraries' requests to the driver, in which every block is a segment
+    const struct vram_report_group *libraries; // libraries of the memory allocated at the peak; only in recordings of `vram run`
     size_t library_count;
-    const struct vram_report_group *kinds; // the same by kind of memory ("device", "managed", "async", ...)
+    const struct vram_report_group *kinds; // the same memory by kind ("device", "managed", "async", ...)
     size_t kind_count;
     const struct vram_report_point *timeline; // at most VRAM_REPORT_POINTS, equal runs of events
     size_t timeline_count;
-    struct vram_report_sum waiting;          // freed, and waited for other streams, when most did
-    uint64_t waiting_event;                  // after which that was
-    const char *waiting_site;                // who allocated most of it; NULL: nothing waited
-    bool has_waited_for;                     // the recording has one other stream than the one that most was allocated on: it is
-    int64_t waited_for;                      // this one
-    bool python;                             // some stack has Python frames
-    const char *platform;                    // as that of the report
-    bool windows;                            // frames name paths of Windows, where PyTorch ignores expandable_segments (as of 2.9)
-    struct vram_report_sum private_inactive; // part of wholly_inactive: segments of private pools, which empty_cache() leaves to them
+    struct vram_report_sum waiting;          // most memory that was freed and waited for other streams
+    uint64_t waiting_event;                  // the event after which it waited
+    const char *waiting_site;                // call site of most of it; NULL: nothing waited
+    bool has_waited_for;                     // the recording has exactly one stream other than the one with the most allocations
+    int64_t waited_for;                      // that stream
+    bool python;                             // some stack has a Python frame
+    const char *platform;                    // as in struct vram_report
+    bool windows;                            // frames name Windows paths; PyTorch ignores expandable_segments there (as of 2.9)
+    struct vram_report_sum private_inactive; // part of wholly_inactive: segments of private pools, which empty_cache() does not release
 };
 #define VRAM_REPORT_POINTS 240
 
 enum vram_report_note_kind {
     VRAM_NOTE_MISSING,       // something the recording does not contain
-    VRAM_NOTE_CONTRADICTION, // parts of the recording that do not fit together
-    VRAM_NOTE_ADVICE         // of `advice`: what is held in vain, and what gives it back
+    VRAM_NOTE_CONTRADICTION, // parts of the recording that contradict each other
+    VRAM_NOTE_ADVICE         // for `advice`: memory held in vain, and how to release it
 };
 // A remark about the recording itself.
 struct vram_report_note {
@@ -319,7 +319,7 @@ struct vram_report_note {
     const char *text; // one sentence
 };
 
-// A setting as found: its value is JSON text.
+// A setting as in the file: its value is JSON text.
 struct vram_report_setting {
     const char *key;
     const char *value;
@@ -327,67 +327,68 @@ struct vram_report_setting {
 
 struct vram_report {
     const char *form;                  // "dict" or "segment_list"
-    const char *generation;            // "G1" to "G7", or "list": told by the keys alone
-    const char *era;                   // PyTorch versions that write such files, as far as known; "" if not
-    const char *platform;              // "CUDA", "ROCm" or "Ascend", where frames or settings name it; "" if nothing tells
+    const char *generation;            // "G1" to "G7", or "list": detected by the keys alone
+    const char *era;                   // PyTorch versions that write such files; "" if unknown
+    const char *platform;              // "CUDA", "ROCm" or "Ascend", if frames or settings name it; otherwise ""
     const char *const *top_level_keys; // ascending
     size_t top_level_key_count;
     uint64_t annotations;
-    uint64_t trace_lists; // device lists in the file, also empty ones
+    uint64_t trace_lists; // device lists in the file, including empty ones
     bool has_settings;
     const struct vram_report_setting *settings;
     size_t setting_count;
-    const char *odd_settings;                 // as JSON, where allocator_settings is neither a dictionary nor None; else NULL
+    const char *odd_settings;                 // JSON text of allocator_settings if it is neither a dictionary nor None; otherwise NULL
     const struct vram_report_device *devices; // ascending
     size_t device_count;
     const struct vram_report_note *notes;
     size_t note_count;
-    const struct vram_report_note *advice; // what needs no failed request to be worth a change
+    const struct vram_report_note *advice; // changes that are worthwhile although no request failed
     size_t advice_count;
 };
 
-// All-zero means every default.
+// A zeroed struct selects the defaults.
 struct vram_report_options {
-    unsigned top;          // rows of the lists of sites, stacks and longest lived; 0: 10
-    uint64_t memory_bytes; // of each device, where the recording does not say; 0: not known
-    // A call site is the innermost Python frame outside torch, else the innermost frame, also where that only recorded the stack: what
-    // other tools make of the same file. Without it such a stack is told by the frame that says most of it (docs/guides/profile.md).
+    unsigned top;          // rows in lists of sites, stacks and longest lifetimes; 0: 10
+    uint64_t memory_bytes; // of each device, if the recording does not say; 0: unknown
+    // Take the innermost Python frame outside torch, otherwise the innermost frame, as the call site, even if that frame only recorded the
+    // stack: this matches other tools. If false, such stacks get their most informative frame (docs/guides/profile.md).
     bool plain_sites;
 };
 
-// Computes the report; n log n in the number of events. options may be NULL. The recording is only borrowed during the call.
-// *report is given to the caller: vram_report_destroy(). NO_HOST_MEMORY, LIMIT (more devices or events than can be told apart).
+// Computes the report in n log n of the number of events. options may be NULL. The recording is borrowed during the call. The caller owns
+// *report: vram_report_destroy(). NO_HOST_MEMORY, LIMIT (more devices or events than can be numbered).
 VRAM_API VRAM_NODISCARD enum vram_status vram_report_create(const struct vram_recording *recording,
                                                             const struct vram_report_options *options, struct vram_report **report,
                                                             struct vram_error *error);
 // NULL is ignored.
 VRAM_API void vram_report_destroy(struct vram_report *report);
 
-// The device that an answer is about where none is named: the one with the most requests that ran out of memory, else the highest peak; of
-// equals a device before pinned host memory, then the one with more events. Part of the report; NULL where that is NULL or has no device.
+// Returns the device to report on if none is named: the one with the most out-of-memory events, then the highest peak, then a device before
+// pinned host memory, then the most events. Part of the report; NULL if the report is NULL or has no device.
 VRAM_API const struct vram_report_device *vram_report_worst_device(const struct vram_report *report);
 
-// What the reader of the file knows about it. Any member may be NULL or 0.
+// What the caller knows about the recording's file. Any member may be NULL or 0.
 struct vram_report_source {
-    const char *file;              // how it is called
+    const char *file;              // its name
     uint64_t bytes;                // its size, decompressed
-    const struct vram_cure *cures; // what would have let it fit (vram/oom.h), for the device and event each one names
+    const struct vram_cure *cures; // settings that would have avoided an out of memory (vram/oom.h), for the device and event in each
     size_t cure_count;
-    const struct vram_paged_saving *savings; // what paged:True would have saved (vram/replay.h), for the device each one names
+    const struct vram_paged_saving *savings; // what paged:True would have saved (vram/replay.h), for the device in each
     size_t saving_count;
-    // For replays that take their time: vram_report_text() calls it once, before the first sentence that cures or savings decide, when what
-    // comes before that has been written. Returns a source with them, which must outlive the call. NULL: this one has all there are.
+    // Runs slow replays. vram_report_text() calls it once, before the first sentence that depends on cures or savings, after writing
+    // everything before it. Returns a source with the results, which must outlive the call. NULL: this source is complete.
     const struct vram_report_source *(*replay)(void *user);
     void *replay_user;
 };
-// The report as one JSON object, keys as in docs/reference/json.md. source may be NULL. IO when `write` returned false; NO_HOST_MEMORY.
+// Writes the report as one JSON object with the keys of docs/reference/json.md. source may be NULL. IO if `write` returns false;
+// NO_HOST_MEMORY.
 VRAM_API VRAM_NODISCARD enum vram_status vram_report_json(const struct vram_report *report, const struct vram_report_source *source,
                                                           vram_write write, void *user);
-// The report for people. style and source may be NULL. As above.
+// Writes the report as text. style and source may be NULL. Otherwise as above.
 VRAM_API VRAM_NODISCARD enum vram_status vram_report_text(const struct vram_report *report, const struct vram_report_source *source,
                                                           const struct vram_style *style, vram_write write, void *user);
 
-// Names under which things appear in JSON; NULL past the last.
+// Return the JSON name of a block state or mismatch; NULL past the last.
 VRAM_API const char *vram_report_state_name(size_t state);
 VRAM_API const char *vram_report_mismatch_name(size_t mismatch);
 
