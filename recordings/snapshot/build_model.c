@@ -1,10 +1,10 @@
-// From the values of a machine to a model.
+// Builds a model from the values of a machine.
 #include "snapshot/formats.h"
 #include "snapshot/schema.h"
 
 enum { MAX_DEVICES = 4096 };
 
-// Rows of a table in the order of a list: values of one tag, neighbours merged.
+// Rows of a table in list order: values of one tag, with adjacent rows merged.
 struct runs {
     uint64_t *items;
     size_t count;
@@ -35,7 +35,7 @@ static enum vram_status add_runs(struct vr_machine *machine, struct runs *runs, 
     return VRAM_OK;
 }
 
-// Whether the runs are all rows of the table in their order.
+// Returns whether the runs are all rows of the table in their order.
 static bool is_whole_table(const struct runs *runs, size_t row_count) {
     uint64_t next = 0;
     for (size_t i = 0; i < runs->count; i++) {
@@ -51,8 +51,8 @@ static enum vram_status not_a_list(struct vr_machine *machine, const char *key, 
     return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "`%s` is %s, not a list", key, vr_tag_text(vr_tag_of(resolved)));
 }
 
-// Adds the rows of kind `kind` that the list `value` consists of. None and an absent value are empty lists. What must be a segment or an
-// event has to look like one, or else any JSON would be a recording; blocks and annotations are what stands in their place.
+// Adds the rows of kind `kind` in the list `value`. None and an absent value are empty lists. An element counts as a segment or an event
+// only if it looks like one, because otherwise any JSON would be a recording; blocks and annotations are taken from their position.
 static enum vram_status collect_rows(struct vr_machine *machine, const char *key, uint64_t value, enum vr_tag kind, struct runs *runs) {
     uint64_t resolved = vr_machine_resolve(machine, value);
     vr_machine_note_items(machine, key, resolved);
@@ -91,7 +91,7 @@ static enum vram_status gather_column(const struct vr_columns *columns, size_t i
     return VRAM_OK;
 }
 
-// Rows of one table that become `count` tables, each to_stride bytes after the other: runs[i] are those of table i.
+// Rows of one table to distribute to `count` tables, which are to_stride bytes apart; runs[i] are the rows of table i.
 struct distribution {
     const struct vr_columns *columns;
     void *from;
@@ -102,7 +102,7 @@ struct distribution {
     size_t count;
 };
 
-// *from is left without columns. A table that is wanted as it is moves. Column by column, so that never more than one column is held twice.
+// Leaves *from without columns. A table that takes all rows in order is moved. Proceeds by column, so that at most one column exists twice.
 static enum vram_status distribute(struct vr_machine *machine, struct distribution all) {
     const struct vr_columns *columns = all.columns;
     const struct runs *runs = all.runs;
@@ -131,15 +131,15 @@ static enum vram_status distribute(struct vr_machine *machine, struct distributi
     return VRAM_OK;
 }
 
-// What the parts of a recording are, as lists of rows.
+// The parts of a recording as lists of rows.
 struct parts {
     struct runs segments;
     struct runs blocks;
     struct runs tenants;
     struct runs annotations;
-    struct runs *devices; // of device_traces; when there is host memory, its history is the last
+    struct runs *devices; // of device_traces; host memory, if any, has the last history
     size_t device_count;
-    size_t host_first; // segments from this row on are host memory; SIZE_MAX for none
+    size_t host_first; // first segment row of host memory; SIZE_MAX: no host memory
 };
 
 static void release_parts(struct parts *parts) {
@@ -169,7 +169,7 @@ static enum vram_status collect_devices(struct vr_machine *machine, uint64_t val
     return VRAM_OK;
 }
 
-// Of every segment in order: where its blocks begin.
+// Records where each segment's blocks begin.
 static enum vram_status collect_blocks(struct vr_machine *machine, struct parts *parts, struct vr_model *model) {
     size_t done = 0;
     VR_TRY(vr_budget_charge(&machine->builder.budget, parts->segments.rows + 1, sizeof *model->segments.first_block));
@@ -207,7 +207,7 @@ static enum vram_status add_tenants(struct vr_machine *machine, const struct run
     return VRAM_OK;
 }
 
-// The tenants of every block, in the model's order of blocks. A block that was given a history more than once has the one given last.
+// Collects the tenants of every block, in the model's block order. If a block was given several histories, the last one counts.
 static enum vram_status collect_tenants(struct vr_machine *machine, struct parts *parts, struct vr_model *model) {
     size_t block = 0, capacity = 0;
     if (machine->former_count == 0) return VRAM_OK;
@@ -242,7 +242,7 @@ static enum vram_status gather_annotations(const struct vr_machine *machine, con
     return VRAM_OK;
 }
 
-// Old files have no block addresses: a block begins where the one before it ends (R2 of the data's rules).
+// Fills in addresses for old files without them: a block begins where its predecessor ends (rule R2 of the data's README).
 static void fill_addresses(struct vr_model *model) {
     for (size_t i = 0; i < model->segments.count; i++) {
         uint64_t next = model->segments.address[i];
@@ -253,9 +253,9 @@ static void fill_addresses(struct vr_model *model) {
     }
 }
 
-// ---- what no column holds
+// ---- extras: values that no column holds
 
-// Where an owner's kept entries go: rows in the order of the runs.
+// Adds an owner's kept entries; rows are numbered in the order of the runs.
 static enum vram_status add_extras(struct vr_machine *machine, enum vr_owner owner, size_t device, const struct runs *runs,
                                    struct vr_model *model, size_t *capacity) {
     uint64_t base = 0;
@@ -280,7 +280,7 @@ static enum vram_status add_extras(struct vr_machine *machine, enum vr_owner own
     return VRAM_OK;
 }
 
-// Of a table whose rows stay where they are.
+// Adds the kept entries of a table whose rows keep their numbers.
 static enum vram_status add_all_extras(struct vr_machine *machine, enum vr_owner owner, uint64_t rows, struct vr_model *model,
                                        size_t *capacity) {
     enum vram_status status = VRAM_OK;
@@ -310,7 +310,7 @@ static enum vram_status gather_extras(struct vr_machine *machine, const struct p
     return add_extras(machine, VR_OWNER_TENANT, 0, &parts->tenants, model, &capacity);
 }
 
-// Frees what only reading needed. Rows and annotations stay.
+// Frees the structures that only reading needed. Rows and annotations stay.
 static void release_scratch(struct vr_machine *machine) {
     size_t words = machine->stack_capacity + machine->mark_capacity + machine->memo_capacity + machine->wide_capacity;
     machine->builder.budget.used_bytes -= (uint64_t)words * sizeof(uint64_t);
@@ -373,7 +373,7 @@ static bool has_setting(const struct vr_model *model, uint64_t key) {
     return false;
 }
 
-// The value of a top-level key, or UNSET.
+// Returns the value of a top-level key; 0 if the key is absent.
 static uint64_t value_of_key(const uint64_t *pairs, size_t count, enum vr_word word) {
     for (size_t i = 0; i < count; i++) {
         if (pairs[2 * i] == vr_value(VR_TAG_STRING, word)) return pairs[2 * i + 1];
@@ -385,7 +385,8 @@ static enum vram_status keep_top(struct vr_machine *machine, uint64_t key, uint6
     return vr_keep(machine, VR_OWNER_TOP, 0, (uint32_t)vr_payload(key), value);
 }
 
-// allocator_settings, and the two keys that some versions may keep beside it: those count where allocator_settings has not the same key.
+// Reads allocator_settings, and the two settings that some versions write as top-level keys: those count unless allocator_settings has the
+// key, too.
 static enum vram_status read_settings(struct vr_machine *machine, const uint64_t *top, size_t top_count, struct vr_model *model) {
     static const enum vr_word beside[] = {VR_WORD_TRACE_ALLOC_MAX_ENTRIES, VR_WORD_TRACE_ALLOC_OVERFLOWED};
     uint64_t *settings = NULL;
@@ -405,13 +406,13 @@ static enum vram_status read_settings(struct vr_machine *machine, const uint64_t
     return status;
 }
 
-// The string of a key of the dictionary behind `resolved`, or 0.
+// Returns the string id of a key's value; 0 if it is not a string.
 static uint32_t text_in(const uint64_t *pairs, size_t count, enum vr_word key) {
     uint64_t value = value_of_key(pairs, count, key);
     return vr_tag_of(value) == VR_TAG_STRING ? (uint32_t)vr_payload(value) : 0;
 }
 
-// What we write beside PyTorch's keys. False when the value is not of our making.
+// Reads vram's own `modules` key. Returns false if vram did not write the value.
 static bool read_modules(struct vr_machine *machine, uint64_t resolved, struct vr_model *model) {
     const uint64_t *items, *pairs;
     size_t count, pair_count;
@@ -429,7 +430,7 @@ static bool read_modules(struct vr_machine *machine, uint64_t resolved, struct v
     return model->modules != NULL;
 }
 
-// Whether all items of a list are rows of one kind.
+// Returns whether all items of a list are rows of one kind.
 static bool is_list_of(struct vr_machine *machine, uint64_t value, enum vr_tag kind) {
     uint64_t resolved = vr_machine_resolve(machine, value);
     if (vr_tag_of(resolved) == VR_TAG_NO_ITEMS) return true;
@@ -441,7 +442,7 @@ static bool is_list_of(struct vr_machine *machine, uint64_t value, enum vr_tag k
     return true;
 }
 
-// Devices that have segments but no history get an empty one, so that the host's number is no device's.
+// Gives every device with segments a history, possibly empty, so that the host's number is not a device's.
 static enum vram_status reserve_devices(struct vr_machine *machine, struct parts *parts) {
     size_t count = parts->device_count;
     for (size_t i = 0; i < parts->segments.count; i++) {
@@ -458,8 +459,8 @@ static enum vram_status reserve_devices(struct vr_machine *machine, struct parts
     return VRAM_OK;
 }
 
-// Pinned host memory, laid out like the devices': it becomes the last device. Its history is a list of events, or of one list of events,
-// which is kept for the writer. What is neither is kept as text.
+// Collects pinned host memory, laid out like a device's: it becomes the last device. Its history is a list of events, or a list with one
+// list of events; which of them is recorded for the writer. A value of any other form is kept as text.
 static enum vram_status collect_host(struct vr_machine *machine, const uint64_t *top, size_t count, struct parts *parts) {
     uint64_t segments = value_of_key(top, count, VR_WORD_HOST_SEGMENTS), traces = value_of_key(top, count, VR_WORD_HOST_TRACES),
              inner = traces;
@@ -486,7 +487,7 @@ static enum vram_status collect_host(struct vr_machine *machine, const uint64_t 
     return collect_rows(machine, "host_traces", inner, VR_TAG_EVENT, &parts->devices[parts->device_count++]);
 }
 
-// Segments of the host were told apart by where they stand; what the file calls their device is kept.
+// Keeps the device numbers that the file gives to segments of host memory; their position marks them as such.
 static enum vram_status keep_host_devices(struct vr_machine *machine, const struct parts *parts) {
     size_t done = 0;
     for (size_t i = 0; i < parts->segments.count && parts->host_first != SIZE_MAX; i++) {
@@ -514,7 +515,7 @@ static enum vram_status keep_unread(struct vr_machine *machine, const uint64_t *
     return VRAM_OK;
 }
 
-// JSON has no pairs: where a recording had lists in their place, what we write says so, once for all.
+// Restores the has-bits for pool ids. JSON has no pairs; a single key, written by vram, says that the recording had lists instead.
 static void restore_pool_lists(struct vr_machine *machine) {
     struct vr_history *events = &machine->events;
     const uint32_t common = events->has.common & VR_HAS_POOL_ID ? events->has.common | VR_HAS_POOL_LIST : events->has.common;
@@ -559,7 +560,7 @@ static enum vram_status collect_dict(struct vr_machine *machine, const uint64_t 
     VR_TRY(read_settings(machine, top, count, model));
     VR_TRY(collect_blocks(machine, parts, model));
     VR_TRY(collect_tenants(machine, parts, model));
-    // Last: what is kept as text may hold the very lists and dictionaries that were read, and is there no longer.
+    // Do this last: keeping a value as text drops the lists and dictionaries in it, which may be those that were read.
     vr_keep_sort(machine);
     return keep_unread(machine, top, count, model);
 }

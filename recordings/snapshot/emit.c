@@ -1,4 +1,4 @@
-// Values as bytes, whatever the format, and JSON text emitted as what it says.
+// Emits values as bytes in any format, including values that the model keeps as JSON text.
 #include "snapshot/emit.h"
 
 #include <math.h>
@@ -48,15 +48,15 @@ void vr_emitter_flush(struct vr_emitter *emitter) {
     emitter->used = emitter->begin;
 }
 
-// ---- Values that the model keeps as JSON text (settings, further keys), emitted as what they say.
+// ---- Values that the model keeps as JSON text (settings, extra keys), emitted as values.
 
 enum { MAX_DEPTH = 501, LONGEST_NUMBER = 1024 };
 
-// The text is walked twice: once without an emitter, to see that all of it is JSON, and once to emit it.
+// Walks a text, first without an emitter, to check that all of it is JSON, then to emit it.
 struct walker {
-    struct vr_emitter *emitter; // NULL while it is only looked at
+    struct vr_emitter *emitter; // NULL during the check
     const char *next, *end;
-    char *scratch; // a string without its escapes
+    char *scratch; // an unescaped string
     unsigned depth;
 };
 
@@ -71,7 +71,7 @@ static bool take_byte(struct walker *walker, char byte) {
     return true;
 }
 
-// Decodes the string at walker->next (its opening quote) into the scratch.
+// Decodes the string whose opening quote is at walker->next into the scratch buffer.
 static bool take_string(struct walker *walker, size_t *length) {
     size_t used = 0;
     if (!take_byte(walker, '"')) return false;
@@ -113,9 +113,9 @@ static bool walk_number(struct walker *walker) {
 
 static bool walk_value(struct walker *walker);
 
-// --- what only Python has (literals.h) -----------------------------------------------------------------------------------------------
+// --- values that only Python has (literals.h) ----------------------------------------------------------------------------------------
 
-// Whether the value is written as what it is; noted where it is not.
+// Returns whether the format can express the value; records the first kind that it cannot.
 static bool expresses(const struct walker *walker, enum vr_python_value kind) {
     struct vr_emitter *emitter = walker->emitter;
     if (emitter->calls->begin_python != NULL) return true;
@@ -139,7 +139,7 @@ static void end_python(const struct walker *walker, enum vr_python_value kind) {
         walker->emitter->calls->end(walker->emitter);
 }
 
-// A key of any kind. Where keys are strings it is that string, or the text of what it is.
+// Emits a key of any kind. If the format allows only strings as keys, emits the string, or the JSON text of another key.
 static bool walk_any_key(struct walker *walker) {
     struct vr_emitter *emitter = walker->emitter;
     if (emitter == NULL || expresses(walker, VR_PYTHON_KIND_DICT)) return walk_value(walker);
@@ -162,7 +162,7 @@ static bool walk_any_pair(struct walker *walker) {
     return take_byte(walker, '[') && walk_any_key(walker) && take_byte(walker, ',') && walk_value(walker) && take_byte(walker, ']');
 }
 
-// The list that a tuple, a set or a dictionary is written as.
+// Emits a tuple, a set or a dictionary, given as a list.
 static bool walk_python_items(struct walker *walker, enum vr_python_value kind) {
     if (!take_byte(walker, '[')) return false;
     begin_python(walker, kind);
@@ -202,7 +202,7 @@ static bool walk_python_bytes(struct walker *walker, enum vr_python_value kind) 
     return true;
 }
 
-// The value behind {"$name":, and the brace.
+// Walks the value after {"$name":, and the closing brace.
 static bool walk_python(struct walker *walker, enum vr_python_value kind) {
     bool good;
     switch (kind) {
@@ -214,7 +214,7 @@ static bool walk_python(struct walker *walker, enum vr_python_value kind) {
     return good && take_byte(walker, '}');
 }
 
-// Which of them begins here; its name and the colon are passed by then. NONE: a dictionary begins.
+// Returns the kind of Python value that begins here, and consumes its name and colon. NONE: an ordinary dictionary begins.
 static enum vr_python_value take_python(struct walker *walker) {
     const char *begin = walker->next;
     size_t length = 0;

@@ -1,5 +1,5 @@
-// JSON: strict, pure ASCII, without spaces; every number that Python's json would read back as the same. A stack is written out wherever it
-// occurs, its frames copied from the text that was made of each once.
+// JSON output: strict, pure ASCII, without spaces; every number is written so that Python's json reads the same number. Stacks are written
+// out at each occurrence; the text of a frame is made once and copied.
 #include <stdio.h>
 
 #include "base/text.h"
@@ -7,7 +7,7 @@
 
 enum { ROW_DEPTH = 3 };
 
-// Keeps what goes out. Without memory nothing is kept, and the frame is written out again next time.
+// Copies the output to a piece. Without memory it stops keeping the piece, and the frame is written out again next time.
 static void keep_json(struct vr_emitter *emitter, const char *bytes, size_t length) {
     size_t needed = emitter->piece_bytes + length;
     void *pieces = emitter->pieces;
@@ -33,8 +33,8 @@ static void put_json_bytes(struct vr_emitter *emitter, const char *bytes, size_t
 
 static void put_char(struct vr_emitter *emitter, char c) { put_json_bytes(emitter, &c, 1); }
 
-// Whether the items of the container have a line each: the keys of the top level, and the items of lists that lie at most three deep,
-// {"device_traces": [[ event.
+// Returns whether the items of the current container have a line each: the keys of the top level, and the items of lists at most three
+// levels deep, as the events in {"device_traces": [[ event.
 static bool has_lines(const struct vr_emitter *emitter) {
     return emitter->rows && (emitter->depth == 1 || (emitter->depth <= ROW_DEPTH && !emitter->levels[emitter->depth].is_dict));
 }
@@ -53,7 +53,7 @@ static void before_value(struct vr_emitter *emitter) {
     if (emitter->depth != 0 && !emitter->levels[emitter->depth].is_dict) next_item(emitter);
 }
 
-// One code point that is more than itself.
+// Writes one escaped code point.
 static void put_escape(struct vr_emitter *emitter, uint32_t code) {
     static const char names[] = "\"\"\\\\\bb\ff\nn\rr\tt";
     char text[16];
@@ -157,7 +157,7 @@ static void json_digits(struct vr_emitter *emitter, const char *text, size_t len
     put_json_bytes(emitter, text, length);
 }
 
-// The shortest text that is the same number again, with a point or an exponent, so that it stays a float.
+// Writes the shortest text that reads as the same number, with a point or an exponent, so that it stays a float.
 static void json_real(struct vr_emitter *emitter, double number) {
     char text[40];
     if (number - number != 0.0) {
@@ -169,7 +169,7 @@ static void json_real(struct vr_emitter *emitter, double number) {
         (void)snprintf(text, sizeof text - 2, "%.*g", digits, number);
         if (strtod(text, NULL) == number) break;
     }
-    // A program may have set a locale whose decimal point is a comma.
+    // The program may have set a locale whose decimal point is a comma.
     for (char *c = text; *c != '\0'; c++) *c = *c == ',' ? '.' : *c;
     if (strpbrk(text, ".e") == NULL) memcpy(text + strlen(text), ".0", 3);
     put_json_bytes(emitter, text, strlen(text));
@@ -201,7 +201,7 @@ static bool json_shared(struct vr_emitter *emitter, enum vr_shared kind, uint32_
     }
     before_value(emitter);
     emitter->keeping = true;
-    // What the frame before did not complete.
+    // Drop the piece of a previous frame that was not completed.
     emitter->piece_bytes = emitter->piece_count == 0 ? 0 : (size_t)emitter->piece_end[emitter->piece_count - 1];
     put_char(emitter, '{');
     emitter->depth++;

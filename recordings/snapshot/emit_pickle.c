@@ -1,11 +1,11 @@
-// Pickles of protocol 4 out of the opcodes that PyTorch's viewer reads: frames of up to a chunk, batches of 1000 items (the viewer hands
-// each batch to one call), strings, frames and stacks once and then by their place in the memo.
+// Pickle output of protocol 4, with only the opcodes that PyTorch's viewer reads: frames of up to a chunk, batches of 1000 items (the
+// viewer passes each batch to one call); a string, frame or stack is written once and then referred to by its memo index.
 #include "snapshot/emit.h"
 #include "snapshot/opcodes.h"
 
 enum { BATCH = 1000, PROTOCOL = 4, FRAME_BYTES = 9, LONGEST_INSIDE = VR_EMIT_CHUNK / 2 - 16 };
 
-// A chunk is one FRAME, so that no opcode lies across two.
+// Makes the chunk one FRAME, so that no opcode spans two.
 static void pickle_seal(struct vr_emitter *emitter) {
     emitter->chunk[0] = OP_FRAME;
     vr_store_64(emitter->chunk + 1, emitter->used - FRAME_BYTES);
@@ -29,7 +29,7 @@ static void pickle_start(struct vr_emitter *emitter) {
     emitter->begin = emitter->used = FRAME_BYTES;
 }
 
-// Before a list's item and a dictionary's key: a batch begins, or goes on.
+// Called before a list's item and a dictionary's key: begins a batch or continues it.
 VR_INLINE void next_item(struct vr_emitter *emitter) {
     unsigned char *to = vr_emitter_room(emitter, 2);
     uint32_t *items = &emitter->levels[emitter->depth].items;
@@ -52,7 +52,8 @@ static void put_get(struct vr_emitter *emitter, uint64_t get) {
     emitter->used += get >> 56;
 }
 
-// Puts what was just begun or written into the memo and returns how to get it. What finds no number left is written out each time.
+// Memoizes the value that was just begun or written, and returns the opcode that gets it. Returns 0 when memo indices run out; the value is
+// then written out each time.
 static uint64_t memoize_value(struct vr_emitter *emitter) {
     const uint64_t index = emitter->memo_count;
     if (index == UINT32_MAX) return 0;
@@ -72,7 +73,7 @@ static void put_length(struct vr_emitter *emitter, size_t length) {
 
 static void put_pickle_text(struct vr_emitter *emitter, const char *bytes, size_t length) {
     if (length > LONGEST_INSIDE) {
-        // Outside of any frame, as Python writes it.
+        // Like Python, write long strings outside of any frame.
         vr_emitter_flush(emitter);
         put_length(emitter, length);
         vr_emitter_write(emitter, emitter->chunk + FRAME_BYTES, emitter->used - FRAME_BYTES);
@@ -132,7 +133,7 @@ static void pickle_bytes(struct vr_emitter *emitter, const char *bytes, size_t l
     put_pickle_text(emitter, bytes, length);
 }
 
-// Writes the shortest opcode of a number to `to`, where 11 bytes are free, and returns what follows it.
+// Writes the shortest opcode of a number to `to`, which has 11 free bytes, and returns the end.
 VR_INLINE unsigned char *encode_number(unsigned char *to, uint64_t number) {
     if (number <= INT32_MAX) {
         to[0] = number < 256 ? OP_BININT1 : number < 65536 ? OP_BININT2 : OP_BININT;
@@ -168,9 +169,9 @@ static void pickle_signed(struct vr_emitter *emitter, int64_t number) {
     emitter->used = (size_t)(encode_signed(vr_emitter_room(emitter, 11), number) - emitter->chunk);
 }
 
-// Names that are written for the first time are rare; numbers and memo gets go straight into the chunk.
+// Names seldom occur for the first time; numbers and memo gets go directly into the chunk.
 static void pickle_fields(struct vr_emitter *emitter, const struct vr_emit_field *fields, size_t count) {
-    enum { LONGEST = 24 }; // a get of 5 bytes, stored as 8, and a number of 11
+    enum { LONGEST = 24 }; // a 5-byte get, stored as 8 bytes, and an 11-byte number
     for (size_t i = 0; i < count; i++) {
         next_item(emitter);
         const uint64_t key = emitter->memo[fields[i].key], value = fields[i].kind == VR_FIELD_NAME ? emitter->memo[fields[i].value] : 1;
@@ -198,7 +199,7 @@ static void pickle_fields(struct vr_emitter *emitter, const struct vr_emit_field
     }
 }
 
-// As protocol 0 writes it, which every protocol reads.
+// Writes the number as in protocol 0, which every protocol accepts.
 static void pickle_digits(struct vr_emitter *emitter, const char *text, size_t length) {
     before_value(emitter);
     unsigned char *to = vr_emitter_room(emitter, length + 3);
@@ -230,7 +231,7 @@ static void pickle_null(struct vr_emitter *emitter) {
 
 static void pickle_pair(struct vr_emitter *emitter, uint64_t first, uint64_t second) {
     before_value(emitter);
-    // The two are no items of the list that the pair is in.
+    // The pair's two members are not items of the surrounding list.
     bool was_dict = emitter->levels[emitter->depth].is_dict;
     emitter->levels[emitter->depth].is_dict = true;
     pickle_number(emitter, first);
@@ -239,7 +240,7 @@ static void pickle_pair(struct vr_emitter *emitter, uint64_t first, uint64_t sec
     put_opcode(emitter, OP_TUPLE2);
 }
 
-// What comes in between are no items of the container around it: as in pickle_pair().
+// The items that follow are not items of the surrounding container, as in pickle_pair().
 static void pickle_begin_python(struct vr_emitter *emitter, enum vr_python_value kind) {
     before_value(emitter);
     if (kind == VR_PYTHON_KIND_SET) put_opcode(emitter, OP_EMPTY_SET);

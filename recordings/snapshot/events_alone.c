@@ -1,12 +1,12 @@
-// Recordings of events alone: the list of events, and the segments and blocks at the end.
+// Recordings that consist of events only, and the final segments and blocks derived from events.
 #include "snapshot/events_alone.h"
 
 #include "base/hash.h"
 #include "model/columns.h"
 
-// Sizes that the allocator gives are multiples of this; events say what was asked for.
+// Block sizes are multiples of this; events have the requested size.
 enum { ROUNDING = 512 };
-// Ranges of expandable segments come and go in multiples of this, and not always as they came.
+// Expandable segments map and unmap multiples of this, and may unmap other ranges than they mapped.
 #define PAGE_BYTES    (2 * VR_MIB)
 #define PAGED_AT_MOST (64 * VR_GIB)
 #define SEGMENT_HAS                                                                                                                        \
@@ -14,7 +14,7 @@ enum { ROUNDING = 512 };
      VR_HAS_STREAM | VR_HAS_SEGMENT_TYPE | VR_HAS_POOL_ID | VR_HAS_EXPANDABLE | VR_HAS_FRAMES | VR_HAS_BLOCKS)
 #define BLOCK_HAS (VR_HAS_ADDRESS | VR_HAS_SIZE | VR_HAS_REQUESTED_SIZE | VR_HAS_STATE | VR_HAS_FRAMES)
 
-// A segment or a block. One that is gone stays, for the next at its address.
+// A segment or a block. A row that is no longer alive stays, to be reused for the next one at its address.
 struct live_row {
     uint64_t address;
     uint64_t size_bytes;
@@ -23,22 +23,22 @@ struct live_row {
     uint64_t pool_first;
     uint64_t pool_second;
     uint32_t stack;
-    uint8_t state; // of a block: enum vr_block_state; of a segment: enum vr_segment_kind
+    uint8_t state; // a block's enum vr_block_state; a segment's enum vr_segment_kind
     bool expandable;
     bool alive;
 };
 
-// Rows by address.
+// Rows indexed by address.
 struct live_rows {
     struct live_row *rows;
     size_t count;
     size_t capacity;
-    struct vr_map index; // row + 1
+    struct vr_map index; // address -> row + 1
 };
 
 struct advance {
     struct vr_budget *budget;
-    struct live_rows ranges; // of one device
+    struct live_rows ranges; // of the current device
     struct live_rows blocks;
     struct vr_segments made_segments; // of all devices so far
     struct vr_blocks made_blocks;
@@ -61,7 +61,7 @@ static void release_book(struct live_rows *book) {
     memset(book, 0, sizeof *book);
 }
 
-// The row of the address if one is alive, else NULL.
+// Returns the live row at the address, or NULL.
 static struct live_row *find_live_row(const struct live_rows *book, uint64_t address) {
     const uint64_t row = vr_map_get(&book->index, address);
     return row == 0 || !book->rows[row - 1].alive ? NULL : &book->rows[row - 1];
@@ -85,7 +85,7 @@ static enum vram_status put_live_row(struct live_rows *book, struct vr_budget *b
     return VRAM_OK;
 }
 
-// A mapped range, in pages, so that parts of it can go.
+// Adds a mapped range as pages, so that parts of it can be unmapped.
 static enum vram_status put_range(struct advance *picture, const struct live_row *range) {
     struct live_row page = *range;
     if (!range->expandable || range->size_bytes % PAGE_BYTES != 0 || range->size_bytes > PAGED_AT_MOST) {
@@ -108,7 +108,7 @@ static void take_range(struct advance *picture, uint64_t address, uint64_t size_
     }
 }
 
-// ---- what is there, and what happens
+// ---- the present state, and the events applied to it
 
 static enum vram_status load_picture(struct advance *picture, const struct vr_model *model, uint32_t device) {
     const struct vr_segments *segments = &model->segments;
@@ -172,7 +172,7 @@ static int live_rows_by_address(const void *left, const void *right) {
     return VR_ORDER(a->address, b->address);
 }
 
-// Only what is alive, in the order of addresses. The book can no longer be searched.
+// Keeps the live rows only, sorted by address. Afterwards the rows can no longer be searched.
 static void settle_live_rows(struct live_rows *book) {
     size_t kept = 0;
     for (size_t i = 0; i < book->count; i++) {
@@ -187,7 +187,7 @@ static bool rows_join(const struct live_row *a, const struct live_row *b) {
            a->pool_first == b->pool_first && a->pool_second == b->pool_second;
 }
 
-// Pages that follow one another are one segment.
+// Joins consecutive pages into one segment.
 static void join_ranges(struct live_rows *ranges) {
     size_t kept = 0;
     for (size_t i = 0; i < ranges->count; i++) {
@@ -224,7 +224,7 @@ static enum vram_status begin_segment(struct advance *picture, uint32_t device, 
     made->pool_first[row] = range->pool_first;
     made->pool_second[row] = range->pool_second;
     made->stack[row] = range->stack;
-    // Segments of the small pool have 2 MiB, those of the large one never.
+    // Segments of the small pool have exactly 2 MiB, those of the large pool never.
     made->kind[row] = range->state != VR_KIND_UNKNOWN ? range->state : range->size_bytes == PAGE_BYTES ? VR_KIND_SMALL : VR_KIND_LARGE;
     made->expandable[row] = range->expandable;
     made->has[row] = SEGMENT_HAS;
@@ -238,7 +238,7 @@ static void book_block(struct vr_segments *made, uint64_t size_bytes, const stru
     if (block->state == VR_STATE_ALLOCATED) made->allocated_bytes[row] += size_bytes;
 }
 
-// The range with blocks from *next on that begin in it, and what is free between them.
+// Adds the range with the blocks from *next on that begin in it, and the free blocks between them.
 static enum vram_status add_picture_range(struct advance *picture, uint32_t device, const struct live_row *range, size_t *next) {
     const struct live_rows *blocks = &picture->blocks;
     uint64_t at = range->address, end = range->size_bytes > UINT64_MAX - at ? UINT64_MAX : at + range->size_bytes;
@@ -262,7 +262,7 @@ static enum vram_status add_picture_range(struct advance *picture, uint32_t devi
     return VRAM_OK;
 }
 
-// A block in no segment is one itself; it ends where the next block or segment begins.
+// Makes a block outside every segment a segment of its own, which ends where the next block or segment begins.
 static enum vram_status add_lone_block(struct advance *picture, uint32_t device, uint64_t limit, size_t *next) {
     struct live_row range = picture->blocks.rows[*next];
     if (*next + 1 < picture->blocks.count && range.address < picture->blocks.rows[*next + 1].address &&
@@ -311,7 +311,7 @@ enum vram_status vr_picture_advance(struct vr_model *model, const struct vr_pict
     enum vram_status status = make_picture(&picture, model, marks);
     release_book(&picture.ranges);
     release_book(&picture.blocks);
-    // At least one row each, so that no column of an empty picture is NULL.
+    // Allocate at least one row, so that no column of an empty picture is NULL.
     if (status == VRAM_OK) status = vr_columns_grow(&vr_segment_columns, &picture.made_segments, &picture.segment_capacity, 1, budget);
     if (status == VRAM_OK) status = vr_columns_grow(&vr_block_columns, &picture.made_blocks, &picture.block_capacity, 1, budget);
     struct vr_segments segments = picture.made_segments;
@@ -329,7 +329,7 @@ enum vram_status vr_picture_advance(struct vr_model *model, const struct vr_pict
     return status;
 }
 
-// The picture of a log in which nothing is freed takes this much more than the log.
+// The picture of a log that frees nothing needs this many times the memory of the log.
 enum { PICTURE_FACTOR = 9 };
 
 enum vram_status vr_event_list_init(struct vr_event_list *list, struct vr_input *input) {
@@ -359,11 +359,11 @@ static enum vram_status find_lane(struct vr_event_list *list, uint32_t device, s
     return VRAM_OK;
 }
 
-// Of the sparse columns, a list holds the thread only.
+// An event list uses only one of the sparse columns, the thread.
 static enum vram_status grow_lane(struct vr_event_list *list, struct vr_event_lane *lane) {
     struct vr_history *history = &lane->history;
     if (history->thread == NULL) {
-        // Growing passes over sparse columns that are not there.
+        // Growing skips sparse columns that are NULL.
         history->thread = calloc(1, sizeof *history->thread);
         if (history->thread == NULL) return VRAM_NO_HOST_MEMORY;
     }
@@ -421,7 +421,7 @@ static enum vram_status finish_event_list(struct vr_event_list *list, struct vr_
         struct vr_history *history = &model->histories[model->history_count];
         *history = list->lanes[model->history_count].history;
         memset(&list->lanes[model->history_count], 0, sizeof *list->lanes);
-        // Counted before it is finished, so that a failure releases it with the model.
+        // Count the history before finishing it, so that it is released with the model on failure.
         const enum vram_status status = vr_columns_finish(&vr_history_columns, history, history->count);
         if (status != VRAM_OK) {
             model->history_count++;
@@ -435,7 +435,7 @@ static enum vram_status finish_event_list(struct vr_event_list *list, struct vr_
     vr_builder_finish(&list->builder, model);
     VR_TRY(vr_model_check(model, error));
     VR_TRY(vr_picture_advance(model, &none, &budget));
-    // The kind of these segments is not recorded.
+    // The kind of these segments was not recorded.
     for (size_t i = 0; i < model->segments.count; i++) {
         model->segments.kind[i] = VR_KIND_UNKNOWN;
         model->segments.has[i] &= ~(uint32_t)VR_HAS_SEGMENT_TYPE;

@@ -1,10 +1,10 @@
-// The bytes of a recording, and the pickle inside an HTML page.
+// Reads the bytes of a recording, also of a pickle embedded in an HTML page.
 #include "snapshot/input.h"
 
-// Small enough to stay in a core's own cache between being filled and being read.
+// Small enough to stay in a core's private cache between filling and reading.
 enum { BUFFER_BYTES = 1 << 16 };
 
-// What comes before so many bytes says little about the rest.
+// Fewer bytes than this say little about the rest of the input.
 #define LEAST_TO_EXTRAPOLATE (1 * VR_MIB)
 
 double vr_input_ahead(const struct vr_input *input) {
@@ -12,7 +12,7 @@ double vr_input_ahead(const struct vr_input *input) {
     return used < LEAST_TO_EXTRAPOLATE || used >= input->from.bytes ? 0 : (double)input->from.bytes / (double)used;
 }
 
-// So many bytes more came in. How many are said to come widens nothing: that may be wrong.
+// Raises the budget by `bytes` more bytes of input. The stated length of the input does not raise it, because it may be wrong.
 static void widen_window(struct vr_input *input, uint64_t bytes) {
     if (input->budget == NULL) return;
     struct vr_budget *budget = input->budget;
@@ -55,7 +55,7 @@ void vr_input_release(struct vr_input *input) {
     memset(input, 0, sizeof *input);
 }
 
-// Moves what is not used yet to the front of the buffer.
+// Moves the unread bytes to the front of the buffer.
 static void compact_window(struct vr_input *input) {
     size_t left = vr_input_at_hand(input);
     input->start_offset = vr_input_offset(input);
@@ -95,7 +95,7 @@ enum vram_status vr_input_fill(struct vr_input *input, uint64_t wanted) {
 
 static bool is_html_space(unsigned char byte) { return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t'; }
 
-// Steps over white space. False at the end of the page.
+// Skips white space. *found is false at the end of the page.
 static enum vram_status skip_space(struct vr_input *page, unsigned char *byte, bool *found) {
     for (;;) {
         VR_TRY(vr_input_fill(page, 1));
@@ -107,7 +107,7 @@ static enum vram_status skip_space(struct vr_input *page, unsigned char *byte, b
     }
 }
 
-// Steps past the next `"base64"`. False at the end of the page.
+// Skips past the next `"base64"`. *found is false at the end of the page.
 static enum vram_status find_key(struct vr_input *page, bool *found) {
     static const char key[] = "\"base64\"";
     const size_t length = sizeof key - 1;
@@ -128,7 +128,7 @@ static enum vram_status find_key(struct vr_input *page, bool *found) {
     }
 }
 
-// Steps past `: "` with any white space. False when something else follows.
+// Skips past `: "` with any white space. *found is false if something else follows.
 static enum vram_status find_text(struct vr_input *page, bool *found) {
     static const char wanted[] = ":\"";
     for (size_t i = 0; i < sizeof wanted - 1; i++) {
@@ -151,7 +151,7 @@ static int base64_sextet(unsigned char byte) {
     return -1;
 }
 
-// Decodes the next up to four digits into the group of up to three bytes. False when that cannot be done.
+// Decodes up to four digits into the group of up to three bytes. Returns false if reading fails or a byte is not base64.
 static bool decode_group(struct vr_html *html) {
     uint32_t bits = 0;
     unsigned digits = 0;
@@ -185,7 +185,7 @@ static size_t read_decoded(void *context, void *buffer, size_t capacity) {
             continue;
         }
         if (html->ended) break;
-        // What came before is delivered first; the next call meets the damage again.
+        // Deliver the bytes before the damage first; the next call meets it again.
         if (!decode_group(html)) return used != 0 ? used : SIZE_MAX;
     }
     return used;

@@ -1,14 +1,14 @@
-// Numbers, strings and words as text in pickles and JSON, read and written.
+// Reads and writes numbers, strings and words as text in pickles and JSON.
 #include "snapshot/literals.h"
 
 enum { MAX_EXPONENT = 9999, EXACT_EXPONENT = 22, MANTISSA_DIGITS = 19 };
 
-// The parts of a decimal number: up to 19 digits of mantissa; what was left out is in the exponent.
+// The parts of a decimal number: a mantissa of up to 19 digits, and an exponent that accounts for further digits.
 struct decimal {
     uint64_t mantissa;
     int digits;
     int exponent;
-    bool cut; // digits other than 0 were left out
+    bool cut; // nonzero digits were left out
     bool whole;
     bool any;
 };
@@ -40,7 +40,7 @@ static const char *read_exponent(const char *p, const char *end, struct decimal 
     return p == first ? NULL : p;
 }
 
-// The C library's answer, which is exact, whatever the locale's decimal point is. False when the text is too long for it.
+// Parses by the C library, which is exact, allowing for a locale with a decimal comma. Returns false if the text is too long.
 static bool read_exactly(const char *text, size_t length, double *number) {
     enum { LONGEST = 64 };
     char copy[LONGEST + 1], *stopped;
@@ -55,7 +55,8 @@ static bool read_exactly(const char *text, size_t length, double *number) {
     return *stopped == '\0';
 }
 
-// Right to the last digit or two; exact for up to 15 digits and exponents up to 22 (*is_exact).
+// Computes mantissa * 10^exponent, correct to the last digit or two; sets *is_exact if the result is exact, which holds for up to 15 digits
+// and exponents up to 22.
 static double scale_by_power(uint64_t mantissa, int exponent, bool *is_exact) {
     long double value = (long double)mantissa, power = 10.0L;
     bool divide = exponent < 0;
@@ -74,7 +75,7 @@ static double scale_by_power(uint64_t mantissa, int exponent, bool *is_exact) {
     return (double)value;
 }
 
-// A whole number of more than 19 digits may still be one of 64 bits.
+// Parses an integer of more than 19 digits. Returns false if it does not fit in 64 bits.
 static bool read_whole(const char *p, const char *end, bool negative, uint64_t *bits) {
     uint64_t number = 0;
     for (; p < end; p++) {
@@ -218,7 +219,7 @@ enum vram_status vr_quoted_measure(struct vr_input *input, size_t *length, bool 
             return VRAM_OK;
         }
         if (at < count) {
-            // What follows a backslash ends no string.
+            // A byte after a backslash does not end the string.
             backslash = true;
             at += 2;
         } else if (input->ended) {

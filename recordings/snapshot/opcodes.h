@@ -1,10 +1,10 @@
-// opcodes.h: the opcodes of Python's pickles up to protocol 5, and loads of their arguments.
+// opcodes.h: the opcodes of Python's pickles up to protocol 5, and functions to load their arguments.
 #ifndef VR_SNAPSHOT_OPCODES_H
 #define VR_SNAPSHOT_OPCODES_H
 
 #include "base/base.h"
 
-// X(code, NAME, bytes of its argument). Also those that are refused, so that a refusal can name what it found.
+// X(code, NAME, bytes of its argument). Includes refused opcodes, so that messages can name them.
 // clang-format off
 #define VR_OPCODES(X) \
     X('(', MARK, 0) X('.', STOP, 0) X('0', POP, 0) X('1', POP_MARK, 0) X('2', DUP, 0) X('F', FLOAT, 0) X('I', INT, 0) \
@@ -27,7 +27,7 @@ enum vr_opcode {
 #undef VR_OPCODE_ENUM
 };
 
-// 1 + the bytes of the argument; 0 for a byte that is no opcode.
+// 1 + the bytes of the argument; 0 for a byte that is not an opcode.
 extern const uint8_t vr_opcode_bytes[256];
 
 VR_INLINE uint64_t vr_little_endian(const unsigned char *bytes, size_t count) {
@@ -36,7 +36,7 @@ VR_INLINE uint64_t vr_little_endian(const unsigned char *bytes, size_t count) {
     return number;
 }
 
-// Loads that are one instruction where the machine is little-endian, which compilers do not always see in byte-wise code.
+// Loads in one instruction on a little-endian machine; compilers do not always recognize the byte-wise form.
 VR_INLINE uint64_t vr_load_64(const unsigned char *bytes) {
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
     uint64_t number;
@@ -65,12 +65,12 @@ VR_INLINE void vr_store_64(unsigned char *bytes, uint64_t number) {
 #endif
 }
 
-// The memo index of a BINGET or LONG_BINGET.
+// Returns the memo index of a BINGET or LONG_BINGET.
 VR_INLINE uint32_t vr_get_index(const unsigned char *opcode) { return opcode[0] == OP_LONG_BINGET ? vr_load_32(opcode + 1) : opcode[1]; }
 VR_INLINE bool vr_is_get(unsigned char code) { return (code & 0xfd) == OP_BINGET; }
 static_assert((OP_LONG_BINGET & ~2) == OP_BINGET && (OP_LONG_BINGET & 2) != 0 && (OP_BINGET & 0xfd) == OP_BINGET, "one bit apart");
 
-// The number of a LONG1 of 1 to 7 bytes; 8 bytes must be readable from its first byte on.
+// Returns the number of a LONG1 of 1 to 7 bytes; 8 bytes must be readable at `bytes`.
 VR_INLINE int64_t vr_load_long(const unsigned char *bytes, unsigned length) {
     unsigned unused = 64 - 8 * length;
     return (int64_t)(vr_load_64(bytes) << unused) >> unused;

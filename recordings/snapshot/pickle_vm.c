@@ -1,4 +1,4 @@
-// The machine that builds values: a stack, marks, a memo. It calls nothing.
+// The machine that builds values, with a stack, marks and a memo. It calls nothing.
 #include "snapshot/pickle_vm.h"
 
 #include <math.h>
@@ -6,7 +6,7 @@
 #include "snapshot/schema.h"
 
 static enum vram_status intern_words(struct vr_builder *builder) {
-    enum { FIRST_STRINGS = 256, FIRST_STRING_BYTES = 8192 }; // a small file's names
+    enum { FIRST_STRINGS = 256, FIRST_STRING_BYTES = 8192 }; // enough for the names of a small file
     VR_TRY(vr_builder_expect_strings(builder, FIRST_STRINGS, FIRST_STRING_BYTES));
     for (enum vr_word word = VR_WORD_FIRST_ACTION; word < VR_WORD_COUNT; word++) {
         uint32_t id;
@@ -47,19 +47,19 @@ void vr_machine_release(struct vr_machine *machine) {
     memset(machine, 0, sizeof *machine);
 }
 
-// How many values lie above the uppermost mark.
+// Returns the number of values above the topmost mark.
 static size_t above_mark(const struct vr_machine *machine) {
     return machine->depth - (machine->mark_count == 0 ? 0 : machine->marks[machine->mark_count - 1]);
 }
 
-// Whether what no one reads is too much to be kept: half of what the input allows is held already.
+// Returns whether memory is too short to keep values that are not read: half of the budget is used.
 static bool is_too_much(const struct vr_machine *machine) {
     return machine->builder.budget.used_bytes > machine->builder.budget.limit_bytes / 2;
 }
 
-// The items so far of a long list that no one will read can go at once. False when there is none.
+// Discards the items read so far of a long list that is not read. Returns false if there is no such list.
 static bool shed_values(struct vr_machine *machine) {
-    enum { SHED_FROM = 1 << 16 }; // no stack has so many frames
+    enum { SHED_FROM = 1 << 16 }; // longer than any stack of frames
     if (!machine->skipping || !is_too_much(machine) || above_mark(machine) < SHED_FROM || above_mark(machine) == machine->depth)
         return false;
     uint64_t *slot = &machine->stack[machine->marks[machine->mark_count - 1] - 1], *place = vr_machine_place(machine, *slot);
@@ -148,7 +148,7 @@ static enum vram_status new_node(struct vr_machine *machine, enum vr_tag tag, ui
 
 static enum vram_status reserve_node(struct vr_machine *machine, struct vr_node *node, size_t more) {
     if (node->count + more <= node->capacity) return VRAM_OK;
-    // A container that comes in one piece gets just what it needs.
+    // Give a container that arrives in one piece exactly the room it needs.
     size_t wanted = node->count == 0 ? more : vr_budget_next_capacity(node->capacity, node->count + more);
     VR_TRY(vr_budget_charge(&machine->builder.budget, wanted - node->capacity, sizeof *node->items));
     uint64_t *grown = realloc(node->items, wanted * sizeof *grown);
@@ -158,7 +158,7 @@ static enum vram_status reserve_node(struct vr_machine *machine, struct vr_node 
     return VRAM_OK;
 }
 
-// Whether `next` goes on where the run `last` of rows ends.
+// Returns whether the rows of `next` follow directly on those of `last`.
 static bool continues_run(uint64_t last, uint64_t next) {
     return (last >> VR_PAYLOAD_BITS) == (next >> VR_PAYLOAD_BITS) && vr_first_row(last) + vr_row_count(last) == vr_first_row(next) &&
            vr_row_count(last) + vr_row_count(next) <= (uint64_t)1 << VR_RUN_BITS;
@@ -186,7 +186,7 @@ static enum vram_status add_items(struct vr_machine *machine, size_t index, cons
 
 static bool is_frame(struct vr_machine *machine, uint64_t value) { return vr_tag_of(vr_machine_resolve(machine, value)) == VR_TAG_FRAME; }
 
-// A complete list of frames is a stack. False when an item is no frame.
+// Converts a complete list of frames. Returns false if an item is not a frame.
 static bool gather_frames(struct vr_machine *machine, const uint64_t *items, size_t count, uint32_t *frames) {
     uint64_t others = 0;
     for (size_t i = 0; i < count; i++) {
@@ -256,7 +256,7 @@ static enum vram_status set_in(struct vr_machine *machine, uint64_t *target, con
     enum vr_tag tag = vr_tag_of(*target);
     if (tag == VR_TAG_NO_KEYS && count != 0) {
         enum vr_tag kind = vr_schema_classify(pairs, count);
-        // One key alone may be the first of many.
+        // A single key may be the first of several.
         if (count > 1 && (kind == VR_TAG_FRAME || (kind != VR_TAG_DICT && !skip)))
             return vr_schema_store(machine, kind, pairs, count, target);
         if (skip && is_too_much(machine))
@@ -271,7 +271,7 @@ static enum vram_status set_in(struct vr_machine *machine, uint64_t *target, con
     return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "the data is damaged: keys are set in %s", vr_tag_text(tag));
 }
 
-// The place of the container `value`: a memo slot, or the stack slot itself.
+// Returns where the container in a stack slot is: in a memo slot, or in the stack slot itself.
 static uint64_t *container_at(struct vr_machine *machine, size_t slot) {
     uint64_t *place = vr_machine_place(machine, machine->stack[slot]);
     return place == NULL ? &machine->stack[slot] : place;
@@ -282,8 +282,8 @@ static bool is_dict(struct vr_machine *machine, uint64_t value) {
     return tag == VR_TAG_NO_KEYS || tag == VR_TAG_DICT;
 }
 
-// The top-level key whose value is open; keys and values lie above the mark by turns, and above the value what is its only item, which
-// comes without a mark. Where there are many keys, only the value itself is looked at.
+// Returns the top-level key whose value is open. Keys and values alternate above the mark; above the value is its only item, which comes
+// without a mark. With many keys, only the value itself is looked at.
 enum { MOST_KEYS = 128 };
 static uint64_t open_key(const struct vr_machine *machine) {
     const uint64_t *above = machine->stack + machine->marks[0];
@@ -294,7 +294,7 @@ static uint64_t open_key(const struct vr_machine *machine) {
     return above[key];
 }
 
-// Whether the mark about to be set opens the value of a top-level key that no one reads.
+// Returns whether the mark about to be set opens the value of a top-level key that is not read.
 static bool opens_unread(struct vr_machine *machine) {
     if (machine->mark_count != 1 || machine->marks[0] != 1 || above_mark(machine) < 2) return false;
     const uint64_t key = open_key(machine);
@@ -313,14 +313,14 @@ enum vram_status vr_machine_mark(struct vr_machine *machine) {
     return VRAM_OK;
 }
 
-// What was above a mark: the stack's slots from `begin`, and whether the mark lay in what is skipped.
+// The values above a mark: their stack slots, and whether the mark lay in a skipped value.
 struct above {
     size_t begin;
     size_t count;
     bool skip;
 };
 
-// Takes the mark away; what was above it stays readable above the new depth.
+// Removes the mark; the values above it stay readable above the new depth.
 static enum vram_status take_mark(struct vr_machine *machine, struct above *above) {
     if (machine->mark_count == 0) return no_mark(machine);
     above->begin = machine->marks[--machine->mark_count];
@@ -348,7 +348,7 @@ enum vram_status vr_machine_set_items(struct vr_machine *machine) {
 enum vram_status vr_machine_append(struct vr_machine *machine) {
     if (above_mark(machine) < 2) return too_few(machine);
     machine->depth--;
-    const bool skip = machine->skipping || opens_unread(machine); // the only item comes when no mark is left
+    const bool skip = machine->skipping || opens_unread(machine); // a value's only item comes after the last mark is gone
     return append_to(machine, container_at(machine, machine->depth - 1), machine->stack + machine->depth, 1, skip);
 }
 
@@ -399,7 +399,7 @@ enum vram_status vr_machine_tuple(struct vr_machine *machine) {
 }
 
 enum vram_status vr_machine_pop(struct vr_machine *machine) {
-    // As in Python: with nothing above it, the mark itself goes.
+    // As in Python, POP removes the mark if there is nothing above it.
     if (above_mark(machine) == 0) return vr_machine_pop_mark(machine);
     machine->depth--;
     return VRAM_OK;

@@ -1,9 +1,9 @@
-// pickle_vm.h: the machine that every reader drives. Values are pushed, and lists and dictionaries are made of what lies above a mark, as
-// pickle does it; a JSON reader calls the same operations.
+// pickle_vm.h: the machine that all readers use. Values are pushed, and lists and dictionaries are made of the values above a mark, as in
+// pickle; the JSON reader calls the same operations.
 //
-// A dictionary that is recognised by its keys (an event, a frame, a segment, a block...) becomes a row of a table as soon as it is
-// complete, and a list of frames a stack id, so that what is held while reading is little more than the model itself. A container that the
-// memo refers to lives in its memo slot, and the stack then holds a reference to the slot.
+// A dictionary recognized by its keys (an event, a frame, a segment, a block...) becomes a table row as soon as it is complete, and a list
+// of frames a stack id, so that reading needs little more memory than the model. A container in the memo lives in its memo slot; the stack
+// then has a reference to the slot.
 #ifndef VR_SNAPSHOT_PICKLE_VM_H
 #define VR_SNAPSHOT_PICKLE_VM_H
 
@@ -12,33 +12,33 @@
 #include "snapshot/value.h"
 #include "snapshot/vocabulary.h"
 
-// Items of one batch: Python's pickler writes so many per APPENDS or SETITEMS, so fewer mean that the container is complete.
+// Items of a batch: Python's pickler puts this many into each APPENDS or SETITEMS, so a smaller batch completes its container.
 enum { VR_BATCH = 1000 };
 
-// The items of a list, or keys and values of a dictionary by turns.
+// The items of a list, or the alternating keys and values of a dictionary.
 struct vr_node {
     uint64_t *items;
     size_t count;
     size_t capacity;
-    bool busy; // being read: must neither be forgotten nor read again (the data may contain itself)
+    bool busy; // being read: must neither be dropped nor read again (the data may contain itself)
     enum vr_items items_of;
 };
 
-// In place of a kept value: nothing is to be kept.
+// Marks a kept value as cancelled.
 #define VR_KEPT_CANCELLED UINT32_MAX
 
-// A key that no column holds, or not as the file has it (struct vr_extra), of a row of this machine's tables.
+// A key that no column holds, or not with its value in the file (struct vr_extra), on a row of this machine's tables.
 struct vr_kept {
     uint64_t row;
     uint32_t key, value; // string ids
-    uint32_t order;      // the later counts
+    uint32_t order;      // a later entry overrides
     uint8_t owner;       // enum vr_owner
 };
 
 // The `history` of a block.
 struct vr_former {
-    uint64_t block; // row
-    uint64_t list;  // the value
+    uint64_t block; // row of the block
+    uint64_t list;  // value of its `history`
 };
 
 struct vr_machine {
@@ -47,39 +47,38 @@ struct vr_machine {
 
     uint64_t *stack;
     size_t depth, stack_capacity;
-    size_t *marks; // depths
+    size_t *marks; // stack depths
     size_t mark_count, mark_capacity;
-    bool skipping; // inside the value of a top-level key that no one reads: nothing is taken for a row, and what would be too much is not
-                   // kept
+    bool skipping; // inside the value of a top-level key that is not read: no rows are made, and too large values are dropped
     uint64_t *memo;
     size_t memo_size, memo_capacity; // slots; unset ones are 0
     size_t memo_used;
-    uint64_t memo_generation; // how often a slot was given another value
-    uint64_t *shared;         // containers that DUP made a second reference to
+    uint64_t memo_generation; // number of times a slot was overwritten
+    uint64_t *shared;         // containers with a second reference, made by DUP
     size_t shared_count, shared_capacity;
     struct vr_node *nodes;
     size_t node_count, node_capacity;
-    bool pairs_are_lists; // the input has no pairs: lists of two numbers stand for them
+    bool pairs_are_lists; // the input has no pairs; lists of two numbers are read as pairs
     struct vr_kept *kept;
     size_t kept_count, kept_capacity;
-    size_t kept_sorted;          // so many are in order, each key of a row once
-    uint32_t kept_order;         // of the next
-    enum vr_loss loss;           // what of the file the model does not say, the first; a writer refuses then
-    uint32_t lost_key;           // of what was lost; 0: it has no name
-    bool kept_known;             // a key that has a column is among them
-    struct vr_map kept_of_frame; // frame -> 1 + number of its first entry in `kept`
-    uint64_t text_bytes;         // of text made of what is kept
-    uint64_t *wide;              // numbers that no payload can hold
+    size_t kept_sorted;          // number of sorted entries, in which each key of a row is unique
+    uint32_t kept_order;         // of the next entry
+    enum vr_loss loss;           // the first loss of the model; writers refuse if there is one
+    uint32_t lost_key;           // string id of the key with the lost value; 0: it has no name
+    bool kept_known;             // some entry has a key that also has a column
+    struct vr_map kept_of_frame; // frame -> index of its first entry in `kept`, plus 1
+    uint64_t text_bytes;         // bytes of text made of kept values
+    uint64_t *wide;              // numbers that do not fit in a payload
     size_t wide_count, wide_capacity;
 
     struct vr_history events; // of all devices, in file order
     size_t event_capacity, event_held;
-    struct vr_segments segments; // first_block is not used
+    struct vr_segments segments; // without first_block
     uint64_t *segment_blocks;    // the value of each segment's `blocks`
     size_t segment_capacity, segment_blocks_capacity;
     struct vr_blocks blocks;
     size_t block_capacity;
-    struct vr_tenant *tenants; // `block` is not used
+    struct vr_tenant *tenants; // without `block`
     size_t tenant_count, tenant_capacity;
     struct vr_former *formers;
     size_t former_count, former_capacity;
@@ -87,12 +86,13 @@ struct vr_machine {
     size_t annotation_count, annotation_capacity;
 };
 
-// *error is filled when an operation fails, with no offset (the reader knows it). NO_HOST_MEMORY, LIMIT; nothing is held then.
+// Initializes a machine. Failing operations fill *error without an offset, which only the reader knows. NO_HOST_MEMORY, LIMIT; nothing is
+// allocated then.
 enum vram_status vr_machine_init(struct vr_machine *machine, struct vram_error *error, uint64_t limit_bytes);
 // Frees everything.
 void vr_machine_release(struct vr_machine *machine);
 
-// All operations: BAD_INPUT for what the input must not do, LIMIT, NO_HOST_MEMORY.
+// All operations return BAD_INPUT for invalid input, LIMIT, NO_HOST_MEMORY.
 
 VR_NOINLINE enum vram_status vr_machine_grow_stack(struct vr_machine *machine);
 
@@ -105,24 +105,24 @@ VR_INLINE enum vram_status vr_machine_push(struct vr_machine *machine, uint64_t 
 enum vram_status vr_machine_push_signed(struct vr_machine *machine, int64_t number);
 enum vram_status vr_machine_push_unsigned(struct vr_machine *machine, uint64_t number);
 enum vram_status vr_machine_push_float(struct vr_machine *machine, double number);
-// A whole number that 64 bits do not hold, by its digits: no column takes it, and what is kept keeps each of them.
+// Pushes an integer of more than 64 bits by its digits: no column can hold it, but extras keep every digit.
 enum vram_status vr_machine_push_digits(struct vr_machine *machine, const char *text, size_t length);
-// Must be UTF-8: BAD_INPUT.
+// BAD_INPUT if the bytes are not UTF-8.
 enum vram_status vr_machine_push_string(struct vr_machine *machine, const char *bytes, size_t length);
 
 enum vram_status vr_machine_mark(struct vr_machine *machine);
-// The container below the mark takes what is above it; the mark and the items go.
+// Add the values above the mark to the container below it, and remove the mark.
 enum vram_status vr_machine_appends(struct vr_machine *machine);
 enum vram_status vr_machine_set_items(struct vr_machine *machine);
-// The same with one item (or key and value) and no mark.
+// Add one item, or one key and value, without a mark.
 enum vram_status vr_machine_append(struct vr_machine *machine);
 enum vram_status vr_machine_set_item(struct vr_machine *machine);
-// A container of what is above the mark.
+// Make a container of the values above the mark.
 enum vram_status vr_machine_list(struct vr_machine *machine);
 enum vram_status vr_machine_dict(struct vr_machine *machine);
 enum vram_status vr_machine_tuple(struct vr_machine *machine);
 enum vram_status vr_machine_frozenset(struct vr_machine *machine);
-// A tuple of the uppermost `count` values, without a mark.
+// Makes a tuple of the topmost `count` values, without a mark.
 enum vram_status vr_machine_tuple_of(struct vr_machine *machine, size_t count);
 enum vram_status vr_machine_pop(struct vr_machine *machine);
 enum vram_status vr_machine_pop_mark(struct vr_machine *machine);
@@ -131,36 +131,37 @@ enum vram_status vr_machine_put(struct vr_machine *machine, size_t index);
 enum vram_status vr_machine_memoize(struct vr_machine *machine);
 enum vram_status vr_machine_get(struct vr_machine *machine, size_t index);
 
-// The place a reference stands for, or NULL where `value` is none.
+// Returns the slot that a reference refers to, or NULL if `value` is not a reference.
 VR_INLINE uint64_t *vr_machine_place(struct vr_machine *machine, uint64_t value) {
     enum vr_tag tag = vr_tag_of(value);
     if (tag == VR_TAG_MEMO) return &machine->memo[vr_payload(value)];
     if (tag == VR_TAG_SHARED) return &machine->shared[vr_payload(value)];
     return NULL;
 }
-// What `value` stands for, without references.
+// Returns the value itself, following a reference.
 VR_INLINE uint64_t vr_machine_resolve(struct vr_machine *machine, uint64_t value) {
     const uint64_t *place = vr_machine_place(machine, value);
     return place == NULL ? value : *place & ~VR_USED;
 }
 
-// What a container of items is; LIST for what is none.
+// Returns the kind of a container of items; LIST for other values.
 VR_INLINE enum vr_items vr_machine_items_of(const struct vr_machine *machine, uint64_t resolved) {
     if (vr_tag_of(resolved) == VR_TAG_NO_ITEMS) return (enum vr_items)vr_payload(resolved);
     if (vr_tag_of(resolved) == VR_TAG_PAIR) return VR_ITEMS_TUPLE;
     return vr_tag_of(resolved) == VR_TAG_LIST ? machine->nodes[vr_payload(resolved)].items_of : VR_ITEMS_LIST;
 }
-// The model will not say all of the file: `key` (0: no name) is where. The first loss counts.
+// Records that the model loses the value of `key` (0: no name). Only the first loss counts.
 VR_INLINE void vr_machine_lose(struct vr_machine *machine, enum vr_loss loss, uint32_t key) {
     if (machine->loss != VR_LOSS_NONE) return;
     machine->loss = loss;
     machine->lost_key = key;
 }
-// Rows do not say whether they were those of a list: a loss, where the value of the key was none.
+// Records a loss if the value of `key` is a tuple or a set, because rows do not record the kind of their container.
 void vr_machine_note_items(struct vr_machine *machine, const char *key, uint64_t resolved);
-// Items of a list, tuple or set: a pointer and a count; 0 items for the empty list. False when the resolved value is no list of values.
+// Returns the items of a list, tuple or set by pointer and count; 0 items for the empty list. Returns false if the resolved value is not a
+// list of values.
 bool vr_machine_items(const struct vr_machine *machine, uint64_t resolved, const uint64_t **items, size_t *count);
-// A dictionary's keys and values by turns, counted in pairs. False when it is no dictionary.
+// Returns a dictionary's alternating keys and values, counted in pairs. Returns false if the value is not a dictionary.
 VR_INLINE bool vr_machine_pairs(const struct vr_machine *machine, uint64_t resolved, const uint64_t **pairs, size_t *count) {
     if (vr_tag_of(resolved) == VR_TAG_NO_KEYS) {
         *pairs = NULL;
@@ -172,24 +173,25 @@ VR_INLINE bool vr_machine_pairs(const struct vr_machine *machine, uint64_t resol
     *count = machine->nodes[vr_payload(resolved)].count / 2;
     return true;
 }
-// Forgets the items behind a value that no one will read.
+// Frees the items of a value that is not needed.
 void vr_machine_drop(struct vr_machine *machine, uint64_t value);
-// The string keys of the dictionary `resolved`, each once, in the order of their first appearance, with their last values. Free *unique.
-// Other keys count as lost. NO_HOST_MEMORY.
+// Collects the string keys of the dictionary `resolved`, each once, in order of first appearance, with their last values. The caller frees
+// *unique. Other keys are recorded as lost. NO_HOST_MEMORY.
 enum vram_status vr_machine_last_values(struct vr_machine *machine, uint64_t resolved, uint64_t **unique, size_t *unique_count);
-// Frees the items of a container that nothing refers to.
+// Frees the items of a container without references.
 void vr_machine_release_node(struct vr_machine *machine, size_t index);
 
-// The number as two's complement, and whether it is negative. False for what is no whole number. True and false are 1 and 0.
+// Returns the number as two's complement, and whether it is negative. Returns false if the value is not an integer. True and false are 1
+// and 0.
 bool vr_machine_number(const struct vr_machine *machine, uint64_t resolved, uint64_t *number, bool *negative);
-// What a value is, for messages.
+// Describes a value for messages.
 const char *vr_machine_what(const struct vr_machine *machine, uint64_t value);
 double vr_machine_float(const struct vr_machine *machine, uint64_t resolved);
 
-// Says in the machine's error that `status` (not OK) came up at `offset` of the input; the text is there already, or is the status's own.
+// Adds to the machine's error that `status` (not OK) occurred at `offset` of the input; keeps its text, or uses the status's own.
 void vr_machine_locate(struct vr_machine *machine, enum vram_status status, uint64_t offset);
 
-// As vr_budget_grow(), for an array of the machine.
+// Like vr_budget_grow(), for an array of the machine.
 #define VR_MACHINE_GROW(machine, items, capacity, needed, status)                                                                          \
     do {                                                                                                                                   \
         void *items_ = (machine)->items;                                                                                                   \

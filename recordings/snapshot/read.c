@@ -1,4 +1,4 @@
-// Which reader a file needs, told by its first bytes, and the public calls.
+// Detects a file's format by its first bytes, and implements the public read functions.
 #include <stdio.h>
 
 #include "model/recording.h"
@@ -7,7 +7,7 @@
 
 enum format { FORMAT_PICKLE, FORMAT_JSON, FORMAT_HTML, FORMAT_VRAM, FORMAT_RMM, FORMAT_KINETO, FORMAT_TIMELINE };
 
-enum { TELLING_BYTES = 128 }; // that tell JSON of one kind from JSON of another
+enum { TELLING_BYTES = 128 }; // enough to distinguish kinds of JSON
 
 static const struct {
     const char *bytes;
@@ -31,7 +31,7 @@ static const struct {
 
 #define PPROF_MAGIC "\x0a\x04\x08" // the first sample type, of two small numbers
 
-// Files of the field that look like a recording by their first byte, told by what follows.
+// Recognizes files of other tools that look like a recording by their first byte.
 static const char *other_kind(const struct vr_input *input) {
     const char *text = (const char *)input->next;
     const size_t length = vr_input_at_hand(input) < TELLING_BYTES ? vr_input_at_hand(input) : TELLING_BYTES;
@@ -46,7 +46,7 @@ static const char *other_kind(const struct vr_input *input) {
     return NULL;
 }
 
-// A log of a job that ran out of memory: what its text says is not what memory was like.
+// Recognizes the log of a job that ran out of memory, which is not a record of its memory.
 static bool is_oom_log(const struct vr_input *input) {
     static const char *const words[] = {"CUDA out of memory", "OutOfMemoryError", "HIP out of memory", "RESOURCE_EXHAUSTED"};
     const char *text = (const char *)input->next;
@@ -75,7 +75,7 @@ static enum vram_status refuse_format(const struct vr_input *input, struct vram_
                    "not a recording: it begins like no pickle, JSON, HTML page or RMM log (0x%02x)", *input->next);
 }
 
-// Pickles of protocols 0 and 1 do not say what they are: a dictionary or list begins so, and its place in the memo follows.
+// Recognizes pickles of protocols 0 and 1, which have no header: a dictionary or list begins, and its memo index follows.
 static bool is_old_pickle(const struct vr_input *input) {
     static const char beginnings[][3] = {"(d", "(l", "}q", "]q"};
     for (size_t i = 0; i < VR_COUNT_OF(beginnings) && vr_input_at_hand(input) > 2; i++) {
@@ -84,7 +84,7 @@ static bool is_old_pickle(const struct vr_input *input) {
     return false;
 }
 
-// Steps over a byte order mark and white space to the byte that tells.
+// Detects the format, skipping a byte order mark and white space.
 static enum vram_status find_format(struct vr_input *input, enum format *format, struct vram_error *error) {
     VR_TRY(vr_input_fill(input, 8));
     if (vr_input_at_hand(input) >= VR_VRAMFILE_MAGIC_LENGTH && memcmp(input->next, VR_VRAMFILE_MAGIC, VR_VRAMFILE_MAGIC_LENGTH) == 0) {
@@ -162,7 +162,7 @@ static enum vram_status read_page(struct vr_input *page, const char *name, struc
     return status;
 }
 
-// One line that says it all: the file, what is wrong, and where.
+// Completes the message: the file, the problem, and the offset.
 static void complete_error(struct vram_error *error, enum vram_status status, const char *name) {
     char message[sizeof error->message];
     if (error->status != status) {

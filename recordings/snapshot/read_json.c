@@ -1,4 +1,4 @@
-// Reads JSON: what is asked for, skipping the rest, or all of it into a machine.
+// Reads JSON: either selected values, skipping the rest, or everything into a machine.
 #include <math.h>
 
 #include "snapshot/formats.h"
@@ -165,13 +165,13 @@ enum { MAX_JSON_DEPTH = 500, LONGEST_NUMBER = 1024 };
 struct parser {
     struct vr_input *input;
     struct vr_machine *machine;
-    bool in_dict[MAX_JSON_DEPTH]; // of each open container
+    bool in_dict[MAX_JSON_DEPTH]; // by open container
     size_t depth;
-    char *scratch; // a string with escapes, decoded
+    char *scratch; // a string after decoding its escapes
     size_t scratch_capacity;
 };
 
-// The next byte, or -1 at the end.
+// Returns the next byte, or -1 at the end.
 static enum vram_status peek_byte(struct parser *parser, int *byte) {
     if (VR_UNLIKELY(parser->input->next == parser->input->end)) VR_TRY(vr_input_fill(parser->input, 1));
     *byte = parser->input->next == parser->input->end ? -1 : *parser->input->next;
@@ -183,7 +183,7 @@ VR_INLINE bool is_json_space(unsigned char byte) { return byte == ' ' || byte ==
 static enum vram_status skip_space(struct parser *parser, int *byte) {
     for (;;) {
         const unsigned char *next = parser->input->next, *end = parser->input->end;
-        // Indentation, in eights.
+        // Skip indentation eight spaces at a time.
         while (end - next >= 8 && memcmp(next, "        ", 8) == 0) next += 8;
         while (next != end && is_json_space(*next)) next++;
         parser->input->next = next;
@@ -252,7 +252,7 @@ static enum vram_status read_json_number(struct parser *parser) {
     return vr_machine_push_unsigned(parser->machine, number.bits);
 }
 
-// False when the bytes at input->next are no word, or the wrong one.
+// Sets *found to false if the bytes at input->next are not one of the words.
 static enum vram_status read_json_word(struct parser *parser, bool *found) {
     static const struct {
         const char *text;
@@ -315,7 +315,7 @@ static enum vram_status read_key(struct parser *parser) {
     return VRAM_OK;
 }
 
-// After a comma: long containers are added to piece by piece, so that the stack stays short.
+// Called after a comma. Adds long containers in batches, so that the stack stays short.
 static enum vram_status next_item(struct parser *parser) {
     const struct vr_machine *machine = parser->machine;
     bool is_dict = parser->in_dict[parser->depth - 1];
@@ -327,7 +327,7 @@ static enum vram_status next_item(struct parser *parser) {
     return is_dict ? read_key(parser) : VRAM_OK;
 }
 
-// After a value: closes what ends here, and returns when another value must follow (*more) or all is closed.
+// Called after a value. Closes the containers that end here; returns when another value must follow (*more) or all are closed.
 static enum vram_status after_value(struct parser *parser, bool *more) {
     *more = false;
     while (parser->depth != 0) {
@@ -346,7 +346,7 @@ static enum vram_status after_value(struct parser *parser, bool *more) {
     return VRAM_OK;
 }
 
-// A value, or the beginning of one. *complete when what follows is not its first item.
+// Reads a scalar or begins a container. *complete is false if the container's first item must follow.
 static enum vram_status begin_value(struct parser *parser, bool *complete) {
     int byte = -1;
     VR_TRY(skip_space(parser, &byte));
@@ -355,7 +355,7 @@ static enum vram_status begin_value(struct parser *parser, bool *complete) {
     bool is_dict = byte == '{';
     VR_TRY(open_container(parser, is_dict));
     VR_TRY(skip_space(parser, &byte));
-    // An empty container is closed by after_value().
+    // after_value() closes an empty container.
     if (byte == (is_dict ? '}' : ']')) return VRAM_OK;
     *complete = false;
     return is_dict ? read_key(parser) : VRAM_OK;

@@ -5,8 +5,8 @@
 #include "snapshot/repeated_bytes.h"
 
 enum {
-    MOST_DIGITS = 255,        // bytes of a whole number; no floating-point number is as large as those of more
-    MOST_BYTES_KEPT = 1 << 20 // of one value: a recording has none
+    MOST_DIGITS = 255,        // bytes of an integer; longer ones exceed every floating-point number
+    MOST_BYTES_KEPT = 1 << 20 // per value; recordings have no such values
 };
 
 static const char *opcode_name(unsigned char code) {
@@ -29,7 +29,7 @@ static enum vram_status refuse_opcode(struct vr_machine *machine, unsigned char 
                            "the pickle holds more than plain data: opcode %s is refused, because it could run code or build objects", name);
 }
 
-// `length` bytes from input->next on, at hand.
+// Makes `length` bytes available at input->next.
 static enum vram_status need_bytes(struct vr_input *input, struct vr_machine *machine, uint64_t length) {
     if (VR_LIKELY(vr_input_at_hand(input) >= length)) return VRAM_OK;
     VR_TRY(vr_input_fill(input, length));
@@ -53,7 +53,7 @@ static enum vram_status skip_bytes(struct vr_input *input, struct vr_machine *ma
     return vr_machine_push(machine, vr_value(VR_TAG_OPAQUE, 0));
 }
 
-// Bytes, which are kept as the text of literals.h. Those that are too many for it are skipped.
+// Reads bytes, kept as the text of literals.h. Skips them if there are too many.
 static enum vram_status read_bytes(struct vr_input *input, struct vr_machine *machine, uint64_t length, const char *name) {
     if (length > MOST_BYTES_KEPT) return skip_bytes(input, machine, length);
     VR_TRY(need_bytes(input, machine, length));
@@ -68,7 +68,7 @@ static enum vram_status read_bytes(struct vr_input *input, struct vr_machine *ma
     return vr_machine_push(machine, status == VRAM_OK ? vr_value(VR_TAG_JSON, id) : vr_value(VR_TAG_OPAQUE, 0));
 }
 
-// A number that 64 bits do not hold, two's complement, as text.
+// Pushes a two's complement number of more than 64 bits as text.
 static enum vram_status push_huge(struct vr_machine *machine, const unsigned char *bytes, size_t length) {
     unsigned char left[MOST_DIGITS];
     char text[3 * MOST_DIGITS + 1];
@@ -94,7 +94,7 @@ static enum vram_status push_huge(struct vr_machine *machine, const unsigned cha
     return vr_machine_push_digits(machine, text + at, sizeof text - at);
 }
 
-// Two's complement of `length` bytes. One byte more than 64 bits is needed for addresses of 2^63 and above.
+// Reads a two's complement number of `length` bytes. Addresses of 2^63 and above need nine bytes.
 static enum vram_status read_long(struct vr_input *input, struct vr_machine *machine, uint64_t length) {
     if (length > MOST_DIGITS) return skip_bytes(input, machine, length);
     VR_TRY(need_bytes(input, machine, length));
@@ -116,7 +116,7 @@ static enum vram_status read_binfloat(struct vr_machine *machine, const unsigned
     return vr_machine_push_float(machine, number);
 }
 
-// The rest of the line, without its end; input->next is past it.
+// Reads the rest of the line without its newline; input->next is after it.
 static enum vram_status read_line(struct vr_input *input, struct vr_machine *machine, const char **text, size_t *length) {
     const unsigned char *newline;
     while ((newline = memchr(input->next, '\n', vr_input_at_hand(input))) == NULL) {
@@ -148,7 +148,7 @@ static enum vram_status push_text_number(struct vr_machine *machine, unsigned ch
     return number.negative ? vr_machine_push_signed(machine, (int64_t)number.bits) : vr_machine_push_unsigned(machine, number.bits);
 }
 
-// The text forms of protocols 0 and 1: a line each. Strings with escapes are left to Python.
+// Reads the text forms of protocols 0 and 1, one line each. Does not read strings with Python escapes.
 static enum vram_status read_pickle_text(struct vr_input *input, struct vr_machine *machine, unsigned char code) {
     const char *text = "";
     size_t length = 0;
@@ -177,24 +177,24 @@ static enum vram_status read_pickle_text(struct vr_input *input, struct vr_machi
     }
 }
 
-// The lists and events that came before, and where what is being read began.
+// The lists and dictionaries read before, and where the current ones began.
 struct listening {
     struct vr_echo echo;
     struct vr_shape events, blocks, frames;
-    uint64_t begin;      // offset in the file of the list's first item; VRAM_NO_OFFSET for none
-    uint64_t dict_begin; // of the dictionary's first key; VRAM_NO_OFFSET for none
+    uint64_t begin;      // file offset of the list's first item; VRAM_NO_OFFSET: no list
+    uint64_t dict_begin; // file offset of the dictionary's first key; VRAM_NO_OFFSET: no dictionary
 };
 
-// What the loop below keeps in registers.
+// The variables that the loop of run_pushes() keeps in registers.
 struct fast {
     const unsigned char *next;
-    const unsigned char *last; // opcodes up to here have their arguments at hand
+    const unsigned char *last; // opcodes up to here have all of their arguments in memory
     uint64_t *top;
     uint64_t *limit;
 };
 
-// Lists of frames are long runs of BINGET and LONG_BINGET in any order: no branch depends on which it is. Ends before what needs a closer
-// look; false when that is at once.
+// Runs a sequence of BINGET and LONG_BINGET, as in lists of frames, without a branch on which of them it is. Stops before an opcode that
+// needs a closer look; returns false if that is the first one.
 VR_INLINE bool run_gets(struct fast *fast, const struct vr_machine *machine) {
     const unsigned char *next = fast->next;
     const uint64_t *const memo = machine->memo;
@@ -215,7 +215,7 @@ VR_INLINE bool run_gets(struct fast *fast, const struct vr_machine *machine) {
     fast->top = top;
     return some;
 }
-// A list or dictionary that was stored before, or nothing at all.
+// Gets a list or dictionary from the memo. Returns false if the slot is unset.
 static bool run_shared_get(struct fast *fast, const struct vr_machine *machine) {
     uint32_t index = vr_get_index(fast->next);
     if (index >= machine->memo_size || machine->memo[index] == 0) return false;
@@ -224,7 +224,7 @@ static bool run_shared_get(struct fast *fast, const struct vr_machine *machine) 
     return true;
 }
 
-// Appends to the memo when its slots were filled one after the other and there is room.
+// Appends to the memo if its slots were filled in order and there is room.
 VR_INLINE bool run_memoize(struct fast *fast, struct vr_machine *machine) {
     size_t index = machine->memo_used;
     if (index != machine->memo_size || index == machine->memo_capacity) return false;
@@ -238,7 +238,7 @@ VR_INLINE bool run_memoize(struct fast *fast, struct vr_machine *machine) {
     return true;
 }
 
-// At a mark: when it opens a list that came before, the list is done with.
+// Called at a mark. If it opens a list that was read before, completes the list.
 static bool run_echo(struct fast *fast, const struct vr_input *input, struct vr_machine *machine, struct listening *listening) {
     if ((size_t)(fast->top - machine->stack) <= machine->marks[machine->mark_count - 1]) return false;
     uint64_t *place = vr_machine_place(machine, fast->top[-1]), *container = place == NULL ? fast->top - 1 : place;
@@ -262,11 +262,11 @@ static const unsigned char *read_shaped(struct vr_shape *shape, const struct vr_
     return vr_shape_read(shape, &listening->echo, machine, keys, input->end, container);
 }
 
-// At a mark: when it opens an event, a block or a frame as the one before, that is done with.
+// Called at a mark. If it opens an event, block or frame with the shape of the previous one, completes it.
 static bool run_shaped(struct fast *fast, const struct vr_input *input, struct vr_machine *machine, struct listening *listening) {
     if ((size_t)(fast->top - machine->stack) <= machine->marks[machine->mark_count - 1]) return false;
     uint64_t *place = vr_machine_place(machine, fast->top[-1]), *container = place == NULL ? fast->top - 1 : place;
-    // With one mark only it may be the single item of a key that no one reads, which the machine finds out.
+    // With one mark only, this may be the single item of an unread key, which the machine detects.
     if (vr_tag_of(*container) != VR_TAG_NO_KEYS || machine->skipping || machine->mark_count < 2) return false;
     const unsigned char *keys = fast->next + 1;
     listening->dict_begin = input->start_offset + (uint64_t)(keys - input->start);
@@ -280,7 +280,7 @@ static bool run_shaped(struct fast *fast, const struct vr_input *input, struct v
     return true;
 }
 
-// After SETITEMS: what follows of the kind will be like this one.
+// Called after SETITEMS. Learns the shape of this dictionary for the following ones of its kind.
 static void end_dict(const struct vr_input *input, struct vr_machine *machine, struct listening *listening) {
     uint64_t value = vr_machine_resolve(machine, machine->stack[machine->depth - 1]), begin = listening->dict_begin;
     listening->dict_begin = VRAM_NO_OFFSET;
@@ -293,14 +293,14 @@ static void end_dict(const struct vr_input *input, struct vr_machine *machine, s
     vr_shape_learn(shape, machine, input->start + (begin - input->start_offset), input->next);
 }
 
-// Whether the bytes are nothing but BINGETs and LONG_BINGETs, and the end of the list.
+// Returns whether the bytes are only BINGETs and LONG_BINGETs, followed by the end of the list.
 static bool only_gets(const unsigned char *bytes, size_t length) {
     size_t at = 0;
     while (at < length && vr_is_get(bytes[at])) at += vr_opcode_bytes[bytes[at]];
     return at + 1 == length;
 }
 
-// After APPENDS: a list that did not come before may come again.
+// Called after APPENDS. Remembers a new list, because it may come again.
 static void end_list(const struct vr_input *input, struct vr_machine *machine, struct listening *listening) {
     uint64_t value = vr_machine_resolve(machine, machine->stack[machine->depth - 1]), begin = listening->begin;
     listening->begin = VRAM_NO_OFFSET;
@@ -313,7 +313,7 @@ static void end_list(const struct vr_input *input, struct vr_machine *machine, s
     vr_echo_keep(&listening->echo, &machine->builder.budget, bytes, length, stack);
 }
 
-// The frequent opcodes that only push, until one comes that is none of them or would need more room or bytes than are there.
+// Runs the frequent opcodes that only push, until another opcode comes or room or bytes run short.
 static void run_pushes(struct vr_input *input, struct vr_machine *machine, struct listening *listening) {
     enum { LONGEST = 10 }; // LONG1 with a length and 8 bytes
     if (input->end - input->next < LONGEST) return;
@@ -373,7 +373,7 @@ done:
     machine->depth = (size_t)(fast.top - machine->stack);
 }
 
-// What is neither frequent nor refused.
+// Runs the opcodes that are neither frequent nor refused.
 static enum vram_status run_rare(struct vr_input *input, struct vr_machine *machine, unsigned char code, const unsigned char *argument) {
     switch (code) {
     case OP_PROTO:

@@ -1,4 +1,4 @@
-// Reads what PyTorch's profiler writes: traces with memory events, and memory timelines.
+// Reads the files of PyTorch's profiler: traces with memory events, and memory timelines.
 #include <math.h>
 
 #include "base/hash.h"
@@ -9,21 +9,21 @@
 enum { NAME_BYTES = 1024, KEY_BYTES = 64, MOST_FRAMES = 256 };
 #define EVENT_HAS (VR_HAS_ACTION | VR_HAS_ADDRESS | VR_HAS_SIZE | VR_HAS_STREAM | VR_HAS_TIME | VR_HAS_FRAMES | VR_HAS_THREAD)
 
-// What happens on a thread: something memory-related at a time, or something named that lasts.
+// A memory event at a point in time, or a named span, on a thread.
 struct happening {
-    int64_t start_ns; // within the trace
-    int64_t end_ns;   // of memory: start_ns
+    int64_t start_ns; // relative to the trace's base time
+    int64_t end_ns;   // for memory: start_ns
     uint64_t thread;  // a hash of pid and tid
-    uint64_t order;   // in the file
-    uint64_t address; // of memory
-    int64_t bytes;    // of memory: negative is a free
-    uint32_t device;  // of memory
-    uint32_t name;    // of what lasts: string id; 0 for memory
+    uint64_t order;   // position in the file
+    uint64_t address; // memory only
+    int64_t bytes;    // memory only; negative for a free
+    uint32_t device;  // memory only
+    uint32_t name;    // string id of a span; 0 for memory
     uint32_t tid;
     bool oom;
 };
 
-// One event of the trace, as far as it is read.
+// The fields read from one event of the trace.
 struct trace_entry {
     char phase;
     char category[KEY_BYTES];
@@ -43,8 +43,8 @@ struct trace_reader {
     struct happening *items;
     size_t count, capacity;
     uint64_t memory_events;
-    int64_t base_ns;            // what all times are counted from
-    uint32_t open[MOST_FRAMES]; // what is under way on a thread: items
+    int64_t base_ns;            // zero point of all times
+    uint32_t open[MOST_FRAMES]; // the spans that are open on the current thread, as indices in items
     size_t open_count;
 };
 
@@ -76,7 +76,7 @@ static int64_t whole_of_value(const struct vr_scan_value *value) {
     return value->number.bits > INT64_MAX && !value->number.negative ? INT64_MAX : (int64_t)value->number.bits;
 }
 
-// Microseconds, with a fraction from newer versions.
+// Converts microseconds, which newer versions write with a fraction.
 static int64_t nanoseconds(const struct vr_scan_value *value) {
     const double us = value->number.kind == VR_NUMERAL_FLOAT ? value->number.real : 0;
     if (value->kind != VR_SCAN_NUMBER) return 0;
@@ -95,7 +95,7 @@ static uint64_t hash_of_string(const struct vr_scan_value *value) {
 static void copy_value_text(const struct vr_scan_value *value, char *to, size_t capacity, size_t *length) {
     *length = value->kind != VR_SCAN_STRING ? 0 : value->length < capacity ? value->length : capacity - 1;
     if (*length != 0) memcpy(to, value->text, *length);
-    // Not in the middle of a character.
+    // Do not cut in the middle of a character.
     while (*length != 0 && *length < value->length && ((unsigned char)value->text[*length] & 0xc0) == 0x80) --*length;
     to[*length] = '\0';
 }
@@ -162,7 +162,7 @@ static enum vram_status read_entry(struct trace_reader *reader, struct trace_ent
     }
 }
 
-// A sum beyond 64 bits lasts for ever.
+// Returns the end time; INT64_MAX if the sum exceeds 64 bits.
 static int64_t end_of_entry(const struct trace_entry *entry) {
     if (entry->duration_ns <= 0) return entry->start_ns;
     return entry->start_ns > INT64_MAX - entry->duration_ns ? INT64_MAX : entry->start_ns + entry->duration_ns;
@@ -263,7 +263,8 @@ static enum vram_status read_trace(struct trace_reader *reader) {
 
 // --- from happenings to events
 
-// By thread and time; what lasts longer is around what begins with it, and memory is inside what begins with it.
+// Orders by thread and time. Of items with the same start, the longer one comes first, and memory events come after spans, so that
+// enclosing spans come before the items inside.
 static int by_thread(const void *a, const void *b) {
     const struct happening *x = a, *y = b;
     if (x->thread != y->thread) return VR_ORDER(x->thread, y->thread);
@@ -279,7 +280,7 @@ static int by_time(const void *a, const void *b) {
     return VR_ORDER(x->order, y->order);
 }
 
-// The stack of what is under way, innermost first.
+// Makes a stack of the open spans, innermost first.
 static enum vram_status stack_of(struct trace_reader *reader, uint32_t *stack) {
     uint32_t frames[MOST_FRAMES];
     for (size_t i = 0; i < reader->open_count; i++) {
@@ -289,7 +290,7 @@ static enum vram_status stack_of(struct trace_reader *reader, uint32_t *stack) {
     return vr_builder_stack(&reader->list.builder, frames, reader->open_count, stack);
 }
 
-// Gives every memory event its stack, in `name`, and leaves only these.
+// Stores the stack of every memory event in its `name`, and keeps only these events.
 static enum vram_status find_stacks(struct trace_reader *reader) {
     size_t kept = 0;
     if (reader->count > UINT32_MAX) return VRAM_LIMIT;
@@ -358,20 +359,20 @@ enum vram_status vr_kineto_read(struct vr_input *input, struct vr_model *model, 
 
 enum timeline_action { THERE_BEFORE = 1, MADE = 2, NEW_VERSION = 3, DESTROYED = 4 };
 
-// In the order of the profiler's colours; what has no category comes last.
+// Indexed by the profiler's category numbers; memory without a category comes last.
 static const char *const categories[] = {"parameter",  "optimizer state", "input",           "temporary",
                                          "activation", "gradient",        "autograd detail", "no category"};
 
-// What is live: a chain a size and category, the newest first. Numbers are from 1.
+// A live allocation, in a chain of those of the same size and category, newest first. Block numbers begin at 1.
 struct timeline_block {
     uint64_t address;
-    size_t below; // of the same size and category
+    size_t below; // number of the next older block in the chain; 0: none
 };
 
 struct timeline_reader {
     struct vr_scan scan;
     struct vr_event_list list;
-    struct vr_map newest; // key_of_allocation() -> a number
+    struct vr_map newest; // key_of_allocation() -> number of the newest block
     struct timeline_block *blocks;
     size_t count, capacity;
     uint64_t next_address;
@@ -416,7 +417,7 @@ static enum vram_status read_row(struct timeline_reader *reader, struct timeline
     return VRAM_OK;
 }
 
-// --- what is live ----------------------------------------------------------------------------------------------------------------
+// --- live allocations --------------------------------------------------------------------------------------------------------
 static uint64_t size_of_allocation(const struct timeline_row *row) {
     return row->bytes < 0 ? 0 - (uint64_t)row->bytes : (uint64_t)row->bytes;
 }
@@ -434,7 +435,7 @@ static enum vram_status push_open(struct timeline_reader *reader, const struct t
     return vr_map_set(&reader->newest, key_of_allocation(row), reader->count);
 }
 
-// *address: 0 where nothing of that size and category is live.
+// Removes the newest live block of the size and category. *address is 0 if there is none.
 static enum vram_status pop_open(struct timeline_reader *reader, const struct timeline_row *row, uint64_t *address) {
     const uint64_t number = vr_map_take(&reader->newest, key_of_allocation(row));
     *address = 0;
@@ -473,7 +474,7 @@ static enum vram_status end_allocation(struct timeline_reader *reader, const str
     return add_event(reader, row, VR_ACTION_FREE_COMPLETED, address);
 }
 
-// The two rows of a new version: the bytes leave a category, and come into another.
+// Handles the two rows of a new version: the bytes leave one category and enter another.
 static enum vram_status change_allocation(struct timeline_reader *reader, const struct timeline_row *row) {
     struct timeline_row into = {0};
     uint64_t address = 0;

@@ -20,10 +20,10 @@ struct table_reader {
     struct vram_error *error;
     uint64_t line;
     uint64_t offset; // of the line
-    bool ended;      // the line has an end: it is all there
-    bool has_device; // a seventh column
-    int64_t day_us;  // what midnights passed add to times
-    int64_t last_us; // of the day
+    bool ended;      // the line ends with a newline, so it is complete
+    bool has_device; // the log has a seventh column
+    int64_t day_us;  // added to times: one day for each midnight passed
+    int64_t last_us; // time of day of the latest row
 };
 
 static enum vram_status refuse_cell(const struct table_reader *reader, const char *what, struct cell piece) {
@@ -40,7 +40,7 @@ static bool cell_equals(struct cell piece, const char *text) {
 
 // --- lines and fields
 
-// The next line without its end, at hand as a whole. *found false at the end of the file.
+// Reads the next line, without its newline, completely into memory. *found is false at the end of the file.
 static enum vram_status next_line(struct table_reader *reader, struct cell *line, bool *found) {
     struct vr_input *input = reader->input;
     VR_TRY(vr_input_fill(input, LONGEST_LINE));
@@ -64,7 +64,7 @@ static struct cell trim_cell(struct cell piece) {
     return piece;
 }
 
-// Divides the line at its commas; how many pieces there are, at most FIELDS + 1.
+// Splits the line at its commas; returns the number of pieces, at most FIELDS + 1.
 static size_t split_line(struct cell line, struct cell fields[FIELDS + 1]) {
     size_t count = 0;
     for (const char *at = line.text, *end = line.text + line.length; count <= FIELDS; at++) {
@@ -86,7 +86,7 @@ static bool read_decimal(struct cell piece, uint64_t *value) {
     return true;
 }
 
-// "0x7f00", "1024", or "(nil)", as C libraries print no pointer.
+// Parses "0x7f00", "1024", or "(nil)", which C libraries print for a null pointer.
 static bool read_pointer(struct cell piece, uint64_t *value) {
     uint32_t high = 0, low = 0;
     if (cell_equals(piece, "(nil)") || cell_equals(piece, "nullptr")) {
@@ -107,7 +107,7 @@ static bool two_digits(const char *text, int64_t limit, int64_t *value) {
     return (text[0] - '0') * 10 + (text[1] - '0') < limit;
 }
 
-// The digits of a fraction of a second from `at` on, in microseconds.
+// Parses the digits of a fraction of a second from `at` on, into microseconds.
 static bool fraction_of_second(struct cell piece, size_t at, int64_t *us) {
     int64_t fraction = 0, unit = 1000000;
     for (; at < piece.length; at++) {
@@ -118,7 +118,7 @@ static bool fraction_of_second(struct cell piece, size_t at, int64_t *us) {
     return true;
 }
 
-// HH:MM:SS and a fraction after '.' or, from older versions, ':'.
+// Parses HH:MM:SS and a fraction after '.', or after ':' in older versions.
 static bool time_of_day(struct cell piece, int64_t *us) {
     int64_t seconds = 0, fraction = 0;
     const char *text = piece.text;
@@ -130,7 +130,7 @@ static bool time_of_day(struct cell piece, int64_t *us) {
     return true;
 }
 
-// Seconds since the epoch, and a fraction after '.'.
+// Parses seconds since the epoch, and a fraction after '.'.
 static bool time_since_epoch(struct cell piece, int64_t *us) {
     int64_t fraction = 0;
     uint64_t seconds;
@@ -142,7 +142,8 @@ static bool time_since_epoch(struct cell piece, int64_t *us) {
     return true;
 }
 
-// Time that falls by more than half a day has passed midnight; by less, threads overtook each other.
+// Adds the days. A time that falls by more than half a day has passed midnight; one that falls by less comes from a thread that logged
+// late.
 static int64_t time_of_log(struct table_reader *reader, int64_t us) {
     if (us + DAY_US / 2 < reader->last_us) reader->day_us += DAY_US;
     const int64_t back = us > reader->last_us + DAY_US / 2 && reader->day_us != 0 ? DAY_US : 0;
@@ -160,7 +161,7 @@ static enum vram_status add_csv_row(struct table_reader *reader, struct cell act
         row->action = VR_ACTION_OOM;
         row->address = 0;
         row->has &= ~(uint32_t)VR_HAS_ADDRESS;
-    } else if (cell_equals(action, "free") || cell_equals(action, "deallocate")) { // the latter is what RMM's guide calls it
+    } else if (cell_equals(action, "free") || cell_equals(action, "deallocate")) { // RMM's guide writes "deallocate"
         row->action = VR_ACTION_FREE_REQUESTED;
         VR_TRY(vr_event_list_add(&reader->list, device, row));
         row->action = VR_ACTION_FREE_COMPLETED;
@@ -177,7 +178,7 @@ static enum vram_status read_row(struct table_reader *reader, struct cell line) 
     int64_t time_us = 0;
     if (split_line(line, fields) != (size_t)(reader->has_device ? DEVICE + 1 : DEVICE))
         return refuse_cell(reader, "row of the columns in the first line", line);
-    // A thread's number may be the library's own, of 64 bits.
+    // A thread's number may be a 64-bit number of the library.
     if (!read_decimal(fields[THREAD], &thread)) return refuse_cell(reader, "thread's number", fields[THREAD]);
     const bool of_day = time_of_day(fields[TIME], &time_us);
     if (!of_day && !time_since_epoch(fields[TIME], &time_us))
@@ -212,7 +213,7 @@ static enum vram_status read_all(struct table_reader *reader, struct vr_model *m
         cut = status == VRAM_BAD_INPUT && !reader->ended;
         if (!cut) VR_TRY(status);
     }
-    // A program that crashes leaves half a row: RMM writes whole buffers.
+    // A program that crashes leaves half a row, because RMM writes whole buffers.
     if (cut) *reader->error = (struct vram_error){.offset = VRAM_NO_OFFSET};
     VR_TRY(vr_event_list_finish(&reader->list, reader->input, model, reader->error));
     if (cut) model->ending = VR_ENDING_CUT;

@@ -1,4 +1,4 @@
-// What a pickle repeats byte for byte: the lists of frames of the step before, and the keys of the row before.
+// Recognizes bytes that a pickle repeats: lists of frames from the previous step, and keys from the previous row.
 #include "snapshot/repeated_bytes.h"
 
 #include "snapshot/opcodes.h"
@@ -65,7 +65,7 @@ static bool allocate_tables(struct vr_echo *echo, struct vr_budget *budget) {
 
 static uint16_t *run_slot(const struct vr_echo *echo, uint32_t stack) { return &echo->run_of[vr_mix64(stack) % VR_ECHO_RUNS]; }
 
-// What comes after the last two is `run` from now on.
+// Sets the guess for the list that follows the last two to `run`.
 static void learn_next_run(struct vr_echo *echo, uint16_t run) {
     if (run != 0) echo->guess[guess_slot(echo)] = run;
     remember_run(echo, run);
@@ -105,7 +105,8 @@ void vr_echo_renew(struct vr_echo *echo, uint64_t generation) {
     memset(echo->guess, 0, VR_ECHO_GUESSES * sizeof *echo->guess);
 }
 
-// A key and a value without a list's items or a string take no more: LONG_BINGET twice, LONG1 with 7 bytes (and a load beyond them).
+// Upper bound for the bytes of a key and a value, without a string or a list's items: LONG_BINGET twice, LONG1 with 7 bytes (and a load
+// beyond them).
 enum { MARGIN = 48, MAX_MEMOS = 4, LOOKED_AT = 8 };
 
 void vr_shape_renew(struct vr_shape *shape, uint64_t generation) {
@@ -116,18 +117,18 @@ void vr_shape_renew(struct vr_shape *shape, uint64_t generation) {
 
 // ---- learning
 
-// Steps over the gets of a list up to its end.
+// Skips the gets of a list, including its end.
 static const unsigned char *skip_gets(const unsigned char *next, const unsigned char *end) {
     while (next < end && vr_is_get(*next)) next += vr_opcode_bytes[*next];
     return next < end && *next == OP_APPENDS ? next + 1 : NULL;
 }
 
-// Steps over the MEMOIZE that may follow.
+// Skips a MEMOIZE if there is one.
 static const unsigned char *skip_memoize(const unsigned char *next, const unsigned char *end) {
     return next < end && *next == OP_MEMOIZE ? next + 1 : next;
 }
 
-// Steps over a value as events have them; NULL for any other.
+// Skips a value of the kinds that events have; returns NULL for any other.
 static const unsigned char *skip_value(const unsigned char *next, const unsigned char *end) {
     switch (*next) {
     case OP_BINGET:
@@ -137,7 +138,7 @@ static const unsigned char *skip_value(const unsigned char *next, const unsigned
     case OP_LONG1: return end - next < 2 ? NULL : next + 2 + next[1];
     case OP_SHORT_BINUNICODE: return end - next < 2 || end - next < 2 + next[1] ? NULL : skip_memoize(next + 2 + next[1], end);
     case OP_BININT1:
-        // Alone, or the first of a pair.
+        // A single number, or the first of a pair.
         if (end - next >= 5 && next[2] == OP_BININT1 && next[4] == OP_TUPLE2) return skip_memoize(next + 5, end);
         return next + 2;
     case OP_EMPTY_LIST: next = skip_memoize(next + 1, end); return next < end && *next == OP_MARK ? skip_gets(next + 1, end) : next;
@@ -145,7 +146,7 @@ static const unsigned char *skip_value(const unsigned char *next, const unsigned
     }
 }
 
-// The string that a get at `next` gets, as a word with a meaning in dictionaries of the kind.
+// Returns the field of the key that a get at `next` gets, or NULL if it is not a key of this kind of dictionary.
 static const struct vr_field *key_field(const struct vr_machine *machine, enum vr_tag kind, const unsigned char *next,
                                         const unsigned char *end) {
     if (!vr_is_get(*next) || end - next < vr_opcode_bytes[*next]) return NULL;
@@ -159,11 +160,11 @@ void vr_shape_learn(struct vr_shape *shape, const struct vr_machine *machine, co
     struct vr_shape learned = {.kind = shape->kind, .generation = shape->generation};
     const unsigned char *next = begin;
     uint64_t slots_used = 0;
-    // Most that are not read have a value that is new, not other keys: not each of them is looked at.
+    // Look at few of the dictionaries that the shape does not fit: most have a new value instead of other keys.
     if (shape->count != 0 && (shape->kind == VR_TAG_FRAME || shape->misses++ % LOOKED_AT != 0)) return;
     while (next != NULL && next < end && *next != OP_SETITEMS) {
         const struct vr_field *field = key_field(machine, shape->kind, next, end);
-        // A repeated key, which counts once, is for the machine.
+        // Leave repeated keys, of which one counts, to the machine.
         if (field == NULL || learned.count == VR_SHAPE_FIELDS || (slots_used & (uint64_t)1 << field->slot) != 0) return;
         slots_used |= (uint64_t)1 << field->slot;
         uint8_t length = vr_opcode_bytes[*next];
@@ -175,27 +176,27 @@ void vr_shape_learn(struct vr_shape *shape, const struct vr_machine *machine, co
         next += length;
         next = next < end ? skip_value(next, end) : NULL;
     }
-    // One key alone may be the first of many.
+    // A single key may be the first of several.
     if (next == NULL || next + 1 != end || learned.count < shape->count || learned.count < 2) return;
     *shape = learned;
 }
 
 // ---- reading
 
-// A row on its way: nothing of it shows until it is complete.
+// A row being read; nothing else changes until it is complete.
 struct draft {
     const unsigned char *next;
     const unsigned char *end;
     const struct vr_echo *echo;
-    const struct vr_echo_run *run; // the list that came again, to be told to the echo
-    const unsigned char *list;     // or another list, which was read: its items and their end
+    const struct vr_echo_run *run; // a list that came again, to be reported to the echo
+    const unsigned char *list;     // another list that was read: its items and its end
     size_t list_length;
     uint64_t slots[SLOT_COUNT];
-    uint64_t memos[MAX_MEMOS]; // values to be appended to the memo
+    uint64_t memos[MAX_MEMOS]; // values to append to the memo
     size_t memo_count;
 };
 
-// Takes the MEMOIZE that may follow a value. False when there are too many.
+// Consumes a MEMOIZE after a value, if there is one. Returns false if there are too many.
 VR_INLINE bool take_memoize(struct draft *draft, uint64_t value) {
     if (*draft->next != OP_MEMOIZE) return true;
     if (draft->memo_count == MAX_MEMOS) return false;
@@ -221,7 +222,7 @@ VR_INLINE bool draft_number(struct draft *draft, int64_t *number) {
     return true;
 }
 
-// The value that a get at draft->next gets, or UNSET.
+// Returns the value that a get at draft->next gets; 0 if there is no get or its slot is unset.
 VR_INLINE uint64_t draft_get(struct draft *draft, const struct vr_machine *machine) {
     if (!vr_is_get(*draft->next)) return 0;
     uint32_t index = vr_get_index(draft->next);
@@ -233,7 +234,7 @@ static bool draft_text(struct draft *draft, struct vr_machine *machine, uint64_t
     const unsigned char *next = draft->next;
     uint64_t value;
     if (*next == OP_SHORT_BINUNICODE) {
-        // A string that is new stays in the table, also where the machine has to read it once more.
+        // A new string stays in the table, even if the machine must read it again.
         uint32_t id;
         if (draft->end - next < 2 + next[1] + MARGIN) return false;
         if (vr_builder_text(&machine->builder, (const char *)next + 2, next[1], &id) != VRAM_OK) return false;
@@ -247,7 +248,7 @@ static bool draft_text(struct draft *draft, struct vr_machine *machine, uint64_t
     return vr_tag_of(value) == VR_TAG_STRING;
 }
 
-// Reads the gets of a list, up to its end and past it, into a stack. False when an item is no frame.
+// Reads the gets of a list, including its end, into a stack. Returns false if an item is not a frame.
 static bool draft_frames(struct draft *draft, struct vr_machine *machine, uint32_t *stack) {
     uint32_t frames[VR_BATCH];
     size_t count = 0;
@@ -266,7 +267,7 @@ static bool draft_frames(struct draft *draft, struct vr_machine *machine, uint32
     return true;
 }
 
-// Takes the items of a list and its end: a list that came before, or any of frames that are in the memo.
+// Reads the items and the end of a list: a list that came before, or any list of frames in the memo.
 static bool draft_items(struct draft *draft, struct vr_machine *machine, uint32_t *stack) {
     if (vr_echo_listens(draft->echo)) draft->run = vr_echo_guess(draft->echo, draft->next, draft->end);
     if (draft->run == NULL) return draft_frames(draft, machine, stack);
@@ -316,7 +317,7 @@ static bool draft_pool(struct draft *draft, const struct vr_machine *machine) {
     return vr_tag_of(value) == VR_TAG_PAIR;
 }
 
-// False for whatever the machine should have a look at.
+// Returns false for a value that the machine must read.
 VR_INLINE bool draft_value(struct draft *draft, struct vr_machine *machine, const struct vr_field *field) {
     uint64_t *slot = &draft->slots[field->slot], value;
     int64_t number;
@@ -357,7 +358,7 @@ static enum vram_status add_shaped_row(struct vr_machine *machine, enum vr_tag k
     return VRAM_OK;
 }
 
-// The draft becomes a row, its values memo slots.
+// Turns the draft into a row, and its values into memo slots.
 static bool commit_draft(struct draft *draft, enum vr_tag kind, struct vr_echo *echo, struct vr_machine *machine, uint64_t *container) {
     if (machine->memo_used != machine->memo_size || machine->memo_capacity - machine->memo_size < draft->memo_count) return false;
     uint64_t row;

@@ -1,4 +1,4 @@
-// What PyTorch's dictionaries mean, what each becomes, and what is not a recording but has one inside.
+// Recognizes PyTorch's dictionaries, stores them as rows, and refuses data that only contains a recording.
 #include "snapshot/schema.h"
 
 #include <inttypes.h>
@@ -7,11 +7,11 @@
 
 #include "snapshot/row_tables.h"
 
-// ---- What a dictionary is, told by its keys.
+// ---- The kind of a dictionary, by its keys.
 
 #define BIT(word) ((uint64_t)1 << (VR_WORD_##word - VR_WORD_ADDR))
 
-// The keys that tell, the surest first.
+// The keys that identify a kind, most reliable first.
 static const struct {
     uint64_t any_of;
     enum vr_tag kind;
@@ -28,7 +28,7 @@ static const struct {
 enum vr_tag vr_schema_classify(const uint64_t *pairs, size_t count) {
     static_assert(VR_WORD_COUNT - VR_WORD_ADDR <= 64, "a bit for every word");
     uint64_t keys = 0;
-    // Both of PyTorch's writers put it first, and nothing else begins so.
+    // Both of PyTorch's writers put it first, and no other dictionary begins with it.
     if (count != 0 && pairs[0] == VR_VALUE(VR_TAG_STRING, VR_WORD_ACTION)) return VR_TAG_EVENT;
     for (size_t i = 0; i < count; i++) {
         uint64_t word = pairs[2 * i] - vr_value(VR_TAG_STRING, VR_WORD_ADDR);
@@ -76,7 +76,7 @@ enum vram_status vr_misplaced_list(struct vr_machine *machine, const uint64_t *i
 
 enum { MAX_DEVICES = 4096 };
 
-// Of an event, both in one column.
+// One column of an event holds both.
 #define ADDRESSES ((uint64_t)(VR_HAS_ADDRESS | VR_HAS_DEVICE_FREE))
 
 // ---- single values
@@ -84,7 +84,7 @@ enum { MAX_DEVICES = 4096 };
 static enum vram_status gather_stack(struct vr_machine *machine, const uint64_t *items, size_t count, uint32_t *frames) {
     for (size_t i = 0; i < count; i++) {
         uint64_t item = items[i];
-        // A frame without the keys that tell is one here all the same.
+        // Accept a frame here even without the keys that identify one.
         VR_TRY(vr_schema_recognise(machine, VR_TAG_FRAME, &item));
         item = vr_machine_resolve(machine, item);
         if (vr_tag_of(item) != VR_TAG_FRAME) {
@@ -95,7 +95,7 @@ static enum vram_status gather_stack(struct vr_machine *machine, const uint64_t 
     return VRAM_OK;
 }
 
-// A list becomes a stack once; whoever refers to it later finds the stack.
+// Converts a list to a stack; other references to the list now resolve to the stack.
 static enum vram_status list_to_stack(struct vr_machine *machine, uint64_t value, uint32_t *id) {
     uint64_t *place = vr_machine_place(machine, value);
     size_t index = (size_t)vr_payload(vr_machine_resolve(machine, value)), count = machine->nodes[index].count;
@@ -128,7 +128,7 @@ static enum vram_status read_stack(struct vr_machine *machine, uint64_t value, u
     return VRAM_OK;
 }
 
-// The string id of a value: a string itself, or the JSON text of anything else.
+// Returns the string id of a string, or of the JSON text of any other value.
 static enum vram_status schema_text(struct vr_machine *machine, uint64_t value, uint32_t *id) {
     uint64_t resolved = vr_machine_resolve(machine, value), *place = vr_machine_place(machine, value);
     if (vr_tag_of(resolved) == VR_TAG_STRING || vr_tag_of(resolved) == VR_TAG_JSON) {
@@ -137,7 +137,7 @@ static enum vram_status schema_text(struct vr_machine *machine, uint64_t value, 
     }
     VR_TRY(vr_json_text_string(machine, value, id));
     vr_machine_drop(machine, value);
-    // Whoever refers to the same container finds the text, not a container to be printed again.
+    // Other references to the container now resolve to the text.
     if (place != NULL) *place = vr_value(VR_TAG_JSON, *id);
     return VRAM_OK;
 }
@@ -160,7 +160,7 @@ static bool read_pool(struct vr_machine *machine, uint64_t value, uint64_t *slot
     return true;
 }
 
-// The list is kept as it is; its items are made tenants at once.
+// Keeps the list itself; converts its items to tenants.
 static enum vram_status read_tenants(struct vr_machine *machine, uint64_t value, uint64_t *slot, bool *fits) {
     uint64_t resolved = vr_machine_resolve(machine, value);
     const uint64_t *items;
@@ -195,7 +195,7 @@ static void read_action(uint64_t word, uint64_t *slots) {
     slots[SLOT_unknown] = known ? 0 : word;
 }
 
-// Words of closed lists, and names.
+// Reads names and the words of closed lists.
 static bool read_field_word(enum vr_field_kind kind, uint64_t resolved, uint64_t *slots, uint64_t *slot) {
     if (vr_tag_of(resolved) != VR_TAG_STRING) return false;
     uint64_t word = vr_payload(resolved);
@@ -208,7 +208,7 @@ static bool read_field_word(enum vr_field_kind kind, uint64_t resolved, uint64_t
     return true;
 }
 
-// Times may be fractions of a microsecond.
+// Reads a time, which may be fractional microseconds.
 static bool read_time(const struct vr_machine *machine, uint64_t resolved, uint64_t *slot) {
     if (vr_tag_of(resolved) != VR_TAG_FLOAT) return false;
     const double number = floor(vr_machine_float(machine, resolved));
@@ -228,7 +228,7 @@ static bool read_field_number(const struct vr_machine *machine, enum vr_field_ki
         if (negative || number > INT64_MAX) return false;
         break;
     case FIELD_DEVICE:
-        // Some call the host device -1.
+        // Some files give host memory the device -1.
         if (negative && number == UINT64_MAX)
             number = 0;
         else if (negative || number >= MAX_DEVICES)
@@ -248,7 +248,7 @@ static bool read_field_number(const struct vr_machine *machine, enum vr_field_ki
     return true;
 }
 
-// Annotations carry numbers as numbers or as text; what is no number leaves the slot alone.
+// Reads a number of an annotation, given as a number or as text; leaves the slot unchanged for any other text.
 static bool read_loose(const struct vr_machine *machine, uint64_t resolved, uint64_t *slot) {
     if (vr_tag_of(resolved) != VR_TAG_STRING) return read_field_number(machine, FIELD_LOOSE, resolved, slot);
     const struct vr_strings *strings = &machine->builder.strings;
@@ -301,7 +301,7 @@ static enum vram_status wrong_type(struct vr_machine *machine, uint64_t key, con
                            vr_machine_what(machine, value), expected[field->kind]);
 }
 
-// What nearly all values are: numbers that fit in the value, lists of frames that were read before. False for anything else.
+// Reads the most frequent values: numbers that fit in the value, and lists of frames that were read before. Returns false for any other.
 VR_INLINE bool read_plain_field(struct vr_machine *machine, const struct vr_field *field, uint64_t value, uint64_t *slots) {
     switch ((enum vr_field_kind)field->kind) {
     case FIELD_STREAM:
@@ -326,7 +326,7 @@ VR_INLINE bool read_plain_field(struct vr_machine *machine, const struct vr_fiel
     }
 }
 
-// Whether the writer would make of the column what the file has. A place that was read as text holds the text now.
+// Returns whether writing the column reproduces the value in the file. A slot that was read as text has the text now.
 static bool is_as_written(const struct vr_machine *machine, const struct vr_field *field, uint64_t resolved, const uint64_t *slots) {
     enum vr_tag tag = vr_tag_of(resolved);
     bool is_whole = tag == VR_TAG_INT || tag == VR_TAG_WIDE, is_negative = is_whole && is_negative_whole(machine, resolved);
@@ -347,11 +347,11 @@ static bool is_as_written(const struct vr_machine *machine, const struct vr_fiel
     }
 }
 
-// The dictionary whose keys are being read: what is kept of it belongs to the row.
+// The row of the dictionary whose keys are being read; it owns the kept values.
 struct owner {
     enum vr_owner kind;
-    uint64_t row; // VR_ROW_PENDING before there is one
-    bool kept;    // a key that has a column was kept
+    uint64_t row; // VR_ROW_PENDING until the row exists
+    bool kept;    // a key with a column was kept
 };
 
 static bool is_whole(const struct vr_machine *machine, uint64_t value) {
@@ -359,7 +359,7 @@ static bool is_whole(const struct vr_machine *machine, uint64_t value) {
     return tag == VR_TAG_INT || tag == VR_TAG_WIDE || tag == VR_TAG_UNSIGNED;
 }
 
-// Lists that become rows, stacks and pool ids: the model does not say what else than a list they were.
+// Records a loss if a value that becomes rows, a stack or a pool id was not a list, because the model does not record that.
 static void note_loss(struct vr_machine *machine, const struct vr_field *field, uint64_t key, uint64_t resolved) {
     const enum vr_items items_of = vr_machine_items_of(machine, resolved);
     const uint64_t *items;
@@ -386,16 +386,16 @@ static enum vram_status read_known(struct vr_machine *machine, struct owner *own
     uint64_t resolved = vr_machine_resolve(machine, pair[1]);
     bool fits = true, is_none = vr_tag_of(pair[1]) == VR_TAG_NONE;
     note_loss(machine, field, pair[0], resolved);
-    // None says what an absent key says.
+    // None means the same as an absent key.
     if (!is_none) VR_TRY(read_field(machine, field, pair[1], slots, &fits));
     if (!fits) return wrong_type(machine, pair[0], field, pair[1]);
-    // The bits of frames and annotations say only what is absent.
+    // For frames and annotations, the bits only say which keys are absent.
     if (!is_none || owner->kind == VR_OWNER_FRAME || owner->kind == VR_OWNER_ANNOTATION) slots[SLOT_has] |= field->has;
     if (!is_none && is_as_written(machine, field, resolved, slots)) {
         return owner->kept ? vr_keep_cancel(machine, owner->kind, owner->row, (uint32_t)vr_payload(pair[0])) : VRAM_OK;
     }
     owner->kept = machine->kept_known = true;
-    // Its text is made already.
+    // Its text exists already.
     if (!is_none && field->kind == FIELD_TEXT) {
         return vr_keep_text(machine, owner->kind, owner->row, (uint32_t)vr_payload(pair[0]), (uint32_t)slots[field->slot]);
     }
@@ -425,7 +425,7 @@ static enum vram_status read_pairs(struct vr_machine *machine, struct owner *own
 void vr_schema_put_action(uint64_t word, uint64_t *slots) { read_action(word, slots); }
 void vr_schema_put_state(uint64_t word, uint64_t *slots) { slots[SLOT_state] = state_of(word); }
 
-// Frames and annotations have no has-bits: that a key is not there is kept.
+// Frames and annotations have no has-bits, so keep that a key is absent.
 static enum vram_status keep_absences(struct vr_machine *machine, const struct owner *owner, const struct vr_field *fields, uint64_t has) {
     static const enum vr_word always[] = {VR_WORD_NAME, VR_WORD_FILENAME, VR_WORD_LINE, VR_WORD_STAGE, VR_WORD_DEVICE, VR_WORD_TIME_US};
     for (size_t i = 0; i < VR_COUNT_OF(always); i++) {
@@ -442,7 +442,7 @@ static bool is_kept_from(const struct vr_machine *machine, size_t first, uint32_
     return at < machine->kept_count;
 }
 
-// Whether what was kept from number `first` on is what the frame of `id` has, in any order.
+// Returns whether the entries kept from `first` on equal those of frame `id`, in any order.
 static bool is_kept_of_frame(const struct vr_machine *machine, uint32_t id, size_t first) {
     const uint64_t known = vr_map_get(&machine->kept_of_frame, id);
     size_t same = 0;
@@ -454,7 +454,7 @@ static bool is_kept_of_frame(const struct vr_machine *machine, uint32_t id, size
     return first + same == machine->kept_count;
 }
 
-// A frame with keys or values of its own is that of its name, file and line; the first that has them says which.
+// Stores a frame. Frames are identified by name, file and line; the first one determines the extra keys and values.
 static enum vram_status store_frame(struct vr_machine *machine, const uint64_t *slots, size_t first_kept, uint64_t *value) {
     uint32_t id, known = machine->builder.frames.count;
     VR_TRY(vr_builder_frame(&machine->builder, (uint32_t)slots[SLOT_name], (uint32_t)slots[SLOT_filename], (int64_t)slots[SLOT_line], &id));
@@ -469,8 +469,8 @@ static enum vram_status store_frame(struct vr_machine *machine, const uint64_t *
     return VRAM_OK;
 }
 
-// The address of an event and what was free of the device lie in one column. Where a recording has both and they differ, the column is
-// what was free, and the address is kept as text. `before`: the slots before the pairs were read.
+// Separates an event's address from its device_free, which share a column. If the file has both and they differ, the column holds
+// device_free, and the address is kept as text. before_has and before_address: the slots before the pairs were read.
 static enum vram_status part_addresses(struct vr_machine *machine, const struct owner *owner, const uint64_t *pairs, size_t count,
                                        uint64_t before_has, uint64_t before_address, uint64_t *slots) {
     uint64_t address = before_address, available = before_address, number;

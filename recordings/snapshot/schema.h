@@ -1,4 +1,4 @@
-// schema.h: what PyTorch's dictionaries mean: which keys make an event, a frame, a segment, a block, and where each value goes.
+// schema.h: the meaning of PyTorch's dictionaries: which keys identify an event, a frame, a segment or a block, and where each value goes.
 #ifndef VR_SNAPSHOT_SCHEMA_H
 #define VR_SNAPSHOT_SCHEMA_H
 
@@ -6,57 +6,57 @@
 #include "snapshot/pickle_vm.h"
 #include "snapshot/row_tables.h"
 
-// What a dictionary of these keys is: FRAME, EVENT, SEGMENT, BLOCK, TENANT, ANNOTATION, or DICT where the keys do not tell.
+// Returns the kind of a dictionary with these keys: FRAME, EVENT, SEGMENT, BLOCK, TENANT, ANNOTATION, or DICT if the keys do not identify
+// one.
 enum vr_tag vr_schema_classify(const uint64_t *pairs, size_t count);
-// Stores a dictionary as a row of the table of `kind` (or as a frame) and puts what stands for it in *value. Keys that mean nothing
-// there are skipped, of repeated keys the last one counts. BAD_INPUT for a value of the wrong type, LIMIT, NO_HOST_MEMORY.
+// Stores a dictionary as a row of the table of `kind` (or as a frame) and sets *value to it. Keeps unknown keys as extras; of repeated keys
+// the last one counts. BAD_INPUT for a value of the wrong type, LIMIT, NO_HOST_MEMORY.
 enum vram_status vr_schema_store(struct vr_machine *machine, enum vr_tag kind, const uint64_t *pairs, size_t count, uint64_t *value);
-// Sets further keys of what was stored. BAD_INPUT for a frame, which may have been used already.
+// Sets further keys of a stored dictionary. BAD_INPUT for a frame, which may already be in use.
 enum vram_status vr_schema_amend(struct vr_machine *machine, uint64_t value, const uint64_t *pairs, size_t count);
 
-// For readers that recognise an event or a block before it is made a dictionary (vr_row_fields): the action or state `word` into its slots.
+// Put the action or state `word` into its slots. For readers that recognize an event or a block before it is a dictionary (vr_row_fields).
 void vr_schema_put_action(uint64_t word, uint64_t *slots);
 void vr_schema_put_state(uint64_t word, uint64_t *slots);
 
-// Makes the dictionary behind *value a row or frame of `kind` (as its keys say, for DICT), where *value is the dictionary or a
-// reference to it. Does nothing when it is no dictionary, or when the keys do not tell.
+// Turns the dictionary in *value, or the one that *value refers to, into a row or frame of `kind` (for DICT: of the kind that its keys
+// identify). Does nothing if it is not a dictionary or its keys identify no kind.
 enum vram_status vr_schema_recognise(struct vr_machine *machine, enum vr_tag kind, uint64_t *value);
 
-// ---- Data that is no recording but has one inside, or a part of one: what to do about it, in the refusal.
+// ---- Data that is not a recording but contains one, or is part of one: the message says what to do.
 
-// A dictionary without `segments` and `device_traces` / a list, in place of a recording. BAD_INPUT with a line; OK where it is neither of
-// these.
+// Check a dictionary without `segments` and `device_traces`, or a list, in place of a recording. BAD_INPUT with a message if it contains a
+// recording or is part of one; otherwise OK.
 enum vram_status vr_misplaced_dict(struct vr_machine *machine, const uint64_t *pairs, size_t count);
 enum vram_status vr_misplaced_list(struct vr_machine *machine, const uint64_t *items, size_t count);
 
-// ---- Values that the columns of the model cannot hold: kept as JSON text while reading, they become the extras of the model.
+// ---- Values that the columns of the model cannot hold: kept as JSON text while reading, and the model's extras afterwards.
 
-// ---- A value of the machine as JSON text (compact, ASCII), for settings and for metadata that is no string.
+// ---- A value of the machine as JSON text (compact, ASCII), for settings and for metadata that is not a string.
 
-// The string id of the JSON text of a value, strings included.
+// Returns the string id of a value's JSON text; strings are converted, too.
 enum vram_status vr_json_text_string(struct vr_machine *machine, uint64_t value, uint32_t *id);
 
-// ---- What the columns of the model cannot say is kept as text while reading, and becomes the model's extras at the end.
+// ---- Values that the model's columns cannot express: kept as text while reading, and moved to the model's extras at the end.
 //
-// Everything here is off the beaten track: a recording as PyTorch writes it keeps nothing.
+// All of this is rare: a recording written by PyTorch keeps nothing.
 
-#define VR_ROW_PENDING UINT64_MAX // the row is not known yet: vr_keep_settle() says it
+#define VR_ROW_PENDING UINT64_MAX // the row is not known yet: vr_keep_settle() sets it
 
-// Keeps the value of a key. What would be too much text is not kept, which is no failure: it reads as if it were not there, and the machine
-// knows its key.
-// The value's items are dropped. LIMIT (also nesting beyond 500 levels, with a message), NO_HOST_MEMORY.
+// Keeps the value of a key. Text that is too long is not kept, and that is not an error: the key reads as absent, and the machine records
+// it as lost. Drops the value's items. LIMIT (also if nested deeper than 500 levels, with a message), NO_HOST_MEMORY.
 enum vram_status vr_keep(struct vr_machine *machine, enum vr_owner owner, uint64_t row, uint32_t key, uint64_t value);
-// Keeps a value that is text already; 0 says that the row does not have the key. LIMIT, NO_HOST_MEMORY.
+// Keeps a value that is already text; 0 means that the row does not have the key. LIMIT, NO_HOST_MEMORY.
 enum vram_status vr_keep_text(struct vr_machine *machine, enum vr_owner owner, uint64_t row, uint32_t key, uint32_t text);
-// What was kept of the key before does not count.
+// Cancels what was kept of the key.
 enum vram_status vr_keep_cancel(struct vr_machine *machine, enum vr_owner owner, uint64_t row, uint32_t key);
-// What was kept from number `first` on, and is pending, is of `row`; or is forgotten.
+// Assign the pending entries from `first` on to `row`, or forget them.
 void vr_keep_settle(struct vr_machine *machine, size_t first, uint64_t row);
 void vr_keep_forget(struct vr_machine *machine, size_t first);
 
-// Sorts by owner and row, in the order of the file, and leaves one of each key: the last. For vr_kept_of().
+// Sorts entries by owner and row, in file order, and leaves the last one of each key. Call before vr_kept_of().
 void vr_keep_sort(struct vr_machine *machine);
-// The kept entries of rows [row, row + count): where they begin and how many they are.
+// Returns the number of kept entries of rows [row, row + count); sets *first to the first of them.
 size_t vr_kept_of(const struct vr_machine *machine, enum vr_owner owner, uint64_t row, uint64_t count, size_t *first);
 
 #endif

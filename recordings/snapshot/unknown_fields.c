@@ -1,4 +1,4 @@
-// Values that the columns of the model cannot hold, kept as JSON text.
+// Keeps values that the columns of the model cannot hold as JSON text.
 #include "snapshot/schema.h"
 
 #include <math.h>
@@ -41,7 +41,7 @@ static void add_string(struct json_printer *printer, const char *key, uint64_t r
     vr_json_string_bytes(&printer->json, key, bytes, length);
 }
 
-// A list, or what is written as one by its name (literals.h).
+// Begins a list, or the dictionary that represents a tuple or set (literals.h).
 static void begin_items(struct json_printer *printer, const char *key, enum vr_items items_of) {
     if (items_of != VR_ITEMS_LIST) vr_json_object(&printer->json, key);
     vr_json_array(&printer->json, items_of == VR_ITEMS_LIST ? key : vr_python_text_items(items_of));
@@ -60,7 +60,7 @@ static void add_pair(struct json_printer *printer, const char *key, uint64_t fir
     end_items(printer, items_of);
 }
 
-// A float without a fraction keeps a point, so that it is one again when it is read.
+// Adds a float; one without a fraction gets ".0", so that it is read as a float again.
 static void add_float(struct json_printer *printer, const char *key, uint64_t resolved) {
     struct vr_text *out = printer->json.out;
     const double number = vr_machine_float(printer->machine, resolved);
@@ -96,7 +96,7 @@ static enum vram_status add_list(struct json_printer *printer, const char *key, 
     return VRAM_OK;
 }
 
-// Whether JSON can have all keys of the dictionary, and nothing else is meant by them.
+// Returns whether all keys of the dictionary are possible in JSON, and the dictionary cannot be mistaken for one of literals.h.
 static bool has_plain_keys(const struct vr_machine *machine, const uint64_t *pairs, size_t count) {
     size_t length;
     for (size_t i = 0; i < count; i++) {
@@ -133,9 +133,9 @@ static enum vram_status add_dict(struct json_printer *printer, const char *key, 
     return VRAM_OK;
 }
 
-// ---- rows, which were taken for what they look like
+// ---- rows, printed as the dictionaries that they were
 
-// The entries kept of a row: those in order, and those that came later lie between two numbers.
+// The kept entries of a row: the sorted ones in one range, and later ones somewhere in a second range.
 struct row_keys {
     const struct vr_machine *machine;
     enum vr_owner owner;
@@ -152,11 +152,11 @@ static struct row_keys keys_of(struct vr_machine *machine, enum vr_tag kind, uin
         if (keys.late_end == 0) keys.late_first = i;
         keys.late_end = i + 1;
     }
-    machine->text_bytes += machine->kept_count - machine->kept_sorted; // so that nobody looks for ever
+    machine->text_bytes += machine->kept_count - machine->kept_sorted; // bounds the total time of these searches
     return keys;
 }
 
-// What was kept of a key, the last of it from [first, end); NULL: nothing.
+// Returns the last entry for a key in [first, end), or NULL.
 static const struct vr_kept *last_of(const struct row_keys *keys, size_t first, size_t end, uint32_t key) {
     for (size_t i = end; i-- > first;) {
         const struct vr_kept *kept = &keys->machine->kept[i];
@@ -180,7 +180,7 @@ static void print_kept(struct json_printer *printer, const struct row_keys *keys
     for (size_t i = first; i < end; i++) {
         const struct vr_kept *kept = &machine->kept[i];
         if (kept->owner != keys->owner || kept->row != keys->row || kept->value == VR_KEPT_CANCELLED || kept->value == 0) continue;
-        if (kept_of(keys, kept->key) != kept) continue; // the last counts
+        if (kept_of(keys, kept->key) != kept) continue; // only the last one counts
         const char *key = json_string_of(machine, vr_value(VR_TAG_STRING, kept->key), &length);
         vr_json_raw(&printer->json, key, json_string_of(machine, vr_value(VR_TAG_STRING, kept->value), &length));
     }
@@ -303,8 +303,8 @@ static enum vram_status add_value(struct json_printer *printer, const char *key,
     return VRAM_OK;
 }
 
-// Appends `value` to *text; what JSON has no word for as literals.h says. What was not kept becomes null. LIMIT for nesting
-// beyond 60 levels (a container may be inside itself) or text beyond the machine's budget; NO_HOST_MEMORY.
+// Appends `value` to *text; values that JSON cannot express as in literals.h. Values that were not kept become null. LIMIT if nested deeper
+// than MAX_DEPTH (a container may contain itself) or longer than the machine's budget allows; NO_HOST_MEMORY.
 static enum vram_status json_text_write(struct vr_text *text, struct vr_machine *machine, uint64_t value) {
     const struct vr_budget *budget = &machine->builder.budget;
     const uint64_t left = budget->limit_bytes > budget->used_bytes ? budget->limit_bytes - budget->used_bytes : 0;
@@ -332,8 +332,8 @@ static enum vram_status add_kept(struct vr_machine *machine, enum vr_owner owner
     return VRAM_OK;
 }
 
-// The text of a value. LIMIT when it is too much; so is all text together, so that values which contain one another cannot be printed for
-// ever.
+// Returns a value's text. LIMIT if the text is too long, or all texts together are, which bounds the time for containers that contain each
+// other.
 static enum vram_status text_of_value(struct vr_machine *machine, uint64_t value, uint32_t *id) {
     uint64_t resolved = vr_machine_resolve(machine, value), *place = vr_machine_place(machine, value);
     struct vr_text text = {0};
@@ -358,7 +358,7 @@ enum vram_status vr_keep(struct vr_machine *machine, enum vr_owner owner, uint64
     uint32_t id = 0;
     const bool opaque = vr_tag_of(vr_machine_resolve(machine, value)) == VR_TAG_OPAQUE;
     const enum vram_status status = opaque ? VRAM_LIMIT : text_of_value(machine, value, &id);
-    // Too deep is refused; of what is too much a reader can do without, and a writer will say it.
+    // Fail for nesting that is too deep. For text that is too long, record a loss: readers can do without it, and writers report it.
     if (status == VRAM_LIMIT && machine->error->status != VRAM_LIMIT) {
         vr_machine_lose(machine, VR_LOSS_TOO_MUCH, key);
         return VRAM_OK;

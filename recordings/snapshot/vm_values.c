@@ -1,4 +1,4 @@
-// What the values of the machine are: words, numbers, containers, and the rows that dictionaries become.
+// The values of the machine: words, numbers, containers, and the rows that dictionaries become.
 #include <math.h>
 
 #include "snapshot/pickle_vm.h"
@@ -21,7 +21,7 @@ const char *vr_word_text(enum vr_word word) {
     return words[word];
 }
 
-// ---- What the values of a machine are: numbers and containers.
+// ---- numbers and containers
 
 const char *vr_tag_text(enum vr_tag tag) {
     static const char *const texts[] = {
@@ -38,7 +38,7 @@ double vr_machine_float(const struct vr_machine *machine, uint64_t resolved) {
     return number;
 }
 
-// JSON made by others may write whole numbers as 1e9 or 5.0.
+// Accepts a float as an integer, because other writers of JSON write integers as 1e9 or 5.0.
 static bool whole_float(double number, uint64_t *bits, bool *negative) {
     if (!(number > -0x1p63 && number < 0x1p63) || number != floor(number)) return false;
     *negative = number < 0;
@@ -142,7 +142,7 @@ enum vram_status vr_machine_last_values(struct vr_machine *machine, uint64_t res
     return VRAM_OK;
 }
 
-// ---- Rows that dictionaries become: their keys, and how values go into columns and come out again.
+// ---- Rows that dictionaries become: their keys, and how values are moved into columns and back.
 
 // ---- keys
 
@@ -217,7 +217,7 @@ const enum vr_owner vr_row_owners[VR_TAG_MEMO] = {
 
 // ---- columns
 
-// Into the row, and back out of it, column by column.
+// Store the slots in a row and load them, column by column.
 #define PUT(type, name)  table->name[row] = (type)slots[SLOT_##name];
 #define TAKE(type, name) slots[SLOT_##name] = (uint64_t)table->name[row];
 
@@ -242,7 +242,8 @@ static void take_segment(const struct vr_segments *table, size_t row, uint64_t *
 static void put_block(struct vr_blocks *table, size_t row, const uint64_t *slots) { VR_BLOCK_COLUMNS(PUT) }
 static void take_block(const struct vr_blocks *table, size_t row, uint64_t *slots) { VR_BLOCK_COLUMNS(TAKE) }
 
-// What a block lacks comes from its newest tenant (R2 of the data's rules), the first of the list; what that lacks, from its size.
+// Completes a block: missing values come from its newest tenant, the first of the list (rule R2 of the data's README), or else from its
+// size.
 static void complete_block(struct vr_machine *machine, uint64_t *slots) {
     const uint64_t *items = NULL;
     size_t count = 0;
@@ -312,7 +313,7 @@ void vr_row_take(const struct vr_machine *machine, enum vr_tag kind, size_t row,
 }
 
 enum vram_status vr_row_add(struct vr_machine *machine, enum vr_tag kind, size_t *row) {
-    enum { FIRST_ROWS = 64 }; // every column moves when a table grows
+    enum { FIRST_ROWS = 64 }; // enough to avoid growing small tables, because growth moves every column
     struct vr_budget *budget = &machine->builder.budget;
     enum vram_status status;
     size_t *count = kind == VR_TAG_EVENT     ? &machine->events.count
@@ -356,7 +357,7 @@ enum vram_status vr_row_add_block(struct vr_machine *machine, uint64_t *slots, u
     return VRAM_OK;
 }
 
-// ---- what no column has
+// ---- extras: values that no column holds
 
 uint64_t vr_row_history(const struct vr_machine *machine, size_t block) {
     for (size_t i = machine->former_count; i-- > 0;)

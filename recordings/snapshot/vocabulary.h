@@ -1,10 +1,11 @@
-// vocabulary.h: the words of PyTorch's snapshots. Every reader interns them first, in this order, so that a word's string id is its enum.
+// vocabulary.h: the words of PyTorch's snapshots. Every reader interns them first, in this order, so that a word's string id equals its
+// enum.
 #ifndef VR_SNAPSHOT_VOCABULARY_H
 #define VR_SNAPSHOT_VOCABULARY_H
 
 #include "model/model.h"
 
-// X(CONSTANT, "text"). Keys of dictionaries, and the values that stand for kinds and states. The actions come before them.
+// X(CONSTANT, "text"). Keys of dictionaries, and the names of kinds and states. The actions come before them.
 #define VR_WORDS(X)                                                                                                                        \
     X(ADDR, "addr")                                                                                                                        \
     X(ADDRESS, "address")                                                                                                                  \
@@ -65,7 +66,7 @@ enum vr_word {
 #define VR_WORD_ENUM(name, text) VR_WORD_##name,
     VR_WORDS(VR_WORD_ENUM)
 #undef VR_WORD_ENUM
-// Keys of fields that came later.
+// Keys of the fields marked LATER.
 #define VR_LATER_FIRST(KEY)
 #define VR_LATER_LATER(KEY)                                      VR_WORD_##KEY,
 #define VR_FIELD(column, type, density, number, LOG, since, KEY) VR_LATER_##since(KEY)
@@ -73,7 +74,7 @@ enum vr_word {
 #undef VR_LATER_FIRST
 #undef VR_LATER_LATER
         VR_WORD_COUNT,
-    // The keys of the top level that mean something.
+    // Range of the top-level keys that are read.
     VR_WORD_FIRST_TOP = VR_WORD_SEGMENTS,
     VR_WORD_LAST_TOP = VR_WORD_TRACE_ALLOC_OVERFLOWED
 };

@@ -1,15 +1,15 @@
-// Reads a recording file of our own into a model: block after block, then the tail of a file that was not closed.
+// Reads one of vram's recording files into a model: block after block, then the tail of a file that was not closed.
 #include "snapshot/formats.h"
 
 #include "history/logdict.h"
 #include "model/columns.h"
 #include "snapshot/events_alone.h"
 
-// What the tables may take: so much, and so many bytes per byte of the file. A byte of a packed file can be a whole event of 77 bytes
-// and room to grow; the format sees to it that it cannot be more.
+// Memory that the tables may use: this base, plus a factor for each byte of the file. One byte of a packed file can be a whole event of 77
+// bytes, with room to grow; the format does not allow more.
 #define BUDGET_BASE (16 * VR_MIB)
 enum { BUDGET_FACTOR = 160, MAX_DEVICES = 4096 };
-// No writer of ours makes a tail that is larger.
+// No writer of vram makes a larger tail.
 #define TAIL_MOST (64 * VR_MIB)
 
 _Static_assert(VR_ACTION_UNKNOWN < 16, "an action has four bits in the file");
@@ -27,7 +27,7 @@ struct log_reader {
     struct vr_log_batch batch;
     unsigned char *unpacked;
     size_t unpacked_capacity;
-    struct lane *lanes; // by device; the host's apart
+    struct lane *lanes; // by device; pinned host memory has its own
     size_t lane_count;
     size_t lane_capacity;
     struct lane host;
@@ -57,7 +57,7 @@ struct log_reader {
     bool has_state;
     bool stale;                    // events came after the state
     bool ended;                    // the index was read
-    struct vr_picture_marks marks; // of the events that the state knows
+    struct vr_picture_marks marks; // how many events the state includes
 };
 
 #define GROW(reader, items, capacity, needed, status)                                                                                      \
@@ -105,13 +105,13 @@ static bool all_are(const uint64_t *values, size_t count, uint64_t value) {
     return differ == 0;
 }
 
-// A column of the batch behind those of the lane.
+// Appends the batch's rows of a column to the lane's column.
 #define PUT_DENSE(lane, batch, type, member, which)                                                                                        \
     do {                                                                                                                                   \
         const uint64_t *from_ = (batch)->column[which] + from;                                                                             \
         for (size_t i = 0; i < count; i++) (lane)->history.member[(lane)->history.count + i] = (type)from_[i];                             \
     } while (0)
-// The same for one whose values are `usual` nearly always: what differs from that.
+// Does the same for a column whose values nearly always are `usual`: stores only the difference.
 #define PUT_APART(lane, target, type, usual, which)                                                                                        \
     do {                                                                                                                                   \
         const bool same_ = reader->batch.same[which];                                                                                      \
@@ -129,7 +129,7 @@ static bool all_are(const uint64_t *values, size_t count, uint64_t value) {
         if ((lane)->history.count == 0) (lane)->history.member.common = (type)(batch)->column[which][(batch)->same[which] ? 0 : from];     \
         PUT_APART(lane, (lane)->history.member.apart, type, (lane)->history.member.common, which);                                         \
     } while (0)
-// Events [from, from + count) of the batch, all of the lane's device.
+// Appends events [from, from + count) of the batch, all of the lane's device.
 static enum vram_status add_lane_run(struct log_reader *reader, struct lane *lane, size_t from, size_t count) {
     const struct vr_log_batch *batch = &reader->batch;
     size_t capacity = lane->capacity;
@@ -138,7 +138,7 @@ static enum vram_status add_lane_run(struct log_reader *reader, struct lane *lan
     if (lane->capacity < capacity) return VRAM_NO_HOST_MEMORY;
 #define VR_FIELD(column, type, density, number, LOG, since, KEY) PUT_##density(lane, batch, type, column, VR_LOG_COLUMN_##LOG);
 #include "model/entry_fields.def"
-    add_times(lane, batch, from, count); // which have a unit
+    add_times(lane, batch, from, count); // times have a unit
     lane->history.count += count;
     return VRAM_OK;
 }
@@ -172,7 +172,7 @@ static enum vram_status add_batch(struct log_reader *reader) {
 
 // ---- sections
 
-// Reads rows behind the `held` ones of a table of structs.
+// Reads rows into a table of structs that has `held` rows.
 #define READ_ROWS(reader, reading, items, held, capacity, fill)                                                                            \
     do {                                                                                                                                   \
         enum vram_status status_;                                                                                                          \
@@ -267,7 +267,7 @@ static enum vram_status read_tables(struct log_reader *reader, const unsigned ch
 
 // ---- blocks
 
-// *data: the part as it was before it was packed, valid until the next part.
+// Unpacks a part. *data is valid until the next part is unpacked.
 static enum vram_status unpack_part(struct log_reader *reader, const struct vr_log_part *part, const unsigned char *stored,
                                     const unsigned char **data) {
     enum vram_status status;
@@ -350,7 +350,7 @@ static enum vram_status add_tail_batch(struct log_reader *reader) {
     return add_batch(reader);
 }
 
-// The records from `at` on, as far as they are whole. *whole: all of them were.
+// Reads the records from `at` on, up to the first incomplete one. *whole: all were complete.
 static enum vram_status read_records(struct log_reader *reader, const unsigned char *at, const unsigned char *end, uint64_t sequence,
                                      bool *whole) {
     size_t length, most = (size_t)(end - at) / VR_LOG_RECORD_EVENT_LEAST + 1;
@@ -369,13 +369,13 @@ static enum vram_status read_records(struct log_reader *reader, const unsigned c
             status = vr_log_dictionary_record(&reader->dictionary, kind, at, length);
         if (status != VRAM_OK) break;
     }
-    // A writer may be moving on while we read: what makes no sense ends the tail.
+    // The writer may still be running, so invalid data ends the tail.
     *whole = at == end;
     if (status != VRAM_OK && status != VRAM_BAD_INPUT) return status;
     return add_tail_batch(reader);
 }
 
-// No block begins where the input stands: what the tail holds.
+// Reads the tail: called when no block begins at the input's position.
 static enum vram_status read_tail(struct log_reader *reader, const struct vr_log_file_header *file, uint64_t sequence,
                                   enum vr_ending *ending) {
     struct vr_input *input = reader->input;
@@ -411,7 +411,7 @@ static enum vram_status read_header(struct log_reader *reader, struct vr_log_fil
     return VRAM_OK;
 }
 
-// The blocks after one that is damaged need its rows: the file counts as cut here.
+// Ends reading at a damaged block, because later blocks need its rows: the file counts as cut here.
 static enum vram_status stop_at_damage(const struct log_reader *reader, uint64_t *damaged_at) {
     *damaged_at = vr_input_offset(reader->input);
     return VRAM_OK;
@@ -494,7 +494,7 @@ static enum vram_status move_state(struct log_reader *reader, struct vr_model *m
     return vr_columns_finish(&vr_block_columns, &model->blocks, model->blocks.count);
 }
 
-// The last value of each key, in the place of the first.
+// Keeps the last value of each key, at the position of the first.
 static enum vram_status last_settings(struct log_reader *reader) {
     uint32_t *place = calloc((size_t)reader->dictionary.strings.count + 1, sizeof *place);
     size_t kept = 0;

@@ -1,4 +1,4 @@
-// A model as a recording file of our own: dictionaries in pieces, the events device by device, and everything else in a last block.
+// Writes a model as one of vram's recording files: dictionaries in parts, the events device by device, and everything else in a last block.
 #include "snapshot/formats.h"
 
 #include "history/logblock.h"
@@ -24,7 +24,7 @@ static enum vram_status send_bytes(struct file_writer *writer, const void *bytes
     return writer->write(writer->user, bytes, length) ? VRAM_OK : VRAM_IO;
 }
 
-// What the maker holds, as a block.
+// Writes the maker's contents as a block.
 static enum vram_status send_block(struct file_writer *writer) {
     struct vr_log_block_header header;
     if (writer->maker.tables.out.count == 0 && writer->maker.batch.count == 0) return VRAM_OK;
@@ -73,7 +73,7 @@ static enum vram_status send_dictionaries(struct file_writer *writer) {
     return send_block(writer);
 }
 
-// Events [first, first + count) of the history into the maker's batch.
+// Copies events [first, first + count) of the history into the maker's batch.
 static void fill_batch(struct vr_log_batch *batch, const struct vr_history *history, uint32_t device, size_t first, size_t count) {
     for (size_t i = 0; i < count; i++) {
         size_t row = first + i;
@@ -103,7 +103,7 @@ static enum vram_status send_events(struct file_writer *writer) {
     return VRAM_OK;
 }
 
-// The segments' devices as the file has them.
+// Copies the segments, with device numbers as in the file.
 static enum vram_status copy_segments(const struct vr_model *model, struct vr_segments *segments, uint64_t **block_counts) {
     *segments = model->segments;
     segments->device = malloc((segments->count + 1) * sizeof *segments->device);

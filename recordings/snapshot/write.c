@@ -1,5 +1,5 @@
-// What PyTorch's dictionaries are made of, row by row. Which keys a row has is told by its has-bits; what the file said otherwise than a
-// column can tell stands among the model's extras, which then take the key's place.
+// Writes PyTorch's dictionaries row by row. A row's has-bits say which keys it has; a value that a column cannot express is one of the
+// model's extras, which then replaces the column's value.
 #include "snapshot/emit.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include "model/recording.h"
 #include "snapshot/formats.h"
 
-// The extras of one row: rows of the model's table.
+// The extras of one row, as a range of the model's table.
 struct extras {
     size_t begin, end;
 };
@@ -17,15 +17,15 @@ struct dict_writer {
     const struct vr_model *model;
     struct extras of_owner[VR_OWNER_COUNT];
     size_t next_tenant;
-    struct vr_emit_field fields[VR_EMIT_FIELDS]; // of the row, not handed on yet
+    struct vr_emit_field fields[VR_EMIT_FIELDS]; // of the current row, not yet passed to the emitter
     size_t field_count;
-    bool pool_lists;      // a pool id was a list: JSON, which has no pairs, says so once
-    uint32_t changed_key; // with which a value came first that the format wrote as something else (vr_emitter.change)
+    bool pool_lists;      // some pool id was a list; JSON, which has no pairs, says so once
+    uint32_t changed_key; // key of the first value that the format wrote as another (vr_emitter.change)
 };
 
 static uint64_t string_name(uint32_t id) { return (uint64_t)VR_WORD_COUNT + id; }
 
-// ---- further keys
+// ---- extra keys
 
 static void find_owners(struct dict_writer *writer) {
     const struct vr_model *model = writer->model;
@@ -37,7 +37,7 @@ static void find_owners(struct dict_writer *writer) {
     }
 }
 
-// Whether the extra comes before the row of its owner.
+// Returns whether the extra's row comes before the given row of its owner.
 static bool is_before(const struct vr_extra *extra, uint32_t device, uint64_t row) {
     return extra->device < device || (extra->device == device && extra->row < row);
 }
@@ -55,7 +55,7 @@ VR_INLINE struct extras extras_of(const struct dict_writer *writer, enum vr_owne
     return (struct extras){begin, first_not_before(writer, range, (uint32_t)device, row + 1)};
 }
 
-// The extra that takes the key's place, or NULL.
+// Returns the extra that replaces the key, or NULL.
 static const struct vr_extra *find_extra(const struct dict_writer *writer, struct extras extras, const char *key) {
     for (size_t i = extras.begin; i < extras.end; i++) {
         const struct vr_extra *extra = &writer->model->extras[i];
@@ -66,14 +66,14 @@ static const struct vr_extra *find_extra(const struct dict_writer *writer, struc
     return NULL;
 }
 
-// The value of the key as its text says it.
+// Writes the value that the text represents.
 static void put_extra_text(struct dict_writer *writer, uint32_t key, uint32_t text) {
     const enum vr_python_value before = writer->emitter.change;
     vr_emit_text(&writer->emitter, vr_model_string(writer->model, text), vr_model_string_length(writer->model, text));
     if (writer->emitter.change != before) writer->changed_key = key;
 }
 
-// ---- single keys: each writes nothing when an extra takes its place
+// ---- single keys: each function writes nothing if an extra replaces the key
 
 static bool is_replaced(const struct dict_writer *writer, struct extras extras, enum vr_word key) {
     return VR_UNLIKELY(extras.begin != extras.end) && find_extra(writer, extras, vr_word_text(key)) != NULL;
@@ -84,12 +84,12 @@ static void hand_on(struct dict_writer *writer) {
     writer->field_count = 0;
 }
 
-// The last keys of a row.
+// Writes the extras as the last keys of a row.
 static void put_extras(struct dict_writer *writer, struct extras extras) {
     hand_on(writer);
     for (size_t i = extras.begin; i < extras.end; i++) {
         const struct vr_extra *extra = &writer->model->extras[i];
-        // The empty text says that the key is not there.
+        // An empty text means that the key is absent.
         if (extra->value == 0) continue;
         writer->emitter.calls->key(&writer->emitter, string_name(extra->key));
         put_extra_text(writer, extra->key, extra->value);
@@ -338,7 +338,7 @@ static bool has_top_key(const struct vr_model *model, const char *key) {
     return false;
 }
 
-// Whether the setting stands beside allocator_settings: the top level has its key, but no value of its own for it.
+// Returns whether the setting was a top-level key: the top level has the key, but no extra with its value.
 static bool is_beside(const struct dict_writer *writer, const char *key) {
     return has_top_key(writer->model, key) && find_extra(writer, writer->of_owner[VR_OWNER_TOP], key) == NULL;
 }
@@ -388,7 +388,8 @@ static bool always_written(const struct vr_model *model) { return model != NULL;
 static bool has_host(const struct vr_model *model) { return model->host_count != 0; }
 static bool has_modules(const struct vr_model *model) { return model->module_count != 0; }
 
-// The keys that the model has tables for, in PyTorch's order. `wanted`: whether a model has the key that does not say which keys it has.
+// The top-level keys with tables in the model, in PyTorch's order. `wanted` says whether to write the key if the model does not list the
+// file's keys.
 static const struct {
     enum vr_word key;
     void (*put)(struct dict_writer *writer);
@@ -433,7 +434,7 @@ static void put_dict(struct dict_writer *writer) {
     writer->emitter.calls->end(&writer->emitter);
 }
 
-// What was written is no longer what was read: one line says what of it.
+// Reports, in one line, the first value that was written as another.
 static void name_change(const struct dict_writer *writer, struct vram_error *error) {
     static const char *const words[] = {[VR_PYTHON_KIND_TUPLE] = "tuples: that of `%.100s` is written as a list",
                                         [VR_PYTHON_KIND_SET] = "sets: that of `%.100s` is written as a list",
@@ -467,7 +468,7 @@ static enum vram_status write_emitted(const struct vr_model *model, const struct
     return status;
 }
 
-// What was read is not all that the file says: to write it would be to change it without a word.
+// Refuses to write a model that does not have all of its file, because the output would silently differ.
 static enum vram_status refuse_loss(const struct vr_model *model, struct vram_error *error) {
     static const char *const named[] = {
         [VR_LOSS_TOO_MUCH] = "what `%.100s` holds is too much for the size of the file, and was not read",
@@ -485,7 +486,7 @@ static enum vram_status refuse_loss(const struct vr_model *model, struct vram_er
 
 enum vram_status vr_model_write(const struct vr_model *model, enum vram_recording_format format, vram_write write, void *user,
                                 struct vram_error *error) {
-    assert(model->strings.count != 0 && model->stacks.count != 0); // id 0 of both is none
+    assert(model->strings.count != 0 && model->stacks.count != 0); // id 0 of both exists
     enum vram_status status;
     if (model->loss != VR_LOSS_NONE) return refuse_loss(model, error);
     switch (format) {
