@@ -1,4 +1,4 @@
-// Recordings come in, queries are handed to the function of their name.
+// Adds recordings, and passes each query to its function.
 #include "explore/explored/state_at_event.h"
 #include "explore/query/selection.h"
 #include "explore/query/step_search.h"
@@ -103,7 +103,7 @@ static vr_query_function find_query(const char *name) {
     return NULL;
 }
 
-// Other call sites make other groups, roles and cures: everything that was worked out goes.
+// Discards all results, because groups, roles and cures depend on call sites.
 static void forget_recording(struct vr_explored_recording *recording) {
     vr_sites_forget(&recording->sites);
     for (size_t d = 0; d < recording->views.count; d++) {
@@ -113,8 +113,8 @@ static void forget_recording(struct vr_explored_recording *recording) {
     }
 }
 
-// The parameter `skip`, which every query may have: frames that name no call site in this answer. INVALID_ARGUMENT for what is no
-// expression.
+// Applies the parameter `skip`, which every query may have: frames that match are not call sites in this answer. INVALID_ARGUMENT for an
+// invalid expression.
 static enum vram_status use_skip(struct vram_explorer *explorer, const char *expression, struct vram_error *error) {
     const bool same = strcmp(expression, explorer->skip == NULL ? "" : explorer->skip) == 0;
     if (same && !explorer->skip_new) return VRAM_OK;

@@ -1,21 +1,21 @@
-// Arrow IPC files, whose messages have heads in FlatBuffers.
+// Writes Arrow IPC files; their message headers are FlatBuffers.
 #include "base/base.h"
 #include "export/export.h"
 
-// ---- FlatBuffers, as far as the writer of Arrow files needs them: tables, vectors, strings, structs.
-// A message is built from its end to its beginning, inner objects before those that refer to them. An object is known by its distance from
-// the end (never 0). Numbers stand in little-endian order, as on every machine that this runs on.
+// ---- A writer of FlatBuffers with the parts that Arrow files need: tables, vectors, strings, structs.
+// A message is built from its end to its beginning, inner objects before those that refer to them. An object is identified by its distance
+// from the end (never 0). Numbers are little-endian, as on every supported machine.
 
 enum { VR_FLAT_MOST_SLOTS = 8 };
 
-// All-zero is an empty one. The caller releases it.
+// A zeroed struct is an empty message. The caller releases it.
 struct flatbuffer {
-    uint8_t *bytes; // what is written stands at the end
+    uint8_t *bytes; // the bytes written so far are at the end
     size_t capacity;
     size_t used;
-    size_t alignment;                       // of the strictest number so far
+    size_t alignment;                       // strictest alignment so far
     size_t table_start;                     // `used` when the open table began
-    uint32_t slots[VR_FLAT_MOST_SLOTS + 1]; // of the open table: the field's distance from the end, 0 for none
+    uint32_t slots[VR_FLAT_MOST_SLOTS + 1]; // for the open table: the field's distance from the end, 0 if absent
     bool failed;                            // host memory ran out
 };
 
@@ -26,13 +26,13 @@ static void flat_release(struct flatbuffer *flat) {
     *flat = (struct flatbuffer){0};
 }
 
-// Forgets what was written and keeps the memory.
+// Discards the message but keeps the memory.
 static void flat_clear(struct flatbuffer *flat) {
     flat->used = 0;
     flat->alignment = 0;
 }
 
-// Room for `size` more bytes before what is there.
+// Makes room for `size` more bytes before the present ones.
 static bool reserve_bytes(struct flatbuffer *flat, size_t size) {
     if (flat->failed) return false;
     if (flat->capacity - flat->used >= size) return true;
@@ -56,7 +56,7 @@ static void put_flat_bytes(struct flatbuffer *flat, const void *bytes, size_t si
     memcpy(flat->bytes + (flat->capacity - flat->used), bytes, size);
 }
 
-// Zeros, so that after `more` bytes of another object what comes next is at a multiple of `alignment` from the end.
+// Adds zeros, so that after `more` bytes the next object is at a multiple of `alignment` from the end.
 static void align_flat(struct flatbuffer *flat, size_t alignment, size_t more) {
     static const uint8_t zeros[16];
     assert(alignment <= sizeof zeros && (alignment & (alignment - 1)) == 0);
@@ -69,7 +69,7 @@ static void put_flat_number(struct flatbuffer *flat, size_t size, uint64_t value
     put_flat_bytes(flat, &value, size);
 }
 
-// The distance from here to an object, which lies behind.
+// Writes the distance from here to an object, which lies behind.
 static void put_reference(struct flatbuffer *flat, uint32_t object) {
     align_flat(flat, 4, 4);
     assert(flat->failed || object <= flat->used);
@@ -85,7 +85,7 @@ static uint32_t flat_string(struct flatbuffer *flat, const char *text, size_t le
     return (uint32_t)flat->used;
 }
 
-// A vector of structs of `size` bytes each, whose numbers need `alignment`.
+// Writes a vector of structs of `size` bytes each with the given alignment.
 static uint32_t flat_structs(struct flatbuffer *flat, const void *items, size_t size, size_t count, size_t alignment) {
     align_flat(flat, 4, size * count);
     align_flat(flat, alignment, size * count);
@@ -101,7 +101,8 @@ static uint32_t flat_references(struct flatbuffer *flat, const uint32_t *objects
     return (uint32_t)flat->used;
 }
 
-// A table: begin, its fields in any order, end. A number that is 0 is left out: readers take 0 for what is not there.
+// A table: call flat_begin(), write its fields in any order, call flat_end(). A number that is 0 is left out, because readers take absent
+// numbers for 0.
 static void flat_begin(struct flatbuffer *flat) {
     memset(flat->slots, 0, sizeof flat->slots);
     flat->table_start = flat->used;
@@ -120,7 +121,8 @@ static void flat_reference(struct flatbuffer *flat, unsigned slot, uint32_t obje
     flat->slots[slot] = (uint32_t)flat->used;
 }
 
-// A table begins with the distance to its list of fields, which precedes it: its own size, the table's, and where each field is.
+// Writes the table's field list before it (the list's size, the table's size, the offset of each field), and the distance to the list at
+// the table's beginning.
 static uint32_t flat_end(struct flatbuffer *flat) {
     put_flat_number(flat, 4, 0);
     const uint32_t table = (uint32_t)flat->used;
@@ -135,14 +137,14 @@ static uint32_t flat_end(struct flatbuffer *flat) {
     return table;
 }
 
-// Completes the message. What was built is at vr_flat_bytes(), `used` bytes long.
+// Completes the message, which is the `used` bytes at vr_flat_bytes().
 static void flat_finish(struct flatbuffer *flat, uint32_t root) {
     align_flat(flat, flat->alignment < 4 ? 4 : flat->alignment, 4);
     put_reference(flat, root);
 }
 
-// ---- Arrow IPC files: "ARROW1", messages, and at the end a list of where each is. A message is its length, a FlatBuffer that says what it
-// is, and a body of buffers. The names of fields and their numbers are those of the format's Message.fbs, Schema.fbs and File.fbs.
+// ---- Arrow IPC files: "ARROW1", messages, and at the end a list of the messages' positions. A message is its length, a FlatBuffer that
+// describes it, and a body of buffers. Field names and numbers are those of the format's Message.fbs, Schema.fbs and File.fbs.
 
 enum { METADATA_V5 = 4, TYPE_INT = 2, TYPE_UTF8 = 5, HEADER_SCHEMA = 1, HEADER_DICTIONARY = 2, HEADER_BATCH = 3 };
 enum { FIELD_NAME, FIELD_NULLABLE, FIELD_TYPE_TYPE, FIELD_TYPE, FIELD_DICTIONARY, FIELD_CHILDREN };
@@ -154,7 +156,7 @@ struct node {
 struct buffer {
     int64_t offset, length;
 };
-// Where a message is in the file.
+// A message's position in the file.
 struct block {
     int64_t offset;
     int32_t head_bytes, padding;
@@ -165,9 +167,9 @@ struct blocks {
     size_t count, items_capacity;
 };
 
-// A column of the batch that is being made.
+// A column of the current batch.
 struct column {
-    struct vr_text bits; // which rows have a value
+    struct vr_text bits; // bitmap of rows with a value
     struct vr_text values;
     int64_t nulls;
 };
@@ -180,7 +182,7 @@ struct writer {
     struct vr_text body;
     struct column *columns;
     struct vr_arrow_cell *cells;
-    struct node *nodes; // of one batch; a column each
+    struct node *nodes; // one per column of a batch
     struct buffer *buffers;
     size_t node_count, buffer_count;
     struct blocks dictionaries, batches;
@@ -269,7 +271,7 @@ static void put_message(struct writer *writer, unsigned kind, uint32_t header, u
     flat_clear(flat);
 }
 
-// A buffer of the body ends at a multiple of 8.
+// Ends a buffer of the body, padded to a multiple of 8.
 static void end_buffer(struct writer *writer, size_t start) {
     static const char zeros[ALIGNMENT];
     writer->buffers[writer->buffer_count++] = (struct buffer){(int64_t)start, (int64_t)(writer->body.length - start)};
@@ -302,12 +304,12 @@ static enum vram_status put_batch(struct writer *writer, unsigned kind, uint32_t
 
 // --- columns ---------------------------------------------------------------------------------------------------------------------------
 
-// The texts of a column: where each begins, then their bytes.
+// Writes a column's texts as a dictionary: the offset of each, then their bytes.
 static enum vram_status put_words(struct writer *writer, size_t column) {
     const struct vr_arrow_words *words = &writer->table->columns[column].words;
     struct vr_text texts = {0}, one = {0};
     begin_batch(writer);
-    end_buffer(writer, writer->body.length); // all are there
+    end_buffer(writer, writer->body.length); // empty bitmap: no text is null
     const size_t start = writer->body.length;
     for (size_t i = 0; i <= words->count; i++) {
         const int32_t offset = (int32_t)texts.length;
@@ -416,7 +418,7 @@ static enum vram_status put_file(struct writer *writer) {
 
 enum vram_status vr_arrow_write(const struct vr_arrow_table *table, struct vr_output *out) {
     assert(table->column_count != 0);
-    const size_t count = table->column_count, buffers = 2 * count < 3 ? 3 : 2 * count; // words have three
+    const size_t count = table->column_count, buffers = 2 * count < 3 ? 3 : 2 * count; // dictionaries have three
     struct writer writer = {.table = table, .out = out};
     writer.columns = calloc(count, sizeof *writer.columns);
     writer.cells = calloc(count, sizeof *writer.cells);

@@ -1,12 +1,12 @@
-// What a recording is as tables: its events, the frames of its stacks, the peaks of its devices, and the call sites that held them.
+// Exports a recording as tables: its events, the frames of its stacks, the peaks of its devices, and the call sites that held them.
 #include <inttypes.h>
 
 #include "analyze/sites.h"
 #include "export/export.h"
 
-// Numbers of a column's texts: which of many (strings, frames) occur, in the order of their first row.
+// Numbers the texts that occur in a column (strings or frames), in the order of their first row.
 struct words {
-    uint32_t *number; // by what it stands for: 1 + its place in `occurring`, 0: does not occur
+    uint32_t *number; // by string or frame id: 1 + index in `occurring`; 0: does not occur
     uint32_t *occurring;
     size_t count, occurring_capacity;
 };
@@ -51,11 +51,11 @@ struct events {
     const struct vr_model *model;
     const struct vr_view *views;
     size_t row_count;
-    bool by_device;      // a column says which
-    struct words sites;  // frames that stand for a stack
-    uint32_t *site;      // by stack: 1 + frame, 0: none
+    bool by_device;      // has a device column
+    struct words sites;  // frames that are call sites
+    uint32_t *site;      // by stack: 1 + frame of its call site; 0: no site
     struct words texts;  // strings
-    struct words others; // names of actions that are not known: strings
+    struct words others; // names of unknown actions, as strings
 };
 
 static const struct vr_history *at_row(const struct events *events, size_t *row, uint32_t *device) {
@@ -219,8 +219,7 @@ static enum vram_status write_stacks(const struct vr_exporting *from, struct vr_
     return status;
 }
 
-// --- peaks and sites: what the report says
-// ------------------------------------------------------------------------------------------------
+// --- peaks and sites, as in the report
 
 struct facts {
     const struct vr_model *model;
@@ -279,7 +278,7 @@ static enum vram_status write_peaks(const struct facts *facts, struct vr_output 
     return vr_arrow_write(&table, out);
 }
 
-// Rows of all devices, one after the other.
+// Returns a call site by its row; rows of all devices are numbered consecutively.
 static const struct vram_report_group *site_at(const struct facts *facts, size_t row, const struct vram_report_device **device) {
     const struct vram_report_device *const *next = facts->devices;
     for (; row >= (*next)->allocated.site_count; next++) row -= (*next)->allocated.site_count;

@@ -22,7 +22,7 @@ static void end_row(struct vr_output *out, const struct vr_exporting *from, cons
     vr_text_puts(&out->text, "\n");
 }
 
-// Which stream a block that was there from the beginning has: known if its segment is there still.
+// Returns the stream of a block from before the history: known if its segment still exists.
 static uint64_t stream_at(const struct vr_view *view, uint64_t address) {
     const struct vr_segments *segments = &view->model->segments;
     for (size_t i = 0; i < view->segment_count; i++) {
@@ -32,7 +32,7 @@ static uint64_t stream_at(const struct vr_view *view, uint64_t address) {
     return 0;
 }
 
-// What was allocated before the history begins: whoever runs the log again needs it.
+// Writes the allocations from before the history, because a replay of the log needs them.
 static enum vram_status put_start(const struct vr_exporting *from, const struct vr_view *view, struct vr_output *out) {
     struct vr_lifetimes lifetimes;
     const int64_t time_us = view->history->count == 0 ? 0 : vr_export_time_us(view->history, 0);
@@ -74,8 +74,8 @@ enum vram_status vr_export_rmm(const struct vr_exporting *from, struct vr_output
 
 // --- all columns
 
-// In quotes where it must be, with quotes doubled. A spreadsheet takes a cell that begins with one of these for a formula: an apostrophe
-// before it makes it a text.
+// Writes a text, quoted if necessary, with quotes doubled. Puts an apostrophe before a text that a spreadsheet would take for a formula by
+// its first character.
 static void put_csv_text(struct vr_output *out, const char *text) {
     struct vr_text *cell = &out->text;
     const bool formula = text[0] != '\0' && strchr("=+-@\t\r", text[0]) != NULL;
@@ -92,7 +92,7 @@ static void put_csv_text(struct vr_output *out, const char *text) {
     vr_text_puts(cell, "\"");
 }
 
-// The text of a stack, "file:line:function" from the outermost frame to the innermost, separated by semicolons; of the last one asked for.
+// Caches the text of the last stack: "file:line:function" from the outermost frame to the innermost, separated by semicolons.
 struct stack_text {
     struct vr_text text;
     uint32_t stack;
@@ -105,7 +105,7 @@ static void put_csv_frame(struct vr_text *out, const struct vr_model *model, uin
                    vr_model_string(model, model->frames.name[frame]));
 }
 
-// The frame that stands for the stack; before text_of_stack() of it.
+// Returns the text of the stack's call site. Call before text_of_stack() with the same stack.
 static const char *text_of_site(struct stack_text *last, const struct vr_model *model, uint32_t stack) {
     if (last->stack == stack) return vr_text_string(&last->site);
     const uint32_t frame = vr_sites_frame(&last->sites, stack);
@@ -119,7 +119,7 @@ static const char *text_of_stack(struct stack_text *last, const struct vr_model 
     if (last->stack == stack) return vr_text_string(&last->text);
     last->stack = stack;
     last->text.length = 0;
-    vr_text_puts(&last->text, ""); // ends it: a stack without frames adds nothing
+    vr_text_puts(&last->text, ""); // NUL-terminates the text even if the stack has no frames
     const struct vr_stacks *stacks = &model->stacks;
     for (uint64_t i = stacks->offset[stack + 1]; i-- > stacks->offset[stack];) {
         if (last->text.length != 0) vr_text_puts(&last->text, ";");

@@ -1,4 +1,4 @@
-// What the writers of all formats share.
+// Implements what the exporters share.
 #include "analyze/lifetimes.h"
 #include "export/export.h"
 

@@ -5,7 +5,7 @@
 
 #include "export/export.h"
 
-// Fields of trace.proto and what lies below it.
+// Field numbers of trace.proto and the files that it imports.
 enum { TRACE_PACKET = 1, PACKET_TIMESTAMP = 8, PACKET_SEQUENCE = 10, PACKET_EVENT = 11, PACKET_FLAGS = 13, PACKET_TRACK = 60 };
 enum { TRACK_UUID = 1, TRACK_NAME = 2, TRACK_PROCESS = 3, TRACK_PARENT = 5, TRACK_COUNTER = 8 };
 enum { PROCESS_PID = 1, PROCESS_NAME = 6, COUNTER_UNIT = 3, UNIT_BYTES = 3 };
@@ -17,10 +17,10 @@ enum { SEQUENCE = 1, FLAG_CLEARED = 1 };
 enum counter_track { ALLOCATED, ACTIVE, RESERVED, COUNTERS };
 static const char *const counter_names[COUNTERS] = {"allocated", "active", "reserved"};
 
-// A pool of one device, or, in entry 0 of a device, all of them together. Its counters' tracks are uuid, uuid + 1, uuid + 2.
+// A pool of one device; entry 0 is the sum of all its pools. Its counters' tracks are uuid, uuid + 1, uuid + 2.
 struct pool {
     uint64_t first, second;
-    uint64_t bytes[COUNTERS]; // below 0 where the recording contradicts itself
+    uint64_t bytes[COUNTERS]; // negative (two's complement) if the recording contradicts itself
     uint64_t uuid;
 };
 
@@ -32,11 +32,11 @@ struct tracer {
     size_t pool_count;
     struct vr_text packet, part, inner; // scratch
     uint64_t next_uuid;
-    uint64_t process; // uuids of tracks of this device
+    uint64_t process; // uuids of this device's tracks
     uint64_t marks;
     uint64_t ooms;
     bool begun;
-    int64_t first_us; // the time of the device's first event
+    int64_t first_us; // time of the device's first event
 };
 
 static void end_packet(struct tracer *tracer) {
@@ -46,7 +46,7 @@ static void end_packet(struct tracer *tracer) {
     vr_proto_message(&tracer->out->text, TRACE_PACKET, &tracer->packet);
 }
 
-// tracer->part holds what follows uuid, name and parent.
+// Writes a track. tracer->part has the fields other than uuid, name and parent.
 static uint64_t put_track(struct tracer *tracer, const char *name, uint64_t parent) {
     const uint64_t uuid = tracer->next_uuid++;
     vr_proto_number(&tracer->part, TRACK_UUID, uuid);
@@ -71,7 +71,7 @@ static void put_device_tracks(struct tracer *tracer) {
 
 // --- events
 
-// tracer->part holds what is special about the event.
+// Writes an event. tracer->part has the fields specific to it.
 static void put_track_event(struct tracer *tracer, int64_t time_us, unsigned type, uint64_t track) {
     vr_proto_number(&tracer->packet, PACKET_TIMESTAMP, time_us < 0 ? 0 : (uint64_t)time_us * 1000);
     vr_proto_number(&tracer->part, EVENT_TYPE, type);
@@ -112,7 +112,7 @@ static struct pool *find_pool(struct tracer *tracer, uint64_t first, uint64_t se
     return pool;
 }
 
-// What the event adds to each counter; what it takes is added as two's complement.
+// Computes the event's change of each counter; decreases are two's complement.
 static void changes_of(const struct vr_history *history, size_t i, uint64_t changes[COUNTERS]) {
     const uint64_t size = history->size_bytes[i];
     memset(changes, 0, COUNTERS * sizeof *changes);
@@ -140,7 +140,7 @@ static struct pool *pool_of_event(struct tracer *tracer, size_t i) {
     return find_pool(tracer, history->pool_first[i], history->pool_second[i]);
 }
 
-// What the counters are at the end, less all that the events changed: what they were before the first.
+// Computes the counters before the first event: their final values minus all changes by events.
 static void begin_pools(struct tracer *tracer) {
     const struct vr_segments *segments = &tracer->view->model->segments;
     const struct vr_blocks *blocks = &tracer->view->model->blocks;
@@ -165,7 +165,7 @@ static void begin_pools(struct tracer *tracer) {
         add_changes(&tracer->pools[0], changes, true);
         add_changes(pool_of_event(tracer, i), changes, true);
     }
-    // Where all is in the default pool, the device says it all.
+    // If everything is in the default pool, its counters equal the device's.
     if (tracer->pool_count == 2) tracer->pool_count = 1;
 }
 
@@ -205,7 +205,7 @@ static void put_history(struct tracer *tracer) {
     }
 }
 
-// A mark belongs to its device; one of no device that is there, to the first.
+// Writes the device's marks; the first device also gets marks without a device.
 static void put_marks(struct tracer *tracer, bool first) {
     const struct vr_model *model = tracer->view->model;
     for (size_t i = 0; i < model->annotation_count && vr_output_flow(tracer->out); i++) {

@@ -1,12 +1,11 @@
-// A sample per call stack: folded lines, and profiles for pprof.
+// Exports one sample per call stack: folded lines, and profiles for pprof.
 #include <inttypes.h>
 
 #include "export/export.h"
 
-// ---- Folded stacks: a line per call stack, from the outermost frame to the innermost, and a number. flamegraph.pl, speedscope and inferno
-// read it.
+// ---- Folded stacks: one line per call stack, outermost frame first, and a number. Read by flamegraph.pl, speedscope and inferno.
 
-// What separates frames and lines may not stand in a name.
+// Appends a name, replacing characters that separate frames and lines.
 static void put_folded_name(struct vr_text *out, const char *text) {
     const size_t start = out->length;
     vr_text_puts(out, text);
@@ -58,7 +57,7 @@ enum vram_status vr_export_folded(const struct vr_exporting *from, struct vr_out
 
 // ---- A profile for pprof (its profile.proto): a sample per call stack and device. Locations and functions are the recording's frames.
 
-// Fields of profile.proto.
+// Field numbers of profile.proto.
 enum {
     PROFILE_SAMPLE_TYPE = 1,
     PROFILE_SAMPLE = 2,
@@ -71,7 +70,7 @@ enum { SAMPLE_LOCATION = 1, SAMPLE_VALUE = 2, SAMPLE_LABEL = 3, LABEL_KEY = 1, L
 enum { LOCATION_ID = 1, LOCATION_LINE = 4, LINE_FUNCTION = 1, LINE_LINE = 2 };
 enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILE = 4 };
 
-// Strings of ours, before those of the recording; string 0 is "". A type of samples is a name and a unit.
+// The exporter's own strings, which precede the recording's; string 0 is "". A sample type consists of a name and a unit.
 static const char *const own_strings[] = {"",           "alloc_objects", "alloc_space", "inuse_objects", "inuse_space", "peak_objects",
                                           "peak_space", "count",         "bytes",       "device"};
 enum { TYPES = 6, STRING_COUNT = 7, STRING_BYTES = 8, STRING_DEVICE = 9, DEFAULT_TYPE = 6 };
@@ -91,7 +90,7 @@ static void put_head(const struct vr_exporting *from, struct vr_output *out, str
     }
 }
 
-// A frame is a function and a location of its own: pprof joins functions by name.
+// Writes each frame as its own function and location; pprof merges functions by name.
 static void put_frames(const struct vr_model *model, struct vr_output *out, struct vr_text *part, struct vr_text *line) {
     for (uint32_t i = 0; i < model->frames.count && vr_output_flow(out); i++) {
         vr_proto_number(part, FUNCTION_ID, (uint64_t)i + 1);

@@ -1,4 +1,4 @@
-// What is worked out about one device, each part when it is first asked for.
+// Results about one device, each computed at its first use.
 #include "explore/explored/explored.h"
 
 #include "analyze/report_parts.h"
@@ -23,7 +23,7 @@ enum vram_status vr_explored_lifetimes(struct vr_explored_device *device, enum v
         }
         device->lifetimes[kind] = made;
         device->has_lifetimes[kind] = true;
-        // Numbered once for both kinds; nothing else needs a number per event.
+        // The address ids serve both kinds; nothing else needs a number per event.
         if (device->has_lifetimes[!kind]) vr_address_ids_release(&device->addresses);
     }
     *lifetimes = &device->lifetimes[kind];
@@ -125,7 +125,7 @@ enum vram_status vr_explored_allocation_of(struct vr_explored_device *device, si
     return VRAM_OK;
 }
 
-// ---- Segments, and the tables that shapes are picked from, each made when it is first asked for.
+// ---- Segments, and the tables from which shapes are picked, each computed at its first use.
 
 void vr_explored_release_shapes(struct vr_explored_device *device) {
     if (device->has_segments) vr_segment_lives_release(&device->segments);
@@ -209,7 +209,8 @@ enum vram_status vr_explored_segment_labels(struct vr_explored_device *device, c
     return VRAM_OK;
 }
 
-// In WebAssembly an event takes about 300 ns: with so many each of up to 80 replays is a third of a second.
+// A longer history is not replayed: WebAssembly takes about 300 ns per event, so each of up to 80 replays would take over a third of a
+// second.
 enum { MOST_EVENTS = 1000000 };
 
 enum vram_status vr_explored_ooms(struct vr_explored_recording *recording, struct vr_explored_device *device, uint64_t memory_bytes,

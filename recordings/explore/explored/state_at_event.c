@@ -1,4 +1,4 @@
-// Segments and blocks as they were after an event, and blocks too small to be seen as clusters.
+// Rebuilds segments and blocks as they were after an event, and clusters blocks that are too small to be seen.
 #include "explore/explored/state_at_event.h"
 
 #include "config/rounding.h"
@@ -6,15 +6,15 @@
 #include "explore/tables/lanes.h"
 
 struct vr_moments {
-    const struct vr_lifetimes *allocated, *blocks; // what is drawn as blocks: the active ones
+    const struct vr_lifetimes *allocated, *blocks; // `blocks`: the lifetimes that are drawn as blocks
     enum vr_lifetime_kind lifetime_kind;           // of the blocks
     const struct vr_segment_lives *segments;
-    struct vr_block_sizing *sizing; // until it is finished
-    struct vr_block_sizes sizes;    // then
+    struct vr_block_sizing *sizing; // until the sizes are complete
+    struct vr_block_sizes sizes;    // after that
     uint8_t *kind;                  // by row of the segment lives: enum vram_report_kind
 };
 
-// --- what moments are made from -----------------------------------------------------------------------------------------
+// --- what moments are built from ----------------------------------------------------------------------------------------
 enum vr_lifetime_kind vr_moment_lifetime_kind(const struct vr_history *history) {
     bool requests = false;
     for (size_t i = 0; i < history->count; i++) {
@@ -73,7 +73,7 @@ enum vram_status vr_explored_moments_go_on(struct vr_explored_device *device, si
     return status;
 }
 
-// What the device's moments are made from, made when first asked for; borrowed. LIMIT, NO_HOST_MEMORY.
+// Returns the tables from which the device's moments are built, computed at first use; borrowed. LIMIT, NO_HOST_MEMORY.
 static enum vram_status explored_moments(struct vr_explored_device *device, const struct vr_moments **moments) {
     double share = 0;
     VR_TRY(vr_explored_moments_go_on(device, SIZE_MAX, &share));
@@ -96,13 +96,13 @@ static struct vr_moment_segment segment_of(const struct vr_moments *moments, uin
                                       .kind = (enum vram_report_kind)moments->kind[row]};
 }
 
-// Whether b goes on where a ends, as pages of one expandable segment do.
+// Returns whether b continues a, as pages of one expandable segment do.
 static bool goes_on(const struct vr_moment_segment *a, const struct vr_moment_segment *b) {
     const bool same_pool = !a->pool_known || !b->pool_known || (a->pool_first == b->pool_first && a->pool_second == b->pool_second);
     return a->expandable && b->expandable && a->end == b->address && a->stream == b->stream && same_pool;
 }
 
-// The segments of a moment before they are put together with the blocks.
+// The segments of a moment before they are merged with the blocks.
 struct reserved_list {
     struct vr_moment_segment *segment; // by address
     size_t count, segment_capacity;
@@ -138,7 +138,7 @@ static struct vr_moment_block block_of(const struct vr_moments *moments, uint32_
     return block;
 }
 
-// Sorts by address: by one byte of it after the other, leaving out bytes that all have in common.
+// Radix-sorts by address, byte by byte, skipping bytes that are equal in all addresses.
 static enum vram_status sort_blocks(struct vr_moment_block **blocks, size_t count) {
     struct vr_moment_block *from = *blocks, *to = malloc((count + 1) * sizeof *to);
     if (to == NULL) return VRAM_NO_HOST_MEMORY;
@@ -175,7 +175,7 @@ static enum vram_status find_blocks(struct vr_explored_device *device, const str
     return VRAM_OK;
 }
 
-// Puts a block that lies in no segment into one of its own, or into the one before it that it touches.
+// Puts a block outside every segment into its own segment, or into the preceding such segment if it touches that.
 static enum vram_status put_outside(struct vr_moment *moment, size_t block) {
     const struct vr_moment_block *at = &moment->blocks[block];
     struct vr_moment_segment *last = moment->segment_count == 0 ? NULL : &moment->segments[moment->segment_count - 1];
@@ -191,7 +191,7 @@ static enum vram_status put_outside(struct vr_moment *moment, size_t block) {
     return VRAM_OK;
 }
 
-// Segments and blocks, both by address, become one list.
+// Merges segments and blocks, both sorted by address, into one list.
 static enum vram_status put_together(const struct reserved_list *found, struct vr_moment *moment) {
     size_t block = 0;
     for (size_t s = 0; s <= found->count; s++) {
@@ -304,7 +304,7 @@ static size_t segment_end(const struct vr_moment *moment, size_t segment) {
     return segment + 1 < moment->segment_count ? moment->segments[segment + 1].first_block : moment->block_count;
 }
 
-// Where the bundle that begins with a block ends.
+// Returns the end of the bundle that begins with block `first`.
 static size_t bundle_end(const struct vr_moment *moment, size_t first, size_t end, uint64_t grain) {
     const struct vr_moment_block *block = moment->blocks;
     size_t next = first + 1;
@@ -314,7 +314,7 @@ static size_t bundle_end(const struct vr_moment *moment, size_t first, size_t en
     return next;
 }
 
-// How many bundles of a grain there are; they are written where `bundle` is not NULL.
+// Returns the number of bundles of a grain; stores them if `bundle` is not NULL.
 static size_t gather_bundle(const struct vr_moment *moment, uint64_t grain, struct vr_bundle *bundle) {
     size_t count = 0;
     for (size_t s = 0; s < moment->segment_count; s++) {
@@ -328,7 +328,7 @@ static size_t gather_bundle(const struct vr_moment *moment, uint64_t grain, stru
     return count;
 }
 
-// The finest grain that gives few enough bundles, by doubling; there is always one per segment with blocks.
+// Finds the finest grain with few enough bundles, by doubling; every segment with blocks has at least one bundle.
 static uint64_t grain_for(const struct vr_moment *moment, size_t most) {
     const struct vr_moment_sums *sums = &moment->sums;
     const uint64_t all = sums->reserved_bytes + sums->outside_bytes;

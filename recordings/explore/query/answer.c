@@ -1,4 +1,4 @@
-// The two sides of a query: its parameters taken apart, and its answer in the making.
+// Parses the parameters of queries, and builds their answers.
 #include <math.h>
 #include <stdio.h>
 
@@ -12,7 +12,7 @@ static int hex_digit(char c) {
     return -1;
 }
 
-// Decodes in place; what is no valid escape stays as it is.
+// Decodes in place; leaves invalid escapes as they are.
 static void decode_percent(char *text) {
     char *out = text;
     for (const char *in = text; *in != '\0'; in++) {

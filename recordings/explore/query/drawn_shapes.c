@@ -1,4 +1,4 @@
-// The allocations or segments of a window that are drawn each for itself, on their addresses or stacked.
+// Draws the allocations or segments of a window individually, at their addresses or stacked.
 #include "explore/query/drawn_shapes.h"
 
 #include "analyze/profile.h"
@@ -33,7 +33,7 @@ enum vram_status vr_shapes_pick(struct vr_shapes *shapes, enum vr_shape_kind kin
     VR_TRY(vr_explored_shapes_live(shapes->device, kind, (int64_t)shapes->window.first - 1, &live, &live_count));
     const size_t begin = vr_first_born(shapes->lifetimes, shapes->window.first), end = vr_first_born(shapes->lifetimes, shapes->window.end);
     shapes->in_window = live_count + (end - begin);
-    // Half a pixel's worth of the picture.
+    // Half a pixel of the picture.
     const double pixels = (double)shapes->pixels * (double)shapes->height;
     const double least = pixels == 0 ? 0 : (shapes->window.to - shapes->window.from) * top / pixels / 2;
     const struct vr_largest_choice choice = {.span = &shapes->span,
@@ -66,7 +66,7 @@ static uint8_t flags_of(const struct vr_shapes *shapes, size_t i) {
     return (uint8_t)flags;
 }
 
-// Where the selected moment, after an event, lies on the axis.
+// Adds the position of the selected moment, after an event, on the axis.
 static void put_moment(const struct vr_shapes *shapes, int64_t event) {
     const int64_t events = (int64_t)shapes->span.events;
     const bool past = event + 1 >= events;
@@ -74,8 +74,8 @@ static void put_moment(const struct vr_shapes *shapes, int64_t event) {
     vr_json_double(&shapes->query->answer->json, "event_position", past ? end : vr_window_position(&shapes->window, (size_t)(event + 1)));
 }
 
-// Rows are named as those of the kind of lifetime `allocated`, whatever the shapes are, so that a row means the same everywhere; of
-// segments as they are.
+// Converts a row of active lifetimes to the row of the allocated ones, so that row numbers in all answers mean the same; leaves other rows
+// unchanged.
 static uint32_t allocated_row(const struct vr_shapes *shapes, const struct vr_lifetimes *allocated, uint32_t row) {
     if (shapes->kind != VR_SHAPES_ACTIVE) return row;
     const size_t other = vr_other_row(shapes->lifetimes, allocated, row);
@@ -126,7 +126,7 @@ static int by_area(const void *a, const void *b) {
     return VR_ORDER(x->number, y->number);
 }
 
-// The groups of all shapes, and per shape which one it is of.
+// Groups all shapes; of[i] is the group of shape i.
 static enum vram_status gather_shapes(const struct vr_shapes *shapes, const struct vr_naming *naming, struct vr_map *known,
                                       struct shape_group *groups, uint32_t *of, size_t *count) {
     for (size_t i = 0; i < shapes->count; i++) {
@@ -206,10 +206,10 @@ enum vram_status vr_shapes_put_keys(const struct vr_shapes *shapes) {
     return status;
 }
 
-// Steps of all shapes together that an answer may have.
+// Most steps of all shapes together in an answer.
 enum { MOST_STEPS = 200000 };
 
-// The largest total in the window, the state before it included.
+// Returns the largest total in the window, including the state before it.
 static enum vram_status largest_total(const struct vr_shapes *shapes, enum vr_curve_kind kind, double *top) {
     const struct vr_curve *curve = NULL;
     VR_TRY(vr_explored_curve(shapes->device, kind, &curve));
@@ -254,7 +254,7 @@ static int stacked_by_event(const void *a, const void *b) {
     return (x->event > y->event) - (x->event < y->event);
 }
 
-// What all shapes together have, as changes by event; base_bytes is the total after the change.
+// Computes the total of all shapes, as changes by event; base_bytes is the total after the change.
 static enum vram_status totals_of(const struct vr_shapes *shapes, const struct vr_stacking *stacking, struct vr_stack_step **totals,
                                   size_t *count) {
     const struct vr_lifetimes *lifetimes = shapes->lifetimes;
@@ -274,7 +274,7 @@ static enum vram_status totals_of(const struct vr_shapes *shapes, const struct v
     return VRAM_OK;
 }
 
-// The largest of each total in a pixel's events, from the value that it begins with.
+// Adds the largest value of each total in a pixel's events, including the value before them.
 static void put_totals(const struct vr_curve *const *curves, const size_t *columns, struct vr_answer *answer, size_t first, size_t end) {
     for (size_t k = 0; k < VR_CURVE_COUNT; k++) {
         int64_t low, high;
@@ -283,7 +283,7 @@ static void put_totals(const struct vr_curve *const *curves, const size_t *colum
     }
 }
 
-// Where a pixel ends. One of many events ends a fraction of itself earlier or later, where totals are kept.
+// Returns the event at a pixel's end. If a pixel has many events, moves the end slightly, to where totals are stored.
 static size_t pixel_end(const struct vr_shapes *shapes, int64_t pixel, size_t first) {
     const struct vr_window *window = &shapes->window;
     const double edge = window->from + (window->to - window->from) * (double)(pixel + 1) / (double)shapes->pixels;
@@ -293,7 +293,7 @@ static size_t pixel_end(const struct vr_shapes *shapes, int64_t pixel, size_t fi
     return end / VR_CURVE_BUCKET * VR_CURVE_BUCKET;
 }
 
-// Per pixel: what the shapes have at its end, and the largest totals in it.
+// Adds for each pixel the shapes' total at its end, and the largest totals in it.
 static enum vram_status put_pixels(const struct vr_shapes *shapes, const struct vr_stacking *stacking) {
     static const char *const names[VR_CURVE_COUNT] = {"allocated", "active", "reserved"};
     struct vr_answer *answer = shapes->query->answer;
@@ -317,7 +317,7 @@ static enum vram_status put_pixels(const struct vr_shapes *shapes, const struct 
     return VRAM_OK;
 }
 
-// Where the memory of a shape was given back by the program, while streams still used it.
+// Adds the position at which the program freed each shape, while streams were still using it.
 static enum vram_status put_requested(const struct vr_shapes *shapes) {
     struct vr_answer *answer = shapes->query->answer;
     const struct vr_lifetimes *allocated = NULL;

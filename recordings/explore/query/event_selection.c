@@ -9,23 +9,23 @@ enum { KEPT = 2 };
 static const char *const filter_keys[] = {"action", "address", "least", "most", "stream", "text", "regex"};
 
 struct kept {
-    char *key; // the filter's parameters; NULL: nothing is kept here
+    char *key; // the filter's parameters; NULL: an unused entry
     uint32_t *event;
     size_t count, event_capacity;
 };
 
 struct vr_event_selections {
-    struct kept kept[KEPT]; // the one used last first
+    struct kept kept[KEPT]; // most recently used first
 };
 
 struct filter {
-    uint32_t actions; // bits
+    uint32_t actions; // bits of the selected actions
     bool by_address, by_stream;
     uint64_t address, least, most;
     int64_t stream;
     struct vr_search search;
     bool by_text;
-    uint8_t *found; // bits by row, with by_text
+    uint8_t *found; // with by_text: bits by row
 };
 
 static void release_kept(struct kept *kept) {
@@ -41,7 +41,7 @@ void vr_event_selections_destroy(struct vr_event_selections *event_selections) {
 }
 
 size_t vr_event_selection_index(const struct vr_event_selection *list, int64_t event) {
-    if (event <= 0) return 0; // -1: before the first
+    if (event <= 0) return 0; // -1: before the first event
     if (list->event == NULL) return (uint64_t)event < list->count ? (size_t)event : list->count;
     size_t first;
     VR_LOWER_BOUND(first, i, 0, list->count, list->event[i] < event);
@@ -121,7 +121,7 @@ static enum vram_status text_lets_through(struct filter *filter, struct vr_explo
     return VRAM_OK;
 }
 
-// The address of an event that has one: an out-of-memory event has the driver's free bytes in its place.
+// Returns whether the event's memory has the address. An out-of-memory event has the driver's free bytes in place of an address.
 static bool event_holds(const struct vr_history *history, size_t event, uint64_t address) {
     if (history->action[event] == VR_ACTION_OOM) return false;
     const uint64_t size = history->size_bytes[event];
@@ -150,7 +150,7 @@ static enum vram_status choose_events(struct filter *filter, struct vr_explored_
     return VRAM_OK;
 }
 
-// The filter's parameters as one text; "" without any.
+// Joins the filter's parameters into one text; "" if there are none.
 static enum vram_status filter_key(const struct vr_parameters *parameters, struct vr_text *key) {
     for (size_t i = 0; i < VR_COUNT_OF(filter_keys); i++) {
         const char *value = vr_parameter_text(parameters, filter_keys[i]);
@@ -169,7 +169,7 @@ static enum vram_status make_selection(const struct vr_query *query, struct vr_e
     return status;
 }
 
-// Finds the list under its key, or makes it in the place of the one not used for longest; it is the first one then.
+// Finds the list by its key, or makes it in place of the least recently used one; moves it to the front.
 static enum vram_status find_or_make(const struct vr_query *query, struct vr_explored_recording *recording,
                                      struct vr_explored_device *device, const char *key) {
     struct kept *kept = device->event_selections->kept;
@@ -207,7 +207,7 @@ enum vram_status vr_select_events(const struct vr_query *query, struct vr_explor
         status = find_or_make(query, recording, device, key.bytes);
         if (status == VRAM_OK)
             *list = (struct vr_event_selection){device->event_selections->kept[0].event, device->event_selections->kept[0].count};
-        // An empty list has no array, and is not all events.
+        // An empty list has no array, but NULL would mean all events.
         static const uint32_t none[1];
         if (list->event == NULL && status == VRAM_OK) list->event = none;
     }

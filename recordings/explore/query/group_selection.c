@@ -1,4 +1,4 @@
-// Which allocations a query about groups means, and what is said of groups besides their sums.
+// Selects the allocations of a query about groups, and computes facts about groups other than their sums.
 #include "explore/query/group_selection.h"
 
 #include "analyze/text_search.h"
@@ -16,7 +16,7 @@ static enum vram_status find_recording(const struct vr_query *query, const char 
     return VRAM_OK;
 }
 
-// The device of an ordinal; without one the device of `like`'s number, else the one in trouble.
+// Finds the device with the given ordinal; without an ordinal, the device with the number of `like`, otherwise the worst device.
 static enum vram_status find_like_device(const struct vr_query *query, const char *key, struct vr_explored_recording *recording,
                                          const struct vr_explored_device *like, struct vr_explored_device **device) {
     int64_t ordinal = -1;
@@ -39,7 +39,7 @@ static enum vram_status find_like_device(const struct vr_query *query, const cha
     return VRAM_OK;
 }
 
-// "step:N": the moment of the largest total within the Nth step, from 1.
+// Reads "step:N": the moment of the largest total in the Nth step, from 1.
 static enum vram_status find_step(const struct vr_query *query, const char *number, enum vr_lifetime_kind kind,
                                   struct vr_holders *holders) {
     const struct vr_steps *steps = NULL;
@@ -122,9 +122,9 @@ void vr_put_holders(const struct vr_query *query, const struct vr_holders *holde
     vr_json_u64(json, "allocations", holders->count);
 }
 
-// Groups by their keys.
+// Groups indexed by their keys.
 struct keyed {
-    struct vr_map place; // key -> place + 1
+    struct vr_map place; // key -> index of the group + 1
     struct vr_grouping *grouping;
 };
 

@@ -1,5 +1,5 @@
-// group_selection.h: which allocations a query about groups means: of which device, at which moment or made in which window, grouped by
-// what.
+// group_selection.h: the allocations of a query about groups: their device, the moment at which they are live or the window in which they
+// were made, and the grouping.
 #ifndef VR_EXPLORE_QUERY_GROUP_SELECTION_H
 #define VR_EXPLORE_QUERY_GROUP_SELECTION_H
 
@@ -7,31 +7,30 @@
 
 struct vr_holders {
     struct vr_selection selection;
-    int64_t event;  // the moment: what is live after it
+    int64_t event;  // the moment: rows are live after it
     uint32_t *rows; // owned
     size_t count;
-    bool made; // rows made in the window, not rows live at a moment
+    bool made; // rows were made in the window, instead of being live at a moment
 };
 
-// Of the query's parameters `rec`, `device`, `notion`, `event` (default: the peak; `end`: after the last; `step:N`:
-// the peak of the Nth step), and with `made=1` `axis`,
-// `from`, `to`. INVALID_ARGUMENT, LIMIT, NO_HOST_MEMORY.
+// Selects by the parameters `rec`, `device`, `notion`, `event` (default: the peak; `end`: after the last event; `step:N`: the peak of the
+// Nth step), or, with `made=1`, by `axis`, `from` and `to`. INVALID_ARGUMENT, LIMIT, NO_HOST_MEMORY.
 enum vram_status vr_select_holders(const struct vr_query *query, struct vr_holders *holders);
-// The same for the other side of a comparison: `rec2` (default: the same), `device2`, `event2`.
+// Selects the other side of a comparison by `rec2` (default: the same recording), `device2` and `event2`.
 enum vram_status vr_select_other_holders(const struct vr_query *query, struct vr_holders *holders);
 void vr_holders_release(struct vr_holders *holders);
-// "moment", "peak" and what was selected, as members of the answer.
+// Adds "moment", "peak" and the selection as members of the answer.
 void vr_put_holders(const struct vr_query *query, const struct vr_holders *holders);
 
-// ---- What is said of groups besides their sums: the role that most of their bytes have, and what of them a search finds.
+// ---- Facts about groups other than their sums: the role of most of their bytes, and the part that a search finds.
 
 struct vr_group_facts {
-    uint8_t *role;         // by group: enum vram_role; NULL: not asked for
-    uint64_t *found_bytes; // by group; NULL: not asked for
+    uint8_t *role;         // by group: enum vram_role; NULL: not requested
+    uint64_t *found_bytes; // by group; NULL: not requested
 };
 
-// By the parameters `roles` (1: asked for), `find` and `find_regex` as `search` has them. INVALID_ARGUMENT with a sentence, LIMIT,
-// NO_HOST_MEMORY; *facts is released by vr_group_facts_release() all the same.
+// Computes the facts that the parameters request: `roles` (1: requested), `find` and `find_regex` as in `search`. INVALID_ARGUMENT with a
+// sentence, LIMIT, NO_HOST_MEMORY; release *facts by vr_group_facts_release() even on failure.
 enum vram_status vr_group_facts_find(const struct vr_query *query, const struct vr_holders *holders, struct vr_grouping *grouping,
                                      const struct vr_group *groups, size_t count, struct vr_group_facts *facts);
 void vr_group_facts_release(struct vr_group_facts *facts);

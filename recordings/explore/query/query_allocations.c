@@ -1,4 +1,4 @@
-// Allocations as rows: `allocations`, a table, and `allocation`, all that is known of one.
+// Answers queries about allocations: `allocations`, a table, and `allocation`, all about one of them.
 #include <math.h>
 #include <stdio.h>
 
@@ -22,7 +22,7 @@ static void put_time(const struct table *table, size_t column, uint32_t event) {
     vr_answer_f64(table->shapes->query->answer, column, known ? (double)table->history->time_us[event] : NAN);
 }
 
-// Events and times that are not known are NaN.
+// Unknown events and times are NaN.
 static void put_rows(const struct table *table) {
     const struct vr_shapes *shapes = table->shapes;
     struct vr_answer *answer = shapes->query->answer;
@@ -38,7 +38,7 @@ static void put_rows(const struct table *table) {
         vr_answer_u32(answer, version, named == SIZE_MAX ? 0 : table->versions[named]);
         vr_answer_f64(answer, birth, born == VR_BEFORE_TRACE ? NAN : (double)born);
         vr_answer_f64(answer, death, died == VR_NEVER ? NAN : (double)died);
-        put_time(table, birth_time, born); // VR_BEFORE_TRACE is VR_NEVER
+        put_time(table, birth_time, born); // VR_BEFORE_TRACE equals VR_NEVER
         put_time(table, death_time, died);
         vr_answer_u64(answer, stream, has_stream ? vr_entry_stream(table->history, born) : 0);
         vr_answer_u8(answer, known, has_stream);
@@ -63,7 +63,7 @@ enum vram_status vr_query_allocations(const struct vr_query *query) {
     return status;
 }
 
-// ---- What `allocation` says of a segment.
+// ---- `allocation` for a segment.
 
 static enum vram_status put_segment_names(struct vr_json *json, const struct vr_segment_lives *segments,
                                           const struct vr_segment_labels *labels, size_t row) {
@@ -92,13 +92,13 @@ static enum vram_status find_segment_row(const struct vr_query *query, const str
     return VRAM_OK;
 }
 
-// Whether a query is about a segment: it names a row of them (`segment`) or a label that begins with s.
+// Returns whether a query is about a segment: it has a row (`segment`), or a label that begins with s.
 static bool query_is_about_segment(const struct vr_query *query) {
     const char *label = vr_parameter_text(query->parameters, "label");
     return vr_parameter_text(query->parameters, "segment") != NULL || (label != NULL && *label == 's');
 }
 
-// Adds the members. INVALID_ARGUMENT for a segment that is not there, LIMIT, NO_HOST_MEMORY.
+// Adds the segment's members. INVALID_ARGUMENT for an unknown segment, LIMIT, NO_HOST_MEMORY.
 static enum vram_status put_segment(const struct vr_query *query, struct vr_explored_recording *recording,
                                     struct vr_explored_device *device) {
     struct vr_json *json = &query->answer->json;
@@ -112,7 +112,7 @@ static enum vram_status put_segment(const struct vr_query *query, struct vr_expl
     VR_TRY(put_segment_names(json, segments, labels, row));
     vr_answer_address(query->answer, "address", rows->address[row]);
     vr_json_u64(json, "bytes", rows->size_bytes[row]);
-    vr_put_moment(json, device->view->history, "birth_event", "birth_time_us", rows->birth[row]); // VR_BEFORE_TRACE is VR_NEVER
+    vr_put_moment(json, device->view->history, "birth_event", "birth_time_us", rows->birth[row]); // VR_BEFORE_TRACE equals VR_NEVER
     vr_put_moment(json, device->view->history, "death_event", "death_time_us", rows->death[row]);
     vr_json_i64(json, "stream", (int64_t)segments->stream[row]);
     if ((segments->flags[row] & VR_SEGMENT_POOL_KNOWN) != 0) vr_put_pool(json, segments->pool_first[row], segments->pool_second[row]);
@@ -121,7 +121,7 @@ static enum vram_status put_segment(const struct vr_query *query, struct vr_expl
     return VRAM_OK;
 }
 
-// ---- `allocation`: all that is known of one allocation.
+// ---- `allocation`: everything about one allocation.
 
 struct described_row {
     const struct vr_model *model;
@@ -142,7 +142,7 @@ static enum vram_status find_described_row(const struct vr_query *query, const s
     return VRAM_OK;
 }
 
-// What the event of the birth says.
+// Adds the data of the birth event.
 static void put_birth(struct vr_json *json, const struct described_row *subject, uint32_t event) {
     const struct vr_history *history = subject->device->view->history;
     if (event == VR_BEFORE_TRACE) return;
@@ -151,7 +151,7 @@ static void put_birth(struct vr_json *json, const struct described_row *subject,
     vr_put_words(json, subject->model, history, event);
 }
 
-// What the final state adds about an allocation that was never freed.
+// Adds the final block size of an allocation that was never freed.
 static void put_final(struct vr_json *json, const struct described_row *subject, size_t row) {
     const struct vr_view *view = subject->device->view;
     const uint32_t block =
@@ -159,7 +159,7 @@ static void put_final(struct vr_json *json, const struct described_row *subject,
     if (block != 0) vr_json_u64(json, "block_bytes", subject->model->blocks.size_bytes[view->blocks[block - 1]]);
 }
 
-// Of a longer history roles take longer than who points at an allocation waits.
+// For longer histories, roles take too long for a tooltip.
 enum { MOST_EVENTS_OF_ROLES = 2000000 };
 
 static enum vram_status put_role(struct vr_json *json, struct vr_explored_device *device, size_t row) {

@@ -1,9 +1,9 @@
-// The axis of a window: `curve`, `translate` and `marks`.
+// Answers queries about a window's axis: `curve`, `translate` and `marks`.
 #include "explore/query/query.h"
 #include "explore/query/selection.h"
 #include "model/recording.h"
 
-// ---- `curve`: the totals along a window, one smallest and largest value per pixel.
+// ---- `curve`: the totals along a window, with a minimum and a maximum per pixel.
 
 enum { MOST_PIXELS = 16384 };
 
@@ -21,7 +21,7 @@ static void add_columns(struct vr_answer *answer, struct curve_columns *columns)
     }
 }
 
-// One pixel: from the value that it begins with through all that its events bring.
+// Adds one pixel: the extremes of the value before its events and the values after each of them.
 static void add_pixel(struct vr_answer *answer, const struct curve_columns *columns, const struct vr_curve *const *curves, size_t first,
                       size_t end) {
     vr_answer_f64(answer, columns->event, (double)first);
@@ -57,9 +57,9 @@ enum vram_status vr_query_curve(const struct vr_query *query) {
     return VRAM_OK;
 }
 
-// ---- `translate`: a window of one axis on the other one.
+// ---- `translate`: the window's position on the other axis.
 
-// The position on the axis of time of a position among the events; between two events, in proportion.
+// Converts a position among the events to a position on the time axis, interpolating between two events.
 static double time_of(const struct vr_window *time, size_t events, double position) {
     if (position <= 0) return 0;
     if (position >= (double)events) return vr_window_position(time, events - 1) + 1;
@@ -89,14 +89,14 @@ enum vram_status vr_query_translate(const struct vr_query *query) {
     return VRAM_OK;
 }
 
-// ---- `marks`: moments and spans of a device's history that have a name: out of memory, annotations, steps, snapshots.
+// ---- `marks`: named moments and spans of a device's history: out of memory, annotations, steps, snapshots.
 
 enum { MOST_MARKS = 20000 };
 
 struct marks {
     const struct vr_model *model;
     struct vr_explored_device *device;
-    const int64_t *time_us; // NULL where the history has none
+    const int64_t *time_us; // NULL if the history has no times
     struct vr_json *json;
     size_t count;
     size_t left_out;
@@ -118,7 +118,7 @@ static bool begin_mark(struct marks *marks, const char *kind, size_t event) {
     return true;
 }
 
-// What an event is called, for those that are marks; NULL for others.
+// Returns the mark kind of an action; NULL for actions that are not marks.
 static const char *action_mark_kind(enum vr_action action) {
     switch (action) {
     case VR_ACTION_OOM: return "oom";
@@ -129,7 +129,7 @@ static const char *action_mark_kind(enum vr_action action) {
     }
 }
 
-// torch 2.4 squeezed annotations into the history: one frame whose file name is the text.
+// Returns a mark's name. torch 2.4 stored annotations in the history: one frame with the text as its file name.
 static const char *mark_name(const struct marks *marks, const struct vr_history *history, size_t event) {
     const struct vr_model *model = marks->model;
     const uint64_t first = model->stacks.offset[history->stack[event]];
@@ -151,14 +151,14 @@ static void add_events(struct marks *marks) {
     }
 }
 
-// The first event at or after a time.
+// Returns the first event at or after a time.
 static size_t mark_event_at(const struct marks *marks, int64_t time_us) {
     size_t first;
     VR_LOWER_BOUND(first, i, 0, marks->device->view->history->count, marks->time_us[i] < time_us);
     return first;
 }
 
-// The END that belongs to a START: the first one of its name after it that no START of that name in between takes.
+// Returns the END that matches a START, counting nested spans of the same name.
 static size_t annotation_end(const struct vr_model *model, size_t start, uint32_t end_stage) {
     const struct vr_annotation *annotations = model->annotations;
     size_t open = 1;

@@ -1,4 +1,4 @@
-// Events and what a text finds: `events`, `event` and `search`.
+// Answers queries about events, and text searches: `events`, `event` and `search`.
 #include <stdio.h>
 
 #include "analyze/text_search.h"
@@ -8,7 +8,7 @@
 #include "explore/tables/event_rows.h"
 #include "model/recording.h"
 
-// ---- `events`: rows of the list of events; `event`: all that one of them says.
+// ---- `events`: rows of the list of events; `event`: everything about one event.
 
 enum { MOST_ROWS = 65536 };
 
@@ -23,7 +23,7 @@ static bool is_segment(uint8_t action) {
            action == VR_ACTION_SEGMENT_UNMAP;
 }
 
-// Which allocation an event is about, and the number in its label.
+// Finds the allocation that an event concerns, and the number in its label.
 static enum vram_status row_and_version(struct vr_explored_device *device, size_t event, uint32_t *row, uint32_t *version) {
     size_t found = SIZE_MAX;
     VR_TRY(vr_explored_allocation_of(device, event, &found));
@@ -41,7 +41,7 @@ static enum vram_status row_and_version(struct vr_explored_device *device, size_
     return VRAM_OK;
 }
 
-// Streams are numbers of 64 bits; rows name them by their place among those of the answer.
+// Numbers an answer's streams, because a stream is a 64-bit number.
 struct stream_numbers {
     uint64_t value[256];
     size_t count;
@@ -168,9 +168,9 @@ enum vram_status vr_query_event(const struct vr_query *query) {
     return VRAM_OK;
 }
 
-// ---- `search`: which stacks and allocations have to do with a text.
+// ---- `search`: the stacks and allocations that match a text.
 
-// Bits as a column of bytes.
+// Adds bits as a column of bytes.
 static void put_bits(struct vr_answer *answer, const char *name, const uint8_t *bits, size_t count) {
     const size_t column = vr_answer_column(answer, name, VR_U8);
     for (size_t i = 0; i < (count + 7) / 8; i++) vr_answer_u8(answer, column, bits[i]);
@@ -192,7 +192,7 @@ static void put_stacks(const struct vr_query *query, struct vr_search *search) {
     vr_json_u64(&query->answer->json, "stacks", found);
 }
 
-// What of it is live at the peak.
+// Adds the totals of the matches that are live at the peak.
 static void put_at_peak(const struct vr_query *query, const struct vr_lifetimes *lifetimes, const uint8_t *bits) {
     struct vram_report_sum live = {0};
     for (size_t row = 0; row < lifetimes->count; row++) {

@@ -1,4 +1,4 @@
-// Groups of allocations: `groups`, `compare` and `tree`.
+// Answers queries about groups of allocations: `groups`, `compare` and `tree`.
 #include "analyze/group_diff.h"
 #include "analyze/stacktree.h"
 #include "explore/query/group_selection.h"
@@ -6,7 +6,7 @@
 #include "explore/query/selection.h"
 #include "model/recording.h"
 
-// ---- `groups`: who holds what is live at a moment, or what was made in a window.
+// ---- `groups`: the groups of what is live at a moment, or was made in a window.
 
 enum { MOST_GROUPS = 100000 };
 
@@ -70,7 +70,7 @@ enum vram_status vr_query_groups(const struct vr_query *query) {
     return status;
 }
 
-// ---- `compare`: two recordings, ranks or moments side by side: which groups grew, and which are only in one.
+// ---- `compare`: the groups of two recordings, ranks or moments: which grew, and which are in only one.
 
 enum { MOST_PAIRS = 100000 };
 
@@ -91,7 +91,7 @@ static void put_compared_row(struct vr_json *json, const char *row_key, const ch
     vr_json_u64(json, stack_key, holders->selection.lifetimes->stack[row]);
 }
 
-// What the pairs beyond the first `top` come to together.
+// Adds the totals of the pairs after the first `top`.
 static void put_rest(struct vr_json *json, const struct vr_pairs *pairs, size_t top) {
     uint64_t rest[2] = {0, 0};
     for (size_t i = top; i < pairs->count; i++) {
@@ -162,11 +162,12 @@ enum vram_status vr_query_compare(const struct vr_query *query) {
     return status;
 }
 
-// ---- `tree`: the call stacks of what is live at a moment, or was made in a window, as one tree; with a second moment, both on each other.
+// ---- `tree`: the call stacks of what is live at a moment, or was made in a window, as one tree; with a second moment, merged with its
+// stacks.
 
 enum { MOST_NODES = 200000 };
 
-// Frames that the nodes name, each once: number of a label -> 1 + place in the answer.
+// Adds the frames of the nodes, each once, and sets place[label] to 1 + its index in the answer.
 static void put_frames(struct vr_json *json, const struct vr_stacktree *tree, const uint32_t *nodes, size_t count, uint32_t *place) {
     uint32_t placed = 0;
     vr_json_array(json, "frames");

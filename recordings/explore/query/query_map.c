@@ -1,18 +1,18 @@
-// Pictures over a window: `map`, the addresses, and `lanes`, the largest groups.
+// Answers the pictures of a window: `map`, by addresses, and `lanes`, by the largest groups.
 #include "explore/query/drawn_shapes.h"
 #include "explore/query/group_selection.h"
 #include "explore/query/selection.h"
 #include "explore/tables/picture_rows.h"
 
-// ---- `map`: addresses over time. Every allocation is one rectangle; what is too small to be one is a shade of the grid behind them.
+// ---- `map`: addresses over time. Every allocation is a rectangle; those too small to draw are a shade of the grid behind.
 
-// Windows of so few events are counted, others taken from what is kept. Picks before those of other addresses are left out.
+// Up to COUNTED_EVENTS events, the grid is computed; for larger windows a stored grid is used. MOST_PICKS counts picks at any address.
 enum { COUNTED_EVENTS = 32768, MOST_PICKS = 32768, MOST_RANGES = 4096 };
 
 struct map {
     struct vr_shapes shapes, segments;
     const struct vr_coverage *coverage;
-    double low, high; // places shown
+    double low, high; // range of places shown
 };
 
 static enum vram_status select_places(const struct vr_query *query, struct map *map) {
@@ -30,7 +30,7 @@ static double map_place(const struct map *map, const struct vr_shapes *shapes, s
     return (double)vr_coverage_place(map->coverage, shapes->lifetimes->address[row]);
 }
 
-// Picks more than asked for where only a part of the places is shown, and keeps what lies there.
+// Picks shapes at the places shown: if those are only a part of all places, picks more shapes, then drops the others.
 static enum vram_status pick_shapes(const struct map *map, struct vr_shapes *shapes, enum vr_shape_kind kind) {
     const double shown = (map->high - map->low) / ((double)vr_coverage_total(map->coverage) + 1);
     const int64_t limit = shapes->limit;
@@ -164,22 +164,22 @@ enum vram_status vr_query_map(const struct vr_query *query) {
     return status;
 }
 
-// ---- `lanes`: what each of the largest groups holds along a window, a curve for each, and in which pass of a step it was made: the
-// picture of a forward and a backward pass.
+// ---- `lanes`: the bytes of each of the largest groups along a window, as curves, and the pass of a step that made them: the picture of a
+// forward and a backward pass.
 
 enum { MOST_LANES = 64, MOST_PIXELS = 4096 };
 
-// Which pass makes an allocation, as far as its stack tells.
+// The pass that makes an allocation, according to its stack.
 enum lane_pass { PASS_NONE, PASS_FORWARD, PASS_BACKWARD, PASS_OPTIMIZER, PASS_COUNT };
 
 struct lane_sums {
     uint64_t key;
-    double area, first;              // bytes times positions; where it has something for the first time
+    double area, first;              // bytes times positions; position of its first allocation
     uint64_t made_bytes, kept_bytes; // born in the window; live at its end
     uint64_t made_count;
 };
 
-// What a lane has live after an event, and the most of it so far.
+// The live bytes of a lane after an event, and their maximum so far.
 struct lane_level {
     uint64_t live_bytes, peak_bytes;
 };
@@ -189,14 +189,14 @@ struct lanes {
     struct vr_grouping grouping;
     struct vr_window window;
     struct vr_axis_span span;
-    struct vr_map known; // key -> lane + 1
+    struct vr_map known; // key -> index of the lane + 1
     struct lane_sums *lane;
     size_t count, lane_capacity;
-    size_t kept; // so many have a curve of their own, one more stands for all others
+    size_t kept; // number of lanes with their own curve; one more combines all others
     int64_t pixels;
     struct lane_level *level; // kept + 1
-    double *bytes;            // (kept + 1) x (pixels + 1): what changes at a pixel, then what is live in it
-    uint32_t *made;           // pixels x PASS_COUNT: allocations
+    double *bytes;            // (kept + 1) x (pixels + 1): first the change at each pixel, then the bytes live in it
+    uint32_t *made;           // pixels x PASS_COUNT: numbers of allocations
 };
 
 static double scale_of(const struct lanes *lanes) { return (double)lanes->pixels / (lanes->window.to - lanes->window.from); }
@@ -234,7 +234,7 @@ static int larger_first(const void *a, const void *b) {
 
 static double clamp_position(double value, double most) { return value < 0 ? 0 : value > most ? most : value; }
 
-// Changes of the mean of what is live: a pixel that is covered in part counts in part.
+// Adds an allocation to the changes of the mean of live bytes; a partly covered pixel counts partly.
 static void draw_row(struct lanes *lanes, double *curve, size_t row) {
     const struct vr_lifetimes *lifetimes = lanes->selection.lifetimes;
     const double size = (double)lifetimes->size_bytes[row], scale = scale_of(lanes);
@@ -276,7 +276,7 @@ static enum vram_status lane_level_of(struct lanes *lanes, size_t row, struct la
     return VRAM_OK;
 }
 
-// A row that an event begins or ends. An event that replaces what was live ends the one before it begins the other.
+// Applies the beginning or end of a row at an event. If the event replaces a live allocation, call this for the replaced row first.
 static enum vram_status step_over(struct lanes *lanes, size_t row, size_t event) {
     const struct vr_lifetimes *lifetimes = lanes->selection.lifetimes;
     struct lane_level *level = NULL;
@@ -290,8 +290,8 @@ static enum vram_status step_over(struct lanes *lanes, size_t row, size_t event)
     return VRAM_OK;
 }
 
-// The most that each lane has after an event of the window. A pixel's mean does not tell it: what lives for one event is a fraction of a
-// pixel.
+// Finds each lane's maximum after any event of the window. The mean of a pixel does not show it, because an allocation that lives for one
+// event is a fraction of a pixel.
 static enum vram_status find_peaks(struct lanes *lanes, enum vr_lifetime_kind kind) {
     const struct vr_lifetimes *lifetimes = lanes->selection.lifetimes;
     const struct vr_event_rows *rows = NULL;

@@ -1,16 +1,16 @@
-// Why requests failed and what would have helped: `oom`, `cure` and `paged`.
+// Answers why requests failed and what would have helped: `oom`, `cure` and `paged`.
 #include "analyze/demand.h"
 #include "analyze/report_parts.h"
 #include "explore/explored/explored.h"
 #include "explore/query/selection.h"
 #include "present/shared_texts.h"
 
-// ---- `oom`: why requests failed, as the report explains it.
+// ---- `oom`: why requests failed, as in the report.
 
-// A longer history takes longer than whoever looks waits.
+// For longer histories, the demand takes too long for an interactive view.
 enum { MOST_EVENTS_OF_A_DEMAND = 2000000 };
 
-// Where nothing failed: what stands out at the peak, and what would lower it by a tenth, or below the memory that was named.
+// If nothing failed, finds what stands out at the peak, and what would lower it by a tenth, or below the given memory.
 static enum vram_status find_demand(struct vr_explored_recording *recording, struct vr_explored_device *device, uint64_t memory_bytes,
                                     struct vr_arena *arena, struct vram_report_device *facts) {
     const struct vr_lifetimes *allocated = NULL;
@@ -59,7 +59,7 @@ enum vram_status vr_query_oom(const struct vr_query *query) {
     return status;
 }
 
-// ---- `cure`: what would have let the last request that failed fit, in the report's words.
+// ---- `cure`: what would have made the last failed request fit, as in the report.
 
 static void put_cure_member(const struct vram_cure *cure, uint64_t events, struct vr_json *json) {
     struct vr_text text = {0};
@@ -91,7 +91,7 @@ enum vram_status vr_query_cure(const struct vr_query *query) {
     return VRAM_OK;
 }
 
-// ---- `paged`: what paged memory would have saved, in the report's words.
+// ---- `paged`: what paged memory would have saved, as in the report.
 
 enum vram_status vr_query_paged(const struct vr_query *query) {
     struct vr_explored_recording *recording = NULL;

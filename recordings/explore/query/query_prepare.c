@@ -1,18 +1,17 @@
-// `prepare`: works out, a piece per query, what the answer to another query is made of, so that whoever asks stays free to ask
-// something else in between.
+// `prepare`: computes the results that another query needs, one piece per call, so that the caller can send other queries in between.
 #include "explore/query/selection.h"
 #include "explore/explored/explored.h"
 #include "explore/query/step_search.h"
 #include "explore/tables/event_rows.h"
 #include "explore/explored/state_at_event.h"
 
-// Rows or events that one piece looks at, where the work can be divided: less than a frame of the page.
+// Rows or events per piece, if the work can be divided: takes less time than a frame of the page.
 enum { PIECE = 200000, SEARCH_PIECE = 100000, MOST_PARTS = 8 };
 
-// One part of the work. Does a piece of it unless it is done (*worked: whether it did); *share: how much of the part is done then.
+// A part of the work. Does one piece of it unless it is done; *worked is whether it did, *share the completed share of the part.
 typedef enum vram_status (*part)(const struct vr_query *query, struct vr_explored_device *device, bool *worked, double *share);
 
-// A part that is worked out in one piece.
+// Defines a part that is computed in one piece.
 #define WHOLE(name, there, make)                                                                                                           \
     static enum vram_status name(const struct vr_query *query, struct vr_explored_device *device, bool *worked, double *share) {           \
         (void)query;                                                                                                                       \
@@ -65,7 +64,7 @@ WHOLE(segment_labels, device->segment_labels != NULL, make_segment_labels(device
 WHOLE(allocated_curve, device->curve[VR_CURVE_ALLOCATED] != NULL, make_curve(device, VR_CURVE_ALLOCATED))
 WHOLE(reserved_curve, device->curve[VR_CURVE_RESERVED] != NULL, make_curve(device, VR_CURVE_RESERVED))
 
-// What is worked out in pieces goes on from where it was.
+// Parts computed in pieces continue where they stopped.
 static enum vram_status prepare_moments(const struct vr_query *query, struct vr_explored_device *device, bool *worked, double *share) {
     (void)query;
     if (device->moments != NULL) VR_TRY(vr_explored_moments_go_on(device, 0, share));
@@ -104,7 +103,7 @@ static enum vram_status prepare_churn(const struct vr_query *query, struct vr_ex
     return prepare_search(query, VR_PATTERN_CHURN, worked, share);
 }
 
-// One replay is a piece.
+// A piece is one replay.
 static enum vram_status prepare_cure(const struct vr_query *query, struct vr_explored_device *device, bool *worked, double *share) {
     struct vr_explored_recording *recording = NULL;
     const struct vram_cure *found = NULL;
@@ -123,7 +122,7 @@ static enum vram_status prepare_paged(const struct vr_query *query, struct vr_ex
     return *worked ? vr_explored_saving(recording, device, 1, share, &found, query->error) : VRAM_OK;
 }
 
-// What answers are made of. `all`: of every device that is open, not only of the one asked about.
+// The parts that each query needs. `all`: for every open device, not only for the queried one.
 static const struct {
     const char *query;
     part part[MOST_PARTS];
@@ -140,11 +139,11 @@ static const struct {
 };
 
 struct progress {
-    double done, total; // parts
+    double done, total; // in parts
     bool worked;
 };
 
-// Does one piece, unless one was done already, and counts what is done.
+// Does one piece unless *progress has worked already, and adds up the shares.
 static enum vram_status advance_part(const struct vr_query *query, const part *parts, struct vr_explored_device *device,
                                      struct progress *progress) {
     for (size_t i = 0; i < MOST_PARTS && parts[i] != NULL; i++) {

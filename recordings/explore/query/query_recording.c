@@ -1,4 +1,4 @@
-// What a recording is: `list`, `settings` and `notes`.
+// Answers queries about recordings: `list`, `settings` and `notes`.
 #include "analyze/report_parts.h"
 #include "config/recorded_options.h"
 #include "explore/query/query.h"
@@ -7,9 +7,9 @@
 #include "present/shared_texts.h"
 #include "vram/options.h"
 
-// ---- `list`: what is open, and what each device of it has.
+// ---- `list`: the open recordings, and their devices.
 
-// The most that was reserved, before the history and after its events.
+// Returns the maximum of reserved bytes, before and after all events.
 static int64_t reserved_peak(const struct vr_curve *reserved, size_t events) {
     int64_t low = 0, high = vr_curve_at(reserved, -1);
     const int64_t start = high;
@@ -64,7 +64,7 @@ enum vram_status vr_query_list(const struct vr_query *query) {
     return VRAM_OK;
 }
 
-// ---- `settings`: what the recording says about the allocator's settings, about itself and its device.
+// ---- `settings`: the allocator's settings, and other facts about the recording and the device.
 
 static void put_setting_member(struct vr_json *json, const char *key, const char *value) {
     struct vr_recorded_key known;
@@ -92,7 +92,7 @@ static bool put_option(const struct vram_option *option, void *user) {
     return true;
 }
 
-// Every option with the value it had, as far as the recording tells.
+// Adds every option with its value in the recording, as far as it is known.
 static enum vram_status put_options(struct vr_json *json, const struct vr_model *model) {
     struct vr_text conf = {0};
     (void)vr_recorded_conf(model, &conf);
@@ -100,7 +100,7 @@ static enum vram_status put_options(struct vr_json *json, const struct vr_model 
     vr_json_string(json, "conf", vr_text_string(&conf));
     vr_json_array(json, "options");
     if (status == VRAM_OK) status = vram_options_list(vr_text_string(&conf), put_option, json, NULL);
-    // What this version does not understand is shown as it was found, above.
+    // Options that this version does not know appear only in `conf`.
     if (status == VRAM_BAD_OPTION || status == VRAM_LIMIT) status = vram_options_list("", put_option, json, NULL);
     vr_json_array_end(json);
     vr_text_release(&conf);
@@ -176,9 +176,9 @@ enum vram_status vr_query_settings(const struct vr_query *query) {
     return status;
 }
 
-// ---- `notes`: remarks about the recording itself, the same as the report's.
+// ---- `notes`: the same remarks about the recording as in the report.
 
-// Of one kind of lifetime as much as the remarks look at.
+// Fills the members of *live that the notes need.
 static void put_live(const struct vr_lifetimes *lifetimes, struct vram_report_live *live) {
     live->start = lifetimes->start;
     live->peak = lifetimes->peak;

@@ -1,4 +1,4 @@
-// Shapes stacked on each other: `segments` and `timeline`.
+// Answers with stacked shapes: `segments` and `timeline`.
 #include <math.h>
 #include <stdio.h>
 
@@ -7,15 +7,15 @@
 #include "explore/query/selection.h"
 #include "explore/tables/lanes.h"
 
-// ---- `segments`: the segments of a window, stacked: all on each other, or each in the lane of whom it serves.
+// ---- `segments`: the segments of a window, stacked: all together, or in lanes by the requests that they serve.
 
-// Streams are handles: small numbers or addresses.
+// Larger stream numbers are shown as addresses.
 enum { MOST_COUNTED = 0xffff };
 
-// Segments are grouped by pool and stream: a group's key is the number of the first row that has both.
+// Groups segments by pool and stream: a group's key is the first row that has both.
 struct owner_groups {
     const struct vr_segment_lives *segments;
-    struct vr_hash_index index; // of such rows
+    struct vr_hash_index index; // index of those rows
 };
 
 static bool same_pool_and_stream(const struct vr_segment_lives *segments, size_t a, size_t b) {
@@ -46,7 +46,7 @@ static void put_stream_name(uint64_t stream, struct vr_text *text) {
 
 static void group_name(void *user, uint64_t key, struct vr_text *text) {
     const struct vr_segment_lives *segments = ((const struct owner_groups *)user)->segments;
-    // Grouped by numbers: 0, 0 where none is known.
+    // Unknown pools have the numbers 0, 0 here.
     vr_pool_name(true, segments->pool_first[key], segments->pool_second[key], text);
     vr_text_puts(text, ", ");
     put_stream_name(segments->stream[key], text);
@@ -60,7 +60,7 @@ static enum vram_status put_groups(const struct vr_shapes *shapes, const struct 
     return status;
 }
 
-// Events that are not known are NaN.
+// Unknown events are NaN.
 static void put_segment_shapes(const struct vr_shapes *shapes, const struct vr_segment_lives *segments) {
     struct vr_answer *answer = shapes->query->answer;
     const size_t mapped = vr_answer_column(answer, "mapped", VR_U8), address = vr_answer_halves(answer, "address_low", "address_high");
@@ -75,18 +75,19 @@ static void put_segment_shapes(const struct vr_shapes *shapes, const struct vr_s
 }
 
 // --- lanes ---------------------------------------------------------------------------------------------------------------
-// Pixels that a lane has at least, and how much room there is above its peak.
+
+// The least height of a lane in pixels, and its room relative to its peak.
 #define LEAST_PIXELS 26.0
 #define HEADROOM     1.08
 
-// Where lanes lie over each other, the first one on top. All have one scale, except that those too low to be seen are magnified.
+// The positions of lanes, the first one on top. All have the same scale, except that lanes too low to see are magnified.
 struct lane_plan {
     const struct vr_lanes *lanes;
     double base[VR_MOST_LANES], room[VR_MOST_LANES], scale[VR_MOST_LANES];
     double top;
 };
 
-// A lane's least room is a share of all room, which least rooms make larger: a few turns settle it.
+// Computes the plan. A lane's minimum is a share of the total height, which minimums increase: a few iterations converge.
 static void make_plan(const struct vr_lanes *lanes, double height, struct lane_plan *plan) {
     const double most = lanes->count == 0 ? 0 : 0.5 / (double)lanes->count;
     const double share = height > 0 && LEAST_PIXELS / height < most ? LEAST_PIXELS / height : most;
@@ -110,7 +111,7 @@ static const char *kind_word(const struct vr_lane *lane) {
     return lane->kind == VRAM_REPORT_KIND_SMALL ? "small" : lane->kind == VRAM_REPORT_KIND_LARGE ? "large" : "unknown";
 }
 
-// "default pool, large, stream 7".
+// Writes a name like "default pool, large, stream 7".
 static enum vram_status lane_name(const struct vr_lanes *lanes, size_t i, struct vr_text *text) {
     const struct vr_lane *lane = &lanes->lane[i];
     text->length = 0;
@@ -147,11 +148,11 @@ static enum vram_status put_lanes(struct vr_json *json, const struct lane_plan *
     return status;
 }
 
-// Each lane stacked for itself; shape i is shape place[i] of its lane.
+// Stacks of each lane; shape i is shape place[i] of its lane.
 struct laned {
     struct vr_stacking stacking[VR_MOST_LANES];
     uint32_t *place;
-    size_t *edge; // by pixel: the event that it ends before
+    size_t *edge; // by pixel: the first event after it
 };
 
 static enum vram_status find_edges(const struct vr_shapes *shapes, struct laned *laned) {
@@ -204,7 +205,7 @@ static void put_lane_steps(const struct vr_shapes *shapes, const struct lane_pla
     vr_answer_u32(answer, first, (uint32_t)steps);
 }
 
-// What a lane's shapes have after each change, as running sums by event.
+// Computes the total of a lane's shapes after each change, by event.
 static void drawn_changes(const struct vr_shapes *shapes, const struct vr_stacking *stacking, uint64_t (*changes)[2], size_t *count) {
     const struct vr_lifetimes *rows = shapes->lifetimes;
     *count = 0;
@@ -220,7 +221,7 @@ static void drawn_changes(const struct vr_shapes *shapes, const struct vr_stacki
     for (size_t i = 1; i < *count; i++) changes[i][1] += changes[i - 1][1];
 }
 
-// Columns lane by lane: per pixel the lane's largest total, and what its shapes have at the pixel's right edge.
+// Adds columns lane by lane: per pixel, the lane's largest total, and the total of its shapes at the pixel's right edge.
 static enum vram_status put_lane_pixels(const struct vr_shapes *shapes, const struct lane_plan *plan, const struct laned *laned) {
     struct vr_answer *answer = shapes->query->answer;
     const struct vr_window *window = &shapes->window;
@@ -242,18 +243,20 @@ static enum vram_status put_lane_pixels(const struct vr_shapes *shapes, const st
     return VRAM_OK;
 }
 
-// --- what of a lane is in use ------------------------------------------------------------------------------------------------
-// Beyond so many allocations the question takes longer than a picture may.
+// --- bytes in use, lane by lane ----------------------------------------------------------------------------------------------
+
+// With more allocations, computing this takes too long for a picture.
 enum { MOST_ALLOCATIONS = 2000000 };
 
-// The first pixel whose right edge is past the event.
+// Returns the first pixel whose right edge is after the event.
 static size_t pixel_after(const struct vr_shapes *shapes, const struct laned *laned, uint32_t event) {
     size_t pixel;
     VR_LOWER_BOUND(pixel, i, 0, (size_t)shapes->pixels, laned->edge[i] <= event);
     return pixel;
 }
 
-// Column lane by lane, a number per pixel: what is allocated in its segments at the pixel's right edge. Absent for what is too much.
+// Adds a column lane by lane: per pixel, the bytes allocated in the lane's segments at its right edge. Adds nothing if there are too many
+// allocations.
 static enum vram_status put_lane_use(const struct vr_shapes *shapes, const struct vr_segment_lives *segments, const struct lane_plan *plan,
                                      const struct laned *laned) {
     const struct vr_lifetimes *rows = NULL;
@@ -280,7 +283,7 @@ static enum vram_status put_lane_use(const struct vr_shapes *shapes, const struc
     return VRAM_OK;
 }
 
-// The largest total of all lanes together per pixel.
+// Adds, per pixel, the largest total of all lanes together.
 static enum vram_status put_reserved(const struct vr_shapes *shapes, const struct laned *laned) {
     const struct vr_curve *curve = NULL;
     VR_TRY(vr_explored_curve(shapes->device, VR_CURVE_RESERVED, &curve));

@@ -1,4 +1,4 @@
-// `state`: segments and blocks as they were after an event.
+// Answers `state`: segments and blocks as they were after an event.
 #include <stdio.h>
 
 #include "explore/explored/state_at_event.h"
@@ -6,14 +6,14 @@
 #include "explore/tables/event_rows.h"
 #include "model/recording.h"
 
-// Blocks in an answer, unless the query says otherwise: more than a screen has room for.
+// The default number of blocks in an answer, more than fit on a screen, and the maximum.
 enum { USUAL_BLOCKS = 1 << 15, MOST_BLOCKS = 1 << 20 };
 
 static const char *const kinds[] = {"unknown", "small", "large"};
 
-// Who a segment serves: its stream, pool and size class. Segments name theirs by number.
+// The stream, pool and size class that a segment serves. Segments refer to them by number.
 struct owners {
-    struct vr_moment_segment *owner; // only what is compared is set
+    struct vr_moment_segment *owner; // only the compared members are set
     size_t count, owner_capacity;
 };
 
@@ -23,7 +23,7 @@ static bool same_owner(const struct vr_moment_segment *a, const struct vr_moment
 }
 
 static enum vram_status owner_of(struct owners *owners, const struct vr_moment_segment *segment, uint32_t *number) {
-    // Most neighbours have one owner, so the last ones are the likely ones.
+    // Search backwards, because adjacent segments mostly have the same owner.
     for (size_t i = owners->count; i-- > 0;) {
         if (!same_owner(&owners->owner[i], segment)) continue;
         *number = (uint32_t)i;
@@ -115,7 +115,7 @@ static void put_blocks(struct vr_answer *answer, struct vr_sites *sites, const u
     }
 }
 
-// Call sites by the bytes given to them.
+// A call site, with the bytes of its blocks.
 struct site {
     uint32_t frame;
     uint32_t count;
@@ -150,7 +150,7 @@ static enum vram_status put_site_names(struct vr_json *json, const struct vr_sit
 }
 
 struct site_sums {
-    struct vr_map known; // frame -> 1 + place
+    struct vr_map known; // frame -> index + 1
     struct site *site;
     size_t count, site_capacity;
 };
@@ -194,7 +194,7 @@ static void put_sums(struct vr_json *json, const struct vr_moment_sums *sums) {
     vr_json_u64(json, "outside_bytes", sums->outside_bytes);
 }
 
-// All blocks, in so many bundles, or with `first` a page of them.
+// Selects all blocks, in at most `limit` bundles, or, with `first`, a page of them.
 static enum vram_status choose_blocks(const struct vr_query *query, const struct vr_moment *moment, struct vr_bundles *bundles) {
     int64_t first = 0, limit = 0;
     VR_TRY(vr_parameter_whole(query->parameters, "limit", 1, MOST_BLOCKS, USUAL_BLOCKS, &limit));

@@ -1,12 +1,10 @@
-// Steps of a training loop: `steps`, `leaks`, `churn` and `ranks`.
+// Answers queries about steps of a training loop: `steps`, `leaks`, `churn` and `ranks`.
 #include "explore/query/step_search.h"
 #include "model/recording.h"
 #include "present/shared_texts.h"
 
-// ---- `steps`: where steps begin, how high each one rose, and the curve drawn step by step, so that two recordings of one loop lie over
-// each
+// ---- `steps`: where steps begin, their peaks, and the curve by step, so that the curves of two recordings of a loop can be overlaid.
 
-// other.
 #include "explore/query/selection.h"
 #include "explore/query/step_search.h"
 #include "model/recording.h"
@@ -19,7 +17,7 @@ struct curve_by_step {
     size_t events;
 };
 
-// The event at a position: step i (from 0) covers [i, i + 1), whatever its length; what comes before the first step covers [-1, 0).
+// Returns the event at a position: step i (from 0) covers [i, i + 1), whatever its length; events before the first step cover [-1, 0).
 static double event_at_position(const struct curve_by_step *by, double position) {
     const double last = (double)by->steps->count;
     if (position <= -1) return 0;
@@ -30,7 +28,7 @@ static double event_at_position(const struct curve_by_step *by, double position)
     return begin + (position - step) * (end - begin);
 }
 
-// Like the pixels of `curve`: from the value that one begins with through all that its events bring.
+// Adds one pixel, as in `curve`: the extremes of the value before its events and the values after each of them.
 static void put_pixel(struct vr_answer *answer, const struct curve_by_step *by, const size_t columns[2], size_t first, size_t end) {
     int64_t low, high;
     vr_curve_extremes(by->curve, first, end, &low, &high);
@@ -90,7 +88,7 @@ enum vram_status vr_query_steps(const struct vr_query *query) {
     return pixels == 0 || by.steps->count == 0 ? VRAM_OK : put_curve(query, &by, pixels);
 }
 
-// ---- `leaks`: what piles up or grows from step to step. `churn`: what is made and freed within every step.
+// ---- `leaks`: what accumulates or grows from step to step. `churn`: what is made and freed within every step.
 
 enum { MOST_STEP_EVENTS = 4096 };
 
@@ -186,7 +184,7 @@ enum vram_status vr_query_churn(const struct vr_query *query) {
     return put_churn(query, search, (size_t)top);
 }
 
-// ---- `ranks`: what every recording that is open came to, and, where they have steps, the highest total of each step.
+// ---- `ranks`: the totals of every open recording, and, if it has steps, the peak of each step.
 
 enum { MOST_RANK_STEPS = 512 };
 
@@ -196,7 +194,7 @@ static uint64_t count_ooms(const struct vr_history *history) {
     return ooms;
 }
 
-// Highest totals of the steps, one after the other; the last step ends with the history.
+// Adds the peaks of the steps in order; the last step ends with the history.
 static enum vram_status put_rank_steps(const struct vr_query *query, struct vr_explored_device *device, const struct vr_curve *curve,
                                        size_t column) {
     const size_t events = device->view->history->count;

@@ -1,4 +1,4 @@
-// What the parameters of a query select.
+// Selects what the parameters of a query name.
 #include "explore/query/selection.h"
 
 #include "analyze/device_view.h"

@@ -3,16 +3,16 @@
 #include "explore/query/selection.h"
 
 enum { MOST_GROWERS = 256 };
-// A query's steps take as long as what is looked for in them.
+// Estimated share of finding steps in the work of a query.
 #define STEPS_SHARE 0.5
-// Groups by stack take as long as those by call site before them.
+// Estimated share of grouping by call site; grouping by stack takes the rest.
 #define STACKS_SHARE 0.5
 
 static const char *const step_keys[] = {"step", "every", NULL};
 static const char *const pattern_keys[] = {"step", "every", "notion", "by", "regex", "top", NULL};
 
 struct kept_steps {
-    char *key; // parameters as one text; NULL: nothing is kept here
+    char *key; // parameters as one text; NULL: an unused entry
     struct vr_steps_search *search;
 };
 
@@ -21,7 +21,7 @@ struct kept_pattern {
     struct vr_pattern_search search;
 };
 
-// Steps that nothing is said about are those of several views: they have the first place.
+// Steps found without parameters serve several views, so they have the first entry.
 struct vr_step_searches {
     struct kept_steps steps[2];
     struct kept_pattern search[VR_PATTERN_COUNT];
@@ -57,7 +57,7 @@ static enum vram_status searches_of(struct vr_explored_device *device, struct vr
     return device->step_searches == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
 }
 
-// The parameters as one text, given to the caller (free()).
+// Joins the parameters into one text; the caller frees it.
 static enum vram_status pattern_key(const struct vr_parameters *parameters, const char *const *names, char **key) {
     struct vr_text text = {.bytes = NULL};
     for (size_t i = 0; names[i] != NULL; i++) {
@@ -73,7 +73,7 @@ static enum vram_status pattern_key(const struct vr_parameters *parameters, cons
     return status == VRAM_OK && *key == NULL ? VRAM_NO_HOST_MEMORY : status;
 }
 
-// Takes the key.
+// Takes ownership of the key.
 static enum vram_status begin_steps(const struct vr_query *query, const struct vr_explored_device *device, char *key,
                                     struct kept_steps *kept) {
     int64_t every = 0;
@@ -136,7 +136,7 @@ static enum vram_status top_of(const struct vr_query *query, enum vr_step_patter
     return vr_parameter_whole(query->parameters, "top", 1, pattern == VR_PATTERN_GROWTH ? MOST_GROWERS : 100000, 50, top);
 }
 
-// Steps are there: now what is looked for in them.
+// Begins the search within the steps that were found.
 static enum vram_status begin_search(const struct vr_query *query, const struct vr_steps *steps, enum vr_step_pattern pattern,
                                      struct vr_pattern_search *search) {
     int64_t top = 0;
@@ -152,7 +152,7 @@ static void judge_pattern(struct vr_pattern_search *search) {
         vr_leaks_judge(search->selection.device->view, search->selection.lifetimes, &search->steps, vr_growth_search_found(search->growth));
 }
 
-// A search by site is finished: whether whole stacks are to be looked at, as `vram leaks` does (leaks.c).
+// Returns whether to search by whole stacks after the search by site, as `vram leaks` does (leaks.c).
 static bool wants_stacks(const struct vr_query *query, const struct vr_pattern_search *search) {
     return !search->stacks_tried && search->finding.answer >= VR_LEAKS_NONE && search->finding.leaks == 0 &&
            vr_parameter_text(query->parameters, "by") == NULL && vr_parameter_text(query->parameters, "regex") == NULL;
@@ -184,7 +184,7 @@ static void back_to_sites(struct vr_pattern_search *search) {
     search->site_growth = NULL;
 }
 
-// *share is 1 when nothing is left to do.
+// Continues the search; *share is 1 when it is finished.
 static enum vram_status go_on_with_growth(const struct vr_query *query, size_t most, struct vr_pattern_search *search, double *share) {
     VR_TRY(vr_growth_search_go_on(search->growth, most, share));
     if (*share < 1) *share = (*share + (search->stacks_tried ? 1 : 0)) * STACKS_SHARE;

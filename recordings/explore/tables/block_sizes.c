@@ -4,10 +4,10 @@
 #include "config/recorded_options.h"
 #include "config/rounding.h"
 
-// Requests above this, rounded, come from the large pool; a rest of up to as much is not kept apart there.
+// Requests that round to more than this come from the large pool, which does not split off a remainder of up to this size.
 #define SMALL_LIMIT VR_MIB
 
-// What is done in this order: addresses of large blocks are gathered from the rows, then the events are walked.
+// The stages in order: gather the addresses of large blocks from the rows, then walk the events.
 enum sizing_stage { GATHER, WALK, FINISHED };
 
 struct vr_block_sizing {
@@ -15,10 +15,10 @@ struct vr_block_sizing {
     const struct vr_event_rows *rows;
     const struct vr_segment_lives *segments;
     enum sizing_stage stage;
-    size_t at;       // the next row, or event
+    size_t at;       // the next row or event
     uint64_t *place; // addresses of large blocks, ascending, distinct
     size_t place_count, place_capacity;
-    struct vr_map numbers; // address -> 1 + place
+    struct vr_map numbers; // address -> 1 + index in `place`
     struct vr_ordered live;
 };
 
@@ -65,12 +65,12 @@ static enum vram_status number_places(struct vr_block_sizing *pass) {
     return vr_ordered_init(&pass->live, pass->place_count + 1);
 }
 
-// What a block that was made at `event` (-1: it was there before) took beyond its rounded size.
+// Returns how much a block made at `event` (-1: before event 0) took beyond its rounded size.
 static uint32_t rest_of(const struct vr_block_sizing *pass, size_t row, size_t place, int64_t event) {
     const struct vr_lifetimes *lifetimes = pass->sizes.lifetimes, *reserved = &pass->segments->lifetimes;
     const uint64_t address = lifetimes->address[row], rounded = rounded_size(&pass->sizes, lifetimes->size_bytes[row]);
     const size_t segment = vr_segment_lives_find(pass->segments, address, event);
-    // Pages of expandable segments and small segments are cut to the size, whatever is left.
+    // In expandable segments and small segments, a block is always split to its rounded size.
     if (segment == SIZE_MAX || (pass->segments->flags[segment] & VR_SEGMENT_MAPPED) != 0) return 0;
     uint64_t end = reserved->address[segment] + reserved->size_bytes[segment], used = 0;
     const size_t next = vr_ordered_next(&pass->live, place + 1);
@@ -85,7 +85,7 @@ static size_t size_place(const struct vr_block_sizing *pass, size_t row) {
     return is_large(pass, row) ? (size_t)vr_map_get(&pass->numbers, pass->sizes.lifetimes->address[row]) - 1 : SIZE_MAX;
 }
 
-// What lived before the recording.
+// Adds the blocks from before the history.
 static void begin_walk(struct vr_block_sizing *pass) {
     const size_t start = pass->sizes.lifetimes->start_count;
     for (size_t row = 0; row < start; row++) {
@@ -104,7 +104,7 @@ static void walk_sizes(struct vr_block_sizing *pass, size_t event) {
         if (place != SIZE_MAX) vr_ordered_remove(&pass->live, place);
         return;
     }
-    // What was at the address before, and was never seen to go, is gone.
+    // A block that was at this address before, without a recorded free, is gone.
     const uint32_t old = vr_event_replaced(pass->rows, event);
     if (old != 0 && place == SIZE_MAX && is_large(pass, old - 1)) vr_ordered_remove(&pass->live, size_place(pass, old - 1));
     if (place == SIZE_MAX) return;
@@ -116,7 +116,7 @@ static void read_size_options(struct vr_block_sizes *sizes) {
     struct vr_text conf = {0};
     vr_options_init(&sizes->options);
     (void)vr_recorded_conf(sizes->view->model, &conf);
-    // A recording whose settings say nothing that is known ran, as far as anybody can tell, with the defaults.
+    // If the settings are not understood, assume the defaults.
     if (vr_text_status(&conf) == VRAM_OK && vr_options_parse(&sizes->options, vr_text_string(&conf), NULL) != VRAM_OK)
         vr_options_init(&sizes->options);
     vr_text_release(&conf);

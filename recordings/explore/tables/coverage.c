@@ -1,6 +1,6 @@
 #include "explore/tables/coverage.h"
 
-// Events per column of the finest kept grid (more where the history is huge), and columns per column of the next one.
+// Events per column of the finest stored grid (more for a huge history), and columns per column of the next coarser one.
 enum { SPACING = 256, MOST_COLUMNS = 40000, FAN = 16, MOST_LEVELS = 8 };
 
 struct level {
@@ -17,7 +17,7 @@ struct vr_coverage {
     uint64_t total;
     struct level level[MOST_LEVELS];
     size_t levels;
-    struct sweep *sweep; // while the finest level is being counted
+    struct sweep *sweep; // while the finest level is being computed
 };
 
 // --- folding -----------------------------------------------------------------------------------------------------------
@@ -40,7 +40,7 @@ static int ranges_by_address(const void *a, const void *b) {
     return VR_ORDER(x->address, y->address);
 }
 
-// Sorts and joins what overlaps or touches; segments that touch have one place after the other all the same.
+// Sorts the ranges, joins those that overlap or touch (their places are consecutive in any case), and assigns places.
 static void join_ranges(struct ranges *ranges) {
     size_t kept = 0;
     if (ranges->count != 0) qsort(ranges->range, ranges->count, sizeof *ranges->range, ranges_by_address);
@@ -60,7 +60,7 @@ static void join_ranges(struct ranges *ranges) {
     }
 }
 
-// The first range that ends after an address.
+// Returns the first range that ends after an address.
 static size_t range_of(const struct vr_fold_range *ranges, size_t count, uint64_t address) {
     size_t first;
     VR_LOWER_BOUND(first, i, 0, count, ranges[i].end <= address);
@@ -104,11 +104,11 @@ uint64_t vr_coverage_place(const struct vr_coverage *coverage, uint64_t address)
 
 // --- counting ----------------------------------------------------------------------------------------------------------
 
-// A grid in the making. Of its column in the making: what each cell has, and what it had since the column's beginning.
+// A grid under construction, with the current column: each cell's present bytes and its sum since the column began.
 struct sweep {
     const struct vr_coverage *coverage;
     size_t end;    // of the events
-    size_t column; // the next one to count
+    size_t column; // the next column to compute
     struct vr_grid grid;
     double cell_bytes;
     struct {
@@ -122,7 +122,7 @@ static void settle_cell(struct sweep *sweep, size_t k, size_t event) {
     sweep->cell[k].since = event;
 }
 
-// From `event` on an allocation is there, or no more.
+// Adds (sign 1) or removes (sign -1) an allocation at `event`.
 static void change_coverage(struct sweep *sweep, size_t row, size_t event, double sign) {
     const struct vr_lifetimes *lifetimes = sweep->coverage->lifetimes;
     uint64_t begin = vr_coverage_place(sweep->coverage, lifetimes->address[row]), end;
@@ -168,7 +168,7 @@ static void drop_sweep(struct sweep *sweep) {
     free(sweep);
 }
 
-// Nothing is counted yet, what is live before the window neither.
+// Begins a sweep that has counted nothing yet, not even the allocations live before the window.
 static enum vram_status begin_sweep(const struct vr_coverage *coverage, const struct vr_grid_window *window, struct sweep **sweep) {
     struct sweep *made = calloc(1, sizeof *made);
     const size_t events = window->end - window->first, spacing = events / window->most + (events % window->most != 0),
@@ -188,7 +188,7 @@ static enum vram_status begin_sweep(const struct vr_coverage *coverage, const st
     return VRAM_OK;
 }
 
-// Counts so many further columns.
+// Computes the next `columns` columns.
 static void sweep_on(struct sweep *sweep, size_t columns) {
     const struct vr_grid *grid = &sweep->grid;
     for (; columns != 0 && sweep->column < grid->columns; columns--, sweep->column++) {
@@ -210,7 +210,7 @@ enum vram_status vr_coverage_count(const struct vr_coverage *coverage, const str
     return VRAM_OK;
 }
 
-// --- what is kept ------------------------------------------------------------------------------------------------------
+// --- stored levels -----------------------------------------------------------------------------------------------------
 
 static enum vram_status keep_coarser(struct vr_coverage *coverage) {
     const struct level *fine = &coverage->level[coverage->levels - 1];

@@ -1,6 +1,6 @@
 #include "explore/tables/curve.h"
 
-// Events per bucket of the lowest level, and buckets per bucket of the next one.
+// Events per bucket of the lowest level, and buckets per bucket of the next higher one.
 enum { BUCKET = VR_CURVE_BUCKET, FAN = 8, MOST_LEVELS = 16 };
 
 struct extreme {
@@ -9,11 +9,11 @@ struct extreme {
 
 struct vr_curve {
     const struct vr_view *view;
-    const struct vr_lifetimes *lifetimes; // NULL: reserved bytes
+    const struct vr_lifetimes *lifetimes; // NULL: the curve of reserved bytes
     const struct vr_event_rows *rows;
     int64_t start;
     int64_t *before;                    // by bucket of the lowest level: the total before its first event
-    struct extreme *level[MOST_LEVELS]; // level 0: of BUCKET events
+    struct extreme *level[MOST_LEVELS]; // level 0: buckets of BUCKET events
     size_t length[MOST_LEVELS];
     size_t levels;
 };
@@ -100,14 +100,14 @@ int64_t vr_curve_at(const struct vr_curve *curve, int64_t event) {
     const size_t events = curve->view->history->count;
     if (event < 0 || events == 0) return curve->start;
     const size_t last = (uint64_t)event < events ? (size_t)event : events - 1;
-    // The next bucket's beginning says it, without adding up 64 events.
+    // The next bucket's stored total saves adding up 64 events.
     if (last % BUCKET == BUCKET - 1 && last + 1 < events) return curve->before[last / BUCKET + 1];
     int64_t total = curve->before[last / BUCKET];
     for (size_t i = last / BUCKET * BUCKET; i <= last; i++) total = (int64_t)((uint64_t)total + (uint64_t)event_delta(curve, i));
     return total;
 }
 
-// Widens by the events [first, end) of one bucket.
+// Widens *extreme by the events [first, end) of one bucket.
 static void widen_by_events(const struct vr_curve *curve, size_t first, size_t end, struct extreme *extreme) {
     if (first >= end) return;
     int64_t total = vr_curve_at(curve, (int64_t)first);
@@ -118,7 +118,7 @@ static void widen_by_events(const struct vr_curve *curve, size_t first, size_t e
     }
 }
 
-// Widens by the buckets [first, end) of a level, by as high a level as possible.
+// Widens *extreme by the buckets [first, end) of level 0, using as high a level as possible.
 static void widen_by_buckets(const struct vr_curve *curve, size_t first, size_t end, struct extreme *extreme) {
     for (size_t level = 0; first < end; level++) {
         const bool top = level + 1 == curve->levels;
@@ -159,7 +159,7 @@ void vr_curve_extremes(const struct vr_curve *curve, size_t first, size_t end, i
     *high = extreme.high;
 }
 
-// An entry of a level is the extremes of those below it.
+// Checks that each entry of a level has the extremes of its entries in the level below.
 static bool level_holds(const struct vr_curve *curve, size_t level) {
     if (curve->length[level] != (curve->length[level - 1] + FAN - 1) / FAN) return false;
     for (size_t i = 0; i < curve->length[level]; i++) {

@@ -1,4 +1,4 @@
-// Rows of allocations by event: which one an event is about, which are live after it, and the numbers in their labels.
+// Maps events to rows of allocations: the row that an event concerns, the rows live after it, and the numbers in their labels.
 #include "explore/tables/event_rows.h"
 
 static int rows_by_event(const void *a, const void *b) {
@@ -50,14 +50,14 @@ uint32_t vr_event_replaced(const struct vr_event_rows *rows, size_t event) {
 
 size_t vr_other_row(const struct vr_lifetimes *from, const struct vr_lifetimes *to, size_t row) {
     assert(row < from->count);
-    // One row per alloc event in both, after those that were there before.
+    // Both kinds have one row per alloc event, after the rows from before the history.
     if (row >= from->start_count) return row - from->start_count + to->start_count;
     size_t found;
     VR_LOWER_BOUND(found, i, 0, to->start_count, to->address[i] < from->address[row]);
     return found < to->start_count && to->address[found] == from->address[row] ? found : SIZE_MAX;
 }
 
-// The event of a row's birth or death has it, or has what replaced it.
+// Returns whether the event of a row's birth or death refers to the row, directly or as replaced.
 static bool row_names_event(const struct vr_event_rows *rows, size_t row, uint32_t event) {
     return rows->row[event] == row + 1 || vr_event_replaced(rows, event) == row + 1;
 }
@@ -73,15 +73,15 @@ bool vr_event_rows_check(const struct vr_event_rows *rows, const struct vr_lifet
     return true;
 }
 
-// Bytes of all checkpoints together, and the fewest events between two.
+// Bytes of all checkpoints together, and the least number of events between two.
 enum { MOST_BYTES = 64 << 20, LEAST_EVENTS = 4096 };
 
 struct vr_live_rows {
     const struct vr_lifetimes *lifetimes;
     size_t events;
-    size_t spacing; // checkpoint c holds what is live before event c * spacing
-    uint32_t *rows; // of all checkpoints, one after the other, each ascending
-    size_t *first;  // count + 1
+    size_t spacing; // checkpoint c lists the rows live before event c * spacing
+    uint32_t *rows; // of all checkpoints in turn, each ascending
+    size_t *first;  // count + 1: offset of each checkpoint
     size_t count;
     size_t rows_capacity;
 };
@@ -98,7 +98,7 @@ size_t vr_first_born(const struct vr_lifetimes *lifetimes, size_t event) {
     return low;
 }
 
-// Appends the rows among [begin, end) and those listed that are live after `event`.
+// Appends the listed rows and the rows of [begin, end) that are live after `event`.
 static size_t filter_live(const struct vr_lifetimes *lifetimes, const uint32_t *listed, size_t count, size_t begin, size_t end,
                           int64_t event, uint32_t *out) {
     size_t kept = 0;
@@ -111,7 +111,7 @@ static size_t filter_live(const struct vr_lifetimes *lifetimes, const uint32_t *
     return kept;
 }
 
-// The most that is live at once decides how many checkpoints fit.
+// Chooses the spacing: the largest number of live rows determines how many checkpoints fit.
 static size_t spacing_for(size_t events, const struct vr_lifetimes *lifetimes) {
     const size_t most = lifetimes->peak.count + lifetimes->start.count + 1;
     const size_t checkpoints = MOST_BYTES / (most * sizeof(uint32_t)) + 1;
@@ -125,7 +125,7 @@ static enum vram_status add_checkpoint(struct vr_live_rows *live, size_t number)
     const size_t begin = number == 0 ? 0 : vr_first_born(lifetimes, before),
                  end = number == 0 ? lifetimes->start_count : vr_first_born(lifetimes, event);
     const size_t listed = number == 0 ? 0 : live->first[number] - live->first[number - 1];
-    // One more than needed: with nothing to list there are rows all the same.
+    // One more than needed, so that the array exists even with nothing to list.
     VR_TRY(VR_GROW(live, rows, live->first[number] + listed + (end - begin) + 1));
     const uint32_t *list = number == 0 ? live->rows : live->rows + live->first[number - 1];
     const size_t kept = filter_live(lifetimes, list, listed, begin, end, (int64_t)event - 1, live->rows + live->first[number]);
@@ -171,7 +171,7 @@ enum vram_status vr_live_rows_at(const struct vr_live_rows *live, int64_t event,
     return VRAM_OK;
 }
 
-// Checkpoint c holds exactly what is live before its event, ascending.
+// Checks that checkpoint c lists exactly the rows live before its event, ascending.
 static bool checkpoint_holds(const struct vr_live_rows *live, size_t c) {
     const int64_t event = (int64_t)(c * live->spacing) - 1;
     size_t at = live->first[c];
@@ -211,7 +211,7 @@ struct vr_segment_labels {
     struct segment_event {
         uint32_t event;
         uint32_t row;
-    } * events; // by event
+    } * events; // sorted by event
     size_t event_count;
 };
 
@@ -233,9 +233,9 @@ static int labels_by_event(const void *a, const void *b) {
     return VR_ORDER(x, y);
 }
 
-// Whether the row is the one that an event is about: of those that it began or ended, the one at its address.
+// Returns whether an event concerns the row: of the rows that it begins or ends, the one at its address.
 static bool is_about(const struct vr_history *history, const struct vr_lifetimes *rows, size_t row, uint32_t event, bool begins) {
-    if (event == VR_NEVER || history->address[event] != rows->address[row]) return false; // VR_BEFORE_TRACE is VR_NEVER
+    if (event == VR_NEVER || history->address[event] != rows->address[row]) return false; // VR_BEFORE_TRACE equals VR_NEVER
     const uint8_t action = history->action[event];
     return begins || action == VR_ACTION_SEGMENT_FREE || action == VR_ACTION_SEGMENT_UNMAP;
 }
@@ -275,7 +275,7 @@ void vr_segment_labels_destroy(struct vr_segment_labels *labels) {
 uint32_t vr_segment_version(const struct vr_segment_labels *labels, size_t row) { return labels->version[row]; }
 
 uint32_t vr_segment_version_of_event(const struct vr_segment_labels *labels, size_t event) {
-    // Most events are of no segment: the list is short, and searched.
+    // Few events concern segments, so the list is short and searched.
     size_t first;
     VR_LOWER_BOUND(first, i, 0, labels->event_count, labels->events[i].event < event);
     return first < labels->event_count && labels->events[first].event == event ? labels->version[labels->events[first].row] : 0;

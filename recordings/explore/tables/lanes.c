@@ -1,13 +1,13 @@
-// Segments apart by whom they serve.
+// Groups segments by the requests that they serve.
 #include "explore/tables/lanes.h"
 
 #include "base/hash.h"
 
-// Segments of the small pool, and the smallest ones of the large pool.
+// The size of segments of the small pool, and of the smallest segments of the large pool.
 #define SMALL_SEGMENT (2 * VR_MIB)
 #define LEAST_LARGE   (10 * VR_MIB)
 
-// Kinds of the final segments at their own addresses.
+// Stores the recorded kinds of segments of the final state.
 static enum vram_status final_kinds(const struct vr_view *view, const struct vr_segment_lives *lives, uint8_t *kind) {
     const struct vr_segments *segments = &view->model->segments;
     const struct vr_lifetimes *rows = &lives->lifetimes;
@@ -30,7 +30,7 @@ static enum vram_status final_kinds(const struct vr_view *view, const struct vr_
     return VRAM_OK;
 }
 
-// Segments tell their pool by their size: small ones are 2 MiB, and small pages are mapped two MiB at a time.
+// Derives the kinds from sizes: small segments have 2 MiB, and small pages are mapped 2 MiB at a time.
 enum vram_status vr_segment_kinds(const struct vr_view *view, const struct vr_segment_lives *segments, uint8_t **kind) {
     const struct vr_lifetimes *rows = &segments->lifetimes;
     uint8_t *made = malloc(rows->count + 1);
@@ -48,10 +48,10 @@ enum vram_status vr_segment_kinds(const struct vr_view *view, const struct vr_se
     return status;
 }
 
-// A lane before it is known whether it is among the largest.
+// A lane that may be among the largest.
 struct lane_candidate {
     struct vr_lane lane;
-    uint64_t bytes; // in the walk
+    uint64_t bytes; // current total during the walk
     uint32_t number;
 };
 
@@ -60,10 +60,10 @@ struct sorting {
     uint8_t *kind;    // by row
     uint64_t *deaths; // event << 32 | row, ascending
     size_t death_count;
-    struct vr_hash_index index; // of the candidates
+    struct vr_hash_index index; // index of the candidates
     struct lane_candidate *candidate;
     size_t count, candidate_capacity;
-    uint32_t *of; // by row: candidate
+    uint32_t *of; // by row: its candidate
 };
 
 static bool is_mapped(const struct vr_segment_lives *segments, size_t row) { return (segments->flags[row] & VR_SEGMENT_MAPPED) != 0; }
@@ -118,7 +118,7 @@ static void list_deaths(struct sorting *sorting) {
     if (sorting->death_count != 0) qsort(sorting->deaths, sorting->death_count, sizeof *sorting->deaths, vr_order_u64);
 }
 
-// Calls `change` for every beginning and end, by ascending event; what ends at an event does so before what begins.
+// Calls `change` for every beginning and end, by ascending event; at the same event, ends come before beginnings.
 typedef enum vram_status (*changer)(void *user, uint32_t event, size_t row, bool begins);
 static enum vram_status walk_lanes(const struct sorting *sorting, changer change, void *user) {
     const struct vr_lifetimes *rows = &sorting->segments->lifetimes;
@@ -162,7 +162,7 @@ static int in_order(const void *a, const void *b) {
     return VR_ORDER(x->stream, y->stream);
 }
 
-// The largest lanes get places of their own, in order; the others share the last one.
+// Gives the largest lanes places of their own, in order; the others share the last place.
 static enum vram_status place_lanes(struct sorting *sorting, struct vr_lanes *lanes) {
     uint8_t *place = malloc(sorting->count + 1);
     if (place == NULL) return VRAM_NO_HOST_MEMORY;

@@ -1,9 +1,9 @@
-// The rows of a picture: the largest allocations of a window, and how they lie on each other.
+// Selects the rows of a picture, the largest allocations of a window, and stacks them.
 #include "explore/tables/picture_rows.h"
 
 #include <math.h>
 
-// Rows per run of the lowest level, runs per run of the next one.
+// Rows per run of the lowest level, and runs per run of the next higher one.
 enum { RUN = 16, FAN = 8, MOST_LEVELS = 16, IS_ROW = -1 };
 
 struct bound {
@@ -17,7 +17,7 @@ struct vr_largest {
     int levels;
 };
 
-// A row, whose weight is exact, or a run of rows, none of which weighs more.
+// A row with its exact weight, or a run of rows with an upper bound of their weights.
 struct row_candidate {
     double weight;
     uint32_t index;
@@ -54,7 +54,7 @@ double vr_axis_span_area(const struct vr_axis_span *span, const struct vr_lifeti
     return (double)lifetimes->size_bytes[row] * ((length < 0 ? 0 : length) + 1);
 }
 
-// Bounds are floats to halve the tree; rounded up, none is below what it bounds.
+// Rounds up, so that a bound stored as a float (to halve the tree) is not below what it bounds.
 static float rounded_up(double value) { return nextafterf((float)value, INFINITY); }
 
 static void widen_bound(struct bound *bound, float area, float size) {
@@ -102,7 +102,7 @@ void vr_largest_destroy(struct vr_largest *largest) {
     free(largest);
 }
 
-// Rows before runs of the same weight, so that equal ones end the search.
+// Orders rows before runs of the same weight, so that rows that tie with a bound end the search.
 static bool candidate_before(const struct row_candidate *a, const struct row_candidate *b) {
     return a->weight != b->weight ? a->weight > b->weight : a->level < b->level;
 }
@@ -143,7 +143,7 @@ static enum vram_status push_run(struct picker *picker, int level, size_t index)
                           (struct row_candidate){clipped < (double)bound->area ? clipped : (double)bound->area, (uint32_t)index, level});
 }
 
-// The children of a run that hold rows of [begin, end).
+// Pushes the children of a run that overlap rows [begin, end).
 static enum vram_status open_run(struct picker *picker, const struct row_candidate *run) {
     size_t rows = RUN;
     for (int level = 1; level < run->level; level++) rows *= FAN;
@@ -207,12 +207,12 @@ bool vr_largest_check(const struct vr_largest *largest) {
     return largest->length[largest->levels - 1] <= 1;
 }
 
-// A change of the picture: a picked allocation begins or ends.
+// A change of the picture: the beginning or end of a picked allocation.
 struct stack_change {
     uint32_t event;
     uint32_t shape;
     bool begins;
-    bool before; // it was there before the window's first event
+    bool before; // began before the window's first event
 };
 
 struct noted_step {
@@ -220,15 +220,15 @@ struct noted_step {
     uint32_t shape;
 };
 
-// The picture while time goes on.
+// The picture at the current moment of the walk.
 struct stacker {
     const struct vr_lifetimes *lifetimes;
     struct vr_stacking *out;
     const struct vr_stack_window *window;
-    uint32_t *standing; // shapes alive now, from the bottom
+    uint32_t *standing; // live shapes from the bottom up
     size_t standing_count;
-    uint64_t *base; // of each shape
-    size_t *last;   // 1 + its last step among the noted ones, 0 none
+    uint64_t *base; // by shape
+    size_t *last;   // by shape: 1 + index of its latest noted step, 0 if it has none
     struct noted_step *noted;
     size_t noted_count, noted_capacity;
 };
@@ -237,7 +237,7 @@ static int by_time(const void *a, const void *b) {
     const struct stack_change *x = a, *y = b;
     if (x->before != y->before) return x->before ? -1 : 1;
     if (x->event != y->event) return x->event < y->event ? -1 : 1;
-    if (x->begins != y->begins) return x->begins ? 1 : -1; // what is replaced goes first
+    if (x->begins != y->begins) return x->begins ? 1 : -1; // what is replaced ends first
     return (x->shape > y->shape) - (x->shape < y->shape);
 }
 
@@ -258,7 +258,7 @@ static enum vram_status list_changes(const struct stacker *stacker, struct stack
     return VRAM_OK;
 }
 
-// How far on the axis one event lies after another.
+// Returns the distance of two events on the axis.
 static double event_distance(const struct vr_stack_window *window, uint32_t from, uint32_t to) {
     return window->time_us == NULL ? (double)(to - from) : (double)(window->time_us[to] - window->time_us[from]);
 }
@@ -303,13 +303,14 @@ static enum vram_status end_shape(struct stacker *stacker, const struct stack_ch
     return VRAM_OK;
 }
 
-// The noted steps, by shape.
+// Sorts the noted steps by shape.
 static enum vram_status sort_steps(struct stacker *stacker) {
     struct vr_stacking *out = stacker->out;
     out->first_step = calloc(out->count + 2, sizeof *out->first_step);
     out->step = malloc((stacker->noted_count + 1) * sizeof *out->step);
     if (out->first_step == NULL || out->step == NULL) return VRAM_NO_HOST_MEMORY;
-    size_t *next = out->first_step + 1; // counts, then where the next step of a shape goes, then where the next shape begins
+    size_t *next =
+        out->first_step + 1; // first the counts, then where the next step of each shape goes, finally where the next shape begins
     for (size_t i = 0; i < stacker->noted_count; i++) next[stacker->noted[i].shape + 1]++;
     for (size_t i = 1; i <= out->count; i++) next[i] += next[i - 1];
     for (size_t i = 0; i < stacker->noted_count; i++) out->step[next[stacker->noted[i].shape]++] = stacker->noted[i].step;
@@ -366,9 +367,9 @@ bool vr_stacking_check(const struct vr_stacking *stacking) {
     if (stacking->first_step[0] != 0) return false;
     for (size_t i = 0; i < stacking->count; i++) {
         if (i != 0 && stacking->row[i] <= stacking->row[i - 1]) return false;
-        if (stacking->first_step[i + 1] <= stacking->first_step[i]) return false; // each has a step: where it begins
+        if (stacking->first_step[i + 1] <= stacking->first_step[i]) return false; // each shape has at least the step where it begins
         for (size_t s = stacking->first_step[i] + 1; s < stacking->first_step[i + 1]; s++) {
-            // Later it only slides down.
+            // Later steps only slide it down.
             if (stacking->step[s].event < stacking->step[s - 1].event || stacking->step[s].base_bytes > stacking->step[s - 1].base_bytes)
                 return false;
         }
