@@ -1,4 +1,4 @@
-// What libvram-recordings does for a running allocator: files of its snapshots, and the report after an out of memory.
+// The services of libvram-recordings for a running allocator: snapshot files, and the report after an out of memory.
 #include <string.h>
 
 #include "live/recordings_library.h"
@@ -7,7 +7,7 @@
 #include "vram/vram.h"
 
 #define MOST_SEARCH_NS     2000000000u
-#define MOST_SEARCH_EVENTS 1000000u // about the most that one replay gets through in the time
+#define MOST_SEARCH_EVENTS 1000000u // about the most that one replay can process in that time
 
 static bool is_short(const struct vram_report *report) {
     for (size_t i = 0; i < report->device_count; i++)
@@ -21,7 +21,7 @@ static bool has_event(const struct vram_report *report) {
     return false;
 }
 
-// What the report cannot say, and what would let it.
+// Returns a hint about what the report cannot say, and how to record it.
 static const char *oom_hint(const struct vram_report *report, bool streams) {
     if (!has_event(report) && streams)
         return "\n  The history is in the file that VRAM_HISTORY names: `vram report` says why it came to this, and the cure.\n";
@@ -38,7 +38,7 @@ static enum vram_status write_oom_report(const struct vram_recording *recording,
     struct vram_cures *cures = NULL;
     enum vram_status status = vram_report_create(recording, NULL, &report, error);
     if (status != VRAM_OK) return status;
-    // Without a cure the report says why all the same.
+    // Without a cure, the report still has the cause.
     if (has_event(report) && is_short(report)) (void)!vram_cures_find_within(recording, report, MOST_SEARCH_NS, &cures, NULL);
     const struct vram_report_source source = {.cures = cures == NULL ? NULL : cures->cures, .cure_count = cures == NULL ? 0 : cures->count};
     status = vram_report_text(report, &source, NULL, write, user);

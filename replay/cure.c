@@ -1,4 +1,4 @@
-// cure.c: the smallest change of the settings with which a history fits that ran out of memory.
+// cure.c: finds the smallest change of settings with which a history that ran out of memory fits.
 #include "replay/cure.h"
 
 #include <stdio.h>
@@ -12,23 +12,24 @@
 
 enum { MOST_FITTING = 64, REPLAYS_OF_TRIAL = 40, REPLAYS_OF_SEARCH = 80 };
 
-// The search is one walk from its beginning to its end that decides by the outcomes of replays alone. It stops at the first one that is not
+// The search is one deterministic walk that depends on the outcomes of replays only. It stops at the first replay whose outcome is unknown
+// and that may not be made now; the next walk finds the outcomes of earlier replays.
 // known and may not be made now; the next walk finds those known that were made before.
 struct vr_cure_search {
     const struct vram_recording *recording; // borrowed
     struct vr_player player;                // of the device
     bool done;                              // the cure is known
     struct vram_cure cure;
-    const char *today;                            // option string that was in force
+    const char *today;                            // option string in force
     enum vram_whatif_start start;                 // of the replays
     bool limited;                                 // a limit of the process refused the request
-    bool in_pieces;                               // what was free lay in pieces
-    char fitting[MOST_FITTING][VR_CONF_CAPACITY]; // what fits, in the order of the list
-    uint64_t held_bytes[MOST_FITTING];            // the most that was held with it
+    bool in_pieces;                               // the free memory was fragmented
+    char fitting[MOST_FITTING][VR_CONF_CAPACITY]; // the settings that fit, in the order of the list
+    uint64_t held_bytes[MOST_FITTING];            // peak of reserved bytes with each
     size_t fitting_count;
-    uint64_t end_ns;     // monotonic time at which the search ends; 0: none
-    uint64_t longest_ns; // of the replays so far
-    bool late;           // it has ended so
+    uint64_t end_ns;     // monotonic time at which the search ends; 0: no end
+    uint64_t longest_ns; // duration of the longest replay so far
+    bool late;           // the search ended because of the time
 };
 
 // --- one replay ---------------------------------------------------------------------------------------------------------------
@@ -37,14 +38,14 @@ static enum vram_status play_trial(void *player, const struct vram_whatif_option
 }
 
 struct cure_outcome {
-    bool replayed; // the history is sound
+    bool replayed; // the history is consistent
     bool fits;
     bool failed_at_start; // before the first event
     uint64_t peak_active_bytes;
     uint64_t peak_reserved_bytes;
 };
 
-// Without time for it nothing was replayed, and the search is late.
+// If there is not enough time for the replay, replays nothing and sets search->late.
 static enum vram_status replay_with_cure(struct vr_cure_search *search, const char *conf, uint64_t memory_bytes,
                                          struct cure_outcome *outcome) {
     const uint64_t start_ns = search->end_ns == 0 ? 0 : vr_os_monotonic_ns();
@@ -84,7 +85,7 @@ static enum vram_status try_conf(void *context, const char *conf) {
     return VRAM_OK;
 }
 
-// What the first few that fit need, and hold with memory to spare. *count: how many of them were measured in the time there was.
+// Measures what the first few settings that fit need, and reserve with ample memory. *count is the number measured in the available time.
 static enum vram_status measure_cures(struct vr_cure_search *search, struct vram_tune_setting settings[VR_MOST_COMPARED], size_t *count) {
     const struct vr_trial_ground ground = {.scripts = &search->player.script,
                                            .count = 1,
@@ -101,8 +102,8 @@ static enum vram_status measure_cures(struct vr_cure_search *search, struct vram
     return VRAM_OK;
 }
 
-// As tuning chooses (option_strings.h). Where the time was over before anything was measured, the first one that fits, and what it needs is
-// not known.
+// Chooses among the settings that fit, like tuning (option_strings.h). If time ran out before any was measured, chooses the first one that
+// fits, and its need is unknown.
 static enum vram_status choose_cure(struct vr_cure_search *search, size_t *choice) {
     struct vram_tune_setting settings[VR_MOST_COMPARED];
     size_t rows[VR_MOST_COMPARED], measured = 0, count = 0;
@@ -133,23 +134,23 @@ static enum vram_status take_setting(struct vr_cure_search *search) {
     return VRAM_OK;
 }
 
-// With the setting that was in force. Where an empty cache does not show the failure, the ring may have lost the beginning: then the replay
-// begins with the memory as it lay when the recording did.
+// Replays with the settings in force. If no request fails from an empty cache, the ring may have lost the beginning: replays again from the
+// recorded memory state at its beginning.
 static enum vram_status replay_today(struct vr_cure_search *search, struct cure_outcome *outcome) {
     VR_TRY(replay_with_cure(search, search->today, search->cure.room_bytes, outcome));
     search->cure.tried = search->late ? 0 : 1;
     if (search->late || !outcome->fits) return VRAM_OK;
     search->start = VRAM_WHATIF_RECORDED;
     VR_TRY(replay_with_cure(search, search->today, search->cure.room_bytes, outcome));
-    // Where not even what lived at the start has room it shows nothing.
+    // If even the initial allocations do not fit, this proves nothing.
     outcome->fits = outcome->fits || outcome->failed_at_start || !outcome->replayed;
     return VRAM_OK;
 }
 
-// The verdict is UNFINISHED until one is known.
+// The verdict is UNFINISHED until it is known.
 static enum vram_status find_setting(struct vr_cure_search *search) {
     struct cure_outcome outcome;
-    // What is live at once, without what large segments do not split off.
+    // Measure the live bytes without the remainders that large segments do not split off.
     VR_TRY(replay_with_cure(search, VR_EXPANDABLE, VR_STAGE_SPACING, &outcome));
     search->cure.verdict = search->late ? VRAM_CURE_UNFINISHED : VRAM_CURE_NO_REPLAY;
     if (!outcome.replayed || !outcome.fits) return VRAM_OK;
@@ -162,13 +163,14 @@ static enum vram_status find_setting(struct vr_cure_search *search) {
     VR_TRY(vr_each_single_change(search->today, search->cure.windows, try_conf, search));
     if (search->fitting_count == 0) VR_TRY(vr_each_double_change(search->today, search->cure.windows, try_conf, search));
     if (search->fitting_count != 0) return take_setting(search);
-    // The holes of a recorded start are there whatever the setting: that none fits proves nothing.
+    // The holes of a recorded initial state exist with any setting, so that none fits proves nothing.
     if (search->start == VRAM_WHATIF_RECORDED) search->cure.verdict = VRAM_CURE_NOT_REPRODUCED;
     if (search->late) search->cure.verdict = VRAM_CURE_UNFINISHED;
     return VRAM_OK;
 }
 
-// Raising the limit is the cure where no setting is; of pieces there is one that usually helps, where a replay cannot tell.
+// If no setting helps, raising a limit is the cure. For fragmented memory, suggests the setting that usually helps if a replay cannot
+// decide.
 static void judge_beyond_settings(struct vr_cure_search *search) {
     struct vram_cure *cure = &search->cure;
     const bool helpless = cure->verdict == VRAM_CURE_DEMAND || cure->verdict == VRAM_CURE_NONE ||
@@ -182,7 +184,7 @@ static void judge_beyond_settings(struct vr_cure_search *search) {
     if (unknown && search->in_pieces && !on && !cure->windows) cure->usual = VR_EXPANDABLE;
 }
 
-// What a whole program asked the driver for has no settings: only what was live counts.
+// A whole program's requests to the driver have no settings: only the live bytes count.
 static void judge_driver(const struct vram_report_oom *oom, struct vram_cure *cure) {
     cure->demand_bytes = oom->allocated_bytes + oom->pending_bytes + oom->size_bytes;
     if (cure->room_bytes != 0 && cure->demand_bytes > cure->room_bytes) cure->verdict = VRAM_CURE_DEMAND;
@@ -276,7 +278,7 @@ void vr_cure_end(struct vr_cure_search *search) {
 }
 
 // --- all devices --------------------------------------------------------------------------------------------------------------
-// end_ns: monotonic time at which the search ends; 0: none.
+// end_ns: monotonic time at which the search ends; 0: no end.
 static enum vram_status find_cure(const struct vram_recording *recording, const struct vram_report_device *device, uint64_t end_ns,
                                   struct vram_cure *cure, struct vram_error *error) {
     struct vr_cure_search *search = NULL;
@@ -285,7 +287,7 @@ static enum vram_status find_cure(const struct vram_recording *recording, const 
     const enum vram_status status = vr_cure_go_on(search, SIZE_MAX, &share, error);
     if (status == VRAM_OK) {
         *cure = search->cure;
-        search->cure.verdict = VRAM_CURE_UNFINISHED; // its text is the caller's now
+        search->cure.verdict = VRAM_CURE_UNFINISHED; // the caller owns its text now
     }
     vr_cure_end(search);
     return status;

@@ -1,4 +1,4 @@
-// exact_alloc.c: one allocation of a recorded history (replay.md §segments-and-allocations).
+// exact_alloc.c: replays one allocation of a recorded history (replay.md §segments-and-allocations).
 #include "core/size_rules.h"
 #include "replay/exact_replay.h"
 #include "vram/sim.h"
@@ -7,7 +7,7 @@ enum { DEVICE = 0 };
 
 static uint64_t address_of(const struct vr_exact *exact, size_t event) { return exact->recorded->history->address[event]; }
 static uint64_t event_size(const struct vr_exact *exact, size_t event) { return exact->recorded->history->size_bytes[event]; }
-// Our stream for the event's.
+// Returns the replay's stream for the event's.
 static uint64_t stream_of(struct vr_exact *exact, size_t event) {
     return vr_stage_stream(&exact->stage, vr_entry_stream(exact->recorded->history, event));
 }
@@ -24,8 +24,8 @@ static enum vram_status note_placement(struct vr_exact *exact, size_t event, uin
 }
 
 // --- after a difference -------------------------------------------------------------------------------------------------------
-// Makes the recorded segment or range as free memory, wherever the allocator stands. What it refuses is part of the difference
-// that was booked already.
+// Creates the recorded segment or range as free memory, whatever the allocator's state. A failure is part of the difference that was
+// already counted.
 static enum vram_status make_recorded(struct vr_exact *exact, size_t event) {
     const uint64_t address = address_of(exact, event), size = event_size(exact, event), stream = stream_of(exact, event);
     const bool small = size == 2 * VR_MIB;
@@ -66,7 +66,7 @@ enum vram_status vr_exact_flush_pending(struct vr_exact *exact) {
     return vram_sim_clear_queues(exact->stage.driver);
 }
 
-// The segments of a difference: made without counting them as agreeing.
+// Creates the segments of a difference without counting them as agreeing.
 static enum vram_status make_pending(struct vr_exact *exact) {
     enum vram_status status = VRAM_OK;
     for (size_t i = 0; i < exact->pending_count && !vr_exact_is_fatal(status); i++) status = make_recorded(exact, exact->pending[i]);
@@ -75,7 +75,7 @@ static enum vram_status make_pending(struct vr_exact *exact) {
     return vram_sim_clear_queues(exact->stage.driver);
 }
 
-// Puts the block where the recording has it, so that later events are judged on their own.
+// Puts the block at its recorded address, so that later events are judged independently.
 static enum vram_status put_at_recorded(struct vr_exact *exact, size_t event) {
     const uint64_t address = address_of(exact, event), size = event_size(exact, event);
     const uint64_t rounded = vr_start_round(exact->recorded->options, size);
@@ -96,7 +96,7 @@ static enum vram_status misplaced(struct vr_exact *exact, size_t event, enum vra
     return put_at_recorded(exact, event);
 }
 
-// --- allocations that waited -------------------------------------------------------------------------------------------------
+// --- hiding cached blocks ----------------------------------------------------------------------------------------------------
 enum vram_status vr_exact_hide(struct vr_exact *exact, size_t event, struct vr_exact_hiders *hiders) {
     struct vram_allocator *allocator = exact->stage.allocator;
     for (hiders->count = 0; hiders->count < VR_EXACT_HIDERS; hiders->count++) {
@@ -108,7 +108,7 @@ enum vram_status vr_exact_hide(struct vr_exact *exact, size_t event, struct vr_e
     return VRAM_OK;
 }
 
-// In reverse, so that every split is undone as it was made.
+// Frees in reverse order, so that every split is undone.
 enum vram_status vr_exact_unhide(struct vr_exact *exact, struct vr_exact_hiders *hiders) {
     enum vram_status status = VRAM_OK;
     while (hiders->count > 0 && status == VRAM_OK) {
@@ -119,15 +119,16 @@ enum vram_status vr_exact_unhide(struct vr_exact *exact, struct vr_exact_hiders 
     return status;
 }
 
-// Of the open segment events, those that belong to one allocation.
+// The pending segment events that belong to one allocation.
 struct exact_claim {
     size_t first;
     size_t count;
 };
 
-// --- what a first difference tells of the device's memory -------------------------------------------------------------------------
-// The reservation at `base` is no longer than this. Where one of the start state begins is not known for sure, so that it tells of that one
-// alone; any other one tells how long all of them are, which is measured by the memory. Only up to a first difference nothing is in doubt.
+// --- what the first difference shows about the device's memory -------------------------------------------------------------------------
+// Records that the reservation at `base` is at most `longest` bytes long. Where a reservation of the initial state begins is uncertain, so
+// that bounds only that one; any other bounds the length of all, which depends on the memory. Does this only before the first difference,
+// because afterwards nothing is certain.
 static enum vram_status bound_length(struct vr_exact *exact, uint64_t base, bool small, uint64_t longest) {
     const struct vr_options *options = exact->recorded->options;
     const double fraction = options->expandable_reserve.fraction > 0 ? options->expandable_reserve.fraction : 1.125;
@@ -138,23 +139,23 @@ static enum vram_status bound_length(struct vr_exact *exact, uint64_t base, bool
     return VRAM_OK;
 }
 
-// We found room in a reservation where the recorded program made another one.
+// Applies when this allocator found room in a reservation and the recorded program made another one.
 static enum vram_status bound_by_room(struct vr_exact *exact, size_t event, uint64_t address, struct exact_claim claim) {
     const uint64_t rounded = vr_start_round(exact->recorded->options, event_size(exact, event));
     struct vram_block_info found;
     if (vram_get_block_info(exact->stage.allocator, address, &found) != VRAM_OK || !found.expandable) return VRAM_OK;
-    if (found.segment_address == address_of(exact, exact->pending[claim.first])) return VRAM_OK; // we made it, too
+    if (found.segment_address == address_of(exact, exact->pending[claim.first])) return VRAM_OK; // this allocator made it, too
     return bound_length(exact, found.segment_address, vr_is_small(rounded), found.address - found.segment_address + rounded - 1);
 }
 
-// Two free blocks of expandable segments: ours, and that which was taken in the recording.
+// Two free blocks of expandable segments: this allocator's choice, and the recorded one.
 struct rivals {
     uint64_t ours;
     uint64_t theirs;
     uint64_t our_segment;
     uint64_t their_segment;
-    uint64_t our_end; // where the block behind ours begins; 0: ours is the last of its reservation
-    bool last;        // theirs is the last of its reservation
+    uint64_t our_end; // address of the block after `ours`; 0: `ours` is the last of its reservation
+    bool last;        // `theirs` is the last of its reservation
     bool small;
 };
 
@@ -172,21 +173,21 @@ static bool look_at_rivals(const struct vram_block_view *view, void *user) {
     return true;
 }
 
-// A free block with less room to grow into is preferred (allocator.md §expandable-segments): theirs, at the end of its reservation, has no
-// more than ours has before the next mapped page.
+// The allocator prefers the free block with less room to grow (allocator.md §expandable-segments). So `theirs`, at the end of its
+// reservation, has no more room than `ours` has before the next mapped page.
 static enum vram_status bound_by_choice(struct vr_exact *exact, size_t event, uint64_t found) {
     struct rivals rivals = {.ours = found, .theirs = address_of(exact, event)};
-    if (exact->device->difference_count != 0) return VRAM_OK; // looks at all blocks
+    if (exact->device->difference_count != 0) return VRAM_OK; // vram_walk() below visits all blocks
     if (vram_walk(exact->stage.allocator, DEVICE, look_at_rivals, &rivals) != VRAM_OK) return VRAM_OK;
     if (rivals.their_segment == 0 || rivals.our_end == 0 || !rivals.last) return VRAM_OK;
     return bound_length(exact, rivals.their_segment, rivals.small, rivals.our_end - found + rivals.theirs - rivals.their_segment);
 }
 
-// --- the two ways of an allocation ----------------------------------------------------------------------------------------------
-// A cached block serves.
+// --- the two sources of an allocation --------------------------------------------------------------------------------------------
+// Replays an allocation that this allocator serves by a cached block.
 static enum vram_status from_cache(struct vr_exact *exact, size_t event, uint64_t found) {
     if (vr_exact_is_asking(exact)) {
-        // The recorded program went to the driver: its address cannot be ours even if the numbers should be equal.
+        // The recorded program asked the driver, so its address is another block's even if the numbers are equal.
         return misplaced(exact, event, VRAM_DIFFERENT_CACHE_HIT, found == address_of(exact, event) ? 0 : found);
     }
     VR_TRY(vr_exact_learn_choice(exact, event));
@@ -200,8 +201,8 @@ static enum vram_status from_cache(struct vr_exact *exact, size_t event, uint64_
     return note_placement(exact, event, address);
 }
 
-// All of them, unless the lock was released around cudaMalloc; then the oldest of its stream and pool that could hold it. Pages are mapped
-// under the lock in any case: those of the allocation came last.
+// Returns all pending segment events, unless the lock was released around cudaMalloc: then the oldest one of the event's stream and pool at
+// its address. Pages are always mapped under the lock, so those of the allocation came last.
 static struct exact_claim claim_pending(struct vr_exact *exact, size_t event) {
     if (!exact->recorded->options->release_lock_on_malloc) return (struct exact_claim){0, exact->pending_count};
     size_t first = exact->pending_count;
@@ -233,7 +234,7 @@ static const struct vr_record *next_segment_record(const struct vr_exact *exact,
     return NULL;
 }
 
-// Compares what the allocator asked the driver for with the claimed segment events, in order.
+// Compares the allocator's requests to the driver with the claimed segment events, in order.
 static enum vram_status compare_segments(struct vr_exact *exact, size_t event, struct exact_claim claim) {
     const uint32_t *claimed = exact->pending + claim.first;
     size_t at = 0;
@@ -267,12 +268,12 @@ static enum vram_status queue_addresses(struct vr_exact *exact, struct exact_cla
         const uint32_t event = claimed[i];
         if (history->action[event] == VR_ACTION_SEGMENT_ALLOC) VR_TRY(vram_sim_queue_address(driver, address_of(exact, event)));
     }
-    // A new reservation is first mapped at its base.
+    // A new reservation is mapped at its base first.
     if (vr_exact_is_map(exact, claimed[0])) VR_TRY(vram_sim_queue_reservation(driver, address_of(exact, claimed[0])));
     return VRAM_OK;
 }
 
-// Takes back an allocation that went wrong, with the segments it made: statuses do not matter, what stays only costs later matches.
+// Undoes an allocation that went wrong, with the segments that it made. Ignores statuses: leftovers only cost later agreement.
 static void take_back(struct vr_exact *exact, uint64_t address) {
     struct vram_allocator *allocator = exact->stage.allocator;
     if (address == 0 || vr_drive_free_request(allocator, address) != VRAM_OK) return;
@@ -284,13 +285,13 @@ static void take_back(struct vr_exact *exact, uint64_t address) {
     }
 }
 
-// The request of an event whose search of the cache is over.
+// Allocates for an event without searching the cache.
 static enum vram_status malloc_past_cache(struct vr_exact *exact, size_t event, uint64_t *address) {
     return vr_drive_malloc_past_cache(exact->stage.allocator, DEVICE, event_size(exact, event), stream_of(exact, event), address);
 }
 
-// Nothing cached fits, and the recorded program did not go to the driver either: with max_split_size_mb an expandable segment grows into
-// free memory of its own, which the cache refuses.
+// Replays an allocation for which neither a cached block fits nor the recorded program asked the driver: with max_split_size_mb, an
+// expandable segment grows into its own free memory, which the cache refuses.
 static enum vram_status from_mapped(struct vr_exact *exact, size_t event) {
     uint64_t address = 0;
     VR_TRY(vr_drive_peek_mapped(exact->stage.allocator, DEVICE, event_size(exact, event), stream_of(exact, event), &address));
@@ -300,8 +301,8 @@ static enum vram_status from_mapped(struct vr_exact *exact, size_t event) {
     return note_placement(exact, event, address);
 }
 
-// No cached block fits, or what came free since the request's search does, during a wait for other streams or by unmapping pages. The
-// driver is asked, and answers with the recorded addresses.
+// Replays an allocation by the driver, which returns the recorded addresses: no cached block fits, or only one that became free after the
+// request's search, during a wait for other streams or by unmapping pages.
 static enum vram_status from_driver(struct vr_exact *exact, size_t event, bool searched) {
     const struct exact_claim claim = claim_pending(exact, event);
     if (claim.count == 0) return from_mapped(exact, event);

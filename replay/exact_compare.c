@@ -1,7 +1,7 @@
-// What an exact replay compares: events as they come, and the final picture block by block.
+// Compares an exact replay with the recording: counts differing events, and compares the final state block by block.
 #include "replay/exact_replay.h"
 
-// ---- What an exact replay books as different.
+// ---- Differences.
 
 enum { KEEP_BY_DEFAULT = 16 };
 
@@ -26,7 +26,7 @@ struct vram_difference vr_exact_difference(const struct vr_exact *exact, enum vr
                                     .recorded_address = history->address[event]};
 }
 
-// ---- The final picture, block by block: address, size, state and pool.
+// ---- The final state, block by block: address, size, state and pool.
 
 enum { DEVICE = 0 };
 
@@ -67,7 +67,7 @@ static enum vram_status differ_in_block(struct vr_exact *exact, const struct vra
     return vr_exact_differ(exact, &difference);
 }
 
-// Blocks of ours below `address` have no counterpart.
+// Counts this allocator's blocks below `address` as extra.
 static enum vram_status pass_extra(struct vr_exact *exact, const struct views *views, size_t *at, uint64_t address) {
     for (; *at < views->count && views->items[*at].block.address < address; ++*at) {
         exact->device->final_blocks_extra++;

@@ -1,4 +1,4 @@
-// exact_release.c: what goes back to the driver, and running out of memory (replay.md §releases, replay.md §out-of-memory).
+// exact_release.c: replays releases to the driver, and running out of memory (replay.md §releases, replay.md §out-of-memory).
 #include "replay/exact_replay.h"
 #include "vram/sim.h"
 
@@ -13,7 +13,7 @@ static bool is_passed_over(const struct vr_exact *exact, size_t event) {
     return vr_action_is_ignored(exact->recorded->history->action[event]) || vr_recorded_device_leaves_out(exact->recorded, event);
 }
 
-// The event after the last release of the run.
+// Returns the event after the last release of the run.
 static size_t end_of_run(const struct vr_exact *exact, size_t event) {
     size_t end = event;
     for (size_t at = event; at < exact->recorded->history->count; at++) {
@@ -50,7 +50,7 @@ static const struct vr_record *next_release_record(const struct vr_exact *exact,
     return NULL;
 }
 
-// In order, address and size; each recorded release against the allocator's next.
+// Compares each recorded release with the allocator's next one, in order, by address and size.
 static enum vram_status compare_releases(struct vr_exact *exact, size_t event, size_t end) {
     size_t at = 0;
     exact->device->release_runs++;
@@ -71,10 +71,10 @@ static enum vram_status compare_releases(struct vr_exact *exact, size_t event, s
 }
 
 // --- releases -------------------------------------------------------------------------------------------------------------------
-// With max_split_size a failing request first gives back a part of the cache (replay.md §releases). To see the allocator do the same, the
-// simulated device is given just the memory with which the recorded releases are needed and suffice. True when the run is such
-// a one: an allocation that no cached block serves follows, with its segments. *alloc becomes it also where it had no need of the driver;
-// SIZE_MAX where a cached block serves it or none follows.
+// With max_split_size, a failing request first releases a part of the cache (replay.md §releases). For the allocator to do the same, the
+// simulated device gets exactly the memory with which the recorded releases are necessary and sufficient. Returns true if the run belongs
+// to such a request: an allocation follows that no cached block serves, with its segments. Sets *alloc to it even if it did not need the
+// driver; to SIZE_MAX if a cached block serves it or none follows.
 static bool find_retry(struct vr_exact *exact, size_t end, size_t *alloc, uint64_t *needed_bytes) {
     const struct vr_history *history = exact->recorded->history;
     if (exact->recorded->options->max_split_bytes == VR_UNLIMITED) return false;
@@ -97,7 +97,7 @@ static bool find_retry(struct vr_exact *exact, size_t end, size_t *alloc, uint64
     return false;
 }
 
-// The private pool that all segments of the run are of; 0 where there is none.
+// Returns the private pool of all segments in the run; 0 if they have no common one.
 static uint32_t only_pool(const struct vr_exact *exact, size_t event, size_t end, size_t *count) {
     uint32_t only = 0;
     *count = 0;
@@ -111,7 +111,7 @@ static uint32_t only_pool(const struct vr_exact *exact, size_t event, size_t end
     return only;
 }
 
-// Counts wholly free segments, up to one more than the run has.
+// Counts wholly free segments, up to one more than in the run.
 struct cached_count {
     size_t count;
     size_t most;
@@ -123,7 +123,8 @@ static bool count_cached(uint64_t address, uint64_t size_bytes, void *user) {
     return ++cached->count <= cached->most;
 }
 
-// Whether a run of one private pool has all that is cached there: then the pool ended or was trimmed. Else a request of it was in need.
+// Determines whether a run of one private pool includes all of its cached segments: then the pool ended or was trimmed. Otherwise one of
+// its requests needed memory.
 static enum vram_status is_whole_pool(struct vr_exact *exact, uint32_t pool, size_t count, bool *whole) {
     if (exact->stage.pools[pool] == NULL) return VRAM_OK;
     struct cached_count cached = {.most = count};
@@ -132,7 +133,7 @@ static enum vram_status is_whole_pool(struct vr_exact *exact, uint32_t pool, siz
     return VRAM_OK;
 }
 
-// The segments of a private pool in the run; 0 where the run has shown the pool before this event.
+// Returns the number of the pool's segments in the run; 0 if the pool occurs in the run before `at`.
 static size_t count_of_pool(const struct vr_exact *exact, uint32_t pool, size_t event, size_t at, size_t end) {
     for (size_t i = at; i-- > event;) {
         if (!is_passed_over(exact, i) && vr_recorded_device_pool(exact->recorded, i) == pool) return 0;
@@ -142,8 +143,8 @@ static size_t count_of_pool(const struct vr_exact *exact, uint32_t pool, size_t 
     return count;
 }
 
-// With the whole cache goes what is free in pools that nobody holds: a run without it was a part. So was one that left something of a
-// pool that it has segments of.
+// Refines *whole: releasing the whole cache includes the free memory of pools without an owner, so a run without it released only a part.
+// So did a run that left cached segments of a pool that it released from.
 static enum vram_status freeable_agree(struct vr_exact *exact, size_t event, size_t end, bool *whole) {
     bool any = false;
     for (size_t i = event; i < end && *whole; i++) {
@@ -159,18 +160,18 @@ static enum vram_status freeable_agree(struct vr_exact *exact, size_t event, siz
     return VRAM_OK;
 }
 
-// Follows a run of releases beside the cache that the allocator would give back. Which of equal segments goes first is for the comparison
-// to find wrong.
+// Compares a run of releases with the cache in the order in which the allocator would release it. A different order of equal segments is
+// left for the comparison to find.
 struct cached_run {
     const struct vr_exact *exact;
     size_t at;
     size_t end;
     bool same;
-    struct vr_map cached; // addresses of the cache so far
+    struct vr_map cached; // addresses of the cache visited so far
     enum vram_status status;
 };
 
-// Pages are unmapped only with the whole cache, so they do not tell.
+// Skips to the next segment. Pages are unmapped only with the whole cache, so they prove nothing.
 static void to_next_segment(struct cached_run *run) {
     const struct vr_exact *exact = run->exact;
     while (run->at < run->end && (is_passed_over(exact, run->at) || vr_recorded_device_pool(exact->recorded, run->at) != 0 ||
@@ -194,7 +195,8 @@ static bool all_were_cached(struct cached_run *run, size_t event) {
     return true;
 }
 
-// Whether the run has the whole cache of the default pools in order: then the program emptied it, or the retry came to the same.
+// Determines whether the run is the whole cache of the default pools in order: then the program emptied it, or the retry had the same
+// effect.
 static enum vram_status is_whole_cache(struct vr_exact *exact, size_t event, size_t end, bool *whole) {
     size_t count = 0;
     if (exact->walked > WALK_BUDGET + 16 * exact->recorded->history->count) return VRAM_OK;
@@ -233,8 +235,8 @@ static enum vram_status retry_release(struct vr_exact *exact, size_t event, size
     return vram_sim_set_memory(exact->stage.driver, DEVICE, VR_STAGE_ENDLESS);
 }
 
-// Parts of the cache, given back by rules whose inputs the recording does not tell (replay.md §releases): ages with a garbage collection
-// threshold, waits in the middle with max_split_size. Each segment goes as recorded, and agrees if it can.
+// Replays the release of a part of the cache by rules whose inputs are not recorded (replay.md §releases): ages with a garbage collection
+// threshold, waits in between with max_split_size. Releases each segment as recorded; it agrees if the allocator can do so.
 static enum vram_status release_as_recorded(struct vr_exact *exact, size_t event, size_t end) {
     const struct vr_history *history = exact->recorded->history;
     for (size_t i = event; i < end; i++) {
@@ -250,9 +252,10 @@ static enum vram_status release_as_recorded(struct vr_exact *exact, size_t event
 }
 
 // --- passes ---------------------------------------------------------------------------------------------------------------------
-// The pools are never given up here, so that nothing goes but what is told to. The whole cache is given back in this order: the
-// default pools, then every private pool that nobody holds, in an order that only the recording tells. When a private pool is
-// destroyed it goes alone. Private pools without the default pools before them look the same in both cases.
+
+// Replay pools are never destroyed, so that nothing is released unless requested. The allocator releases the whole cache in this order: the
+// default pools, then every private pool without an owner, in an order that only the recording shows. A destroyed private pool is released
+// alone. Private pools without the default pools before them look the same in both cases.
 
 static enum vram_status release_pool(struct vr_exact *exact, uint32_t pool) {
     const enum vram_status status =
@@ -260,12 +263,12 @@ static enum vram_status release_pool(struct vr_exact *exact, uint32_t pool) {
     return vr_exact_is_fatal(status) ? status : VRAM_OK;
 }
 
-// With max_split_size parts of a pool may go that is held.
+// With max_split_size, parts of an owned pool may be released, too.
 static void note_freeable(struct vr_exact *exact, uint32_t pool, size_t event) {
     if (pool != 0 && event >= exact->recorded->pools.used[pool]) exact->freeable[pool] = true;
 }
 
-// The end of a pass: a pool that nobody holds and whose segments the recording has kept so far would have given them back, too.
+// Ends a pass: releases the pools without an owner whose segments the recording has kept so far, as the allocator does.
 static enum vram_status release_freeable(struct vr_exact *exact) {
     for (uint32_t pool = 1; pool < exact->recorded->pools.count; pool++) {
         if (exact->freeable[pool]) VR_TRY(release_pool(exact, pool));
@@ -289,7 +292,7 @@ static enum vram_status release_in_passes(struct vr_exact *exact, size_t event, 
     return whole ? release_freeable(exact) : VRAM_OK;
 }
 
-// Whether every release is of the pool of this allocation, or of the default pools: what the allocator can be made to do by itself.
+// Returns whether every release is of this allocation's pool or of the default pools: the allocator can be made to do this by itself.
 static bool only_of(const struct vr_exact *exact, size_t event, size_t end, size_t alloc) {
     for (size_t at = event; at < end; at++) {
         const uint32_t pool = vr_recorded_device_pool(exact->recorded, at);
@@ -298,8 +301,8 @@ static bool only_of(const struct vr_exact *exact, size_t event, size_t end, size
     return true;
 }
 
-// With reclaim_streams a request takes a free segment of another stream, which goes and comes in the history: whether this release is one
-// half of that. *made becomes the event of the other half, *alloc the request.
+// With reclaim_streams, a request takes a free segment of another stream, which the history shows as a release and an allocation of the
+// segment. Returns whether this release is the first half of that; sets *made to the other half and *alloc to the request.
 static bool is_move(const struct vr_exact *exact, size_t event, size_t *made, size_t *alloc) {
     const struct vr_history *history = exact->recorded->history;
     size_t at[2], count = 0;
@@ -347,9 +350,10 @@ enum vram_status vr_exact_release(struct vr_exact *exact, size_t event, size_t *
 }
 
 // --- out of memory ----------------------------------------------------------------------------------------------------------------
-// Nothing cached may fit, the device refuses, and there is nothing to give back: then the allocator must fail as the program's did.
-// A failing request may reserve address space all the same, which is mapped later: at a map of its stream and pool after *from, which
-// becomes that event; SIZE_MAX, and nothing is queued, where there is none.
+// Fails requests as the recorded program did: nothing cached may fit, the device refuses, and there is nothing to release.
+
+// A failing request may reserve address space, which is mapped later. Queues the address of the next map of its stream and pool after
+// *from, and sets *from to it; if there is none, sets *from to SIZE_MAX and queues nothing.
 static enum vram_status queue_next_map(struct vr_exact *exact, size_t event, size_t *from) {
     const struct vr_history *history = exact->recorded->history;
     const bool small = history->size_bytes[event] <= VR_MIB;
@@ -366,8 +370,8 @@ static enum vram_status queue_next_map(struct vr_exact *exact, size_t event, siz
     return VRAM_OK;
 }
 
-// The request on a full device. The next map may be one in address space that is reserved already, and where this request had used that up
-// the driver refuses it a second time: then the new reservation is mapped at a later one.
+// Makes the request on a full device. The next map may be in address space that is already reserved; if this request has used that up, the
+// driver refuses it twice, and the new reservation is mapped at a later map.
 static enum vram_status request_in_vain(struct vr_exact *exact, size_t event, uint64_t stream, uint64_t *address) {
     enum { ATTEMPTS = 64 };
     const uint64_t size = vr_exact_request(exact, event);
@@ -398,7 +402,7 @@ static enum vram_status try_to_fail(struct vr_exact *exact, size_t event, bool *
     return VRAM_OK;
 }
 
-// The free blocks of the default pools and of the pool that is asked that could go back to the driver.
+// The free blocks of the default pools and of the request's pool that could be released.
 struct kept_cache {
     const struct vr_options *options;
     struct vram_pool_id asked;
@@ -412,7 +416,7 @@ static bool is_view_of_pool(const struct vram_block_view *view, struct vram_pool
     return view->block.pool.first == id.first && view->block.pool.second == id.second;
 }
 
-// A segment that is wholly free, or a whole page of an expandable one.
+// Returns whether the block is a wholly free segment or includes a whole page of an expandable one.
 static bool could_go(const struct vr_options *options, const struct vram_block_view *view) {
     if (!view->block.expandable) return view->block.size_bytes == view->block.segment_bytes;
     const uint64_t page = vr_recorded_device_page(options, view->small_pool);
@@ -430,7 +434,7 @@ static bool keep_free_block(const struct vram_block_view *view, void *user) {
     return !kept->failed;
 }
 
-// Hands every one of them out, as a whole, so that nothing can go back to the driver; *held of them, also after a failure.
+// Allocates each of these blocks as a whole, so that nothing can be released. *held is their number, also after a failure.
 static enum vram_status hold_cache(struct vr_exact *exact, const struct kept_cache *kept, uint32_t pool, size_t *held) {
     for (*held = 0; *held < kept->count; ++*held) {
         const struct vram_block_view *view = &kept->views[*held];
@@ -451,8 +455,8 @@ static enum vram_status let_go(struct vr_exact *exact, const struct kept_cache *
     return status;
 }
 
-// Nothing goes back to the driver in a capture. Captures are not recorded, but what a failing request gives back comes before its event: a
-// cache that is still there when the event comes was kept (replay.md §out-of-memory). Captures leave private pools behind.
+// Nothing is released during a capture. Captures are not recorded, but releases by a failing request precede its event: a cache that is
+// still there at the event was kept (replay.md §out-of-memory). Captures also leave private pools.
 static enum vram_status try_to_fail_keeping(struct vr_exact *exact, size_t event, bool *alike) {
     const uint32_t pool = exact->stage.entered;
     struct kept_cache kept = {.options = exact->recorded->options,
@@ -489,7 +493,7 @@ enum vram_status vr_exact_oom(struct vr_exact *exact, size_t event) {
     exact->device->oom_events++;
     VR_TRY(vr_exact_enter(exact, event));
     if (exact->pending_count > 0) {
-        // Pages mapped on the way to the failure stay (replay.md §out-of-memory); trying again would give them back first.
+        // Pages mapped before the failure stay (replay.md §out-of-memory); another attempt would release them first.
         VR_TRY(vr_exact_flush_pending(exact));
         VR_TRY(vr_exact_enter(exact, event));
         uint64_t found = 0;
@@ -506,6 +510,6 @@ enum vram_status vr_exact_oom(struct vr_exact *exact, size_t event) {
         return VRAM_OK;
     }
     struct vram_difference difference = vr_exact_difference(exact, VRAM_DIFFERENT_OOM, event);
-    difference.recorded_address = 0; // of an oom event the field holds the driver's free bytes
+    difference.recorded_address = 0; // in an oom event this field holds the driver's free bytes
     return vr_exact_differ(exact, &difference);
 }

@@ -1,5 +1,5 @@
-// Replays one device's history event by event, and again where a first replay tells what was not recorded
-// (replay.md §what-is-compared, replay.md §attempts).
+// Replays one device's history event by event, and again if a first replay reveals something that was not recorded (replay.md
+// §what-is-compared, replay.md §attempts).
 #include "replay/exact_replay.h"
 
 #include <inttypes.h>
@@ -8,11 +8,11 @@
 #include "analyze/device_view.h"
 #include "vram/sim.h"
 
-// ---- Replays one device's history event by event. See exact_replay.h and replay.md §what-is-compared.
+// ---- One replay of a device's history. See exact_replay.h and replay.md §what-is-compared.
 
 enum { DEVICE = 0, OPEN_CLAIMS_MAX = 1024 };
 
-// Each difference costs a search for the recorded place: beyond this many a replay tells nothing new.
+// Each difference costs a search for the recorded place; after this many, a replay shows nothing new.
 #define DIFFERENCES_MAX 100000
 
 // --- bookkeeping ------------------------------------------------------------------------------------------------------------
@@ -41,7 +41,7 @@ static enum vram_status replay_free(struct vr_exact *exact, size_t event, bool r
 }
 
 // --- one event --------------------------------------------------------------------------------------------------------------
-// Keeps the waits up to date, before the event is replayed. Segments do not end a wait: they belong to the allocation after it.
+// Updates the waits before the event is replayed. Segments do not end a wait, because they belong to the following allocation.
 static void look_for_wait(struct vr_exact *exact, size_t event, enum vr_action action) {
     const uint64_t *addresses = exact->recorded->history->address;
     struct vr_waits *waits = &exact->waits;
@@ -109,7 +109,7 @@ static void contradict(struct vram_exact_device *device, const char *reason) {
     snprintf(device->reason, sizeof device->reason, "%s", reason);
 }
 
-// Builds the start state and runs. A start state that cannot be built is a verdict, not a failure.
+// Builds the initial state and runs. If it cannot be built, that is a verdict, not an error.
 static enum vram_status run_exact(struct vr_exact *exact, const struct vr_start *start, const struct vr_exact_rules *how,
                                   struct vram_error *error) {
     uint64_t memory = 0;
@@ -134,7 +134,7 @@ static enum vram_status run_exact(struct vr_exact *exact, const struct vr_start 
     return VRAM_OK;
 }
 
-// The start state, with what is known of its segments' ages.
+// Finds the initial state, and applies the known ages of its segments.
 static enum vram_status find_start(const struct vr_recorded_device *recorded, struct vr_start *start, struct vram_exact_device *device) {
     size_t inferred = 0;
     VR_TRY(vr_start_find(recorded, start));
@@ -149,7 +149,7 @@ static enum vram_status find_start(const struct vr_recorded_device *recorded, st
     return status;
 }
 
-// The history once, from the start state on. A start state that cannot be built is a verdict, not a failure.
+// Replays the history once from the initial state. If that cannot be built, that is a verdict, not an error.
 static enum vram_status exact_replay_once(const struct vr_recorded_device *recorded, const struct vr_exact_rules *how,
                                           struct vram_exact_device *device, struct vr_exact_lessons *lessons, struct vram_error *error) {
     struct vr_start start;
@@ -180,10 +180,10 @@ static enum vram_status exact_replay_once(const struct vr_recorded_device *recor
     return status;
 }
 
-// ---- A device's history is replayed more than once where a first replay differs and tells what was not recorded: ages, the device's
-// memory, pools (replay.md §attempts).
+// ---- Repeated replays: if the first one differs, it may reveal what was not recorded: ages, the device's memory, pools (replay.md
+// §attempts).
 
-// A device, with what was learned of it.
+// A device, and what replays have shown about it.
 struct subject {
     struct vr_recorded_device recorded;
     const struct vr_exact_rules *how;
@@ -202,7 +202,7 @@ static bool is_better_attempt(const struct vram_exact_device *again, const struc
            (device->verdict == VRAM_EXACT_CONTRADICTION || again->difference_count < device->difference_count);
 }
 
-// Keeps the better one of both in *device.
+// Keeps the better result in *device.
 static bool keep_better(struct vram_exact_device *device, struct vram_exact_device *again) {
     const bool better = is_better_attempt(again, device);
     vr_exact_release_device(better ? device : again);
@@ -211,8 +211,8 @@ static bool keep_better(struct vram_exact_device *device, struct vram_exact_devi
 }
 
 // --- hindsight ----------------------------------------------------------------------------------------------------------------------
-// A replay that differs may tell more of the state that the history began with; then it is made once more, and again while that tells
-// more. Once another one of several equal blocks was taken than here, all such choices are looked at.
+// Replays; a replay that differs may reveal more about the initial state, so replays again while it does. Once a replay chooses a different
+// one of several equal blocks, considers all such choices.
 static enum vram_status replay_attempt(struct subject *subject, struct vram_exact_device *device, struct vr_exact_lessons *lessons) {
     enum { ROUNDS = 24, ROUNDS_IN_VAIN = 4 };
     struct vr_hindsight *hindsight = &subject->hindsight;
@@ -238,13 +238,13 @@ static enum vram_status replay_attempt(struct subject *subject, struct vram_exac
 }
 
 // --- unknown pools ------------------------------------------------------------------------------------------------------------------
-// Once more, without what may be of any pool. That makes no other choice differ: the best of all blocks is also the best of fewer. If
-// the rest agrees, the unknown pools were the cause, and this is the result; otherwise the first one is kept.
+// Replays once more without the events that may be of any pool. This makes no other choice differ, because the best of all blocks is also
+// the best of fewer. If the rest agrees, the unknown pools were the cause, and this is the result; otherwise keeps the first result.
 static enum vram_status replay_known_pools(struct subject *subject, struct vram_exact_device *device) {
     struct vram_exact_device known = {0};
     struct vr_exact_lessons lessons;
     subject->recorded.leave_out = true;
-    vr_hindsight_release(&subject->hindsight); // what was told with all of them may be wrong
+    vr_hindsight_release(&subject->hindsight); // what was inferred with all pools may be wrong
     subject->hindsight = (struct vr_hindsight){0};
     const enum vram_status status = replay_attempt(subject, &known, &lessons);
     if (status != VRAM_OK || !vr_exact_verdict_agrees(known.verdict)) {
@@ -263,7 +263,8 @@ static enum vram_status replay_known_pools(struct subject *subject, struct vram_
 }
 
 // --- the device's memory -------------------------------------------------------------------------------------------------------------
-// The least memory that the device has: what the program held and, at an out-of-memory event, what was free. What others held is not in it.
+// Returns the least memory that the device can have: the program's reserved bytes plus, at an out-of-memory event, the free bytes. Does not
+// include memory of other processes.
 static uint64_t capacity_of(const struct vr_recorded_device *recorded) {
     const struct vr_history *history = recorded->history;
     uint64_t held = 0, capacity = 0;
@@ -277,7 +278,8 @@ static uint64_t capacity_of(const struct vr_recorded_device *recorded) {
     return capacity;
 }
 
-// Once more with this device's memory, by which the reservations of expandable segments are measured. Keeps the better replay.
+// Replays once more with the given device memory, which determines the length of reservations of expandable segments. Keeps the better
+// result.
 static enum vram_status replay_with_memory(struct subject *subject, uint64_t memory_bytes, struct vram_exact_device *device,
                                            uint64_t *memory_bound) {
     struct vram_exact_device again = {0};
@@ -293,8 +295,8 @@ static enum vram_status replay_with_memory(struct subject *subject, uint64_t mem
     return status;
 }
 
-// The device's memory is not recorded. A history that differs is replayed once more with no more than it shows, and then with less and
-// less, as far as a first difference tells that a reservation was too long (replay.md §the-room-at-the-end).
+// The device's memory is not recorded. Replays a history that differs with the least possible memory, and then with less and less, as long
+// as the first difference shows that a reservation was too long (replay.md §the-room-at-the-end).
 static enum vram_status replay_with_memories(struct subject *subject, uint64_t memory_bound, struct vram_exact_device *device) {
     enum { ATTEMPTS = 24 };
     const uint64_t capacity = capacity_of(&subject->recorded);

@@ -1,4 +1,4 @@
-// The public entry of the exact replay: all devices of a recording, by the rules that it followed (replay.md §whose-rules).
+// Implements vram_replay_exact(): replays all devices of a recording by the rules that it followed (replay.md §whose-rules).
 #include <stdio.h>
 
 #include "config/recorded_options.h"
@@ -8,7 +8,7 @@
 #include "replay/option_strings.h"
 #include "replay/recorded_device.h"
 
-// Ordinary segments, expandable ones.
+// Whether there were ordinary segments, and expandable ones.
 struct kinds {
     bool ordinary;
     bool expandable;
@@ -36,18 +36,19 @@ static void look_at_history(const struct vr_recorded_device *recorded, struct ki
     }
 }
 
-// A recording has the settings of its end only. What cannot have come about by them, as words for a sentence; NULL where nothing proves it.
+// A recording has only its final settings. Returns what cannot have resulted from them, as words for a sentence; NULL if nothing proves a
+// change.
 static const char *settings_that_changed(const struct vr_recorded_device *recorded) {
     struct kinds kinds = kinds_in_picture(recorded);
     look_at_history(recorded, &kinds);
     return kinds.ordinary && kinds.expandable ? "the default pools had ordinary segments and expandable ones" : NULL;
 }
 
-// ---- The public entry of the exact replay: all devices of a recording, by the rules that it followed (replay.md §whose-rules).
+// ---- All devices of a recording, by the rules that it followed (replay.md §whose-rules).
 
-#define DIFFERENCES_OF_CONTRADICTION 100000 // more than any replay that ends
+#define DIFFERENCES_OF_CONTRADICTION 100000 // more than any completed replay has
 
-// One device; where the settings are the recording's own, by what was inferred of that device.
+// Replays one device. Recorded settings are narrowed to those inferred for the device.
 static enum vram_status replay_device(const struct vr_model *model, const struct vr_exact_rules *how, uint32_t ordinal, bool recorded_conf,
                                       struct vram_exact_device *device, struct vram_error *error) {
     struct vr_options settings;
@@ -104,7 +105,7 @@ static void note_rules(struct vram_exact_result *result, uint32_t pytorch, enum 
     result->pytorch_by = source;
 }
 
-// Once more, with other rules or settings: what has fewer differences stays in *result.
+// Replays again with other rules or settings; keeps the result with fewer differences in *result.
 static enum vram_status replay_otherwise(const struct vr_model *model, const struct vr_exact_rules *how, struct vram_exact_result *result,
                                          bool *better, struct vram_error *error) {
     struct vram_exact_result other = {.recorded_conf = result->recorded_conf};
@@ -121,8 +122,7 @@ static enum vram_status replay_otherwise(const struct vr_model *model, const str
     return status;
 }
 
-// Whose rules the recorded program followed: those that its keys tell, or, where its events differ from them, those that they differ from
-// less.
+// Replays by the rules that the recording's keys suggest or, if its events differ from them, by the rules with the fewest differences.
 static enum vram_status replay_by_rules(const struct vr_model *model, const struct vram_exact_options *options,
                                         struct vram_exact_result *result, struct vram_error *error) {
     const struct vr_recorded_rules rules = vr_recorded_rules(model);
@@ -140,7 +140,7 @@ static enum vram_status replay_by_rules(const struct vr_model *model, const stru
     return VRAM_OK;
 }
 
-// Where no live block tells whether requests were padded, the events may: if with the padding all of them agree.
+// If no live block shows whether requests were padded, the events may: keeps the replay with padding if all of its events agree.
 static enum vram_status replay_padded(const struct vr_model *model, const struct vram_exact_options *options,
                                       struct vram_exact_result *result, struct vram_error *error) {
     struct vr_options settings;
@@ -163,7 +163,7 @@ static enum vram_status replay_padded(const struct vr_model *model, const struct
     return status;
 }
 
-// What differs is no difference where the settings were not the same all the time: a recording has only the last ones.
+// Changes the verdict of a device that differs if its settings were changed: a recording has only the last ones.
 static enum vram_status look_for_changes(const struct vr_model *model, struct vram_exact_result *result, struct vram_error *error) {
     struct vr_options settings;
     vr_options_init(&settings);

@@ -1,4 +1,4 @@
-// The state of one device before its first recorded event, found by undoing the history, last event first.
+// Finds the state of a device before its first recorded event by undoing the history, last event first.
 #include "replay/initial_state.h"
 
 #include <stdio.h>
@@ -6,12 +6,12 @@
 #include "base/hash.h"
 #include "core/size_rules.h"
 
-// ---- What contradicts itself in a history, counted and in words.
+// ---- Contradictions in a history, counted and described.
 
 static void start_anomaly(struct vr_start *start, enum vr_anomaly anomaly, size_t event) {
     start->anomalies[anomaly]++;
     start->anomaly_total++;
-    // The undo walks backwards: the anomaly told last is the first in the history.
+    // The undo walks backwards, so the anomaly found last is the first in the history.
     if (event != SIZE_MAX || start->anomaly_total == 1) {
         start->first_anomaly = anomaly;
         start->first_anomaly_event = event;
@@ -34,14 +34,15 @@ void vr_start_describe(const struct vr_start *start, char *text, size_t capacity
     }
 }
 
-// ---- Where the blocks of the start state lie and how large they were (replay.md §block-sizes).
+// ---- Positions and sizes of the blocks of the initial state (replay.md §block-sizes).
 
 uint64_t vr_start_round(const struct vr_options *options, uint64_t requested) {
     if (requested == 0) return VR_MIN_BLOCK;
     return requested < VR_REQUEST_LIMIT ? vr_round_request(options, requested) : requested;
 }
 
-// How many bytes beyond its rounded request a block of unknown size may have: 0 where every remainder is split off, any where none is.
+// Returns how many bytes beyond its rounded request a block of unknown size may have: 0 if every remainder is split off, unlimited if none
+// is.
 static uint64_t possible_leftover(const struct vr_recorded_device *recorded, const struct vr_start_segment *segment, uint64_t rounded) {
     const struct vr_options *options = recorded->options;
     if (recorded->no_split != NULL && recorded->no_split[segment->pool] && !segment->expandable) return UINT64_MAX;
@@ -67,7 +68,7 @@ static void place_blocks(struct vr_start *start) {
     }
 }
 
-// Where block i must end at the latest: at its segment's end or at the next start block.
+// Returns the room of block i: up to its segment's end or the next block of the initial state.
 static uint64_t room_of(const struct vr_start *start, size_t i) {
     const struct vr_start_block *block = &start->blocks[i];
     const struct vr_start_segment *segment = &start->segments[block->segment];
@@ -77,7 +78,8 @@ static uint64_t room_of(const struct vr_start *start, size_t i) {
     return distance < room ? distance : room;
 }
 
-// Narrows the room of unknown blocks by what was allocated behind them while they lived. limit[i] is bytes from the block's address.
+// Narrows the room of unknown blocks by later allocations behind them during their lifetimes. limit[i] is in bytes from the block's
+// address.
 static void look_at_allocations(const struct vr_recorded_device *recorded, const struct vr_start *start, uint64_t *limit) {
     const struct vr_history *history = recorded->history;
     for (size_t event = 0; event < history->count; event++) {
@@ -107,7 +109,7 @@ static void settle_size(const struct vr_recorded_device *recorded, struct vr_sta
 }
 
 // --- allocations outside all segments -------------------------------------------------------------------------------------------
-// An address range [start, end) that a segment had.
+// The address range [start, end) of a segment.
 struct reserved_span {
     uint64_t start;
     uint64_t end;
@@ -118,7 +120,7 @@ static int span_order(const void *left, const void *right) {
     return VR_ORDER(a, b);
 }
 
-// Every range of addresses that was reserved at some time, joined and ascending.
+// Collects all address ranges that were reserved at any time, joined and ascending.
 static size_t reserved_spans(const struct vr_recorded_device *recorded, const struct vr_start *start, struct reserved_span *spans) {
     const struct vr_history *history = recorded->history;
     size_t count = 0, joined = 0;
@@ -159,8 +161,7 @@ static enum vram_status find_strays(const struct vr_recorded_device *recorded, s
     return VRAM_OK;
 }
 
-// Second part of vr_start_find(): gives every block its segment and the blocks of unknown size their sizes
-// (replay.md §block-sizes).
+// The second part of vr_start_find(): finds every block's segment, and the sizes of blocks of unknown size (replay.md §block-sizes).
 static enum vram_status start_fit(const struct vr_recorded_device *recorded, struct vr_start *start) {
     place_blocks(start);
     VR_TRY(find_strays(recorded, start));
@@ -177,19 +178,19 @@ static enum vram_status start_fit(const struct vr_recorded_device *recorded, str
 // ---- Undoes a history, last event first. See initial_state.h.
 
 #define NEARBY_BYTES (64 * VR_MIB)
-#define NO_ROW       UINT32_MAX // one less than what a map has for no address
+#define NO_ROW       UINT32_MAX // a map's value for an unknown address, minus one
 
-// More than any device has. Tables grow with the memory that is replayed, those of small blocks most: a file of a few bytes that
-// claims petabytes must not fill the host.
+// More than any device has. Tables grow with the replayed memory, most of all those of small blocks: a small file that claims petabytes
+// must not exhaust the host's memory.
 #define SEGMENT_BYTES_MAX (4096 * VR_GIB)
 #define SMALL_BYTES_MAX   (32 * VR_GIB)
 
-// While undoing: tables that grow and have dead rows, with a map from address to row.
+// The undo in progress: growing tables with dead rows, and maps from addresses to rows.
 struct undo {
     const struct vr_recorded_device *recorded;
     struct vr_start *start;
-    struct vr_map live;     // 1 + rows of blocks
-    struct vr_map reserved; // 1 + rows of segments
+    struct vr_map live;     // address -> 1 + row of the block
+    struct vr_map reserved; // address -> 1 + row of the segment
     struct vr_mapped mapped;
     size_t block_capacity;
     size_t segment_capacity;
@@ -220,13 +221,13 @@ static enum vram_status add_start_segment(struct undo *undo, const struct vr_sta
     return VRAM_OK;
 }
 
-// Blocks are multiples of 512 bytes, and so is what they are cut from.
+// Returns whether a block or segment has a valid range: a multiple of 512 bytes.
 static bool valid_extent(uint64_t address, uint64_t size) {
     uint64_t end = 0;
     return size > 0 && vr_add_u64(address, size, &end) && (address | size) % VR_MIN_BLOCK == 0;
 }
 
-// --- the final picture --------------------------------------------------------------------------------------------------
+// --- the final state ----------------------------------------------------------------------------------------------------
 static enum vram_status load_blocks(struct undo *undo, uint32_t row) {
     const struct vr_segments *segments = &undo->recorded->model->segments;
     const struct vr_blocks *blocks = &undo->recorded->model->blocks;
@@ -279,12 +280,12 @@ static void undo_alloc(struct undo *undo, size_t event, uint64_t address) {
     if (row == NO_ROW) {
         start_anomaly(undo->start, VR_ANOMALY_ALLOC_NOT_LIVE, event);
     } else {
-        undo->start->blocks[row].size = 0; // the row is dead: no live block has size 0 and is known
+        undo->start->blocks[row].size = 0; // marks the row as dead: a live block of known size has more than 0 bytes
         undo->start->blocks[row].size_known = true;
     }
 }
 
-// The block was there before this free: pending before its completion, allocated before its request.
+// The block existed before this free: pending before its completion, allocated before its request.
 static enum vram_status undo_free(struct undo *undo, size_t event, uint64_t address, uint64_t size, bool completed) {
     const uint32_t row = (uint32_t)vr_map_get(&undo->live, address) - 1;
     if (row == NO_ROW) {
@@ -310,7 +311,7 @@ static void undo_segment_alloc(struct undo *undo, size_t event, uint64_t address
         return;
     }
     (void)vr_map_take(&undo->reserved, address);
-    undo->start->segments[row].size = 0; // dead row
+    undo->start->segments[row].size = 0; // marks the row as dead
 }
 
 static enum vram_status undo_segment_free(struct undo *undo, size_t event, uint64_t address, uint64_t size) {
@@ -330,7 +331,8 @@ static bool same_owner(const struct vr_mapped_range *a, const struct vr_mapped_r
     return a->stream == b->stream && a->owner == b->owner;
 }
 
-// A neighbour that an unmapped range touches is of the same segment, and so of the same pool.
+// Returns the pool of a range that touches the unmapped one: adjacent ranges of an owner belong to the same segment, and so to the same
+// pool.
 static enum vr_mapped_pool pool_of_neighbours(const struct undo *undo, const struct vr_mapped_range *range) {
     const struct vr_mapped_range *before = vr_mapped_before(&undo->mapped, range->start);
     const struct vr_mapped_range *after = vr_mapped_after(&undo->mapped, range->start);
@@ -387,15 +389,16 @@ static int block_order(const void *left, const void *right) {
     return VR_ORDER(a, b);
 }
 
-// How far other memory of the same owner is away; NEARBY_BYTES for what is further, which may be of another segment: reservations are
-// longer, but the small pool seldom has this much of it mapped.
+// Returns the distance to other memory of the same owner, or NEARBY_BYTES if it is farther away and may belong to another segment:
+// reservations are longer, but the small pool rarely has so much mapped.
 static uint64_t distance_to(const struct vr_mapped_range *range, const struct vr_mapped_range *other) {
     if (other == NULL || !same_owner(other, range) || other->pool == VR_MAPPED_UNKNOWN) return NEARBY_BYTES;
     const uint64_t distance = other->start < range->start ? range->start - other->end : other->start - range->end;
     return distance < NEARBY_BYTES ? distance : NEARBY_BYTES;
 }
 
-// A range that no block told the pool of: what is not whole large pages is small; what is, only if the nearest memory is.
+// Guesses the pool of a range that no block identified: small if it is not a multiple of large pages, otherwise the pool of the nearest
+// memory.
 static enum vr_mapped_pool guess_pool(const struct undo *undo, const struct vr_mapped_range *range) {
     const struct vr_mapped_range *before = range->start == 0 ? NULL : vr_mapped_before(&undo->mapped, range->start - 1);
     const struct vr_mapped_range *after = vr_mapped_after(&undo->mapped, range->start);
@@ -405,7 +408,7 @@ static enum vr_mapped_pool guess_pool(const struct undo *undo, const struct vr_m
     return below <= above ? before->pool : after->pool;
 }
 
-// Ranges that touch are one, where blocks told their pools only after they had been added.
+// Converts the ranges to segments; joins those that touch, because blocks may have identified their pools only later.
 static enum vram_status collect_ranges(struct undo *undo) {
     struct vr_start *start = undo->start;
     const size_t first = start->segment_count;
@@ -431,7 +434,7 @@ static enum vram_status collect_ranges(struct undo *undo) {
     return VRAM_OK;
 }
 
-// Drops dead rows, adds the mapped ranges, sorts by address.
+// Drops dead rows, adds the mapped ranges, and sorts by address.
 static enum vram_status collect_start(struct undo *undo) {
     struct vr_start *start = undo->start;
     size_t kept = 0;

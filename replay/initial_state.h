@@ -1,6 +1,6 @@
-// initial_state.h: the state of one device before its first recorded event, found by undoing the history from the final picture.
-// The rules are those of replay.md §the-start-state. Free blocks are not stored: they are the gaps between active blocks, because free
-// neighbours are always merged.
+// initial_state.h: the state of one device before its first recorded event, found by undoing the history from the final state, by the rules
+// of replay.md §the-start-state. Free blocks are not stored: they are the gaps between active blocks, because adjacent free blocks are
+// always merged.
 #ifndef VR_REPLAY_INITIAL_STATE_H
 #define VR_REPLAY_INITIAL_STATE_H
 
@@ -9,7 +9,7 @@
 
 #define VR_NEVER UINT32_MAX
 
-// What cannot have happened. X(CONSTANT, sentence)
+// Contradictions: what cannot have happened. X(CONSTANT, sentence)
 #define VR_ANOMALIES(X)                                                                                                                    \
     X(ALLOC_NOT_LIVE, "an allocation that is neither freed later nor in the final picture")                                                \
     X(FREE_STILL_LIVE, "a free of a block that is still live afterwards")                                                                  \
@@ -35,8 +35,8 @@ struct vr_start_segment {
     uint64_t address;
     uint64_t size;
     uint64_t stream;
-    uint64_t counter; // registration counter of the recording, 0 where it has none
-    uint32_t pool;    // number in the recorded device's pools
+    uint64_t counter; // the recording's registration counter; 0 if it has none
+    uint32_t pool;    // index in the recorded device's pools
     bool small;
     bool expandable;
 };
@@ -45,33 +45,33 @@ struct vr_start_block {
     uint64_t address;
     uint64_t size;      // bytes; a multiple of 512
     uint64_t requested; // bytes
-    uint32_t death;     // the event that makes it reusable; VR_NEVER
+    uint32_t death;     // the event that makes it reusable, or VR_NEVER
     uint32_t segment;   // index in segments
-    bool pending;       // freed before the first event, not yet reusable
-    bool size_known;    // from the final picture; otherwise inferred
+    bool pending;       // freed before the first event, but not yet reusable
+    bool size_known;    // from the final state; otherwise inferred
 };
 
 struct vr_start {
     struct vr_start_segment *segments; // ascending by address
     size_t segment_count;
-    struct vr_start_block *blocks; // active ones, ascending by address
+    struct vr_start_block *blocks; // active blocks, ascending by address
     size_t block_count;
     size_t sizes_unknown;
     size_t sizes_from_neighbour;
     bool counters; // the recording has registration counters
     uint64_t anomalies[VR_ANOMALY_COUNT];
     uint64_t anomaly_total;
-    size_t first_anomaly_event; // of those told by an event; SIZE_MAX: none
+    size_t first_anomaly_event; // of anomalies at an event; SIZE_MAX: there is none
     enum vr_anomaly first_anomaly;
 };
 
-// Undoes the history. Anomalies are counted, not failures: with anomaly_total > 0 the state is not to be built. NO_HOST_MEMORY.
+// Undoes the history. Anomalies are counted and are not errors: if anomaly_total > 0, do not build the state. NO_HOST_MEMORY.
 enum vram_status vr_start_find(const struct vr_recorded_device *recorded, struct vr_start *start);
 void vr_start_release(struct vr_start *start);
-// The anomalies as one line for people, cut to capacity.
+// Describes the anomalies in one line, cut to capacity.
 void vr_start_describe(const struct vr_start *start, char *text, size_t capacity);
 
-// What a block of `requested` bytes is rounded up to (allocator.md §sizes).
+// Returns the rounded size of a request (allocator.md §sizes).
 uint64_t vr_start_round(const struct vr_options *options, uint64_t requested);
 
 #endif

@@ -1,4 +1,4 @@
-// A set of disjoint address ranges as a treap, which is worked by splitting and merging.
+// A set of disjoint address ranges as a treap, updated by splitting and merging.
 #include "replay/mapped_ranges.h"
 
 void vr_mapped_release(struct vr_mapped *ranges) {
@@ -12,7 +12,7 @@ static const struct vr_mapped_range *range_or_null(const struct vr_mapped *range
     return id == 0 ? NULL : &node_of(ranges, id)->range;
 }
 
-// The last node that starts at or before `address`, 0 if none.
+// Returns the last node that starts at or before `address`, 0 if there is none.
 static uint32_t node_before(const struct vr_mapped *ranges, uint64_t address) {
     uint32_t best = 0;
     for (uint32_t at = ranges->root; at != 0;) {
@@ -37,7 +37,7 @@ const struct vr_mapped_range *vr_mapped_after(const struct vr_mapped *ranges, ui
     return range_or_null(ranges, best);
 }
 
-// Everything that starts before `start` goes left, the rest right.
+// Splits the tree into nodes that start before `start` (left) and the others (right).
 static void split_ranges(const struct vr_mapped *ranges, uint32_t root, uint64_t start, uint32_t *left, uint32_t *right) {
     while (root != 0) {
         struct vr_mapped_node *node = node_of(ranges, root);
@@ -56,7 +56,7 @@ static void split_ranges(const struct vr_mapped *ranges, uint32_t root, uint64_t
 
 static uint64_t range_priority(const struct vr_mapped *ranges, uint32_t id) { return vr_mix64(id ^ ranges->secret); }
 
-// All of left starts before all of right.
+// Merges two trees; every node of left must start before every node of right.
 static uint32_t merge_ranges(const struct vr_mapped *ranges, uint32_t left, uint32_t right) {
     uint32_t root = 0;
     uint32_t *slot = &root;
@@ -98,7 +98,7 @@ static enum vram_status insert_range(struct vr_mapped *ranges, const struct vr_m
     return VRAM_OK;
 }
 
-// Removes the range that starts at `start`; there is one.
+// Removes the range that starts at `start`, which must exist.
 static void take_out(struct vr_mapped *ranges, uint64_t start) {
     uint32_t left = 0, middle = 0, right = 0;
     split_ranges(ranges, ranges->root, start, &left, &right);
@@ -158,7 +158,8 @@ enum vram_status vr_mapped_cut(struct vr_mapped *ranges, uint64_t start, uint64_
 }
 
 // --- the check ------------------------------------------------------------------------------------------------------------------
-// A subtree whose ranges lie within [from, until); adds its nodes to *count. As deep as the tree, which is no more than a few doublings.
+// Checks a subtree whose ranges must be within [from, until); adds its number of nodes to *count. Recurses to the tree's depth, a small
+// multiple of its logarithm.
 static bool check_below(const struct vr_mapped *ranges, uint32_t id, uint64_t from, uint64_t until, size_t *count) {
     if (id == 0) return true;
     if (id >= ranges->count) return false;

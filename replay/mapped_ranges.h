@@ -4,7 +4,7 @@
 
 #include "base/hash.h"
 
-// Which pool a range is of. UNKNOWN: unmapped inside the history, and nothing has told yet.
+// The pool of a range. UNKNOWN: unmapped in the history, and not yet identified.
 enum vr_mapped_pool { VR_MAPPED_LARGE, VR_MAPPED_SMALL, VR_MAPPED_UNKNOWN };
 
 struct vr_mapped_range {
@@ -12,16 +12,16 @@ struct vr_mapped_range {
     uint64_t end; // one past the last byte
     uint64_t stream;
     enum vr_mapped_pool pool;
-    uint32_t owner; // the caller's; ranges of different owners are never joined
+    uint32_t owner; // for the caller; ranges of different owners are never joined
 };
 
-// A treap by start; node 0 is "none". Priorities are a hash of the node's number and a secret, so that no order of insertions is slow, not
-// even one that somebody chose. All-zero is empty.
+// A treap ordered by start; node 0 means no node. Priorities are a hash of the node's number and a secret, so that no order of insertions
+// is slow, even one chosen by an attacker. A zeroed struct is empty.
 struct vr_mapped {
     struct vr_mapped_node *nodes;
     size_t capacity;
-    uint32_t count; // nodes ever made, node 0 included
-    uint32_t spare; // list of nodes given back, by `left`
+    uint32_t count; // nodes ever made, including node 0
+    uint32_t spare; // list of unused nodes, linked by `left`
     uint32_t root;
     uint64_t secret; // set with the first node
 };
@@ -33,19 +33,21 @@ struct vr_mapped_node {
 };
 
 void vr_mapped_release(struct vr_mapped *ranges);
-// The last range that starts at or before `address` / the first that starts after it; NULL when there is none. Valid until the next change.
+// Return the last range that starts at or before `address`, and the first that starts after it; NULL if there is none. Valid until the next
+// change.
 const struct vr_mapped_range *vr_mapped_before(const struct vr_mapped *ranges, uint64_t address);
 const struct vr_mapped_range *vr_mapped_after(const struct vr_mapped *ranges, uint64_t address);
-// Adds a range that overlaps none, as it is. INVALID_ARGUMENT when it is empty or overlaps; NO_HOST_MEMORY.
+// Adds a range without joining it. INVALID_ARGUMENT if it is empty or overlaps another; NO_HOST_MEMORY.
 enum vram_status vr_mapped_add(struct vr_mapped *ranges, const struct vr_mapped_range *range);
-// The same, joined with the ranges of the same stream, pool and owner that touch it.
+// Like vr_mapped_add(), but joins it with the ranges that it touches and that have the same stream, pool and owner.
 enum vram_status vr_mapped_join(struct vr_mapped *ranges, const struct vr_mapped_range *range);
-// Tells the range that contains `address` its pool, if it has none yet.
+// Sets the pool of the range that contains `address`, if it is unknown.
 void vr_mapped_settle(struct vr_mapped *ranges, uint64_t address, enum vr_mapped_pool pool);
-// Takes [start, end) out of the one range that holds all of it. INVALID_ARGUMENT when none does; NO_HOST_MEMORY.
+// Removes [start, end) from the one range that contains it. INVALID_ARGUMENT if none does; NO_HOST_MEMORY.
 enum vram_status vr_mapped_cut(struct vr_mapped *ranges, uint64_t start, uint64_t end);
 
-// Ranges are not empty, ordered and disjoint, above every node stands one of higher priority, and each node is in the tree or spare.
+// Checks that ranges are not empty, ordered and disjoint, that every node's parent has a higher priority, and that each node is in the tree
+// or unused.
 bool vr_mapped_check(const struct vr_mapped *ranges);
 
 #endif

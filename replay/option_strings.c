@@ -1,10 +1,10 @@
-// Option strings: with one option changed, whose rules they follow, and which of those that were tried is worth setting.
+// Changes one option in an option string, determines the PyTorch version of its rules, and chooses among tried settings.
 #include "replay/option_strings.h"
 
 #include <stdio.h>
 #include <string.h>
 
-// Where the option that begins at `at` ends: at a comma outside brackets.
+// Returns the end of the option that begins at `at`: a comma outside brackets, or the string's end.
 static const char *option_end(const char *at) {
     int depth = 0;
     for (; *at != '\0' && (*at != ',' || depth > 0); at++) depth += (*at == '[') - (*at == ']');
@@ -25,8 +25,8 @@ bool vr_option_string_with(const char *conf, const char *option, char *changed, 
     return added >= 0 && (size_t)added < capacity - length && strcmp(changed, conf) != 0;
 }
 
-// Pool ids of events came about 2.12, registration counters of segments before them; the rule that both go with came in 2.13, and 2.12 had
-// one of its own.
+// Returns whether the recording is of a newer PyTorch. Pool ids of events came around 2.12, registration counters of segments before; the
+// rule that usually goes with them came in 2.13, and 2.12 had its own.
 static bool is_newer(const struct vr_model *model) {
     for (size_t row = 0; row < model->segments.count; row++) {
         if ((model->segments.has[row] & VR_HAS_COUNTER) != 0) return true;
@@ -83,7 +83,7 @@ static const char *const options[] = {
     "roundup_power2_divisions:4",
     "expandable_segments:False",
 };
-enum { FIRST_OF_TWO = 6 }; // options, from the first on, that get a partner
+enum { FIRST_OF_TWO = 6 }; // number of options, from the first on, that get a partner
 
 static bool is_ignored(const char *conf, bool windows) { return windows && strstr(conf, VR_EXPANDABLE) != NULL; }
 

@@ -1,4 +1,4 @@
-// option_strings.h: option strings: with one option changed, whose rules they follow, and which of those that were tried is worth setting.
+// option_strings.h: changes one option in an option string, determines the PyTorch version of its rules, and chooses among tried settings.
 #ifndef VR_REPLAY_OPTION_STRINGS_H
 #define VR_REPLAY_OPTION_STRINGS_H
 
@@ -13,45 +13,45 @@
 
 // ---- Option strings with one option changed.
 
-// conf with its own value of the option's key replaced ("paged:True" in "paged:False,...") or added at the end. False when it is the same
-// string, or longer than `capacity` with its NUL; `changed` is not to be used then.
+// Writes conf with the option replaced ("paged:True" in "paged:False,...") or appended to `changed`. Returns false if the string is the
+// same, or is longer than `capacity` with its NUL; do not use `changed` then.
 bool vr_option_string_with(const char *conf, const char *option, char *changed, size_t capacity);
 
-// ---- Whose rules a recorded program followed, where PyTorch's versions differ (replay.md §whose-rules).
+// ---- The PyTorch version whose rules a recorded program followed, where versions differ (replay.md §whose-rules).
 
-// Versions, as VR_PYTORCH(): the one that the keys of a recording tell, and those to try where its events contradict that (0: no more).
+// Versions as VR_PYTORCH(): the one that the recording's keys suggest, and those to try if its events contradict that (0: no more).
 struct vr_recorded_rules {
     uint32_t likely;
     uint32_t others[2];
 };
 
 struct vr_recorded_rules vr_recorded_rules(const struct vr_model *model);
-// The version that an option string names, 0 where it names none or is malformed. NULL is "".
+// Returns the version that an option string names; 0 if it names none or is malformed. NULL means "".
 uint32_t vr_conf_rules(const char *conf);
-// Appends the option string of a replay: the recorded one where `asked` is NULL; with the version where `asked` names nothing else; else
-// `asked`. True when it is the recorded one, with or without a version.
+// Appends the option string of a replay: the recorded one if `asked` is NULL, the recorded one with the version if `asked` names only a
+// version, otherwise `asked`. Returns true if it is the recorded one, with or without a version.
 bool vr_choose_conf(const char *recorded, const char *asked, struct vr_text *conf);
 
-// ---- Which settings are tried on a recording, and which of those that were is worth setting: the same for a cure (cure.c) and for tuning
-// (tune.c), so that both answer alike.
+// ---- The settings to try on a recording, and the choice among those that fit, shared by cures (cure.c) and tuning (tune.c), so that both
+// agree.
 
 #define VR_EXPANDABLE "expandable_segments:True"
 
-// Of the settings that fit only the first few are compared, most usual first: each takes some forty replays.
+// Only the first few settings that fit are compared, most common first, because each takes about forty replays.
 enum { VR_CONF_CAPACITY = 512, VR_MOST_COMPARED = 4 };
 
-// Takes one option string. A failure ends the walk and is its result.
+// Receives an option string. A failure ends the walk and is its result.
 typedef enum vram_status vr_take_conf(void *context, const char *conf);
 
-// The settings that differ from today's in one option, most usual first, then the defaults and the two that most people know, by
-// themselves. windows: without expandable segments, which PyTorch ignores there.
+// Walks the settings that differ from today's in one option, most common first, then the defaults, and the two best-known options by
+// themselves. windows: omits expandable segments, which PyTorch ignores there.
 enum vram_status vr_each_single_change(const char *today, bool windows, vr_take_conf *take, void *context);
-// Those that differ in two.
+// Walks the settings that differ in two options.
 enum vram_status vr_each_double_change(const char *today, bool windows, vr_take_conf *take, void *context);
 
-// The place in `rows` of the setting to choose of these `count` (1 or more) rows of `settings`, whose needs are known; most usual first. It
-// needs the least, to 1 %; of those it holds the least, to 1 %; of those it is the most usual one. Settings that hold more than
-// `most_held_bytes` are left aside while one does not.
+// Returns the index in `rows` of the best of these `count` (1 or more) rows of `settings`, whose needs are known, most common first. The
+// best one needs the least, to 1 %; of those, it reserves the least, to 1 %; of those, it is the most common. Ignores settings that reserve
+// more than `most_held_bytes` if another does not.
 size_t vr_choose_setting(const struct vram_tune_setting *settings, const size_t *rows, size_t count, uint64_t most_held_bytes);
 
 #endif

@@ -1,4 +1,4 @@
-// What paged memory would have saved on one device, a few replays at a time.
+// Finds what paged memory would have saved on one device, a few replays at a time.
 #include "replay/cure.h"
 
 #include "model/recording.h"
@@ -6,8 +6,8 @@
 #include "replay/option_strings.h"
 #include "replay/script.h"
 
-// A report is to take little longer for it: so many events are replayed twice or thrice in less than a second, an eighth of them some
-// fifty times.
+// Limits for a report that must not take much longer: this many events are replayed two or three times in less than a second, and an eighth
+// of the most about fifty times.
 enum { MOST_EVENTS_NEEDED = 25000, CONF_BYTES = 512, REPLAYS_OF_SEARCH = 45 };
 #define LEAST_WASTE (64 * VR_MIB)
 
@@ -15,9 +15,9 @@ struct vr_paged_search {
     const struct vram_recording *recording; // borrowed
     struct vr_player player;
     uint64_t events;
-    uint64_t least_bytes; // the most that was live at once, as requests: no setting needs less
-    uint64_t end_ns;      // monotonic time at which it ends; 0: none
-    bool late;            // it has ended so
+    uint64_t least_bytes; // peak of live requested bytes: no setting needs less
+    uint64_t end_ns;      // monotonic time at which the search ends; 0: no end
+    bool late;            // the search ended because of the time
     bool done;
     struct vram_paged_saving saving;
 };
@@ -45,7 +45,7 @@ static enum vram_status ask_room(struct vr_paged_search *search, const char *con
     return VRAM_OK;
 }
 
-// With memory to spare. Not known where the history contradicts itself.
+// Replays with ample memory. *side stays unknown if the history contradicts itself.
 static enum vram_status run_once(struct vr_paged_search *search, const char *conf, struct vram_paged_side *side) {
     const struct vram_whatif_options options = {.conf = conf};
     const struct vram_whatif_result *result = NULL;
@@ -82,14 +82,14 @@ static bool is_less(const struct vram_paged_saving *saving) {
     return paged_size_of_side(paged) < paged_size_of_side(today) - paged_size_of_side(today) / 100;
 }
 
-// What lies between the least that any setting needs and what today's takes is too little to be worth a sentence.
+// Returns whether the gap between the least that any setting needs and the need of today's setting is too small to report.
 static bool has_nothing_to_gain(const struct vr_paged_search *search) {
     const uint64_t today = paged_size_of_side(&search->saving.today);
     return search->saving.room_bytes != 0 ? search->saving.today.fits : today - today / 100 <= search->least_bytes;
 }
 
-// Whether paged:True may make a difference that is worth a sentence. One replay tells for most histories: where it does not complete in a
-// hundredth less than today's setting needs, it does not need less.
+// Determines whether paged:True may save enough to report. For most histories one replay decides: if it does not complete in 1 % less
+// memory than today's setting needs, it does not need less.
 static enum vram_status try_paged(struct vr_paged_search *search, const char *conf, bool *may_gain) {
     struct vram_paged_saving *saving = &search->saving;
     const struct vram_whatif_result *result = NULL;
@@ -103,7 +103,7 @@ static enum vram_status try_paged(struct vr_paged_search *search, const char *co
     return VRAM_OK;
 }
 
-// The sides in the order in which they can end the comparison: each that does leaves the later ones unplayed.
+// Compares the sides in the order in which they can end the comparison, so that later ones need not be replayed.
 static enum vram_status compare_sides(struct vr_paged_search *search, char confs[3][CONF_BYTES], bool has_expandable) {
     struct vram_paged_saving *saving = &search->saving;
     bool may_gain = false;
@@ -144,7 +144,7 @@ static enum vram_status compare_paged(struct vr_paged_search *search) {
 }
 
 // --- the search as an object --------------------------------------------------------------------------------------------------
-// What the report alone tells; LONG where replays must.
+// Returns the verdict that the report alone justifies; LONG if replays must decide.
 static enum vram_paged_verdict judge_unplayed(const struct vram_recording *recording, const struct vram_report_device *device) {
     const int64_t held = device->reserved.peak_bytes;
     const uint64_t live = device->active.peak.bytes;

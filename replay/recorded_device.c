@@ -1,11 +1,11 @@
-// One device of a recording as the replay sees it.
+// Describes one device of a recording for replays.
 #include "replay/recorded_device.h"
 
 #include "base/hash.h"
 #include "core/size_rules.h"
 #include "replay/mapped_ranges.h"
 
-// Every pool costs the allocator tables, and every operation on a device takes the locks of all of them.
+// Every pool costs the allocator tables, and every operation on a device takes the locks of all pools.
 enum { POOLS_MAX = 1024 };
 
 static int id_order(const void *left, const void *right) {
@@ -30,7 +30,7 @@ static void pools_release(struct vr_pools *pools) {
     *pools = (struct vr_pools){0};
 }
 
-// The number of a pool that was found; 0 for any other id.
+// Returns the number of a known pool; 0 for any other id.
 static uint32_t pools_number(const struct vr_pools *pools, struct vram_pool_id id) {
     if (is_default(id)) return 0;
     const struct vram_pool_id *found = bsearch(&id, pools->ids, pools->count, sizeof id, id_order);
@@ -38,7 +38,7 @@ static uint32_t pools_number(const struct vr_pools *pools, struct vram_pool_id i
 }
 
 // --- the ids ------------------------------------------------------------------------------------------------------------------
-// Doubles come out after sorting; neighbours, which most are, are not even put in.
+// Adds an id; skips consecutive duplicates, which are most. The caller removes the others after sorting.
 static enum vram_status add_id(struct vr_pools *pools, size_t *capacity, struct vram_pool_id id) {
     if (is_default(id) || (pools->count > 0 && same_id(pools->ids[pools->count - 1], id))) return VRAM_OK;
     VR_TRY(vr_grow((void **)&pools->ids, capacity, pools->count + 1, sizeof id));
@@ -66,20 +66,20 @@ static enum vram_status collect_ids(struct vr_pools *pools, const struct vr_hist
 // --- the events -----------------------------------------------------------------------------------------------------------------
 #define NEARBY_BYTES (4 * VR_GIB)
 
-// What the ranges' pools stand for here.
+// The meaning of the ranges' pools in this file.
 static const enum vr_mapped_pool EXPANDABLE = VR_MAPPED_UNKNOWN, CUDA_MALLOC = VR_MAPPED_LARGE;
 
-// Walks the history backwards with the segments of the moment; a range's owner is its pool.
+// Walks the history backwards with the segments of the current moment; a range's owner is its pool.
 struct attribution {
     struct vr_pools *pools;
     const struct vr_history *history;
     struct vr_mapped held;
 };
 
-// Contradictions in a recording are reported where the history is undone; here the pool stays unknown.
+// Ignores contradictions, which are reported where the history is undone; the pool stays unknown.
 static enum vram_status tolerate_limit(enum vram_status status) { return status == VRAM_INVALID_ARGUMENT ? VRAM_OK : status; }
 
-// A range of memory that the pool had.
+// Records that the pool had memory of this kind.
 static void note_memory(const struct attribution *work, uint32_t pool, bool expandable) {
     if (pool != VR_POOL_UNKNOWN) work->pools->memory[pool] |= expandable ? VR_POOL_EXPANDABLE : VR_POOL_SEGMENTS;
 }
@@ -92,20 +92,20 @@ static enum vram_status hold_pool(struct attribution *work, uint64_t address, ui
     return tolerate_limit(vr_mapped_join(&work->held, &range));
 }
 
-// Addresses in no segment are a contradiction, whatever their pool.
+// Returns the pool at an address; 0 outside of all segments, which is a contradiction anyway.
 static uint32_t pool_at(const struct attribution *work, uint64_t address) {
     const struct vr_mapped_range *range = vr_mapped_before(&work->held, address);
     return range != NULL && address < range->end ? range->owner : 0;
 }
 
-// How far a range of the same stream is away; NEARBY_BYTES and more for what cannot be of the same address range.
+// Returns the distance to a range of the same stream; at least NEARBY_BYTES for a range that cannot be of the same address range.
 static uint64_t distance_to(const struct vr_mapped_range *range, uint64_t start, uint64_t end, uint64_t stream) {
     if (range == NULL || range->stream != stream || range->pool != EXPANDABLE) return NEARBY_BYTES;
     return range->start >= end ? range->start - end : start - range->end;
 }
 
-// A range that was unmapped next to mapped ones of its stream was of their segment: those of other segments are about a device's memory
-// away.
+// Returns the pool of an unmapped range by mapped ranges of its stream near it, which are of the same segment: other segments are about a
+// device's memory away.
 static uint32_t pool_beside(const struct attribution *work, size_t event) {
     const uint64_t start = work->history->address[event], stream = vr_entry_stream(work->history, event);
     uint64_t end = 0;
@@ -170,7 +170,7 @@ static enum vram_status attribute(struct attribution *work, const struct vr_pool
 }
 
 // Numbers the pools and attributes the events. The segments are those of the device. BAD_INPUT for more pools than a replay can hold;
-// NO_HOST_MEMORY. pools_release() also after a failure.
+// NO_HOST_MEMORY. Call pools_release() also after a failure.
 static enum vram_status pools_find(struct vr_pools *pools, const struct vr_history *history, const struct vr_pool_segment *segments,
                                    size_t segment_count, struct vram_error *error) {
     *pools = (struct vr_pools){0};
@@ -223,7 +223,7 @@ enum vram_status vr_recorded_device_devices(const struct vr_model *model, uint32
     return VRAM_OK;
 }
 
-// Segment rows are sorted through their addresses; a struct carries both because qsort() has no context.
+// A segment row with its address, to be sorted by address; the struct has both because qsort() passes no context.
 struct keyed_row {
     uint64_t address;
     uint32_t row;
@@ -259,8 +259,8 @@ static enum vram_status collect_pools(struct vr_recorded_device *recorded, struc
     return status;
 }
 
-// Whether a block of the size would have been split for the request (allocator.md §splitting). The segment says whether it is expandable,
-// not the settings: a pool with functions of its own has ordinary ones.
+// Returns whether a block of this size would have been split for the request (allocator.md §splitting). `expandable` comes from the
+// segment, not the settings: a pool with its own functions has ordinary segments.
 static bool would_split(const struct vr_options *options, bool expandable, uint64_t requested, uint64_t size) {
     if (requested == 0 || requested >= VR_REQUEST_LIMIT) return false;
     const uint64_t rounded = vr_round_request(options, requested);
@@ -269,10 +269,10 @@ static bool would_split(const struct vr_options *options, bool expandable, uint6
     return rounded < options->max_split_bytes && size - rounded > VR_SMALL_LIMIT;
 }
 
-// What is known of how a private pool hands out blocks.
+// How a private pool allocates blocks, as far as it is known.
 enum handing { HANDS_WHOLE = 1, HANDS_PARTS = 2 };
 
-// A live block that fills a segment which would have been split; two blocks in an ordinary segment.
+// Looks for a live block that fills a segment although it would have been split, and for two blocks in an ordinary segment.
 static void look_at_picture(const struct vr_recorded_device *recorded, uint8_t *handing) {
     const struct vr_segments *segments = &recorded->model->segments;
     const struct vr_blocks *blocks = &recorded->model->blocks;
@@ -287,7 +287,7 @@ static void look_at_picture(const struct vr_recorded_device *recorded, uint8_t *
     }
 }
 
-// Where every segment of cudaMalloc begins that was there at some time, with its size. A recording may say that one has none.
+// Collects the address and size of every cudaMalloc segment that existed at any time. Skips segments of size 0, which a recording may have.
 static enum vram_status collect_bases(const struct vr_recorded_device *recorded, struct vr_map *bases) {
     const struct vr_segments *segments = &recorded->model->segments;
     const struct vr_history *history = recorded->history;
@@ -304,8 +304,8 @@ static enum vram_status collect_bases(const struct vr_recorded_device *recorded,
     return VRAM_OK;
 }
 
-// The same by the history alone: a pool that splits hands out blocks that begin no segment. Where none does although segments would have
-// been split, nothing was ever made of the rests: then it may as well be one that does not.
+// Looks at the history in the same way: a pool that splits allocates blocks that are not at the beginning of a segment. If it has none
+// although segments would have been split, no remainder was ever used, so the pool may as well not split.
 static enum vram_status look_at_history(const struct vr_recorded_device *recorded, uint8_t *handing) {
     const struct vr_history *history = recorded->history;
     struct vr_map bases = {0};
@@ -314,7 +314,7 @@ static enum vram_status look_at_history(const struct vr_recorded_device *recorde
         const enum vr_action action = history->action[event];
         const uint32_t pool = vr_recorded_device_pool(recorded, event);
         if (pool == 0 || (action != VR_ACTION_ALLOC && action != VR_ACTION_FREE_REQUESTED)) continue;
-        if ((recorded->pools.memory[pool] & VR_POOL_EXPANDABLE) != 0) continue; // whose blocks need not begin a segment
+        if ((recorded->pools.memory[pool] & VR_POOL_EXPANDABLE) != 0) continue; // blocks of such a pool need not begin a segment
         const uint64_t size = vr_map_get(&bases, history->address[event]);
         if (size == 0)
             handing[pool] |= HANDS_PARTS;
@@ -325,7 +325,7 @@ static enum vram_status look_at_history(const struct vr_recorded_device *recorde
     return status;
 }
 
-// PyTorch's MemPool(no_split=True) stands nowhere in a snapshot (replay.md §pools).
+// PyTorch's MemPool(no_split=True) is not recorded in snapshots (replay.md §pools).
 static enum vram_status find_whole_pools(struct vr_recorded_device *recorded) {
     if (recorded->pools.count == 1) return VRAM_OK;
     uint8_t *handing = calloc(recorded->pools.count, sizeof *handing);

@@ -1,4 +1,4 @@
-// script.c: see script.h.
+// script.c: prepares a recording for what-if replays; see script.h.
 #include "replay/script.h"
 
 #include "base/hash.h"
@@ -7,21 +7,21 @@
 #include "replay/stage.h"
 
 // --- names ------------------------------------------------------------------------------------------------------------------
-// Walks the history forwards with what is live at the moment.
+// Walks the history forwards with the allocations live at the current moment.
 struct life_naming {
     struct vr_script_device *device;
     struct vr_map live; // recorded address -> 1 + number
-    uint32_t *spare;    // numbers that are free again
+    uint32_t *spare;    // numbers that can be reused
     size_t spare_count;
     size_t spare_capacity;
     uint64_t *sizes; // by number, in bytes
     size_t sizes_capacity;
-    uint64_t live_bytes; // sizes that no device holds count as SIZE_MOST: then the sum is too large before it can wrap
+    uint64_t live_bytes; // sizes are capped at SIZE_MOST, so that the sum exceeds the limit before it can wrap
 };
 
 #define SIZE_MOST (2 * VR_STAGE_SPACING)
 
-// At `event`, or VRAM_NO_OFFSET for the start.
+// Begins an allocation at `event`, or VRAM_NO_OFFSET for the initial state.
 static enum vram_status begin_life(struct life_naming *naming, uint64_t address, uint64_t size_bytes, uint64_t event, uint32_t *name) {
     struct vr_script_device *device = naming->device;
     *name = naming->spare_count > 0 ? naming->spare[--naming->spare_count] : (uint32_t)device->name_count++;
@@ -77,7 +77,7 @@ static enum vram_status name_event(struct life_naming *naming, size_t event, enu
     }
 }
 
-// Most frees are completed at once: the allocator need not take the halves apart, which it does under all locks.
+// Most frees complete at once; replaying both halves together avoids taking all locks twice.
 static bool completes(const struct vr_history *history, size_t event, uint64_t address) {
     return event < history->count && history->action[event] == VR_ACTION_FREE_COMPLETED && history->address[event] == address;
 }

@@ -1,4 +1,4 @@
-// Which segments of the initial state are older, as far as a history tells (replay.md §ages).
+// Infers the relative ages of the initial state's segments from a history (replay.md §ages).
 #include "replay/segment_ages.h"
 
 #include "replay/exact_replay.h"
@@ -10,7 +10,7 @@ void vr_ages_release(struct vr_ages *ages) {
 }
 
 enum vram_status vr_ages_note(struct vr_ages *ages, uint64_t older, uint64_t younger) {
-    // Of two pairs with the same mix the second is not kept: what it would tell shows as a difference.
+    // A pair with the same hash as another one is dropped; what it would have shown appears as a difference.
     const uint64_t mix = vr_mix64(vr_mix64(older) + younger);
     if (older == younger || vr_map_get(&ages->known, mix) != 0) return VRAM_OK;
     VR_TRY(vr_grow((void **)&ages->pairs, &ages->capacity, ages->count + 1, sizeof *ages->pairs));
@@ -22,7 +22,7 @@ enum vram_status vr_ages_note(struct vr_ages *ages, uint64_t older, uint64_t you
 // --- the order --------------------------------------------------------------------------------------------------------------------
 #define NONE UINT32_MAX
 
-// A pair as a node of the list of its older segment.
+// A pair, in the list of its older segment.
 struct edge {
     uint32_t younger;
     uint32_t next; // NONE: the last
@@ -32,13 +32,13 @@ struct age_sorting {
     struct vr_start *start;
     struct edge *edges;
     size_t edge_count;
-    uint32_t *first;   // by segment: its edges; NONE: none
-    uint32_t *waiting; // by segment: how many older ones have no place yet
-    uint32_t *ready;   // a heap of segments that wait for none; the one that comes first on top
+    uint32_t *first;   // by segment: its first edge; NONE: no edges
+    uint32_t *waiting; // by segment: number of older ones not yet placed
+    uint32_t *ready;   // heap of segments that do not wait, with the first in rank on top
     size_t ready_count;
-    uint32_t *rank;    // by segment: its place without any pairs
-    uint32_t *by_rank; // the other way round
-    size_t placed;     // those before it in by_rank have their places
+    uint32_t *rank;    // by segment: its position without any pairs
+    uint32_t *by_rank; // the inverse of rank
+    size_t placed;     // all segments before this index in by_rank are placed
 };
 
 static uint32_t segment_at(const struct vr_start *start, uint64_t address) {
@@ -86,7 +86,7 @@ static int rank_order(const void *left, const void *right) {
     return VR_ORDER(a->address, b->address);
 }
 
-// The order without any pairs; recorded counters are an order that holds in any case.
+// Ranks the segments as without any pairs. Recorded counters are kept as pairs, because their order is certain.
 static enum vram_status rank_segments(struct age_sorting *sorting) {
     const size_t count = sorting->start->segment_count;
     struct aged_segment *aged = malloc((count + 1) * sizeof *aged);
@@ -104,7 +104,7 @@ static enum vram_status rank_segments(struct age_sorting *sorting) {
     return VRAM_OK;
 }
 
-// The one that would come first of those that still wait for others, which wait for it in a circle.
+// Breaks a cycle: returns the first in rank of the segments that still wait.
 static uint32_t break_circle(struct age_sorting *sorting) {
     while (sorting->waiting[sorting->by_rank[sorting->placed]] == 0) sorting->placed++;
     const uint32_t first = sorting->by_rank[sorting->placed];
@@ -162,15 +162,15 @@ enum vram_status vr_ages_apply(const struct vr_ages *ages, struct vr_start *star
     return status;
 }
 
-// ---- What a history tells of the ages of the segments that it began with (replay.md §ages).
+// ---- What a history shows about the ages of the segments of its initial state (replay.md §ages).
 
 enum { DEVICE = 0, RIVALS_MAX = 64 };
 
 // The free blocks of one size, one of which a recorded request took.
 struct choice {
-    uint64_t taken; // the recorded address
-    uint64_t of;    // its segment; 0: it is none of them
-    uint64_t first; // the segment of the first of them
+    uint64_t taken; // recorded address
+    uint64_t of;    // its segment; 0: it is not one of these blocks
+    uint64_t first; // segment of the first of these blocks
     uint64_t segments[RIVALS_MAX];
     size_t count;
 };
@@ -190,7 +190,7 @@ static enum vram_status find_rivals(struct vr_exact *exact, size_t event, struct
                                 vr_stage_stream(&exact->stage, vr_entry_stream(history, event)), look_at_rival, choice);
 }
 
-// The segment of the start state that begins there, unless it has gone since; NULL: none.
+// Returns the initial state's segment that begins at the address; NULL if there is none or it was released since.
 static const struct vr_start_segment *of_the_start(const struct vr_exact *exact, uint64_t address) {
     const struct vr_start *start = exact->start;
     size_t above;
@@ -209,7 +209,7 @@ enum vram_status vr_exact_learn_choice(struct vr_exact *exact, size_t event) {
     if (!exact->hindsight->asks_ages) return VRAM_OK;
     VR_TRY(find_rivals(exact, event, &choice));
     const struct vr_start_segment *taken = choice.of == 0 ? NULL : of_the_start(exact, choice.of);
-    // Of blocks in expandable segments the room behind them decides, too.
+    // In expandable segments, the choice also depends on the room behind the blocks.
     if (taken == NULL || taken->expandable) return VRAM_OK;
     for (size_t i = 0; i < choice.count; i++) VR_TRY(note_age(exact, choice.of, choice.segments[i]));
     return VRAM_OK;
@@ -224,7 +224,7 @@ enum vram_status vr_exact_look_for_tie(struct vr_exact *exact, size_t event) {
     return !exact->hindsight->asks_ages ? VRAM_OK : note_age(exact, choice.of, choice.first);
 }
 
-// Whole segments of one size, stream and pool go in the order of their ages.
+// Whole segments of the same size, stream and pool are released in the order of their ages.
 enum vram_status vr_exact_learn_releases(struct vr_exact *exact, size_t event, size_t end) {
     const struct vr_history *history = exact->recorded->history;
     size_t last = SIZE_MAX;

@@ -1,4 +1,4 @@
-// The allocator and the simulated driver that a history is replayed on, and its initial state built on them.
+// Creates the allocator and the simulated driver for a replay, and builds the initial state on them.
 #include "replay/stage.h"
 
 #include <inttypes.h>
@@ -11,30 +11,31 @@
 #include "replay/segment_ages.h"
 #include "vram/sim.h"
 
-// ---- The address space that the expandable segments of a history reserved (replay.md §the-room-at-the-end). No recording says where a
+// ---- The address space reserved by a history's expandable segments (replay.md §the-room-at-the-end). No recording says where a
+// reservation begins or ends; mapped ranges, and other memory in use at the same time, show part of it.
 // reservation begins or ends; what is mapped, and what else is in use at the same time, tells some of it.
 
 struct reservations {
-    // By segment of the start state: where the reservation begins whose first mapped range it is, which is below it where a range there was
-    // mapped later. Its own address for all others.
+    // By segment of the initial state: the base of the reservation whose first mapped range it is; lower than its address if a range below
+    // it was mapped later. The segment's own address otherwise.
     uint64_t *bases;
-    // And where it ends at the latest, because something else begins there at the same time; UINT64_MAX: nothing does.
+    // The latest possible end, because something else begins there at the same time; UINT64_MAX: unbounded.
     uint64_t *ends;
-    // The shortest distance from the beginning of a reservation that was made inside the history to what lies behind it at the same time;
-    // UINT64_MAX: nothing does. Of those of the start state it is not known whether they begin further below.
+    // The shortest distance, for a reservation made in the history, from its base to the next memory in use at the same time; UINT64_MAX:
+    // unbounded. Excludes reservations of the initial state, which may begin further below.
     uint64_t shortest;
 };
 
 #define NONE UINT32_MAX
 
-// Something that occupies addresses for a time: a segment of cudaMalloc, or a reservation as far as it was mapped.
+// Occupies addresses for a time: a cudaMalloc segment, or the part of a reservation that was ever mapped.
 struct tenant {
     uint64_t base;
-    uint64_t end; // one past what was mapped of it so far
+    uint64_t end; // one past the highest byte mapped so far
     uint64_t mapped_bytes;
     uint64_t stream;
     uint32_t pool;
-    uint32_t segment; // of the start state: its first; NONE: made inside the history
+    uint32_t segment; // its first segment of the initial state; NONE: made in the history
     bool small;
     bool expandable;
 };
@@ -46,7 +47,7 @@ struct following {
     struct tenant *tenants;
     size_t count;
     size_t capacity;
-    struct vr_mapped in_use; // from base to end; the owner is the tenant's number
+    struct vr_mapped in_use; // ranges [base, end); the owner is the tenant's number
 };
 
 static void reservations_release(struct reservations *reservations) {
@@ -55,7 +56,7 @@ static void reservations_release(struct reservations *reservations) {
     *reservations = (struct reservations){0};
 }
 
-// Contradictions in a recording are reported where the history is undone; here they are ignored.
+// Ignores contradictions, which are reported where the history is undone.
 static enum vram_status tolerate_conflict(enum vram_status status) { return status == VRAM_INVALID_ARGUMENT ? VRAM_OK : status; }
 
 static struct tenant *at_or_below(const struct following *following, uint64_t address) {
@@ -68,7 +69,7 @@ static struct tenant *tenant_above(const struct following *following, uint64_t a
     return range == NULL ? NULL : &following->tenants[range->owner];
 }
 
-// --- tenants come, grow and go ----------------------------------------------------------------------------------------------------
+// --- tenants begin, grow and end --------------------------------------------------------------------------------------------------
 static void note_distance(struct following *following, const struct tenant *lower, const struct tenant *higher) {
     struct reservations *known = following->reservations;
     if (lower == NULL || higher == NULL || !lower->expandable) return;
@@ -104,7 +105,7 @@ static enum vram_status move_in(struct following *following, const struct tenant
     return occupy_range(following, (uint32_t)(following->count - 1));
 }
 
-// The tenant has this range, too. One of the start state may begin below what was mapped of it then.
+// Adds the range to the tenant. A tenant of the initial state may begin below its first mapped range.
 static enum vram_status extend_tenant(struct following *following, struct tenant *tenant, uint64_t start, uint64_t end) {
     VR_TRY(leave_range(following, tenant));
     if (start < tenant->base) tenant->base = start;
@@ -114,7 +115,7 @@ static enum vram_status extend_tenant(struct following *following, struct tenant
     return occupy_range(following, (uint32_t)(tenant - following->tenants));
 }
 
-// Whether the range lies in the tenant's reservation, as far as that can be told.
+// Returns whether the range may be in the tenant's reservation.
 static bool tenant_holds(const struct following *following, const struct tenant *tenant, const struct tenant *range) {
     if (tenant == NULL || !tenant->expandable || tenant->stream != range->stream || tenant->pool != range->pool) return false;
     if (tenant->small != range->small) return false;
@@ -124,7 +125,7 @@ static bool tenant_holds(const struct following *following, const struct tenant 
     return end - base <= following->longest && distance % vr_recorded_device_page(following->recorded->options, range->small) == 0;
 }
 
-// A reservation that was made inside the history begins with what was mapped first.
+// Maps a range. A reservation made in the history begins with its first mapped range.
 static enum vram_status map_tenant(struct following *following, const struct tenant *range) {
     struct tenant *below = at_or_below(following, range->base), *higher = tenant_above(following, range->base);
     if (tenant_holds(following, below, range)) return extend_tenant(following, below, range->base, range->end);
@@ -133,7 +134,7 @@ static enum vram_status map_tenant(struct following *following, const struct ten
     return move_in(following, range);
 }
 
-// One that has nothing mapped any more gives its addresses back.
+// Unmaps a range. A tenant without mapped memory releases its addresses.
 static enum vram_status unmap_span(struct following *following, uint64_t start, uint64_t size) {
     struct tenant *tenant = at_or_below(following, start);
     if (tenant == NULL || !tenant->expandable || start >= tenant->end || size > tenant->mapped_bytes) return VRAM_OK;
@@ -185,8 +186,8 @@ static enum vram_status begin_following(struct following *following, const struc
     return VRAM_OK;
 }
 
-// longest: how long a reservation is at most, UINT64_MAX where that is not known. reservations_release() also after a failure.
-// NO_HOST_MEMORY, LIMIT.
+// Finds the reservations. longest: maximum length of a reservation, UINT64_MAX if unknown. Call reservations_release() also after a
+// failure. NO_HOST_MEMORY, LIMIT.
 static enum vram_status reservations_find(const struct vr_recorded_device *recorded, const struct vr_start *start, uint64_t longest,
                                           struct reservations *reservations) {
     struct following following = {.recorded = recorded, .reservations = reservations, .longest = longest};
@@ -206,8 +207,8 @@ enum { DEVICE = 0 };
 #define HIGH_ALLOC_BASE   VR_STAGE_HIGH
 #define HIGH_RESERVE_BASE (2 * VR_STAGE_HIGH)
 
-// The default stream, 0, is everybody's; the others are made, and sorted, since recorded ones are. The simulated driver refuses that only
-// where the host has no memory.
+// Creates the streams, sorted like the recorded ones. Stream 0 is the default stream and exists already. The simulated driver fails only
+// without host memory.
 static enum vram_status make_streams(struct vr_replay_stage *stage) {
     const size_t count = stage->recorded->stream_count;
     uint64_t context = 0;
@@ -281,13 +282,13 @@ enum vram_status vr_stage_trim(struct vr_replay_stage *stage, uint32_t pool) {
 }
 
 void vr_stage_give_up(struct vr_replay_stage *stage, uint32_t pool) {
-    if (stage->entered == pool) (void)!vr_stage_enter_other(stage, 0); // closing a route that is open cannot fail
+    if (stage->entered == pool) (void)!vr_stage_enter_other(stage, 0); // closing an open route cannot fail
     vram_pool_release(stage->pools[pool]);
     stage->pools[pool] = NULL;
 }
 
 // --- the rules ----------------------------------------------------------------------------------------------------------------
-// Whether the option string says if a retry searches again.
+// Returns whether the option string sets search_after_wait.
 static bool names_search(const char *conf) {
     struct vr_options on, off;
     vr_options_init(&on);
@@ -298,8 +299,8 @@ static bool names_search(const char *conf) {
            on.search_after_wait == off.search_after_wait;
 }
 
-// The option string with a version in it. No version of PyTorch searches again in the retry (differences.md §memory): a replay does
-// where it is asked to.
+// Appends the option string with a version. No version of PyTorch searches again in the retry (differences.md §memory), so a replay does so
+// only on request.
 static enum vram_status add_rules(const char *conf, uint32_t pytorch, struct vr_text *text) {
     vr_text_puts(text, conf == NULL ? "" : conf);
     if (vr_conf_rules(conf) == 0) vr_text_printf(text, "%spytorch:%u.%u", text->length == 0 ? "" : ",", pytorch / 100, pytorch % 100);
@@ -329,7 +330,7 @@ enum vram_status vr_stage_open(struct vr_replay_stage *stage, const struct vr_re
     VR_TRY(vram_sim_create(&sim, &stage->driver));
     VR_TRY(make_streams(stage));
     VR_TRY(make_allocator(stage, options, error));
-    // Sets the device up now, while the simulated memory is what the reservations are to be measured by.
+    // Initializes the device now, while the simulated memory is the one that determines the reservations.
     VR_TRY(vram_set_memory_limit(stage->allocator, DEVICE, UINT64_MAX));
     return make_pools(stage);
 }
@@ -347,7 +348,7 @@ void vr_stage_close(struct vr_replay_stage *stage) {
 }
 
 // --- address space ----------------------------------------------------------------------------------------------------------
-// The memory for which expandable segments reserve this much.
+// Returns the memory with which an expandable segment reserves this much.
 static uint64_t memory_of(const struct vr_options *options, uint64_t reserve_bytes) {
     const double fraction = options->expandable_reserve.bytes == 0 ? options->expandable_reserve.fraction : 0;
     if (fraction <= 0 || fraction >= 1.125) return reserve_bytes / 9 * 8;
@@ -361,15 +362,15 @@ enum vram_status vr_stage_spacing(const struct vr_recorded_device *recorded, con
     const uint64_t most = VR_STAGE_SPACING / 8 * 9, reserve = reservations.shortest < most ? reservations.shortest : most;
     reservations_release(&reservations);
     VR_TRY(status);
-    const uint64_t pages = 4 * vr_recorded_device_page(recorded->options, false); // the allocator rounds its reservations up to pages
+    const uint64_t pages = 4 * vr_recorded_device_page(recorded->options, false); // the allocator rounds reservations up to pages
     *memory_bytes = reserve > 2 * pages ? memory_of(recorded->options, reserve - pages) : pages;
-    // Options may ask for pages beyond what a device can have: a start state of such pages is refused when it is built.
+    // Options may request larger pages than a device can have; an initial state with such pages is refused when it is built.
     if (*memory_bytes > VR_STAGE_SPACING) *memory_bytes = VR_STAGE_SPACING;
     if (recorded->capacity_bytes != 0 && recorded->capacity_bytes < *memory_bytes) *memory_bytes = recorded->capacity_bytes;
     return VRAM_OK;
 }
 
-// --- the start state --------------------------------------------------------------------------------------------------------
+// --- the initial state ------------------------------------------------------------------------------------------------------
 static enum vram_status refuse_stage(struct vram_error *error, enum vram_status status, const char *what, uint64_t address, uint64_t size) {
     if (status == VRAM_NO_HOST_MEMORY) return status;
     return vr_fail(error, VRAM_MISMATCH, VRAM_NO_OFFSET, "the start state cannot be built: %s 0x%" PRIx64 " of %" PRIu64 " bytes (%s)",
@@ -391,8 +392,8 @@ static bool same_range_owner(const struct vr_start_segment *a, const struct vr_s
     return b->expandable && a->stream == b->stream && a->pool == b->pool && a->small == b->small;
 }
 
-// How long the reservations of the recording are, for a device of this memory: the allocator's rule. *exact: not just what the next thing
-// in use leaves room for.
+// Returns the length of the recording's reservations for a device with this memory, by the allocator's rule. *exact: the length is known,
+// not only bounded by the next memory in use.
 static uint64_t reserve_of(const struct vr_recorded_device *recorded, uint64_t memory_bytes, uint64_t page, bool *exact) {
     const struct vr_reserve wanted = recorded->options->expandable_reserve;
     const uint64_t full = memory_bytes / 8 * 9;
@@ -402,24 +403,25 @@ static uint64_t reserve_of(const struct vr_recorded_device *recorded, uint64_t m
     return *exact ? vr_round_up(reserve, page) : vr_round_down(reserve, page);
 }
 
-// A place in the mapped ranges of the start state: in this segment, `offset` bytes behind its start.
+// A place in the initial state's mapped ranges: `offset` bytes after the segment's start.
 struct range_place {
     size_t segment;
     uint64_t offset;
 };
 
-// A reservation that is to be made, with the ranges from a place on as far as they lie in it.
+// A reservation to make, with the ranges from a place on that are in it.
 struct reservation {
     struct range_place from;
     uint64_t base;
     uint64_t end;
-    uint64_t counter; // by which the older ones come first
+    uint64_t counter; // of its first range; older ones come first
 };
 
 static uint64_t address_of(const struct vr_start *start, struct range_place at) { return start->segments[at.segment].address + at.offset; }
 
-// Where the reservation at `base` ends. Ranges of one stream and pool are of one reservation, and it reaches up to the next thing in use;
-// unless the length is known, or a range begins off its pages: then what lies behind it is of another.
+// Returns the end of the reservation at `base`. Ranges of one stream and pool belong to one reservation, which extends to the next memory
+// in use; except if the length is known, or if a range is not at a page boundary of the reservation: then later ranges belong to another
+// one.
 static uint64_t end_of_reservation(const struct vr_start *start, struct range_place from, uint64_t base, uint64_t page, uint64_t reserve,
                                    bool exact) {
     const struct vr_start_segment *first = &start->segments[from.segment];
@@ -432,7 +434,7 @@ static uint64_t end_of_reservation(const struct vr_start *start, struct range_pl
     return end;
 }
 
-// The first mapped byte from here on that does not lie below `end`, of the same ranges; else what comes behind them.
+// Returns the first mapped byte at or after `end` in the same ranges; if there is none, the place after them.
 static struct range_place place_behind(const struct vr_start *start, struct range_place from, uint64_t end) {
     const struct vr_start_segment *first = &start->segments[from.segment];
     struct range_place at = from;
@@ -500,7 +502,7 @@ static enum vram_status plan_reservations(const struct vr_recorded_device *recor
         VR_TRY(vr_grow((void **)list, &capacity, *count + 1, sizeof **list));
         (*list)[*count] = reservation_at(recorded, start, known, memory_bytes, at);
         const struct reservation *made = &(*list)[(*count)++];
-        // Ranges less than a page apart, off each other's pages, are of no reservation.
+        // Ranges less than a page apart that are not at each other's page boundaries fit no reservation.
         if (made->end <= address_of(start, at))
             return refuse_stage(error, VRAM_MISMATCH, "address range", made->base, made->end - made->base);
         at = place_behind(start, at, made->end);
@@ -509,7 +511,7 @@ static enum vram_status plan_reservations(const struct vr_recorded_device *recor
     return VRAM_OK;
 }
 
-// Oldest first, as with segments.
+// Builds the oldest first, as for segments.
 static enum vram_status build_reservations(struct vr_replay_stage *stage, const struct vr_recorded_device *recorded,
                                            const struct vr_start *start, uint64_t memory_bytes, struct vram_error *error) {
     struct reservations known;
@@ -537,7 +539,7 @@ static int by_age(const void *left, const void *right) {
     return VR_ORDER(a->address, b->address);
 }
 
-// Oldest first where the recording tells ages, so that ties between equal blocks fall as they did.
+// Builds the oldest segments first if ages are recorded, so that ties between equal blocks break as recorded.
 static enum vram_status build_segments(struct vr_replay_stage *stage, const struct vr_start *start, struct vram_error *error) {
     struct ordered *order = malloc((start->segment_count + 1) * sizeof *order);
     if (order == NULL) return VRAM_NO_HOST_MEMORY;
@@ -554,7 +556,7 @@ static enum vram_status build_segments(struct vr_replay_stage *stage, const stru
 }
 
 static enum vram_status build_blocks(struct vr_replay_stage *stage, const struct vr_start *start, struct vram_error *error) {
-    // Downwards: the free block that each one is cut from is then the first of its segment, which is found at once.
+    // From high to low addresses: each block is then split from the first free block of its segment, which is found at once.
     for (size_t i = start->block_count; i-- > 0;) {
         const struct vr_start_block *block = &start->blocks[i];
         const struct vr_start_segment *segment = &start->segments[block->segment];
@@ -568,7 +570,7 @@ static enum vram_status build_blocks(struct vr_replay_stage *stage, const struct
     return VRAM_OK;
 }
 
-// The tables grow with what the start holds: what no device does is not built.
+// Refuses more memory than any device has, because the tables grow with it.
 static enum vram_status check_size(const struct vr_start *start, struct vram_error *error) {
     uint64_t sum = 0;
     for (size_t i = 0; i < start->segment_count; i++) {

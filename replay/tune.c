@@ -1,5 +1,5 @@
-// The search for settings, in rounds. First one option at a time, then what goes well with the best of them; the trials of a round do not
-// depend on each other and run on several threads, so that the result does not depend on how many.
+// Searches for settings in rounds: first changes single options, then combines the best with others. The trials of a round are independent
+// and run on several threads, so the result does not depend on the number of threads.
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -13,7 +13,7 @@
 #include "vram/replay.h"
 #include "vram/report.h"
 
-// No block of a segment that one request made is larger than this, however requests are rounded.
+// Returns an upper bound for the size of a segment made for one request, with any rounding.
 static uint64_t largest_segment(const struct vr_options *options, uint64_t request_bytes) {
     uint64_t rounded = vr_round_plain(request_bytes + options->request_padding_bytes);
     for (int i = 0; i < VR_ROUNDUP_BUCKETS; i++) {
@@ -23,7 +23,8 @@ static uint64_t largest_segment(const struct vr_options *options, uint64_t reque
     return made > vr_large_segment(options) ? made : vr_large_segment(options);
 }
 
-// Segments of cudaMalloc neither grow nor join, and free memory of another stream or pool must be there to be taken.
+// Normalizes options that have no effect: cudaMalloc segments neither grow nor join, and there must be another stream or pool to take free
+// memory from.
 static void drop_what_nothing_meets(const struct vr_script *script, struct vr_options *options) {
     uint64_t request_bytes = 0;
     size_t streams = 0, pools = 0;
@@ -35,7 +36,7 @@ static void drop_what_nothing_meets(const struct vr_script *script, struct vr_op
     }
     if (streams <= 1) options->reclaim_streams = false;
     if (pools <= 1) options->share_live_pools = false;
-    if (request_bytes >= VR_REQUEST_LIMIT / 4) return; // refused
+    if (request_bytes >= VR_REQUEST_LIMIT / 4) return; // will be refused
     if (!options->expandable_segments && largest_segment(options, request_bytes) < options->max_split_bytes)
         options->max_split_bytes = VR_UNLIMITED;
     if (options->max_split_bytes == VR_UNLIMITED) options->max_non_split_rounding_bytes = options->large_segment_bytes;
@@ -51,50 +52,49 @@ static enum vram_status add_script(const struct vr_script *script, enum vram_wha
     if (status == VRAM_OK) status = vr_options_parse(&options, vr_text_string(&selection), NULL);
     vr_text_release(&selection);
     VR_TRY(status);
-    // Garbage is collected above a part of the allocator's limit, and a replay has no limit.
+    // Garbage collection depends on the allocator's limit, which a replay does not have.
     options.garbage_collection_threshold = 0;
-    // A recorded start may have segments of any kind and size; pages are shared by all.
+    // A recorded initial state may have segments of any kind and size; pages are shared by all streams.
     if (start == VRAM_WHATIF_COLD && !options.paged && !options.sleepable) drop_what_nothing_meets(script, &options);
     vr_options_print(&options, key);
     vr_text_puts(key, "\n");
     return vr_text_status(key);
 }
 
-// Appends a text that is the same for two option strings only where every replay of the scripts under them, in whatever memory, comes to
-// the same: the settings in force, without what cannot have an effect on these requests. conf NULL: each recording's own. BAD_OPTION for a
-// string that no replay takes; NO_HOST_MEMORY.
+// Appends a key that is equal for two option strings only if every replay of the scripts with them has the same result in any memory: the
+// settings in force, without those that cannot affect these requests. conf NULL: each recording's own. BAD_OPTION for an invalid string;
+// NO_HOST_MEMORY.
 static enum vram_status alike_key(const struct vr_script *scripts, size_t count, enum vram_whatif_start start, const char *conf,
                                   struct vr_text *key) {
     for (size_t i = 0; i < count; i++) VR_TRY(add_script(&scripts[i], start, conf, key));
     return VRAM_OK;
 }
 
-// ---- The search for settings, in rounds. First one option at a time, then what goes well with the best of them; the trials of a round do
-// not depend on each other and run on several threads, so that the result does not depend on how many.
+// ---- The search for settings.
 
 enum { MOST_THREADS = 64, TODAY = 0 };
 
-// What is known of a setting before it is tried.
+// What is known about a setting before its trial.
 struct candidate {
-    struct vr_text key; // tune.c; "" where there is none
-    size_t same;        // the first setting that plays alike: its own number, or that of one whose results it takes
+    struct vr_text key; // from alike_key(); "" if the string is invalid
+    size_t same;        // index of the first setting with the same key, whose results apply; its own index if it is the first
 };
 
 struct tune_search {
     struct vr_trial_ground ground;
-    struct vr_script *scripts; // the ground's
+    struct vr_script *scripts; // of `ground`
     const struct vram_tune_options *options;
     struct vram_tune_result *result;
     size_t capacity;
-    struct candidate *candidates; // as many as settings, once a round begins
+    struct candidate *candidates; // one per setting, once a round begins
     size_t candidate_count, candidate_capacity;
-    bool windows;      // where PyTorch ignores expandable segments
-    uint64_t expected; // trials in all, for the progress
+    bool windows;      // recorded on Windows, where PyTorch ignores expandable segments
+    uint64_t expected; // total number of trials, for the progress
     struct vr_mutex mutex;
     // Guarded by the mutex while threads run.
-    size_t next; // setting to try next
+    size_t next; // next setting to try
     uint64_t done;
-    enum vram_status status; // the first failure
+    enum vram_status status; // first failure
     struct vram_error error;
 };
 
@@ -113,7 +113,7 @@ static enum vram_status add_setting(struct tune_search *search, const char *conf
     return VRAM_OK;
 }
 
-// conf with one more option.
+// Adds a setting: conf with one more option.
 static enum vram_status add_to(struct tune_search *search, const char *conf, const char *option) {
     char text[512];
     const int length = snprintf(text, sizeof text, "%s%s%s", conf, *conf == '\0' ? "" : ",", option);
@@ -145,10 +145,10 @@ static enum vram_status add_partners(struct tune_search *search, const char *con
     return VRAM_OK;
 }
 
-// What this allocator could do beside what was in force (differences.md §beyond-pytorch).
+// Adds the settings in force with one option that PyTorch does not have (differences.md §beyond-pytorch).
 static enum vram_status add_beyond(struct tune_search *search) {
     static const struct {
-        const char *option, *needs[2]; // keys without which it changes nothing
+        const char *option, *needs[2]; // keys without which the option changes nothing
     } beyond[] = {
         {"reclaim_streams:True", {"", ""}},
         {"share_live_pools:True", {"", ""}},
@@ -165,7 +165,7 @@ static enum vram_status add_beyond(struct tune_search *search) {
     return VRAM_OK;
 }
 
-// A setting that plays like one before it need not be played.
+// Finds settings that replay like an earlier one and need no trial.
 static enum vram_status find_same(struct tune_search *search) {
     const struct vram_tune_setting *settings = search->result->settings;
     VR_TRY(vr_grow((void **)&search->candidates, &search->candidate_capacity, search->result->setting_count, sizeof *search->candidates));
@@ -175,7 +175,7 @@ static enum vram_status find_same(struct tune_search *search) {
         const enum vram_status status = alike_key(search->scripts, search->ground.count, search->ground.start,
                                                   settings[index].today ? NULL : settings[index].conf, &key);
         if (status != VRAM_OK) vr_text_release(&key);
-        if (status != VRAM_OK && status != VRAM_BAD_OPTION) return status; // what no replay takes, its trial says
+        if (status != VRAM_OK && status != VRAM_BAD_OPTION) return status; // the trial reports an invalid string
         size_t same = key.length == 0 ? index : 0;
         while (same < index && strcmp(vr_text_string(&search->candidates[same].key), vr_text_string(&key)) != 0) same++;
         search->candidates[index] = (struct candidate){.key = key, .same = same};
@@ -196,13 +196,13 @@ static void take_results(struct tune_search *search, size_t first) {
 }
 
 // --- trials -------------------------------------------------------------------------------------------------------------------
-// Under the mutex. What need not be tried counts as done.
+// Called with the mutex locked. Settings that need no trial count as done.
 static void report_progress(struct tune_search *search) {
     const uint64_t total = search->done > search->expected ? search->done : search->expected;
     if (search->options->progress != NULL) search->options->progress(search->done, total, search->options->user);
 }
 
-// The next setting that must be tried. False: none is left, or one failed.
+// Returns the next setting to try. Returns false if none is left or a trial failed.
 static bool next_setting(struct tune_search *search, size_t *index) {
     vr_mutex_lock(&search->mutex);
     while (search->next < search->result->setting_count && search->candidates[search->next].same != search->next) {
@@ -237,7 +237,7 @@ static void try_settings_left(struct tune_search *search) {
     }
 }
 
-// A replay's allocator touches the pages of the one before it.
+// Keeps pages between trials, because a replay's allocator uses the pages of the previous one.
 static void try_settings(void *argument) {
     vr_os_keep_begin();
     try_settings_left(argument);
@@ -260,18 +260,18 @@ static enum vram_status run_round(struct tune_search *search) {
 }
 
 // --- the choice -----------------------------------------------------------------------------------------------------------------
-// A change must gain more than one part in so many of what is needed; of what is held, where it gains nothing else.
+// A change must save more than one part in this many of the memory needed, of the memory reserved if it saves nothing else, or of the time.
 enum { LEAST_NEED_GAIN = 100, LEAST_HOLD_GAIN = 10, LEAST_TIME_GAIN = 10 };
 
-// Neither needs nor holds more than today's.
+// Returns whether a setting needs and reserves no more than today's.
 static bool is_no_worse(const struct vram_tune_setting *setting, const struct vram_tune_setting *today) {
     if (setting->beyond || setting->needed_bytes == 0) return false;
     return today->needed_bytes == 0 ||
            (setting->needed_bytes <= today->needed_bytes && setting->peak_reserved_bytes <= today->peak_reserved_bytes);
 }
 
-// The rows that a choice is made of, in the order in which they were tried: most usual first. In a given memory the first few that fit, as
-// for a cure; else all that are no worse than today's. `rows` has room for all.
+// Lists the settings to choose from, in the order of their trials, most common first. With a given memory, the first few that fit, as for a
+// cure; otherwise all that are no worse than today's. `rows` has room for all.
 static size_t list_eligible(const struct vram_tune_result *result, size_t *rows) {
     const size_t most = result->memory_bytes == 0 ? result->setting_count : VR_MOST_COMPARED;
     size_t count = 0;
@@ -283,7 +283,7 @@ static size_t list_eligible(const struct vram_tune_result *result, size_t *rows)
     return count;
 }
 
-// Where nothing fits: the one that comes nearest.
+// If nothing fits, returns the setting that comes closest.
 static size_t nearest_setting(const struct vram_tune_result *result) {
     size_t best = TODAY;
     for (size_t i = 0; i < result->setting_count; i++) {
@@ -294,7 +294,7 @@ static size_t nearest_setting(const struct vram_tune_result *result) {
     return best;
 }
 
-// Of the rows the one that holds the least, to 1 %, where that is a tenth less than today's.
+// Returns the row that reserves the least, to 1 %, if that is at least a tenth less than today's.
 static size_t holds_less(const struct vram_tune_result *result, const size_t *rows, size_t count) {
     const uint64_t today = result->settings[TODAY].peak_reserved_bytes;
     uint64_t least = UINT64_MAX;
@@ -307,7 +307,7 @@ static size_t holds_less(const struct vram_tune_result *result, const size_t *ro
     return rows[i];
 }
 
-// Of the rows the one with the least driver time that needs hardly more than the best.
+// Returns the row with the least driver time among those that need hardly more than the best.
 static size_t cheaper_settings(const struct vram_tune_result *result, const size_t *rows, size_t count) {
     const struct vram_tune_setting *best = &result->settings[result->best];
     size_t found = VRAM_TUNE_NONE;
@@ -344,7 +344,7 @@ static bool anything_fits(const struct vram_tune_result *result) {
     return false;
 }
 
-// Which needs the least: what goes well with the best of the single changes, twice.
+// Searches for the least need: combines the best of the single changes with other options, twice.
 static enum vram_status search_for_less(struct tune_search *search) {
     for (int round = 0; round < 2; round++) {
         VR_TRY(choose_setting(search->result));
@@ -355,7 +355,7 @@ static enum vram_status search_for_less(struct tune_search *search) {
     return VRAM_OK;
 }
 
-// Today's setting where it fits, else one change, else two: as a cure is looked for.
+// Searches for a setting that fits, as for a cure: today's, then one change, then two.
 static enum vram_status search_for_room(struct tune_search *search, const char *today) {
     if (anything_fits(search->result)) return VRAM_OK;
     VR_TRY(vr_each_double_change(today, search->windows, add_candidate, search));
@@ -380,7 +380,7 @@ static enum vram_status explore_settings(struct tune_search *search) {
     return choose_setting(search->result);
 }
 
-// Where a request failed and an empty cache does not show it, replays begin as the recording did.
+// Chooses the replays' start: the recorded initial state if a request failed and an empty cache does not reproduce that.
 static enum vram_status find_start(struct tune_search *search, const struct vram_recording *recording) {
     struct vram_report *report = NULL;
     VR_TRY(vram_report_create(recording, NULL, &report, &search->error));

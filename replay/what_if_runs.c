@@ -1,4 +1,4 @@
-// What-if replays, each made once, and one setting tried on recordings.
+// Makes each what-if replay only once, and tries one setting on recordings.
 #include "replay/script.h"
 
 #include "base/base.h"
@@ -47,14 +47,15 @@ void vr_player_close(struct vr_player *player) {
 
 // The smallest step of the search: a page of expandable segments.
 #define STEP (2 * VR_MIB)
-// No device has as much, whatever a recorded request that failed asked for.
+// More than any device has, whatever a failed request asked for.
 #define MEMORY_MOST (2 * VR_STAGE_SPACING)
 
 struct trial {
     const struct vr_trial_ground *ground;
     struct vram_tune_setting *setting;
     uint64_t runs, devices, contradictions;
-    // A run with `completed_with` bytes held `held` of them at most and completed; so does one with any memory in between, see completes().
+    // A run with `completed_with` bytes of memory reserved at most `held` bytes and completed; so does a run with any memory in between,
+    // see completes().
     bool infers;
     uint64_t held, completed_with;
     struct vram_error *error;
@@ -71,7 +72,7 @@ uint64_t vr_memory_calls(const struct vram_whatif_device *device) {
     return sum;
 }
 
-// What one run over all recordings came to.
+// The result of one run over all recordings.
 struct trial_outcome {
     bool completed;
     uint64_t peak_active, peak_reserved, calls, time_ns, retries, devices, contradictions, recorded_ooms;
@@ -92,7 +93,7 @@ static void add_trial_device(struct trial_outcome *outcome, const struct vram_wh
     outcome->recorded_ooms += device->recorded_ooms;
 }
 
-// With 0 for memory to spare. A run that only asks whether it fits ends at the first recording that does not.
+// Runs over all recordings; memory_bytes 0 means ample memory. With only_fits, stops at the first recording that does not complete.
 static enum vram_status run_trial(struct trial *trial, uint64_t memory_bytes, bool only_fits, struct trial_outcome *outcome) {
     *outcome = (struct trial_outcome){.completed = true};
     for (size_t i = 0; i < trial->ground->count && (outcome->completed || !only_fits); i++) {
@@ -112,9 +113,9 @@ static enum vram_status run_trial(struct trial *trial, uint64_t memory_bytes, bo
     return VRAM_OK;
 }
 
-// Whether nothing but a request that the driver refuses depends on how much memory there is. Of the options that tuning tries the others
-// do: expandable segments and pages reserve by it. Garbage is collected from a part of the allocator's limit on, and a replay's has none;
-// pools lend where the driver refused.
+// Returns whether the amount of memory matters only for requests that the driver refuses. It does for these options; expandable segments
+// and pages reserve by the amount of memory. Garbage collection depends on the allocator's limit, which a replay does not have; pools lend
+// when the driver refuses.
 static bool ignores_memory(const char *conf) {
     static const char *const options[] = {
         "max_split_size_mb:", "roundup_power2_divisions:", "garbage_collection_threshold:", "reclaim_streams:", "share_live_pools:"};
@@ -133,8 +134,8 @@ static bool all_ignore_memory(const struct trial *trial) {
     return i == trial->ground->count;
 }
 
-// Whether it completes in this memory. With less memory than a run had that completed, but not less than that run held, nothing changes:
-// whatever the driver granted still fits, whatever it refused does not. Memory to spare refuses nothing.
+// Determines whether it completes in this memory. With less memory than a run that completed, but not less than that run reserved, nothing
+// changes: what the driver granted still fits, and what it refused still does not. Ample memory refuses nothing.
 static enum vram_status completes(struct trial *trial, uint64_t memory_bytes, bool *completed) {
     struct trial_outcome outcome;
     *completed = trial->infers && memory_bytes >= trial->held && memory_bytes <= trial->completed_with;
@@ -148,7 +149,7 @@ static enum vram_status completes(struct trial *trial, uint64_t memory_bytes, bo
     return VRAM_OK;
 }
 
-// A memory in which it completes: what it holds with memory to spare, or more where the recording has requests that failed.
+// Finds a memory in which it completes: what it reserves with ample memory, or more if the recording has failed requests.
 static enum vram_status find_enough(struct trial *trial, uint64_t held, uint64_t *enough) {
     bool completed = false;
     *enough = 0;
@@ -185,7 +186,7 @@ static enum vram_status find_needed(struct trial *trial, const struct trial_outc
     uint64_t enough;
     trial->infers = all_ignore_memory(trial);
     trial->held = spare->peak_reserved;
-    // A request that failed where the program was recorded is made only in a memory that has an end.
+    // A request that failed in the recorded program is replayed only if the memory is limited.
     trial->completed_with = spare->completed && spare->recorded_ooms == 0 ? UINT64_MAX : 0;
     VR_TRY(find_enough(trial, spare->peak_reserved, &enough));
     if (enough == 0) {
@@ -203,8 +204,7 @@ static enum vram_status find_needed(struct trial *trial, const struct trial_outc
     return bisect_memory(trial, least < enough ? least : 0, enough, needed);
 }
 
-// The run in the memory that was given. Where nothing but refusals depends on memory and nothing is refused, it is the run with memory to
-// spare once more.
+// Runs in the given memory. If memory matters only for refusals and nothing is refused, the result is that with ample memory.
 static enum vram_status run_within(struct trial *trial, const struct trial_outcome *spare, struct trial_outcome *within) {
     const uint64_t memory_bytes = trial->ground->memory_bytes;
     const bool same = spare->completed && spare->recorded_ooms == 0 && spare->contradictions == 0 && trial->infers;

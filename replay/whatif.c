@@ -1,5 +1,5 @@
-// whatif.c: a recorded history under other settings or with less memory. Recorded addresses only name allocations here; where
-// they go is the allocator's and the simulator's business.
+// whatif.c: replays a recorded history with other settings or less memory. Recorded addresses only identify allocations; the allocator and
+// the simulator choose the real ones.
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -18,18 +18,18 @@ struct whatif {
     const struct vr_script_device *script;
     const struct vr_recorded_device *recorded; // the script's
     const struct vram_whatif_options *options;
-    bool only_sums; // nobody asks for the event after which the most was reserved
+    bool only_sums; // do not find the event of the reserved peak
     struct vr_replay_stage stage;
     struct vram_whatif_device *device; // the result
-    uint32_t pytorch;                  // whose rules, where the settings name none
-    uint64_t *ours;                    // our addresses, by the script's numbers; 0: a request of nothing
+    uint32_t pytorch;                  // version whose rules apply unless the settings name one
+    uint64_t *ours;                    // replayed addresses by the script's numbers; 0: a request of 0 bytes
     uint64_t reserved_bytes;
-    uint64_t event;   // being replayed; VRAM_NO_OFFSET before the first
-    bool in_releases; // the last event that counts was a release, and the cache was emptied for it
-    uint32_t trimmed; // the private pool whose releases are passing, 0: none
+    uint64_t event;   // current event; VRAM_NO_OFFSET before the first
+    bool in_releases; // the last relevant event was a release, for which the cache was emptied
+    uint32_t trimmed; // private pool whose releases are being replayed; 0: none
 };
 
-// Under the allocator's lock: only sums up.
+// Called with the allocator's lock held: only adds up.
 static void listen_whatif(const struct vr_record *record, void *user) {
     struct whatif *whatif = user;
     if (record->action == VR_RECORD_SEGMENT_ALLOC || record->action == VR_RECORD_SEGMENT_MAP) {
@@ -44,7 +44,7 @@ static void listen_whatif(const struct vr_record *record, void *user) {
 }
 
 // --- events -----------------------------------------------------------------------------------------------------------------
-// *address is 0 for a request of nothing, and when memory ran out, which ends the run.
+// Requests memory. *address is 0 for a request of 0 bytes, and if memory ran out, which ends the run.
 static enum vram_status request_bytes(struct whatif *whatif, uint64_t size_bytes, uint64_t stream, uint64_t *address) {
     const enum vram_status status =
         vram_malloc(whatif->stage.allocator, DEVICE, size_bytes, vr_stage_stream(&whatif->stage, stream), address);
@@ -52,7 +52,7 @@ static enum vram_status request_bytes(struct whatif *whatif, uint64_t size_bytes
     whatif->device->out_of_memory = true;
     whatif->device->oom_event = whatif->event;
     (void)vram_last_oom(&whatif->device->oom);
-    // The reader knows the recording's names, not the simulator's.
+    // Report the recording's device and stream, not the simulator's.
     whatif->device->oom.device = whatif->device->device;
     whatif->device->oom.stream = stream;
     return VRAM_OK;
@@ -72,7 +72,7 @@ static enum vram_status replay_alloc(struct whatif *whatif, size_t event) {
     return allocate_block(whatif, whatif->script->names[event], history->size_bytes[event], vr_entry_stream(history, event), pool);
 }
 
-// The first segment of a private pool that goes after its last use shows that nobody holds the pool any more.
+// The first release of a private pool's segment after the pool's last use shows that the pool has no owner any more.
 static enum vram_status replay_release_of_held(struct whatif *whatif, size_t event, uint32_t pool) {
     if (!whatif->options->ignore_releases) VR_TRY(vr_stage_trim(&whatif->stage, pool));
     if (event >= whatif->recorded->pools.used[pool]) vr_stage_give_up(&whatif->stage, pool);
@@ -89,7 +89,7 @@ static enum vram_status replay_release(struct whatif *whatif, size_t event) {
     return vram_empty_cache_device(whatif->stage.allocator, DEVICE);
 }
 
-// A request that failed in the recorded program. What that program would have done with the memory is not known: it goes back at once.
+// Replays a request that failed in the recorded program. What the program would have done with the memory is unknown, so frees it at once.
 static enum vram_status try_again(struct whatif *whatif, size_t event) {
     const struct vr_history *history = whatif->recorded->history;
     uint64_t address = 0;
@@ -97,7 +97,7 @@ static enum vram_status try_again(struct whatif *whatif, size_t event) {
     if (whatif->options->memory_bytes == 0) return VRAM_OK;
     VR_TRY(vr_stage_enter(&whatif->stage, vr_recorded_device_pool(whatif->recorded, event)));
     const uint64_t size = history->size_bytes[event], padding = whatif->recorded->options->request_padding_bytes;
-    // Recorded is the rounded size.
+    // The recorded size is rounded.
     VR_TRY(request_bytes(whatif, size > padding ? size - padding : size, vr_entry_stream(history, event), &address));
     if (address == 0) return VRAM_OK;
     whatif->device->recorded_ooms_served++;
@@ -123,9 +123,9 @@ static enum vram_status replay_event(struct whatif *whatif, size_t event) {
     }
 }
 
-// An event that the allocator refuses is the recording's fault: the run ends there and says so.
+// Replays all events. If the allocator refuses one, that is due to the recording: the run ends there and reports it.
 static enum vram_status replay_events(struct whatif *whatif) {
-    const size_t count = whatif->recorded->history->count, between_looks = 1024; // at the clock
+    const size_t count = whatif->recorded->history->count, between_looks = 1024; // events between two looks at the clock
     const uint64_t most_ns = whatif->options->most_ns, start_ns = most_ns == 0 ? 0 : vr_os_monotonic_ns();
     for (size_t event = 0; event < count && !whatif->device->out_of_memory; event++) {
         if (most_ns != 0 && event % between_looks == 0 && vr_os_monotonic_ns() - start_ns > most_ns) return VRAM_LIMIT;
@@ -153,7 +153,7 @@ static enum vram_status start_cold(struct whatif *whatif, const struct vr_start 
     return VRAM_OK;
 }
 
-// The recorded start does not fit when its segments are more than the memory.
+// Returns whether the recorded initial state fits: its segments must not exceed the memory.
 static bool start_fits(struct whatif *whatif, const struct vr_start *start) {
     uint64_t sum = 0, active = 0;
     for (size_t i = 0; i < start->segment_count; i++) sum += start->segments[i].size;
@@ -184,7 +184,7 @@ static enum vram_status start_recorded(struct whatif *whatif, const struct vr_st
 }
 
 // --- results ----------------------------------------------------------------------------------------------------------------
-// Counts and costs of driver calls at one moment.
+// Counts and costs of driver calls at a moment.
 struct meter {
     struct vram_whatif_call calls[VRAM_WHATIF_CALLS];
     size_t count;
@@ -222,8 +222,8 @@ static enum vram_status take_results(struct whatif *whatif, const struct meter *
 }
 
 // --- one device ---------------------------------------------------------------------------------------------------------------
-// Why there is nothing to play; empty where there is. A replay's tables grow with the bytes that are live: what no device holds is not
-// played, whatever memory was asked for.
+// Writes why the device cannot be replayed; empty if it can. A replay's tables grow with the live bytes, so what no device holds is not
+// replayed, whatever the memory.
 static void refuse_script(const struct vr_script_device *script, char *reason, size_t size) {
     *reason = '\0';
     if (script->start.anomaly_total > 0) {
@@ -309,7 +309,7 @@ static enum vram_status run_all(const struct vr_script *script, const struct vra
     return VRAM_OK;
 }
 
-// The option string in force.
+// Determines the option string in force.
 static enum vram_status choose_conf(const struct vr_script *script, const char *asked, struct vram_whatif_result *result) {
     struct vr_text conf = {0};
     result->recorded_conf = vr_choose_conf(vr_text_string(&script->conf), asked, &conf);
