@@ -14,7 +14,6 @@ enum { MOST_FITTING = 64, REPLAYS_OF_TRIAL = 40, REPLAYS_OF_SEARCH = 80 };
 
 // The search is one deterministic walk that depends on the outcomes of replays only. It stops at the first replay whose outcome is unknown
 // and that may not be made now; the next walk finds the outcomes of earlier replays.
-// known and may not be made now; the next walk finds those known that were made before.
 struct vr_cure_search {
     const struct vram_recording *recording; // borrowed
     struct vr_player player;                // of the device

@@ -1,5 +1,5 @@
-// Replays one device's history event by event, and again if a first replay reveals something that was not recorded (replay.md
-// §what-is-compared, replay.md §attempts).
+// Replays one device's history event by event, and again if a first replay reveals something that was not recorded
+// (replay.md §what-is-compared, replay.md §attempts).
 #include "replay/exact_replay.h"
 
 #include <inttypes.h>
@@ -180,8 +180,8 @@ static enum vram_status exact_replay_once(const struct vr_recorded_device *recor
     return status;
 }
 
-// ---- Repeated replays: if the first one differs, it may reveal what was not recorded: ages, the device's memory, pools (replay.md
-// §attempts).
+// ---- Repeated replays: if the first one differs, it may reveal what was not recorded: ages, the device's memory, pools
+// (replay.md §attempts).
 
 // A device, and what replays have shown about it.
 struct subject {

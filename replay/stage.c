@@ -13,7 +13,6 @@
 
 // ---- The address space reserved by a history's expandable segments (replay.md §the-room-at-the-end). No recording says where a
 // reservation begins or ends; mapped ranges, and other memory in use at the same time, show part of it.
-// reservation begins or ends; what is mapped, and what else is in use at the same time, tells some of it.
 
 struct reservations {
     // By segment of the initial state: the base of the reservation whose first mapped range it is; lower than its address if a range below

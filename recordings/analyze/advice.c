@@ -1,7 +1,7 @@
-// The table of advice: which rows' grounds are there, and in which order what they find is said.
+// Evaluates the table of advice: checks which rows' grounds hold, and orders their results.
 #include "analyze/advice.h"
 
-// What is held in vain is worth a sentence from so much on, and from this part of the whole.
+// Memory held in vain is reported from this amount on, and from this part of the total.
 #define LEAST_HELD (16 * VR_MIB)
 #define WORTH_PART 8u
 
@@ -53,20 +53,20 @@ uint32_t vr_grounds_of_oom(const struct vram_report_device *device, const struct
            ground_when(oom->accounts != NULL, VR_GROUND_ACCOUNTS);
 }
 
-// A stream whose default pool has segments and nothing in them, beside the one that holds most.
+// Returns the streams, other than the one that holds most, whose default pool has segments but no memory in use.
 struct vr_idle_streams vr_idle_streams(const struct vram_report_device *device) {
     struct vr_idle_streams idle = {.count = 0};
     for (size_t i = 0; i < device->pool_count; i++) {
         const struct vram_report_pool *pool = &device->pools[i];
         const bool own = pool->pool_id[0] != 0 || pool->pool_id[1] != 0 || pool->stream == device->pools[0].stream;
         if (own || pool->kind == VRAM_REPORT_KIND_SMALL || pool->allocated_bytes != 0 || pool->pending_bytes != 0) continue;
-        if (idle.count++ == 0) idle.largest = pool->stream; // the largest comes first
+        if (idle.count++ == 0) idle.largest = pool->stream; // sorted: the first one is the largest
         idle.bytes += pool->reserved_bytes;
     }
     return idle;
 }
 
-// Without events of that kind what was freed seems to wait for ever.
+// Returns whether the recording has completions of frees; without them, freed memory seems to wait forever.
 static bool records_completions(const struct vram_report_device *device) {
     bool found = device->usage.pending_bytes != 0;
     for (size_t i = 0; i < device->action_count; i++)
@@ -126,12 +126,12 @@ static int by_worth(const void *a, const void *b) {
     const size_t place_x = remedy_place(x->remedy), place_y = remedy_place(y->remedy);
     if (remedies[place_x].of_cause != remedies[place_y].of_cause) return remedies[place_y].of_cause - remedies[place_x].of_cause;
     if (x->fits != y->fits) return y->fits - x->fits;
-    // Of those that fit the one that changes least: in the order of the table.
+    // Among those that fit, prefer the smallest change: the table's order.
     if (x->fits || x->saved_bytes == y->saved_bytes) return VR_ORDER(place_x, place_y);
     return VR_ORDER(y->saved_bytes, x->saved_bytes);
 }
 
-// What goes at what stands out comes before the rest, but for what costs nothing.
+// Moves the remedy for what stands out to the front, except after one that costs nothing.
 static void put_demand_first(struct vram_report_remedy *list, size_t count, enum vram_demand demand) {
     const enum vram_remedy wanted = demand == VRAM_DEMAND_HELD_GRADIENTS ? VRAM_REMEDY_GRADIENTS_NONE : VRAM_REMEDY_STATE_8BIT;
     if (demand != VRAM_DEMAND_HELD_GRADIENTS && demand != VRAM_DEMAND_FIRST_STEP) return;
@@ -159,7 +159,7 @@ enum vram_status vr_remedies_find(struct vr_demand_work *work) {
     made->remedies = room;
     const uint32_t grounds = grounds_of_work(work);
     VR_TRY(find_rows(work, grounds, true));
-    // Beside what should not be there at all the rest is no answer, nor where less is wanted than there is room.
+    // Further remedies are no answer if there is memory that should not exist at all, or if the request is within the room.
     const bool wanted = made->room_bytes == 0 || made->wanted_bytes > made->room_bytes;
     if (made->remedy_count == 0 && wanted) VR_TRY(find_rows(work, grounds, false));
     if (made->remedy_count != 0) qsort(room, made->remedy_count, sizeof(struct vram_report_remedy), by_worth);

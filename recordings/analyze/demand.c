@@ -1,18 +1,18 @@
-// What the memory in use is made of when there is too little of it, and which remedies lower it.
+// Determines what uses the memory when a request does not fit, and which remedies lower the need.
 #include "analyze/demand.h"
 
 #include "analyze/growth.h"
 
-// ---- The most striking use of memory: one of a closed list, the first that holds.
+// ---- What stands out in the memory in use: one of a closed list, the first that applies.
 
-// Activations of earlier steps are the matter from so many steps on, and from this part of what is in use.
+// Activations of earlier steps stand out from this number of steps on, and from this part of the memory in use.
 enum { MOST_GROWERS = 64, GRAPH_STACKS = 3, LEAST_STEPS = 2, KEPT_PART = 4 };
-// What is lost to rounding is the matter only where it is more than this part of what was asked for.
+// Rounding stands out only if it loses more than this part of the requested bytes.
 #define ROUNDING_PART 8u
 
-// --- what grows --------------------------------------------------------------------------------------------------------------------------
+// --- growth ------------------------------------------------------------------------------------------------------------------------------
 
-// What a leak keeps beyond one step's worth.
+// Returns the bytes that a leak keeps beyond those of one step.
 static double beyond_one_step(const struct vr_grower *grower) {
     const double beyond = (double)grower->last_bytes - grower->bytes_per_step;
     return beyond > 0 ? beyond : 0;
@@ -42,7 +42,7 @@ static enum vram_status mark_growers(struct vr_demand_work *work, struct vr_grou
     return status;
 }
 
-// Whether it would have fitted without what grows; then its rows stand out.
+// Determines whether the request would have fitted without the growth; if so, marks its rows.
 static enum vram_status judge_growth(struct vr_demand_work *work, struct vr_grouping *grouping, const struct vr_growth *growth,
                                      bool *found) {
     double beyond = 0, graphs = 0;
@@ -91,7 +91,7 @@ static enum vram_status find_growth(struct vr_demand_work *work, bool *found) {
 
 // --- activations of earlier steps --------------------------------------------------------------------------------------------------------
 
-// A step is a forward pass and the backward pass after it.
+// Counts steps: a forward pass and the backward pass after it.
 struct step_count {
     uint64_t step;
     bool backward;
@@ -104,7 +104,8 @@ static uint64_t step_of(struct step_count *count, const struct vr_demand_work *w
     return count->step;
 }
 
-// What a forward pass made and the backward pass after it should have given back. The largest of its stacks has `*most` of it.
+// Marks activations that a forward pass made and the backward pass after it should have freed. *most is the bytes of the largest of their
+// stacks.
 static enum vram_status mark_kept(struct vr_demand_work *work, uint64_t steps, struct vr_map *stacks, uint64_t *most) {
     const struct vr_lifetimes *lifetimes = work->lifetimes;
     struct step_count count = {.step = 0};
@@ -146,9 +147,9 @@ static enum vram_status find_kept(struct vr_demand_work *work, bool *found) {
     return VRAM_OK;
 }
 
-// --- a forward pass that is not trained --------------------------------------------------------------------------------------------------
+// --- a forward pass without training -----------------------------------------------------------------------------------------------------
 
-// By stack: 1 + the line that calls the model, the frame outside of the outermost call of a module; 0: no such frame.
+// Returns, by stack, 1 + the frame that calls the model: the frame just outside the outermost call of a module; 0 if there is none.
 static uint32_t *find_callers(struct vr_demand_work *work) {
     const struct vr_stacks *stacks = &work->view->model->stacks;
     uint32_t *callers = calloc((size_t)stacks->count + 1, sizeof *callers);
@@ -163,7 +164,7 @@ static uint32_t *find_callers(struct vr_demand_work *work) {
     return callers;
 }
 
-// Callers that a backward pass followed. *current: the caller of the pass that was under way, 0 where none was.
+// Finds the callers whose passes a backward pass followed. *current is the caller of the present forward pass, 0 if there is none.
 static enum vram_status find_trained(const struct vr_demand_work *work, const uint32_t *callers, struct vr_map *trained,
                                      uint32_t *current) {
     const struct vr_lifetimes *lifetimes = work->lifetimes;
@@ -208,9 +209,9 @@ static enum vram_status find_untrained(struct vr_demand_work *work, bool *found)
     return VRAM_OK;
 }
 
-// Gradients from before the forward pass that came last.
+// Returns the bytes of gradients from before the last forward pass.
 static uint64_t gradients_held(const struct vr_demand_work *work) {
-    uint64_t before = 0, bytes = 0; // live gradients when the forward pass began
+    uint64_t before = 0, bytes = 0; // before: live gradients when the forward pass began
     enum vr_role_pass pass = VR_PASS_IDLE;
     for (size_t row = 0; row < work->peak_row_end; row++) {
         const enum vr_role_pass next = (enum vr_role_pass)work->roles.pass[row];
@@ -221,7 +222,7 @@ static uint64_t gradients_held(const struct vr_demand_work *work) {
     return pass == VR_PASS_OPTIMIZER ? 0 : before;
 }
 
-// --- the rest ----------------------------------------------------------------------------------------------------------------------------
+// --- other demands -----------------------------------------------------------------------------------------------------------------------
 
 static void stand_out(struct vr_demand_work *work, enum vram_demand demand, enum vram_role role) {
     work->made->demand = demand;
@@ -254,7 +255,8 @@ static bool judge_by_moment(struct vr_demand_work *work) {
     return true;
 }
 
-// Of a program without modules all that it computes is called activations: that says nothing of what holds most.
+// Returns whether a role is informative. In a program without modules, all computation is called activations, which does not identify what
+// holds most.
 static bool names_a_pass(struct vr_demand_work *work, enum vram_role role) {
     if (role != VRAM_ROLE_ACTIVATIONS && role != VRAM_ROLE_TEMPORARIES && role != VRAM_ROLE_INPUT) return role != VRAM_ROLE_UNKNOWN;
     for (size_t row = 0; row < work->peak_row_end; row++) {
@@ -309,7 +311,7 @@ static int by_held_bytes(const void *a, const void *b) {
     return x->value != y->value ? VR_ORDER(y->value, x->value) : VR_ORDER(x->key, y->key);
 }
 
-// The largest call sites of the rows that stand out.
+// Lists the largest call sites of the rows that stand out.
 static enum vram_status put_sites(struct vr_demand_work *work, struct vr_map *held, struct vr_map *count) {
     const struct vr_lifetimes *lifetimes = work->lifetimes;
     for (size_t row = 0; row < work->peak_row_end; row++) {
@@ -346,7 +348,7 @@ static enum vram_status name_holders(struct vr_demand_work *work) {
     return status;
 }
 
-// False where sizes are none of a device's.
+// Draws the curve. Returns false if a size is impossible on a device.
 static bool draw_demand(struct vr_demand_work *work) {
     const struct vr_lifetimes *lifetimes = work->lifetimes;
     uint64_t sum = 0;

@@ -1,4 +1,4 @@
-// Which rows of a model belong to which device, and which device an answer is about where none is named.
+// Assigns a model's rows to devices, and chooses the device to report on if none is named.
 #include "analyze/device_view.h"
 
 #include <inttypes.h>
@@ -9,9 +9,9 @@
 #include "model/platform.h"
 #include "vram/report.h"
 
-// ---- Which rows of a model belong to which device.
+// ---- The rows of each device.
 
-// CUDA ordinals are below 128 in every recorder known; a file that names more devices than this is damaged.
+// CUDA ordinals are below 128 in every known recorder; a file with more devices than this is damaged.
 #define MAX_DEVICES 256
 
 static enum vram_status too_many(struct vram_error *error) {
@@ -47,7 +47,7 @@ static enum vram_status find_devices(const struct vr_model *model, uint32_t *dev
     return VRAM_OK;
 }
 
-// Gives the view its rows from *free_rows on, and moves that.
+// Fills in the view, with its row lists at *free_rows, and advances that.
 static void fill_view(struct vr_view *view, size_t **free_rows) {
     static const struct vr_history no_history;
     const struct vr_model *model = view->model;
@@ -112,9 +112,9 @@ void vr_views_release(struct vr_views *views) {
     memset(views, 0, sizeof *views);
 }
 
-// ---- Which device an answer is about where none is named.
+// ---- The device to report on if none is named.
 
-// More failed requests first; then a device before pinned host memory; then the higher peak; then more events. Of two equal ones neither.
+// Orders by more failed requests, a device before pinned host memory, the higher peak, more events. Returns false for equal devices.
 static bool trouble_is_worse(const struct vr_trouble *a, const struct vr_trouble *b) {
     if (a->ooms != b->ooms) return a->ooms > b->ooms;
     if (a->is_host != b->is_host) return b->is_host;
@@ -136,7 +136,7 @@ static enum vram_status read_peak(const struct vr_view *view, struct vr_trouble 
     return VRAM_OK;
 }
 
-// Whether failed requests and being host memory leave the two equal, so that the peaks decide.
+// Returns whether the peaks decide: the two are equal in failed requests and in being host memory.
 static bool needs_peaks(const struct vr_trouble *a, const struct vr_trouble *b) { return a->ooms == b->ooms && a->is_host == b->is_host; }
 
 static enum vr_choice choice_reason(const struct vr_trouble *worst, const struct vr_trouble *second, size_t count) {

@@ -1,11 +1,11 @@
-// The peak of a run of another size, from two or three runs.
+// Forecasts the peak of a run of another size from two or three runs.
 #include "analyze/forecast.h"
 
 #include <math.h>
 
 #include "vram/report.h"
 
-// Runs of one program allocate at least this part of what is live at a peak at call sites that the other runs have, too.
+// In runs of one program, at least this part of the bytes live at a peak comes from call sites that the other runs have, too.
 #define LEAST_SHARED 0.5
 
 static enum vram_status find_reserved(const struct vram_recording *recording, struct vr_forecast_run *run, struct vram_error *error) {
@@ -33,7 +33,7 @@ static enum vram_status open_run(const struct vram_forecast *asked, size_t side,
     return find_reserved(asked->recording[side], run, error);
 }
 
-// The part of what is live at a run's moment that is allocated where every other run allocates, too.
+// Computes the part of the bytes live at a run's moment that comes from call sites of every run.
 static enum vram_status shared_part(const struct vr_forecast_runs *runs, size_t number, double *part) {
     struct vr_forecast_run *run = (struct vr_forecast_run *)&runs->run[number];
     const uint32_t all = (1u << runs->count) - 1;
@@ -63,8 +63,8 @@ static enum vram_status check_shared(const struct vram_forecast *asked, const si
     return VRAM_OK;
 }
 
-// order: the places of the recordings in `asked`, by ascending size. INVALID_ARGUMENT with a sentence, also where the recordings are not of
-// one program; BAD_INPUT, LIMIT, NO_HOST_MEMORY. The runs are to be closed in any case.
+// Opens the runs. order: the indices of the recordings in `asked`, by ascending size. INVALID_ARGUMENT with a sentence, also for recordings
+// of different programs; BAD_INPUT, LIMIT, NO_HOST_MEMORY. Close the runs in any case.
 static enum vram_status forecast_runs_open(const struct vram_forecast *asked, const size_t *order, struct vr_forecast_runs *runs,
                                            struct vram_error *error) {
     struct vr_grouping *sites[VRAM_FORECAST_MOST];
@@ -107,7 +107,7 @@ static enum vram_status name_group(struct vr_forecast_runs *runs, size_t number,
     return status;
 }
 
-// The name of a row's group, the same one in every run. NO_HOST_MEMORY.
+// Returns the name of a row's group, which is the same in every run. NO_HOST_MEMORY.
 static enum vram_status forecast_runs_name(struct vr_forecast_runs *runs, size_t number, uint32_t row, const char **name) {
     struct vr_forecast_run *run = &runs->run[number];
     uint64_t key = 0;
@@ -123,29 +123,30 @@ static enum vram_status forecast_runs_name(struct vr_forecast_runs *runs, size_t
     return vr_map_set(&run->named, key, run->name_count);
 }
 
-// Sizes of allocations are whole numbers of elements, so a group whose bytes go by a straight line may be off it by a little: so much of
-// each allocation, and this share.
+// Sizes of allocations are whole numbers of elements, so a group with linear growth may deviate slightly from a line: by this much for each
+// allocation, plus this share.
 #define ROUNDING_BYTES 512.0
 #define SHARE          0.002
-// By what part a curve is taken to be off, at most, for each doubling of the largest size: libraries change their ways, limits are reached.
+// Assumed maximum error of a curve for each doubling beyond the largest size: libraries change algorithms, limits are reached.
 #define DOUBLING_SHARE 0.015
-// By how much of what is allocated the held memory was off, at most, on eight real runs that were left out, rounded up
+// Maximum error of the reserved bytes, relative to the allocated bytes, in eight real runs that were left out, rounded up
 // (tests/cli/check_forecast.py).
 #define HELD_SHARE 0.04
-// And one segment more or less of those that PyTorch makes for requests of 1 to 10 MiB: all there is to see in a small program.
+// Plus one more or fewer of the segments that PyTorch makes for requests of 1 to 10 MiB, which dominates in a small program.
 #define HELD_BYTES (20.0 * (1 << 20))
 
-// Moments that are looked at besides the peaks of the runs: those that may be the highest.
+// Number of moments considered in addition to the peaks of the runs: those that may become the highest.
 enum { MOST_MOMENTS = 8 };
 
-// An allocation that is live at a moment.
+// An allocation live at a moment.
 struct forecast_entry {
     const char *name;
     size_t run;
-    uint64_t bytes, order; // of the birth; what is older than the history goes by its size, as nothing else tells it apart
+    uint64_t bytes,
+        order; // order: its birth; allocations from before the history are ordered by size, because nothing else distinguishes them
 };
 
-// What is foreseen of one moment.
+// The forecast for one moment.
 struct foreseen {
     struct vr_followed followed;
     struct vr_forecast_group *group;
@@ -160,13 +161,13 @@ struct forecasting {
     size_t count, entry_capacity;
     struct vr_forecast forecast;
     struct foreseen best;
-    uint64_t low, high; // the highest of any moment
+    uint64_t low, high; // maximum over all moments
 };
 
 static double lesser_double(double a, double b) { return a < b ? a : b; }
 static double greater_double(double a, double b) { return a < b ? b : a; }
 
-// --- what is live at a moment ------------------------------------------------------------------------------------------------------------
+// --- the allocations live at a moment ----------------------------------------------------------------------------------------------------
 
 static enum vram_status add_forecast_run(struct forecasting *making, size_t number, int64_t event) {
     const struct vr_lifetimes *lifetimes = &making->runs.run[number].profile.lifetimes;
@@ -187,7 +188,7 @@ static enum vram_status add_forecast_run(struct forecasting *making, size_t numb
 
 static uint64_t whole_bytes(double bytes) { return bytes <= 0 ? 0 : bytes >= 0x1p62 ? UINT64_C(1) << 62 : (uint64_t)(bytes + 0.5); }
 
-// Adds what the bytes of each size come to. `count` is of allocations.
+// Adds the forecast of `bytes`, which are of `count` allocations in each run, to the group.
 static void foresee_bytes(const struct forecasting *making, const uint64_t *bytes, double count, struct vr_forecast_group *group) {
     struct vr_size_points points = {.count = making->runs.count, .single = count == 1};
     for (size_t i = 0; i < points.count; i++) {
@@ -202,8 +203,8 @@ static void foresee_bytes(const struct forecasting *making, const uint64_t *byte
     group->high_bytes += whole_bytes(curve.high);
 }
 
-// The allocations of one group, by run, then order. Where every run has as many of them, each goes its own way: a call site may allocate
-// several tensors, of which some grow and some do not. Otherwise their sum.
+// Forecasts a group from its allocations, sorted by run, then order. If every run has the same number, forecasts each allocation by itself,
+// because a call site may allocate several tensors of which some grow; otherwise forecasts their sum.
 static void foresee_group(const struct forecasting *making, const struct forecast_entry *entry, struct vr_forecast_group *group) {
     const size_t runs = making->runs.count;
     const uint64_t each = group->count[0];
@@ -227,7 +228,7 @@ static int runs_by_name(const void *a, const void *b) {
     return x->run != y->run ? VR_ORDER(x->run, y->run) : VR_ORDER(x->order, y->order);
 }
 
-// A line or a square may be off what it is taken for by as much as SHARE, and by more the further away the size is.
+// Sums the groups. Widens the range by SHARE, and by more for a size further beyond the largest.
 static void sum_up(const struct forecasting *making, struct foreseen *moment) {
     const double times = making->asked->wanted / making->runs.size[making->runs.count - 1];
     const double share = SHARE + (times > 1 ? DOUBLING_SHARE * log2(times) : 0);
@@ -262,7 +263,8 @@ static enum vram_status foresee_moment(struct forecasting *making, const struct 
 
 // --- all moments -------------------------------------------------------------------------------------------------------------------------
 
-// Peaks of different moments say nothing about the growth of either. A larger run needs at least what a smaller one needed.
+// Returns the largest peak of runs not larger than the wanted size: a larger run needs at least as much. Peaks at different moments do not
+// show how either grows.
 static uint64_t least_of_peaks(const struct forecasting *making, const struct vr_followed *followed) {
     uint64_t least = 0;
     for (size_t i = 0; i < making->runs.count; i++) {
@@ -272,7 +274,7 @@ static uint64_t least_of_peaks(const struct forecasting *making, const struct vr
     return least;
 }
 
-// The peak is the highest of all moments, and so are the ends of its range.
+// Tries a moment. The peak is the maximum of all moments; so are the ends of its range.
 static enum vram_status try_moment(struct forecasting *making, const struct vr_followed *followed, bool is_one_moment) {
     struct foreseen moment;
     const enum vram_status status = foresee_moment(making, followed, &moment);
@@ -299,7 +301,7 @@ static bool is_a_peak(const struct forecasting *making, const struct vr_followed
     return false;
 }
 
-// The moments that were asked for, or the peaks: one moment of the program, or not.
+// Tries the requested moments, or the runs' peaks, which may be different moments of the program.
 static enum vram_status try_own_moments(struct forecasting *making, bool is_one_moment) {
     struct vr_followed followed = {.most = 0};
     for (size_t i = 0; i < making->runs.count; i++) {
@@ -333,15 +335,15 @@ static enum vram_status follow_runs(struct forecasting *making) {
     making->forecast.peaks_followed = list.peaks == (1u << runs) - 1;
     enum vram_status status = try_all(making, &list);
     free(list.followed);
-    // The peak of a run is at a place that another run does not come to.
+    // Some run's peak is at a place that another run does not reach.
     if (status == VRAM_OK && !making->forecast.peaks_followed) status = try_own_moments(making, false);
     return status;
 }
 
 // --- the result --------------------------------------------------------------------------------------------------------------------------
 
-// What is held above what is allocated does not follow a curve: it goes on as it did, and varies as much as it did, as bytes or as a share,
-// and by what runs that were left out varied.
+// Forecasts reserved bytes. Their excess over the allocated bytes follows no curve: it is extrapolated linearly, with the variation seen in
+// the runs, as bytes and as a share, plus that of the runs left out.
 static void foresee_reserved(const struct vram_forecast *asked, struct vr_forecast *forecast) {
     struct vram_forecast_result *result = &forecast->result;
     const double allocated = (double)result->allocated_bytes;
@@ -363,7 +365,7 @@ static void foresee_reserved(const struct vram_forecast *asked, struct vr_foreca
         result->allocated_high_bytes + whole_bytes(greater_double(most, next) + HELD_SHARE * allocated + HELD_BYTES);
 }
 
-// Groups are by run; the forecast's are by recording, with names of its own.
+// Converts the groups, which are by run, to the forecast's, which are by recording and own their names.
 static enum vram_status keep_groups(struct forecasting *making) {
     struct vr_forecast *forecast = &making->forecast;
     forecast->group = making->best.group;
@@ -384,7 +386,7 @@ static enum vram_status keep_groups(struct forecasting *making) {
     return VRAM_OK;
 }
 
-// What allocates at the moment, in the largest run.
+// Names the call site that allocates at the moment, in the largest run.
 static enum vram_status name_moment(struct forecasting *making) {
     const size_t last = making->runs.count - 1;
     struct vr_forecast_run *run = &making->runs.run[last];

@@ -1,6 +1,6 @@
 #include "analyze/frame_kinds.h"
 
-// Names are looked at up to here: a stranger's file may hold names of megabytes in a million frames.
+// Longest part of a name that is looked at: an untrusted file may have names of megabytes in a million frames.
 enum { LOOKED_BYTES = 600 };
 
 enum frame_row { ROW_FILE, ROW_LIBRARY, ROW_SOURCE, ROW_FUNCTION };
@@ -17,16 +17,16 @@ static const struct {
 #include "analyze/frame_kinds.def"
 };
 
-// The last bytes of a file's path, the first of a function's name.
+// The end of a file's path, and the beginning of a function's name.
 struct frame_path {
     char file[LOOKED_BYTES + 1];
     char function[LOOKED_BYTES + 1];
-    const char *library;   // of the file: what stands after its last slash
-    const char *qualified; // of the function: without the type of its result
+    const char *library;   // file name after the last slash
+    const char *qualified; // function name without its result type
 };
 
-// Where a C++ function's qualified name begins: after the last blank outside templates that stands before its arguments. An operator's name
-// may have one.
+// Returns where a C++ function's qualified name begins: after the last blank outside templates and before the arguments. An operator's name
+// may contain a blank.
 static const char *qualified(const char *function) {
     const char *begin = function;
     size_t depth = 0;
@@ -61,14 +61,14 @@ static void cut_path(const struct vr_frame_text *frame, struct frame_path *path)
     path->qualified = qualified(path->function);
 }
 
-// A script need not have its extension: what Python runs first is called <module> all the same.
+// Returns whether a frame is Python. A script need not have the extension: its top level is called <module> anyway.
 static bool is_python(const struct vr_frame_text *frame) {
     const bool script = frame->file_length != 0 && strcmp(frame->name, "<module>") == 0;
     const bool extension = frame->file_length >= 3 && memcmp(frame->file + frame->file_length - 3, ".py", 3) == 0;
     return (script || extension) && frame->file[0] != '<';
 }
 
-// What a package puts beside the interpreter to start its program, as /env/bin/torchrun.
+// Returns whether a frame is a script that a package installs to start its program, as /env/bin/torchrun.
 static bool is_launcher(const struct frame_path *path) { return strstr(path->file, "/bin/") != NULL && strchr(path->library, '.') == NULL; }
 
 static bool begins_with(const char *text, const char *wanted) {
@@ -97,7 +97,7 @@ enum vr_frame_kind vr_frame_kind_of(const struct vr_frame_text *frame) {
         if ((table[i].row == ROW_FILE) == python && row_matches(i, &path)) return table[i].kind;
     }
     if (python && is_launcher(&path)) return VR_FRAME_INTERPRETER;
-    // The standard library, but not what is installed beside it.
+    // The standard library, except installed packages in the same folder.
     if (python)
         return strstr(path.file, "/lib/python3") != NULL && strstr(path.file, "-packages/") == NULL ? VR_FRAME_INTERPRETER : VR_FRAME_OWN;
     return path.function[0] == '\0' || strcmp(path.function, "??") == 0 ? VR_FRAME_RUNTIME : VR_FRAME_NATIVE;
@@ -130,7 +130,7 @@ bool vr_site_choice_add(struct vr_site_choice *choice, enum vr_frame_kind kind, 
         choice->frame[VR_FRAME_OUTSIDE] = frame;
         choice->has[VR_FRAME_OUTSIDE] = true;
     }
-    // What was machine code outside of PyTorch's was called by it after all: a kernel of an extension.
+    // Machine code seen so far was called by PyTorch, such as a kernel of an extension, so it is not outside.
     if (is_of_torch(kind)) choice->has[VR_FRAME_OUTSIDE] = false;
     if (!choice->has[kind] || kind == VR_FRAME_OPERATOR) choice->frame[kind] = frame;
     choice->has[kind] = true;

@@ -1,4 +1,4 @@
-// The groups of two moments side by side.
+// Compares the groups of two moments.
 #include "analyze/group_diff.h"
 
 #include "analyze/site_match.h"
@@ -6,8 +6,8 @@
 // A group of one side.
 struct pairs_entry {
     const char *name;
-    const char *function; // "file:function", for call sites; else NULL
-    const char *file;     // of call sites and files; else NULL
+    const char *function; // "file:function" for call sites, otherwise NULL
+    const char *file;     // for call sites and files, otherwise NULL
     int64_t line;
     unsigned side;
     bool taken;
@@ -21,7 +21,7 @@ struct building {
     size_t count;
 };
 
-// The names of a call site, or of a file, in a file of that path.
+// Names a call site or a file by its entry's path.
 static enum vram_status name_in_file(struct building *building, const struct vr_grouping *grouping, struct pairs_entry *entry) {
     const struct vr_model *model = grouping->view->model;
     struct vr_arena *arena = &building->pairs.arena;
@@ -74,7 +74,7 @@ static enum vram_status add_side(struct building *building, struct vr_grouping *
 
 // --- files in another folder -------------------------------------------------------------------------------------------------------------
 
-// Those of a side's entries. *files is given to the caller (free()).
+// Lists the files of a side's entries. The caller frees *files.
 static enum vram_status files_of(const struct building *building, unsigned side, const char ***files, size_t *count) {
     const char **all = malloc((building->count + 1) * sizeof *all);
     *count = 0;
@@ -86,7 +86,7 @@ static enum vram_status files_of(const struct building *building, unsigned side,
     return VRAM_OK;
 }
 
-// Side 0's entries get the paths that side 1 has for their files.
+// Gives side 0's entries the paths of side 1's files.
 static enum vram_status rename_files(struct building *building, const struct vr_grouping *before, const struct vr_renamed_paths *renamed) {
     for (size_t i = 0; i < building->count; i++) {
         struct pairs_entry *entry = &building->entry[i];
@@ -145,7 +145,7 @@ static void put_pair(struct vr_pair *pair, struct pairs_entry *entry) {
     entry->taken = true;
 }
 
-// Entries of one name are the same group.
+// Pairs entries with the same name, which are the same group.
 static enum vram_status pair_names(struct building *building) {
     if (building->count != 0) qsort(building->entry, building->count, sizeof *building->entry, entries_by_name);
     for (size_t i = 0, end; i < building->count; i = end) {
@@ -160,7 +160,7 @@ static enum vram_status pair_names(struct building *building) {
     return VRAM_OK;
 }
 
-// What is left of one function, by side, then line: side 0 has `before` of them, side 1 the rest.
+// Pairs the remaining entries of one function, sorted by side, then line: the first `before` are of side 0, the others of side 1.
 static enum vram_status pair_function(struct building *building, struct pairs_entry *entry, size_t before, size_t count) {
     struct vr_pair *pair = NULL;
     const bool both = before != 0 && before != count, one_by_one = !both || 2 * before == count;
@@ -253,7 +253,8 @@ static bool has_device(const struct vr_views *views, uint32_t device) {
     return d < views->count;
 }
 
-// Of two sides that mean different devices the one that ran out of memory says which it is, else the second; on both where both have it.
+// If the sides have different devices, chooses that of the side that ran out of memory, otherwise that of the second side, if both sides
+// have it.
 static void agree_on_grouping(struct vr_comparison *comparison, const struct vram_profile_options options[2], int64_t device[2]) {
     const struct vr_profile *side = comparison->side;
     if (options[0].device >= 0 || options[1].device >= 0 || side[0].view->device == side[1].view->device) return;
@@ -262,7 +263,7 @@ static void agree_on_grouping(struct vr_comparison *comparison, const struct vra
     if (has_device(&side[1 - leads].views, wanted)) device[1 - leads] = wanted;
 }
 
-// The moment of a side is one of its own device: it is opened again where the other one says which.
+// Opens a side again if the other side chose the device, because a side's moment belongs to its device.
 static enum vram_status open_again(const struct vram_diff *diff, struct vr_comparison *comparison, struct vram_error *error) {
     int64_t device[2] = {-1, -1};
     agree_on_grouping(comparison, diff->options, device);

@@ -1,4 +1,4 @@
-// What grows from step to step, and what is made and freed within every step, by group.
+// Finds, by group, what grows from step to step, and what is made and freed within every step.
 #include "analyze/growth.h"
 
 // ---- Whether a group leaks, only grows, or neither.
@@ -12,12 +12,12 @@ const char *vr_verdict_word(enum vr_verdict verdict) {
     return words[verdict];
 }
 
-// What is asked of the points for a group to pile up, or to grow.
+// Requirements on the points of a group that leaks or grows.
 enum { LEAST_GROWN = 3, LEAST_SINCE_ONSET = 5 };
-#define LEAST_FIT      0.8 // of the spread around the mean that a straight line explains
-#define LEAST_SURVIVAL 0.9 // of what outlived its step that is still live at the end, for what piles up since late in the history
+#define LEAST_FIT      0.8 // share of the variance that a straight line explains
+#define LEAST_SURVIVAL 0.9 // of the bytes that outlived their step, the share still live at the end; for leaks that begin late
 
-// How much of the points' spread a straight line explains.
+// Returns the share of the points' variance that a straight line explains.
 static double fit_slope(const uint64_t *bytes, size_t count) {
     double mean = 0, spread = 0, together = 0;
     const double n = (double)count, middle = (n - 1) / 2, variance = n * (n * n - 1) / 12;
@@ -31,8 +31,8 @@ static double fit_slope(const uint64_t *bytes, size_t count) {
 }
 
 struct growth_course {
-    size_t points, grew, kept; // how often it grew, and did not shrink
-    size_t longest;            // steps in a row in which it did not grow, the last of them included
+    size_t points, grew, kept; // numbers of points at which it grew, and did not shrink
+    size_t longest;            // longest run of steps without growth, up to and including the step that grew again
     bool late;                 // it still grows in the last third
 };
 
@@ -50,8 +50,8 @@ static struct growth_course course_of(const uint64_t *bytes, size_t points) {
     return course;
 }
 
-// In many steps or evenly. What is kept in every so many steps grows at even distances: never longer apart than twice the mean of them. A
-// buffer that doubles grows ever more rarely, a cache that has filled up no more.
+// Returns whether growth is frequent or regular. A group that keeps something in every nth step grows at regular intervals, never longer
+// than twice their mean. A buffer that doubles grows more and more rarely, and a full cache not at all.
 static bool grows_on(const struct growth_course *course) {
     const bool often = course->grew * 4 >= course->points - 1, evenly = course->longest * course->grew <= 2 * (course->points - 1);
     return course->points >= 4 && course->grew >= LEAST_GROWN && course->late && (often || evenly);
@@ -63,7 +63,7 @@ static size_t onset_of(const uint64_t *kept, size_t points) {
     return onset;
 }
 
-// The last point is left out: what it has more than the one before has not outlived a step yet.
+// Returns whether a group leaks. Ignores the last point, because its increase has not outlived a step yet.
 static bool piles_up(const struct vr_grower *grower, size_t points, size_t *onset, struct growth_course *course) {
     if (points + 1 < VR_LEAST_STEPS) return false;
     const size_t known = points - 1;
@@ -82,7 +82,7 @@ static bool grows_steadily(const struct vr_grower *grower, size_t points) {
     return grows_on(&course) && fit_slope(grower->bytes, points) * (double)course.kept >= LEAST_FIT * (double)(points - 1);
 }
 
-// Sets the verdict, the slope and the steps of a grower whose points are summed up. objects: of kept_bytes.
+// Sets the verdict, the slope and the steps of a grower whose points are summed up. kept_objects: number of objects in kept_bytes.
 static void grower_judge(struct vr_grower *grower, size_t points, double steps_per_point, double live_slope, double kept_objects) {
     size_t onset = 0;
     struct growth_course course = {.points = 0};
@@ -102,17 +102,17 @@ static void grower_judge(struct vr_grower *grower, size_t points, double steps_p
     grower->course_points = course.points == 0 ? 0 : course.points - 1;
 }
 
-// What the first pass keeps of a group: sums from which the slope follows.
+// Sums over a group in the first pass, from which its slope follows.
 struct trend {
     uint64_t key;
     uint32_t row;
-    double bytes;   // slope of what is live
-    double objects; // of the count
-    double kept;    // bytes that outlived a step and are live at the last point, per step
+    double bytes;   // slope of the live bytes
+    double objects; // slope of the number of objects
+    double kept;    // bytes per step that outlived a step and are live at the last point
     double kept_objects;
 };
 
-// What is left to do, in this order. The middle two walk over the rows.
+// The stages in order. The middle two walk over the rows.
 enum growth_stage { CHOOSE, TRENDS, POINTS, JUDGE, FINISHED };
 
 struct vr_growth_search {
@@ -120,10 +120,11 @@ struct vr_growth_search {
     const struct vr_steps *steps;
     size_t most;
     enum growth_stage stage;
-    size_t row; // the next one to look at
+    size_t row; // next row to process
     size_t *point;
     size_t points;
-    double *moment; // moment[i]: sum of (j - mean) / variance over points j < i, so that a life's part of the slope is a difference
+    double *
+        moment; // moment[i]: sum of (j - mean) / variance over points j < i, so that a lifetime's contribution to the slope is a difference
     struct vr_map map;
     struct trend *trend;
     size_t count, capacity;
@@ -136,7 +137,7 @@ static size_t first_at_or_after(const size_t *point, size_t count, size_t event)
     return first;
 }
 
-// The points [*from, *to) at which a row is live: born before the point's event, not freed before it.
+// Sets the points [*from, *to) at which a row is live: born before the point's event, not freed before it.
 static void points_of(const struct vr_growth_search *search, size_t row, size_t *from, size_t *to) {
     const struct vr_lifetimes *lifetimes = search->grouping->lifetimes;
     const uint32_t birth = lifetimes->birth[row], death = lifetimes->death[row];
@@ -161,7 +162,7 @@ static enum vram_status choose_points(struct vr_growth_search *search) {
     return VRAM_OK;
 }
 
-// What is live at two points in a row outlives a whole step, wherever in a step the points lie.
+// An allocation live at two consecutive points outlives a whole step, wherever in a step the points are.
 enum { LEAST_POINTS_OUTLIVED = 2 };
 
 static bool outlives_steps(size_t from, size_t to) { return from != 0 && to - from >= LEAST_POINTS_OUTLIVED; }
@@ -184,7 +185,7 @@ static enum vram_status trend_of(struct vr_growth_search *search, size_t row, st
 static enum vram_status add_to_trend(struct vr_growth_search *search, size_t row) {
     size_t from, to;
     points_of(search, row, &from, &to);
-    // What is live at every point, or at none, changes no slope.
+    // A row that is live at every point, or at none, does not change the slope.
     if (from >= to || (from == 0 && to == search->points)) return VRAM_OK;
     struct trend *trend = NULL;
     VR_TRY(trend_of(search, row, &trend));
@@ -206,7 +207,7 @@ static int steepest_first(const void *a, const void *b) {
     return VR_ORDER(x->key, y->key);
 }
 
-// The groups that are left, for the second pass.
+// Chooses the groups for the second pass.
 static enum vram_status choose_growers(struct vr_growth_search *search) {
     struct vr_growth *growth = &search->made;
     if (search->count != 0) qsort(search->trend, search->count, sizeof *search->trend, steepest_first);
@@ -242,7 +243,7 @@ static void add_outlived(struct vr_grower *grower, const struct vr_growth_search
     if (lifetimes->death[row] != VR_NEVER) grower->ended_bytes += size;
 }
 
-// Second pass: bytes at every point, as wrapping differences that are summed up at the end.
+// Second pass: adds to the bytes at every point, as wrapping differences to be summed up at the end.
 static enum vram_status add_to_points(struct vr_growth_search *search, size_t row) {
     const struct vr_growth *growth = &search->made;
     const uint64_t size = search->grouping->lifetimes->size_bytes[row];
@@ -313,7 +314,7 @@ void vr_growth_search_destroy(struct vr_growth_search *search) {
     free(search);
 }
 
-// What stands between the walks over the rows.
+// Does the work between the walks over the rows.
 static enum vram_status begin_stage(struct vr_growth_search *search, enum growth_stage stage) {
     search->row = 0;
     search->stage = stage;
@@ -372,7 +373,7 @@ void vr_growth_release(struct vr_growth *growth) {
 struct vr_churn_search {
     struct vr_grouping *grouping;
     const struct vr_steps *steps;
-    size_t row; // the next one to look at
+    size_t row; // next row to process
     bool finished;
     struct vr_group_sums sums;
     struct vr_churn made;
@@ -393,7 +394,7 @@ void vr_churn_search_destroy(struct vr_churn_search *search) {
     free(search);
 }
 
-// How many steps begin up to an event.
+// Returns the number of steps that begin at or before an event.
 static size_t steps_until(const struct vr_steps *steps, uint32_t event) {
     size_t count;
     VR_LOWER_BOUND(count, i, 0, steps->count, steps->first[i] <= event);

@@ -1,9 +1,9 @@
-// What piles up or grows from step to step in one device, and what may be said of it.
+// Judges what leaks or grows from step to step on one device.
 #include "analyze/leaks.h"
 
-// ---- What may be said of leaks: steps that are none, too few or not sure tell nothing, however memory goes.
+// ---- The judgement of leaks. Without steps, or with too few or uncertain ones, there is none.
 
-// What piled up counts as freed after the last step where this part of it was; the rest of memory counts as kept where this part of it was.
+// Leaked memory counts as freed after the last step if this part of it was; other memory counts as kept if this part of it was.
 #define ENDED_PART 0.5
 
 const char *vr_leak_answer_word(enum vr_leak_answer answer) {
@@ -22,8 +22,8 @@ static bool ran_out(const struct vr_history *history) {
     return false;
 }
 
-// A program that ends frees everything. What was live before the first point and is live at the end tells that it has not ended: a list
-// that is given back then was no leak.
+// Returns whether the program went on after the last step. A program that ends frees everything; if memory from before the first point is
+// still live at the end, the program had not ended, and a list that it freed was not a leak.
 static bool goes_on_after(const struct vr_lifetimes *lifetimes, const struct vr_growth *growth) {
     const size_t first = growth->point[0], last = growth->point[growth->point_count - 1];
     double base = 0, stays = 0;
@@ -88,7 +88,7 @@ void vr_leaks_close(struct vr_leaks *leaks) {
     vr_profile_close(&leaks->profile);
 }
 
-// What depends on how allocations are grouped. Nothing stays to be released after a failure.
+// Finds growth and leaks by a grouping. Needs no release after a failure.
 static enum vram_status find_by(struct vr_leaks *leaks, const struct vram_profile_options *options, struct vram_error *error) {
     VR_TRY(vr_profile_grouping(&leaks->profile, options, &leaks->grouping, error));
     const enum vram_status status = vr_growth_find(&leaks->grouping, &leaks->steps, leaks->top, &leaks->growth);
@@ -100,8 +100,8 @@ static enum vram_status find_by(struct vr_leaks *leaks, const struct vram_profil
     return VRAM_OK;
 }
 
-// Programs in C and C++ often allocate through a function of their own, which is the call site of everything: what leaks is lost in what
-// does not. So where no call site leaks, and nothing else was asked for, whole stacks may.
+// Groups by whole stacks. C and C++ programs often allocate through their own function, which is then the call site of everything and hides
+// leaks. Therefore whole stacks are tried if no call site leaks and the user did not choose a grouping.
 static enum vram_status find_by_stack(struct vr_leaks *leaks, const struct vram_profile_options *options, struct vram_error *error) {
     struct vram_profile_options by_stack = *options;
     struct vr_grouping sites = leaks->grouping;
@@ -135,7 +135,7 @@ static enum vram_status open_device(const struct vram_recording *recording, cons
     return status;
 }
 
-// The first other device that leaks; that of *leaks, where none does.
+// Finds the first other device that leaks; the device of *leaks if there is none.
 static enum vram_status find_leaking(const struct vram_recording *recording, const struct vram_profile_options *options,
                                      const struct vr_leaks *leaks, uint32_t *device, struct vram_error *error) {
     const struct vr_views *views = &leaks->profile.views;

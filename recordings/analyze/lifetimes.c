@@ -1,17 +1,17 @@
-// Every allocation of one device with its birth and death, in two passes over its history.
+// Finds every allocation of one device with its birth and death, in two passes over its history.
 #include "analyze/lifetimes.h"
 
 #include "base/hash.h"
 
-// Most histories have some hundreds of addresses at least: what that takes is not grown into.
+// Most histories have at least some hundreds of addresses; this avoids growing the tables for them.
 enum { FIRST_ADDRESSES = 1024 };
 
-// The numbers given so far.
+// The numbers assigned so far.
 struct numbering {
     struct vr_address_ids *out;
     size_t capacity;       // of out->address
     struct vr_map numbers; // address -> 1 + number
-    uint64_t last_address; // what was numbered last: a free and its completion are one address
+    uint64_t last_address; // most recently numbered: a free and its completion have the same address
     uint32_t last;
 };
 
@@ -83,20 +83,20 @@ void vr_lifetimes_release(struct vr_lifetimes *lifetimes) {
     *lifetimes = (struct vr_lifetimes){0};
 }
 
-// What the two passes share.
+// The state shared by the two passes.
 struct passes {
     const struct vr_view *view;
     const struct vr_history *history;
     const struct vr_address_ids *addresses;
     struct vr_lifetimes *out;
-    uint32_t *live; // by number of the address; 0: nothing is live there
+    uint32_t *live; // by address number; 0: nothing is live there
     struct vram_report_sum total;
-    uint8_t free_action; // besides VR_ACTION_FREE, which ends both kinds of lifetime
+    uint8_t free_action; // in addition to VR_ACTION_FREE, which ends both kinds of lifetime
 };
 
 static bool is_free(const struct passes *passes, uint8_t action) { return action == passes->free_action || action == VR_ACTION_FREE; }
 
-// The live blocks of the final state. Of two blocks at one address the later one counts.
+// Collects the live blocks of the final state. Of two blocks at one address the later one counts.
 static enum vram_status collect_final(struct passes *passes, enum vr_lifetime_kind kind) {
     const struct vr_blocks *blocks = &passes->view->model->blocks;
     struct vr_lifetimes *out = passes->out;
@@ -106,7 +106,7 @@ static enum vram_status collect_final(struct passes *passes, enum vr_lifetime_ki
         const bool live = kind == VR_LIFETIME_ALLOCATED ? vr_state_allocated(state) : vr_state_active(state);
         if (!live) continue;
         VR_TRY(vr_map_set(&out->final_blocks, blocks->address[row], (uint32_t)i + 1));
-        // In `live` a value up to block_count is 1 + block, anything above it 1 + block_count + event: where the size is found.
+        // In `live`, a value up to block_count is 1 + block, and a larger one is 1 + block_count + event: where to find the size.
         passes->live[passes->addresses->of_block[i]] = (uint32_t)i + 1;
     }
     size_t at = 0;
@@ -117,7 +117,7 @@ static enum vram_status collect_final(struct passes *passes, enum vr_lifetime_ki
     return VRAM_OK;
 }
 
-// What is live at the event's address; NULL for an event that does not begin or end anything of this kind of lifetime.
+// Returns the `live` entry of the event's address; NULL for an event that does not begin or end a lifetime of this kind.
 static uint32_t *birth_place(const struct passes *passes, size_t event) {
     const uint8_t action = passes->history->action[event];
     return action == VR_ACTION_ALLOC || is_free(passes, action) ? &passes->live[passes->addresses->of_event[event]] : NULL;
@@ -191,7 +191,7 @@ static void end_lifetime(struct passes *passes, uint32_t value, uint32_t event) 
     passes->total.bytes -= passes->out->size_bytes[value - 1];
 }
 
-// Turns what is left after the undo pass into the first rows.
+// Turns the entries left after the undo pass into the first rows.
 static enum vram_status begin_rows(struct passes *passes) {
     size_t allocs = 0;
     for (size_t i = 0; i < passes->history->count; i++) allocs += passes->history->action[i] == VR_ACTION_ALLOC;
@@ -254,7 +254,7 @@ static void walk_forward(struct passes *passes, uint64_t *totals, size_t point_c
     out->end = passes->total;
 }
 
-// Compares the end of the history with the final blocks; gives what lived all the time the stack of its block.
+// Compares the end of the history with the final blocks; gives allocations that were always live the stack of their block.
 static void compare_end(struct passes *passes) {
     struct vr_lifetimes *out = passes->out;
     const struct vr_blocks *blocks = &passes->view->model->blocks;
@@ -286,7 +286,8 @@ static enum vram_status run_passes(struct passes *passes, enum vr_lifetime_kind 
 
 enum vram_status vr_lifetimes_build_by(const struct vr_view *view, const struct vr_address_ids *addresses, enum vr_lifetime_kind kind,
                                        uint64_t *totals, size_t point_count, struct vr_lifetimes *lifetimes) {
-    // 1 + block_count + event and 1 + row must fit 32 bits; rows are at most blocks + 2 * events. vr_address_ids_build() sees to it.
+    // 1 + block_count + event and 1 + row must fit 32 bits; there are at most blocks + 2 * events rows. vr_address_ids_build() ensures
+    // that.
     assert(view->history->count <= UINT32_MAX / 4 && view->block_count <= UINT32_MAX / 4);
     struct vr_lifetimes built = {0};
     struct passes passes = {.view = view,

@@ -1,7 +1,7 @@
-// Live bytes as another program would have them, what lowers their highest point, and what computing activations again would save.
+// Live bytes as in a modified program, remedies that lower their maximum, and the savings of recomputing activations.
 #include "analyze/demand.h"
 
-// ---- Live bytes as another program would have them, and the list of what lowers their highest point.
+// ---- Live bytes as in a modified program, and the list of remedies.
 
 enum vram_status vr_live_curve_init(struct vr_live_curve *curve, size_t length) {
     int64_t *delta = calloc(length + 1, sizeof *delta);
@@ -26,7 +26,7 @@ void vr_live_curve_add(struct vr_live_curve *curve, size_t from, size_t to, int6
     curve->delta[end] -= bytes;
 }
 
-// The same, and the first position that reaches it.
+// Returns the maximum, and the first position that reaches it.
 static uint64_t live_curve_peak_at(const struct vr_live_curve *curve, size_t *position) {
     int64_t level = 0, most = 0;
     *position = 0;
@@ -44,9 +44,9 @@ uint64_t vr_live_curve_peak(const struct vr_live_curve *curve) {
     return live_curve_peak_at(curve, &position);
 }
 
-// ---- The list of what would lower a demand: what is worth an entry.
+// ---- The remedies worth listing.
 
-enum { LEAST_PART = 50 }; // of the peak: less is not worth a change of the program
+enum { LEAST_PART = 50 }; // of the peak: a smaller saving is not worth a change of the program
 
 const char *vram_remedy_name(size_t remedy) {
     static const char *const names[] = {
@@ -60,9 +60,9 @@ const char *vram_remedy_name(size_t remedy) {
 void vr_remedy_add(struct vr_demand_work *work, struct vram_report_remedy remedy, uint64_t left) {
     struct vram_report_demand *made = work->made;
     const uint64_t saved = work->peak_bytes > left ? work->peak_bytes - left : 0;
-    const bool to_measure = remedy.factor < 1; // as much as it takes, be it little
+    const bool to_measure = remedy.factor < 1; // list the least reduction that suffices, even if it is small
     if ((saved < work->peak_bytes / LEAST_PART && !to_measure) || saved == 0 || made->remedy_count == VR_MOST_REMEDIES) return;
-    struct vram_report_remedy *remedies = (struct vram_report_remedy *)(uintptr_t)made->remedies; // of the arena, and nobody else's yet
+    struct vram_report_remedy *remedies = (struct vram_report_remedy *)(uintptr_t)made->remedies; // in the arena, and not shared yet
     remedy.saved_bytes = saved;
     remedy.left_bytes = made->wanted_bytes > saved ? made->wanted_bytes - saved : 0;
     remedy.fits = remedy.left_bytes <= made->room_bytes;
@@ -71,7 +71,7 @@ void vr_remedy_add(struct vr_demand_work *work, struct vram_report_remedy remedy
     remedies[made->remedy_count++] = remedy;
 }
 
-// The highest point of `changed`, and after which event it is; VR_SAME_MOMENT: the one that was asked about.
+// Returns the maximum of `changed` and the event after which it occurs; VR_SAME_MOMENT if that is the moment in question.
 static int64_t remedy_next_event(const struct vr_demand_work *work, uint64_t *left) {
     size_t position;
     *left = live_curve_peak_at(&work->changed, &position);
@@ -85,33 +85,32 @@ void vr_remedy_add_curve(struct vr_demand_work *work, struct vram_report_remedy 
     vr_remedy_add(work, remedy, left);
 }
 
-// ---- Which call's activations are best made again in the backward pass, and what is live then: the curve is drawn again for each
-// candidate.
-// A call that is made again keeps its inputs and its results. All else that it leaves for the backward pass lives until the call has
-// returned, and once more from the moment at which the backward pass first gives some of it back.
+// ---- The call whose activations are best recomputed in the backward pass: the curve is drawn again for each candidate. A recomputed call
+// keeps its inputs and its result. Everything else that it keeps for the backward pass is live until the call returns, and again from the
+// moment when the backward pass first frees some of it.
 
 enum { CANDIDATES = 24, PERIODS = 64, LOOKS_PER_ROW = 256 };
 
 struct recompute_candidate {
     uint32_t frame;
-    bool function;  // all calls of the frame's function, from wherever; else what this line calls
-    uint64_t bytes; // of activations live at the moment, below this frame
+    bool function;  // all calls of the frame's function, from anywhere; false: only what this line calls
+    uint64_t bytes; // of activations live at the moment, made below this frame
 };
 
-// The rows of one forward pass that a frame made, in the order of birth.
+// The rows that a frame made in one forward pass, in the order of birth.
 struct frame_pass {
     uint32_t *row;
-    uint64_t *call; // what the frame called for it, as a number
+    uint64_t *call; // number of the frame's callee that made it
     size_t count, row_capacity, call_capacity;
 };
 
 struct recompute_trial {
     struct vr_demand_work *work;
-    uint64_t *below; // by stack: 0 where the frame is not in it, else a number of the frames inside of it
+    uint64_t *below; // by stack: 0 if the frame is not in it, otherwise the number of the frames inside
     struct frame_pass pass;
-    uint64_t blocks, bytes; // of what is live at the moment and would not be
+    uint64_t blocks, bytes; // of rows live at the moment that would not be
     uint64_t most_calls;    // in one pass
-    uint64_t looks;         // at rows, that the search of periods may still take
+    uint64_t looks;         // remaining budget of row comparisons in the search for periods
 };
 
 static int by_candidate_bytes(const void *a, const void *b) {
@@ -127,7 +126,7 @@ static bool frame_is_of(const struct vr_frames *frames, uint32_t frame, const st
     return frames->name[frame] == frames->name[candidate->frame] && frames->filename[frame] == frames->filename[candidate->frame];
 }
 
-// A method of every module has this name: it tells no function apart.
+// Every module has a method of this name, so it identifies nothing.
 static bool has_own_name(const struct vr_model *model, uint32_t frame) {
     const char *name = vr_model_string(model, model->frames.name[frame]), *dot = strrchr(name, '.');
     const char *last = dot == NULL ? name : dot + 1;
@@ -140,9 +139,9 @@ static enum vram_status weigh_key(struct vr_map *bytes, uint64_t key, uint64_t m
 }
 
 struct frame_weights {
-    struct vr_map functions; // name and file -> 1 + the first frame that was seen of it
-    struct vr_map counted;   // the key of a candidate -> 1 + the stack it was counted for last: a stack counts once
-    struct vr_map bytes;     // by 2 * frame, for functions one more
+    struct vr_map functions; // name and file -> 1 + the first such frame
+    struct vr_map counted;   // candidate's key -> 1 + the stack for which it was last counted, so that a stack counts once
+    struct vr_map bytes;     // by 2 * frame; for functions by 2 * frame + 1
 };
 
 static enum vram_status count_once(struct frame_weights *weights, uint64_t key, uint32_t stack, uint64_t more) {
@@ -151,7 +150,7 @@ static enum vram_status count_once(struct frame_weights *weights, uint64_t key, 
     return weigh_key(&weights->bytes, key, more);
 }
 
-// Lines of the program's own, and functions, that make activations.
+// Weighs the program's own lines and functions that make activations.
 static enum vram_status weigh_stack(struct vr_demand_work *work, uint32_t stack, uint64_t more, struct frame_weights *weights) {
     const struct vr_model *model = work->view->model;
     for (uint64_t i = model->stacks.offset[stack]; i < model->stacks.offset[stack + 1]; i++) {
@@ -181,7 +180,7 @@ static enum vram_status weigh_frames(struct vr_demand_work *work, struct frame_w
     return status;
 }
 
-// A function is named by its line that holds most.
+// Names a function by the line in it that holds most.
 static void name_functions(const struct vr_frames *frames, struct recompute_candidate *candidates, size_t count, size_t all) {
     for (size_t i = 0; i < count; i++) {
         for (size_t j = 0; j < all && candidates[i].function; j++) {
@@ -216,8 +215,8 @@ static enum vram_status find_candidates(struct vr_demand_work *work, struct reco
 
 // --- calls -------------------------------------------------------------------------------------------------------------------------------
 
-// Calls repeat: from row `first` on the longest run of rows that are the same as those `period` rows before, for the periods at which the
-// first row comes again. The run's end; *period is 0 where nothing repeats.
+// Finds repeated calls: the longest run from row `first` on in which each row equals the one `period` rows before, trying the periods at
+// which the first row recurs. Returns the run's end; *period is 0 if nothing repeats.
 static size_t find_run(struct recompute_trial *trial, size_t first, size_t *period) {
     const struct frame_pass *pass = &trial->pass;
     size_t best_end = first + 1, tried = 0;
@@ -238,14 +237,14 @@ static size_t find_run(struct recompute_trial *trial, size_t first, size_t *peri
     return best_end;
 }
 
-// What is left of one call while it is not at work: rows [first, end) of the pass. Those that live past `backward`, where the backward pass
-// begins, were kept for it; the last of them is what the call gives.
+// Drops what one call, rows [first, end) of the pass, keeps between its forward and its backward computation: the rows live past
+// `backward`, where the backward pass begins, except the last of them, which is the call's result.
 static void drop_call(struct recompute_trial *trial, size_t first, size_t end, size_t backward) {
     struct vr_demand_work *work = trial->work;
     const struct vr_lifetimes *lifetimes = work->lifetimes;
     const uint32_t *row = trial->pass.row;
     const size_t returned = vr_row_from(lifetimes, row[end - 1]) + 1, moment = (size_t)(work->question->event + 1);
-    size_t result = SIZE_MAX, again = SIZE_MAX; // where the backward pass first gives some of it back
+    size_t result = SIZE_MAX, again = SIZE_MAX; // again: when the backward pass first frees a row
     for (size_t i = first; i < end; i++) {
         if (is_saved(work, row[i]) && vr_row_to(lifetimes, row[i]) > backward) result = i;
     }
@@ -268,7 +267,7 @@ static bool is_below_request(const struct recompute_trial *trial) {
     return question->oom != NULL && trial->below[question->view->history->stack[question->event]];
 }
 
-// The call that was under way when the request failed is left as it is.
+// Drops calls; leaves the call during which the request failed as it is.
 static void drop_calls(struct recompute_trial *trial, size_t first, size_t end, size_t period, size_t backward) {
     const bool failed = backward == SIZE_MAX && end == trial->pass.count && is_below_request(trial);
     for (; first < end; first += period) {
@@ -277,7 +276,8 @@ static void drop_calls(struct recompute_trial *trial, size_t first, size_t end, 
     }
 }
 
-// Calls are distinguished where all of the pass repeats; else it is one call. backward: SIZE_MAX where the history ends before it.
+// Drops a pass. Distinguishes calls if the whole pass repeats; otherwise it is one call. backward: SIZE_MAX if the history ends before the
+// backward pass.
 static void drop_pass(struct recompute_trial *trial, size_t backward) {
     const size_t count = trial->pass.count;
     uint64_t calls = 0;
@@ -294,7 +294,7 @@ static void drop_pass(struct recompute_trial *trial, size_t backward) {
     trial->pass.count = 0;
 }
 
-// Passes end where the backward pass or an optimizer begins.
+// Drops all passes; a pass ends where the backward pass or an optimizer begins.
 static enum vram_status drop_all(struct recompute_trial *trial) {
     struct vr_demand_work *work = trial->work;
     const struct vr_lifetimes *lifetimes = work->lifetimes;
@@ -346,7 +346,8 @@ static enum vram_status try_all(struct vr_demand_work *work, const struct recomp
         uint64_t left;
         int64_t next_event;
         VR_TRY(try_frame(work, &candidates[i], below, trial, &left, &next_event));
-        // One call that is made again as a whole needs as much then as it did before. Of equals the one that holds least is further inside.
+        // A single call that is recomputed as a whole needs as much as before. Among equal results, take the one that holds less, which is
+        // further inside.
         if (trial->most_calls < 2 || left > least) continue;
         least = left;
         frame = candidates[i].frame;

@@ -1,11 +1,11 @@
-// The same moments in several runs of one program, and how their bytes go with a size.
+// Finds the same moments in several runs of one program, and how their bytes depend on a size.
 #include <math.h>
 
 #include "analyze/forecast.h"
 #include "analyze/frame_kinds.h"
 
-// Points that are off a line by at most this part of their bytes may be so by chance; what does not go by the size may be rounding up to
-// this part of the bytes of the largest run.
+// Points that deviate from a line by at most this share may do so by chance; a part that does not depend on the size may be rounding up to
+// this share of the largest run's bytes.
 #define SCATTER      0.02
 #define ROUNDED_PART 0.25
 
@@ -14,7 +14,7 @@ static double greater_of(double a, double b) { return a < b ? b : a; }
 
 static double straight_line(const double x[2], const double y[2], double at) { return y[0] + (y[1] - y[0]) * (at - x[0]) / (x[1] - x[0]); }
 
-// A constant and a part that goes by the square.
+// A constant plus a quadratic part.
 static double constant_and_square(const double x[2], const double y[2], double at) {
     return y[0] + (y[1] - y[0]) * (at * at - x[0] * x[0]) / (x[1] * x[1] - x[0] * x[0]);
 }
@@ -23,8 +23,8 @@ static struct vr_size_curve make_curve(double value, double other, enum vr_curve
     return (struct vr_size_curve){.value = value, .low = lesser_of(value, other), .high = greater_of(value, other), .shape = shape};
 }
 
-// Two points: they suffice for what goes by the size or its square exactly; of anything else, which is a sum of several, a straight line is
-// the least that it may come to. What is less at the larger size may stay at that or be what it was.
+// Fits two points. They determine an exactly proportional or quadratic curve; any other is a sum of several terms, for which a line is a
+// lower bound. Bytes that fall with the size may stay at the lower or return to the higher value.
 static struct vr_size_curve from_two(const struct vr_size_points *points, double at) {
     const double *x = points->size, *y = points->bytes, once = y[1] * x[0] / x[1], twice = once * x[0] / x[1];
     if (y[0] == y[1]) return make_curve(y[0], y[0], VR_SHAPE_CONSTANT);
@@ -52,7 +52,7 @@ static bool rises_between(const struct square *square, double from, double to) {
     return square->b + 2 * square->c * from >= 0 && square->b + 2 * square->c * to >= 0;
 }
 
-// What tensors follow whose dimensions are the size once, twice or three times: two terms, so that a third point tests them.
+// The curves of tensors with one, two or three dimensions of the size: two terms each, so that a third point tests them.
 struct curve_family {
     int powers[2];
     enum vr_curve_shape shape;
@@ -60,7 +60,7 @@ struct curve_family {
 static const struct curve_family families[] = {
     {{0, 1}, VR_SHAPE_STRAIGHT}, {{0, 2}, VR_SHAPE_SQUARE}, {{1, 2}, VR_SHAPE_SQUARE}, {{0, 3}, VR_SHAPE_CUBE}};
 
-// What is divided among the ranks.
+// The curve of memory divided among ranks.
 static const struct curve_family divided = {{0, -1}, VR_SHAPE_INVERSE};
 
 // exponent: -1 to 3.
@@ -70,7 +70,7 @@ static double integer_power(double x, int exponent) {
     return product;
 }
 
-// Through the first and the last point, at `at`.
+// Returns the curve through the first and the last point, at `at`.
 static double of_family(const struct curve_family *family, const double *x, const double *y, double at) {
     const double p0 = integer_power(x[0], family->powers[0]), q0 = integer_power(x[0], family->powers[1]);
     const double p2 = integer_power(x[2], family->powers[0]), q2 = integer_power(x[2], family->powers[1]), area = p0 * q2 - p2 * q0;
@@ -78,7 +78,7 @@ static double of_family(const struct curve_family *family, const double *x, cons
     return p * integer_power(at, family->powers[0]) + q * integer_power(at, family->powers[1]);
 }
 
-// Of one allocation a small part that does not go by the size may be what it is rounded up by.
+// For a single allocation, treats a small part that does not depend on the size as rounding.
 static double proportional(const struct vr_size_points *points, double line, double at) {
     const double *x = points->size, *y = points->bytes, constant = y[0] - (y[2] - y[0]) * x[0] / (x[2] - x[0]);
     return points->single && fabs(constant) <= ROUNDED_PART * y[2] ? y[2] * at / x[2] : line;
@@ -93,7 +93,7 @@ static bool family_fits(const struct curve_family *family, const struct vr_size_
     return fabs(points->bytes[1] - of_family(family, points->size, points->bytes, points->size[1])) <= points->slack;
 }
 
-// Less at a larger size.
+// Fits bytes that fall as the size grows.
 static struct vr_size_curve falling_curve(const struct vr_size_points *points, double at) {
     const double *x = points->size, *y = points->bytes, most = greater_of(greater_of(y[0], y[1]), y[2]),
                  least = lesser_of(lesser_of(y[0], y[1]), y[2]);
@@ -114,19 +114,19 @@ static struct vr_size_curve from_three(const struct vr_size_points *points, doub
     if (off <= points->slack) return span_curve(line, rises ? curved : line, proportional(points, line, at), VR_SHAPE_STRAIGHT);
     for (size_t i = 1; i < VR_COUNT_OF(families); i++) {
         const double value = of_family(&families[i], x, y, at);
-        // One tensor may go by the cube; of a sum it is chance that three points lie on one.
+        // A single tensor may be cubic; for a sum, three points on a cubic curve are a coincidence.
         if (families[i].shape == VR_SHAPE_CUBE && !points->single) continue;
         if (family_fits(&families[i], points)) return make_curve(value, value, families[i].shape);
     }
-    // As little may be by chance.
+    // So small a deviation may be chance.
     if (off <= SCATTER * y[1]) return span_curve(line, last, rises ? curved : last, VR_SHAPE_STRAIGHT);
-    // A sum that rises by far more behind the middle has something new there, which goes by the size from where it began.
+    // A sum that rises much faster after the middle point has a new part, which grows with the size from where it began.
     const bool newer = y[2] - y[1] > (y[1] - y[0]) * (x[2] - x[1]) / (x[1] - x[0]);
     if (!rises && !points->single && newer && at > x[2])
         return span_curve(last, y[2], greater_of(last, y[2] * at / x[2]), VR_SHAPE_STRAIGHT);
-    // What rises ever less is not known to go on doing so.
+    // Growth that slows down need not continue.
     if (!rises) return make_curve(last, at > x[2] ? y[2] : line, VR_SHAPE_STRAIGHT);
-    // Nothing tests a curve through all there is: it may go on as it did last, or rise by somewhat more.
+    // Nothing tests a curve through all points: it may continue as at its end, or rise somewhat more.
     return span_curve(curved, last, curved + (curved - last) / 4, VR_SHAPE_SQUARE);
 }
 
@@ -161,7 +161,7 @@ static uint64_t add_frame(uint64_t hash, const struct vr_model *model, uint32_t 
     return vr_hash_step(vr_hash_bytes(hash, name, strlen(name)), vr_hash_bytes(1, file, strlen(file)));
 }
 
-// Of a stack with Python these frames alone: interpreters call a function in several ways.
+// Numbers a stack by its Python frames if it has any, because interpreters call a function in several ways.
 static uint64_t stack_number(const struct vr_model *model, uint32_t stack) {
     uint64_t python = 0, all = 0;
     for (uint64_t i = model->stacks.offset[stack]; i < model->stacks.offset[stack + 1]; i++) {
@@ -177,7 +177,7 @@ static int by_stack_and_event(const void *a, const void *b) {
     return x->stack != y->stack ? VR_ORDER(x->stack, y->stack) : VR_ORDER(x->event, y->event);
 }
 
-// Live bytes after each event, by its number plus 1. Given to the caller (free()).
+// Returns the live bytes after each event, indexed by event + 1. The caller frees the array.
 static int64_t *live_bytes(const struct vr_view *view, const struct vr_lifetimes *lifetimes) {
     int64_t *live = calloc(view->history->count + 2, sizeof *live);
     if (live == NULL) return NULL;
@@ -225,7 +225,7 @@ void vr_moments_release(struct vr_run_moments *moments) {
     *moments = (struct vr_run_moments){.moment = NULL};
 }
 
-// --- the same ones in all runs -----------------------------------------------------------------------------------------------------------
+// --- the same moments in all runs --------------------------------------------------------------------------------------------------------
 
 struct moment_following {
     const struct vr_run_moments *moments;
@@ -295,7 +295,7 @@ static bool has_a_peak(const struct moment_following *following, const struct vr
     return false;
 }
 
-// As many in every run: each of them is followed.
+// Follows each moment of a stack with equally many in every run.
 static enum vram_status follow_each(struct moment_following *following, const struct of_stack *of) {
     struct vr_followed best = {.most = -1};
     for (size_t i = 0; i < of[0].count; i++) {

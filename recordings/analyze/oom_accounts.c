@@ -11,7 +11,7 @@
 #define NAME_BYTES  64u
 #define WHY_BYTES   256u
 #define NOT_KNOWN   UINT64_MAX
-#define MOST_BYTES  (UINT64_MAX / 1024) // of one process; more is no number of bytes
+#define MOST_BYTES  (UINT64_MAX / 1024) // of one process; a larger number is not a size
 
 bool vr_is_fact(const char *key) { return strncmp(key, "vram_", 5) == 0; }
 
@@ -22,7 +22,7 @@ struct written_process {
     char name[NAME_BYTES];
 };
 
-// What one setting says. Sizes are NOT_KNOWN for null, other values, and what is no size.
+// The contents of one setting. Sizes are NOT_KNOWN for null, other values, and invalid sizes.
 struct written_accounts {
     uint64_t device, context_bytes, module_bytes, at_start_bytes, self_bytes, left_out;
     int64_t time_us;
@@ -37,12 +37,12 @@ static uint64_t size_of_number(const struct vr_scan_value *value) {
     return whole && value->number.bits <= MOST_BYTES ? value->number.bits : NOT_KNOWN;
 }
 
-// A string as printable ASCII, any other character as '?'; "" for another value. Cut to fit.
+// Copies a string as printable ASCII, with '?' for other characters, cut to fit; "" for other values.
 static void copy_string(const struct vr_scan_value *value, char *string, size_t capacity) {
     size_t length = 0;
     for (size_t i = 0; value->kind == VR_SCAN_STRING && i < value->length && length + 1 < capacity; i++) {
         const unsigned char byte = (unsigned char)value->text[i];
-        if ((byte & 0xc0) == 0x80) continue; // goes on with a character
+        if ((byte & 0xc0) == 0x80) continue; // continues a UTF-8 character
         string[length++] = byte >= 0x20 && byte <= 0x7e ? (char)byte : '?';
     }
     string[length] = '\0';
@@ -122,7 +122,7 @@ static enum vram_status read_written(struct vr_scan *scan, struct written_accoun
     return byte == 0 ? VRAM_OK : VRAM_BAD_INPUT;
 }
 
-// *good is false for what is no account. NO_HOST_MEMORY.
+// Parses one setting. *good is false if it is not an account. NO_HOST_MEMORY.
 static enum vram_status read_accounts_text(const char *text, struct written_accounts *written, bool *good) {
     struct vr_input input;
     struct vram_error error;
@@ -140,9 +140,9 @@ static enum vram_status read_accounts_text(const char *text, struct written_acco
     return status == VRAM_NO_HOST_MEMORY ? status : VRAM_OK;
 }
 
-// --- which of them --------------------------------------------------------------------------------------------------------------
+// --- selection ------------------------------------------------------------------------------------------------------------------
 
-// Of this device, and of this event: by its time, or, without one, of the last event.
+// Returns whether the account is of this device and this event: the event with its time or, if it has no time, the last one.
 static bool accounts_belong(const struct written_accounts *written, uint32_t device, const struct vram_report_oom *oom, bool is_last) {
     if (written->device != device) return false;
     return written->has_time ? oom->has_time && written->time_us == oom->time_us : is_last;
@@ -177,7 +177,7 @@ static enum vram_status keep_processes(const struct written_accounts *written, s
     return VRAM_OK;
 }
 
-// --- sharing out ------------------------------------------------------------------------------------------------------------------
+// --- distribution -----------------------------------------------------------------------------------------------------------------
 
 static uint64_t take_share(uint64_t *rest, uint64_t wanted) {
     const uint64_t taken = wanted < *rest ? wanted : *rest;
@@ -185,7 +185,7 @@ static uint64_t take_share(uint64_t *rest, uint64_t wanted) {
     return taken;
 }
 
-// self_bytes: all that NVML says this process held; NOT_KNOWN.
+// Distributes the outside bytes. self_bytes: this process's total according to NVML, or NOT_KNOWN.
 static void share_out(const struct vram_report_oom *oom, uint64_t held, uint64_t self_bytes, uint64_t context_bytes, uint64_t module_bytes,
                       struct vram_report_accounts *made) {
     uint64_t rest = oom->outside_bytes, listed = 0;
@@ -197,7 +197,7 @@ static void share_out(const struct vram_report_oom *oom, uint64_t held, uint64_t
     const uint64_t own_bytes = held + made->context_bytes + made->module_bytes;
     made->driver_bytes = made->has_self && self_bytes > own_bytes ? take_share(&rest, self_bytes - own_bytes) : 0;
     for (size_t i = 0; i < made->process_count; i++) listed += made->processes[i].bytes == NOT_KNOWN ? 0 : made->processes[i].bytes;
-    // Where nobody knows which of them is this process, what is known to be its own is taken off.
+    // If this process cannot be identified in the list, subtract its known memory from the list's total.
     if (made->has_processes && !made->apart) listed -= listed < own_bytes ? listed : own_bytes;
     made->other_bytes = take_share(&rest, listed);
     made->unknown_bytes = rest;
@@ -213,7 +213,7 @@ static enum vram_status make_accounts(const struct written_accounts *written, co
     made->apart = written->has_self;
     made->at_start_bytes = written->at_start_bytes;
     if (written->has_processes) VR_TRY(keep_processes(written, arena, made));
-    // This process holds memory of the device: an empty list says nothing.
+    // This process holds memory on the device, so an empty list means that NVML does not see processes.
     if (written->has_processes && made->process_count == 0 && made->left_out == 0 && !made->apart) {
         made->has_processes = false;
         made->why = "NVML lists no process of the device, not even this one, as in many containers";

@@ -1,10 +1,10 @@
-// Why a request failed: the layout of memory at that moment, the blocks that keep free memory apart, and one cause of a closed list.
+// Finds why a request failed: the layout of memory at that moment, the blocks that fragment it, and one cause of a closed list.
 #include "analyze/oom_cause.h"
 
-// Large segments and mapped ranges are at least this large, small ones are 2 MiB pieces.
+// Large segments and mapped ranges have at least this size; small ones are 2 MiB pieces.
 #define LEAST_LARGE_BYTES (10 * VR_MIB)
 
-// One statement about a range: "mapped" or "not mapped" at the moment, unless an earlier statement covers the same address.
+// A claim that a range is mapped or not mapped at the moment, unless an earlier claim covers the same address.
 struct layout_claim {
     struct vr_layout_range range;
     bool mapped;
@@ -34,7 +34,7 @@ static size_t collect_claims(const struct vr_view *view, size_t first, struct la
                       .pool_second = history->pool_second[i],
                       .kind = size < LEAST_LARGE_BYTES ? VRAM_REPORT_KIND_SMALL : VRAM_REPORT_KIND_LARGE,
                       .expandable = history->action[i] == VR_ACTION_SEGMENT_MAP || history->action[i] == VR_ACTION_SEGMENT_UNMAP},
-            // What is given back later was there; what is got later was not.
+            // Undo: segments freed later existed; segments allocated later did not.
             .mapped = history->action[i] == VR_ACTION_SEGMENT_FREE || history->action[i] == VR_ACTION_SEGMENT_UNMAP,
         };
         add_claim(claims, &count, claim, size);
@@ -58,7 +58,7 @@ static size_t find_edge(const uint64_t *edges, size_t count, uint64_t value) {
     return (size_t)(found - edges);
 }
 
-// The first unclaimed cell at or after `cell`. next[] is a forest of short cuts, halved on the way.
+// Returns the first unclaimed cell at or after `cell`. next[] is a forest with path halving.
 static size_t unclaimed(size_t *next, size_t cell) {
     while (next[cell] != cell) {
         next[cell] = next[next[cell]];
@@ -71,12 +71,12 @@ static bool same_owner(const struct vr_layout_range *a, const struct vr_layout_r
     return a->stream == b->stream && a->kind == b->kind && a->pool_first == b->pool_first && a->pool_second == b->pool_second;
 }
 
-// Cells between neighbouring edges, each given to the first claim that covers it.
+// The cells between adjacent edges, each owned by the first claim that covers it.
 struct cells {
     uint64_t *edges;
     size_t *next;
     uint32_t *owner; // 1 + claim
-    size_t count;    // edges
+    size_t count;    // number of edges
 };
 
 static void release_cells(struct cells *cells) {
@@ -110,7 +110,7 @@ static enum vram_status paint_claims(const struct layout_claim *claims, size_t c
     return VRAM_OK;
 }
 
-// Neighbouring cells of one claim become one range again, and so do those of one owner's pages.
+// Joins adjacent cells of one claim, and adjacent pages of one owner, into ranges.
 static size_t gather_ranges(const struct layout_claim *claims, const struct cells *cells, struct vr_layout_range *ranges) {
     size_t count = 0;
     uint32_t last = 0;
@@ -156,13 +156,13 @@ enum vram_status vr_layout_at(const struct vr_view *view, int64_t event, struct 
     return VRAM_OK;
 }
 
-// ---- Which few blocks keep large free memory apart.
+// ---- The few blocks that fragment free memory.
 
-// A segment (or mapped range) with what is in use of it.
+// A segment (or mapped range) with its live bytes.
 struct holder {
     uint64_t size_bytes;
     uint64_t live_bytes;
-    size_t first, end; // its blocks
+    size_t first, end; // range of its blocks
 };
 
 static uint64_t length_of(const struct vr_live_block *block) { return block->end - block->address; }
@@ -181,14 +181,14 @@ static uint32_t largest_of(const struct vr_live_block *blocks, size_t first, siz
     return blocks[largest].stack;
 }
 
-// The cheapest run of neighbouring blocks of one range with room for the request once they are gone: two bounds that only move up.
+// Finds the cheapest run of adjacent blocks in a range whose removal makes room for the request: a sliding window.
 static void weigh_windows(const struct vr_layout_range *range, const struct holder *holder, const struct vr_live_block *blocks,
                           uint64_t size_bytes, struct vr_pins *best) {
     struct vr_pins found = {0};
     size_t end = holder->first, from = 0, until = 0;
     for (size_t first = holder->first; first < holder->end; first++) {
         const uint64_t low = first == holder->first ? range->address : blocks[first - 1].end;
-        // Blocks that overlap come from recordings that contradict themselves.
+        // Blocks overlap in recordings that contradict themselves.
         while (end < holder->end && (blocks[end].address < low || blocks[end].address - low < size_bytes)) {
             found.bytes += length_of(&blocks[end++]);
             found.blocks++;
@@ -217,7 +217,7 @@ static int by_use(const void *a, const void *b) {
     return VR_ORDER(x->first, y->first);
 }
 
-// The least used segments, until they are what a new segment lacked.
+// Takes the least used segments until they amount to what a new segment lacked.
 static void weigh_segments(struct holder *holders, size_t count, const struct vr_live_block *blocks,
                            const struct vr_failed_request *request, struct vr_pins *best) {
     struct vr_pins found = {0};
@@ -266,23 +266,23 @@ enum vram_status vr_pins_find(const struct vr_layout_range *ranges, size_t range
 
 // ---- Why a request failed: one cause of a closed list.
 
-// A few blocks pin large free memory when all of them together are at most this part of the request.
+// A few blocks pin large free memory if together they are at most this part of the request.
 #define PIN_PART 8u
-// Memory outside the allocator is the cause only where it is more than this part of the device: every process has a context.
+// Memory outside the allocator is the cause only above this part of the device, because every process has a context.
 #define OUTSIDE_PART 8u
 
 static uint64_t driver_free(const struct vram_report_oom *oom) { return oom->has_device_free ? oom->device_free_bytes : 0; }
 
 static bool is_limited(const struct vram_report_oom *oom) {
     if (oom->has_device_free && oom->device_free_bytes >= oom->segment_bytes) return true;
-    // What was held and what was free together reach the limit, but for rounding.
+    // Held plus free bytes reach the limit, except for rounding.
     return oom->limit_bytes != 0 && oom->room_bytes >= oom->limit_bytes - oom->limit_bytes / 64;
 }
 
 static bool is_pinned(const struct vram_report_oom *oom) { return oom->pin_blocks != 0 && oom->pin_bytes <= oom->size_bytes / PIN_PART; }
 
-// Of what was free but out of reach: the one that would have sufficed alone (the largest, if several), else the largest of all that
-// would have sufficed together. FULL when they do not.
+// Chooses among the free memory out of reach: the kind with the most bytes, if all kinds together would have sufficed. Otherwise OUTSIDE or
+// FULL.
 static enum vram_report_oom_cause out_of_reach(const struct vram_report_oom *oom, uint64_t missing) {
     const struct {
         enum vram_report_oom_cause cause;
@@ -302,14 +302,15 @@ static enum vram_report_oom_cause out_of_reach(const struct vram_report_oom *oom
     return VRAM_OOM_FULL;
 }
 
-// The system has no memory left to pin, or a limit keeps it: of a container, of the process, of the driver.
+// Finds the cause for pinned host memory: the system has none left, or a limit of a container, the process or the driver refuses it.
 static enum vram_report_oom_cause host_cause(const struct vram_report_oom *oom) {
     if (vr_oom_host_is_known(oom) && oom->device_free_bytes >= oom->size_bytes) return VRAM_OOM_LIMIT;
     const uint64_t pinned = oom->allocated_bytes + oom->pending_bytes, without_others = oom->device_free_bytes + oom->outside_bytes;
     return oom->outside_bytes > pinned && oom->size_bytes <= without_others ? VRAM_OOM_OUTSIDE : VRAM_OOM_FULL;
 }
 
-// A log of requests alone: what was in use leaves room for this one in all that is known of the device, or nothing is known.
+// Returns whether the room is unknown, as in a log of requests only: the memory in use leaves room for this request in all that is known of
+// the device, or nothing is known.
 static bool is_room_unknown(const struct vram_report_oom *oom) {
     const uint64_t held = oom->reserved_bytes != 0 ? oom->reserved_bytes : oom->allocated_bytes + oom->pending_bytes;
     if (oom->has_device_free || oom->limit_bytes != 0) return false;

@@ -1,4 +1,4 @@
-// A profile: one device of a recording opened at a moment, and its allocations grouped by what they have in common.
+// A profile: one device of a recording at a moment, and its allocations grouped by a common property.
 #include "analyze/profile.h"
 
 #include <stdio.h>
@@ -30,7 +30,7 @@ static int phase_by_time(const void *a, const void *b) {
 
 enum { MOST_OPEN = 64 };
 
-// Annotations of this device in the order of time; at each beginning and end the innermost one that is open then.
+// Lists the beginnings and ends of this device's annotations by time, each with the innermost annotation open then.
 static enum vram_status find_phases(struct vr_grouping *grouping) {
     const struct vr_model *model = grouping->view->model;
     grouping->phase = malloc((model->annotation_count + 1) * sizeof *grouping->phase);
@@ -97,7 +97,7 @@ static size_t segment_of(const struct vr_grouping *grouping, size_t row) {
     return vr_segment_lives_find(grouping->segments, grouping->lifetimes->address[row], birth == VR_BEFORE_TRACE ? -1 : (int64_t)birth);
 }
 
-// Both numbers of a pool in one; pools of real programs have small numbers.
+// Combines both numbers of a pool id; real programs have small ones.
 static uint64_t pool_key(uint64_t first, uint64_t second) { return first << 32 ^ second; }
 
 static uint64_t pool_of_row(const struct vr_grouping *grouping, size_t row) {
@@ -127,7 +127,7 @@ static uint64_t phase_of(const struct vr_grouping *grouping, uint32_t birth) {
     return next == 0 ? 0 : grouping->phase[next - 1].name;
 }
 
-// The number of a part's text, a new one where it has not been seen. Parts are few: those of one expression.
+// Returns the number of a part's text, adding new texts. There are few: those that one expression matches.
 static enum vram_status intern_part(struct vr_grouping *grouping, const char *text, size_t length, uint32_t *number) {
     enum { MOST_PARTS = 4096 };
     for (size_t i = 0; i < grouping->part_count; i++) {

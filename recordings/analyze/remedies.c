@@ -1,19 +1,19 @@
-// What would lower the highest demand, each found by a curve drawn again or by a sum.
+// Finds what would lower the highest demand, by a modified curve or by a sum.
 #include "analyze/advice.h"
 
-// ---- What would lower the highest demand, each found by a curve drawn again or by a sum.
+// ---- Remedies that are computed from the course of the passes.
 
 enum {
-    CHUNKS_TRIED = 8, // parts of the largest tensors
-    MOST_EQUALS = 2,  // tensors of one size and stack: more are layers, which parts do not make smaller
-    CHUNK_PART = 10,  // of the peak: what a tensor must have to be worth parts
-    ADAM_MOMENTS = 2, // pieces of state per parameter
-    SLACK_PART = 64   // of the room, for what a smaller batch rounds otherwise
+    CHUNKS_TRIED = 8, // numbers of parts tried for the largest tensors
+    MOST_EQUALS = 2,  // most tensors of the same size and stack; more are layers, which chunking does not shrink
+    CHUNK_PART = 10,  // of the peak: least size of a tensor to be chunked
+    ADAM_MOMENTS = 2, // state tensors per parameter
+    SLACK_PART = 64   // of the room, for different rounding with a smaller batch
 };
 
 // --- a smaller batch ---------------------------------------------------------------------------------------------------------------------
 
-// What size: that of a parameter, and of a copy of one in half its precision (autocast keeps these for the backward pass).
+// Whether a size is that of a parameter, or of a copy in half its precision (which autocast keeps for the backward pass).
 enum fixed_size { SIZE_OF_PARAMETER = 1, SIZE_OF_HALF = 2 };
 
 static enum vram_status find_fixed_sizes(const struct vr_demand_work *work, struct vr_map *fixed, uint64_t *parameters) {
@@ -29,8 +29,8 @@ static enum vram_status find_fixed_sizes(const struct vr_demand_work *work, stru
     return VRAM_OK;
 }
 
-// What has the size of a parameter in the backward pass is taken for its gradient, and what has half of it for a copy, whatever it is: that
-// errs towards a smaller batch.
+// Returns whether a row does not depend on the batch. In the backward pass, a parameter's size is taken for its gradient; anywhere, half
+// its size for a copy. This errs towards a smaller batch.
 static bool is_fixed(enum vr_role_pass pass, uint64_t of_size) {
     return (of_size & SIZE_OF_HALF) != 0 || (pass == VR_PASS_BACKWARD && of_size != 0);
 }
@@ -49,8 +49,8 @@ static bool grows_with_batch(const struct vr_demand_work *work, const struct vr_
     return !is_fixed(pass, vr_map_get(fixed, work->lifetimes->size_bytes[row]));
 }
 
-// Where no backward pass was seen: what a forward pass that is to be trained makes mostly stays, what one without gradients makes mostly
-// goes.
+// Returns whether the forward pass keeps its allocations for training, if no backward pass was recorded: a forward pass with gradients
+// keeps most of them, one without gradients frees most.
 static bool keeps_for_backward(const struct vr_demand_work *work) {
     size_t kept = 0, gone = 0;
     for (size_t row = work->lifetimes->start_count; row < work->peak_row_end; row++) {
@@ -63,8 +63,8 @@ static bool keeps_for_backward(const struct vr_demand_work *work) {
     return gone <= 2 * kept;
 }
 
-// The rest of what a first step makes: gradients of all parameters, and what Adam keeps of each. A program that only asks its model makes
-// none of them.
+// Returns the bytes that a first step has yet to make: gradients of all parameters, and Adam's state. A program that only queries its model
+// makes neither.
 static uint64_t still_to_come(const struct vr_demand_work *work, uint64_t parameters) {
     const struct vram_report_sum *of_role = work->made->of_role;
     if (work->question->oom == NULL || of_role[VRAM_ROLE_KV_CACHE].bytes != 0) return 0;
@@ -74,7 +74,7 @@ static uint64_t still_to_come(const struct vr_demand_work *work, uint64_t parame
     return (parameters > gradients ? parameters - gradients : 0) + (moments > state ? moments - state : 0);
 }
 
-// The largest factor with which the curve stays within the room: at every position what is fixed and `factor` times the rest fit.
+// Returns the largest factor for which the curve stays within the room: at every position, the fixed part plus `factor` times the rest.
 static double largest_factor(const struct vr_demand_work *work, const struct vr_live_curve *moving_curve, uint64_t room, uint64_t later) {
     int64_t level = 0, moving = 0;
     double factor = 1;
@@ -90,13 +90,13 @@ static double largest_factor(const struct vr_demand_work *work, const struct vr_
     return factor;
 }
 
-// A step: a forward pass, and what comes before the next one.
+// A step: a forward pass, and everything before the next one.
 struct step_course {
-    size_t first, end; // rows [first, end); its step ends with `end`
-    bool whole;        // a backward pass and another forward pass come after it
+    size_t first, end; // rows [first, end)
+    bool whole;        // a backward pass and another forward pass follow
 };
 
-// The last two steps: [1] is the one whose request failed. False where the history has no whole step before it.
+// Finds the last two steps: [1] is the one whose request failed. Returns false if the history has no whole step before it.
 static bool find_steps(const struct vr_demand_work *work, struct step_course course[2]) {
     enum vr_role_pass before = VR_PASS_IDLE;
     size_t steps = 0;
@@ -123,7 +123,7 @@ static size_t next_forward(const struct vr_demand_work *work, size_t row, size_t
     return row;
 }
 
-// By stack: its frames without what calls the model, as a number. NULL without memory.
+// Numbers each stack's frames without those that call the model. Returns NULL without memory.
 static uint64_t *number_calls(struct vr_demand_work *work) {
     const struct vr_stacks *stacks = &work->view->model->stacks;
     uint64_t *calls = calloc((size_t)stacks->count + 1, sizeof *calls);
@@ -136,21 +136,21 @@ static uint64_t *number_calls(struct vr_demand_work *work) {
     return calls;
 }
 
-// How many times as much the later step makes as the earlier one, up to the place where it failed; 0 where they go different ways.
+// Returns how many times as much the later step allocates as the earlier one, up to the failure; 0 if their courses differ.
 static double scale_of(const struct vr_demand_work *work, const uint64_t *calls, const struct step_course course[2]) {
     const struct vr_lifetimes *lifetimes = work->lifetimes;
     double earlier = 0, later = 0;
     size_t i = next_forward(work, course[0].first, course[0].end), j = next_forward(work, course[1].first, course[1].end);
     for (; j < course[1].end; i = next_forward(work, i + 1, course[0].end), j = next_forward(work, j + 1, course[1].end)) {
         if (i >= course[0].end || calls[lifetimes->stack[i]] != calls[lifetimes->stack[j]]) return 0;
-        if (lifetimes->size_bytes[i] == lifetimes->size_bytes[j]) continue; // it does not go by the batch
+        if (lifetimes->size_bytes[i] == lifetimes->size_bytes[j]) continue; // does not depend on the batch
         earlier += (double)lifetimes->size_bytes[i];
         later += (double)lifetimes->size_bytes[j];
     }
     return earlier > 0 ? later / earlier : 1;
 }
 
-// The same as largest_factor(), of an earlier step as if it were `scale` times as large.
+// Like largest_factor(), for an earlier step scaled by `scale`.
 static double factor_of_step(const struct vr_demand_work *work, const struct vr_live_curve *moving_curve, const struct step_course *course,
                              double scale, double room) {
     const size_t from = vr_row_from(work->lifetimes, course->first), to = vr_row_from(work->lifetimes, course->end);
@@ -167,8 +167,8 @@ static double factor_of_step(const struct vr_demand_work *work, const struct vr_
     return factor;
 }
 
-// With what has the size of a parameter or half of it: in a smaller step that is often a coincidence, and to scale it errs towards a
-// smaller batch.
+// Draws the curve of the earlier step, including allocations with a parameter's size or half of it: in a smaller step, that is often a
+// coincidence, and scaling them errs towards a smaller batch.
 static void draw_all_moving(struct vr_demand_work *work) {
     static const struct vr_map none = {0};
     const struct vr_lifetimes *lifetimes = work->lifetimes;
@@ -179,7 +179,7 @@ static void draw_all_moving(struct vr_demand_work *work) {
     }
 }
 
-// What an optimizer keeps now and had not yet made when that step began.
+// Returns the bytes of optimizer state made since that step began.
 static uint64_t state_since(const struct vr_demand_work *work, size_t first) {
     uint64_t bytes = 0;
     for (size_t row = first; row < work->peak_row_end; row++) {
@@ -230,7 +230,7 @@ static enum vram_status try_batch(struct vr_demand_work *work, struct vr_map *fi
         scaled_request = made->request_bytes;
         vr_live_curve_add(&work->changed, at, at + 1, (int64_t)scaled_request);
     }
-    // Rounding and what waits takes its part of the room as well.
+    // Rounding and pending frees need part of the room, too.
     const uint64_t beyond = made->wanted_bytes - made->in_use_bytes - made->request_bytes, slack = made->room_bytes / SLACK_PART;
     const uint64_t room = made->room_bytes > beyond + slack ? made->room_bytes - beyond - slack : 0;
     work->made->later_bytes = still_to_come(work, parameters);
@@ -249,14 +249,14 @@ enum vram_status vr_add_batch(struct vr_demand_work *work) {
     return status;
 }
 
-// --- the largest tensors in parts --------------------------------------------------------------------------------------------------------
+// --- chunking the largest tensors --------------------------------------------------------------------------------------------------------
 
 static bool is_of_passes(const struct vr_demand_work *work, size_t row) {
     const enum vr_role_pass pass = (enum vr_role_pass)work->roles.pass[row];
     return pass == VR_PASS_FORWARD || pass == VR_PASS_BACKWARD;
 }
 
-// The largest activation that is live at the moment; SIZE_MAX: none that is worth parts.
+// Returns the largest activation live at the moment; SIZE_MAX if none is large enough to be chunked.
 static size_t largest_activation(const struct vr_demand_work *work) {
     const struct vr_lifetimes *lifetimes = work->lifetimes;
     size_t largest = SIZE_MAX;
@@ -307,17 +307,17 @@ enum vram_status vr_add_chunks(struct vr_demand_work *work) {
     return VRAM_OK;
 }
 
-// --- gradients that are dropped ----------------------------------------------------------------------------------------------------------
+// --- dropping gradients ------------------------------------------------------------------------------------------------------------------
 
 struct gradient_drop {
-    struct vr_map waiting; // size -> 1 + place of the last one that waits
-    uint32_t *row;         // gradients that lived when the forward pass began
-    uint32_t *next;        // 1 + place of the one of the same size before it; NEVER where it lives again
+    struct vr_map waiting; // size -> 1 + index of the last waiting gradient
+    uint32_t *row;         // gradients live when the forward pass began
+    uint32_t *next;        // 1 + index of the previous one of the same size; NEVER if it is live again
     size_t count, row_capacity, next_capacity;
     size_t forward; // position at which the forward pass began
 };
 
-// All gradients that live when a forward pass begins would be dropped by then.
+// Begins a forward pass: all gradients live at its beginning would have been dropped by then.
 static enum vram_status begin_forward(struct vr_demand_work *work, struct gradient_drop *drop, size_t position) {
     const struct vr_lifetimes *lifetimes = work->lifetimes;
     size_t kept = 0;
@@ -335,7 +335,8 @@ static enum vram_status begin_forward(struct vr_demand_work *work, struct gradie
     return VRAM_OK;
 }
 
-// What is added to a gradient that is kept has its size, and is made in the backward pass. There the gradient would begin to live.
+// Called for each allocation of the backward pass. One with the size of a kept gradient is what is added to it; at that point the dropped
+// gradient would be made again.
 static enum vram_status begin_again(struct vr_demand_work *work, struct gradient_drop *drop, uint64_t bytes, size_t position) {
     const uint64_t place = vr_map_get(&drop->waiting, bytes);
     if (place == 0) return VRAM_OK;
@@ -361,7 +362,7 @@ static enum vram_status drop_gradients(struct vr_demand_work *work, struct gradi
         if (work->roles.role[row] != VRAM_ROLE_GRADIENTS) continue;
         VR_TRY(vr_grow((void **)&drop->row, &drop->row_capacity, drop->count + 1, sizeof *drop->row));
         VR_TRY(vr_grow((void **)&drop->next, &drop->next_capacity, drop->count + 1, sizeof *drop->next));
-        drop->next[drop->count] = VR_NEVER; // made in this step: nothing waits
+        drop->next[drop->count] = VR_NEVER; // made in this step, so it does not wait
         drop->row[drop->count++] = (uint32_t)row;
         if (!vr_demand_live(work, row)) continue;
         remedy->blocks++;
@@ -370,7 +371,7 @@ static enum vram_status drop_gradients(struct vr_demand_work *work, struct gradi
     return VRAM_OK;
 }
 
-// The history ends before the backward pass made them again: they would not be there.
+// Drops the gradients that the backward pass did not make again before the end of the history.
 static void drop_the_rest(struct vr_demand_work *work, const struct gradient_drop *drop) {
     for (size_t i = 0; i < drop->count; i++) {
         if (drop->next[i] == VR_NEVER) continue;
@@ -394,16 +395,16 @@ enum vram_status vr_add_gradients_none(struct vr_demand_work *work) {
     return VRAM_OK;
 }
 
-// ---- What would lower the highest demand by taking away what has a role, or is made in one way.
+// ---- Remedies that reduce allocations of one role, or made in one way.
 
 enum {
-    SHARDS = 2,         // devices
-    SCORES_PART = 10,   // of the peak: what scores of attention must have to be worth another way
+    SHARDS = 2,         // number of devices
+    SCORES_PART = 10,   // of the peak: least size of attention scores to be worth avoiding
     LEAST_SCORES = 128, // tokens in a sequence
     MOST_SCORES = 1 << 20
 };
 
-// The peak without the rows of which `part` says how much goes.
+// Adds a remedy that reduces each row by the share that `part` returns.
 static void add_without(struct vr_demand_work *work, struct vram_report_remedy remedy, double (*part)(struct vr_demand_work *, size_t)) {
     const struct vr_lifetimes *lifetimes = work->lifetimes;
     vr_live_curve_copy(&work->changed, &work->curve);
@@ -422,7 +423,7 @@ static void add_without(struct vr_demand_work *work, struct vram_report_remedy r
 // --- by role -----------------------------------------------------------------------------------------------------------------------------
 
 static double part_of_state_8bit(struct vr_demand_work *work, size_t row) {
-    return work->roles.role[row] == VRAM_ROLE_OPTIMIZER_STATE ? 0.74 : 0; // a byte in place of four, and a scale of four bytes per 256
+    return work->roles.role[row] == VRAM_ROLE_OPTIMIZER_STATE ? 0.74 : 0; // one byte instead of four, plus a scale of four bytes per 256
 }
 static double part_of_state(struct vr_demand_work *work, size_t row) { return work->roles.role[row] == VRAM_ROLE_OPTIMIZER_STATE ? 1 : 0; }
 static double part_of_model(struct vr_demand_work *work, size_t row) {
@@ -464,7 +465,7 @@ enum vram_status vr_add_kv_cache(struct vr_demand_work *work) {
     return VRAM_OK;
 }
 
-// The rows that stand out are dropped, except for one step's worth.
+// Adds the remedy of dropping the rows that stand out, except those of one step.
 enum vram_status vr_add_cause(struct vr_demand_work *work) {
     static const struct {
         enum vram_demand demand;
@@ -496,7 +497,7 @@ static bool is_of_attention(struct vr_demand_work *work, uint32_t stack) {
     return (marks & VR_MARK_ATTENTION) != 0 && (marks & (VR_MARK_LINEAR | VR_MARK_OPTIMIZER | VR_MARK_LOAD)) == 0;
 }
 
-// batch * heads * sequence * sequence values of two bytes, or twice that.
+// Returns whether a size may be batch * heads * sequence * sequence values of two or four bytes.
 static bool is_quadratic(uint64_t bytes) {
     for (uint64_t tokens = LEAST_SCORES; tokens <= MOST_SCORES && 2 * tokens * tokens <= bytes; tokens++) {
         if (bytes % (2 * tokens * tokens) == 0) return true;

@@ -1,12 +1,13 @@
-// An allocation of the same stack and size came `gap` allocations ago, or one of the same stack alone. In a loop of period p what is made
-// once per turn has the gap p, and what is made more often has smaller ones, but nothing has a larger one. So the largest gap that many
-// have is the period.
+// Finds the period of a loop of allocations. The gap of an allocation is the number of allocations since the last one with the same stack
+// and size, or with the same stack. In a loop of period p, allocations made once per turn have the gap p, those made more often have
+// smaller gaps, and none has a larger one. So the period is the largest gap that many allocations have.
 //
-// Sizes may repeat only every few turns (batches of eight lengths), or never: then the period of the stacks alone is shorter, and its turns
-// are tried first; what they are not (the layers of a model, whose stacks are the same) those of stacks and sizes may be.
+// Sizes may repeat only every few turns (such as with eight batch lengths), or never: the period of stacks alone is then shorter, and its
+// turns are tried first. If they are not steps (such as a model's layers, which have the same stacks), the turns of stacks and sizes may
+// be.
 //
-// What repeats may be the layers of a model, in one pass that keeps or gives back what every layer makes. In a loop of training memory
-// rises and falls in every turn by nearly as much as over all of them, a steady growth apart, ends a turn near where it began, and does not
+// Repetitions may be the layers of a model, in one pass that keeps or frees what every layer makes. In a training loop, memory rises and
+// falls in every turn by nearly as much as over all turns, apart from a steady growth; a turn ends near where it began; and memory does not
 // move much more before and after the loop.
 #include "analyze/steps.h"
 
@@ -14,39 +15,39 @@
 
 #include "base/hash.h"
 
-// Kinds of allocations that are told apart: what a loop makes is met early, and more would only be what never repeats.
+// Most kinds of allocations that are distinguished: those of a loop occur early, and further ones would never repeat.
 enum { GAP_BINS = 2048, BINS_PER_DOUBLING = 48, LEAST_TURNS = 3, MOST_KINDS = 1 << 20, NO_PERIOD = GAP_BINS };
 
-// First every gap is counted, then the turns are followed, then it is seen what memory does in them.
+// First counts all gaps, then follows the turns, then looks at memory within the turns.
 enum repeats_stage { TALLY, FOLLOW, WEIGH, FINISHED };
 
-// Live bytes, counted from the beginning of the history: when a turn begins, the fewest and the most in it.
+// Live bytes relative to the beginning of the history: when a turn begins, and the minimum and maximum in it.
 struct turn {
     int64_t start, low, high;
 };
 
-// A loop may be small beside the weights that are loaded before it.
+// A loop may be small compared with the weights loaded before it.
 enum { MOST_OUTSIDE = 16 };
 
 struct vr_repeats {
     const struct vr_history *history;
     enum repeats_stage stage;
-    size_t event;       // the next one to look at
-    uint32_t number;    // allocations so far
-    struct vr_map last; // kind -> 1 + number of the last allocation of it
+    size_t event;       // next event to process
+    uint32_t number;    // number of allocations so far
+    struct vr_map last; // kind -> 1 + number of its last allocation
     struct vr_map last_of_stack;
-    bool by_stack; // what is followed: kinds are stacks alone
-    bool again;    // the turns of the stacks were none: those of stacks and sizes are followed
-    uint64_t gaps; // all that were counted
+    bool by_stack; // kinds are stacks, without sizes
+    bool again;    // the turns of stacks were not steps; following those of stacks and sizes
+    uint64_t gaps; // number of gaps counted
     uint64_t stack_gaps;
-    size_t period;          // bin of the gap that turns have
-    size_t other_period;    // by_stack: that of stacks and sizes
-    uint64_t anchor;        // the stack and size that every turn begins with
-    bool anchored;          // whether it is known
-    size_t *first;          // events
-    size_t count, capacity; // of first
-    struct turn *turn;      // what comes before the first turn, the turns, what comes after them: count + 1
-    size_t turn_count;      // that have begun
+    size_t period;          // bin of the turns' gap
+    size_t other_period;    // with by_stack: the bin for stacks and sizes
+    uint64_t anchor;        // the stack and size that begin every turn
+    bool anchored;          // `anchor` is known
+    size_t *first;          // events that begin turns
+    size_t count, capacity; // of `first`
+    struct turn *turn;      // the time before the first turn, the turns, and the time after them: count + 1
+    size_t turn_count;      // number of turns begun
     int64_t live;
     bool loop;
     uint64_t tally[GAP_BINS]; // of gaps, by their logarithm
@@ -70,8 +71,8 @@ void vr_repeats_destroy(struct vr_repeats *repeats) {
     free(repeats);
 }
 
-// A file can be made in which two kinds have one token: then they count as one kind, which only guesses other steps. Where tokens fall in
-// the map is its secret.
+// Returns a token for an allocation's stack and size. A crafted file can make two kinds collide, which only leads to other steps. The map's
+// secret determines the slots.
 static uint64_t event_token(const struct vr_history *history, size_t event) {
     return vr_mix64(history->size_bytes[event] * 0x9e3779b97f4a7c15u + history->stack[event]);
 }
@@ -83,14 +84,15 @@ static size_t bin_of(uint64_t gap) {
     return bin < GAP_BINS ? bin : GAP_BINS - 1;
 }
 
-// The gap that an allocation has to the one like it before; 0 without one.
+// Computes an allocation's gap; 0 if there is no earlier one of its kind.
 static enum vram_status gap_of(struct vr_map *last, uint32_t number, uint64_t key, uint32_t *gap) {
     const uint32_t before = (uint32_t)vr_map_get(last, key);
     *gap = before == 0 ? 0 : number - before;
     return before == 0 && last->count >= MOST_KINDS ? VRAM_OK : vr_map_set(last, key, number);
 }
 
-// The bin in the middle of the largest gaps that many allocations have; NO_PERIOD for none. Two neighbours on each side are 6 percent.
+// Returns the bin in the middle of the largest gaps that many allocations have; NO_PERIOD if there is none. Two adjacent bins on each side
+// cover 6 percent.
 static size_t period_bin(const uint64_t *tally, uint64_t gaps) {
     for (size_t bin = GAP_BINS - 2; bin-- > 0;) {
         uint64_t near = 0;
@@ -103,7 +105,7 @@ static size_t period_bin(const uint64_t *tally, uint64_t gaps) {
     return NO_PERIOD;
 }
 
-// A turn begins wherever the first allocation that has the period as its gap is made again.
+// Follows turns: one begins at each repetition of the first allocation whose gap is the period.
 static enum vram_status follow_repeat(struct vr_repeats *repeats, size_t event, uint64_t key, uint32_t gap) {
     if (gap == 0 || (repeats->anchored && key != repeats->anchor)) return VRAM_OK;
     const size_t bin = bin_of(gap);
@@ -148,7 +150,7 @@ static void weigh_repeat(struct vr_repeats *repeats, size_t event) {
 
 static double swing_of(const struct turn *turn) { return (double)turn->high - (double)turn->low; }
 
-// Whether the turns are most of the history, and most of them of the kind that is told above.
+// Returns whether the turns cover most of the history, and most of them look like those of a training loop (see above).
 static bool is_loop(const struct vr_repeats *repeats) {
     const size_t turns = repeats->count - 1;
     const struct turn *turn = repeats->turn + 1, *before = repeats->turn, *after = turn + turns;
@@ -168,7 +170,7 @@ static bool is_loop(const struct vr_repeats *repeats) {
     return good * 2 >= turns && swing_of(before) <= MOST_OUTSIDE * (high - low) && swing_of(after) <= MOST_OUTSIDE * (high - low);
 }
 
-// Two periods are told apart when one is half as long again.
+// Chooses the period to follow. The periods differ if one is at least half as long again.
 static void choose_period(struct vr_repeats *repeats) {
     const size_t of_stacks = period_bin(repeats->stack_tally, repeats->stack_gaps), usual = period_bin(repeats->tally, repeats->gaps);
     const bool shorter = of_stacks != NO_PERIOD && (usual == NO_PERIOD || of_stacks + BINS_PER_DOUBLING / 2 < usual);
@@ -177,7 +179,7 @@ static void choose_period(struct vr_repeats *repeats) {
     repeats->other_period = usual;
 }
 
-// The turns of the stacks alone are none: everything as before, but for what is followed.
+// Starts over with stacks and sizes, because the turns of stacks alone were not steps.
 static void follow_again(struct vr_repeats *repeats) {
     free(repeats->turn);
     repeats->turn = NULL;

@@ -1,17 +1,17 @@
-// The facts of a report: one view per device, and what the recording says about itself.
+// Computes the facts of a report: one view per device, and the recording's own properties.
 #include "analyze/report_parts.h"
 
 #include "analyze/demand.h"
 #include "model/platform.h"
 #include "model/recording.h"
 
-// ---- Which generation of files a recording is of, by what it has.
+// ---- The generation of a recording's file, by its keys.
 
 static uint32_t any_event_has(const struct vr_model *model) {
     uint32_t has = 0;
     for (size_t d = 0; d < model->history_count; d++) {
         const struct vr_history *history = &model->histories[d];
-        // A key that one of the events has: in what is common unless it is apart from that in all of them.
+        // Some event has a key that is in the common value unless all events differ in it.
         const bool alike = vr_entries_alike(history);
         uint32_t apart = 0, always = alike ? 0 : UINT32_MAX;
         for (size_t i = 0; i < history->count && !alike; i++) {
@@ -30,7 +30,7 @@ static bool has_top_level_key(const struct vr_model *model, const char *key) {
     return false;
 }
 
-// Segments that were made up of live blocks are of no kind.
+// Returns whether some segment has a kind; segments invented for live blocks have none.
 static bool any_segment_known(const struct vr_model *model) {
     for (size_t i = 0; i < model->segments.count; i++) {
         if (model->segments.kind[i] != VR_KIND_UNKNOWN) return true;
@@ -48,7 +48,7 @@ void vr_report_generation(const struct vr_model *model, const char **generation,
         const char *generation, *era;
     } rows[] = {
         {model->form == VR_FORM_SEGMENT_LIST, "list", ""},
-        // Both keys came at once to PyTorch's snapshots; logs and traces of others are read into the first one alone.
+        // PyTorch's snapshots got both keys at once; logs and traces of other tools are read with the first one only.
         {has_top_level_key(model, "external_annotations") && !has_top_level_key(model, "allocator_settings") && !any_segment_known(model),
          VR_EVENTS_ALONE, ""},
         {(events & VR_HAS_POOL_ID) != 0, "G7", "about PyTorch 2.12+"},
@@ -63,7 +63,7 @@ void vr_report_generation(const struct vr_model *model, const char **generation,
     size_t row = 0;
     while (!rows[row].matches) row++;
     *generation = rows[row].generation;
-    // A file of vram's own has no keys of a snapshot, unless it was made of one; a whole program need not have PyTorch.
+    // A .vram file has no snapshot keys unless it was converted from one; a whole program need not use PyTorch.
     const bool own = model->form != VR_FORM_SEGMENT_LIST && model->top_level_key_count == 0;
     *era = own || vr_model_setting(model, "vram_run_process") != NULL ? "" : rows[row].era;
 }
@@ -74,28 +74,28 @@ bool vr_report_has_settings(const struct vr_model *model) {
 
 const char *vr_report_form(const struct vr_model *model) { return model->form == VR_FORM_SEGMENT_LIST ? "segment_list" : "dict"; }
 
-// ---- The facts of a report: one view per device, and what the recording says about itself.
+// ---- The facts of a report: one view per device, and the recording's own properties.
 
 #define DEFAULT_TOP 10u
 #define MOST_TOP    10000u
 
-// What is only needed while the report is made.
+// State needed only while the report is made.
 struct report_work {
     const struct vr_model *model;
     struct vr_arena *arena;
     struct vr_sites sites;
     size_t top;
-    uint64_t memory_bytes; // of each device, as the caller says
+    uint64_t memory_bytes; // of each device, given by the caller
     bool plain_sites;
     struct vr_views views;
-    struct vram_report_device *devices; // of the views
+    struct vram_report_device *devices; // one per view
     struct vram_error *error;           // may be NULL
 };
 
-// A longer history takes longer than a report should.
+// For longer histories, this would take too long for a report.
 enum { MOST_EVENTS_OF_A_DEMAND = 1000000 };
 
-// Where nothing failed: what the peak is made of, and what would lower it below the memory that was named, or by a tenth.
+// If nothing failed, finds what stands out at the peak, and what would lower it below the given memory, or by a tenth.
 static enum vram_status demand_at_peak(struct report_work *work, const struct vr_view *view, struct vram_report_device *out) {
     const uint64_t peak = out->allocated.peak.bytes;
     const bool is_too_high = work->memory_bytes != 0 && peak > work->memory_bytes;
@@ -167,7 +167,7 @@ static enum vram_status copy_string(const struct vr_model *model, uint32_t id, s
     return vr_arena_copy(arena, vr_model_string(model, id), vr_model_string_length(model, id), text);
 }
 
-// What stands in the place of the settings' dictionary: tools that write recordings by hand put a string there, or None.
+// Reports a value of allocator_settings that is not a dictionary: tools that write recordings by hand put a string or None there.
 static enum vram_status odd_settings(const struct vr_model *model, struct vr_arena *arena, struct vram_report *report) {
     for (size_t i = 0; i < model->extra_count && model->extras[i].owner == VR_OWNER_TOP; i++) {
         const struct vr_extra *extra = &model->extras[i];

@@ -1,7 +1,7 @@
-// Recordings of whole programs: which library asked for the memory, of what kind it is, and what the driver's pools hold free.
+// Recordings of whole programs: the libraries that requested memory, its kinds, and the free bytes of the driver's pools.
 #include "analyze/report_parts.h"
 
-// ---- Recordings of whole programs: which library asked for the memory, and of what kind it is.
+// ---- Recordings of whole programs: the libraries that requested memory, and its kinds.
 
 struct tally {
     uint32_t name; // string id
@@ -22,7 +22,7 @@ static size_t move_used_to_front(struct tally *tallies, size_t count) {
     return used;
 }
 
-// Groups what was live after an event by a column of string ids of the events that made it.
+// Groups the allocations live after an event by a column of string ids of their alloc events.
 static enum vram_status group_by(const struct vr_view *view, const struct vr_lifetimes *lifetimes, const uint32_t *column, int64_t event,
                                  struct vr_arena *arena, const struct vram_report_group **groups, size_t *group_count) {
     const struct vr_model *model = view->model;
@@ -63,14 +63,14 @@ enum vram_status vr_libraries_at(const struct vr_view *view, const struct vr_lif
 
 enum vram_status vr_report_libraries(const struct vr_view *view, const struct vr_lifetimes *allocated, struct vr_arena *arena,
                                      struct vram_report_device *out) {
-    // Elsewhere the two columns say other things.
+    // In other recordings, the two columns have other meanings.
     if (!vr_is_whole_program(view)) return VRAM_OK;
     out->whole_program = true;
     VR_TRY(group_by(view, allocated, view->history->metadata, allocated->peak_event, arena, &out->libraries, &out->library_count));
     return group_by(view, allocated, view->history->tag, allocated->peak_event, arena, &out->kinds, &out->kind_count);
 }
 
-// Addresses of what `vram run` saw the pools hold begin here (guides/run.md).
+// First address of the events with which `run` records the bytes held by pools (guides/run.md).
 #define POOLS UINT64_C(0x6800000000000000)
 
 static uint64_t held_by_pools(const struct vr_history *history, int64_t event) {

@@ -1,7 +1,8 @@
-// What a report says of lifetimes: totals, who held the peak, the longest lives, and what waited for other streams.
+// Computes a report's facts about lifetimes: totals, call sites at the peak, the longest lifetimes, and memory that waited for other
+// streams.
 #include "analyze/report_parts.h"
 
-// A life as it is kept on the way.
+// A lifetime kept during the pass.
 struct kept_life {
     uint64_t address;
     uint64_t size_bytes;
@@ -11,22 +12,22 @@ struct kept_life {
     bool always; // live at an out of memory, or at the end
 };
 
-// One kind of lifetime, as far as the pass has come. Totals are relative to those before event 0, two's complement.
+// The progress of one kind of lifetime. Totals are relative to those before event 0, as two's complement.
 struct course {
     struct vr_report_lifetimes *out;
     uint64_t bytes, count;
     uint64_t peak_bytes, peak_count;
-    uint64_t run_bytes; // the largest of this run of events
+    uint64_t run_bytes; // maximum in this run of events
     int64_t peak_event;
     struct kept_life *kept;
     size_t kept_count, kept_capacity;
-    // The longest lives so far in order, and the least age that may still come among them.
+    // The longest lifetimes so far, sorted, and the least age needed to be among them.
     struct kept_life *longest;
     size_t longest_count;
     uint32_t least_age;
 };
 
-// What happened last at an address to one kind of lifetime: half a word of a map's value. 0: nothing yet.
+// The last event at an address for one kind of lifetime, in half a word of a map's value. 0: no event yet.
 #define AFTER_ALLOC(event) ((uint32_t)((event) + 1) << 1 | 1)
 #define AFTER_FREE(event)  ((uint32_t)((event) + 1) << 1)
 #define EVENT_OF(last)     ((size_t)((last) >> 1) - 1)
@@ -39,20 +40,20 @@ struct pass_forward {
     struct vr_map last; // by address
     size_t top;
     int64_t last_oom;
-    uint64_t largest_bytes; // of all sizes
-    bool failed;            // without memory
+    uint64_t largest_bytes; // largest of all sizes
+    bool failed;            // out of memory
 };
 
 static uint32_t age_of(const struct kept_life *life) { return life->death - life->birth; }
 
-// As the list of the longest has it: longer, larger, earlier.
+// Orders the longest lifetimes: longer, larger, earlier.
 static bool lives_longer(const struct kept_life *a, const struct kept_life *b) {
     if (age_of(a) != age_of(b)) return age_of(a) > age_of(b);
     if (a->size_bytes != b->size_bytes) return a->size_bytes > b->size_bytes;
     return a->birth < b->birth;
 }
 
-// Whether a life that ended is among the longest; it is entered there.
+// Enters an ended lifetime in the list of the longest; returns false if it is too short.
 static bool enter_longest(struct pass_forward *pass, struct course *course, const struct kept_life *life) {
     struct kept_life *longest = course->longest;
     const bool full = course->longest_count == pass->top;
@@ -72,7 +73,7 @@ static bool is_wanted(const struct pass_forward *pass, const struct course *cour
     return course->longest_count < pass->top || !lives_longer(&course->longest[pass->top - 1], life);
 }
 
-// Room for one more; first those go that a later peak made uninteresting.
+// Makes room for one more; first drops those that a later peak made irrelevant.
 static bool make_course_room(struct pass_forward *pass, struct course *course) {
     size_t left = 0;
     if (course->kept_count < course->kept_capacity) return true;
@@ -106,7 +107,7 @@ VR_INLINE void end_life(struct pass_forward *pass, struct course *course, size_t
     course->count--;
     course->out->born_and_freed.count++;
     course->out->born_and_freed.bytes += size;
-    // The peak so far and the last out of memory lie before `death`.
+    // The current peak and the last out of memory are before `death`.
     if (VR_UNLIKELY((int64_t)birth <= course->peak_event || pass->last_oom >= (int64_t)birth || death - birth >= course->least_age))
         consider_death(pass, course, birth, death);
 }
@@ -124,7 +125,7 @@ VR_INLINE uint32_t begin_life(struct pass_forward *pass, struct course *course, 
     return AFTER_ALLOC(event);
 }
 
-// What is given back and never was got was there before.
+// Handles a free of an allocation that was never made in the history, so it existed before.
 VR_NOINLINE static void end_inherited(struct pass_forward *pass, struct course *course, size_t event, uint64_t size) {
     struct vr_report_lifetimes *out = course->out;
     const struct kept_life life = {.address = pass->history->address[event],
@@ -163,14 +164,14 @@ VR_INLINE void watch_total(struct course *course, size_t event) {
     course->peak_event = (int64_t)event;
 }
 
-// What an action does; an alloc begins both kinds.
+// The effect of each action; an alloc begins both kinds.
 enum { BEGINS = 4, ENDS_ALLOCATED = 1 << VR_LIFETIME_ALLOCATED, ENDS_ACTIVE = 1 << VR_LIFETIME_ACTIVE };
 static const uint8_t effects[VR_ACTION_COUNT] = {[VR_ACTION_ALLOC] = BEGINS,
                                                  [VR_ACTION_FREE_REQUESTED] = ENDS_ALLOCATED,
                                                  [VR_ACTION_FREE_COMPLETED] = ENDS_ACTIVE,
                                                  [VR_ACTION_FREE] = ENDS_ALLOCATED | ENDS_ACTIVE};
 
-// The slot of an address, new where nothing happened there yet. NULL without memory.
+// Returns the slot of an address, adding it if necessary. Returns NULL without memory.
 VR_INLINE struct vr_map_slot *slot_at(struct vr_map *map, uint64_t address) {
     struct vr_map_slot *slot = vr_map_slot_of(map, address);
     if (VR_LIKELY(slot->value != 0)) return slot;
@@ -200,7 +201,7 @@ VR_INLINE void apply_event(struct pass_forward *pass, struct vr_map_slot *slot, 
 
 static void run_events(struct pass_forward *pass, size_t first, size_t end) {
     const struct vr_history *history = pass->history;
-    struct vr_map_slot *slot = NULL; // a free and its completion are one address
+    struct vr_map_slot *slot = NULL; // cached, because a free and its completion have the same address
     for (size_t i = first; i < end && !pass->failed; i++) {
         const uint8_t action = history->action[i], effect = effects[action];
         if (effect == 0) {
@@ -227,7 +228,7 @@ static void run_all(struct pass_forward *pass, uint64_t *const totals[VR_LIFETIM
 
 // --- the end of the history -------------------------------------------------------------------------------------------------------
 
-// The live blocks of the final state. Of two blocks at one address the later one counts.
+// Collects the live blocks of the final state. Of two blocks at one address the later one counts.
 static enum vram_status collect_final(const struct vr_view *view, enum vr_lifetime_kind kind, struct vr_lifetimes *rows) {
     const struct vr_blocks *blocks = &view->model->blocks;
     for (size_t i = 0; i < view->block_count; i++) {
@@ -243,7 +244,7 @@ static enum vram_status collect_final(const struct vr_view *view, enum vr_lifeti
     return VRAM_OK;
 }
 
-// What was live all the time: a final block at whose address nothing happened.
+// Keeps an allocation that was always live: a final block without events at its address.
 static void keep_untouched(struct pass_forward *pass, struct course *course, const struct vr_map_slot *block) {
     const struct vr_blocks *blocks = &pass->view->model->blocks;
     const size_t row = pass->view->blocks[block->value - 1];
@@ -259,7 +260,7 @@ static void keep_untouched(struct pass_forward *pass, struct course *course, con
     keep_life(pass, course, &life);
 }
 
-// What is live at the end of the history, against the block that the final state has at its address (1 + block; 0: none).
+// Keeps an allocation live at the end of the history, and compares it with the final block at its address (1 + block; 0: no block).
 static void keep_living(struct pass_forward *pass, struct course *course, size_t birth, uint64_t block) {
     const struct vr_history *history = pass->history;
     uint64_t *anomalies = course->out->rows.anomalies;
@@ -309,7 +310,7 @@ static void settle_totals(struct course *course) {
 
 // --- rows -------------------------------------------------------------------------------------------------------------------------
 
-// What was there before comes first, by address; the others by birth, which no two share.
+// Orders allocations from before the history by address, before the others by birth, which is unique.
 static int by_place(const void *a, const void *b) {
     const struct kept_life *x = a, *y = b;
     const uint32_t first = x->birth + 1, second = y->birth + 1; // VR_BEFORE_TRACE + 1 is 0
@@ -356,7 +357,7 @@ static enum vram_status pass_over(struct pass_forward *pass, uint64_t *const tot
     return pass->failed ? VRAM_NO_HOST_MEMORY : VRAM_OK;
 }
 
-// --- sizes that no device has -----------------------------------------------------------------------------------------------------
+// --- impossible sizes -------------------------------------------------------------------------------------------------------------
 
 static void add_life(struct vram_report_sum *sum, uint64_t bytes) {
     sum->count++;
@@ -376,7 +377,7 @@ static void sum_lives(struct vr_report_lifetimes *out) {
     }
 }
 
-// Where totals wrap, those before event 0 decide which is larger: all rows are made.
+// Makes all rows: if totals wrap, those before event 0 determine which is larger.
 static enum vram_status find_by_rows(const struct vr_view *view, uint64_t *const totals[VR_LIFETIME_KINDS], size_t point_count,
                                      struct vr_report_lifetimes found[VR_LIFETIME_KINDS]) {
     struct vr_address_ids addresses = {0};
@@ -404,7 +405,7 @@ void vr_report_lifetimes_release(struct vr_report_lifetimes found[VR_LIFETIME_KI
 
 enum vram_status vr_report_lifetimes_find(const struct vr_view *view, size_t top, uint64_t *const totals[VR_LIFETIME_KINDS],
                                           size_t point_count, struct vr_report_lifetimes found[VR_LIFETIME_KINDS]) {
-    // 1 + event and one bit are half a word.
+    // 1 + event and one bit must fit in half a word.
     if (view->history->count > UINT32_MAX / 4 || view->block_count > UINT32_MAX / 4) return VRAM_LIMIT;
     struct pass_forward pass = {.view = view, .history = view->history, .top = top, .last_oom = -1};
     for (size_t k = 0; k < VR_LIFETIME_KINDS; k++) {
@@ -425,18 +426,18 @@ enum vram_status vr_report_lifetimes_find(const struct vr_view *view, size_t top
     return status;
 }
 
-// ---- One notion's facts: totals, who held the peak, and the longest lives.
+// ---- The facts of one kind of lifetime: totals, call sites at the peak, and the longest lifetimes.
 
 static uint32_t row_age(const struct vr_lifetimes *lifetimes, size_t row) { return lifetimes->death[row] - lifetimes->birth[row]; }
 
-// Does the life of row a come before that of row b in the list of the longest: longer, larger, earlier.
+// Orders the longest lifetimes: longer, larger, earlier.
 static bool row_lives_longer(const struct vr_lifetimes *lifetimes, size_t a, size_t b) {
     if (row_age(lifetimes, a) != row_age(lifetimes, b)) return row_age(lifetimes, a) > row_age(lifetimes, b);
     if (lifetimes->size_bytes[a] != lifetimes->size_bytes[b]) return lifetimes->size_bytes[a] > lifetimes->size_bytes[b];
     return a < b;
 }
 
-// The rows of the longest completed lives in order; returns how many.
+// Selects the rows of the longest completed lifetimes, sorted; returns their number.
 static size_t select_longest(const struct vr_lifetimes *lifetimes, size_t top, size_t *rows) {
     size_t kept = 0;
     for (size_t i = lifetimes->start_count; i < lifetimes->count && top != 0; i++) {
@@ -462,7 +463,7 @@ static enum vram_status describe_longest(const struct vr_view *view, struct vr_s
         longest[i] = (struct vram_report_lifetime){
             .birth_event = birth, .death_event = death, .address = lifetimes->address[row], .size_bytes = lifetimes->size_bytes[row]};
         longest[i].has_time = (vr_entry_has(history, birth) & vr_entry_has(history, death) & VR_HAS_TIME) != 0;
-        // Unsigned, since times of a damaged file may be as far apart as numbers go.
+        // Unsigned, because times of a damaged file may be arbitrarily far apart.
         if (longest[i].has_time) longest[i].elapsed_us = (int64_t)((uint64_t)history->time_us[death] - (uint64_t)history->time_us[birth]);
         VR_TRY(vr_sites_name(sites, vr_sites_frame(sites, lifetimes->stack[row]), arena, &longest[i].site));
     }
@@ -499,13 +500,13 @@ enum vram_status vr_report_live(const struct vr_view *view, struct vr_sites *sit
     return status;
 }
 
-// ---- What was freed and still waited for other streams, at the moment when most of that waited.
+// ---- Memory that was freed and waited for other streams, at the moment of its maximum.
 
-// By address: what waits there.
+// The waiting memory, by address.
 struct waiting_work {
     const struct vr_history *history;
     struct vr_map born;    // address -> 1 + event of its allocation
-    struct vr_map waiting; // address -> 1 + event of free_requested
+    struct vr_map waiting; // address -> 1 + event of its free_requested
     struct vr_map by_site; // frame -> bytes
 };
 
@@ -514,7 +515,7 @@ static uint64_t take_waiting(struct waiting_work *work, uint64_t address) {
     return since == 0 ? 0 : work->history->size_bytes[since - 1];
 }
 
-// Up to an event, the last one included. *most_event is the first at which most waits.
+// Walks the events before `end`. *most_event is the first at which the most waits.
 static enum vram_status walk_waiting(struct waiting_work *work, size_t end, size_t *most_event) {
     const struct vr_history *history = work->history;
     uint64_t bytes = 0, most = 0;

@@ -1,4 +1,4 @@
-// Why requests failed: the picture of memory at the moment of each out-of-memory event, and what it says.
+// Explains failed requests: rebuilds the state of memory at each out-of-memory event, and finds the cause.
 #include "analyze/demand.h"
 #include "analyze/report_parts.h"
 #include "analyze/oom_cause.h"
@@ -21,7 +21,7 @@ static bool is_expandable(const struct vr_view *view, const struct vram_report_d
     return device->expandable_segments != 0 || (setting != NULL && strcmp(setting, "true") == 0);
 }
 
-// What the driver would be asked for: the allocator's segment sizes.
+// Returns the segment size that the allocator would request from the driver.
 static uint64_t segment_for(uint64_t size_bytes, bool expandable) {
     if (size_bytes > UINT64_MAX / 2) return size_bytes;
     if (size_bytes <= SMALL_REQUEST_BYTES) return 2 * VR_MIB;
@@ -29,7 +29,7 @@ static uint64_t segment_for(uint64_t size_bytes, bool expandable) {
     return size_bytes < 10 * VR_MIB ? 20 * VR_MIB : vr_round_up(size_bytes, 2 * VR_MIB);
 }
 
-// The blocks not reusable after the event, ascending.
+// Lists the blocks that are not reusable after the event, ascending.
 static enum vram_status live_blocks(const struct vr_view *view, const struct vr_lifetimes *active, int64_t event,
                                     struct vr_live_block **blocks, size_t *count) {
     struct vr_live_block *found = NULL;
@@ -72,7 +72,7 @@ static void add_free_block(struct vram_report_oom *oom, const struct vr_failed_r
     }
 }
 
-// Adds up what lies between the live blocks of each range.
+// Adds up the free memory between the live blocks of each range.
 static void measure_free_blocks(const struct vr_layout_range *ranges, size_t range_count, const struct vr_live_block *blocks,
                                 size_t block_count, const struct vr_failed_request *request, struct vram_report_oom *oom) {
     size_t next = 0;
@@ -83,7 +83,7 @@ static void measure_free_blocks(const struct vr_layout_range *ranges, size_t ran
         for (;;) {
             const bool more = next < block_count && blocks[next].address < ranges[r].end;
             const uint64_t until = more ? blocks[next].address : ranges[r].end;
-            // Large blocks are not split for a rest of up to 1 MiB: such a gap belongs to the block before it.
+            // Large blocks are not split for a remainder of up to 1 MiB, so such a gap belongs to the block before it.
             const bool rest =
                 estimated && ranges[r].kind != VRAM_REPORT_KIND_SMALL && until > cursor && until - cursor <= SMALL_REQUEST_BYTES;
             if (until > cursor && !rest) add_free_block(oom, request, &ranges[r], until - cursor);
@@ -99,24 +99,24 @@ static void measure_free_blocks(const struct vr_layout_range *ranges, size_t ran
 
 #define HOLDERS 5
 
-// What all events of a device are drawn from.
+// The inputs shared by all events of a device.
 struct drawing {
     const struct vr_view *view;
     struct vr_sites *sites;
     const struct vr_lifetimes *allocated, *active;
     struct vr_arena *arena;
-    uint64_t memory_bytes; // of the device, as the caller says; 0: not known
+    uint64_t memory_bytes; // of the device, given by the caller; 0: unknown
     bool expandable;
-    int64_t last; // out-of-memory event
+    int64_t last; // last out-of-memory event
 };
 
-// A whole number that the recording has as a setting; 0 if it has none.
+// Returns an integer setting of the recording; 0 if there is none.
 static uint64_t setting_number(const struct vr_model *model, const char *key) {
     const char *value = vr_model_setting(model, key);
     return value == NULL || *value < '0' || *value > '9' ? 0 : strtoull(value, NULL, 10);
 }
 
-// What the process may hold: by the allocator's limit, by `vram run --limit`, or as a part of the device.
+// Returns the process's limit: set in the allocator, by `vram run --limit`, or as a fraction of the device.
 static uint64_t find_limit(const struct vr_model *model, uint32_t device, uint64_t total_bytes) {
     char key[64];
     (void)snprintf(key, sizeof key, "vram_device_%u_limit_bytes", (unsigned)device);
@@ -127,7 +127,7 @@ static uint64_t find_limit(const struct vr_model *model, uint32_t device, uint64
     return part > 0.0 && part < 1.0 ? (uint64_t)((double)total_bytes * part) : 0;
 }
 
-// What the device and the process have, as far as it is known.
+// Finds the limits of the device and the process, as far as they are known.
 static void find_bounds(const struct vr_view *view, uint64_t memory_bytes, bool driver_level, struct vram_report_oom *oom) {
     char key[64] = "vram_host_total_bytes";
     if (!oom->is_host) (void)snprintf(key, sizeof key, "vram_device_%u_total_bytes", (unsigned)view->device);
@@ -136,16 +136,16 @@ static void find_bounds(const struct vr_view *view, uint64_t memory_bytes, bool 
     oom->device_total_bytes = setting_number(view->model, key);
     if (oom->device_total_bytes == 0 && !oom->is_host) oom->device_total_bytes = memory_bytes;
     oom->limit_bytes = oom->is_host ? 0 : find_limit(view->model, view->device, oom->device_total_bytes);
-    // Under a limit the driver's free bytes are those of the limit.
+    // Under a limit, the driver's free bytes are relative to it.
     uint64_t known = driver < UINT64_MAX - held ? driver + held : UINT64_MAX;
     if (oom->has_device_free && oom->device_total_bytes > known && oom->limit_bytes == 0)
         oom->outside_bytes = oom->device_total_bytes - known;
-    // Where nothing says what the driver had free, the device's size is the bound; without it there is none.
+    // If the driver's free bytes are unknown, the device's size is the bound; without it there is none.
     if (!oom->has_device_free && !oom->is_host) known = oom->device_total_bytes == 0 && oom->limit_bytes == 0 ? 0 : oom->device_total_bytes;
     if (!oom->has_device_free && known == 0) known = oom->limit_bytes;
     oom->room_bytes = known;
     if (oom->limit_bytes != 0 && oom->limit_bytes < oom->room_bytes) oom->room_bytes = oom->limit_bytes;
-    // A limit that nobody names: what was held is all that is sure.
+    // With an unknown limit, only the bytes held are certain.
     if (oom->limit_bytes == 0 && oom->has_device_free && driver >= oom->segment_bytes) oom->room_bytes = held;
 }
 
@@ -169,15 +169,15 @@ static enum vram_status find_pins(struct drawing *drawing, const struct vr_layou
     return vr_sites_name(drawing->sites, vr_sites_frame(drawing->sites, pins.stack), drawing->arena, &oom->pin_site);
 }
 
-// Memory that leaks fills whatever there is: that the last of it lies in pieces, or elsewhere, is not why.
+// Returns whether growth is the cause: a leak fills any memory, whatever the state of the rest.
 static bool is_growth(const struct vram_report_oom *oom) {
     const bool grows = oom->demand->demand == VRAM_DEMAND_GROWTH || oom->demand->demand == VRAM_DEMAND_RETAINED;
-    if (oom->is_host) return grows && oom->demand->bytes > oom->allocated_bytes / 2; // whatever would have refused the next one
+    if (oom->is_host) return grows && oom->demand->bytes > oom->allocated_bytes / 2; // any limit would have refused the next request
     const bool by_far = oom->demand->bytes > 2 * oom->free_bytes && oom->demand->bytes > oom->outside_bytes;
     return grows && by_far && oom->cause != VRAM_OOM_LIMIT && oom->cause != VRAM_OOM_CONTRADICTORY;
 }
 
-// Freed by the program, but not yet to be used again: *stack of the largest. The rows of the two kinds are not the same ones.
+// Finds the largest block that was freed but is not yet reusable, and its stack. The rows of the two kinds of lifetime do not correspond.
 static enum vram_status find_waiting(const struct drawing *drawing, int64_t event, uint32_t *stack) {
     const struct vr_lifetimes *allocated = drawing->allocated, *active = drawing->active;
     struct vr_map in_use = {0};
@@ -203,7 +203,7 @@ static bool is_out_of_reach(const struct vr_layout_range *range, const struct vr
     return range->kind != request->kind && cause == VRAM_OOM_OTHER_POOLS;
 }
 
-// Whether any allocation lives in the ranges of a stream; ranges are ascending.
+// Returns whether some allocation is live in the ranges of a stream; ranges are ascending.
 static bool is_in_use(const struct drawing *drawing, int64_t event, const struct vr_layout_range *ranges, size_t count, uint64_t stream) {
     const struct vr_lifetimes *active = drawing->active;
     for (size_t i = 0; i < active->count; i++) {
@@ -215,8 +215,8 @@ static bool is_in_use(const struct drawing *drawing, int64_t event, const struct
     return false;
 }
 
-// Of the largest range that the cause is about: the stack by which its segment, or the first of its pages, was got. 0: the history does not
-// say.
+// Finds the largest range to which the cause applies, and the stack that made its segment, or its first page. *stack stays 0 if the history
+// does not have it.
 static enum vram_status find_segment(const struct drawing *drawing, const struct vr_failed_request *request, struct vram_report_oom *oom,
                                      uint32_t *stack) {
     const struct vr_view *view = drawing->view;
@@ -241,9 +241,9 @@ static enum vram_status find_segment(const struct drawing *drawing, const struct
     return VRAM_OK;
 }
 
-// What would lower it is worth knowing whatever the cause: less in use leaves more to find room in.
+// Finds the demand for any cause, because using less memory leaves more room.
 static enum vram_status find_demand(struct drawing *drawing, bool driver_level, struct vram_report_oom *oom) {
-    if (oom->cause == VRAM_OOM_ROOM_UNKNOWN) return VRAM_OK; // nothing to compare it with
+    if (oom->cause == VRAM_OOM_ROOM_UNKNOWN) return VRAM_OK; // no room to compare with
     const uint64_t blocks = oom->reserved_bytes > oom->free_bytes ? oom->reserved_bytes - oom->free_bytes : 0;
     const struct vr_demand_question question = {.view = drawing->view,
                                                 .sites = drawing->sites,
@@ -254,13 +254,13 @@ static enum vram_status find_demand(struct drawing *drawing, bool driver_level, 
                                                 .block_bytes = driver_level ? oom->allocated_bytes + oom->pending_bytes : blocks};
     VR_TRY(vr_demand_find(&question, drawing->arena, &oom->demand));
     if (oom->demand != NULL && is_growth(oom)) oom->cause = VRAM_OOM_GROWTH;
-    // What passes of a training step are made of says nothing of buffers for copies.
+    // The parts of a training step say nothing about copy buffers.
     if (oom->is_host && oom->cause != VRAM_OOM_GROWTH) oom->demand = NULL;
     return VRAM_OK;
 }
 
-// Who asked for the largest piece that the cause is about: of what waits an allocation, of what is free where another may take it only the
-// segment it lies in.
+// Finds the call site of the largest piece to which the cause applies: for pending memory its allocation, for free memory out of reach its
+// segment.
 static enum vram_status find_held_site(struct drawing *drawing, const struct vr_failed_request *request, struct vram_report_oom *oom) {
     uint32_t stack = 0;
     if (oom->cause == VRAM_OOM_PENDING)
@@ -283,7 +283,7 @@ static enum vram_status draw_layout(struct drawing *drawing, struct vram_report_
     size_t range_count, block_count;
     struct vr_live_block *blocks;
     VR_TRY(vr_layout_at(drawing->view, event, &ranges, &range_count));
-    // Segments of a whole program are its blocks once more, as far as they are still there at the end, and addresses that pages lie at.
+    // In a recording of a whole program, segments duplicate the blocks that remain at the end, or are addresses for pages.
     if (vr_is_whole_program(drawing->view)) range_count = 0;
     const bool driver_level = range_count == 0;
     enum vram_status status = live_blocks(drawing->view, drawing->active, event, &blocks, &block_count);
@@ -326,7 +326,7 @@ static void describe_request(const struct vr_history *history, size_t event, str
                                     .advice = ""};
 }
 
-// The first out of memory from event `first` on; the number of events where there is none.
+// Returns the first out-of-memory event from `first` on; the number of events if there is none.
 static size_t next_oom(const struct vr_history *history, size_t first) {
     const uint8_t *found = first == history->count ? NULL : memchr(history->action + first, VR_ACTION_OOM, history->count - first);
     return found == NULL ? history->count : (size_t)(found - history->action);

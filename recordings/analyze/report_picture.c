@@ -1,4 +1,4 @@
-// The final state: segments and blocks, and where the bytes held from the driver are.
+// Reports the final state: segments and blocks, and the use of reserved bytes.
 #include "analyze/report_parts.h"
 
 enum { MISMATCH_ACTIVE, MISMATCH_ALLOCATED, MISMATCH_CONTIGUOUS, MISMATCH_REQUESTED, MISMATCH_TOTAL };
@@ -81,7 +81,7 @@ static void count_blocks(const struct vr_view *view, struct vram_report_device *
 #define SMALL_PAGE_BYTES (2 * VR_MIB)
 #define LARGE_PAGE_BYTES (20 * VR_MIB)
 
-// Whole pages of an expandable segment that lie in free blocks. A mapped run begins at a page boundary.
+// Returns the bytes of an expandable segment's whole pages within free blocks. A mapped run begins at a page boundary.
 static uint64_t free_page_bytes(const struct vr_model *model, size_t segment) {
     const struct vr_blocks *blocks = &model->blocks;
     const uint64_t page = model->segments.kind[segment] == VR_KIND_SMALL ? SMALL_PAGE_BYTES : LARGE_PAGE_BYTES;
@@ -106,7 +106,7 @@ static void add_usage(struct vram_report_usage *usage, const struct picture_sums
     } else {
         usage->free_block_bytes += sums->free;
     }
-    // Sizes of a damaged recording may wrap; as unsigned numbers they do so harmlessly.
+    // Sizes of a damaged recording may wrap, which is harmless for unsigned numbers.
     usage->unaccounted_bytes = (int64_t)((uint64_t)usage->unaccounted_bytes + segment_bytes - sums->total);
     usage->free_blocks += sums->free_blocks;
     if (sums->largest_free > usage->largest_free_bytes) usage->largest_free_bytes = sums->largest_free;
@@ -139,7 +139,7 @@ static int by_reserved(const void *a, const void *b) {
     return by_pool(a, b);
 }
 
-// Adds up rows of the same pool; returns how many are left.
+// Merges rows of the same pool; returns the number of rows left.
 static size_t merge_pools(struct vram_report_pool *pools, size_t count) {
     size_t kept = 0;
     qsort(pools, count, sizeof *pools, by_pool);
@@ -162,7 +162,7 @@ static size_t merge_pools(struct vram_report_pool *pools, size_t count) {
     return kept;
 }
 
-// One row per segment at first.
+// Fills one row per segment, to be merged later.
 static void fill_pools(const struct vr_view *view, struct vram_report_pool *pools, struct vram_report_device *out) {
     const struct vr_segments *segments = &view->model->segments;
     for (size_t i = 0; i < view->segment_count; i++) {

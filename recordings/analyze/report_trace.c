@@ -1,4 +1,4 @@
-// What can be said about a history event by event, without following addresses.
+// Reports facts about a history's events that do not need to follow addresses.
 #include "analyze/report_parts.h"
 
 static int by_value(const void *a, const void *b) {
@@ -6,7 +6,7 @@ static int by_value(const void *a, const void *b) {
     return VR_ORDER(x, y);
 }
 
-// A small set of streams; a program has few of them, a damaged file may have as many as events.
+// A small set of streams; a program has few, but a damaged file may have as many as events.
 struct trace_streams {
     int64_t *values;
     size_t count;
@@ -39,7 +39,7 @@ static enum vram_status keep_streams(struct trace_streams *streams, struct vr_ar
 
 static enum vram_status collect_streams(const struct vr_view *view, struct vr_arena *arena, struct vram_report_device *out,
                                         struct trace_streams *trace, struct trace_streams *segments) {
-    // One event says it for all where they are alike.
+    // If all events are alike, one of them suffices.
     const size_t events = vr_entries_alike(view->history) && view->history->count != 0 ? 1 : view->history->count;
     for (size_t i = 0; i < events; i++) {
         if ((vr_entry_has(view->history, i) & VR_HAS_STREAM) != 0) VR_TRY(add_stream(trace, vr_entry_stream(view->history, i)));
@@ -57,7 +57,7 @@ static int traced_by_name(const void *a, const void *b) {
     return strcmp(x->name, y->name);
 }
 
-// Actions that this library does not know, under their own names.
+// Actions unknown to this library, by their own names.
 struct unknown {
     struct vram_report_group *groups;
     size_t count;
@@ -110,7 +110,7 @@ static enum vram_status collect_actions(const struct vr_view *view, struct vr_ar
     return VRAM_OK;
 }
 
-// Whether every event has the same keys, a time among them.
+// Returns whether every event has the same keys, including a time.
 static bool all_have_times(const struct vr_history *history) {
     uint32_t apart = 0;
     for (size_t i = 0; i < history->count && !vr_entries_alike(history); i++) apart |= history->has.apart[i];
@@ -119,7 +119,7 @@ static bool all_have_times(const struct vr_history *history) {
 
 static void collect_times(const struct vr_history *history, struct vram_report_device *out) {
     out->times_monotonic = true;
-    if (all_have_times(history)) { // nearly always
+    if (all_have_times(history)) { // nearly always true
         size_t falls = 0;
         for (size_t i = 1; i < history->count; i++) falls += history->time_us[i] < history->time_us[i - 1];
         out->has_times = true;
@@ -137,7 +137,7 @@ static void collect_times(const struct vr_history *history, struct vram_report_d
     }
 }
 
-// Of each stack, whether it has frames and whether an event has it, in one byte: long histories have few stacks.
+// Bits per stack: whether it has frames, and whether an event has it. Long histories have few stacks.
 enum { HAS_FRAMES = 1, IS_MET = 2 };
 
 static enum vram_status count_frames(const struct vr_view *view, struct vram_report_device *out) {

@@ -1,11 +1,11 @@
-// What tells a role: rules of the user, the frames of a call stack, and notes of the program.
+// The evidence for roles: the user's rules, the frames of call stacks, and the program's own notes.
 #include <stdio.h>
 
 #include "analyze/roles.h"
 #include "base/base.h"
 #include "vram/roles.h"
 
-// ---- The words of roles, and rules of the user for roles.
+// ---- The words of roles, and the user's rules for roles.
 
 const char *vram_role_word(size_t role) {
     static const char *const words[VRAM_ROLE_COUNT] = {
@@ -46,7 +46,7 @@ static bool find_role(const char *word, size_t length, enum vram_role *role) {
     return false;
 }
 
-// One line, without its end: [line, end).
+// Parses one line [line, end), without its newline.
 static enum vram_status parse_line(const char *line, const char *end, size_t number, struct vr_role_rule *rule, struct vram_error *error) {
     const char *word = line, *rest;
     while (line < end && !is_blank(*line)) line++;
@@ -139,15 +139,15 @@ enum vram_status vr_role_rules_find(struct vr_role_rules *rules, const struct vr
 
 static_assert(VR_MARK_NUMBER_COUNT <= 24, "the upper bits of a frame are its own");
 
-// What a frame is, besides its marks.
+// Properties of a frame in addition to its marks.
 #define FRAME_KNOWN    ((uint32_t)1 << 24)
 #define FRAME_PYTHON   ((uint32_t)1 << 25)
-#define FRAME_TORCH    ((uint32_t)1 << 26) // a file of PyTorch's
+#define FRAME_TORCH    ((uint32_t)1 << 26) // a file of PyTorch
 #define FRAME_CALLED   ((uint32_t)1 << 27) // its function is forward()
 #define STACK_KNOWN    ((uint32_t)1 << 24)
 #define MARKS_OF(bits) ((bits) & (STACK_KNOWN - 1))
 
-// Names are looked at up to here: a stranger's file may hold names of megabytes in a million frames.
+// Longest part of a name that is looked at: an untrusted file may have names of megabytes in a million frames.
 enum { LOOKED_BYTES = 600 };
 
 struct frame_rule {
@@ -181,11 +181,11 @@ void vr_role_marks_release(struct vr_role_marks *marks) {
     *marks = (struct vr_role_marks){.model = NULL};
 }
 
-// The last bytes of a file's path, the first of a function's name.
+// The end of a file's path, and the beginning of a function's name.
 struct looked_at {
     char file[LOOKED_BYTES + 1];
     char function[LOOKED_BYTES + 1];
-    const char *last; // of a Python function's name: what stands after its last dot
+    const char *last; // a Python function's name after its last dot
 };
 
 static void classify_frame(const struct vr_model *model, uint32_t frame, struct looked_at *looked) {
@@ -237,8 +237,8 @@ static uint32_t frame_bits(struct vr_role_marks *marks, uint32_t frame) {
     return marks->of_frame[frame];
 }
 
-// Frames go from the innermost outwards. What a pass runs once more is that only where no other backward pass began further inside; a
-// Python frame of PyTorch's without a caller is the bottom of the backward pass's own thread.
+// Computes the marks of a stack, from the innermost frame outwards. A recomputation counts only if no other backward pass began further
+// inside; a Python frame of PyTorch without a caller is the bottom of the backward pass's own thread.
 static uint32_t stack_marks(struct vr_role_marks *marks, uint64_t first, uint64_t end) {
     uint32_t bits = STACK_KNOWN, outermost = 0;
     for (uint64_t i = first; i < end; i++) {
@@ -294,7 +294,7 @@ static const char role_word[] = "vram.role ", module_word[] = "vram.module ";
 
 static bool has_prefix(const char *text, const char *prefix) { return strncmp(text, prefix, strlen(prefix)) == 0; }
 
-// Said of what was live at an address before `event`.
+// A note about the allocation live at an address before `event`.
 struct role_note {
     size_t event;
     size_t order;
@@ -332,7 +332,7 @@ static bool read_address(const char **text, uint64_t *address) {
     return true;
 }
 
-// A text that says a role; with an address of its own unless `address` is given. Other texts are passed over.
+// Parses a text that gives a role, with an address unless `address` is given. Ignores other texts.
 static enum vram_status add_note(struct role_noting *noting, size_t event, const char *text, const uint64_t *address) {
     struct role_note note = {.event = event, .order = noting->count, .address = address == NULL ? 0 : *address};
     if (!has_prefix(text, role_word)) return VRAM_OK;
@@ -390,13 +390,13 @@ static enum vram_status number_name(struct vr_role_notes *notes, const char *tex
     return VRAM_OK;
 }
 
-// A parameter's name without its last part is its module's.
+// Returns the length of a parameter's module name: the name without its last part.
 static size_t module_length(const char *name) {
     const char *dot = strrchr(name, '.');
     return dot == NULL ? strlen(name) : (size_t)(dot - name);
 }
 
-// Rows are in the order of birth: at each note the newest row at the address is the one that is meant, if it still lives.
+// Applies the notes. Rows are in the order of birth: a note applies to the newest row at its address, if that is still live.
 static enum vram_status apply_notes(struct role_noting *noting) {
     const struct vr_lifetimes *lifetimes = noting->lifetimes;
     struct vr_map newest = {0};
@@ -418,7 +418,7 @@ static enum vram_status apply_notes(struct role_noting *noting) {
     return status;
 }
 
-// A beginning or an end of "vram.module NAME".
+// The beginning or end of "vram.module NAME".
 struct module_turn {
     int64_t time_us;
     size_t order;
@@ -449,7 +449,7 @@ static enum vram_status collect_turns(const struct vr_view *view, struct module_
     return VRAM_OK;
 }
 
-// The innermost module that is open when a row is born. Modules nest; what is open further in than MOST_OPEN counts as its parent's.
+// Assigns to each row the innermost module open at its birth. Modules nest; those deeper than MOST_OPEN count as their parent's.
 static enum vram_status name_by_turns(struct role_noting *noting, const struct module_turn *turn, size_t count) {
     const struct vr_lifetimes *lifetimes = noting->lifetimes;
     const struct vr_history *history = noting->view->history;

@@ -2,27 +2,27 @@
 
 #include "analyze/report_parts.h"
 
-// Who gets no stack: whoever has no Python frame where only these are recorded.
+// The state of finding roles. If only Python frames are recorded, threads without Python frames have empty stacks.
 struct role_finding {
     const struct vr_view *view;
     const struct vr_lifetimes *lifetimes;
     struct vr_roles roles;
-    struct vr_map expect; // size -> how many gradients of it one step has
+    struct vr_map expect; // size -> number of gradients of it in one step
     bool python_only;     // most stacks have Python frames only
-    bool models;          // something says that a model is trained or asked
-    bool trains;          // a backward pass or an optimizer's step is among what stacks say
+    bool models;          // there is evidence that a model is trained or queried
+    bool trains;          // stacks show a backward pass or an optimizer's step
     bool has_forward, has_backward, has_optimizer, has_state;
     bool ends_in_oom;
-    size_t of_workspace_size; // allocations of LARGE_WORKSPACE that stay
+    size_t of_workspace_size; // number of allocations of LARGE_WORKSPACE that stay
 };
 
-// What only programs with a model do. A constructor, a file called dataset.py or scratch of cuBLAS is found in any program.
+// Found only in programs with a model. Any program may have constructors, a file named dataset.py, or cuBLAS workspaces.
 #define MARKS_OF_TRAINING                                                                                                                  \
     ((uint32_t)VR_MARK_BACKWARD | VR_MARK_ENGINE | VR_MARK_ACCUMULATE | VR_MARK_RECOMPUTE | VR_MARK_OPTIMIZER | VR_MARK_STATE |            \
      VR_MARK_REDUCE)
 #define MARKS_OF_MODEL (MARKS_OF_TRAINING | VR_MARK_FORWARD | VR_MARK_LOAD | VR_MARK_KV)
 
-// Where no frames were recorded, a program that says whose module asked says that this is a forward pass.
+// Returns a row's marks. If no frames were recorded, a row for which the program names a module is made in a forward pass.
 static uint32_t marks_as_recorded(struct role_finding *finding, size_t row) {
     const struct vr_role_notes *notes = &finding->roles.notes;
     const uint32_t marks = vr_role_marks_of(&finding->roles.marks, finding->lifetimes->stack[row]);
@@ -30,13 +30,13 @@ static uint32_t marks_as_recorded(struct role_finding *finding, size_t row) {
     return in_module ? marks | VR_MARK_FORWARD : marks;
 }
 
-// What a constructor makes is a parameter only where there is a model.
+// Returns a row's marks; a constructor makes parameters only if there is a model.
 static uint32_t marks_of(struct role_finding *finding, size_t row) {
     const uint32_t marks = marks_as_recorded(finding, row);
     return finding->models ? marks : marks & ~(uint32_t)VR_MARK_BUILD;
 }
 
-// The pass of what stands in no pass by its own stack: a loss is computed after the forward pass, data are prepared before it.
+// Returns the pass of a row whose stack shows none: a loss is computed after the forward pass, data are prepared before it.
 static enum vr_role_pass pass_outside(const struct role_finding *finding, uint32_t marks, enum vr_role_pass before) {
     if ((marks & VR_MARK_FRAMES) == 0) {
         const bool computes = before == VR_PASS_FORWARD || before == VR_PASS_BACKWARD || (before == VR_PASS_INPUT && !finding->has_forward);
@@ -50,7 +50,7 @@ static enum vr_role_pass pass_outside(const struct role_finding *finding, uint32
     return before == VR_PASS_BACKWARD ? VR_PASS_IDLE : VR_PASS_INPUT;
 }
 
-// The pass that a stack itself tells; false where it tells none.
+// Finds the pass that a stack shows; returns false if it shows none.
 static bool pass_by_marks(uint32_t marks, enum vr_role_pass *pass) {
     static const struct {
         uint32_t marks;
@@ -66,7 +66,8 @@ static bool pass_by_marks(uint32_t marks, enum vr_role_pass *pass) {
     return false;
 }
 
-// Where only Python was recorded, the thread of a backward pass has no frames; `vram run` fails to unwind some stacks of any program.
+// Looks for evidence of a model. If only Python frames were recorded, the backward pass's thread has no frames; `vram run` fails to unwind
+// some stacks of any program.
 static void look_for_model(struct role_finding *finding) {
     const struct vr_lifetimes *lifetimes = finding->lifetimes;
     size_t python = 0, native = 0, bare = 0;
@@ -114,22 +115,22 @@ static void find_passes(struct role_finding *finding) {
         finding->roles.pass[row] = (uint8_t)pass;
         finding->of_workspace_size += lifetimes->size_bytes[row] == LARGE_WORKSPACE && lifetimes->death[row] == VR_NEVER;
         if (!in_history || (marks & VR_MARK_COMMUNICATION) != 0) continue;
-        // What is made by name beside a forward pass does not end it.
+        // An allocation by name during a forward pass does not end it.
         if (clear || (pass != VR_PASS_IDLE && before != VR_PASS_FORWARD)) before = pass;
         finding->has_backward = finding->has_backward || pass == VR_PASS_BACKWARD;
         finding->has_optimizer = finding->has_optimizer || pass == VR_PASS_OPTIMIZER;
     }
 }
 
-// What comes after a row, found from the end: events of the next births.
+// The events after a row, found from the end: births of the next rows of each kind.
 struct passes_ahead {
-    uint32_t next[VR_PASS_COUNT]; // of each pass
-    uint32_t plain_backward;      // of the backward pass, without what it runs once more
-    uint32_t forward_of_next;     // of the first forward pass after the next backward one: the next step's
-    uint32_t backward_of_next;    // and of the backward pass after that
-    uint32_t last_of_pass;        // the last birth of the backward pass that is under way
-    enum vr_role_pass following;  // of the row that comes next
-    uint32_t birth;               // of that row
+    uint32_t next[VR_PASS_COUNT]; // by pass
+    uint32_t plain_backward;      // backward pass, except recomputations
+    uint32_t forward_of_next;     // first forward pass after the next backward pass: that of the next step
+    uint32_t backward_of_next;    // the backward pass after that
+    uint32_t last_of_pass;        // last birth of the current backward pass
+    enum vr_role_pass following;  // pass of the next row
+    uint32_t birth;               // birth of the next row
 };
 
 static bool finding_covers(const struct role_finding *finding, size_t row, uint32_t event) {
@@ -144,10 +145,10 @@ static uint32_t next_outside(const struct passes_ahead *ahead, enum vr_role_pass
     return first;
 }
 
-// Sizes of cuBLAS's workspaces as PyTorch asks for them: 8 of 2 x 4 MiB and 8 x 16 KiB, since compute capability 9.0 32 MiB
-// (CUBLAS_WORKSPACE_CONFIG in PyTorch's documents).
-#define OWN_WORKSPACE ((uint64_t)8519680) // a size that nothing else has; PyTorch 2.15 takes and frees it with each product
-// There is one of each library for a stream: what has the size more often has it by chance.
+// Sizes of cuBLAS workspaces as PyTorch requests them: 8 of 2 x 4 MiB and 8 x 16 KiB, or 32 MiB since compute capability 9.0
+// (CUBLAS_WORKSPACE_CONFIG in PyTorch's documentation).
+#define OWN_WORKSPACE ((uint64_t)8519680) // a size that nothing else has; PyTorch 2.15 allocates and frees it for each product
+// Each library has one workspace per stream, so a size that occurs more often is a coincidence.
 static bool is_workspace_size(const struct role_finding *finding, uint64_t bytes) {
     return bytes == OWN_WORKSPACE || (bytes == LARGE_WORKSPACE && finding->of_workspace_size <= MOST_WORKSPACES);
 }
@@ -160,8 +161,8 @@ static enum vram_role role_in_optimizer(const struct role_finding *finding, size
     return stays ? VRAM_ROLE_OPTIMIZER_STATE : VRAM_ROLE_TEMPORARIES;
 }
 
-// A gradient is what the end of the backward pass sees. Where the history ends inside of one, its size tells: that of a gradient before,
-// or of a parameter.
+// A gradient is live at the end of the backward pass. If the history ends within one, its size decides: that of an earlier gradient, or of
+// a parameter.
 static enum vram_role role_in_backward(const struct role_finding *finding, size_t row, uint32_t marks, const struct passes_ahead *ahead) {
     const struct vr_lifetimes *lifetimes = finding->lifetimes;
     const uint64_t bytes = lifetimes->size_bytes[row];
@@ -198,11 +199,11 @@ static bool sees_any(const struct role_finding *finding, size_t row, const struc
            finding_covers(finding, row, ahead->next[VR_PASS_BACKWARD]) || finding_covers(finding, row, ahead->next[VR_PASS_OPTIMIZER]);
 }
 
-// What is made by name, or computed outside of modules, and that no later pass sees or only the backward pass.
+// Returns the role of a tensor made by name, or computed outside of modules, that is live in no later pass or only in the backward pass.
 static enum vram_role role_of_passing(const struct role_finding *finding, size_t row, uint32_t marks, const struct passes_ahead *ahead) {
     const uint32_t backward = ahead->next[VR_PASS_BACKWARD];
     if (!sees_any(finding, row, ahead)) {
-        // A result for which room is made before it is computed, where the pass that does so is none of a module's.
+        // A result may be allocated before the pass that computes it; that pass is not in a module.
         const bool used = (marks & VR_MARK_MADE) != 0 && !finding->has_backward && finding_covers(finding, row, ahead->birth);
         if (!used) return VRAM_ROLE_TEMPORARIES;
         return finding->has_forward ? VRAM_ROLE_ACTIVATIONS : VRAM_ROLE_INPUT;
@@ -211,7 +212,8 @@ static enum vram_role role_of_passing(const struct role_finding *finding, size_t
     return !finding->has_forward && consumed ? VRAM_ROLE_ACTIVATIONS : VRAM_ROLE_INPUT;
 }
 
-// A copy on its way dies before a pass begins; where none begins, before anything else is allocated.
+// Returns the role of an allocation made while loading. A temporary copy is freed before a pass begins; without passes, before the next
+// allocation.
 static enum vram_role role_of_loaded(const struct role_finding *finding, size_t row, const struct passes_ahead *ahead) {
     const bool passes = next_outside(ahead, VR_PASS_LOAD) != VR_NEVER;
     const bool lives = sees_any(finding, row, ahead) || (!passes && finding_covers(finding, row, ahead->birth));
@@ -227,12 +229,12 @@ static enum vram_role role_outside(const struct role_finding *finding, size_t ro
     }
     const bool runs = finding->has_forward || finding->has_backward || finding->has_optimizer;
     if ((marks & VR_MARK_FRAMES) == 0 || !runs) return VRAM_ROLE_UNKNOWN;
-    // After a backward pass: the next batch, or what is done with gradients.
+    // Allocated after a backward pass: the next batch, or a tensor used on gradients.
     if ((marks & VR_MARK_TEMPORARY) == 0 && finding_covers(finding, row, ahead->next[VR_PASS_FORWARD])) return VRAM_ROLE_INPUT;
     return stays && (marks & VR_MARK_TEMPORARY) == 0 ? VRAM_ROLE_UNKNOWN : VRAM_ROLE_TEMPORARIES;
 }
 
-// Of an allocation that the history, or a stack, tells of.
+// Returns the role of an allocation made in the history, or with a stack.
 static enum vram_role role_of(const struct role_finding *finding, size_t row, uint32_t marks, const struct passes_ahead *ahead) {
     if ((marks & VR_MARK_WORKSPACE) != 0) return VRAM_ROLE_WORKSPACES;
     if ((marks & VR_MARK_TEMPORARY) != 0 && finding->lifetimes->death[row] != VR_NEVER) return VRAM_ROLE_TEMPORARIES;
@@ -266,7 +268,7 @@ static const struct passes_ahead nothing_ahead = {.next = {VR_NEVER, VR_NEVER, V
                                                   .last_of_pass = VR_NEVER,
                                                   .birth = VR_NEVER};
 
-// What the program or the user said; VRAM_ROLE_COUNT: nothing.
+// Returns the role stated by the program or the user; VRAM_ROLE_COUNT if there is none.
 static enum vram_status stated_role(const struct role_finding *finding, struct vr_role_rules *rules, size_t row, enum vram_role *role) {
     *role = VRAM_ROLE_COUNT;
     if (rules != NULL) VR_TRY(vr_role_rules_find(rules, finding->view->model, finding->lifetimes->stack[row], role));
@@ -274,7 +276,7 @@ static enum vram_status stated_role(const struct role_finding *finding, struct v
     return VRAM_OK;
 }
 
-// From the last birth to the first; rows that were live before the history come after those of it, and see all of it ahead.
+// Assigns roles from the last birth to the first; rows from before the history come last, and see all of it ahead.
 static enum vram_status give_roles(struct role_finding *finding, struct vr_role_rules *rules) {
     const struct vr_lifetimes *lifetimes = finding->lifetimes;
     struct passes_ahead ahead = nothing_ahead;
@@ -291,12 +293,11 @@ static enum vram_status give_roles(struct role_finding *finding, struct vr_role_
     return VRAM_OK;
 }
 
-// --- parameters that an optimizer of the program's own makes anew in every step
-// -----------------------------------------------------------
+// --- parameters that the program's own optimizer replaces in every step ------------------------------------------------------------------
 
-// `p.data = p.data - ...`: while it is made the old one still lives. So the newest block of the size that an optimizer made, when a
-// parameter dies in its step, is the parameter from then on; it may be replaced once more in the same step. Rows are visited in the order
-// of birth, deaths in that of events.
+// With `p.data = p.data - ...`, the new parameter is made while the old one is live. So when a parameter is freed in an optimizer's step,
+// the newest block of its size made by the optimizer becomes the parameter; it may be replaced again in the same step. Visits rows in the
+// order of birth, deaths in the order of events.
 static enum vram_status follow_replaced(struct role_finding *finding) {
     const struct vr_lifetimes *lifetimes = finding->lifetimes;
     uint8_t *role = finding->roles.role;
@@ -322,9 +323,9 @@ static enum vram_status follow_replaced(struct role_finding *finding) {
     return status;
 }
 
-// --- what was live before the history, and has no stack ----------------------------------------------------------------------------------
+// --- allocations from before the history, without stacks ---------------------------------------------------------------------------------
 
-// How many gradients of each size are live at once, at most.
+// Counts, by size, the most gradients live at once.
 static enum vram_status expect_gradients(struct role_finding *finding) {
     const struct vr_lifetimes *lifetimes = finding->lifetimes;
     const size_t events = finding->view->history->count;
@@ -353,7 +354,7 @@ static enum vram_status expect_gradients(struct role_finding *finding) {
     return status;
 }
 
-// Where no backward pass came to its end a gradient still has the size of its parameter.
+// Counts parameters by size instead, if no backward pass was completed: a gradient has the size of its parameter.
 static enum vram_status expect_by_parameters(struct role_finding *finding) {
     for (size_t row = 0; row < finding->lifetimes->count; row++) {
         const uint64_t bytes = finding->lifetimes->size_bytes[row];
@@ -363,7 +364,7 @@ static enum vram_status expect_by_parameters(struct role_finding *finding) {
     return VRAM_OK;
 }
 
-// The pass that is under way at an event.
+// Returns the pass in progress at an event.
 static enum vr_role_pass pass_at(const struct role_finding *finding, uint32_t event) {
     const struct vr_lifetimes *lifetimes = finding->lifetimes;
     size_t row;
@@ -374,8 +375,8 @@ static enum vr_role_pass pass_at(const struct role_finding *finding, uint32_t ev
     return VR_PASS_IDLE;
 }
 
-// A parameter has a gradient of its size. What else stays in a program that trains is the state of its optimizer, where the history does
-// not show how that was made.
+// Returns the role of a row from before the history. A parameter has a gradient of its size. Other permanent allocations of a training
+// program are optimizer state, if the history does not show how that was made.
 static enum vram_status role_of_old(struct role_finding *finding, size_t row, struct vr_map *taken, enum vram_role *role) {
     const struct vr_lifetimes *lifetimes = finding->lifetimes;
     const uint64_t bytes = lifetimes->size_bytes[row], expected = vr_map_get(&finding->expect, bytes);
@@ -412,7 +413,7 @@ static enum vram_status give_old_roles(struct role_finding *finding) {
 // --- autocast's copies of weights
 // ---------------------------------------------------------------------------------------------------------
 
-// Autocast casts inputs by the same function: only what has half the size of a parameter is a copy of one.
+// Finds copies of weights. Autocast casts inputs by the same function, so only half a parameter's size counts.
 static enum vram_status find_casts(struct role_finding *finding) {
     const struct vr_lifetimes *lifetimes = finding->lifetimes;
     struct vr_map halves = {0};
@@ -438,7 +439,7 @@ static enum vram_status find_roles(struct role_finding *finding, struct vr_role_
     VR_TRY(give_roles(finding, rules));
     VR_TRY(expect_gradients(finding));
     if (finding->ends_in_oom && finding->expect.count == 0) VR_TRY(expect_by_parameters(finding));
-    if (finding->ends_in_oom) VR_TRY(give_roles(finding, rules)); // once more: sizes of gradients are known now
+    if (finding->ends_in_oom) VR_TRY(give_roles(finding, rules)); // again, because sizes of gradients are known now
     VR_TRY(follow_replaced(finding));
     VR_TRY(give_old_roles(finding));
     return find_casts(finding);

@@ -1,4 +1,4 @@
-// The public roles of a recording: sums by role and by module, and the role of each allocation event.
+// Implements vram/roles.h: sums by role and by module, and the role of each allocation event.
 #include "analyze/arena.h"
 #include "analyze/profile.h"
 #include "base/text.h"
@@ -6,7 +6,7 @@
 enum { DEFAULT_TOP = 10, MOST_TOP = 10000 };
 
 struct roles_made {
-    struct vram_roles roles; // must be first: the public pointer is this one
+    struct vram_roles roles; // must be first: the public pointer points to it
     struct vr_arena arena;
 };
 
@@ -15,7 +15,7 @@ static void add_to_sum(struct vram_report_sum *sum, uint64_t bytes) {
     sum->bytes += bytes;
 }
 
-// Rows are born in order, and die at one event each.
+// Rows are sorted by birth, and each event frees at most one.
 enum vram_status vr_roles_count(const struct vr_roles *roles, const struct vr_lifetimes *lifetimes, size_t events,
                                 struct vr_role_totals *totals) {
     struct vram_report_sum live[VRAM_ROLE_COUNT] = {{0}};
@@ -81,7 +81,7 @@ static enum vram_status put_events(struct role_counting *counting) {
     return VRAM_OK;
 }
 
-// A row at the peak by its module and role.
+// The bytes of one module and role at the peak.
 struct role_held {
     uint64_t module;
     uint8_t role;

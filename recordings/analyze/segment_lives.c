@@ -1,7 +1,7 @@
-// Every reservation of one device with its beginning and end.
+// Finds every reservation of one device with its beginning and end.
 #include "analyze/segment_lives.h"
 
-// One word more than needed, so that looking just past the last one is no mistake.
+// One word more than needed, so that looking just past the last one is safe.
 static size_t words_for(size_t limit) { return limit / 64 + 2; }
 
 enum vram_status vr_ordered_init(struct vr_ordered *set, size_t limit) {
@@ -35,7 +35,7 @@ void vr_ordered_remove(struct vr_ordered *set, size_t number) {
     }
 }
 
-// From a member of a level down to the first (or last) member of the lowest one below it.
+// Descends from a member of a level to the first (or last) member of the lowest level below it.
 static size_t descend_level(const struct vr_ordered *set, unsigned level, size_t number, bool first) {
     while (level-- > 0) {
         const uint64_t word = set->level[level][number];
@@ -65,17 +65,17 @@ size_t vr_ordered_previous(const struct vr_ordered *set, size_t number) {
     return SIZE_MAX;
 }
 
-// What one event (or one final segment) reserved, as long as it is whole; cut into several where a part of it ended earlier.
+// Memory reserved by one event (or one final segment); split where a part of it ended earlier.
 struct segment_piece {
     uint64_t address, end;
     uint64_t source; // final segment of the view, or segment_count + event
     uint32_t birth, death;
 };
 
-// What is reserved while the history is walked. Every place where a piece can begin or end is known beforehand.
+// The reserved memory during the walk over the history. All addresses where a piece can begin or end are collected beforehand.
 struct walk {
     const struct vr_view *view;
-    uint32_t *event; // those that reserve or give back
+    uint32_t *event; // those that reserve or release
     size_t event_count;
     uint64_t *place; // ascending, distinct
     size_t place_count;
@@ -88,7 +88,7 @@ struct walk {
 static bool adds_memory(uint8_t action) { return action == VR_ACTION_SEGMENT_ALLOC || action == VR_ACTION_SEGMENT_MAP; }
 static bool removes_memory(uint8_t action) { return action == VR_ACTION_SEGMENT_FREE || action == VR_ACTION_SEGMENT_UNMAP; }
 
-// The range of an event that reserves or gives back; false for ranges that are empty or end past all addresses.
+// Computes the range of an event that reserves or releases; returns false if it is empty or exceeds the address space.
 static bool range_of(const struct vr_history *history, size_t event, uint64_t *address, uint64_t *end) {
     *address = history->address[event];
     return history->size_bytes[event] != 0 && vr_add_u64(*address, history->size_bytes[event], end);
@@ -150,7 +150,7 @@ static enum vram_status begin_piece(struct walk *walk, const struct segment_piec
     return VRAM_OK;
 }
 
-// Cuts the live piece that begins at a place, so that one begins at `address`.
+// Splits the live piece that begins at a place, so that one begins at `address`.
 static enum vram_status cut_piece(struct walk *walk, size_t place, uint64_t address) {
     struct segment_piece upper = walk->pieces[walk->live[place] - 1];
     upper.address = address;
@@ -158,7 +158,7 @@ static enum vram_status cut_piece(struct walk *walk, size_t place, uint64_t addr
     return begin_piece(walk, &upper);
 }
 
-// Ends everything in [address, end), which are places.
+// Ends everything in [address, end), which must be places.
 static enum vram_status clear_range(struct walk *walk, uint64_t address, uint64_t end, uint32_t event) {
     size_t place = piece_place(walk, address);
     const size_t below = vr_ordered_previous(&walk->begins, place);
@@ -178,7 +178,7 @@ static enum vram_status reserve_address(struct walk *walk, uint64_t address, uin
     return begin_piece(walk, &(struct segment_piece){address, end, source, event, VR_NEVER});
 }
 
-// From the final segments back to what was there before event 0.
+// Walks from the final segments back to the state before event 0.
 static enum vram_status undo_segments(struct walk *walk) {
     const struct vr_history *history = walk->view->history;
     uint64_t address, end;
@@ -196,7 +196,7 @@ static enum vram_status undo_segments(struct walk *walk) {
     return VRAM_OK;
 }
 
-// Only what is live now stays.
+// Drops pieces that are not live.
 static enum vram_status keep_live(struct walk *walk) {
     size_t kept = 0;
     for (size_t place = vr_ordered_next(&walk->begins, 0); place != SIZE_MAX; place = vr_ordered_next(&walk->begins, place + 1)) kept++;
@@ -230,7 +230,7 @@ static enum vram_status walk_segments(struct walk *walk) {
 
 static int by_birth(const void *a, const void *b) {
     const struct segment_piece *x = a, *y = b;
-    const uint32_t born_x = x->birth + 1, born_y = y->birth + 1; // before the recording comes first
+    const uint32_t born_x = x->birth + 1, born_y = y->birth + 1; // pieces from before the recording come first
     if (born_x != born_y) return VR_ORDER(born_x, born_y);
     return VR_ORDER(x->address, y->address);
 }
@@ -264,7 +264,7 @@ static void put_segment_life(const struct vr_view *view, struct vr_segment_lives
     lives->lifetimes.stack[row] = segments->stack[segment];
 }
 
-// The final segment that holds an address; SIZE_MAX if none does. `order`: the view's segments by address.
+// Returns the final segment that contains an address; SIZE_MAX if there is none. `order`: the view's segments by address.
 static size_t final_segment(const struct vr_view *view, const uint64_t *order, uint64_t address) {
     const struct vr_segments *segments = &view->model->segments;
     size_t above;
@@ -323,7 +323,7 @@ static int lives_by_event(const void *a, const void *b) {
     return VR_ORDER(x, y);
 }
 
-// How many rows there are before event 0, and at most at once.
+// Counts the rows before event 0, and the most at once.
 static enum vram_status count_live(struct vr_lifetimes *rows) {
     uint32_t *deaths = malloc((rows->count + 1) * sizeof *deaths);
     if (deaths == NULL) return VRAM_NO_HOST_MEMORY;
@@ -390,7 +390,7 @@ void vr_segment_lives_release(struct vr_segment_lives *lives) {
     *lives = (struct vr_segment_lives){.stream = NULL};
 }
 
-// Rows looked at for one address: those of other times at the same place.
+// Most rows to look at for one address, which may have been reserved many times.
 enum { MOST_LOOKED_AT = 4096 };
 
 size_t vr_segment_lives_find(const struct vr_segment_lives *lives, uint64_t address, int64_t event) {

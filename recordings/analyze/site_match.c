@@ -1,22 +1,22 @@
-// The call sites of several runs of one program under names that they share.
+// Gives the call sites of several runs of one program common names.
 #include "analyze/site_match.h"
 
-// Sides of more files than this are compared by equal paths only: nothing real has so many that differ.
+// With more pairs of files, only equal paths match: no real program has so many different ones.
 #define MOST_COMPARED ((uint64_t)1 << 24)
 
 static bool is_separator(char c) { return c == '/' || c == '\\'; }
 
-// Two files that may be the same: the lengths of what precedes the part that their paths share.
+// Two files that may be the same, by the end that their paths share.
 struct path_guess {
     uint32_t from, to;
-    size_t from_above, to_above; // bytes of the folders above
-    uint64_t folders;            // a number for the two folders
-    size_t votes;                // guesses that have them
+    size_t from_above, to_above; // lengths of the differing folders above
+    uint64_t folders;            // key for the pair of folders
+    size_t votes;                // number of guesses with these folders
 };
 
 static int paths_by_name(const void *a, const void *b) { return strcmp(**(const char *const *const *)a, **(const char *const *const *)b); }
 
-// Places of a side, by their path: for equal ones.
+// Matches equal paths.
 static enum vram_status match_equal(struct vr_paths from, struct vr_paths to, uint32_t *match, uint8_t *taken) {
     const char *const **sorted = malloc((to.count + 1) * sizeof *sorted);
     if (sorted == NULL) return VRAM_NO_HOST_MEMORY;
@@ -32,7 +32,7 @@ static enum vram_status match_equal(struct vr_paths from, struct vr_paths to, ui
     return VRAM_OK;
 }
 
-// How many bytes at the end of both are whole components that are the same; 0 where the names of the files differ.
+// Returns the number of bytes in the whole path components that both paths share at their ends; 0 if the file names differ.
 static size_t shared_end(const char *a, size_t a_length, const char *b, size_t b_length) {
     size_t alike = 0, whole = 0;
     while (alike < a_length && alike < b_length) {
@@ -46,7 +46,7 @@ static size_t shared_end(const char *a, size_t a_length, const char *b, size_t b
     return a_ends && b_ends ? alike : whole;
 }
 
-// A separator of either kind is the same.
+// Hashes a path; both kinds of separator are equal.
 static uint64_t hash_of_path(const char *bytes, size_t length) {
     uint64_t hash = length;
     for (size_t i = 0; i < length; i++) hash = vr_hash_step(hash, is_separator(bytes[i]) ? '/' : (unsigned char)bytes[i]);
@@ -203,7 +203,7 @@ static enum vram_status add_sites_run(struct vr_shared_sites *sites, size_t *cap
 
 // --- files -------------------------------------------------------------------------------------------------------------------------------
 
-// Those of a run's sites. *files is given to the caller (free()).
+// Lists the files of a run's sites. The caller frees *files.
 static enum vram_status files_of(const struct vr_shared_sites *sites, size_t run, const char ***files, size_t *count) {
     const char **all = malloc((sites->count + 1) * sizeof *all);
     *count = 0;
@@ -215,7 +215,7 @@ static enum vram_status files_of(const struct vr_shared_sites *sites, size_t run
     return VRAM_OK;
 }
 
-// The sites of a run get the paths that the last run has for their files.
+// Gives the sites of a run the paths of the last run's files.
 static enum vram_status share_with_last(struct vr_shared_sites *sites, size_t run, size_t last) {
     const char **ours = NULL, **theirs = NULL;
     size_t our_count = 0, their_count = 0;
@@ -247,7 +247,7 @@ static enum vram_status name_at(struct vr_shared_sites *sites, struct vr_shared_
     return vr_arena_printf(&sites->arena, &site->name, "%.4096s:%llu:%.4096s", site->file, (unsigned long long)line, site->function);
 }
 
-// Where the sites of one function begin, by run; the last entry is the end.
+// The sites of one function, with the index of each run's first site; the last entry is the end.
 struct function_sites {
     struct vr_shared_site *site;
     size_t first[VRAM_FORECAST_MOST + 1], runs;
@@ -260,7 +260,7 @@ static bool has_line(const struct function_sites *function, size_t run, int64_t 
     return false;
 }
 
-// Whether every run that has sites of the function has one at that line.
+// Returns whether every run with sites of the function has one at that line.
 static bool is_shared(const struct function_sites *function, int64_t line) {
     for (size_t run = 0; run < function->runs; run++) {
         if (function->first[run] != function->first[run + 1] && !has_line(function, run, line)) return false;
@@ -268,7 +268,7 @@ static bool is_shared(const struct function_sites *function, int64_t line) {
     return true;
 }
 
-// What no line tells, by run: how many there are, and whether the numbers are alike.
+// The sites without a shared line: the most in any run, the number of runs that have such sites, and whether those runs have equally many.
 struct leftover {
     size_t most, holders;
     bool alike;
@@ -287,7 +287,7 @@ static struct leftover leftover_of(const struct function_sites *function) {
     return left;
 }
 
-// The line of the `rank`-th site that no line tells, in the last run that has sites.
+// Returns the line of the `rank`-th site without a shared line, in the last run that has one.
 static int64_t line_of_rank(const struct function_sites *function, size_t rank) {
     for (size_t run = function->runs; run-- > 0;) {
         size_t passed = 0;

@@ -1,4 +1,4 @@
-// Allocations grouped by call site and by call stack, whose names are SHA-1 sums of their frames.
+// Groups allocations by call site and by call stack; stacks are named by SHA-1 sums of their frames.
 #include "analyze/sites.h"
 
 #include <stdio.h>
@@ -108,7 +108,7 @@ static uint32_t choose_frame(struct vr_sites *sites, uint64_t first, uint64_t en
     return (uint32_t)vr_site_choice_best(&choice);
 }
 
-// As other tools choose: neither the table nor what the user skips counts.
+// Chooses as other tools do, ignoring the table and the frames excluded by the user.
 static uint32_t choose_plain(const struct vr_sites *sites, uint64_t first, uint64_t end) {
     const uint32_t *frame = sites->model->stacks.frame;
     for (uint64_t i = first; i < end; i++) {
@@ -141,7 +141,7 @@ bool vr_sites_folds(struct vr_sites *sites, uint32_t stack, uint32_t frame) {
     return vr_frame_kind_word(vr_sites_kind(sites, frame))[0] != '\0' && vr_sites_frame(sites, stack) != frame;
 }
 
-// A file or function name that is longer is cut: names are copied, and one long name can stand in many frames.
+// Longest file or function name; longer ones are cut, because names are copied, and one long name can be in many frames.
 #define NAME_BYTES "4096"
 
 enum vram_status vr_sites_name(const struct vr_sites *sites, uint32_t frame, struct vr_arena *arena, const char **name) {
@@ -155,13 +155,13 @@ enum vram_status vr_sites_name(const struct vr_sites *sites, uint32_t frame, str
 struct site_group {
     uint32_t id;
     bool hashed;
-    uint64_t hash; // of a stack, once it is needed
+    uint64_t hash; // of a stack, computed if needed
     uint64_t bytes;
     uint64_t count;
 };
 
-// A file of a few bytes can describe stacks whose text is enormous (a long name, repeated). Past this much text per report stacks are
-// told apart by their number instead of their hash.
+// Most text of stacks hashed per report. A small file can describe stacks with enormous text (a long name, repeated); beyond this, stacks
+// are compared by their number instead of their hash.
 #define HASH_BUDGET ((uint64_t)256 << 20)
 
 static uint64_t stack_text_bytes(const struct vr_model *model, uint32_t stack) {
@@ -174,7 +174,8 @@ static uint64_t stack_text_bytes(const struct vr_model *model, uint32_t stack) {
     return bytes;
 }
 
-// Over "file:line:function\n" of the frames, innermost first. 0 for no frames, so that these come first.
+// Hashes "file:line:function
+// " of the frames, innermost first. The hash is 0 for no frames, so that such stacks come first.
 static void hash_stack(struct vr_sites *sites, struct site_group *group) {
     const struct vr_model *model = sites->model;
     const uint64_t first = model->stacks.offset[group->id], end = model->stacks.offset[group->id + 1];
@@ -212,7 +213,7 @@ static int compare_stacks(struct vr_sites *sites, struct site_group *a, struct s
     return VR_ORDER(a->id, b->id);
 }
 
-// The site's text in three pieces, read one byte after the other.
+// A site's text in three pieces, read byte by byte.
 struct site_text {
     const char *pieces[3];
     char line[32];
@@ -253,7 +254,7 @@ static int by_id(const void *a, const void *b) {
     return VR_ORDER(x->id, y->id);
 }
 
-// Adds up rows of the same id; returns how many are left.
+// Merges rows with the same id; returns the number of rows left.
 static size_t merge_groups(struct site_group *rows, size_t count) {
     size_t kept = 0;
     qsort(rows, count, sizeof *rows, by_id);
@@ -268,7 +269,7 @@ static size_t merge_groups(struct site_group *rows, size_t count) {
     return kept;
 }
 
-// What differs between grouping by stack and by site.
+// The difference between grouping by stack and by site.
 struct site_naming {
     int (*compare)(struct vr_sites *sites, struct site_group *a, struct site_group *b);
     enum vram_status (*name)(struct vr_sites *sites, struct site_group *group, struct vr_arena *arena, const char **name);
@@ -281,20 +282,20 @@ static enum vram_status site_name(struct vr_sites *sites, struct site_group *gro
 static const struct site_naming by_stack = {compare_stacks, stack_name};
 static const struct site_naming by_site = {compare_sites, site_name};
 
-// Does a come before b: more bytes, more allocations, smaller name. Names are only looked at when nothing else decides.
+// Returns whether a comes before b: more bytes, more allocations, smaller name. Compares names only for ties.
 static bool group_before(struct vr_sites *sites, const struct site_naming *naming, struct site_group *a, struct site_group *b) {
     if (a->bytes != b->bytes) return a->bytes > b->bytes;
     if (a->count != b->count) return a->count > b->count;
     return naming->compare(sites, a, b) < 0;
 }
 
-// Moves the first `top` rows to the front, in order.
+// Moves the first `top` rows to the front, sorted.
 static size_t select_top(struct vr_sites *sites, const struct site_naming *naming, struct site_group *rows, size_t count, size_t top) {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
         struct site_group row = rows[i];
         if (kept == top && (top == 0 || !group_before(sites, naming, &row, &rows[top - 1]))) continue;
-        // The row that falls off the end takes the new row's place, so that none is lost for the next grouping.
+        // The row that drops out takes the new row's place, so that none is lost for the next grouping.
         if (kept == top) {
             rows[i] = rows[top - 1];
         } else {
@@ -307,7 +308,7 @@ static size_t select_top(struct vr_sites *sites, const struct site_naming *namin
     return kept;
 }
 
-// Merged rows, of which the `top` largest are wanted.
+// Merged rows, of which the `top` largest are selected.
 struct site_rows {
     struct site_group *rows;
     size_t count, top;
@@ -331,7 +332,7 @@ static enum vram_status name_top(struct vr_sites *sites, const struct site_namin
 
 static enum vram_status group_rows(struct vr_sites *sites, struct site_group *rows, size_t count, size_t top, struct vr_arena *arena,
                                    struct vram_report_live *live) {
-    // Every empty stack is the same stack.
+    // All empty stacks are the same.
     for (size_t i = 0; i < count; i++) {
         if (sites->model->stacks.offset[rows[i].id] == sites->model->stacks.offset[rows[i].id + 1]) rows[i].id = 0;
     }
@@ -344,7 +345,7 @@ static enum vram_status group_rows(struct vr_sites *sites, struct site_group *ro
     return name_top(sites, &by_site, &(struct site_rows){rows, count, top}, arena, &live->sites, &live->site_count);
 }
 
-// One row per allocation live after `event`. *rows is given to the caller, also when there are none.
+// Collects one row per allocation live after `event`. The caller frees *rows, even if there are none.
 static enum vram_status collect_rows(const struct vr_lifetimes *lifetimes, int64_t event, struct site_group **rows, size_t *row_count) {
     size_t count = 0;
     for (size_t i = 0; i < lifetimes->count; i++) count += vr_lifetimes_live_at(lifetimes, i, event);
@@ -412,7 +413,7 @@ static bool is_skipped(const struct vr_model *model, const struct vr_finder *fin
     return vr_finder_matches(finder, text);
 }
 
-// Why a frame is skipped, in model->frames.skipped.
+// Why a frame is excluded, in model->frames.skipped.
 enum { FOR_GOOD = 1, FOR_NOW = 2 };
 
 static enum vram_status skip_frames(struct vram_recording *recording, const char *expression, uint8_t keeps, uint8_t why,

@@ -1,4 +1,4 @@
-// sites.h: who holds the bytes: allocations grouped by call site and by call stack.
+// sites.h: groups allocations by call site and by call stack.
 #ifndef VR_ANALYZE_SITES_H
 #define VR_ANALYZE_SITES_H
 
@@ -7,7 +7,7 @@
 #include "analyze/lifetimes.h"
 #include "base/base.h"
 
-// ---- SHA-1 (FIPS 180-4), only to name call stacks the same way everywhere; nothing here is about security.
+// ---- SHA-1 (FIPS 180-4), only to name call stacks consistently; not for security.
 
 struct vr_sha1 {
     uint32_t state[5];
@@ -17,46 +17,46 @@ struct vr_sha1 {
 
 void vr_sha1_init(struct vr_sha1 *sha1);
 void vr_sha1_add(struct vr_sha1 *sha1, const void *bytes, size_t length);
-// The first eight bytes of the digest, big-endian: its first 16 hex digits as a number. Ends the use of *sha1.
+// Returns the first eight bytes of the digest, big-endian: its first 16 hex digits as a number. *sha1 cannot be used afterwards.
 uint64_t vr_sha1_end(struct vr_sha1 *sha1);
 
-// ---- Who holds the bytes: allocations grouped by call site and by call stack.
+// ---- Allocations grouped by call site and by call stack.
 
-// Sites of one model's stacks, found when first asked for. One thread at a time.
+// The call sites of a model's stacks, computed at first use. Use from one thread at a time.
 struct vr_sites {
     const struct vr_model *model; // borrowed
     uint8_t *frame_kind;          // by frame: enum vr_frame_kind
-    uint32_t *site;               // by stack: 1 + frame, 0 not looked at
+    uint32_t *site;               // by stack: 1 + frame; 0: not computed
     uint64_t hashed_bytes;        // text of stacks hashed so far
-    bool plain;                   // sites as other tools choose them: innermost Python outside torch, else the innermost frame
+    bool plain;                   // choose sites as other tools do: the innermost Python frame outside torch, otherwise the innermost frame
 };
 
-// NO_HOST_MEMORY. The model must outlive the sites.
+// Initializes the sites. NO_HOST_MEMORY. The model must outlive them.
 enum vram_status vr_sites_init(struct vr_sites *sites, const struct vr_model *model);
 void vr_sites_release(struct vr_sites *sites);
 
 #define VR_NO_SITE UINT32_MAX
-// The frame that stands for a stack: the innermost one of the best kind that the stack has, in the order of VR_FRAME_KINDS (the outermost
-// operator, machine code only outside of PyTorch's); plain sites choose otherwise. VR_NO_SITE for a stack without frames.
+// Returns a stack's call site: the innermost frame of the best kind in the stack, in the order of VR_FRAME_KINDS (for operators the
+// outermost; machine code only outside PyTorch); plain sites are chosen differently. VR_NO_SITE for a stack without frames.
 uint32_t vr_sites_frame(struct vr_sites *sites, uint32_t stack);
-// The innermost frame; where that one only recorded the stack, the innermost Python frame, else vr_sites_frame().
+// Returns the innermost frame; if that only recorded the stack, the innermost Python frame, otherwise vr_sites_frame().
 uint32_t vr_sites_innermost(struct vr_sites *sites, uint32_t stack);
-// What a frame is, the user's own expressions counted.
+// Returns the kind of a frame, considering the frames excluded by the user.
 enum vr_frame_kind vr_sites_kind(struct vr_sites *sites, uint32_t frame);
-// Whether the frame is folded where this stack is shown.
+// Returns whether the frame is folded when this stack is shown.
 bool vr_sites_folds(struct vr_sites *sites, uint32_t stack, uint32_t frame);
-// Chosen anew when next asked for: what is skipped has changed.
+// Discards all sites, because the excluded frames have changed.
 void vr_sites_forget(struct vr_sites *sites);
-// As vram_recording_skip_frames(), in place of what an earlier call of this skipped; "": nothing.
+// Like vram_recording_skip_frames(), but replaces the frames excluded by an earlier call of this function; "": none.
 enum vram_status vr_sites_skip_for_now(struct vram_recording *recording, const char *expression, struct vram_error *error);
-// "file:line:function" of a frame, or "<no frames>". NO_HOST_MEMORY.
+// Returns "file:line:function" of a frame, or "<no frames>". NO_HOST_MEMORY.
 enum vram_status vr_sites_name(const struct vr_sites *sites, uint32_t frame, struct vr_arena *arena, const char **name);
 
-// The largest groups of what was live at the peak, by bytes, then count, then name; at most `top`, in the arena. *distinct is the
-// number of groups. Sites are told apart by their three parts, not by the text made of them. NO_HOST_MEMORY.
+// Fills in the largest groups of allocations live at the peak, by bytes, then count, then name; at most `top`, in the arena, and the
+// numbers of distinct groups. Compares sites by their three parts, not by their text. NO_HOST_MEMORY.
 enum vram_status vr_sites_at_peak(struct vr_sites *sites, const struct vr_lifetimes *lifetimes, size_t top, struct vr_arena *arena,
                                   struct vram_report_live *live);
-// The largest call sites of what was live after `event`, in the same order. NO_HOST_MEMORY.
+// Returns the largest call sites of allocations live after `event`, in the same order. NO_HOST_MEMORY.
 enum vram_status vr_sites_at(struct vr_sites *sites, const struct vr_lifetimes *lifetimes, int64_t event, size_t top,
                              struct vr_arena *arena, const struct vram_report_group **groups, size_t *group_count);
 

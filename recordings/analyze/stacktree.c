@@ -1,4 +1,4 @@
-// Many call stacks as one tree, with what each branch holds.
+// Merges many call stacks into a tree, with the bytes of each branch.
 #include "analyze/stacktree.h"
 
 static void frame_labels_release(struct vr_frame_labels *labels) {
@@ -25,10 +25,10 @@ static bool same_label(const struct vr_frame_labels *labels, const struct vr_fra
            strcmp(vr_model_string(label->model, a->filename[label->frame]), vr_model_string(model, b->filename[frame])) == 0;
 }
 
-// The number of a frame's text. NO_HOST_MEMORY.
+// Returns the number of a frame's text. NO_HOST_MEMORY.
 static enum vram_status frame_labels_number(struct vr_frame_labels *labels, const struct vr_model *model, uint32_t frame,
                                             uint32_t *number) {
-    // Different texts of one hash lie behind each other.
+    // Different texts with the same hash are at consecutive keys.
     uint64_t hash = hash_frame(labels, model, frame);
     uint32_t found = vr_map_get(&labels->map, hash);
     while (found != 0 && !same_label(labels, &labels->label[found - 1], model, frame)) found = vr_map_get(&labels->map, ++hash);
@@ -77,7 +77,7 @@ static void weigh_node(struct vr_tree_node *node, unsigned weight, const struct 
     node->count[weight] += group->count;
 }
 
-// The frame's label; `labels` has 1 + label of those that were asked for before.
+// Returns the frame's label; `labels` caches 1 + label by frame.
 static enum vram_status label_of(struct vr_stacktree *tree, const struct vr_model *model, uint32_t frame, uint32_t *labels,
                                  uint32_t *label) {
     if (labels[frame] == 0) {
@@ -88,14 +88,14 @@ static enum vram_status label_of(struct vr_stacktree *tree, const struct vr_mode
     return VRAM_OK;
 }
 
-// The way of the stack before: stacks that come one after the other often have their outer frames in common.
+// The path of the previous stack, because consecutive stacks often share their outer frames.
 struct way {
     uint32_t frame[MOST_FRAMES];
     uint32_t node[MOST_FRAMES];
     size_t depth;
 };
 
-// The frames of the stack that have a place in the tree, in its order; at most MOST_FRAMES, the first of that order.
+// Lists the stack's frames that are shown in the tree, in its order; at most MOST_FRAMES, the first of that order.
 static size_t shown_frames(const struct vr_stacktree *tree, const struct vr_model *model, uint32_t stack, uint32_t *frames) {
     const uint64_t first = model->stacks.offset[stack], end = model->stacks.offset[stack + 1];
     size_t count = 0;
@@ -152,10 +152,10 @@ enum vram_status vr_stacktree_add(struct vr_stacktree *tree, const struct vr_mod
 
 static uint64_t most_bytes(const struct vr_tree_node *node) { return node->bytes[0] > node->bytes[1] ? node->bytes[0] : node->bytes[1]; }
 
-// A node with what it is ordered by.
+// A node with its sort keys.
 struct ranked {
     uint64_t bytes;
-    uint32_t parent; // of the root: VR_TREE_NONE
+    uint32_t parent; // VR_TREE_NONE for the root
     uint32_t node;
 };
 
@@ -165,7 +165,7 @@ static int nodes_by_bytes(const void *a, const void *b) {
     return VR_ORDER(x->node, y->node);
 }
 
-// Keeps the largest. A parent is at least as large as its children and has a smaller number, so it is kept where they are.
+// Keeps the largest nodes. A parent is at least as large as its children and has a smaller number, so it is kept with them.
 static size_t keep_largest(const struct vr_stacktree *tree, uint64_t least, size_t most, struct ranked *ranked) {
     size_t kept = 0;
     for (size_t i = 0; i < tree->count; i++) {
@@ -174,13 +174,13 @@ static size_t keep_largest(const struct vr_stacktree *tree, uint64_t least, size
         ranked[kept++] = (struct ranked){.bytes = most_bytes(node), .parent = node->parent, .node = (uint32_t)i};
     }
     if (kept <= most) return kept;
-    // The root stays first: its number is the smallest, its bytes are the most.
+    // The root stays first: it has the smallest number and the most bytes.
     qsort(ranked, kept, sizeof *ranked, nodes_by_bytes);
     return most;
 }
 
-// Brings siblings together, in the order of their parents' numbers, which are below their own: every parent comes before its children.
-// `first` has a place more than the tree has nodes, all zero.
+// Groups siblings, in the order of their parents' numbers, which are smaller than their own, so that every parent comes before its
+// children. `first` must have one more element than the tree has nodes, all zero.
 static void group_siblings(const struct ranked *ranked, size_t count, size_t nodes, uint32_t *first, struct ranked *grouped) {
     for (size_t i = 0; i < count; i++) first[ranked[i].node == 0 ? 0 : ranked[i].parent + 1]++;
     for (size_t parent = 0, before = 0; parent <= nodes; parent++) {

@@ -1,24 +1,24 @@
-// Where the steps of a training loop begin.
+// Finds where the steps of a training loop begin.
 #include "analyze/steps.h"
 
 #include "analyze/frame_kinds.h"
 #include "base/hash.h"
 
-// The Python frames that the stacks seen so far have in common, from the outermost one on.
+// The Python frames common to all stacks seen so far, from the outermost one on.
 struct common_frames {
     uint32_t *frame;
     size_t count, capacity;
     bool any;          // a stack was seen
-    bool python;       // stacks without a Python frame are passed over
-    bool elsewhere;    // a stack lies outside of autograd's backward pass
-    uint32_t backward; // 1 + a frame of that, 0: none was seen
+    bool python;       // ignore stacks without Python frames
+    bool elsewhere;    // some stack is outside autograd's backward pass
+    uint32_t backward; // 1 + a frame of the backward pass; 0: none seen
     uint8_t *known;    // by stack
 };
 
-// Interpreters and dispatchers call the same function in several ways.
+// Returns whether a frame counts: only Python frames, because interpreters and dispatchers call the same function in several ways.
 static bool frame_counts(const struct vr_model *model, uint32_t frame) { return vr_frame_is_python(model, frame, false); }
 
-// Autograd works a graph off, in Python's thread or in its own.
+// Returns whether a frame runs autograd's backward pass, in Python's thread or its own.
 static bool is_backward(const struct vr_model *model, uint32_t frame) {
     const char *name = vr_model_string(model, model->frames.name[frame]);
     return strncmp(name, "torch::autograd::Engine::", 25) == 0 || strcmp(name, "_engine_run_backward") == 0 ||
@@ -52,7 +52,7 @@ static enum vram_status take_stack(struct common_frames *common, const struct vr
 }
 
 static enum vram_status narrow_common(struct common_frames *common, const struct vr_model *model, uint32_t stack) {
-    const uint32_t *frames = model->stacks.frame; // NULL where no stack has a frame
+    const uint32_t *frames = model->stacks.frame; // NULL if no stack has frames
     const uint32_t *begin = frames == NULL ? NULL : frames + model->stacks.offset[stack];
     const uint32_t *end = frames == NULL ? NULL : frames + model->stacks.offset[stack + 1];
     if (common->known[stack] != 0) return VRAM_OK;
@@ -70,7 +70,7 @@ static enum vram_status narrow_common(struct common_frames *common, const struct
     return VRAM_OK;
 }
 
-// Frames of torch itself call a module, whatever that does: they are on the way into every pass.
+// Returns whether a frame is a module's pass. torch's own frames that call modules do not count, because every pass goes through them.
 static bool is_pass(const struct vr_model *model, uint32_t frame) {
     const char *name = vr_model_string(model, model->frames.name[frame]);
     return (strcmp(name, "forward") == 0 || strcmp(name, "__call__") == 0) && vr_frame_kind(model, frame) == VR_FRAME_OWN;
@@ -84,9 +84,9 @@ static enum vram_status narrow_all(struct common_frames *common, const struct vr
     return VRAM_OK;
 }
 
-// *pass is set to 1 + the frame of the forward pass that all allocations between the first and the last turn were made in: a function
-// called `forward` or `__call__`, at one line of it. 0: no such frame. The steps of a loop have no such frame: a pass through a whole model
-// goes through several lines of its function, and a training step leaves it. NO_HOST_MEMORY.
+// Finds the forward pass that made all allocations between the first and the last turn: *pass is 1 + the frame of a function named
+// `forward` or `__call__`, at one line; 0 if there is none. Steps of a loop have no such frame, because a pass through a whole model goes
+// through several lines of its function, and a training step leaves it. NO_HOST_MEMORY.
 static enum vram_status layers_pass(const struct vr_view *view, const size_t *first, size_t count, bool loop, uint32_t *pass) {
     struct common_frames common = {.python = !loop};
     *pass = 0;
@@ -102,8 +102,8 @@ static enum vram_status layers_pass(const struct vr_view *view, const size_t *fi
     return status;
 }
 
-// The name of a mark among the events: torch 2.4 squeezed annotations into the history, as one frame whose file name is the text;
-// recordings of whole programs name them by metadata. 0: the event is no mark.
+// Returns the name of a mark among the events: torch 2.4 stored annotations in the history, as one frame with the text as its file name;
+// recordings of whole programs store the name as metadata. 0: the event is not a mark.
 static uint32_t step_mark_of_event(const struct vr_view *view, size_t event) {
     const struct vr_model *model = view->model;
     const struct vr_history *history = view->history;
@@ -113,7 +113,7 @@ static uint32_t step_mark_of_event(const struct vr_view *view, size_t event) {
     return model->frames.filename[model->stacks.frame[model->stacks.offset[stack]]];
 }
 
-// Whether an annotation begins something on the view's device.
+// Returns whether an annotation begins a span on the view's device.
 static bool step_mark_begins(const struct vr_view *view, const struct vr_annotation *annotation) {
     const bool concerns = annotation->device < 0 || annotation->device == (int64_t)view->device;
     return concerns && strcmp(vr_model_string(view->model, annotation->stage), "END") != 0;
@@ -122,7 +122,7 @@ static bool step_mark_begins(const struct vr_view *view, const struct vr_annotat
 struct counting {
     struct vr_step_marks marks;
     size_t capacity;
-    struct vr_map known; // name -> 1 + place among the marks
+    struct vr_map known; // name -> 1 + index of the mark
 };
 
 static enum vram_status add_mark(struct counting *counting, uint32_t name) {
@@ -202,19 +202,20 @@ static enum vram_status append_step(struct finding *finding, size_t event) {
     return VRAM_OK;
 }
 
-enum { SAME_TIME = 256 }; // events of one microsecond that are looked at
+enum { SAME_TIME = 256 }; // most events in the same microsecond to look at
 
 static uint64_t live_after(const struct vr_history *history, size_t event, uint64_t live) {
     if (history->action[event] == VR_ACTION_ALLOC) return live + history->size_bytes[event];
     return history->action[event] == VR_ACTION_FREE_REQUESTED ? live - history->size_bytes[event] : live;
 }
 
-// The first event at or after a time; times of a sound history do not fall. Marks tell microseconds, in which a program does several
-// things: among those of the mark's own a step begins where the least is live, since what the step before held is gone there.
+// Returns the event at which a mark's step begins; times of a consistent history do not decrease. Marks have microseconds, in which a
+// program does several things: of the events in the mark's microsecond, takes the one after which the least is live, because what the
+// previous step held is gone there.
 static size_t step_event_at(const struct vr_history *history, int64_t time_us) {
     size_t event, least_event;
     VR_LOWER_BOUND(event, i, 0, history->count, history->time_us[i] < time_us);
-    uint64_t live = 0, least = 0; // from here on: what is less is "negative"
+    uint64_t live = 0, least = 0; // relative to this event; smaller values wrap below 0
     least_event = event;
     for (size_t i = event; i < history->count && i - event < SAME_TIME && history->time_us[i] == time_us; i++) {
         live = live_after(history, i, live);
@@ -227,7 +228,7 @@ static size_t step_event_at(const struct vr_history *history, int64_t time_us) {
 
 static char lower_case(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
 
-// Does a name hold a word (in lower case)? Names are looked at up to a bound: they come from strangers.
+// Returns whether a name contains a word, given in lower case. Looks at a bounded part, because names are untrusted.
 static bool holds_word(const char *name, const char *word) {
     for (size_t left = 200; *name != '\0' && left != 0; name++, left--) {
         size_t i = 0;
@@ -237,7 +238,7 @@ static bool holds_word(const char *name, const char *word) {
     return false;
 }
 
-// Which kind of mark an annotation is: 0 none, smaller numbers are surer.
+// The kinds of marks, in descending order of certainty.
 enum { NO_MARK, WISHED, STEP_STAGE, PROFILER_STEP, CALLED_STEP, MARKS };
 
 static unsigned annotation_kind(const struct vr_model *model, const struct vr_annotation *annotation, const char *wished) {
@@ -248,7 +249,7 @@ static unsigned annotation_kind(const struct vr_model *model, const struct vr_an
     return holds_word(name, "step") || holds_word(name, "iteration") ? CALLED_STEP : NO_MARK;
 }
 
-// The surest kind that there are enough marks of; of names that are only called like steps, the first one that repeats.
+// Returns the most certain kind with enough marks; of names that only look like steps, the first one that repeats.
 static unsigned best_kind(const struct vr_view *view, const char *wished, uint32_t *name) {
     const struct vr_model *model = view->model;
     size_t found[MARKS] = {0}, named = 0;
@@ -305,10 +306,10 @@ static enum vram_status by_count(struct finding *finding, uint64_t every) {
 
 struct vr_steps_search {
     struct finding finding;
-    struct vr_repeats *repeats; // NULL: nothing is left to do
+    struct vr_repeats *repeats; // NULL: finished
 };
 
-// By marks or as given; without any the repeats are left to do.
+// Finds steps by marks or as requested; if there are none, begins a search for repetitions.
 static enum vram_status by_marks(struct vr_steps_search *search, const struct vr_step_wish *wish) {
     struct finding *finding = &search->finding;
     const bool counted = wish->every != 0;
@@ -326,8 +327,8 @@ static enum vram_status by_marks(struct vr_steps_search *search, const struct vr
     return vr_repeats_create(view->history, &search->repeats);
 }
 
-// Where pinned memory repeats it is no layer of a model. But buffers that are made one after the other are no steps: in those something is
-// given back, too.
+// Returns whether repetitions of pinned memory are steps. They are not a model's layers, but buffers made one after the other are not
+// steps, either; in steps, some are freed.
 static bool repeats_of_host(const struct vr_view *view, size_t steps) {
     size_t freed = 0;
     if (!vr_model_is_host(view->model, view->device)) return false;
@@ -335,7 +336,7 @@ static bool repeats_of_host(const struct vr_view *view, size_t steps) {
     return freed >= steps;
 }
 
-// --- a piece at a time ---------------------------------------------------------------------------------------------------
+// --- in pieces -----------------------------------------------------------------------------------------------------------
 enum vram_status vr_steps_search_create(const struct vr_view *view, const struct vr_step_wish *wish, struct vr_steps_search **search) {
     struct vr_steps_search *made = calloc(1, sizeof *made);
     if (made == NULL) return VRAM_NO_HOST_MEMORY;

@@ -1,42 +1,42 @@
-// steps.h: where the steps of a training loop begin: by marks of the program, by what was asked for, or by how the allocations repeat.
+// steps.h: where the steps of a training loop begin: by the program's marks, as requested, or by repetitions of allocations.
 #ifndef VR_ANALYZE_STEPS_H
 #define VR_ANALYZE_STEPS_H
 
 #include "analyze/device_view.h"
 
-// ---- The marks of a recording by name, as steps can begin at them.
+// ---- The marks of a recording by name; steps can begin at them.
 
 struct vr_step_mark {
     uint32_t name; // string id
-    size_t count;  // how often it begins
+    size_t count;  // number of times that it begins
 };
 
-// By falling count, then by the number of their name.
+// By descending count, then by the number of their name.
 struct vr_step_marks {
     struct vr_step_mark *mark;
     size_t count;
 };
 
-// Annotations and marks among the events that concern the device. NO_HOST_MEMORY; *marks is untouched then.
+// Lists annotations, and marks among the events, of the device. NO_HOST_MEMORY; *marks is unchanged then.
 enum vram_status vr_step_marks_find(const struct vr_view *view, struct vr_step_marks *marks);
 void vr_step_marks_release(struct vr_step_marks *marks);
 
-// ---- The period in which a history's allocations (stack and size) repeat, and where its turns begin. Worked out a piece at a time, for
-// those who must not wait.
+// ---- The period with which a history's allocations (stack and size) repeat, and where its turns begin. Computed in pieces, to keep a
+// caller responsive.
 
 struct vr_repeats;
 
-// Borrows the history. Given to the caller: vr_repeats_destroy(). NO_HOST_MEMORY.
+// Borrows the history. The caller owns *repeats: vr_repeats_destroy(). NO_HOST_MEMORY.
 enum vram_status vr_repeats_create(const struct vr_history *history, struct vr_repeats **repeats);
 // NULL is ignored.
 void vr_repeats_destroy(struct vr_repeats *repeats);
-// Looks at up to `events` further events. *share: how much of all is done, 1 when it is finished. NO_HOST_MEMORY.
+// Processes up to `events` more events. *share is the completed share of the work, 1 when finished. NO_HOST_MEMORY.
 enum vram_status vr_repeats_go_on(struct vr_repeats *repeats, size_t events, double *share);
-// Of what is finished: the events that turns begin with, ascending, and whether they are those of a loop, not layers say. *first is given
-// to the caller (free(); NULL for none), once.
+// Returns the result of a finished search: the events that begin turns, ascending, and whether the turns are those of a loop instead of,
+// for example, layers. The caller frees *first (NULL if there are no turns). Call once.
 void vr_repeats_take(struct vr_repeats *repeats, size_t **first, size_t *count, bool *loop);
 
-// ---- Where the steps of a training loop begin: by marks of the program, by what was asked for, or by how the allocations repeat.
+// ---- Where the steps of a training loop begin: by the program's marks, as requested, or by repetitions of allocations.
 
 // X(constant, word): how the steps were found.
 #define VR_STEP_SOURCES(X)                                                                                                                 \
@@ -58,33 +58,33 @@ struct vr_steps {
     enum vr_step_source source;
     size_t *first; // ascending
     size_t count;
-    uint32_t name; // string id of the marks, 0 without
-    bool asked;    // marks of a name were asked for
+    uint32_t name; // string id of the marks; 0: no marks
+    bool asked;    // marks with a given name were requested
     bool unsure;   // REPEATED: they may be the layers of a model
-    // REPEATED: 1 + the frame of the pass that all of them happen in (steps.c), which makes them its layers; 0: no such frame.
+    // REPEATED: 1 + the frame of the pass that contains all steps (steps.c), so that they are its layers; 0: no such frame.
     uint32_t pass_frame;
 };
 
 struct vr_step_wish {
-    const char *name; // marks of this name; NULL: STEP marks, ProfilerStep#N, Optimizer.step..., whatever is called a step or iteration
-    uint64_t every;   // steps of so many events; 0: not given
+    const char *name; // marks with this name; NULL: STEP marks, ProfilerStep#N, Optimizer.step..., and any name with step or iteration
+    uint64_t every;   // steps of this many events; 0: not given
 };
 
-// Without marks and without a wish the longest period that the sequence of allocations (stack and size) repeats in is taken; they are
-// unsure where memory does not do in them what it does in those of a loop (repeats.c). Fewer than
-// three steps are none. NO_HOST_MEMORY; *steps is untouched then.
+// Finds the steps. Without marks and without a wish, they are the longest period with which the sequence of allocations (stack and size)
+// repeats; they are unsure if memory does not behave as in a loop (repeats.c). Fewer than three steps do not count. NO_HOST_MEMORY; *steps
+// is unchanged then.
 enum vram_status vr_steps_find(const struct vr_view *view, const struct vr_step_wish *wish, struct vr_steps *steps);
 void vr_steps_release(struct vr_steps *steps);
 
-// The same a piece at a time, for those who must not wait.
+// Does the same in pieces, to keep a caller responsive.
 struct vr_steps_search;
-// Borrows the view. Marks and what is given are found here. Given to the caller: vr_steps_search_destroy(). NO_HOST_MEMORY.
+// Borrows the view. Finds marks and requested steps in this call. The caller owns *search: vr_steps_search_destroy(). NO_HOST_MEMORY.
 enum vram_status vr_steps_search_create(const struct vr_view *view, const struct vr_step_wish *wish, struct vr_steps_search **search);
 // NULL is ignored.
 void vr_steps_search_destroy(struct vr_steps_search *search);
-// Looks at up to `events` further events. *share: how much of all is done, 1 when it is finished. NO_HOST_MEMORY.
+// Processes up to `events` more events. *share is the completed share of the work, 1 when finished. NO_HOST_MEMORY.
 enum vram_status vr_steps_search_go_on(struct vr_steps_search *search, size_t events, double *share);
-// Of a finished search; borrowed from it.
+// Returns the result of a finished search; borrowed from it.
 const struct vr_steps *vr_steps_search_found(const struct vr_steps_search *search);
 
 #endif

@@ -1,4 +1,4 @@
-// Which texts, stacks and allocations of a recording match what a user looks for.
+// Finds the texts, stacks and allocations of a recording that match a user's search.
 #include "analyze/text_search.h"
 
 #include <stdio.h>
@@ -7,7 +7,8 @@ enum { MOST_PATTERN_BYTES = 256, MOST_REPEATS = 1000 };
 
 static char lower_ascii(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
 
-// What all counted repetitions together multiply an expression by. Commas without an upper bound count as their lower one.
+// Returns whether the counted repetitions multiply an expression by a bounded factor. A repetition without an upper bound counts as its
+// lower bound.
 static bool repeats_are_few(const char *text) {
     uint64_t product = 1;
     for (const char *at = strchr(text, '{'); at != NULL; at = strchr(at + 1, '{')) {
@@ -21,7 +22,7 @@ static bool repeats_are_few(const char *text) {
     return true;
 }
 
-// Back references take time that no bound holds.
+// Rejects back references, whose time has no bound.
 static bool has_back_reference(const char *text) {
     for (; *text != '\0'; text++) {
         if (*text != '\\') continue;
@@ -77,7 +78,7 @@ static bool contains_text(const struct vr_finder *finder, const char *text) {
     return false;
 }
 
-// The text itself, or what the bound leaves of it in `room`.
+// Returns the text itself, or its bounded beginning in `room`.
 static const char *bounded_text(const char *text, char room[VR_FINDER_BYTES + 1]) {
     const char *end = memchr(text, '\0', VR_FINDER_BYTES);
     if (end != NULL) return text;
@@ -108,7 +109,7 @@ enum { LEAST_DIGITS = 6, MOST_DIGITS = 16 };
 
 static bool is_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
-// Reads "0x7f03c", "b7f03c0000000_2" or bare digits.
+// Parses "0x7f03c", "b7f03c0000000_2" or bare digits.
 static void read_address(struct vr_search *search, const char *text) {
     const bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
     const bool label = (text[0] == 'b' || text[0] == 's') && is_hex(text[1]);
@@ -176,7 +177,7 @@ bool vr_search_stack(struct vr_search *search, uint32_t stack) {
     return search->stack[stack] == YES;
 }
 
-// A string of the model; never string 0.
+// Searches a string of the model; string 0 never matches.
 static bool search_string(struct vr_search *search, uint32_t id) {
     if (id == 0) return false;
     if (search->string[id] == UNSEEN)
@@ -204,7 +205,7 @@ void vr_search_rows(struct vr_search *search, const struct vr_view *view, const 
     int64_t before = search->version;
     for (size_t row = 0; row < lifetimes->count; row++) {
         bool matches = search->has_address && address_matches(search, lifetimes, row);
-        // A label means one of those that its address had, counted from 0.
+        // A label means one of the allocations at its address, counted from 0.
         if (matches && search->version >= 0) matches = before-- == 0;
         if (!matches) matches = vr_search_stack(search, lifetimes->stack[row]);
         if (!matches && lifetimes->birth[row] != VR_BEFORE_TRACE) matches = names_match(search, view->history, lifetimes->birth[row]);
