@@ -353,7 +353,7 @@ enum vram_status vr_exact_release(struct vr_exact *exact, size_t event, size_t *
 // Fails requests as the recorded program did: nothing cached may fit, the device refuses, and there is nothing to release.
 
 // A failing request may reserve address space, which is mapped later. Queues the address of the next map of its stream and pool after
-// *from, and sets *from to it; if there is none, sets *from to SIZE_MAX and queues nothing.
+// *from, and sets *from to it; if none exists, sets *from to SIZE_MAX and queues nothing.
 static enum vram_status queue_next_map(struct vr_exact *exact, size_t event, size_t *from) {
     const struct vr_history *history = exact->recorded->history;
     const bool small = history->size_bytes[event] <= VR_MIB;

@@ -35,7 +35,7 @@ struct vr_start_segment {
     uint64_t address;
     uint64_t size;
     uint64_t stream;
-    uint64_t counter; // the recording's registration counter; 0 if it has none
+    uint64_t counter; // the recording's registration counter; 0 if absent
     uint32_t pool;    // index in the recorded device's pools
     bool small;
     bool expandable;
@@ -61,7 +61,7 @@ struct vr_start {
     bool counters; // the recording has registration counters
     uint64_t anomalies[VR_ANOMALY_COUNT];
     uint64_t anomaly_total;
-    size_t first_anomaly_event; // of anomalies at an event; SIZE_MAX: there is none
+    size_t first_anomaly_event; // of anomalies at an event; SIZE_MAX: no such anomaly
     enum vr_anomaly first_anomaly;
 };
 

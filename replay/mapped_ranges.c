@@ -12,7 +12,7 @@ static const struct vr_mapped_range *range_or_null(const struct vr_mapped *range
     return id == 0 ? NULL : &node_of(ranges, id)->range;
 }
 
-// Returns the last node that starts at or before `address`, 0 if there is none.
+// Returns the last node that starts at or before `address`, 0 if none exists.
 static uint32_t node_before(const struct vr_mapped *ranges, uint64_t address) {
     uint32_t best = 0;
     for (uint32_t at = ranges->root; at != 0;) {

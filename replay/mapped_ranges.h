@@ -33,7 +33,7 @@ struct vr_mapped_node {
 };
 
 void vr_mapped_release(struct vr_mapped *ranges);
-// Return the last range that starts at or before `address`, and the first that starts after it; NULL if there is none. Valid until the next
+// Return the last range that starts at or before `address`, and the first that starts after it; NULL if none exists. Valid until the next
 // change.
 const struct vr_mapped_range *vr_mapped_before(const struct vr_mapped *ranges, uint64_t address);
 const struct vr_mapped_range *vr_mapped_after(const struct vr_mapped *ranges, uint64_t address);

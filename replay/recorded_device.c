@@ -304,8 +304,8 @@ static enum vram_status collect_bases(const struct vr_recorded_device *recorded,
     return VRAM_OK;
 }
 
-// Looks at the history in the same way: a pool that splits allocates blocks that are not at the beginning of a segment. If it has none
-// although segments would have been split, no remainder was ever used, so the pool may as well not split.
+// Looks at the history in the same way: a pool that splits allocates blocks that are not at the beginning of a segment. If there are no
+// such blocks although segments would have been split, no remainder was ever used, so the pool may as well not split.
 static enum vram_status look_at_history(const struct vr_recorded_device *recorded, uint8_t *handing) {
     const struct vr_history *history = recorded->history;
     struct vr_map bases = {0};

@@ -25,7 +25,7 @@ struct vr_pools {
     struct vram_pool_id *ids; // ascending; ids[0] is (0, 0)
     size_t count;             // at least 1
     uint32_t *of_event;       // by event: number or VR_POOL_UNKNOWN; NULL: every event belongs to the default pools
-    size_t *used;             // by pool: one past its last alloc event; 0 if it has none
+    size_t *used;             // by pool: one past its last alloc event; 0 if absent
     uint8_t *memory;          // by pool: enum vr_pool_memory bits observed
     uint64_t unknown_events;
     uint64_t unknown_allocations; // of these, alloc events
@@ -44,7 +44,7 @@ struct vr_pool_segment {
 
 struct vr_recorded_device {
     const struct vr_model *model;     // borrowed
-    const struct vr_history *history; // of the device; empty if the recording has none
+    const struct vr_history *history; // of the device; empty if absent
     const struct vr_options *options; // recorded settings, borrowed
     uint32_t device;
     uint32_t *segments; // rows of the device's final segments, ascending by address

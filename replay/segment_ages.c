@@ -190,7 +190,7 @@ static enum vram_status find_rivals(struct vr_exact *exact, size_t event, struct
                                 vr_stage_stream(&exact->stage, vr_entry_stream(history, event)), look_at_rival, choice);
 }
 
-// Returns the initial state's segment that begins at the address; NULL if there is none or it was released since.
+// Returns the initial state's segment that begins at the address; NULL if none exists or it was released since.
 static const struct vr_start_segment *of_the_start(const struct vr_exact *exact, uint64_t address) {
     const struct vr_start *start = exact->start;
     size_t above;

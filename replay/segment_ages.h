@@ -26,7 +26,7 @@ struct vr_ages {
 void vr_ages_release(struct vr_ages *ages);
 // Records that one segment is older than another. NO_HOST_MEMORY.
 enum vram_status vr_ages_note(struct vr_ages *ages, uint64_t older, uint64_t younger);
-// Gives the initial state's segments counters in an order that agrees with all pairs; segments without pairs are ordered by recorded
+// Assigns counters to the initial state's segments in an order that agrees with all pairs; segments without pairs are ordered by recorded
 // counters and addresses. If pairs contradict each other, some are ignored. *inferred is the number of segments that pairs have moved.
 // NO_HOST_MEMORY.
 enum vram_status vr_ages_apply(const struct vr_ages *ages, struct vr_start *start, size_t *inferred);

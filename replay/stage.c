@@ -433,7 +433,7 @@ static uint64_t end_of_reservation(const struct vr_start *start, struct range_pl
     return end;
 }
 
-// Returns the first mapped byte at or after `end` in the same ranges; if there is none, the place after them.
+// Returns the first mapped byte at or after `end` in the same ranges; if none exists, the place after them.
 static struct range_place place_behind(const struct vr_start *start, struct range_place from, uint64_t end) {
     const struct vr_start_segment *first = &start->segments[from.segment];
     struct range_place at = from;

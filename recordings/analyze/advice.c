@@ -131,7 +131,7 @@ static int by_worth(const void *a, const void *b) {
     return VR_ORDER(y->saved_bytes, x->saved_bytes);
 }
 
-// Moves the remedy for what stands out to the front, except after one that costs nothing.
+// Moves the remedy for the main use to the front, except after one that costs nothing.
 static void put_demand_first(struct vram_report_remedy *list, size_t count, enum vram_demand demand) {
     const enum vram_remedy wanted = demand == VRAM_DEMAND_HELD_GRADIENTS ? VRAM_REMEDY_GRADIENTS_NONE : VRAM_REMEDY_STATE_8BIT;
     if (demand != VRAM_DEMAND_HELD_GRADIENTS && demand != VRAM_DEMAND_FIRST_STEP) return;

@@ -61,11 +61,11 @@ struct vr_idle_streams {
     int64_t largest; // the stream that holds most of these bytes
 };
 struct vr_idle_streams vr_idle_streams(const struct vram_report_device *device);
-// Returns the sentence of the first row VR_AFTER of the cause whose grounds hold; "" if there is none.
+// Returns the sentence of the first row VR_AFTER of the cause whose grounds hold; "" if none exists.
 const char *vr_advice_after(enum vram_report_oom_cause cause, uint32_t grounds);
 
 // --- remedies: each adds its findings to the work's list (vr_remedy_add()). NO_HOST_MEMORY ----------------------------------------------
-enum vram_status vr_add_cause(struct vr_demand_work *work);          // remedies.c: drop what stands out
+enum vram_status vr_add_cause(struct vr_demand_work *work);          // remedies.c: drop the main use
 enum vram_status vr_add_attention(struct vr_demand_work *work);      // remedies.c
 enum vram_status vr_add_foreach(struct vr_demand_work *work);        // remedies.c
 enum vram_status vr_add_casts(struct vr_demand_work *work);          // remedies.c
@@ -83,7 +83,7 @@ bool vr_largest_is_alone(const struct vr_demand_work *work);
 bool vr_is_of_foreach(struct vr_demand_work *work, size_t row);
 // Returns whether two sizes may be the same values in different precision: equal, half or double.
 VR_INLINE bool vr_is_of_size(uint64_t bytes, uint64_t size) { return bytes == size || bytes == 2 * size || 2 * bytes == size; }
-// remedies.c: returns the bytes of the largest tensor of attention scores requested or in use; 0 if there is none.
+// remedies.c: returns the bytes of the largest tensor of attention scores requested or in use; 0 if none exists.
 uint64_t vr_scores_bytes(struct vr_demand_work *work);
 
 #endif

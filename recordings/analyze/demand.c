@@ -3,11 +3,11 @@
 
 #include "analyze/growth.h"
 
-// ---- What stands out in the memory in use: one of a closed list, the first that applies.
+// ---- The main use of the memory: one of a closed list, the first that applies.
 
-// Activations of earlier steps stand out from this number of steps on, and from this part of the memory in use.
+// Activations of earlier steps are the main use from this number of steps on, and from this part of the memory in use.
 enum { MOST_GROWERS = 64, GRAPH_STACKS = 3, LEAST_STEPS = 2, KEPT_PART = 4 };
-// Rounding stands out only if it loses more than this part of the requested bytes.
+// Rounding is the main use only if it loses more than this part of the requested bytes.
 #define ROUNDING_PART 8u
 
 // --- growth ------------------------------------------------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ static enum vram_status find_kept(struct vr_demand_work *work, bool *found) {
 
 // --- a forward pass without training -----------------------------------------------------------------------------------------------------
 
-// Returns, by stack, 1 + the frame that calls the model: the frame just outside the outermost call of a module; 0 if there is none.
+// Returns, by stack, 1 + the frame that calls the model: the frame just outside the outermost call of a module; 0 if none exists.
 static uint32_t *find_callers(struct vr_demand_work *work) {
     const struct vr_stacks *stacks = &work->view->model->stacks;
     uint32_t *callers = calloc((size_t)stacks->count + 1, sizeof *callers);
@@ -164,7 +164,7 @@ static uint32_t *find_callers(struct vr_demand_work *work) {
     return callers;
 }
 
-// Finds the callers whose passes a backward pass followed. *current is the caller of the present forward pass, 0 if there is none.
+// Finds the callers whose passes a backward pass followed. *current is the caller of the present forward pass, 0 if none exists.
 static enum vram_status find_trained(const struct vr_demand_work *work, const uint32_t *callers, struct vr_map *trained,
                                      uint32_t *current) {
     const struct vr_lifetimes *lifetimes = work->lifetimes;
@@ -279,7 +279,7 @@ static void judge_by_role(struct vr_demand_work *work) {
         stand_out(work, VRAM_DEMAND_ROLE, most);
 }
 
-// Sets demand, role, bytes and per_step_bytes, and marks the rows that stand out. NO_HOST_MEMORY.
+// Sets demand, role, bytes and per_step_bytes, and marks the rows of the main use. NO_HOST_MEMORY.
 static enum vram_status demand_judge(struct vr_demand_work *work) {
     const struct vram_report_demand *made = work->made;
     bool found = false;
@@ -311,7 +311,7 @@ static int by_held_bytes(const void *a, const void *b) {
     return x->value != y->value ? VR_ORDER(y->value, x->value) : VR_ORDER(x->key, y->key);
 }
 
-// Lists the largest call sites of the rows that stand out.
+// Lists the largest call sites of the marked rows.
 static enum vram_status put_sites(struct vr_demand_work *work, struct vr_map *held, struct vr_map *count) {
     const struct vr_lifetimes *lifetimes = work->lifetimes;
     for (size_t row = 0; row < work->peak_row_end; row++) {

@@ -33,7 +33,7 @@ enum vr_frame_kind {
 
 // A frame's file and function; for machine code without source, the library's file.
 struct vr_frame_text {
-    const char *file, *name; // the text ends with a NUL after that many bytes
+    const char *file, *name; // NUL-terminated after the given lengths
     size_t file_length, name_length;
 };
 

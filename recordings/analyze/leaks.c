@@ -1,7 +1,7 @@
 // Judges what leaks or grows from step to step on one device.
 #include "analyze/leaks.h"
 
-// ---- The judgement of leaks. Without steps, or with too few or uncertain ones, there is none.
+// ---- The judgement of leaks. It needs enough steps, and certain ones.
 
 // Leaked memory counts as freed after the last step if this part of it was; other memory counts as kept if this part of it was.
 #define ENDED_PART 0.5
@@ -135,7 +135,7 @@ static enum vram_status open_device(const struct vram_recording *recording, cons
     return status;
 }
 
-// Finds the first other device that leaks; the device of *leaks if there is none.
+// Finds the first other device that leaks; the device of *leaks if no other leaks.
 static enum vram_status find_leaking(const struct vram_recording *recording, const struct vram_profile_options *options,
                                      const struct vr_leaks *leaks, uint32_t *device, struct vram_error *error) {
     const struct vr_views *views = &leaks->profile.views;

@@ -93,7 +93,7 @@ enum { CANDIDATES = 24, PERIODS = 64, LOOKS_PER_ROW = 256 };
 
 struct recompute_candidate {
     uint32_t frame;
-    bool function;  // all calls of the frame's function, from anywhere; false: only what this line calls
+    bool function;  // true: all calls of the frame's function; false: only the callees of this line
     uint64_t bytes; // of activations live at the moment, made below this frame
 };
 

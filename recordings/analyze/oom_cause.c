@@ -302,7 +302,7 @@ static enum vram_report_oom_cause out_of_reach(const struct vram_report_oom *oom
     return VRAM_OOM_FULL;
 }
 
-// Finds the cause for pinned host memory: the system has none left, or a limit of a container, the process or the driver refuses it.
+// Finds the cause for pinned host memory: the system has no more, or a limit of a container, the process or the driver refuses it.
 static enum vram_report_oom_cause host_cause(const struct vram_report_oom *oom) {
     if (vr_oom_host_is_known(oom) && oom->device_free_bytes >= oom->size_bytes) return VRAM_OOM_LIMIT;
     const uint64_t pinned = oom->allocated_bytes + oom->pending_bytes, without_others = oom->device_free_bytes + oom->outside_bytes;

@@ -179,7 +179,7 @@ static void draw_all_moving(struct vr_demand_work *work) {
     }
 }
 
-// Returns the bytes of optimizer state made since that step began.
+// Returns the bytes of live optimizer state made from row `first` on.
 static uint64_t state_since(const struct vr_demand_work *work, size_t first) {
     uint64_t bytes = 0;
     for (size_t row = first; row < work->peak_row_end; row++) {
@@ -465,7 +465,7 @@ enum vram_status vr_add_kv_cache(struct vr_demand_work *work) {
     return VRAM_OK;
 }
 
-// Adds the remedy of dropping the rows that stand out, except those of one step.
+// Adds the remedy of dropping the marked rows, except those of one step.
 enum vram_status vr_add_cause(struct vr_demand_work *work) {
     static const struct {
         enum vram_demand demand;

@@ -91,7 +91,7 @@ static enum vram_status gap_of(struct vr_map *last, uint32_t number, uint64_t ke
     return before == 0 && last->count >= MOST_KINDS ? VRAM_OK : vr_map_set(last, key, number);
 }
 
-// Returns the bin in the middle of the largest gaps that many allocations have; NO_PERIOD if there is none. Two adjacent bins on each side
+// Returns the bin in the middle of the largest gaps that many allocations have; NO_PERIOD if none exists. Two adjacent bins on each side
 // cover 6 percent.
 static size_t period_bin(const uint64_t *tally, uint64_t gaps) {
     for (size_t bin = GAP_BINS - 2; bin-- > 0;) {

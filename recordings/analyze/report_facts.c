@@ -95,7 +95,7 @@ struct report_work {
 // For longer histories, this would take too long for a report.
 enum { MOST_EVENTS_OF_A_DEMAND = 1000000 };
 
-// If nothing failed, finds what stands out at the peak, and what would lower it below the given memory, or by a tenth.
+// If nothing failed, finds the main use at the peak, and what would lower it below the given memory, or by a tenth.
 static enum vram_status demand_at_peak(struct report_work *work, const struct vr_view *view, struct vram_report_device *out) {
     const uint64_t peak = out->allocated.peak.bytes;
     const bool is_too_high = work->memory_bytes != 0 && peak > work->memory_bytes;

@@ -110,7 +110,7 @@ struct drawing {
     int64_t last; // last out-of-memory event
 };
 
-// Returns an integer setting of the recording; 0 if there is none.
+// Returns an integer setting of the recording; 0 if none exists.
 static uint64_t setting_number(const struct vr_model *model, const char *key) {
     const char *value = vr_model_setting(model, key);
     return value == NULL || *value < '0' || *value > '9' ? 0 : strtoull(value, NULL, 10);
@@ -140,7 +140,7 @@ static void find_bounds(const struct vr_view *view, uint64_t memory_bytes, bool 
     uint64_t known = driver < UINT64_MAX - held ? driver + held : UINT64_MAX;
     if (oom->has_device_free && oom->device_total_bytes > known && oom->limit_bytes == 0)
         oom->outside_bytes = oom->device_total_bytes - known;
-    // If the driver's free bytes are unknown, the device's size is the bound; without it there is none.
+    // If the driver's free bytes are unknown, the device's size is the bound; without it there is no bound.
     if (!oom->has_device_free && !oom->is_host) known = oom->device_total_bytes == 0 && oom->limit_bytes == 0 ? 0 : oom->device_total_bytes;
     if (!oom->has_device_free && known == 0) known = oom->limit_bytes;
     oom->room_bytes = known;
@@ -326,7 +326,7 @@ static void describe_request(const struct vr_history *history, size_t event, str
                                     .advice = ""};
 }
 
-// Returns the first out-of-memory event from `first` on; the number of events if there is none.
+// Returns the first out-of-memory event from `first` on; the number of events if none exists.
 static size_t next_oom(const struct vr_history *history, size_t first) {
     const uint8_t *found = first == history->count ? NULL : memchr(history->action + first, VR_ACTION_OOM, history->count - first);
     return found == NULL ? history->count : (size_t)(found - history->action);

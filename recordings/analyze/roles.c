@@ -268,7 +268,7 @@ static const struct passes_ahead nothing_ahead = {.next = {VR_NEVER, VR_NEVER, V
                                                   .last_of_pass = VR_NEVER,
                                                   .birth = VR_NEVER};
 
-// Returns the role stated by the program or the user; VRAM_ROLE_COUNT if there is none.
+// Returns the role stated by the program or the user; VRAM_ROLE_COUNT if none exists.
 static enum vram_status stated_role(const struct role_finding *finding, struct vr_role_rules *rules, size_t row, enum vram_role *role) {
     *role = VRAM_ROLE_COUNT;
     if (rules != NULL) VR_TRY(vr_role_rules_find(rules, finding->view->model, finding->lifetimes->stack[row], role));

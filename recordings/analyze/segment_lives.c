@@ -264,7 +264,7 @@ static void put_segment_life(const struct vr_view *view, struct vr_segment_lives
     lives->lifetimes.stack[row] = segments->stack[segment];
 }
 
-// Returns the final segment that contains an address; SIZE_MAX if there is none. `order`: the view's segments by address.
+// Returns the final segment that contains an address; SIZE_MAX if none exists. `order`: the view's segments by address.
 static size_t final_segment(const struct vr_view *view, const uint64_t *order, uint64_t address) {
     const struct vr_segments *segments = &view->model->segments;
     size_t above;

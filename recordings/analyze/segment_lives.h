@@ -21,7 +21,7 @@ void vr_ordered_release(struct vr_ordered *set);
 // Add and remove a number, which must be below the limit.
 void vr_ordered_add(struct vr_ordered *set, size_t number);
 void vr_ordered_remove(struct vr_ordered *set, size_t number);
-// Return the smallest member at or above the number, and the largest at or below it; SIZE_MAX if there is none.
+// Return the smallest member at or above the number, and the largest at or below it; SIZE_MAX if none exists.
 size_t vr_ordered_next(const struct vr_ordered *set, size_t number);
 size_t vr_ordered_previous(const struct vr_ordered *set, size_t number);
 
@@ -45,7 +45,7 @@ struct vr_segment_lives {
 // Builds the rows. LIMIT, NO_HOST_MEMORY; *lives is unchanged then.
 enum vram_status vr_segment_lives_build(const struct vr_view *view, struct vr_segment_lives *lives);
 void vr_segment_lives_release(struct vr_segment_lives *lives);
-// Returns the row that contains an address after an event (-1: before event 0); SIZE_MAX if there is none. Looks at a bounded number of
+// Returns the row that contains an address after an event (-1: before event 0); SIZE_MAX if none exists. Looks at a bounded number of
 // rows.
 size_t vr_segment_lives_find(const struct vr_segment_lives *lives, uint64_t address, int64_t event);
 

@@ -27,7 +27,7 @@ struct vr_frame_labels {
 struct vr_tree_node {
     uint32_t parent;   // VR_TREE_NONE for the root, which is node 0
     uint32_t label;    // of the frame; VR_TREE_NONE for the root and for "<no frames>"
-    uint32_t stack;    // for weight 0: a stack that ends here; VR_TREE_NONE if there is none
+    uint32_t stack;    // for weight 0: a stack that ends here; VR_TREE_NONE if none exists
     uint64_t bytes[2]; // including everything below
     uint64_t own[2];   // of stacks that end here
     uint64_t count[2]; // number of allocations, including everything below

@@ -85,7 +85,7 @@ static enum vram_status narrow_all(struct common_frames *common, const struct vr
 }
 
 // Finds the forward pass that made all allocations between the first and the last turn: *pass is 1 + the frame of a function named
-// `forward` or `__call__`, at one line; 0 if there is none. Steps of a loop have no such frame, because a pass through a whole model goes
+// `forward` or `__call__`, at one line; 0 if none exists. Steps of a loop have no such frame, because a pass through a whole model goes
 // through several lines of its function, and a training step leaves it. NO_HOST_MEMORY.
 static enum vram_status layers_pass(const struct vr_view *view, const size_t *first, size_t count, bool loop, uint32_t *pass) {
     struct common_frames common = {.python = !loop};

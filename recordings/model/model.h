@@ -189,7 +189,7 @@ struct vr_setting {
 // and a hexadecimal number: the return address minus the module's load address; its line is 0.
 struct vr_module {
     uint32_t path;     // string ids
-    uint32_t build_id; // in hexadecimal; "" if the module has none
+    uint32_t build_id; // in hexadecimal; "" if absent
 };
 
 // A key that no column holds, on a row of a table or at the top level, kept so that writing a recording loses nothing. A key that a column

@@ -435,7 +435,7 @@ static enum vram_status push_open(struct timeline_reader *reader, const struct t
     return vr_map_set(&reader->newest, key_of_allocation(row), reader->count);
 }
 
-// Removes the newest live block of the size and category. *address is 0 if there is none.
+// Removes the newest live block of the size and category. *address is 0 if none exists.
 static enum vram_status pop_open(struct timeline_reader *reader, const struct timeline_row *row, uint64_t *address) {
     const uint64_t number = vr_map_take(&reader->newest, key_of_allocation(row));
     *address = 0;

@@ -10,7 +10,7 @@
 // For longer histories, the demand takes too long for an interactive view.
 enum { MOST_EVENTS_OF_A_DEMAND = 2000000 };
 
-// If nothing failed, finds what stands out at the peak, and what would lower it by a tenth, or below the given memory.
+// If nothing failed, finds the main use at the peak, and what would lower it by a tenth, or below the given memory.
 static enum vram_status find_demand(struct vr_explored_recording *recording, struct vr_explored_device *device, uint64_t memory_bytes,
                                     struct vr_arena *arena, struct vram_report_device *facts) {
     const struct vr_lifetimes *allocated = NULL;

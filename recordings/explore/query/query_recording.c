@@ -9,7 +9,7 @@
 
 // ---- `list`: the open recordings, and their devices.
 
-// Returns the maximum of reserved bytes, before and after all events.
+// Returns the maximum of reserved bytes over the history, including its start.
 static int64_t reserved_peak(const struct vr_curve *reserved, size_t events) {
     int64_t low = 0, high = vr_curve_at(reserved, -1);
     const int64_t start = high;

@@ -17,7 +17,7 @@ struct vr_window {
 };
 // Reads the parameters `axis` (event or time), `from` and `to` (default: the whole history). INVALID_ARGUMENT.
 enum vram_status vr_select_window(const struct vr_query *query, struct vr_explored_device *device, struct vr_window *window);
-// Returns the first event at or after a position; the number of events if there is none.
+// Returns the first event at or after a position; the number of events if none exists.
 size_t vr_window_event(const struct vr_window *window, const struct vr_explored_device *device, double position);
 // Returns the position of an event.
 double vr_window_position(const struct vr_window *window, size_t event);

@@ -26,15 +26,15 @@ uint32_t vr_event_replaced(const struct vr_event_rows *rows, size_t event);
 // Checks that every birth and death is found by its event, and that `replaced` is ascending. Looks at all rows.
 bool vr_event_rows_check(const struct vr_event_rows *rows, const struct vr_lifetimes *lifetimes);
 
-// Returns the row of `to` for the same allocation; SIZE_MAX if it has none.
+// Returns the row of `to` for the same allocation; SIZE_MAX if it does not exist there.
 size_t vr_other_row(const struct vr_lifetimes *from, const struct vr_lifetimes *to, size_t row);
 
 // ---- The rows live after any event, without walking the whole history: lists at checkpoints, plus the births since.
 
 struct vr_live_rows;
 
-// Makes checkpoints over the lifetimes (borrowed). They take at most 64 MiB; the more is live, the fewer there are. The caller owns *live:
-// vr_live_rows_destroy(). NO_HOST_MEMORY.
+// Makes checkpoints over the lifetimes (borrowed). They take at most 64 MiB in total, so there are fewer if more is live. The caller owns
+// *live: vr_live_rows_destroy(). NO_HOST_MEMORY.
 enum vram_status vr_live_rows_create(const struct vr_view *view, const struct vr_lifetimes *lifetimes, struct vr_live_rows **live);
 // NULL is ignored.
 void vr_live_rows_destroy(struct vr_live_rows *live);

@@ -228,7 +228,7 @@ struct stacker {
     uint32_t *standing; // live shapes from the bottom up
     size_t standing_count;
     uint64_t *base; // by shape
-    size_t *last;   // by shape: 1 + index of its latest noted step, 0 if it has none
+    size_t *last;   // by shape: 1 + index of its latest noted step, 0: no step yet
     struct noted_step *noted;
     size_t noted_count, noted_capacity;
 };

@@ -1,6 +1,6 @@
 // vram/demand.h: what uses the memory when a request does not fit, and which changes of the program would lower the need.
 //
-// Where no allocator setting helps, the program must need less. A demand names what stands out in the memory in use; a remedy names a
+// Where no allocator setting helps, the program must need less. A demand names the main use of the memory; a remedy names a
 // change and how much it saves. Both are sums over the recording's own allocations; `basis` says which.
 #ifndef VRAM_DEMAND_H
 #define VRAM_DEMAND_H
@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-// What stands out: the first row that applies. X(constant, JSON name)
+// The main use of the memory: the first row that applies. X(constant, JSON name)
 #define VRAM_DEMANDS(X)                                                                                                                    \
     X(REQUEST, request)                 /* the request alone needs more than half of the room */                                           \
     X(RETAINED, retained_graphs)        /* activations of earlier steps are kept */                                                        \
@@ -40,7 +40,7 @@ enum vram_demand {
     X(STATE_OFFLOAD, optimizer_offload) /* keep the optimizer's state in host memory */                                                    \
     X(SHARDING, sharding)               /* share parameters, gradients and state among `divisor` devices */                                \
     X(KV_CACHE, kv_cache)               /* cache keys and values of fewer tokens: at most `factor` of them */                              \
-    X(RELEASE, release)                 /* drop in each step what grows */                                                                 \
+    X(RELEASE, release)                 /* drop growing memory in each step */                                                             \
     X(DETACH, detach)                   /* detach what keeps the graphs of earlier steps */                                                \
     X(NO_GRAD, no_grad)                 /* run the forward pass under torch.no_grad() */                                                   \
     X(ATTENTION, fused_attention)       /* compute attention without storing its scores */                                                 \
@@ -85,16 +85,16 @@ struct vram_report_demand {
     const char *phase;      // the program's phase at that moment: "forward", "backward", "optimizer", "input", "load"; "": unknown
     uint64_t wanted_bytes;  // bytes of the blocks in use, plus the request
     struct vram_report_sum of_role[VRAM_ROLE_COUNT]; // sums to in_use_bytes
-    uint64_t bytes;                                  // bytes of what stands out
+    uint64_t bytes;                                  // bytes of the main use
     double per_step_bytes;                           // RETAINED, GROWTH: growth per step
-    const struct vram_report_group *sites;           // call sites of what stands out, largest first, at most 3
+    const struct vram_report_group *sites;           // call sites of the main use, largest first, at most 3
     size_t site_count;
     bool unfinished;      // the request failed in a forward pass: the recording does not show what the rest of the step needs
     uint64_t later_bytes; // BATCH: included estimate for what a first step has not made yet: gradients and Adam's two moments
     bool earlier_step;    // BATCH: the rest of the step is known from an earlier step with the same course
     const struct vram_report_remedy *remedies; // those that fit first, then by bytes saved
     size_t remedy_count;
-    const char *text; // a sentence: what stands out, and which code holds it
+    const char *text; // a sentence: the main use, and the code that holds it
 };
 
 // Return the JSON name of a demand or remedy; NULL past the last.

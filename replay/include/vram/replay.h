@@ -251,8 +251,8 @@ struct vram_tune_result {
     size_t setting_count;
     size_t best;    // needs and holds no more than today's, and needs the least; with memory_bytes: today's if it fits, otherwise one that
                     // fits, otherwise (`fits` is false) the one that comes closest
-    size_t cheaper; // as good, needs at most 1 % more than the best and at least a tenth less driver time; VRAM_TUNE_NONE: there is none
-    size_t holds_less;     // as good, and holds the least, by at least a tenth; VRAM_TUNE_NONE: there is none, or memory_bytes were given
+    size_t cheaper; // as good, needs at most 1 % more than the best and at least a tenth less driver time; VRAM_TUNE_NONE: no such setting
+    size_t holds_less;     // as good, and holds the least, by at least a tenth; VRAM_TUNE_NONE: no such setting, or memory_bytes were given
     uint64_t live_bytes;   // the device with the most: peak of bytes allocated by the recorded program; no setting needs less
     uint64_t active_bytes; // the same, including freed bytes that waited for other streams
     enum vram_whatif_start start; // of the replays: the options', or RECORDED if only that reproduces an out of memory of the recording
@@ -292,7 +292,7 @@ struct vram_report;
     X(LITTLE, little) /* not replayed: at most a twentieth or 64 MiB of the reserved memory was not live, or memory grows in every step */ \
     X(LONG, long)     /* not replayed, or not to the end: more than 200,000 events, or time ran out */                                     \
     X(WINDOWS, windows)     /* not replayed: recorded on Windows, where neither option is available */                                     \
-    X(NO_REPLAY, no_replay) /* the history cannot be replayed, or there is none */                                                         \
+    X(NO_REPLAY, no_replay) /* the history cannot be replayed, or does not exist */                                                        \
     X(ALREADY, already)     /* it was in force */
 
 #define VRAM_PAGED_MOST_EVENTS 200000 // longest history of a device that is compared
