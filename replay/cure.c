@@ -84,7 +84,8 @@ static enum vram_status try_conf(void *context, const char *conf) {
     return VRAM_OK;
 }
 
-// Measures what the first few settings that fit need, and reserve with ample memory. *count is the number measured in the available time.
+// Measures the first few settings that fit: the memory needed, and the bytes reserved with ample memory. *count is the number measured in
+// the available time.
 static enum vram_status measure_cures(struct vr_cure_search *search, struct vram_tune_setting settings[VR_MOST_COMPARED], size_t *count) {
     const struct vr_trial_ground ground = {.scripts = &search->player.script,
                                            .count = 1,

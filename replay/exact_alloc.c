@@ -126,9 +126,9 @@ struct exact_claim {
 };
 
 // --- what the first difference shows about the device's memory -------------------------------------------------------------------------
-// Records that the reservation at `base` is at most `longest` bytes long. Where a reservation of the initial state begins is uncertain, so
-// that bounds only that one; any other bounds the length of all, which depends on the memory. Does this only before the first difference,
-// because afterwards nothing is certain.
+// Records that the reservation at `base` is at most `longest` bytes long. The beginning of a reservation of the initial state is uncertain,
+// so this bounds only its own end; any other reservation bounds the length of all, which depends on the memory. Does this only before the
+// first difference, because afterwards nothing is certain.
 static enum vram_status bound_length(struct vr_exact *exact, uint64_t base, bool small, uint64_t longest) {
     const struct vr_options *options = exact->recorded->options;
     const double fraction = options->expandable_reserve.fraction > 0 ? options->expandable_reserve.fraction : 1.125;

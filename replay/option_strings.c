@@ -25,7 +25,7 @@ bool vr_option_string_with(const char *conf, const char *option, char *changed, 
     return added >= 0 && (size_t)added < capacity - length && strcmp(changed, conf) != 0;
 }
 
-// Returns whether the recording is of a newer PyTorch. Pool ids of events came around 2.12, registration counters of segments before; the
+// Returns whether the recording is of a newer PyTorch. Pool ids of events came around 2.12, registration counters of segments earlier; the
 // rule that usually goes with them came in 2.13, and 2.12 had its own.
 static bool is_newer(const struct vr_model *model) {
     for (size_t row = 0; row < model->segments.count; row++) {

@@ -134,8 +134,8 @@ static bool all_ignore_memory(const struct trial *trial) {
     return i == trial->ground->count;
 }
 
-// Determines whether it completes in this memory. With less memory than a run that completed, but not less than that run reserved, nothing
-// changes: what the driver granted still fits, and what it refused still does not. Ample memory refuses nothing.
+// Determines whether the trial completes in this memory. With less memory than a run that completed, but not less than that run reserved,
+// nothing changes: what the driver granted still fits, and what it refused still does not. Ample memory refuses nothing.
 static enum vram_status completes(struct trial *trial, uint64_t memory_bytes, bool *completed) {
     struct trial_outcome outcome;
     *completed = trial->infers && memory_bytes >= trial->held && memory_bytes <= trial->completed_with;
@@ -149,7 +149,7 @@ static enum vram_status completes(struct trial *trial, uint64_t memory_bytes, bo
     return VRAM_OK;
 }
 
-// Finds a memory in which it completes: what it reserves with ample memory, or more if the recording has failed requests.
+// Finds a memory in which the trial completes: the bytes reserved with ample memory, or more if the recording has failed requests.
 static enum vram_status find_enough(struct trial *trial, uint64_t held, uint64_t *enough) {
     bool completed = false;
     *enough = 0;

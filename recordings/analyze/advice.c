@@ -1,7 +1,7 @@
 // Evaluates the table of advice: checks which rows' grounds hold, and orders their results.
 #include "analyze/advice.h"
 
-// Memory held in vain is reported from this amount on, and from this part of the total.
+// Unused memory is reported from this amount on, and from this part of the total.
 #define LEAST_HELD (16 * VR_MIB)
 #define WORTH_PART 8u
 
@@ -53,7 +53,7 @@ uint32_t vr_grounds_of_oom(const struct vram_report_device *device, const struct
            ground_when(oom->accounts != NULL, VR_GROUND_ACCOUNTS);
 }
 
-// Returns the streams, other than the one that holds most, whose default pool has segments but no memory in use.
+// Returns the streams, except the one with the most memory, whose default pool has segments but no memory in use.
 struct vr_idle_streams vr_idle_streams(const struct vram_report_device *device) {
     struct vr_idle_streams idle = {.count = 0};
     for (size_t i = 0; i < device->pool_count; i++) {

@@ -55,10 +55,10 @@ VR_INLINE bool vr_grounds_hold(uint32_t known, uint32_t needed) { return (known 
 uint32_t vr_grounds_of_oom(const struct vram_report_device *device, const struct vram_report_oom *oom);
 // Returns the grounds from a device at its peak and at the end: for the rows VR_HINT.
 uint32_t vr_grounds_of_device(const struct vram_report_device *device);
-// Streams, other than the one that holds most, that hold segments at the end but have no memory in use.
+// Streams, except the one with the most memory, that have segments at the end but no memory in use.
 struct vr_idle_streams {
     uint64_t count, bytes;
-    int64_t largest; // the stream that holds most of these bytes
+    int64_t largest; // the stream with the most of these bytes
 };
 struct vr_idle_streams vr_idle_streams(const struct vram_report_device *device);
 // Returns the sentence of the first row VR_AFTER of the cause whose grounds hold; "" if none exists.

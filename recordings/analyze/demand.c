@@ -255,8 +255,8 @@ static bool judge_by_moment(struct vr_demand_work *work) {
     return true;
 }
 
-// Returns whether a role is informative. In a program without modules, all computation is called activations, which does not identify what
-// holds most.
+// Returns whether a role is informative. In a program without modules, all computation is called activations, which does not say what uses
+// the most memory.
 static bool names_a_pass(struct vr_demand_work *work, enum vram_role role) {
     if (role != VRAM_ROLE_ACTIVATIONS && role != VRAM_ROLE_TEMPORARIES && role != VRAM_ROLE_INPUT) return role != VRAM_ROLE_UNKNOWN;
     for (size_t row = 0; row < work->peak_row_end; row++) {

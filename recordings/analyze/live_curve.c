@@ -180,7 +180,7 @@ static enum vram_status weigh_frames(struct vr_demand_work *work, struct frame_w
     return status;
 }
 
-// Names a function by the line in it that holds most.
+// Names a function by its line with the most bytes.
 static void name_functions(const struct vr_frames *frames, struct recompute_candidate *candidates, size_t count, size_t all) {
     for (size_t i = 0; i < count; i++) {
         for (size_t j = 0; j < all && candidates[i].function; j++) {
@@ -237,8 +237,8 @@ static size_t find_run(struct recompute_trial *trial, size_t first, size_t *peri
     return best_end;
 }
 
-// Drops what one call, rows [first, end) of the pass, keeps between its forward and its backward computation: the rows live past
-// `backward`, where the backward pass begins, except the last of them, which is the call's result.
+// Removes the rows that a call keeps between its forward and its backward computation. The call made the rows [first, end) of the pass; it
+// keeps those live past `backward`, where the backward pass begins, except the last of them, which is its result.
 static void drop_call(struct recompute_trial *trial, size_t first, size_t end, size_t backward) {
     struct vr_demand_work *work = trial->work;
     const struct vr_lifetimes *lifetimes = work->lifetimes;

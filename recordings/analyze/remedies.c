@@ -335,8 +335,8 @@ static enum vram_status begin_forward(struct vr_demand_work *work, struct gradie
     return VRAM_OK;
 }
 
-// Called for each allocation of the backward pass. One with the size of a kept gradient is what is added to it; at that point the dropped
-// gradient would be made again.
+// Called for each allocation of the backward pass. An allocation with the size of a kept gradient is the new gradient that is added to it;
+// a dropped gradient would be allocated here.
 static enum vram_status begin_again(struct vr_demand_work *work, struct gradient_drop *drop, uint64_t bytes, size_t position) {
     const uint64_t place = vr_map_get(&drop->waiting, bytes);
     if (place == 0) return VRAM_OK;

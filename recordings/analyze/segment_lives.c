@@ -75,7 +75,7 @@ struct segment_piece {
 // The reserved memory during the walk over the history. All addresses where a piece can begin or end are collected beforehand.
 struct walk {
     const struct vr_view *view;
-    uint32_t *event; // those that reserve or release
+    uint32_t *event; // events that reserve or release
     size_t event_count;
     uint64_t *place; // ascending, distinct
     size_t place_count;

@@ -141,7 +141,7 @@ static enum vram_status check_history(const struct vr_model *model, const struct
 #define VR_TEXT(column, ...) {history->column, "an event's " #column},
 #include "model/entry_fields.def"
     };
-    // Check an array of zeros that several columns share only once.
+    // Check an array of zeros only once if several columns share it.
     for (size_t i = 0; i < VR_COUNT_OF(texts); i++) {
         size_t first = 0;
         while (texts[first].column != texts[i].column) first++;

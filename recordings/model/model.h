@@ -254,7 +254,7 @@ struct vr_model {
     size_t module_count;
     struct vr_extra *extras; // by owner, device, row; within a row in file order
     size_t extra_count;
-    enum vr_loss loss; // what the model lost of the file
+    enum vr_loss loss; // the first loss of the file's data
     uint32_t lost_key; // string id of the key with the lost value; 0: it has no name
 };
 

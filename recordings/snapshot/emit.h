@@ -51,7 +51,7 @@ struct vr_emit_calls {
     void (*boolean)(struct vr_emitter *emitter, bool value);
     void (*null)(struct vr_emitter *emitter);
     void (*pair)(struct vr_emitter *emitter, uint64_t first, uint64_t second);
-    // Returns true after writing what was already written under this kind and id; otherwise opens it for the caller to fill and end by
+    // If this kind and id was written before, writes it again and returns true; otherwise opens it, for the caller to fill and to end by
     // end_shared().
     bool (*shared)(struct vr_emitter *emitter, enum vr_shared kind, uint32_t id);
     void (*end_shared)(struct vr_emitter *emitter, enum vr_shared kind, uint32_t id);

@@ -27,7 +27,7 @@ struct vr_node {
 // Marks a kept value as cancelled.
 #define VR_KEPT_CANCELLED UINT32_MAX
 
-// A key that no column holds, or not with its value in the file (struct vr_extra), on a row of this machine's tables.
+// A key without a column, or with a value that its column cannot express (struct vr_extra), on a row of this machine's tables.
 struct vr_kept {
     uint64_t row;
     uint32_t key, value; // string ids

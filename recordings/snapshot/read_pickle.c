@@ -177,7 +177,7 @@ static enum vram_status read_pickle_text(struct vr_input *input, struct vr_machi
     }
 }
 
-// The lists and dictionaries read before, and where the current ones began.
+// Facts learned from earlier lists and dictionaries, and where the current ones began.
 struct listening {
     struct vr_echo echo;
     struct vr_shape events, blocks, frames;

@@ -188,7 +188,7 @@ struct draft {
     const unsigned char *next;
     const unsigned char *end;
     const struct vr_echo *echo;
-    const struct vr_echo_run *run; // a list that came again, to be reported to the echo
+    const struct vr_echo_run *run; // a list that the echo guessed, to be confirmed by vr_echo_hit()
     const unsigned char *list;     // another list that was read: its items and its end
     size_t list_length;
     uint64_t slots[SLOT_COUNT];

@@ -6,7 +6,7 @@
 #include "explore/query/selection.h"
 #include "model/recording.h"
 
-// ---- `groups`: the groups of what is live at a moment, or was made in a window.
+// ---- `groups`: the groups of the allocations live at a moment, or made in a window.
 
 enum { MOST_GROUPS = 100000 };
 
@@ -162,7 +162,7 @@ enum vram_status vr_query_compare(const struct vr_query *query) {
     return status;
 }
 
-// ---- `tree`: the call stacks of what is live at a moment, or was made in a window, as one tree; with a second moment, merged with its
+// ---- `tree`: the call stacks of the allocations live at a moment, or made in a window, as one tree; with a second moment, merged with its
 // stacks.
 
 enum { MOST_NODES = 200000 };

@@ -1,4 +1,4 @@
-// Answers the pictures of a window: `map`, by addresses, and `lanes`, by the largest groups.
+// Answers queries for pictures of a window: `map`, by addresses, and `lanes`, by the largest groups.
 #include "explore/query/drawn_shapes.h"
 #include "explore/query/group_selection.h"
 #include "explore/query/selection.h"

@@ -41,7 +41,7 @@ struct vram_profile_options {
 // Returns a word that `by` accepts; NULL past the last.
 VRAM_API const char *vram_profile_grouping(size_t index);
 
-// Writes the largest groups of what is live at the moment. title (may be NULL) names the recording.
+// Writes the largest groups of the allocations live at the options' moment. title (may be NULL) names the recording.
 VRAM_API VRAM_NODISCARD enum vram_status vram_profile_text(const struct vram_recording *recording,
                                                            const struct vram_profile_options *options, const char *title,
                                                            const struct vram_style *style, vram_write write, void *user,
@@ -55,8 +55,8 @@ struct vram_report;
 VRAM_API VRAM_NODISCARD enum vram_status vram_timeline_text(const struct vram_report *report, const char *title, unsigned rows,
                                                             const struct vram_style *style, vram_write write, void *user);
 
-// Draws the call stacks of what is live at the moment as an SVG that zooms and searches in any browser, offline. With `before` (may be
-// NULL), draws the difference to what was live there at that moment: orange grew, blue shrank.
+// Draws the call stacks of the allocations live at the options' moment as an SVG that zooms and searches in any browser, offline. With
+// `before` (may be NULL), draws the difference to the same moment of that recording: orange grew, blue shrank.
 VRAM_API VRAM_NODISCARD enum vram_status vram_flame_svg(const struct vram_recording *recording, const struct vram_recording *before,
                                                         const struct vram_profile_options *options, const char *title, vram_write write,
                                                         void *user, struct vram_error *error);

@@ -309,7 +309,7 @@ struct vram_report_device {
 enum vram_report_note_kind {
     VRAM_NOTE_MISSING,       // something the recording does not contain
     VRAM_NOTE_CONTRADICTION, // parts of the recording that contradict each other
-    VRAM_NOTE_ADVICE         // for `advice`: memory held in vain, and how to release it
+    VRAM_NOTE_ADVICE         // for `advice`: unused memory, and how to release it
 };
 // A remark about the recording itself.
 struct vram_report_note {
