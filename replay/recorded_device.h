@@ -59,7 +59,8 @@ struct vr_recorded_device {
         capacity_bytes; // the device's memory, which determines the address space that expandable segments reserve; 0: as much as possible
 };
 
-// Returns the devices with events or segments, ascending; excludes pinned host memory, which has other rules. The caller frees *devices.
+// Sets *devices to the devices with events or segments, ascending; excludes pinned host memory, which has other rules. The caller frees
+// *devices.
 enum vram_status vr_recorded_device_devices(const struct vr_model *model, uint32_t **devices, size_t *count);
 // Borrows the model and the options. BAD_INPUT for a history of 2^32 - 2 or more events, or with too many pools. Release by
 // vr_recorded_device_release().

@@ -107,7 +107,7 @@ static enum vram_status name_group(struct vr_forecast_runs *runs, size_t number,
     return status;
 }
 
-// Returns the name of a row's group, which is the same in every run. NO_HOST_MEMORY.
+// Sets *name to the name of a row's group, which is the same in every run. NO_HOST_MEMORY.
 static enum vram_status forecast_runs_name(struct vr_forecast_runs *runs, size_t number, uint32_t row, const char **name) {
     struct vr_forecast_run *run = &runs->run[number];
     uint64_t key = 0;

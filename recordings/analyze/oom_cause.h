@@ -19,7 +19,7 @@ struct vr_layout_range {
     bool expandable; // made of pages: adjacent ranges of one owner are joined
 };
 
-// Returns the ranges mapped after `event` (-1: before event 0). The caller frees *ranges. NO_HOST_MEMORY.
+// Sets *ranges to the ranges mapped after `event` (-1: before event 0). The caller frees *ranges. NO_HOST_MEMORY.
 enum vram_status vr_layout_at(const struct vr_view *view, int64_t event, struct vr_layout_range **ranges, size_t *count);
 
 // ---- Why a request failed, by the state at that moment, and the blocks in its way.

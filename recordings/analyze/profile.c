@@ -127,7 +127,7 @@ static uint64_t phase_of(const struct vr_grouping *grouping, uint32_t birth) {
     return next == 0 ? 0 : grouping->phase[next - 1].name;
 }
 
-// Returns the number of a part's text, adding new texts. There are few: those that one expression matches.
+// Sets *number to the number of a part's text, adding new texts. There are few: those that one expression matches.
 static enum vram_status intern_part(struct vr_grouping *grouping, const char *text, size_t length, uint32_t *number) {
     enum { MOST_PARTS = 4096 };
     for (size_t i = 0; i < grouping->part_count; i++) {

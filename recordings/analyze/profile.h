@@ -81,7 +81,7 @@ struct vr_grouped {
 enum vram_status vr_grouping_init(struct vr_grouping *grouping, enum vr_group_by by, const struct vr_grouped *grouped,
                                   const char *expression, struct vram_error *error);
 void vr_grouping_release(struct vr_grouping *grouping);
-// Returns the key of a row's group. NO_HOST_MEMORY (REGEX only).
+// Sets *key to the key of a row's group. NO_HOST_MEMORY (REGEX only).
 enum vram_status vr_grouping_key(struct vr_grouping *grouping, size_t row, uint64_t *key);
 // Appends a group's name, as in the recording.
 void vr_grouping_name(const struct vr_grouping *grouping, uint64_t key, struct vr_text *text);
@@ -102,13 +102,13 @@ struct vr_group_sums {
 };
 // Adds a row to its group. NO_HOST_MEMORY.
 enum vram_status vr_group_sums_add(struct vr_group_sums *sums, struct vr_grouping *grouping, size_t row);
-// Returns the groups, in the order of vr_grouping_sum(), and empties the sums; the caller frees *groups.
+// Sets *groups to the groups, in the order of vr_grouping_sum(), and empties the sums. The caller frees *groups.
 void vr_group_sums_take(struct vr_group_sums *sums, struct vr_group **groups, size_t *count);
 void vr_group_sums_release(struct vr_group_sums *sums);
 // Sums rows by group; groups are ordered by descending bytes, then count, then key. The caller frees *groups. NO_HOST_MEMORY.
 enum vram_status vr_grouping_sum(struct vr_grouping *grouping, const uint32_t *rows, size_t count, struct vr_group **groups,
                                  size_t *group_count);
-// Returns the rows live after an event, ascending. The caller frees *rows. NO_HOST_MEMORY. Looks at all rows.
+// Sets *rows to the rows live after an event, ascending. The caller frees *rows. NO_HOST_MEMORY. Looks at all rows.
 enum vram_status vr_rows_live_at(const struct vr_lifetimes *lifetimes, int64_t event, uint32_t **rows, size_t *count);
 
 // ---- One device of a recording, opened for a profile: its lifetimes, and the rows live at the requested moment.

@@ -99,7 +99,7 @@ enum vram_status vr_report_facts_find(const struct vram_recording *recording, co
 
 // The generation of a recording that is not a snapshot: events only, read from a log or a profiler's trace.
 #define VR_EVENTS_ALONE "events"
-// Returns the generation and the PyTorch versions that write it, by the keys alone. Static texts.
+// Sets *generation, and *era to the PyTorch versions that write it, by the keys alone. Static texts.
 void vr_report_generation(const struct vr_model *model, const char **generation, const char **era);
 // Returns "dict" or "segment_list". Static.
 const char *vr_report_form(const struct vr_model *model);

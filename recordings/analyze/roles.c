@@ -268,7 +268,7 @@ static const struct passes_ahead nothing_ahead = {.next = {VR_NEVER, VR_NEVER, V
                                                   .last_of_pass = VR_NEVER,
                                                   .birth = VR_NEVER};
 
-// Returns the role stated by the program or the user; VRAM_ROLE_COUNT if none exists.
+// Sets *role to the role stated by the program or the user; VRAM_ROLE_COUNT if none exists.
 static enum vram_status stated_role(const struct role_finding *finding, struct vr_role_rules *rules, size_t row, enum vram_role *role) {
     *role = VRAM_ROLE_COUNT;
     if (rules != NULL) VR_TRY(vr_role_rules_find(rules, finding->view->model, finding->lifetimes->stack[row], role));
@@ -375,8 +375,8 @@ static enum vr_role_pass pass_at(const struct role_finding *finding, uint32_t ev
     return VR_PASS_IDLE;
 }
 
-// Returns the role of a row from before the history. A parameter has a gradient of its size. Other permanent allocations of a training
-// program are optimizer state, if the history does not show how that was made.
+// Sets *role for a row from before the history. A parameter has a gradient of its size. Other permanent allocations of a training program
+// are optimizer state, if the history does not show how that was made.
 static enum vram_status role_of_old(struct role_finding *finding, size_t row, struct vr_map *taken, enum vram_role *role) {
     const struct vr_lifetimes *lifetimes = finding->lifetimes;
     const uint64_t bytes = lifetimes->size_bytes[row], expected = vr_map_get(&finding->expect, bytes);

@@ -89,7 +89,7 @@ struct vr_role_rules {
 // line, LIMIT for more than 200 rules, NO_HOST_MEMORY; *rules is unchanged then.
 enum vram_status vr_role_rules_parse(const char *text, struct vr_role_rules *rules, struct vram_error *error);
 void vr_role_rules_release(struct vr_role_rules *rules);
-// Returns the role of the first rule that matches a frame of the stack; VRAM_ROLE_COUNT if none does. Looks at each frame once per model.
+// Sets *role to that of the first rule that matches a frame of the stack; VRAM_ROLE_COUNT if none does. Looks at each frame once per model.
 // NO_HOST_MEMORY.
 enum vram_status vr_role_rules_find(struct vr_role_rules *rules, const struct vr_model *model, uint32_t stack, enum vram_role *role);
 

@@ -49,14 +49,14 @@ bool vr_sites_folds(struct vr_sites *sites, uint32_t stack, uint32_t frame);
 void vr_sites_forget(struct vr_sites *sites);
 // Like vram_recording_skip_frames(), but replaces the frames excluded by an earlier call of this function; "": none.
 enum vram_status vr_sites_skip_for_now(struct vram_recording *recording, const char *expression, struct vram_error *error);
-// Returns "file:line:function" of a frame, or "<no frames>". NO_HOST_MEMORY.
+// Sets *name to "file:line:function" of a frame, or "<no frames>". NO_HOST_MEMORY.
 enum vram_status vr_sites_name(const struct vr_sites *sites, uint32_t frame, struct vr_arena *arena, const char **name);
 
 // Fills in the largest groups of allocations live at the peak, by bytes, then count, then name; at most `top`, in the arena, and the
 // numbers of distinct groups. Compares sites by their three parts, not by their text. NO_HOST_MEMORY.
 enum vram_status vr_sites_at_peak(struct vr_sites *sites, const struct vr_lifetimes *lifetimes, size_t top, struct vr_arena *arena,
                                   struct vram_report_live *live);
-// Returns the largest call sites of allocations live after `event`, in the same order. NO_HOST_MEMORY.
+// Sets *groups to the largest call sites of allocations live after `event`, in the same order. NO_HOST_MEMORY.
 enum vram_status vr_sites_at(struct vr_sites *sites, const struct vr_lifetimes *lifetimes, int64_t event, size_t top,
                              struct vr_arena *arena, const struct vram_report_group **groups, size_t *group_count);
 

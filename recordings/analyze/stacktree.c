@@ -25,7 +25,7 @@ static bool same_label(const struct vr_frame_labels *labels, const struct vr_fra
            strcmp(vr_model_string(label->model, a->filename[label->frame]), vr_model_string(model, b->filename[frame])) == 0;
 }
 
-// Returns the number of a frame's text. NO_HOST_MEMORY.
+// Sets *number to the number of a frame's text. NO_HOST_MEMORY.
 static enum vram_status frame_labels_number(struct vr_frame_labels *labels, const struct vr_model *model, uint32_t frame,
                                             uint32_t *number) {
     // Different texts with the same hash are at consecutive keys.
@@ -77,7 +77,7 @@ static void weigh_node(struct vr_tree_node *node, unsigned weight, const struct 
     node->count[weight] += group->count;
 }
 
-// Returns the frame's label; `labels` caches 1 + label by frame.
+// Sets *label to the frame's label; `labels` caches 1 + label by frame.
 static enum vram_status label_of(struct vr_stacktree *tree, const struct vr_model *model, uint32_t frame, uint32_t *labels,
                                  uint32_t *label) {
     if (labels[frame] == 0) {

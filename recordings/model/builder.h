@@ -49,8 +49,8 @@ enum vram_status vr_builder_init(struct vr_builder *builder, uint64_t limit_byte
 // Frees everything. Accepts a zeroed builder.
 void vr_builder_release(struct vr_builder *builder);
 
-// Returns the id of the string of `length` bytes (NULs allowed; must be UTF-8, see vr_utf8_valid). Copies the bytes. NO_HOST_MEMORY, LIMIT
-// (budget, or 2^32 strings).
+// Sets *id to that of the string of `length` bytes (NULs allowed; must be UTF-8, see vr_utf8_valid). Copies the bytes. NO_HOST_MEMORY,
+// LIMIT (budget, or 2^32 strings).
 enum vram_status vr_builder_string(struct vr_builder *builder, const char *bytes, size_t length, uint32_t *id);
 // Like vr_builder_string(), but checks the encoding: BAD_INPUT if the bytes are not UTF-8.
 enum vram_status vr_builder_text(struct vr_builder *builder, const char *bytes, size_t length, uint32_t *id);
@@ -58,9 +58,9 @@ enum vram_status vr_builder_text(struct vr_builder *builder, const char *bytes, 
 enum vram_status vr_builder_expect_strings(struct vr_builder *builder, size_t count, size_t bytes);
 // Finds the id of a string. Returns false if the string is not in the table.
 bool vr_builder_find_string(const struct vr_builder *builder, const char *bytes, size_t length, uint32_t *id);
-// Returns the id of a frame; name and filename are string ids. Frame ids begin at 0.
+// Sets *id to that of a frame; name and filename are string ids. Frame ids begin at 0.
 enum vram_status vr_builder_frame(struct vr_builder *builder, uint32_t name, uint32_t filename, int64_t line, uint32_t *id);
-// Returns the id of the stack of `count` frame ids, innermost first; 0 for an empty stack (frames may be NULL then).
+// Sets *id to that of the stack of `count` frame ids, innermost first; 0 for an empty stack (frames may be NULL then).
 enum vram_status vr_builder_stack(struct vr_builder *builder, const uint32_t *frames, size_t count, uint32_t *id);
 
 // Returns whether every string, frame and stack is at its id, is found by its contents, is unique, and the budget is not overdrawn.

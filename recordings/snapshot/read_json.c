@@ -171,7 +171,7 @@ struct parser {
     size_t scratch_capacity;
 };
 
-// Returns the next byte, or -1 at the end.
+// Sets *byte to the next byte, or to -1 at the end.
 static enum vram_status peek_byte(struct parser *parser, int *byte) {
     if (VR_UNLIKELY(parser->input->next == parser->input->end)) VR_TRY(vr_input_fill(parser->input, 1));
     *byte = parser->input->next == parser->input->end ? -1 : *parser->input->next;

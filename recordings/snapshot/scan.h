@@ -27,7 +27,7 @@ void vr_scan_release(struct vr_scan *scan);
 enum vram_status vr_scan_open(struct vr_scan *scan, char open);
 enum vram_status vr_scan_member(struct vr_scan *scan, bool *first, char *key, size_t capacity, bool *more);
 enum vram_status vr_scan_item(struct vr_scan *scan, bool *first, bool *more);
-// Returns the first byte of the next value, 0 at the end. Consumes only white space.
+// Sets *byte to the first byte of the next value, or to 0 at the end. Consumes only white space.
 enum vram_status vr_scan_peek(struct vr_scan *scan, int *byte);
 // Reads the next value; skips it unless it is a string or a number. LIMIT if it is nested too deep.
 enum vram_status vr_scan_value(struct vr_scan *scan, struct vr_scan_value *value);

@@ -128,7 +128,7 @@ static enum vram_status read_stack(struct vr_machine *machine, uint64_t value, u
     return VRAM_OK;
 }
 
-// Returns the string id of a string, or of the JSON text of any other value.
+// Sets *id to the string id of a string, or of the JSON text of any other value.
 static enum vram_status schema_text(struct vr_machine *machine, uint64_t value, uint32_t *id) {
     uint64_t resolved = vr_machine_resolve(machine, value), *place = vr_machine_place(machine, value);
     if (vr_tag_of(resolved) == VR_TAG_STRING || vr_tag_of(resolved) == VR_TAG_JSON) {

@@ -34,7 +34,7 @@ enum vram_status vr_misplaced_list(struct vr_machine *machine, const uint64_t *i
 
 // ---- A value of the machine as JSON text (compact, ASCII), for settings and for metadata that is not a string.
 
-// Returns the string id of a value's JSON text; strings are converted, too.
+// Sets *id to the string id of a value's JSON text; strings are converted, too.
 enum vram_status vr_json_text_string(struct vr_machine *machine, uint64_t value, uint32_t *id);
 
 // ---- Values that the model's columns cannot express: kept as text while reading, and moved to the model's extras at the end.

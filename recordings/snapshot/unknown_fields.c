@@ -332,8 +332,8 @@ static enum vram_status add_kept(struct vr_machine *machine, enum vr_owner owner
     return VRAM_OK;
 }
 
-// Returns a value's text. LIMIT if the text is too long, or all texts together are, which bounds the time for containers that contain each
-// other.
+// Sets *id to the string id of a value's text. LIMIT if the text is too long, or all texts together are, which bounds the time for
+// containers that contain each other.
 static enum vram_status text_of_value(struct vr_machine *machine, uint64_t value, uint32_t *id) {
     uint64_t resolved = vr_machine_resolve(machine, value), *place = vr_machine_place(machine, value);
     struct vr_text text = {0};

@@ -69,40 +69,42 @@ struct vram_explorer {
 void vr_explored_release(struct vr_explored_device *device);
 // Frees the results that concern shapes.
 void vr_explored_release_shapes(struct vr_explored_device *device);
-// Returns the device's lifetimes of a kind, computed at first use; borrowed. LIMIT, NO_HOST_MEMORY.
+// Sets *lifetimes to the device's lifetimes of a kind, computed at first use; borrowed. LIMIT, NO_HOST_MEMORY.
 enum vram_status vr_explored_lifetimes(struct vr_explored_device *device, enum vr_lifetime_kind kind,
                                        const struct vr_lifetimes **lifetimes);
-// Returns the role of each allocation; borrowed. As above.
+// Sets *roles to the role of each allocation; borrowed. As above.
 enum vram_status vr_explored_roles(struct vr_explored_device *device, enum vr_lifetime_kind kind, struct vr_roles **roles);
-// Returns the allocation that each event begins or ends; borrowed. As above.
+// Sets *rows to the allocation that each event begins or ends; borrowed. As above.
 enum vram_status vr_explored_rows(struct vr_explored_device *device, enum vr_lifetime_kind kind, const struct vr_event_rows **rows);
-// Returns the rows that are live after an event, ascending; the caller frees *rows. As above.
+// Sets *rows to the rows that are live after an event, ascending; the caller frees them. As above.
 enum vram_status vr_explored_live(struct vr_explored_device *device, enum vr_lifetime_kind kind, int64_t event, uint32_t **rows,
                                   size_t *count);
-// Return the numbers in the labels of allocations, by row of the allocated lifetimes, and in those of segments. Borrowed. As above.
+// Get the numbers in the labels of allocations, by row of the allocated lifetimes, and in those of segments; borrowed. As above.
 enum vram_status vr_explored_versions(struct vr_explored_device *device, const uint32_t **versions);
 enum vram_status vr_explored_segment_labels(struct vr_explored_device *device, const struct vr_segment_labels **labels);
-// Returns the row of the allocated lifetimes that an event concerns (also one that completes a free); SIZE_MAX for other events. As above.
+// Sets *row to the row of the allocated lifetimes that an event concerns (also one that completes a free); SIZE_MAX for other events. As
+// above.
 enum vram_status vr_explored_allocation_of(struct vr_explored_device *device, size_t event, size_t *row);
-// Returns the segments with their lifetimes; borrowed. As above.
+// Sets *segments to the segments with their lifetimes; borrowed. As above.
 enum vram_status vr_explored_segments(struct vr_explored_device *device, const struct vr_segment_lives **segments);
 // The objects that are drawn as shapes. The first two values equal those of enum vr_lifetime_kind.
 enum vr_shape_kind { VR_SHAPES_ALLOCATED, VR_SHAPES_ACTIVE, VR_SHAPES_SEGMENTS };
-// Return the rows of a kind, the rows that are live after an event (as vr_explored_live()), and the tree of the largest areas on an axis.
-// As above.
+// Get the rows of a kind, the rows that are live after an event (as vr_explored_live()), and the tree of the largest areas on an axis. As
+// above.
 enum vram_status vr_explored_shape_rows(struct vr_explored_device *device, enum vr_shape_kind kind, const struct vr_lifetimes **lifetimes);
 enum vram_status vr_explored_shapes_live(struct vr_explored_device *device, enum vr_shape_kind kind, int64_t event, uint32_t **rows,
                                          size_t *count);
 enum vram_status vr_explored_largest(struct vr_explored_device *device, enum vr_shape_kind kind, const struct vr_axis_span *axis,
                                      const struct vr_largest **largest);
-// Returns how full the addresses were over the events; borrowed. As above.
+// Sets *coverage to how full the addresses were over the events; borrowed. As above.
 enum vram_status vr_explored_coverage(struct vr_explored_device *device, const struct vr_coverage **coverage);
 // Computes the coverage in pieces: processes about `events` more events. *share is the completed share of the work; 1 when complete. As
 // above.
 enum vram_status vr_explored_coverage_go_on(struct vr_explored_device *device, size_t events, double *share);
-// Returns a running total; borrowed. As above.
+// Sets *curve to a running total; borrowed. As above.
 enum vram_status vr_explored_curve(struct vr_explored_device *device, enum vr_curve_kind kind, const struct vr_curve **curve);
-// Returns times that never decrease: an event without a time, or with an earlier one, gets the previous event's time. NO_HOST_MEMORY.
+// Sets *time_us to times that never decrease: an event without a time, or with an earlier one, gets the previous event's time.
+// NO_HOST_MEMORY.
 enum vram_status vr_explored_times(struct vr_explored_device *device, const int64_t **time_us);
 bool vr_explored_has_times(const struct vr_explored_device *device);
 

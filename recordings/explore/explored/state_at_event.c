@@ -73,7 +73,7 @@ enum vram_status vr_explored_moments_go_on(struct vr_explored_device *device, si
     return status;
 }
 
-// Returns the tables from which the device's moments are built, computed at first use; borrowed. LIMIT, NO_HOST_MEMORY.
+// Sets *moments to the tables from which the device's moments are built, computed at first use; borrowed. LIMIT, NO_HOST_MEMORY.
 static enum vram_status explored_moments(struct vr_explored_device *device, const struct vr_moments **moments) {
     double share = 0;
     VR_TRY(vr_explored_moments_go_on(device, SIZE_MAX, &share));

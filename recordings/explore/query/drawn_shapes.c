@@ -209,7 +209,7 @@ enum vram_status vr_shapes_put_keys(const struct vr_shapes *shapes) {
 // Most steps of all shapes together in an answer.
 enum { MOST_STEPS = 200000 };
 
-// Returns the largest total in the window, including the state before it.
+// Sets *top to the largest total in the window, including the state before it.
 static enum vram_status largest_total(const struct vr_shapes *shapes, enum vr_curve_kind kind, double *top) {
     const struct vr_curve *curve = NULL;
     VR_TRY(vr_explored_curve(shapes->device, kind, &curve));

@@ -36,14 +36,14 @@ struct vr_selection {
 enum vram_status vr_select_recording(const struct vr_query *query, struct vr_explored_recording **recording);
 enum vram_status vr_select_device(const struct vr_query *query, struct vr_explored_recording **recording,
                                   struct vr_explored_device **device);
-// Returns the index of the view for queries without a device; the recording must have a view. LIMIT, NO_HOST_MEMORY.
+// Sets *index to that of the view for queries without a device; the recording must have a view. LIMIT, NO_HOST_MEMORY.
 enum vram_status vr_explored_worst(struct vr_explored_recording *recording, size_t *index);
 // Reads the parameter `notion`: allocated (the default) or active.
 enum vram_status vr_select_lifetime_kind(const struct vr_query *query, enum vr_lifetime_kind *kind);
 // Selects recording, device and, by `notion`, lifetimes. INVALID_ARGUMENT, LIMIT, NO_HOST_MEMORY.
 enum vram_status vr_select_lifetimes(const struct vr_query *query, struct vr_selection *selection);
-// Returns the roles of the device's lifetimes, computed once and borrowed, if `by` groups by role or module; otherwise sets *roles to NULL.
-// As above.
+// Sets *roles to the roles of the device's lifetimes, computed once and borrowed, if `by` groups by role or module; otherwise to NULL. As
+// above.
 enum vram_status vr_select_roles(struct vr_explored_device *device, const struct vr_lifetimes *lifetimes, size_t by,
                                  struct vr_roles **roles);
 // Creates the grouping of the parameters `by` (default: site) and `regex`. Release by vr_grouping_release(). As above.
@@ -61,7 +61,7 @@ struct vr_event_selection {
 struct vr_event_selections;
 // NULL is ignored.
 void vr_event_selections_destroy(struct vr_event_selections *event_selections);
-// Returns the list for the query's filter, valid until two other filters were used. INVALID_ARGUMENT, LIMIT, NO_HOST_MEMORY.
+// Fills in *list for the query's filter; it is valid until two other filters were used. INVALID_ARGUMENT, LIMIT, NO_HOST_MEMORY.
 enum vram_status vr_select_events(const struct vr_query *query, struct vr_explored_recording *recording, struct vr_explored_device *device,
                                   struct vr_event_selection *list);
 // Return the event at an index of the list, and the index of the first event at or after `event`.

@@ -41,8 +41,8 @@ struct vr_grid {
     uint64_t low, high;
     uint8_t *full;
 };
-// Returns a stored grid, for windows of many events: at most `most` columns over all places, covering slightly more than the events [first,
-// end). The caller frees grid->full. NO_HOST_MEMORY.
+// Fills in *grid from a stored one, for windows of many events: at most `most` columns over all places, covering slightly more than the
+// events [first, end). The caller frees grid->full. NO_HOST_MEMORY.
 enum vram_status vr_coverage_kept(const struct vr_coverage *coverage, size_t first, size_t end, size_t most, struct vr_grid *grid);
 // The window to compute: the events [first, end) in at most `most` columns, over the places [low, high); `live` are the rows of the
 // lifetimes that are live before `first`.

@@ -20,7 +20,7 @@ enum vram_status vr_curve_create(const struct vr_view *view, const struct vr_lif
 void vr_curve_destroy(struct vr_curve *curve);
 // Returns the total after `event`; -1: before event 0. Events past the end count as the last one. Negative only for damaged recordings.
 int64_t vr_curve_at(const struct vr_curve *curve, int64_t event);
-// Returns the smallest and largest total after the events [first, end), which must be in the history; first < end.
+// Sets *low and *high to the smallest and largest total after the events [first, end), which must be in the history; first < end.
 void vr_curve_range(const struct vr_curve *curve, size_t first, size_t end, int64_t *low, int64_t *high);
 // Like vr_curve_range(), but includes the total before `first`, as a part of a picture shows it; first <= end.
 void vr_curve_extremes(const struct vr_curve *curve, size_t first, size_t end, int64_t *low, int64_t *high);

@@ -38,7 +38,7 @@ struct vr_live_rows;
 enum vram_status vr_live_rows_create(const struct vr_view *view, const struct vr_lifetimes *lifetimes, struct vr_live_rows **live);
 // NULL is ignored.
 void vr_live_rows_destroy(struct vr_live_rows *live);
-// Returns the rows live after `event` (-1: before event 0), ascending. The caller frees *rows. NO_HOST_MEMORY.
+// Sets *rows to the rows live after `event` (-1: before event 0), ascending. The caller frees *rows. NO_HOST_MEMORY.
 enum vram_status vr_live_rows_at(const struct vr_live_rows *live, int64_t event, uint32_t **rows, size_t *count);
 // Returns the first row born at or after `event`.
 size_t vr_first_born(const struct vr_lifetimes *lifetimes, size_t event);

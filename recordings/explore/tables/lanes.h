@@ -8,7 +8,7 @@
 
 // ---- Whether a segment serves small or large requests, which a history does not record.
 
-// Returns enum vram_report_kind by row of the segment lifetimes. The caller frees *kind. NO_HOST_MEMORY.
+// Sets *kind to an array of enum vram_report_kind, by row of the segment lifetimes. The caller frees *kind. NO_HOST_MEMORY.
 enum vram_status vr_segment_kinds(const struct vr_view *view, const struct vr_segment_lives *segments, uint8_t **kind);
 
 // ---- Lanes: segments with the same pool, size class, stream and expandability; and the total of each lane at any moment.
