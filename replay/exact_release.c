@@ -73,8 +73,8 @@ static enum vram_status compare_releases(struct vr_exact *exact, size_t event, s
 // --- releases -------------------------------------------------------------------------------------------------------------------
 // With max_split_size, a failing request first releases a part of the cache (replay.md §releases). For the allocator to do the same, the
 // simulated device gets exactly the memory with which the recorded releases are necessary and sufficient. Returns true if the run belongs
-// to such a request: an allocation follows that no cached block serves, with its segments. Sets *alloc to it even if it did not need the
-// driver; to SIZE_MAX if a cached block serves it or none follows.
+// to such a request: an allocation follows that no cached block serves, and new segments precede it. Sets *needed_bytes to their size. Sets
+// *alloc to the allocation, also if no segments precede it; to SIZE_MAX if a cached block serves it or no allocation follows.
 static bool find_retry(struct vr_exact *exact, size_t end, size_t *alloc, uint64_t *needed_bytes) {
     const struct vr_history *history = exact->recorded->history;
     if (exact->recorded->options->max_split_bytes == VR_UNLIMITED) return false;

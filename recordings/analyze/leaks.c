@@ -3,7 +3,8 @@
 
 // ---- The judgement of leaks. It needs enough steps, and certain ones.
 
-// Leaked memory counts as freed after the last step if this part of it was; other memory counts as kept if this part of it was.
+// Leaked memory counts as freed after the last step if more than this part of it was. The program had not ended if at least this part of
+// its memory from before the first step is still live.
 #define ENDED_PART 0.5
 
 const char *vr_leak_answer_word(enum vr_leak_answer answer) {

@@ -2,8 +2,8 @@
 // pickle; the JSON reader calls the same operations.
 //
 // A dictionary recognized by its keys (an event, a frame, a segment, a block...) becomes a table row as soon as it is complete, and a list
-// of frames a stack id, so that reading needs little more memory than the model. A container in the memo lives in its memo slot; the stack
-// then has a reference to the slot.
+// of frames becomes a stack id. Reading therefore needs little more memory than the model. A container in the memo lives in its memo slot;
+// the stack then has a reference to the slot.
 #ifndef VR_SNAPSHOT_PICKLE_VM_H
 #define VR_SNAPSHOT_PICKLE_VM_H
 

@@ -30,7 +30,7 @@ static double map_place(const struct map *map, const struct vr_shapes *shapes, s
     return (double)vr_coverage_place(map->coverage, shapes->lifetimes->address[row]);
 }
 
-// Picks shapes at the places shown: if those are only a part of all places, picks more shapes, then drops the others.
+// Picks shapes at the places shown. Because vr_shapes_pick() picks at all places, picks more of them first and then drops those outside.
 static enum vram_status pick_shapes(const struct map *map, struct vr_shapes *shapes, enum vr_shape_kind kind) {
     const double shown = (map->high - map->low) / ((double)vr_coverage_total(map->coverage) + 1);
     const int64_t limit = shapes->limit;

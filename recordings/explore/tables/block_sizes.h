@@ -1,8 +1,8 @@
 // block_sizes.h: the block size that the allocator gave for each request, which a history does not record.
 //
-// By the allocator's rules (allocator.md §sizes, allocator.md §best-fit), a request is rounded, and a large block also takes the remainder
-// of the free block that it was split from if the remainder is too small to keep. The remainder follows from the blocks that were live
-// after it at the time. For blocks of the final state, the recording has the size.
+// By the allocator's rules (allocator.md §sizes, allocator.md §best-fit), a request is rounded. A large block also takes the remainder of
+// the free block that it was split from if the remainder is too small to keep. The remainder follows from the blocks that were live after
+// it at the time. For blocks of the final state, the recording has the size.
 #ifndef VR_EXPLORE_TABLES_BLOCK_SIZES_H
 #define VR_EXPLORE_TABLES_BLOCK_SIZES_H
 

@@ -43,7 +43,7 @@ enum vram_status vr_largest_pick(const struct vr_largest *largest, const struct 
 bool vr_largest_check(const struct vr_largest *largest);
 
 // ---- The picture known from memory timelines: allocations are stacked in the order of their births, and when one is freed, those above it
-// slide down. A new allocation is always on top, so at every moment rows are stacked in ascending order, and the base of an allocation
+// slide down. A new allocation is always on top. So rows are stacked in ascending order at every moment, and the base of an allocation
 // changes only when one below it is freed.
 
 // The shape's base from `event` on (from the window's first event on, if it was live before).
