@@ -1,8 +1,8 @@
-// vram/cccl.hpp: vram as a memory resource of CCCL (cuda::mr), of every version that has them.
+// vram/cccl.hpp: vram as a memory resource of CCCL (cuda::mr), for every version that has them.
 //
 // vram::memory_resource models cuda::mr::resource and cuda::mr::synchronous_resource (CCCL 3.1 and later), cuda::mr::async_resource and
 // cuda::mr::resource (CCCL 2.2 to 3.0, with LIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE), with the property cuda::mr::device_accessible.
-// Memory freed on a stream goes to its next request there at once, to any other stream's after its work. How to use it: docs/in/cccl.md.
+// Memory freed on a stream is reused there at once, and on any other stream after its work. How to use it: docs/in/cccl.md.
 #ifndef VRAM_CCCL_HPP
 #define VRAM_CCCL_HPP
 
@@ -13,21 +13,21 @@
 
 namespace vram {
 
-// One device's memory. OutOfMemory: what is thrown when it runs out (RMM wants its own). Copies are the same resource.
+// One device's memory. OutOfMemory is the exception thrown when memory runs out (RMM requires its own). Copies are the same resource.
 template <class OutOfMemory = std::bad_alloc> class basic_memory_resource {
   public:
     explicit basic_memory_resource(std::uint32_t device = 0) noexcept : device_(device) {}
 
-    // CCCL since 3.1.
+    // CCCL 3.1 and later.
     void *allocate(::cuda::stream_ref stream, std::size_t bytes, std::size_t alignment = 256) {
         return get(bytes, alignment, stream.get());
     }
     void deallocate(::cuda::stream_ref stream, void *pointer, std::size_t, std::size_t = 256) noexcept { put(pointer, stream); }
     void *allocate_sync(std::size_t bytes, std::size_t alignment = 256) { return get(bytes, alignment, nullptr); }
-    // Nobody uses the block any more: that is the caller's word.
+    // The caller guarantees that the block is no longer in use.
     void deallocate_sync(void *pointer, std::size_t, std::size_t = 256) noexcept { untold(vram_free(process_allocator(), number(pointer))); }
 
-    // CCCL before.
+    // CCCL before 3.1.
     void *allocate(std::size_t bytes, std::size_t alignment = 256) { return allocate_sync(bytes, alignment); }
     void deallocate(void *pointer, std::size_t bytes, std::size_t = 256) noexcept { deallocate_sync(pointer, bytes); }
     void *allocate_async(std::size_t bytes, std::size_t alignment, ::cuda::stream_ref stream) { return allocate(stream, bytes, alignment); }
@@ -65,7 +65,7 @@ template <class OutOfMemory = std::bad_alloc> class basic_memory_resource {
         if (wait(stream, 0)) (void)give(pointer, nullptr);
     }
 
-    // CCCL calls it sync(), and called it wait(). False: it failed, and the block stays live.
+    // CCCL calls it sync(), formerly wait(). Returns false if it failed; the block then stays live.
     template <class Stream> static auto wait(Stream stream, int) noexcept -> decltype(stream.sync(), true) {
         try {
             return stream.sync(), true;

@@ -1,8 +1,8 @@
-// vram/events.h: every event of an allocator told to a function of the program as it happens, with a context of the program's own.
+// vram/events.h: passes every event of an allocator to a function of the program as it happens, with the program's own context.
 //
-// For programs that keep a history of their own, or that must know segments as they come and go (a network card's registrations, another
-// process's mirror). vram/history.h keeps events without any code; both may be on, and neither sees the other. While nobody listens nothing
-// of it costs anything.
+// For programs that keep their own history, or that must track segments as they come and go (a network card's registrations, another
+// process's mirror). vram/history.h records events without any code; both may be on, and neither sees the other. Without a listener there
+// is no cost.
 #ifndef VRAM_EVENTS_H
 #define VRAM_EVENTS_H
 
@@ -14,12 +14,12 @@ extern "C" {
 #endif
 
 enum vram_event_action {
-    VRAM_EVENT_ALLOC,          // a block is handed out
-    VRAM_EVENT_FREE_REQUESTED, // the client gives it back
+    VRAM_EVENT_ALLOC,          // a block was handed out
+    VRAM_EVENT_FREE_REQUESTED, // the program freed it
     VRAM_EVENT_FREE_COMPLETED, // no stream uses it any more
-    VRAM_EVENT_SEGMENT_ALLOC,  // memory was got from the driver
-    VRAM_EVENT_SEGMENT_FREE,   // and is given back
-    VRAM_EVENT_SEGMENT_MAP,    // pages of an expandable segment were mapped, or memory that slept woke (vram/sleep.h)
+    VRAM_EVENT_SEGMENT_ALLOC,  // memory was obtained from the driver
+    VRAM_EVENT_SEGMENT_FREE,   // memory was returned to the driver
+    VRAM_EVENT_SEGMENT_MAP,    // pages of an expandable segment were mapped, or a sleeping pool woke (vram/sleep.h)
     VRAM_EVENT_SEGMENT_UNMAP,
     VRAM_EVENT_OOM,      // a request failed for lack of memory
     VRAM_EVENT_SNAPSHOT, // a snapshot was taken
@@ -27,69 +27,70 @@ enum vram_event_action {
     VRAM_EVENT_ACTIONS
 };
 
-// What stands in PyTorch's TraceEntry. The words of the calling thread are those of vram_metadata() and vram_compile_context(), which
-// may be asked for inside of the callback: it runs on the thread that caused the event.
+// The fields of PyTorch's TraceEntry. The callback runs on the thread that caused the event, so it may read that thread's words with
+// vram_metadata() and vram_compile_context().
 struct vram_event {
     enum vram_event_action action;
     uint32_t device;
     uint64_t address;    // OOM: the driver's free bytes; SNAPSHOT: 0
-    uint64_t size_bytes; // of a block what was asked for; of a segment or a range of one its bytes; OOM: the rounded request
+    uint64_t size_bytes; // of a block: as requested; of a segment or a range of one: its bytes; OOM: the rounded request
     uint64_t stream;
     struct vram_pool_id pool; // (0, 0): a default pool
     uint64_t time_ns;         // since 1970
-    void *context;    // of the call that is under way, else of the block or segment; NULL: none, or one of a former listener that had
-                      // another user or release function. Borrowed for the call
-    const char *name; // ANNOTATE: the name; NULL else
+    // Context of the call in progress, else of the block or segment. NULL: no context, or one from an earlier listener with another user or
+    // release function. Borrowed for the call.
+    void *context;
+    const char *name; // ANNOTATE: the name; otherwise NULL
 };
 
-// Which calls take a context; each level includes those before. As the argument `context` of PyTorch's _record_memory_history().
+// Which calls take a context; each level includes those before it. As the argument `context` of PyTorch's _record_memory_history().
 enum vram_context_level { VRAM_CONTEXT_NEVER, VRAM_CONTEXT_STATE, VRAM_CONTEXT_ALLOC, VRAM_CONTEXT_ALL };
 
-// A context is whatever the program says a call was made in (its own call stack, a request's id): the allocator keeps it at the block and
-// at the segment that the call made, for as long as these live.
+// A context is whatever the program attaches to a call (its own call stack, a request's id). The allocator keeps it with the block, and
+// with the segment that the call made, for as long as these live.
 struct vram_event_listener {
-    // Under the locks that order the event: must be quick, and must call no function of this allocator but those of the thread's words.
-    // NULL: only contexts are kept.
+    // Called under the locks that order the event: must be quick and must not call this allocator, except to read the thread's words. NULL:
+    // only contexts are kept.
     void (*event)(const struct vram_event *event, void *user);
-    // Called without any lock, once for a call that may need it: gives one reference, or NULL for no context. NULL: there are none.
+    // Called without any lock, once per call that may need it. Returns one reference, or NULL for no context. NULL: no contexts.
     void *(*take_context)(void *user);
-    // One reference more, or less: of a context that take_context gave. Without contexts NULL. Release under any lock of the allocator, and
-    // on any thread: must not call it.
+    // Adds or drops one reference to a context that take_context returned; NULL without contexts. Release is called on any thread, possibly
+    // under locks of the allocator: it must not call it.
     void (*retain_context)(void *context, void *user);
     void (*release_context)(void *context, void *user);
     enum vram_context_level level;
     void *user;
 };
 
-// From now on events go to this listener, which is copied, in place of the one before: contexts that live blocks have stay, and are given
-// back to the functions that they came from. NULL: nobody listens any more, and every context is given back before this returns;
-// vram_destroy() does the same. When it returns no call of the former listener is under way but in other threads' take_context. Not inside
-// of a callback, nor NULL while another thread walks blocks. INVALID_ARGUMENT for a take_context without the other two; NO_HOST_MEMORY.
+// Replaces the listener with this one, which is copied. Contexts of live blocks stay and are released by the functions they came from.
+// NULL: removes the listener and releases every context before returning; vram_destroy() does the same. After the return, no call of the
+// former listener is running, except take_context on other threads. Must not be called inside a callback; must not be called with NULL
+// while another thread walks blocks. INVALID_ARGUMENT for a take_context without the other two functions; NO_HOST_MEMORY.
 VRAM_API VRAM_EXPERIMENTAL VRAM_NODISCARD enum vram_status vram_set_event_listener(struct vram_allocator *allocator,
                                                                                    const struct vram_event_listener *listener);
-// The context in which the live block at `address` was handed out, with a reference that is given to the caller; NULL where it has none.
-// INVALID_POINTER.
+// Gives the context in which the live block at `address` was allocated, with a reference that the caller must release; NULL if it has no
+// context. INVALID_POINTER.
 VRAM_API VRAM_EXPERIMENTAL VRAM_NODISCARD enum vram_status vram_block_context(struct vram_allocator *allocator, uint64_t address,
                                                                               void **context);
 
 // --- pinned host memory ---------------------------------------------------------------------------------------------------------------
-// Told of every event of pinned memory (ALLOC, FREE_*, SEGMENT_ALLOC and SEGMENT_FREE: each block is a segment of its own), under the lock
-// that orders them: must be quick, and must not call this allocator. device is 0, size_bytes what the block really has, context NULL: who
-// wants one keeps it by the address, from ALLOC to FREE_COMPLETED. A free may complete on another thread, the background one included.
+// Receives every event of pinned memory (ALLOC, FREE_*, SEGMENT_ALLOC and SEGMENT_FREE: each block is a segment of its own), under the lock
+// that orders them: must be quick and must not call this allocator. device is 0, size_bytes the block's full size, context NULL: to keep a
+// context, store it by address from ALLOC to FREE_COMPLETED. A free may complete on another thread, including the background thread.
 typedef void (*vram_host_event_function)(const struct vram_event *event, void *user);
-// From now on events go to this function in place of the one before; NULL: nobody listens. When it returns no call of the former one is
-// under way. A history (vram/history.h) is not disturbed.
+// Replaces the listener; NULL removes it. After the return, no call of the former listener is running. A history (vram/history.h) is
+// unaffected.
 VRAM_API VRAM_EXPERIMENTAL void vram_host_set_event_listener(struct vram_host *host, vram_host_event_function event, void *user);
 
 struct vram_host_block_view {
     void *pointer;
-    uint64_t size_bytes;      // what the block really has
-    uint64_t requested_bytes; // what was asked for; 0 for a free block
+    uint64_t size_bytes;      // of the block; at least the requested bytes
+    uint64_t requested_bytes; // as the caller asked; 0 for a free block
     enum vram_block_state state;
     struct vram_pool_id pool;
 };
 typedef bool (*vram_host_visitor)(const struct vram_host_block_view *block, void *user);
-// Visits all blocks of one moment, by ascending address, without a lock; the visitor says false to end it. NO_HOST_MEMORY.
+// Visits all blocks as of one moment, by ascending address, without a lock; stops when the visitor returns false. NO_HOST_MEMORY.
 VRAM_API VRAM_EXPERIMENTAL VRAM_NODISCARD enum vram_status vram_host_walk(struct vram_host *host, vram_host_visitor visit, void *user);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-// vram/nccl.hpp: a pool of vram's whose memory NCCL has registered, so that collectives use user buffers without a copy.
+// vram/nccl.hpp: a pool whose memory is registered with NCCL, so that collectives use user buffers without a copy.
 //
 //     vram::nccl_registered registered(communicator);
 //     vram_pool_options options = registered.options();
@@ -18,8 +18,8 @@
 
 namespace vram {
 
-// Segments come from ncclMemAlloc() and are registered with the communicator until they go back. It must outlive the pool's memory, and the
-// communicator both: release the pool, and empty the cache, before ncclCommDestroy().
+// Segments come from ncclMemAlloc() and stay registered with the communicator until they are freed. This object must outlive the pool's
+// memory, and the communicator must outlive both: release the pool and empty the cache before ncclCommDestroy().
 class nccl_registered {
   public:
     explicit nccl_registered(ncclComm_t communicator) noexcept : communicator_(communicator) {}
@@ -33,7 +33,7 @@ class nccl_registered {
         made.user = this;
         return made;
     }
-    // Segments that are registered now. One that NCCL would not register is memory all the same.
+    // Returns the number of segments registered now. A segment that NCCL did not register is still usable.
     std::size_t count() {
         const std::lock_guard<std::mutex> lock(mutex_);
         return handles_.size();

@@ -1,6 +1,6 @@
-// vram/plug.hpp: what the plugs for libraries of C++ share: one allocator for the whole process, its answers as pointers and exceptions.
+// vram/plug.hpp: shared by the plugs for C++ libraries: one allocator per process, with results as pointers and exceptions.
 //
-// Every plug takes its memory from vram::process_allocator(), so that libraries that are used side by side have one cache. C++17.
+// Every plug takes its memory from vram::process_allocator(), so libraries used together share one cache. C++17.
 #ifndef VRAM_PLUG_HPP
 #define VRAM_PLUG_HPP
 
@@ -13,8 +13,8 @@
 
 namespace vram {
 
-// The allocator of the process, made at the first call with the options of the environment (VRAM_ALLOC_CONF). It is never destroyed:
-// libraries give memory back after main(). std::runtime_error where there is no driver, or the options are wrong. Any thread.
+// Returns the process's allocator, made at the first call with the options of the environment (VRAM_ALLOC_CONF). It is never destroyed,
+// because libraries free memory after main(). Throws std::runtime_error if there is no driver or the options are invalid. Any thread.
 inline vram_allocator *process_allocator() {
     static vram_allocator *const one = [] {
         vram_allocator *made = nullptr;
@@ -25,17 +25,17 @@ inline vram_allocator *process_allocator() {
     return one;
 }
 
-// A stream's handle as the allocator counts it: 1 (cudaStreamLegacy) is 0.
+// Converts a stream handle to the allocator's number: 1 (cudaStreamLegacy) becomes 0.
 inline std::uint64_t stream_number(const void *handle) noexcept {
     const std::uint64_t number = VRAM_STREAM(handle);
     return number == 1 ? 0 : number;
 }
-// The per-thread default stream is another one in each thread: memory for it belongs to the legacy default stream, with which it is in
-// order, and before memory is given back the caller waits for it.
+// The per-thread default stream differs from thread to thread. Memory for it belongs to the legacy default stream, with which it is
+// ordered, and the caller waits for it before freeing memory.
 inline bool is_per_thread(const void *handle) noexcept { return VRAM_STREAM(handle) == 2; }
 
-// bytes of `device` for use on `stream`; nullptr for 0 bytes. std::bad_alloc where memory runs out (vram_last_oom() has the report) or
-// `alignment` is more than the 512 that all blocks have; std::runtime_error.
+// Allocates bytes of `device` for use on `stream`; returns nullptr for 0 bytes. Throws std::bad_alloc if memory runs out (vram_last_oom()
+// has the report) or if `alignment` exceeds the 512 of all blocks, std::runtime_error otherwise.
 inline void *take(std::uint32_t device, std::size_t bytes, std::size_t alignment, const void *stream) {
     std::uint64_t address = 0;
     if (alignment > 512) throw std::bad_alloc();
@@ -46,8 +46,8 @@ inline void *take(std::uint32_t device, std::size_t bytes, std::size_t alignment
     return reinterpret_cast<void *>(static_cast<std::uintptr_t>(address));
 }
 
-// Gives a block back; work queued by now on `stream` and on its own stream may still use it. False where the pointer is no block, or the
-// driver did not say when the stream has passed: it stays live then. nullptr is ignored.
+// Frees a block; work queued by now on `stream` and on its own stream may still use it. Returns false, leaving the block live, if the
+// pointer is not a block or the driver cannot track the stream. nullptr is ignored.
 inline bool give(void *pointer, const void *stream) noexcept {
     const std::uint64_t address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(pointer));
     if (address == 0) return true;
@@ -56,7 +56,7 @@ inline bool give(void *pointer, const void *stream) noexcept {
     return vram_record_stream(allocator, address, of) == VRAM_OK && vram_free(allocator, address) == VRAM_OK;
 }
 
-// Where the interface of a library has no place for a failure.
+// Discards a failure that a library's interface cannot report.
 inline void untold(vram_status) noexcept {}
 
 } // namespace vram

@@ -1,7 +1,7 @@
 // vram/rmm.hpp: vram as a device memory resource of RMM (RAPIDS Memory Manager).
 //
-// An upstream for any of RMM's adaptors, or the resource of the device itself: rmm::mr::set_current_device_resource(vram::rmm_resource{}).
-// RMM's own pools are not needed above it: it is one. docs/in/rmm.md.
+// Use it as the upstream of any RMM adaptor, or as the device's resource: rmm::mr::set_current_device_resource(vram::rmm_resource{}). It is
+// itself a pool, so RMM's pools are not needed on top. docs/in/rmm.md.
 #ifndef VRAM_RMM_HPP
 #define VRAM_RMM_HPP
 
@@ -12,7 +12,7 @@
 
 namespace vram {
 
-// Of the device that is current where it is made, unless one is named; memory that runs out is rmm::out_of_memory with vram's report in it.
+// Serves the device that is current at construction, or the one given. Throws rmm::out_of_memory with vram's report.
 class rmm_resource : public basic_memory_resource<::rmm::out_of_memory> {
   public:
     rmm_resource() : rmm_resource(::rmm::get_current_cuda_device()) {}

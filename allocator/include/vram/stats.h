@@ -1,4 +1,4 @@
-// vram/stats.h: what the allocator counts, under PyTorch's names; the same for Prometheus.
+// vram/stats.h: the allocator's counters, under PyTorch's names, and their export to Prometheus.
 #ifndef VRAM_STATS_H
 #define VRAM_STATS_H
 
@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-// One counter. allocated and freed are the sums of all increases and decreases since the last reset.
+// One counter. allocated and freed sum up all increases and decreases since the last reset.
 struct vram_stat {
     int64_t current;
     int64_t peak;
@@ -20,7 +20,7 @@ struct vram_stat {
 
 enum vram_stat_pool { VRAM_STAT_ALL, VRAM_STAT_SMALL_POOL, VRAM_STAT_LARGE_POOL, VRAM_STAT_POOLS };
 
-// X(name, is it bytes, what it counts)
+// X(name, is it in bytes, description)
 #define VRAM_STAT_FAMILIES(X)                                                                                                              \
     X(allocation, 0, "blocks handed out and not yet freed")                                                                                \
     X(segment, 0, "segments got by cudaMalloc")                                                                                            \
@@ -32,7 +32,7 @@ enum vram_stat_pool { VRAM_STAT_ALL, VRAM_STAT_SMALL_POOL, VRAM_STAT_LARGE_POOL,
     X(inactive_split_bytes, 1, "bytes of free pieces of split segments")                                                                   \
     X(requested_bytes, 1, "bytes asked for in blocks not yet reusable")
 
-// X(name, what it counts)
+// X(name, description)
 #define VRAM_STAT_SCALARS(X)                                                                                                               \
     X(num_alloc_retries, "times the whole cache was released to satisfy a request")                                                        \
     X(num_ooms, "requests that failed for lack of memory")                                                                                 \
@@ -51,36 +51,35 @@ struct vram_stats {
 #undef VRAM_STAT_FIELD
     struct vram_stat oversize_allocations; // blocks of max_split_size and more
     struct vram_stat oversize_segments;
-    int64_t moved_bytes; // of ours: free memory that changed streams, or that a pool lent to a request of another
+    int64_t moved_bytes; // vram's own: free memory that changed streams, or that a pool lent to a request of another pool
 };
 
-// PyTorch's flat names ("allocated_bytes.all.current", sorted; and moved_bytes, where anything moved), as one JSON object with a newline at
-// the end. Always NUL-terminated; returns the length it wanted, without the NUL; call with capacity 0 to measure (text may be NULL then).
-// Any thread.
+// Writes PyTorch's flat names ("allocated_bytes.all.current"), sorted, as one JSON object with a newline at the end; moved_bytes appears if
+// any memory moved. Always NUL-terminated; returns the full length, without the NUL; capacity 0 measures (text may then be NULL). Any
+// thread.
 VRAM_API size_t vram_stats_json(const struct vram_stats *stats, char *text, size_t capacity);
-// The table of torch.cuda.memory_summary(device, abbreviated). Returns as above.
+// Writes the table of torch.cuda.memory_summary(device, abbreviated). Returns as above.
 VRAM_API size_t vram_stats_summary(const struct vram_stats *stats, uint32_t device, int abbreviated, char *text, size_t capacity);
 
 // --- Prometheus --------------------------------------------------------------------------------------------------------------------------
-// An allocator's live statistics for Prometheus, in its text format: written once, or kept in a file for the node
-// exporter's textfile collector. Without code: VRAM_PROMETHEUS=PATTERN[,interval=15s] (docs/guides/prometheus.md, which lists the metrics).
+// An allocator's live statistics in Prometheus's text format: written once, or kept in a file for the node exporter's textfile collector.
+// Without code: VRAM_PROMETHEUS=PATTERN[,interval=15s] (docs/guides/prometheus.md lists the metrics).
 
 struct vram_allocator;
 
-// Writes the statistics of every device that was used, each device's at one moment. IO when `write` returns false; NO_HOST_MEMORY. Any
-// thread.
+// Writes the statistics of every used device, each as of one moment. IO if `write` returns false; NO_HOST_MEMORY. Any thread.
 VRAM_API VRAM_NODISCARD enum vram_status vram_prometheus_write(struct vram_allocator *allocator, vram_write write, void *user);
 
 struct vram_prometheus_options {
     const char *file;     // a pattern (vram_expand_path()), borrowed; should end in ".prom"
-    uint64_t interval_ns; // between two writings; 0: 15 s
+    uint64_t interval_ns; // between writes; 0: 15 s
 };
-// Begins a thread that writes the file now, at every interval, and at the end. The file is always whole: it is replaced. The file can be
-// written when this returns OK; later failures are tried again. One per allocator: another start replaces the first. INVALID_ARGUMENT for
-// the pattern, IO, NO_HOST_MEMORY. Not while another thread starts or stops it on the same allocator.
+// Starts a thread that writes the file now, at every interval, and at the end. The file is replaced as a whole, so it is always complete.
+// OK means that the file could be written; later failures are retried. One per allocator: another start replaces it. INVALID_ARGUMENT for
+// the pattern, IO, NO_HOST_MEMORY. Must not run while another thread starts or stops it on the same allocator.
 VRAM_API VRAM_NODISCARD enum vram_status vram_prometheus_start(struct vram_allocator *allocator,
                                                                const struct vram_prometheus_options *options, struct vram_error *error);
-// Writes once more and ends the thread. Also done by vram_destroy(). Nothing for an allocator without one.
+// Writes the file once more and ends the thread. vram_destroy() does it, too. Does nothing if it was not started.
 VRAM_API void vram_prometheus_stop(struct vram_allocator *allocator);
 
 #ifdef __cplusplus

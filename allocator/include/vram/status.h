@@ -1,7 +1,7 @@
-// vram/status.h: what every fallible call returns, the detail that goes with it, and how text is handed over.
+// vram/status.h: the status of every call that can fail, its detail, and how text is delivered.
 //
-// One table names every status: VRAM_STATUS_MAP(X) gives its constant and one English sentence. A function that fails leaves its
-// out-parameters untouched and, where it takes a `struct vram_error *`, fills that in; NULL is accepted everywhere an error is.
+// VRAM_STATUS_MAP(X) lists every status with its constant and one English sentence. A function that fails leaves its out-parameters
+// unchanged and, if it takes a `struct vram_error *`, fills it in. An error pointer may always be NULL.
 #ifndef VRAM_STATUS_H
 #define VRAM_STATUS_H
 
@@ -27,7 +27,7 @@ extern "C" {
 #define VRAM_API
 #endif
 
-// Marks what a minor version may still change. A program that defines VRAM_WARN_EXPERIMENTAL gets a warning where it uses such a function.
+// Marks functions that a minor version may still change. With VRAM_WARN_EXPERIMENTAL defined, using one causes a warning.
 #if defined(VRAM_WARN_EXPERIMENTAL) && (defined(__GNUC__) || defined(__clang__))
 #define VRAM_EXPERIMENTAL __attribute__((deprecated("experimental: a minor version may change it")))
 #else
@@ -58,31 +58,31 @@ enum vram_status {
 #undef VRAM_STATUS_ENUM
 };
 
-// Where a value is not known.
+// An unknown offset.
 #define VRAM_NO_OFFSET UINT64_MAX
 
-// Detail of a failure, filled on cold paths only. Lives on the caller's stack; owns nothing.
+// Detail of a failure, filled on cold paths only. Lives on the caller's stack and owns nothing.
 struct vram_error {
     enum vram_status status; // the same value the function returned
-    int32_t driver_result;   // CUresult of the failing driver call, 0 if none
-    uint64_t offset;         // byte (files) or character (option strings) where it went wrong, or VRAM_NO_OFFSET
+    int32_t driver_result;   // CUresult of the failed driver call; 0: none
+    uint64_t offset;         // byte (files) or character (option strings) at which it failed, or VRAM_NO_OFFSET
     char message[512];       // one line, no newline, NUL-terminated, UTF-8
 };
 
-// The constant's name ("VRAM_OUT_OF_MEMORY"). Never NULL. Any thread.
+// Returns the constant's name ("VRAM_OUT_OF_MEMORY"). Never NULL. Any thread.
 VRAM_API const char *vram_status_name(enum vram_status status);
-// One English sentence without a full stop. Never NULL. Any thread.
+// Returns one English sentence without a full stop. Never NULL. Any thread.
 VRAM_API const char *vram_status_text(enum vram_status status);
 
 // --- output ------------------------------------------------------------------------------------------------------------------------------
-// How the library hands text to whoever shows it. The library itself never prints.
+// The library never prints: it passes text to a function of the program.
 
-// Receives text in pieces, in order; pieces are not NUL-terminated. false stops the writer, which then returns VRAM_IO.
+// Receives text in pieces, in order; pieces are not NUL-terminated. Return false to stop the writer, which then returns VRAM_IO.
 typedef bool (*vram_write)(void *user, const char *bytes, size_t length);
 
-// What the receiver of text for people can show. All-zero means 100 columns of plain ASCII.
+// What the display can show. A zeroed struct means 100 columns of plain ASCII.
 struct vram_style {
-    unsigned columns; // width of a line; less than 60 counts as 60; 0: 100
+    unsigned columns; // line width; 0: 100; less than 60 counts as 60
     bool colour;      // ANSI colour escapes
     bool unicode;     // bars and charts of block characters
 };

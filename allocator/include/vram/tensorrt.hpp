@@ -13,12 +13,12 @@
 
 namespace vram {
 
-// Thread-safe, as TensorRT wants it. Memory goes by the stream of the request; without one it is the legacy default stream's.
+// Thread-safe, as TensorRT requires. Memory belongs to the stream of the request, or else to the legacy default stream.
 class tensorrt_allocator : public ::nvinfer1::IGpuAsyncAllocator {
   public:
     explicit tensorrt_allocator(std::uint32_t device = 0) noexcept : device_(device) {}
 
-    // nullptr for 0 bytes, where memory runs out (vram_last_oom() has the report), for an alignment that no block has.
+    // Returns nullptr for 0 bytes, if memory runs out (vram_last_oom() has the report), or for an alignment that no block has.
     void *allocateAsync(std::uint64_t const size, std::uint64_t const alignment, ::nvinfer1::AllocatorFlags const,
                         cudaStream_t stream) noexcept override {
         try {
@@ -32,7 +32,7 @@ class tensorrt_allocator : public ::nvinfer1::IGpuAsyncAllocator {
         if (is_per_thread(stream) && cudaStreamSynchronize(stream) != cudaSuccess) return false;
         return give(memory, is_per_thread(stream) ? nullptr : stream);
     }
-    // A block that has the room stays; nullptr says that it has not, and keeps it.
+    // Returns the same block if it is large enough; otherwise nullptr, leaving the block live.
     void *reallocate(void *const memory, std::uint64_t alignment, std::uint64_t size) noexcept override {
         const std::uint64_t address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(memory));
         return alignment <= 512 && size != 0 && vram_allocated_size(process_allocator(), address) >= size ? memory : nullptr;

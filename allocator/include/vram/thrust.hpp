@@ -1,10 +1,10 @@
-// vram/thrust.hpp: vram under Thrust: for its vectors, and for the temporary memory of its algorithms.
+// vram/thrust.hpp: vram under Thrust, for its vectors and the temporary memory of its algorithms.
 //
 //     thrust::device_vector<float, vram::thrust_allocator<float>> values(count);
 //     vram::thrust_temporary temporary(0, stream);
 //     thrust::sort(thrust::cuda::par(temporary).on(stream), values.begin(), values.end());
 //
-// To be compiled by a compiler of CUDA, as Thrust's vectors are. docs/in/thrust.md.
+// Needs a CUDA compiler, as Thrust's vectors do. docs/in/thrust.md.
 #ifndef VRAM_THRUST_HPP
 #define VRAM_THRUST_HPP
 
@@ -15,8 +15,8 @@
 
 namespace vram {
 
-// Memory of a device for use on a stream, by default the legacy default stream. Vectors fill themselves on that one, too: a vector that
-// is used on another stream must be freed after the work there.
+// Memory of a device for use on a stream, by default the legacy default stream. Vectors are filled on that stream: free a vector that is
+// used on another stream only after the work there.
 template <class T> class thrust_allocator : public ::thrust::device_malloc_allocator<T> {
     using base = ::thrust::device_malloc_allocator<T>;
 
@@ -46,7 +46,7 @@ template <class T> class thrust_allocator : public ::thrust::device_malloc_alloc
     const void *stream_;
 };
 
-// What thrust::cuda::par() takes: scratch memory of algorithms on one stream, reused from call to call.
+// Passed to thrust::cuda::par(): scratch memory of algorithms on one stream, reused from call to call.
 class thrust_temporary {
   public:
     using value_type = char;

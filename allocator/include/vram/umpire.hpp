@@ -3,7 +3,8 @@
 //     auto &manager = umpire::ResourceManager::getInstance();
 //     auto allocator = manager.makeAllocator<vram::umpire_strategy>("vram", 0); // of device 0
 //
-// Umpire's own pools are not needed above it: it is one. It keeps Umpire's records, so that its copies and queries work. docs/in/umpire.md.
+// It is itself a pool, so Umpire's pools are not needed on top. Umpire's records are kept, so that its copies and queries work.
+// docs/in/umpire.md.
 #ifndef VRAM_UMPIRE_HPP
 #define VRAM_UMPIRE_HPP
 
@@ -18,7 +19,7 @@ namespace vram {
 
 class umpire_strategy : public ::umpire::strategy::AllocationStrategy {
   public:
-    // `stream`: where the memory is used; what is freed is given out on it again at once.
+    // `stream`: where the memory is used; freed memory is reused on it at once.
     umpire_strategy(const std::string &name, int id, std::uint32_t device = 0, const void *stream = nullptr)
         : AllocationStrategy(name, id, nullptr, "vram"), device_(device), stream_(stream) {}
 
@@ -32,7 +33,7 @@ class umpire_strategy : public ::umpire::strategy::AllocationStrategy {
         traits.resource = ::umpire::MemoryResourceTraits::resource_type::device;
         return traits;
     }
-    // What the device's caches hold of the driver, for all who use the process's allocator.
+    // Returns the bytes that the process's allocator holds from the driver on this device, for all its users.
     std::size_t getActualSize() const noexcept override {
         struct vram_stats stats;
         const bool known = vram_get_stats(process_allocator(), device_, &stats) == VRAM_OK;

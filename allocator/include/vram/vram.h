@@ -1,4 +1,4 @@
-// vram.h: the allocator, and what belongs to it. Recordings, and all that is made of them, stand behind vram/recordings.h.
+// vram.h: includes all headers of the allocator. Headers for recordings are in vram/recordings.h.
 #ifndef VRAM_VRAM_H
 #define VRAM_VRAM_H
 
@@ -24,7 +24,7 @@
 extern "C" {
 #endif
 
-// The version of the library that is linked, which may differ from the header's. Never NULL.
+// Returns the version of the linked library, which may differ from the header's. Never NULL.
 VRAM_API const char *vram_version(void);
 
 #ifdef __cplusplus

@@ -1,11 +1,11 @@
-// vram/vram.hpp: the allocator for C++: handles that own what they name, blocks that free themselves, failures as exceptions. C++17.
+// vram/vram.hpp: the allocator for C++: handles with ownership, blocks that free themselves, failures as exceptions. C++17.
 //
 //     vram::allocator gpu;                                   // the system's driver, options of the environment
 //     vram::block weights = gpu.allocate(0, 1 << 20, stream); // device 0; freed at the end of the scope
 //     kernel<<<..., stream>>>(weights.as<float>());
 //
-// A vram::resource has the shape of std::pmr::memory_resource with a stream (cuda::mr's resources are in vram/cccl.hpp, RMM's in vram/rmm.hpp).
-// Every handle converts to the C interface's own, whose functions take it. An object is used by one thread at a time where the C handle is.
+// A vram::resource has the shape of std::pmr::memory_resource, with a stream (for cuda::mr see vram/cccl.hpp, for RMM vram/rmm.hpp). Every
+// handle converts to its C handle for use with the C functions. An object may be used by one thread at a time if its C handle may.
 #ifndef VRAM_VRAM_HPP
 #define VRAM_VRAM_HPP
 
@@ -21,7 +21,7 @@
 
 namespace vram {
 
-// A status that is not OK. what() has the detail where the function gives one.
+// A status other than OK. what() has the detail if the function gives one.
 class error : public std::runtime_error {
   public:
     explicit error(vram_status status) : std::runtime_error(vram_status_text(status)), status_(status) {}
@@ -32,7 +32,7 @@ class error : public std::runtime_error {
     vram_status status_;
 };
 
-// OUT_OF_MEMORY and REJECTED: what() is the report of vram_oom_text().
+// OUT_OF_MEMORY and REJECTED. what() is the report of vram_oom_text().
 class out_of_memory : public std::bad_alloc {
   public:
     out_of_memory() {
@@ -48,14 +48,14 @@ class out_of_memory : public std::bad_alloc {
     std::string text_;
 };
 
-// Throws for a status that is not OK.
+// Throws for a status other than OK.
 inline void check(vram_status status) {
     if (status == VRAM_OUT_OF_MEMORY || status == VRAM_REJECTED) throw out_of_memory();
     if (status == VRAM_NO_HOST_MEMORY) throw std::bad_alloc();
     if (status != VRAM_OK) throw error(status);
 }
 
-// A C handle that is destroyed with its owner. Moves, does not copy.
+// Owns a C handle and destroys it. Movable, not copyable.
 template <class Handle, void (*Destroy)(Handle *)> class owner {
   public:
     owner() noexcept = default;
@@ -71,7 +71,7 @@ template <class Handle, void (*Destroy)(Handle *)> class owner {
 
     Handle *get() const noexcept { return handle_; }
     operator Handle *() const noexcept { return handle_; }
-    // Gives the handle to the caller.
+    // Transfers ownership of the handle to the caller.
     Handle *release() noexcept { return std::exchange(handle_, nullptr); }
     void reset(Handle *handle) noexcept {
         Handle *const old = std::exchange(handle_, handle);
@@ -84,11 +84,11 @@ template <class Handle, void (*Destroy)(Handle *)> class owner {
 
 using driver = owner<vram_driver, vram_driver_destroy>;
 
-// A live block. Freed at its end; work that is queued on its stream may still use it.
+// A live block, freed by the destructor; work queued on its stream may still use it.
 class block {
   public:
     block() noexcept = default;
-    // Takes a live block of the allocator over.
+    // Takes ownership of a live block of the allocator.
     block(vram_allocator *allocator, std::uint64_t address) noexcept : allocator_(allocator), address_(address) {}
     block(block &&other) noexcept : allocator_(other.allocator_), address_(other.release()) {}
     block &operator=(block &&other) noexcept {
@@ -105,9 +105,9 @@ class block {
     template <class T = void> T *as() const noexcept { return static_cast<T *>(VRAM_POINTER(address_)); }
     std::size_t size_bytes() const noexcept { return address_ == 0 ? 0 : vram_allocated_size(allocator_, address_); }
     explicit operator bool() const noexcept { return address_ != 0; }
-    // Also used on this stream: freed memory waits for the work that is queued there by then.
+    // Declares use on this stream: once freed, the memory waits for work queued there by then.
     void record_stream(const void *stream) { check(vram_record_stream(allocator_, address_, VRAM_STREAM(stream))); }
-    // Gives the address to the caller, who calls vram_free().
+    // Transfers ownership of the address to the caller, who calls vram_free().
     std::uint64_t release() noexcept { return std::exchange(address_, 0); }
     void reset() noexcept {
         if (address_ != 0) (void)vram_free(allocator_, release());
@@ -122,7 +122,7 @@ class pool;
 
 class allocator : public owner<vram_allocator, vram_destroy> {
   public:
-    // conf: NULL reads the environment. from: NULL is the system's driver; it is borrowed for the allocator's life.
+    // conf: NULL reads the environment. from: NULL is the system's driver; otherwise borrowed for the allocator's life.
     explicit allocator(const char *conf = nullptr, vram_driver *from = nullptr) {
         vram_create_info info{};
         info.driver = from;
@@ -152,7 +152,7 @@ class allocator : public owner<vram_allocator, vram_destroy> {
     void empty_cache() { check(vram_empty_cache(get())); }
 };
 
-// A private pool. Its blocks may live longer than this handle, not than the allocator.
+// A private pool. Its blocks may outlive this handle, but not the allocator.
 class pool : public owner<vram_pool, vram_pool_release> {
   public:
     explicit pool(allocator &of, std::uint32_t device = 0, const vram_pool_options *options = nullptr) : allocator_(of.get()) {
@@ -170,18 +170,18 @@ class pool : public owner<vram_pool, vram_pool_release> {
     vram_allocator *allocator_;
 };
 
-// One device's memory for code that wants a resource: allocate and deallocate with a stream, equal where the memory is the same.
+// One device's memory as a resource: allocate and deallocate with a stream; resources of the same memory are equal.
 class resource {
   public:
     explicit resource(vram_allocator *of, std::uint32_t device = 0) noexcept : allocator_(of), device_(device) {}
-    // alignment: at most 512, which every block has. std::bad_alloc, error.
+    // alignment: at most 512, which every block has. Throws std::bad_alloc, error.
     void *allocate(std::size_t bytes, std::size_t alignment = 256, const void *stream = nullptr) {
         if (alignment > 512) throw std::bad_alloc();
         std::uint64_t address = 0;
         check(vram_malloc(allocator_, device_, bytes, VRAM_STREAM(stream), &address));
         return VRAM_POINTER(address);
     }
-    // Work that is queued on `stream` by now may still use the block.
+    // Work queued on `stream` by now may still use the block.
     void deallocate(void *pointer, std::size_t, std::size_t = 256, const void *stream = nullptr) {
         if (pointer == nullptr) return;
         check(vram_record_stream(allocator_, VRAM_ADDRESS(pointer), VRAM_STREAM(stream)));
