@@ -1,8 +1,8 @@
-// base.h: the ground floor. Small helpers on the C library alone that every other room may use.
+// base.h: small helpers on the C library alone, for every other room.
 #ifndef VR_BASE_BASE_H
 #define VR_BASE_BASE_H
 
-// How much is verified at run time: 0 nothing, 1 assertions (the default), 3 also the whole state after every operation.
+// Level of run-time checks: 0 none, 1 assertions (the default), 3 also the whole state after every operation.
 #ifndef VRAM_CHECK
 #define VRAM_CHECK 1
 #endif
@@ -30,7 +30,7 @@
 #define VR_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #define VR_NOINLINE            __attribute__((noinline))
 #define VR_INLINE              static inline __attribute__((always_inline, unused))
-// For functions that read memory which no object of the program is meant by: frames on a stack.
+// For functions that read memory outside the program's objects, such as frames on a stack.
 #define VR_UNSANITIZED __attribute__((no_sanitize("address", "thread", "undefined")))
 #else
 #define VR_UNSANITIZED
@@ -40,14 +40,14 @@
 #define VR_INLINE static inline
 #endif
 
-// After a call: it stays a call, so that its caller is on the stack while it runs.
+// Placed after a call, keeps it from becoming a tail call, so the caller stays on the stack while it runs.
 #if defined(__GNUC__) || defined(__clang__)
 #define VR_NO_TAIL_CALL() __asm__ volatile("")
 #else
 #define VR_NO_TAIL_CALL() ((void)0)
 #endif
 
-// Returns from the enclosing function when `expression` is not VRAM_OK.
+// Returns from the enclosing function if `expression` is not VRAM_OK.
 #define VR_TRY(expression)                                                                                                                 \
     do {                                                                                                                                   \
         enum vram_status vr_try_status_ = (expression);                                                                                    \
@@ -56,19 +56,19 @@
 
 // Fills *error (may be NULL) and returns `status`. The message is cut to fit.
 enum vram_status vr_fail(struct vram_error *error, enum vram_status status, uint64_t offset, const char *format, ...) VRAM_PRINTF(4, 5);
-// For functions whose steps do not all say why they fail: clears *error (may be NULL) before the first step ...
+// For functions in which not every step reports why it failed. Clears *error (may be NULL) before the first step.
 void vr_error_clear(struct vram_error *error);
-// ... and after the last gives a failure that nobody put into words the sentence of its status. Returns `status`.
+// Called after the last step: gives a failure without a message the sentence of its status. Returns `status`.
 enum vram_status vr_error_complete(struct vram_error *error, enum vram_status status);
 
-// Pointers that a public function must be given, as a condition, before anything else: INVALID_ARGUMENT where one is NULL. Where the
-// function takes a struct vram_error, it says which ones it needs.
+// Checks the pointers that a public function requires, before anything else. `pointers` is a condition; if it is false, returns
+// INVALID_ARGUMENT. With a struct vram_error, the message names the condition.
 #define VR_REQUIRE(pointers) VR_TRY((pointers) ? VRAM_OK : VRAM_INVALID_ARGUMENT)
 #define VR_REQUIRE_OR_FAIL(error, pointers)                                                                                                \
     VR_TRY((pointers) ? VRAM_OK                                                                                                            \
                       : vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "a pointer is NULL: the function needs %s", #pointers))
 
-// Checked arithmetic: false when the result does not fit, *result untouched then.
+// Checked arithmetic: return false, leaving *result unchanged, if the result does not fit.
 VR_INLINE bool vr_add_u64(uint64_t a, uint64_t b, uint64_t *result) {
     if (a > UINT64_MAX - b) return false;
     *result = a + b;
@@ -80,11 +80,11 @@ VR_INLINE bool vr_mul_u64(uint64_t a, uint64_t b, uint64_t *result) {
     return true;
 }
 
-// `unit` need not be a power of two. value + unit must fit.
+// `unit` need not be a power of two. value + unit must not overflow.
 VR_INLINE uint64_t vr_round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 VR_INLINE uint64_t vr_round_down(uint64_t value, uint64_t unit) { return value / unit * unit; }
 VR_INLINE bool vr_is_power_of_2(uint64_t value) { return value != 0 && (value & (value - 1)) == 0; }
-// floor(log2(value)); value must not be 0.
+// Returns floor(log2(value)); value must not be 0.
 VR_INLINE unsigned vr_log2_floor(uint64_t value) { return 63u - (unsigned)__builtin_clzll(value); }
 
 // A full-avalanche 64-bit mix (splitmix64's finalizer): for hash tables and test generators.
@@ -96,7 +96,7 @@ VR_INLINE uint64_t vr_mix64(uint64_t x) {
     return x ^ (x >> 31);
 }
 
-// A word more in a hash, to be mixed at the end; and the mixed hash of bytes.
+// vr_hash_step() adds a word to a hash, to be mixed at the end; vr_hash_bytes() returns the mixed hash of bytes.
 VR_INLINE uint64_t vr_hash_step(uint64_t hash, uint64_t word) {
     hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
     return hash ^ (hash >> 32);
@@ -116,14 +116,14 @@ VR_INLINE uint64_t vr_hash_bytes(uint64_t seed, const void *bytes, size_t length
     return vr_mix64(hash);
 }
 
-// What a comparator of qsort() returns where a comes before b when it is less: -1, 0 or 1. Each is evaluated twice.
+// The result of a qsort() comparator for ascending order: -1, 0 or 1. Evaluates each argument twice.
 #define VR_ORDER(a, b) (((a) > (b)) - ((a) < (b)))
-// Comparators: uint64_t, ascending; two of them side by side, by the first, then by the second.
+// qsort() comparators of uint64_t, ascending; the second compares pairs, by the first number, then by the second.
 int vr_order_u64(const void *a, const void *b);
 int vr_order_u64_pair(const void *a, const void *b);
 
-// Binary search: `place` becomes the first index of [begin, end) at which `comes_before`, an expression of `index`, is false; `end` where
-// there is none. From that index on it must be false everywhere.
+// Binary search: sets `place` to the first index of [begin, end) at which `comes_before`, an expression of `index`, is false, or to `end`.
+// It must be false from that index on.
 #define VR_LOWER_BOUND(place, index, begin, end, comes_before)                                                                             \
     do {                                                                                                                                   \
         size_t vr_low_ = (begin), vr_high_ = (end);                                                                                        \
@@ -138,11 +138,12 @@ int vr_order_u64_pair(const void *a, const void *b);
         (place) = vr_low_;                                                                                                                 \
     } while (0)
 
-// Grows *items (an array of items of item_bytes each) so that *capacity >= needed. Doubles. NO_HOST_MEMORY on failure, all untouched.
+// Grows *items, an array of items of item_bytes each, to a capacity of at least `needed`, by doubling. NO_HOST_MEMORY, with nothing
+// changed.
 enum vram_status vr_grow(void **items, size_t *capacity, size_t needed, size_t item_bytes);
 
-// The same for an array that is a field, typed: owner->field becomes an array of at least `needed` items, owner->field_capacity says of how
-// many. The status of vr_grow().
+// vr_grow() for an array in a struct, typed: makes owner->field an array of at least `needed` items and keeps its capacity in
+// owner->field_capacity. Status of vr_grow().
 #define VR_GROW(owner, field, needed)                                                                                                      \
     __extension__({                                                                                                                        \
         const size_t vr_needed_ = (needed);                                                                                                \

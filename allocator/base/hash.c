@@ -58,7 +58,7 @@ bool vr_hash_index_check(const struct vr_hash_index *index) {
     for (size_t i = 0; index->slots != NULL && i <= index->mask; i++) {
         if (index->slots[i] == 0) continue;
         count++;
-        // Nothing free lies between where it belongs and where it is.
+        // No free slot lies between the entry's home and its slot.
         for (size_t at = VR_HASH_INDEX_HOME(index, index->slots[i]); at != i; at = (at + 1) & index->mask) {
             if (index->slots[at] == 0) return false;
         }
@@ -76,7 +76,7 @@ void vr_map_clear(struct vr_map *map) {
     map->count = 0;
 }
 
-// The capacity that `count` keys need; 0 where no table can hold them.
+// Returns the capacity that `count` keys need; 0 if no table can hold them.
 static size_t capacity_for(const struct vr_map *map, size_t count) {
     size_t capacity = map->slots == NULL ? FIRST_SLOTS : map->mask + 1;
     while (count > capacity / 4 * 3) {
@@ -93,7 +93,7 @@ static enum vram_status resize_map(struct vr_map *map, size_t capacity) {
     grown.secret = vr_hash_secret(grown.slots);
     for (size_t i = 0; map->slots != NULL && i <= map->mask; i++) {
         if (map->slots[i].value == 0) continue;
-        size_t at = (size_t)vr_mix64(map->slots[i].key ^ grown.secret) & grown.mask; // no key is there twice
+        size_t at = (size_t)vr_mix64(map->slots[i].key ^ grown.secret) & grown.mask; // keys are unique
         while (grown.slots[at].value != 0) at = (at + 1) & grown.mask;
         grown.slots[at] = map->slots[i];
     }
@@ -128,7 +128,7 @@ uint64_t vr_map_take(struct vr_map *map, uint64_t key) {
     size_t gap = (size_t)(vr_map_slot_of(map, key) - map->slots);
     const uint64_t value = map->slots[gap].value;
     if (value == 0) return 0;
-    // Every later entry of the run moves back unless it would come before its home.
+    // Move back every later entry of the run unless that would put it before its home.
     for (size_t at = (gap + 1) & map->mask; map->slots[at].value != 0; at = (at + 1) & map->mask) {
         const size_t home = (size_t)vr_mix64(map->slots[at].key ^ map->secret) & map->mask;
         if (((at - home) & map->mask) < ((at - gap) & map->mask)) continue;

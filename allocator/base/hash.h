@@ -53,8 +53,8 @@ VR_INLINE void vr_hash_index_add(struct vr_hash_index *index, uint64_t hash, uin
     index->count++;
 }
 
-// Finds the row for which `equal`, an expression of `row`, holds, among those of this hash: true into `found`, and the row's number into
-// `row` (a uint32_t variable); false where there is none.
+// Searches the rows of this hash for one that satisfies `equal`, an expression of `row`. Sets `found`, and `row` (a uint32_t variable) to
+// the row's number. `row` is unspecified if none is found.
 #define VR_HASH_INDEX_FIND(index, hash, row, equal, found)                                                                                 \
     do {                                                                                                                                   \
         (found) = false;                                                                                                                   \

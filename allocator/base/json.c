@@ -11,7 +11,7 @@ static void put_escaped(struct vr_text *out, const char *bytes, size_t length) {
     static const char names[] = "\"\"\\\\\bb\ff\nn\rr\tt";
     vr_text_append(out, "\"", 1);
     for (size_t i = 0, step; i < length; i += step) {
-        // The plain run up to the next byte that needs thought, in one piece.
+        // Append the plain run up to the next byte that needs escaping at once.
         for (step = 0; i + step < length && is_plain(bytes[i + step]);) step++;
         if (step != 0) {
             vr_text_append(out, bytes + i, step);
@@ -43,7 +43,7 @@ static void new_line(struct vr_json *json) {
     vr_text_repeat(json->out, " ", json->depth);
 }
 
-// What stands before a value: the comma, the line, the key.
+// Writes the comma, the new line and the key before a value.
 static void begin_value(struct vr_json *json, const char *key) {
     uint64_t *filled = &json->filled[json->depth / 64 % (VR_JSON_DEPTH / 64)];
     const uint64_t bit = (uint64_t)1 << json->depth % 64;
@@ -78,7 +78,7 @@ void vr_json_object_end(struct vr_json *json) { close_value(json, "}"); }
 void vr_json_array(struct vr_json *json, const char *key) { open_value(json, key, "["); }
 void vr_json_array_end(struct vr_json *json) { close_value(json, "]"); }
 
-// Answers have tens of thousands of numbers: printf() takes longer for them than what they say took to find.
+// Answers contain tens of thousands of numbers; printing them with printf() would take longer than finding them.
 static void put_digits(struct vr_text *out, uint64_t value) {
     char digits[20];
     size_t first = sizeof digits;
@@ -106,7 +106,7 @@ void vr_json_double(struct vr_json *json, const char *key, double value) {
             (void)snprintf(text, sizeof text, "%.*g", digits, value);
             if (strtod(text, NULL) == value) break;
         }
-        // A program may have set a locale whose decimal point is a comma.
+        // The program's locale may use a comma as the decimal point.
         for (char *c = text; *c != '\0'; c++) *c = *c == ',' ? '.' : *c;
     }
     vr_text_puts(json->out, text);

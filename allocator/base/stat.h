@@ -1,11 +1,11 @@
-// stat.h: counting in the form of PyTorch's statistics.
+// stat.h: counters in the form of PyTorch's statistics.
 #ifndef VR_BASE_STAT_H
 #define VR_BASE_STAT_H
 
 #include "base/base.h"
 #include "vram/stats.h"
 
-// Under whatever lock the counter has.
+// Called under the lock that guards the counter.
 VR_INLINE void vr_stat_add(struct vram_stat *stat, int64_t change) {
     stat->current += change;
     if (change > 0) {

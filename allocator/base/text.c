@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 size_t vr_utf8_decode(const char *bytes, size_t length, uint32_t *code) {
-    // By the number of leading ones: bits of the first byte that count, and the smallest code point that may need this length.
+    // By the number of leading ones: the payload bits of the first byte, and the smallest code point that may take this length.
     static const struct {
         unsigned char mask, lead, value;
         uint32_t least;
@@ -50,7 +50,7 @@ enum vram_status vr_text_status(const struct vr_text *text) { return text->faile
 
 const char *vr_text_string(const struct vr_text *text) { return text->bytes == NULL ? "" : text->bytes; }
 
-// Room for `more` bytes and a NUL.
+// Makes room for `more` bytes and a NUL.
 static bool reserve_text(struct vr_text *text, size_t more) {
     if (text->failed) return false;
     if (more >= SIZE_MAX - text->length || vr_grow((void **)&text->bytes, &text->capacity, text->length + more + 1, 1) != VRAM_OK) {
@@ -102,8 +102,8 @@ void vr_text_printf(struct vr_text *text, const char *format, ...) {
     va_end(arguments);
 }
 
-// What a reader does not see, but what changes what he sees: marks of direction (Unicode's Bidi_Control), separators of lines and
-// paragraphs, and a mark of byte order.
+// Returns whether the character is invisible but changes how others appear: direction marks (Unicode's Bidi_Control), line and paragraph
+// separators, and the byte order mark.
 static bool is_hidden(uint32_t code) {
     return code == 0x061C || code == 0x200E || code == 0x200F || (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069) ||
            code == 0xFEFF;
@@ -135,7 +135,7 @@ size_t vr_text_width(const char *bytes, size_t length) {
 static struct vr_formatted bytes_with(uint64_t bytes, int decimals) {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     struct vr_formatted result;
-    // A unit is left when one decimal would round up to 1024.0 of it.
+    // Move to the next unit if one decimal would round up to 1024.0.
     double value = (double)bytes;
     size_t unit = 0;
     while (value >= (unit == 0 ? 1024.0 : 1023.95) && unit + 1 < VR_COUNT_OF(units)) {
@@ -271,7 +271,7 @@ static const char *cell_text(const struct vr_table *table, size_t row, size_t co
 #define MAX_COLUMNS 16
 #define COLUMN_GAP  2u
 
-// Widths of all columns; the flexible one gives way until the line fits.
+// Computes the widths of all columns; the flexible one shrinks until the line fits.
 static void measure_columns(const struct vr_table *table, size_t rows, size_t line, size_t *widths) {
     size_t total = 0;
     for (size_t c = 0; c < table->column_count; c++) {
@@ -292,7 +292,7 @@ static void measure_columns(const struct vr_table *table, size_t rows, size_t li
     }
 }
 
-// The cell in exactly `width` columns; trailing padding only where more follows on the line.
+// Prints the cell in exactly `width` columns; pads it only if another cell follows on the line.
 static void print_cell(struct vr_text *text, const struct vram_style *style, const char *cell, size_t width,
                        const struct vr_table_column *column, enum vr_colour colour, bool last) {
     const char *mark = style->unicode ? "…" : "...";

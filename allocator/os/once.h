@@ -1,4 +1,4 @@
-// once.h: what is done once in a process, by whoever needs it first.
+// once.h: runs an action once per process, at its first use.
 #ifndef VR_OS_ONCE_H
 #define VR_OS_ONCE_H
 
@@ -7,13 +7,13 @@
 #include "base/base.h"
 #include "os/os.h"
 
-// All-zero: not done yet.
+// A zeroed struct means not done yet.
 struct vr_once {
-    _Atomic uint64_t state; // 0 not, UINT64_MAX done, else being done by the process of this number
+    _Atomic uint64_t state; // 0: not done; UINT64_MAX: done; otherwise the id of the process that is running the action
 };
 
-// Returns when action() has been done, by this call or by another. action() must not come here again. Any thread; afterwards one load.
-// In a process that was forked while another thread was at it, which is not there, it is done anew.
+// Returns once action() has run, in this call or another. action() must not use the same vr_once. Any thread; afterwards the cost is one
+// load. If a process was forked while another thread was running the action, the child runs it again.
 VR_INLINE void vr_once(struct vr_once *once, void (*action)(void)) {
     uint64_t state = atomic_load_explicit(&once->state, memory_order_acquire);
     if (VR_LIKELY(state == UINT64_MAX)) return;

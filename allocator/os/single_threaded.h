@@ -1,7 +1,7 @@
 // single_threaded.h: whether this process has one thread, so that a lock need not be an atomic instruction.
 //
-// glibc says so (since 2.32; the symbol is weak, because older ones have none) until a second thread is made, before that thread runs, and
-// never again afterwards. What the first thread wrote until then happened before all that the second does.
+// Uses glibc's flag (since 2.32; the symbol is weak because older versions lack it). glibc clears it when a second thread is created,
+// before that thread runs, and never sets it again. Everything the first thread wrote before happens before everything the second does.
 #ifndef VR_OS_SINGLE_THREADED_H
 #define VR_OS_SINGLE_THREADED_H
 

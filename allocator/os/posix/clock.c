@@ -1,4 +1,4 @@
-// clock.c: what time it is, and counters that are cheaper to read.
+// clock.c: the time, and counters that are cheaper to read.
 #define _GNU_SOURCE
 #include <time.h>
 
@@ -25,15 +25,15 @@ uint64_t vr_os_epoch_ns(void) {
 #if defined(__x86_64__)
 enum { NOT_ASKED, STEADY, NOT_STEADY };
 
-// Whether the time stamp counter runs at one rate in every state of the processor: CPUID 8000_0007h, EDX bit 8.
+// Returns whether the time stamp counter runs at one rate in every state of the processor: CPUID 8000_0007h, EDX bit 8.
 static int ask_counter(void) {
     unsigned a = 0, b = 0, c = 0, d = 0;
     return __get_cpuid(0x80000007u, &a, &b, &c, &d) != 0 && (d >> 8 & 1) != 0 ? STEADY : NOT_STEADY;
 }
 
-static _Atomic int counter; // threads that ask at once get the same answer
+static _Atomic int counter; // concurrent queries get the same answer
 
-// A function of its own, so that the usual way needs no stack.
+// A separate function, so that the common path needs no stack frame.
 VR_NOINLINE static uint64_t ticks_otherwise(void) {
     int known = atomic_load_explicit(&counter, memory_order_relaxed);
     if (known == NOT_ASKED) {

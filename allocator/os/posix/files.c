@@ -1,4 +1,4 @@
-// files.c: files: new ones under names of their own, streams, files that grow in mapped memory, and files in memory.
+// files.c: files: creating new ones, streams, files that grow in mapped memory, and files mapped for reading.
 
 #define _GNU_SOURCE
 
@@ -27,7 +27,7 @@ enum vram_status vr_os_file_create(const char *path, int *descriptor) {
     return VRAM_OK;
 }
 
-// 60 bits that nobody else can tell. Before the system has any to give, those of the address space's layout and the time.
+// Writes 60 unpredictable bits as letters. Before the system has random bytes, uses the address space's layout and the time.
 static void put_random_letters(char letters[VR_NEW_FILE_LETTERS + 1]) {
     static const char alphabet[] = "abcdefghijklmnopqrstuvwxyz234567";
     uint64_t number;
@@ -49,7 +49,7 @@ enum vram_status vr_os_file_create_beside(const char *path, char *made, size_t c
         if (vr_os_file_create(made, &descriptor) == VRAM_OK) break;
     }
     if (descriptor < 0) return VRAM_IO;
-    // Who may read a file of ours stays as it was: it may have been made for a reader of another user.
+    // Keep the file's permissions: it may have been made for a reader of another user.
     struct stat facts;
     if (lstat(path, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_uid == geteuid()) (void)fchmod(descriptor, facts.st_mode & 0777);
     FILE *opened = fdopen(descriptor, "wb");
@@ -62,9 +62,9 @@ enum vram_status vr_os_file_create_beside(const char *path, char *made, size_t c
     return VRAM_OK;
 }
 
-// Where text goes that is no plain file: the program's standard streams, terminals, pipes.
+// Output to files that are not regular: the program's standard streams, terminals, pipes.
 
-// The descriptor that a path names; -1 if it names none.
+// Returns the descriptor that a path names, or -1.
 static int descriptor_of(const char *path) {
     if (strcmp(path, "/dev/stdout") == 0) return STDOUT_FILENO;
     if (strcmp(path, "/dev/stderr") == 0) return STDERR_FILENO;
@@ -78,8 +78,8 @@ static int descriptor_of(const char *path) {
     return -1;
 }
 
-// A pipe that nobody reads is refused: whoever opens it would wait for a reader. So is a plain file that came to be there since it was
-// looked at.
+// Opens without blocking. Refuses a pipe without a reader, because opening it would wait for one, and a regular file that appeared since
+// the check.
 static FILE *open_without_waiting(const char *path) {
     struct stat facts;
     const int file = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
@@ -99,7 +99,7 @@ enum vram_status vr_os_stream_open(const char *path, FILE **stream) {
         if (lstat(path, &facts) != 0 || S_ISREG(facts.st_mode) || S_ISLNK(facts.st_mode)) return VRAM_UNSUPPORTED;
         opened = open_without_waiting(path);
     } else {
-        // The same open file: opened by its name a log would be cut, and written over from its beginning.
+        // Duplicate the descriptor: opening a log by name would truncate it and write from its beginning.
         const int again = fcntl(named, F_DUPFD_CLOEXEC, 3);
         opened = again < 0 ? NULL : fdopen(again, "wb");
         if (opened == NULL && again >= 0) (void)close(again);
@@ -109,12 +109,12 @@ enum vram_status vr_os_stream_open(const char *path, FILE **stream) {
     return VRAM_OK;
 }
 
-// Files that are written through memory.
+// Files written through memory.
 
-enum { UNIT = 64 * 1024 }; // of mappings: the largest page of a system that this runs on
+enum { UNIT = 64 * 1024 }; // of mappings: the largest page size of the supported systems
 
-// A descriptor of ours in somebody else's program: far from the numbers that it counts on, and never one of the standard three, which it
-// may have closed. The descriptor itself where there is no such number.
+// Moves a descriptor away from the numbers that the program relies on, and never to one of the standard three, which it may have closed.
+// Returns the descriptor itself if no such number is free.
 static int move_away(int descriptor) {
     static const int floors[] = {900, 200, 3};
     for (size_t i = 0; i < sizeof floors / sizeof floors[0]; i++) {
@@ -126,7 +126,7 @@ static int move_away(int descriptor) {
     return descriptor;
 }
 
-// Where the file lies now, for opening it again; NULL where the system does not say.
+// Returns the file's current path, for opening it again; NULL if the system does not say.
 static char *path_of(int descriptor) {
     enum { CAPACITY = 4096 };
     char link[32], *path = malloc(CAPACITY);
@@ -140,7 +140,7 @@ static char *path_of(int descriptor) {
     return path;
 }
 
-// Whether somebody writes into the file: who does holds a lock on it, which ends with the program. Where there are no locks, nobody does.
+// Returns whether a program is writing the file: a writer holds a lock on it, which ends with the writer. False on systems without locks.
 static bool is_written(const char *path) {
     const int opened = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (opened < 0) return false;
@@ -176,7 +176,7 @@ static bool is_it(const struct vr_growfile *file, int descriptor) {
     return fstat(descriptor, &facts) == 0 && (uint64_t)facts.st_dev == file->volume && (uint64_t)facts.st_ino == file->number;
 }
 
-// The program may have closed the descriptor with all those it does not know, and use its number for a file of its own.
+// The program may have closed the descriptor along with all those it does not know, and reused its number for a file of its own.
 static bool reopen_growfile(struct vr_growfile *file) {
     if (is_it(file, file->descriptor)) return true;
     const int again = file->path == NULL ? -1 : open(file->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -189,8 +189,8 @@ static bool reopen_growfile(struct vr_growfile *file) {
     return true;
 }
 
-// Room on the disk for the whole range: a page of a mapping that finds none when it is touched would end the program. So would a file
-// that passes the limit of the process.
+// Allocates the range on disk: touching a page of a mapping without disk space would end the program. So would a file that exceeds the
+// process's limit.
 static bool allocate_on_disk(int descriptor, uint64_t offset, uint64_t size_bytes) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && offset + size_bytes > limit.rlim_cur) return false;
@@ -238,11 +238,11 @@ void vr_os_growfile_close(struct vr_growfile *file) {
     *file = (struct vr_growfile){.descriptor = -1};
 }
 
-// A file in memory. Private: who writes to the file meanwhile may be seen, but nothing of ours is written to it.
+// A file mapped privately for reading: other writers' changes may show, but nothing of ours is written to it.
 
 enum vram_status vr_os_view_open(const char *path, struct vr_os_view *view) {
     assert(path != NULL && view != NULL);
-    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe without a writer would keep us waiting
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // do not block on a pipe without a writer
     if (file < 0) return VRAM_IO;
     struct stat facts;
     void *bytes = MAP_FAILED;
@@ -258,7 +258,7 @@ enum vram_status vr_os_view_open(const char *path, struct vr_os_view *view) {
 }
 
 void vr_os_view_close(struct vr_os_view *view) {
-    assert(view != NULL && view->bytes != NULL); // closed once
+    assert(view != NULL && view->bytes != NULL); // not closed twice
     (void)munmap((void *)(uintptr_t)view->bytes, (size_t)view->size_bytes);
     (void)close(view->file);
 }

@@ -13,7 +13,7 @@
 #include "base/base.h"
 #include "os/os.h"
 
-// The file's text; false where it cannot be read. A name that nobody can make wait: no terminal, no pipe.
+// Reads the file's text; returns false if it cannot. Never blocks on a terminal or a pipe.
 static bool read_text(const char *path, char *text, size_t capacity) {
     const int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (file < 0) return false;
@@ -44,7 +44,7 @@ bool vr_os_available_memory(uint64_t *bytes) {
     return read_meminfo(text, sizeof text) && find_row(text, "MemAvailable:", bytes);
 }
 
-// Of the control group as a container sees its own (version 2). "max" is no number.
+// Reads a number of the control group as a container sees its own (version 2). "max" is not a number.
 static bool read_number(const char *path, uint64_t *number) {
     char text[64], *end = NULL;
     if (!read_text(path, text, sizeof text)) return false;
@@ -68,10 +68,10 @@ bool vr_os_main_memory(uint64_t *available_bytes, uint64_t *total_bytes) {
     return true;
 }
 
-// Address space at places that the caller says, and memory files that can stand at several.
+// Address space at the caller's addresses, and memory files that can be mapped at several.
 
 uint64_t vr_os_page_bytes(void) {
-    static _Atomic uint64_t known; // threads that ask at once get the same answer
+    static _Atomic uint64_t known; // concurrent queries get the same answer
     uint64_t bytes = atomic_load_explicit(&known, memory_order_relaxed);
     if (bytes == 0) {
         bytes = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -104,7 +104,7 @@ enum vram_status vr_os_map(uint64_t address, uint64_t size_bytes, uint64_t align
     assert(is_page_range(address, size_bytes) && (alignment & (alignment - 1)) == 0 && mapped != NULL);
     int protection = accessible ? PROT_READ | PROT_WRITE : PROT_NONE;
     if (address == 0) return map_anywhere(size_bytes, alignment, protection, mapped);
-    // The address is a hint, which the kernel takes when the range is free. MAP_FIXED_NOREPLACE would say the same, but ThreadSanitizer
+    // The address is a hint, which the kernel honours if the range is free. MAP_FIXED_NOREPLACE would do the same, but ThreadSanitizer
     // moves the address and keeps the flag.
     void *memory = mmap(pointer_of(address), size_bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) return VRAM_LIMIT;
@@ -137,12 +137,12 @@ enum vram_status vr_os_shared_resize(int file, uint64_t size_bytes) {
 
 void vr_os_shared_discard(int file, uint64_t offset, uint64_t size_bytes) {
     if (size_bytes == 0) return;
-    assert(is_page_range(offset, size_bytes)); // parts of pages would be made zero and kept
+    assert(is_page_range(offset, size_bytes)); // parts of pages would be zeroed and kept
     (void)fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)size_bytes);
 }
 
 enum vram_status vr_os_shared_map(int file, uint64_t offset, uint64_t size_bytes, uint64_t address) {
-    assert(address != 0 && is_page_range(address, size_bytes) && offset % vr_os_page_bytes() == 0); // MAP_FIXED takes whatever lies there
+    assert(address != 0 && is_page_range(address, size_bytes) && offset % vr_os_page_bytes() == 0); // MAP_FIXED replaces any mapping there
     void *memory = mmap(pointer_of(address), size_bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, file, (off_t)offset);
     return memory == MAP_FAILED ? VRAM_NO_HOST_MEMORY : VRAM_OK;
 }
@@ -159,9 +159,9 @@ enum vram_status vr_os_protect(uint64_t address, uint64_t size_bytes, bool read,
     return mprotect(pointer_of(address), size_bytes, protection == 0 ? PROT_NONE : protection) == 0 ? VRAM_OK : VRAM_NO_HOST_MEMORY;
 }
 
-// Address space whose pages come when they are touched.
+// Address space whose pages appear on first touch.
 
-// Ranges that wait for the thread's next reservation of their size. The first bytes of each point to the next one.
+// Ranges kept for the thread's next reservation of their size. The first bytes of each point to the next.
 enum { KEPT_SIZES = 16 };
 struct kept {
     size_t size_bytes;
@@ -188,7 +188,7 @@ static void *take_kept(struct kept *kept) {
     return base;
 }
 
-// Not counted against the memory that the system may promise: most of a reservation is never touched.
+// Not counted against the system's overcommit limit: most of a reservation is never touched.
 enum vram_status vr_os_reserve(size_t size_bytes, void **base) {
     assert(size_bytes > 0 && base != NULL);
     struct kept *kept = kept_of(size_bytes);
@@ -202,15 +202,15 @@ enum vram_status vr_os_reserve(size_t size_bytes, void **base) {
     return VRAM_OK;
 }
 
-// The kernel joins ranges that lie side by side. The middle of such a range cannot go where the process has as many mappings as the system
-// allows: its memory goes then, and the address space stays.
+// The kernel merges adjacent ranges. If the process has as many mappings as the system allows, the middle of a merged range cannot be
+// unmapped: its memory is then released, but the address space stays.
 void vr_os_unreserve(void *base, size_t size_bytes) {
     if (base == NULL || munmap(base, size_bytes) == 0) return;
     assert(errno == ENOMEM); // a range of vr_os_reserve(), with its size
     (void)madvise(base, size_bytes, MADV_DONTNEED);
 }
 
-// The system makes pages zero when they are given out again.
+// The system zeroes pages before it hands them out again.
 void vr_os_unreserve_touched(void *base, size_t size_bytes, size_t touched_bytes) {
     assert(touched_bytes <= size_bytes);
     struct kept *kept = base == NULL || size_bytes < sizeof kept->first ? NULL : kept_of(size_bytes);

@@ -1,4 +1,4 @@
-// process.c: processes: this one, others, and helpers.
+// process.c: this process, other processes, and helpers.
 
 #define _GNU_SOURCE
 
@@ -32,8 +32,9 @@ static ssize_t read_small(const char *path, char *text, size_t capacity) {
     return length;
 }
 
-// The third and the 22nd field of a process' stat; the second is a name in parentheses that may hold anything. Its first thread's says the
-// same, and the kernel itself says it: qemu-user answers a process that asks for its own with a start of its own.
+// Reads the third and the 22nd field of a process's stat; the second is a name in parentheses that may contain anything. Uses the stat of
+// the first thread, which has the same values and comes from the kernel itself: qemu-user makes up a start time for a process that reads
+// its own.
 static bool read_stat(uint64_t process, char *state, uint64_t *started) {
     char path[64], text[1024];
     (void)snprintf(path, sizeof path, "/proc/%llu/task/%llu/stat", (unsigned long long)process, (unsigned long long)process);
@@ -57,7 +58,7 @@ bool vr_os_process_runs(uint64_t process, uint64_t started) {
     char state;
     uint64_t found;
     if (read_stat(process, &state, &found)) return found == started && state != 'Z' && state != 'X';
-    return kill((pid_t)process, 0) == 0 || errno != ESRCH; // other users' may not be listed
+    return kill((pid_t)process, 0) == 0 || errno != ESRCH; // other users' processes may be hidden
 }
 
 enum vram_status vr_os_process_name(uint64_t process, char *name, size_t capacity) {
@@ -108,7 +109,7 @@ void vr_os_host_name(char *name, size_t capacity) {
     name[capacity - 1] = '\0';
 }
 
-// A copy of this process that works for it, and may die of that.
+// A helper: a copy of this process that works for it and may crash.
 
 enum { STACK_BYTES = 4 << 20 };
 
@@ -119,7 +120,7 @@ struct beginning {
     pid_t parent;
 };
 
-// In the copy: nothing that this process handles, prints or leaves behind.
+// Runs in the helper, which must not handle, print or leave behind anything.
 static int begin_helper(void *argument) {
     const struct beginning *beginning = argument;
     const struct sigaction usual = {.sa_handler = SIG_DFL};
@@ -135,14 +136,14 @@ static int begin_helper(void *argument) {
     return 0;
 }
 
-// Not by fork(), whose hooks take locks that the caller may hold, and which tells the program of its child's end. Where the kernel is
-// emulated (qemu-user) it must be told: no other copy can be made there.
+// Does not use fork(), whose hooks take locks that the caller may hold, and which signals the program when the child ends. An emulated
+// kernel (qemu-user) allows no other copy than one with that signal.
 static pid_t make_copy(struct beginning *beginning) {
     sigset_t all, before;
     void *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
     if (stack == MAP_FAILED) return -1;
     (void)sigfillset(&all);
-    (void)sigdelset(&all, SIGBUS); // of a window: window_guard.c
+    (void)sigdelset(&all, SIGBUS); // raised by windows: window_guard.c
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     pid_t made = clone(begin_helper, (char *)stack + STACK_BYTES, 0, beginning);
     if (made < 0 && errno == EINVAL) made = clone(begin_helper, (char *)stack + STACK_BYTES, SIGCHLD, beginning);

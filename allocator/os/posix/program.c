@@ -1,5 +1,4 @@
-// program.c: the program that this process runs: its environment, libraries loaded at run time, what is loaded, and the stacks of its
-// threads.
+// program.c: the program of this process: its environment, libraries loaded at run time, loaded modules, and its threads' stacks.
 
 #define _GNU_SOURCE
 
@@ -14,9 +13,9 @@ const char *vr_os_getenv(const char *name) {
     return getenv(name);
 }
 
-// Libraries that are loaded at run time.
+// Libraries loaded at run time.
 
-// Local: what it exports is asked for by name here, and stands in for nobody's symbols.
+// Loads with local scope: its symbols are found only by vr_os_dlsym() and replace no other library's.
 void *vr_os_dlopen(const char *name, const char **reason) {
     assert(name != NULL);
     void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
@@ -33,7 +32,7 @@ void vr_os_dlclose(void *library) {
     if (library != NULL) (void)dlclose(library);
 }
 
-// What is loaded into this process, and the stacks of its threads.
+// Modules loaded into this process, and the stacks of its threads.
 
 #ifdef __GLIBC__
 #include <gnu/libc-version.h>
@@ -58,7 +57,7 @@ static void find_program_path(void) {
     program_path[length > 0 ? length : 0] = '\0';
 }
 
-// The build id among the notes at [at, end).
+// Finds the build id among the notes at [at, end).
 static void read_notes(struct vr_os_module *module, const unsigned char *at, const unsigned char *end) {
     while ((size_t)(end - at) >= sizeof(ElfW(Nhdr))) {
         ElfW(Nhdr) note;
@@ -75,9 +74,9 @@ static void read_notes(struct vr_os_module *module, const unsigned char *at, con
     }
 }
 
-// The loader's lock is not made free in the child of a fork: no thread may be inside while another forks.
+// The child of a fork() would inherit the loader's lock as held, so no thread may be inside the loader while another forks.
 static _Atomic int inside_loader;
-static _Atomic int forking; // threads that are at it
+static _Atomic int forking; // number of threads in fork()
 static _Thread_local bool forking_here;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
@@ -92,7 +91,7 @@ static void fork_in_parent(void) {
     forking_here = false;
 }
 
-// Whoever else was forking, or about to ask, is not here.
+// Other threads that were forking or entering the loader do not exist in the child.
 static void fork_in_child(void) {
     atomic_store(&forking, 0);
     atomic_store(&inside_loader, 0);
@@ -119,7 +118,7 @@ struct visitor {
     bool first;
 };
 
-// Without asking for a symbol, which would take the lock of dlopen() under that of the list.
+// Avoids looking up a symbol, which would take the lock of dlopen() under that of the list.
 static uint64_t place_in_c_library(void) {
 #ifdef __GLIBC__
     return (uint64_t)(uintptr_t)gnu_get_libc_version();
@@ -178,7 +177,7 @@ void vr_os_modules_hold(void (*inside)(void *context, uint64_t loads, uint64_t u
     ask_loader(give_counts, &holder);
 }
 
-// The mapping around `address`, from the kernel's list.
+// Finds the mapping around `address` in the kernel's list.
 static bool find_mapping(uint64_t address, uint64_t *low, uint64_t *high) {
     FILE *maps = fopen("/proc/self/maps", "re");
     if (maps == NULL) return false;
@@ -225,7 +224,7 @@ static void find_bounds_of(void *argument) {
 bool vr_os_stack_bounds(uint64_t address, uint64_t *low, uint64_t *high) {
     assert(low != NULL && high != NULL);
     struct bounds bounds = {.address = address};
-    vr_os_on_spare_stack(find_bounds_of, &bounds); // the C library parses text on 3 KiB
+    vr_os_on_spare_stack(find_bounds_of, &bounds); // the C library parses text on 3 KiB of stack
     if (!bounds.found) return false;
     *low = bounds.low;
     *high = bounds.high;
@@ -235,7 +234,7 @@ bool vr_os_stack_bounds(uint64_t address, uint64_t *low, uint64_t *high) {
 bool vr_os_is_mapped(uint64_t start, uint64_t end) {
     assert(start <= end);
     start -= start % (uint64_t)sysconf(_SC_PAGESIZE);
-    return msync((void *)(uintptr_t)start, end - start, MS_ASYNC) == 0; // which does nothing else
+    return msync((void *)(uintptr_t)start, end - start, MS_ASYNC) == 0; // MS_ASYNC has no other effect
 }
 
 bool vr_os_function(uint64_t address, uint64_t *start, uint64_t *end) {
@@ -249,7 +248,7 @@ bool vr_os_function(uint64_t address, uint64_t *start, uint64_t *end) {
 }
 
 void vr_os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void)) {
-    // What was registered first is called last before a fork: whoever asks the loader under such a lock is done by then.
+    // Handlers registered first run last before a fork: a thread that uses the loader under such a lock has left it by then.
     (void)pthread_once(&fork_once, watch_forks);
     (void)pthread_atfork(before, in_parent, in_child);
 }

@@ -51,7 +51,7 @@ enum vram_status vr_os_shared_write(int file, uint64_t offset, const void *bytes
     return pwrite(file, bytes, size_bytes, (off_t)offset) == (ssize_t)size_bytes ? VRAM_OK : VRAM_NO_HOST_MEMORY;
 }
 
-// Locks of the open file description: the kernel takes them back when the last descriptor and mapping of it is gone, whoever held it.
+// Locks of the open file description: the kernel drops them when its last descriptor and mapping is gone, in whichever process.
 static bool lock_range(int file, uint64_t offset, short type) {
     struct flock range = {.l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)offset, .l_len = 1};
     return fcntl(file, F_OFD_SETLK, &range) == 0;

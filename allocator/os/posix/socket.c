@@ -1,4 +1,4 @@
-// socket.c: bytes and descriptors through a local socket.
+// socket.c: bytes and descriptors over a local socket.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "base/base.h"
 #include "os/os.h"
 
-enum { MOST = 128 }; // descriptors in a message; the kernel takes 253
+enum { MOST = 128 }; // descriptors per message; the kernel allows 253
 
 union control {
     struct cmsghdr head; // for its alignment
@@ -62,7 +62,7 @@ enum vram_status vr_os_receive(int socket, void *bytes, size_t size_bytes) {
     return VRAM_OK;
 }
 
-// Descriptors need a byte to travel with.
+// Descriptors must travel with at least one byte.
 enum vram_status vr_os_send_descriptors(int socket, const int *descriptors, size_t count) {
     assert(descriptors != NULL || count == 0);
     char byte = 'd';
@@ -105,7 +105,7 @@ static enum vram_status receive_some(int socket, int *descriptors, size_t room, 
     while (result < 0 && errno == EINTR);
     if (result <= 0) return VRAM_IO;
     *taken = take_descriptors(&message, descriptors, room);
-    // The kernel drops what it cannot open here.
+    // The kernel drops descriptors that it cannot open here.
     if ((message.msg_flags & MSG_CTRUNC) != 0) return VRAM_LIMIT;
     return *taken == 0 ? VRAM_BAD_INPUT : VRAM_OK;
 }

@@ -1,5 +1,5 @@
-// spare_stack.c: a stack for what needs more of one than a small one has: handlers of signals run on 8 KiB, of which the kernel's frame
-// takes up to 3.5.
+// spare_stack.c: a spare stack for work that needs more than a small one: signal handlers run on 8 KiB, of which the kernel's frame takes
+// up to 3.5.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
@@ -9,7 +9,8 @@
 #include "base/base.h"
 #include "os/os.h"
 
-// A library under a sanitizer stays on the stacks that the sanitizer knows. Not swapcontext(): a program's sanitizer warns of it by name.
+// A library built with a sanitizer stays on the stacks that the sanitizer knows. swapcontext() is no option: a program's sanitizer warns
+// about it.
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
 #define SANITIZED 1
@@ -19,12 +20,12 @@
 
 enum { SPARE_BYTES = 256 * 1024 };
 
-// What lies at the low end of a spare stack, so that it takes no room on the caller's.
+// Kept at the low end of a spare stack, to take no room on the caller's.
 struct spare {
     sigset_t all, before;
 };
 
-// The one that was used last, unless somebody is on it.
+// The spare stack that was used last, unless it is in use.
 static _Atomic(struct spare *) rests;
 
 static struct spare *take_spare(void) {
@@ -40,7 +41,7 @@ static void give_spare(struct spare *spare) {
 }
 
 #if defined(__aarch64__)
-// In assembly: a compiler's tables would count from the stack pointer, with which nobody could unwind while that is elsewhere.
+// In assembly: a compiler's unwind tables would count from the stack pointer, which is wrong while it points elsewhere.
 void vr_call_on_stack(void *top, void (*function)(void *argument), void *argument) __attribute__((visibility("hidden")));
 __asm__(".pushsection .text\n\t"
         ".hidden vr_call_on_stack\n\t"
@@ -72,7 +73,7 @@ __asm__(".pushsection .text\n\t"
 
 static void call_on(void *top, void (*function)(void *argument), void *argument) { vr_call_on_stack(top, function, argument); }
 #else
-// Asking for its frame's address makes it keep a frame pointer, by which it can be unwound while the stack pointer is elsewhere.
+// Taking its frame's address makes this function keep a frame pointer, so it can be unwound while the stack pointer points elsewhere.
 VR_NOINLINE static void call_on(void *top, void (*function)(void *argument), void *argument) {
     void *frame = __builtin_frame_address(0);
     __asm__ volatile("movq %%rsp, %%rbx\n\t"
@@ -93,9 +94,9 @@ void vr_os_on_spare_stack(void (*function)(void *argument), void *argument) {
         function(argument);
         return;
     }
-    // A handler that came meanwhile would begin at the top of the thread's alternate stack, over the frames of the one that is interrupted.
+    // Block signals: a handler would start at the top of the thread's alternate stack, overwriting the frames of an interrupted handler.
     (void)sigfillset(&spare->all);
-    (void)sigdelset(&spare->all, SIGBUS); // of a window (window_guard.c): a fault that is blocked ends the program
+    (void)sigdelset(&spare->all, SIGBUS); // raised by windows (window_guard.c): a blocked fault would end the program
     (void)pthread_sigmask(SIG_SETMASK, &spare->all, &spare->before);
     call_on((char *)spare + SPARE_BYTES, function, argument);
     const sigset_t before = spare->before;

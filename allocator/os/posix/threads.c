@@ -1,4 +1,4 @@
-// threads.c: threads, which are those of pthreads; mutexes and condition variables, which are the kernel's futexes.
+// threads.c: threads by pthreads; mutexes and condition variables by the kernel's futexes.
 #define _GNU_SOURCE
 #include <limits.h>
 #include <linux/futex.h>
@@ -14,14 +14,13 @@
 #include "os/os.h"
 #include "os/single_threaded.h"
 
-// A mutex is one word, by which the kernel lets threads sleep (futex). So an uncontended lock is one atomic instruction, and an unlock
-// another: a third of what a pthread mutex takes, and the hot path takes several. All zero is a mutex that nobody holds; in the child of a
-// fork it is held by whoever held it.
+// A mutex is one futex word. An uncontended lock is one atomic instruction, and an unlock another: a third of the cost of a pthread mutex,
+// and the hot path takes several. A zeroed mutex is free. In the child of a fork() a held mutex stays held.
 enum { MUTEX_FREE, MUTEX_HELD, MUTEX_AWAITED };
 
 static _Atomic uint32_t *word_of(struct vr_mutex *mutex) { return (_Atomic uint32_t *)(void *)mutex->storage; }
 
-// Until it is woken, for a while (NULL: for ever), or without need; not at all when the word is not `expected`.
+// Sleeps until woken or until the timeout (NULL: no timeout), or returns spuriously; returns at once if the word is not `expected`.
 static void sleep_on(_Atomic uint32_t *word, uint32_t expected, const struct timespec *timeout) {
     (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, timeout, NULL, 0);
 }
@@ -33,11 +32,11 @@ void vr_mutex_init(struct vr_mutex *mutex) {
 }
 
 void vr_mutex_destroy(struct vr_mutex *mutex) {
-    assert(mutex != NULL && atomic_load(word_of(mutex)) == MUTEX_FREE); // else somebody holds it
+    assert(mutex != NULL && atomic_load(word_of(mutex)) == MUTEX_FREE); // it must not be held
     (void)mutex;
 }
 
-// Who had to wait leaves the word AWAITED, for there may be others that wait.
+// A thread that had to wait leaves the word AWAITED, because others may be waiting, too.
 VR_NOINLINE static void lock_contended(_Atomic uint32_t *word) {
     while (atomic_exchange_explicit(word, MUTEX_AWAITED, memory_order_acquire) != MUTEX_FREE) sleep_on(word, MUTEX_AWAITED, NULL);
 }
@@ -70,7 +69,7 @@ void vr_mutex_unlock(struct vr_mutex *mutex) {
 
 void vr_os_yield(void) { (void)sched_yield(); }
 
-// By the system call: glibc has gettid() from 2.30 on. Kept, for it is asked at every recorded event.
+// Uses the system call, because glibc has gettid() only since 2.30. Cached, because every recorded event needs it.
 uint64_t vr_os_thread_id(void) {
     static _Thread_local uint64_t id;
     if (id == 0) id = (uint64_t)syscall(SYS_gettid);
@@ -89,7 +88,7 @@ static void *run_task(void *opaque) {
     return NULL;
 }
 
-// Those that the process is bound to: in a container fewer than the machine has.
+// Counts the processors that the process is bound to: in a container fewer than the machine has.
 unsigned vr_os_processors(void) {
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
@@ -115,11 +114,11 @@ enum vram_status vr_thread_start(struct vr_thread *thread, void (*function)(void
 void vr_thread_join(struct vr_thread *thread) {
     assert(thread != NULL);
     const int failed = pthread_join(*(pthread_t *)(void *)thread->storage, NULL);
-    assert(failed == 0); // it was started, once, and is not the caller
+    assert(failed == 0); // it was started, is joined once, and is not the caller
     (void)failed;
 }
 
-// How often it was raised.
+// The number of raises.
 static _Atomic uint32_t *raises_of(struct vr_signal *signal) { return (_Atomic uint32_t *)(void *)signal->storage; }
 
 void vr_signal_init(struct vr_signal *signal) {
@@ -138,7 +137,7 @@ void vr_signal_raise(struct vr_signal *signal) {
     wake_up(raises_of(signal), INT_MAX);
 }
 
-// The kernel's timeout is one of the monotonic clock: a wait is no shorter or longer when somebody sets the time.
+// The kernel's timeout uses the monotonic clock, so setting the time does not change it.
 void vr_signal_wait(struct vr_signal *signal, struct vr_mutex *mutex, uint64_t timeout_ns) {
     assert(signal != NULL && mutex != NULL);
     const uint32_t raises = atomic_load_explicit(raises_of(signal), memory_order_acquire);

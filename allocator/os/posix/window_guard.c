@@ -1,5 +1,5 @@
-// window_guard.c: windows over files that somebody else may cut. A store into a page that the file no longer has raises SIGBUS, which would
-// end a program that only wanted to be recorded: the window gets memory of its own then, and is lost to the file.
+// window_guard.c: windows over files that another program may truncate. A store into a page beyond the file's end raises SIGBUS, which
+// would end a program that only wanted to be recorded. The window then gets private memory, and its further contents are lost to the file.
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdatomic.h>
@@ -12,7 +12,7 @@
 
 enum { MOST_WINDOWS = 64, TAKEN = 1 };
 
-// Read by a signal handler while others change: a window counts from when its address is stored.
+// Read by a signal handler while others change it: a window is valid once its address is stored.
 static struct guarded {
     _Atomic uintptr_t address; // 0: free, TAKEN: being filled
     _Atomic size_t size_bytes;
@@ -29,7 +29,7 @@ static struct guarded *window_of(uintptr_t address) {
     return NULL;
 }
 
-// Whoever listened before us; where nobody did, what happens without a handler.
+// Passes the signal to the previous handler or, without one, to the default action.
 static void hand_on(int number, siginfo_t *facts, void *context) {
     if ((before.sa_flags & SA_SIGINFO) != 0)
         before.sa_sigaction(number, facts, context);

@@ -15,7 +15,7 @@ bool vr_os_main_memory(uint64_t *available_bytes, uint64_t *total_bytes) {
     return false;
 }
 
-// No address space but the module's own: simulated device memory has addresses here, and no bytes.
+// WebAssembly has only the module's own address space: simulated device memory has addresses here, but no bytes.
 
 uint64_t vr_os_page_bytes(void) { return 4096; }
 
@@ -55,21 +55,21 @@ enum vram_status vr_os_protect(uint64_t address, uint64_t size_bytes, bool read,
     return VRAM_UNSUPPORTED;
 }
 
-// Address space that costs nothing until it is touched, of a linear memory that only grows.
+// Address space that costs nothing until touched, on top of a linear memory that only grows.
 //
-// What memory.grow gives is zero, and the host's to provide when it is touched. What was given back is kept for the next reservation, so
-// it is made zero again: only the pages that are not zero already are written, since a page that is read only costs nothing.
+// memory.grow returns zeroed memory, which the host provides on first touch. A released range is kept for the next reservation, so it must
+// be zeroed: only pages that are not yet zero are written, because reading a page costs little.
 
 enum { WASM_PAGE = 65536, HOST_PAGE = 4096, LEAST_SHIFT = 20, MOST_SHIFT = 26 };
 
-// Ranges given back, by the power of two that is their size.
+// Released ranges, by the power of two that is their size.
 struct range {
     void *base;
     struct range *next;
 };
 static struct range *spare[MOST_SHIFT + 1];
 
-// The power of two that holds so much; 0: what malloc() serves better.
+// Returns the power of two that fits the size; 0 for sizes that malloc() serves better.
 static unsigned shift_of(size_t size_bytes) {
     unsigned shift = LEAST_SHIFT;
     if (size_bytes <= (size_t)1 << (LEAST_SHIFT - 4)) return 0;
@@ -77,7 +77,7 @@ static unsigned shift_of(size_t size_bytes) {
     return shift;
 }
 
-// A caller that can use less asks again (allocator/core/slab.c). The whole memory is 4 GiB; one piece has at most 64 MiB.
+// A caller that can use less retries with less (allocator/core/slab.c). The whole memory is 4 GiB; one range has at most 64 MiB.
 enum vram_status vr_os_reserve(size_t size_bytes, void **base) {
     const unsigned shift = shift_of(size_bytes);
     if (shift > MOST_SHIFT) return VRAM_NO_HOST_MEMORY;
@@ -100,7 +100,7 @@ enum vram_status vr_os_reserve(size_t size_bytes, void **base) {
     return VRAM_OK;
 }
 
-// Of whole pages: what lies past the last byte is the range's own.
+// Zeroes whole pages: bytes past the last one belong to the same range.
 static void make_zero(unsigned char *base, size_t size_bytes) {
     for (size_t at = 0; at < size_bytes; at += HOST_PAGE) {
         const uint64_t *words = (const uint64_t *)(const void *)(base + at);
@@ -115,13 +115,13 @@ void vr_os_unreserve_touched(void *base, size_t size_bytes, size_t touched_bytes
     const unsigned shift = shift_of(size_bytes);
     struct range *range = shift == 0 ? NULL : malloc(sizeof *range);
     if (shift == 0) free(base);
-    if (range == NULL) return; // without memory for the list the range is lost
+    if (range == NULL) return; // without memory for the list entry, the range is lost
     make_zero(base, touched_bytes);
     *range = (struct range){.base = base, .next = spare[shift]};
     spare[shift] = range;
 }
 
-// Kept in any case.
+// Released ranges are always kept.
 void vr_os_keep_begin(void) {}
 void vr_os_keep_end(void) {}
 

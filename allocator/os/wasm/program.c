@@ -1,4 +1,4 @@
-// program.c: what a program without an operating system has: no environment, no libraries, no other process.
+// program.c: the program's environment without an operating system: no variables, no libraries, no other process.
 
 #include "base/base.h"
 #include "os/os.h"
@@ -8,7 +8,7 @@ const char *vr_os_getenv(const char *name) {
     return NULL;
 }
 
-// There are no libraries to load.
+// Libraries cannot be loaded.
 
 void *vr_os_dlopen(const char *name, const char **reason) {
     (void)name;
@@ -23,7 +23,7 @@ void *vr_os_dlsym(void *library, const char *symbol) {
 
 void vr_os_dlclose(void *library) { (void)library; }
 
-// There is one process, and no descriptor.
+// There is a single process, without descriptors.
 
 uint64_t vr_os_process_id(void) { return 1; }
 void vr_os_close_descriptor(int descriptor) { (void)descriptor; }
@@ -35,14 +35,14 @@ void vr_os_on_spare_stack(void (*function)(void *argument), void *argument) {
     function(argument);
 }
 
-// A page in a browser has no children.
+// A page in a browser cannot fork.
 void vr_os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void)) {
     (void)before;
     (void)in_parent;
     (void)in_child;
 }
 
-// The memory of the page begins at 0 and has no holes.
+// The page's memory begins at 0 and has no holes.
 bool vr_os_is_mapped(uint64_t start, uint64_t end) {
     enum { WASM_PAGE = 64 << 10 };
     return start <= end && end <= (uint64_t)__builtin_wasm_memory_size(0) * WASM_PAGE;

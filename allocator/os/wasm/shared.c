@@ -1,4 +1,4 @@
-// shared.c: there are no memory files, and no processes to share them with.
+// shared.c: memory files are unavailable, and there is no process to share them with.
 #include "os/os.h"
 
 enum vram_status vr_os_shared_facts(int file, struct vr_shared_facts *facts) {

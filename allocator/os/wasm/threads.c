@@ -1,4 +1,4 @@
-// threads.c: WebAssembly as the page and the command use it has one thread: nothing is ever held by another.
+// threads.c: WebAssembly, as used by the page and the command, has one thread: no lock is ever contended.
 #include "os/os.h"
 
 void vr_mutex_init(struct vr_mutex *mutex) { (void)mutex; }
