@@ -1,4 +1,4 @@
-// log_inside.h: a log from the inside: who keeps what until it is in a block.
+// log_inside.h: the inside of a log: the state that it holds until a block contains it.
 #ifndef VR_HISTORY_LOG_INSIDE_H
 #define VR_HISTORY_LOG_INSIDE_H
 
@@ -8,24 +8,25 @@
 
 enum { VR_LOG_SPANS_MAX = 1 << 14 };
 
-// Everything is under the lock. Dictionaries are held whole, because equal contents get equal ids; of everything else only what the tail
-// holds, too, and a span of blocks for the index each time.
+// The lock guards everything. Dictionaries are held whole, because equal contents get equal ids. Of everything else only the rows of the
+// tail are held, plus one span of blocks per index entry.
 struct vram_log {
     struct vr_mutex lock;
     bool serialized; // by the caller: the lock is not taken
     struct vr_logfile file;
     uint64_t block_events;
-    uint64_t max_bytes;          // UINT64_MAX: none
-    enum vram_status stopped;    // what every further call gives: OK, IO, LIMIT
-    uint64_t events;             // in blocks and tail; those of the tail are in the maker's encoder, too
-    struct vram_log_event usual; // as the last event but for action, address, size, time and stack: what it names is known
+    uint64_t max_bytes;       // UINT64_MAX: no limit
+    enum vram_status stopped; // status of every further call: OK, IO, LIMIT
+    uint64_t events;          // in blocks and tail; those of the tail are also in the maker's encoder
+    struct vram_log_event
+        usual; // the last event; the next ones are compared to it in all but action, address, size, time and stack, so their ids are known
     bool has_usual;
-    size_t room; // for so many events nothing has to be looked at but whether they are as usual; 0 where it is not known
+    size_t room; // number of events that need only the comparison with `usual`; 0: unknown
     struct vr_builder builder;
     struct vr_module *modules;
     size_t module_count;
     size_t module_capacity;
-    // Rows that blocks hold already.
+    // Number of rows already in blocks.
     uint32_t packed_strings;
     uint32_t packed_frames;
     uint32_t packed_stacks;
@@ -39,7 +40,7 @@ struct vram_log {
     struct vr_setting *settings;
     size_t setting_count;
     size_t setting_capacity;
-    // The index so far: each span is `span_blocks` blocks, the last one fewer.
+    // The index so far: each span covers `span_blocks` blocks, the last one fewer.
     struct vr_log_span *spans;
     size_t span_count;
     size_t span_capacity;
@@ -48,14 +49,14 @@ struct vram_log {
     struct vr_log_maker maker;
 };
 
-// Packs the tail and whatever dictionary rows no block holds into a block; nothing where there is nothing. Sets log->stopped when it fails.
+// Packs the tail and all dictionary rows that are in no block into a block; does nothing if there are none. Sets log->stopped on failure.
 enum vram_status vr_log_seal_locked(struct vram_log *log);
-// Makes a block of log->maker, puts it into the file and notes it for the index. Sets log->stopped when it fails, or when the file is as
-// large as it may be.
+// Makes a block of log->maker, appends it to the file and adds it to the index. Sets log->stopped on failure, or when the file has reached
+// its maximum size.
 enum vram_status vr_log_put_locked(struct vram_log *log);
-// The block with the index, and the trailer.
+// Writes the index block and the trailer.
 enum vram_status vr_log_finish_locked(struct vram_log *log);
-// Sections of a state, in log->maker.tables. INVALID_ARGUMENT for a stack that is not the log's, or states and sizes that cannot be.
+// Writes the sections of a state into log->maker.tables. INVALID_ARGUMENT for a stack that is not the log's, or impossible states or sizes.
 enum vram_status vr_log_state_sections(struct vram_log *log, const struct vram_log_segment *segments, size_t count);
 
 #endif

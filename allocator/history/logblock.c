@@ -48,7 +48,7 @@ void vr_log_put_block_header(const struct vr_log_block_header *header, unsigned 
     put32(out + 4, vr_log_checksum(out + 8, VR_LOG_BLOCK_HEADER_BYTES - 8));
 }
 
-// A part that is packed is smaller than what it holds, but not too small.
+// Returns whether the part's sizes can be right: packed parts are smaller than their contents, but only so much.
 static bool plausible(const struct vr_log_part *part, uint64_t rows) {
     return part->stored <= part->length && part->length <= (uint64_t)part->stored * VR_LOG_PACK_MOST && rows <= part->stored;
 }
@@ -81,7 +81,7 @@ void vr_log_maker_release(struct vr_log_maker *maker) {
     vr_bytes_release(&maker->block);
 }
 
-// Adds a part to the block, packed where that is worth it.
+// Appends a part to the block, packed if that pays.
 static enum vram_status add_part(struct vr_log_maker *maker, const struct vr_bytes *raw, uint64_t rows, struct vr_log_part *part) {
     if (raw->failed || !vr_bytes_reserve(&maker->block, vr_pack_bound(raw->count))) return VRAM_NO_HOST_MEMORY;
     if (raw->count > UINT32_MAX) return VRAM_LIMIT;

@@ -25,7 +25,7 @@ void vr_bytes_varint(struct vr_bytes *bytes, uint64_t value) {
     bytes->count = (size_t)(vr_varint_put(bytes->data + bytes->count, value) - bytes->data);
 }
 
-// The sevens of bits of eight bytes, moved together in three steps.
+// Joins the low seven bits of eight bytes in three steps.
 static uint64_t join_sevens(uint64_t bytes) {
     bytes &= 0x7f7f7f7f7f7f7f7fu;
     bytes = (bytes & 0x7f007f007f007f00u) >> 1 | (bytes & 0x007f007f007f007fu);
@@ -65,7 +65,7 @@ const unsigned char *vr_cursor_take(struct vr_cursor *cursor, uint64_t length) {
     return taken;
 }
 
-// Four lanes, so that the multiplications of one word need not wait for those of the word before.
+// Uses four lanes, so that one word's multiplications need not wait for those of the word before.
 uint32_t vr_log_checksum(const void *data, size_t length) {
     const uint64_t factor = 0x9e3779b97f4a7c15u;
     const unsigned char *at = data;

@@ -1,7 +1,7 @@
-// logbytes.h: the alphabet of a recording file: bytes written one after the other, and read back within bounds.
+// logbytes.h: the encoding of a recording file: appending bytes, and reading them within bounds.
 //
-// Numbers are little-endian where their width is fixed, and otherwise varints: seven bits to a byte, the lowest first, the top bit set on
-// all bytes but the last, at most ten bytes. Signed numbers are turned into unsigned ones by zigzag: 0, -1, 1, -2, ...
+// Numbers of fixed width are little-endian; others are varints: seven bits per byte, lowest first, the top bit set on all bytes but the
+// last, at most ten bytes. Signed numbers are made unsigned by zigzag: 0, -1, 1, -2, ...
 #ifndef VR_HISTORY_LOGBYTES_H
 #define VR_HISTORY_LOGBYTES_H
 
@@ -13,7 +13,7 @@
 
 enum { VR_VARINT_MAX = 10 };
 
-// Bytes that grow. After a failure to grow `failed` is set and nothing more is added: one look at the end is enough.
+// A growing buffer. A failure to grow sets `failed`, and later additions do nothing: check it once at the end.
 struct vr_bytes {
     unsigned char *data;
     size_t count;
@@ -22,12 +22,12 @@ struct vr_bytes {
 };
 
 void vr_bytes_release(struct vr_bytes *bytes);
-// Makes room for `more` bytes. False (and `failed`) when there is none.
+// Makes room for `more` bytes. Returns false, with `failed` set, if it cannot.
 bool vr_bytes_reserve(struct vr_bytes *bytes, size_t more);
 void vr_bytes_add(struct vr_bytes *bytes, const void *data, size_t length);
 void vr_bytes_varint(struct vr_bytes *bytes, uint64_t value);
 
-// Where the varint ends that is put at `at`, which has room for VR_VARINT_MAX bytes.
+// Writes a varint at `at`, which has room for VR_VARINT_MAX bytes, and returns its end.
 VR_INLINE unsigned char *vr_varint_put(unsigned char *at, uint64_t value) {
     while (value >= 0x80) {
         *at++ = (unsigned char)(value | 0x80);
@@ -36,13 +36,13 @@ VR_INLINE unsigned char *vr_varint_put(unsigned char *at, uint64_t value) {
     *at++ = (unsigned char)value;
     return at;
 }
-// (bit + 7) / 7, which (9 * bit + 73) / 64 is for every bit there is.
+// (bit + 7) / 7, which equals (9 * bit + 73) / 64 for every bit number of a 64-bit value.
 VR_INLINE size_t vr_varint_length(uint64_t value) { return (9 * vr_log2_floor(value | 1) + 73) / 64; }
 
 VR_INLINE uint64_t vr_zigzag(uint64_t value) { return (value << 1) ^ (uint64_t)((int64_t)value >> 63); }
 VR_INLINE uint64_t vr_unzigzag(uint64_t value) { return (value >> 1) ^ (~(value & 1) + 1); }
 
-// Bytes that are read. What does not fit sets `failed` and gives zeros.
+// A reader within bounds. Reading past the end sets `failed` and gives zeros.
 struct vr_cursor {
     const unsigned char *next;
     const unsigned char *end;
@@ -60,7 +60,7 @@ VR_INLINE uint64_t vr_cursor_varint(struct vr_cursor *cursor) {
     }
     return vr_cursor_varint_slow(cursor);
 }
-// The next `length` bytes, borrowed; NULL when there are fewer.
+// Returns the next `length` bytes, borrowed; NULL if there are fewer.
 const unsigned char *vr_cursor_take(struct vr_cursor *cursor, uint64_t length);
 
 VR_INLINE uint32_t vr_load32(const void *at) {
@@ -74,7 +74,7 @@ VR_INLINE uint64_t vr_load64(const void *at) {
     return value;
 }
 
-// The checksum of the format (docs/reference/formats/recording.md): 32 bits over any number of bytes.
+// Returns the format's checksum (docs/reference/formats/recording.md): 32 bits over any number of bytes.
 uint32_t vr_log_checksum(const void *data, size_t length);
 
 #endif

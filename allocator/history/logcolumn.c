@@ -2,13 +2,13 @@
 
 #include "base/hash.h"
 
-// Distinct values found so far, and which of them a value is: index + 1.
+// Distinct values found so far, and the index of each: index + 1.
 struct choices {
     uint64_t values[VR_CHOICE_MAX];
     struct vr_map index;
 };
 
-// The index of the value, added where it is new; VR_CHOICE_MAX when there is no room.
+// Returns the value's index, adding a new value; VR_CHOICE_MAX if there is no room.
 static size_t choice_of(struct choices *choices, uint64_t value) {
     const size_t count = choices->index.count, known = (size_t)vr_map_get(&choices->index, value);
     if (known != 0) return known - 1;
@@ -17,7 +17,7 @@ static size_t choice_of(struct choices *choices, uint64_t value) {
     return count;
 }
 
-// In stretches without a way out, which the compiler turns into vectors; most columns that differ do so at once.
+// Compares stretches without an early exit, which the compiler vectorizes; most columns that differ do so at once.
 enum { STRETCH = 64 };
 static bool all_same(const uint64_t *values, size_t count) {
     const uint64_t first = values[0];
@@ -31,7 +31,7 @@ static bool all_same(const uint64_t *values, size_t count) {
     return at == count;
 }
 
-// The choice of each row into `rows`. False when there are `most` or more.
+// Writes the choice of each row into `rows`. Returns false if there are `most` choices or more.
 static bool choose_encoding(struct choices *choices, const uint64_t *values, size_t count, size_t most, unsigned char *rows) {
     for (size_t i = 0; i < count; i++) {
         const size_t choice = i != 0 && values[i] == values[i - 1] ? rows[i - 1] : choice_of(choices, values[i]);
@@ -41,12 +41,12 @@ static bool choose_encoding(struct choices *choices, const uint64_t *values, siz
     return true;
 }
 
-// Writes the column as CHOICE if it has few enough different values, and memory to find them.
+// Writes the column as CHOICE. Returns false if it has too many different values.
 static bool write_choice(struct vr_bytes *out, const uint64_t *values, size_t count, size_t most) {
     struct choices choices = {.index = {0}};
     size_t begin = out->count;
     if (!vr_bytes_reserve(out, 1 + VR_VARINT_MAX * (VR_CHOICE_MAX + 1) + count)) return true;
-    // The rows first, behind the most that the values can take; then they move down.
+    // Write the rows first, after the longest possible list of values, and then move them down.
     unsigned char *rows = out->data + begin + 1 + VR_VARINT_MAX * (VR_CHOICE_MAX + 1);
     const bool few = choose_encoding(&choices, values, count, most, rows);
     const size_t choice_count = choices.index.count;

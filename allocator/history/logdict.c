@@ -21,7 +21,7 @@ static enum vram_status reserve_strings(struct vr_log_dictionary *dictionary, si
     return status;
 }
 
-// There must be room.
+// Appends a string; there must be room.
 static enum vram_status put_string(struct vr_strings *strings, const unsigned char *bytes, size_t length) {
     if (!vr_utf8_valid((const char *)bytes, length)) return VRAM_BAD_INPUT;
     uint64_t begin = strings->count == 0 ? 0 : strings->offset[strings->count];
@@ -92,7 +92,7 @@ enum vram_status vr_log_dictionary_scratch(struct vr_log_dictionary *dictionary,
 
 // ---- sections
 
-// How many rows of the section are here already, of a table that has `held`. False for a gap.
+// Gives the number of the section's rows that a table of `held` rows already has. Returns false for a gap.
 static bool rows_to_skip(const struct vr_log_reading *reading, uint64_t held, size_t *skip) {
     if (reading->first > held) return false;
     uint64_t known = held - reading->first;
@@ -124,7 +124,7 @@ static bool ids_below(const uint32_t *ids, size_t count, uint32_t limit) {
     return true;
 }
 
-// The columns go behind the rows that are here, and then down over those that are known.
+// Reads the columns behind the existing rows, then moves the new rows down over those that were already known.
 static enum vram_status read_frames(struct vr_log_dictionary *dictionary, struct vr_log_reading *reading, size_t skip) {
     struct vr_frames *frames = &dictionary->frames;
     size_t held = frames->count, count = (size_t)reading->count, fresh = count - skip;

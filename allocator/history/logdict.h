@@ -1,13 +1,13 @@
-// logdict.h: the dictionaries of a recording file while it is read: what was named so far, by the blocks and by the tail.
+// logdict.h: the dictionaries of a recording file being read: everything named so far by blocks and tail.
 #ifndef VR_HISTORY_LOGDICT_H
 #define VR_HISTORY_LOGDICT_H
 
 #include "history/logblock.h"
 #include "model/builder.h"
 
-// Rows as in the file. The empty string and the empty stack are there from the start; nothing is looked up, so there are no hash tables.
+// Rows as in the file. The empty string and the empty stack exist from the start. Nothing is searched, so there are no hash tables.
 struct vr_log_dictionary {
-    struct vr_budget *budget; // of whoever reads
+    struct vr_budget *budget; // the reader's
     struct vr_strings strings;
     size_t string_bytes_capacity;
     size_t string_capacity;
@@ -23,17 +23,17 @@ struct vr_log_dictionary {
     size_t scratch_capacity;
 };
 
-// On failure nothing is held. NO_HOST_MEMORY, LIMIT.
+// Holds nothing on failure. NO_HOST_MEMORY, LIMIT.
 enum vram_status vr_log_dictionary_init(struct vr_log_dictionary *dictionary, struct vr_budget *budget);
 void vr_log_dictionary_release(struct vr_log_dictionary *dictionary);
-// Room for `count` numbers in the scratch.
+// Makes room for `count` numbers in the scratch column.
 enum vram_status vr_log_dictionary_scratch(struct vr_log_dictionary *dictionary, size_t count);
 
-// Whether the section is of a dictionary.
+// Returns whether the section belongs to a dictionary.
 VR_INLINE bool vr_log_is_dictionary(uint64_t tag) { return tag >= VR_LOG_STRINGS && tag <= VR_LOG_MODULES; }
-// Adds the rows of the section that are not here yet. BAD_INPUT for rows that leave a gap, name what is not here or are no UTF-8.
+// Adds the section's new rows. BAD_INPUT for rows that leave a gap, name a missing row, or are not UTF-8.
 enum vram_status vr_log_dictionary_section(struct vr_log_dictionary *dictionary, struct vr_log_reading *reading);
-// The same for a record of the tail; others are no business of it and OK.
+// Adds the row of a tail record. Ignores records of other kinds and returns OK.
 enum vram_status vr_log_dictionary_record(struct vr_log_dictionary *dictionary, unsigned kind, const unsigned char *record, size_t length);
 
 #endif

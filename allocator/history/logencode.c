@@ -24,11 +24,11 @@ enum vram_status vr_log_encoder_reserve(struct vr_log_encoder *encoder, size_t c
     assert(encoder->capacity == 0 && capacity != 0 && capacity <= VR_LOG_BATCH_MAX);
     made.flags = malloc(capacity);
     made.row_of = malloc(capacity * sizeof *made.row_of);
-    made.rows = malloc(capacity * sizeof *made.rows); // most of it is never touched
+    made.rows = malloc(capacity * sizeof *made.rows); // mostly never touched
     made.addresses = malloc(4 * capacity * sizeof *made.addresses);
     bool good = made.flags != NULL && made.row_of != NULL && made.rows != NULL && made.addresses != NULL;
     good = make_varints(&made.distances, capacity) && make_varints(&made.sizes, capacity) && make_varints(&made.times, capacity) && good;
-    // So many addresses of earlier blocks may stand in the map (vr_log_encoder_clear()).
+    // The map may contain as many addresses of earlier blocks (vr_log_encoder_clear()).
     if (!good || vr_map_reserve(&made.latest, capacity + capacity / 2) != VRAM_OK) {
         vr_log_encoder_release(&made);
         return VRAM_NO_HOST_MEMORY;
@@ -51,12 +51,12 @@ void vr_log_encoder_turn(struct vr_log_encoder *encoder, const struct vr_log_rec
     uint64_t row[VR_LOG_COLUMN_COUNT] = {0};
     vr_log_rare_columns(event, row);
     if (encoder->count == 0) {
-        encoder->row_count = 0; // of the block before, in case that no event came
+        encoder->row_count = 0; // forget the earlier block's rows, which may have no event
         memset(encoder->known, 0, sizeof encoder->known);
     }
     uint32_t *known = &encoder->known[hash_of(row)];
     if (*known == 0 || memcmp(encoder->rows[*known - 1], row, sizeof row) != 0) {
-        assert(encoder->row_count < encoder->capacity); // an event has one row
+        assert(encoder->row_count < encoder->capacity); // each event has one row
         memcpy(encoder->rows[encoder->row_count++], row, sizeof row);
         *known = (uint32_t)encoder->row_count;
     }
@@ -82,7 +82,7 @@ static uint64_t first_time(const struct vr_log_encoder *encoder) {
     return vr_unzigzag(vr_cursor_varint(&cursor));
 }
 
-// The unit of time: microseconds where nothing is lost.
+// Returns the unit of time: microseconds if that loses nothing.
 static uint64_t find_unit(const struct vr_log_encoder *encoder) {
     if ((int64_t)first_time(encoder) % 1000 != 0) return 1;
     decode_times(encoder, encoder->values);
@@ -104,13 +104,13 @@ static void write_times(const struct vr_log_encoder *encoder, uint64_t unit, str
     const bool one_byte_each = (size_t)(encoder->times.end - encoder->times.begin) == first + encoder->count - 1;
     if (unit != 1)
         write_microseconds(encoder, out);
-    else if (!encoder->falls && one_byte_each && encoder->last_time == first_time(encoder)) // none has passed
+    else if (!encoder->falls && one_byte_each && encoder->last_time == first_time(encoder)) // all times are equal
         vr_column_write_same(out, encoder->last_time);
     else
         write_varints(out, VR_CODING_CHANGE, &encoder->times);
 }
 
-// New addresses lose the zero bits that all of them end with.
+// Returns the number of trailing zero bits that all new addresses share, which are not written.
 static unsigned common_zeros(const struct vr_log_encoder *encoder) {
     uint64_t any = 0;
     for (size_t i = 0; i < encoder->address_count; i++) any |= encoder->addresses[i];
@@ -177,7 +177,7 @@ void vr_log_encoder_clear(struct vr_log_encoder *encoder) {
     encoder->last_size = encoder->last_time = encoder->last_stack = 0;
     memset(encoder->last_of_action, 0, sizeof encoder->last_of_action);
     encoder->falls = false;
-    // The row of the last event is the first of the next block.
+    // The row of the last event is the first row of the next block.
     memmove(encoder->rows[0], encoder->rows[encoder->row], sizeof encoder->rows[0]);
     memset(encoder->known, 0, sizeof encoder->known);
     encoder->known[hash_of(encoder->rows[0])] = 1;

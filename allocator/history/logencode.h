@@ -1,57 +1,57 @@
-// logencode.h: the events of a log's tail as the columns of the block that they will be, encoded one by one as they come.
+// logencode.h: encodes the events of a log's tail one by one, as they come, into the columns of their future block.
 //
-// What vr_log_events_write() makes of a batch (logevents.h), without looking at the events a second time: making the block only puts the
-// columns one behind the other.
+// The result equals that of vr_log_events_write() for a batch (logevents.h), without a second pass over the events: making the block only
+// concatenates the columns.
 #ifndef VR_HISTORY_LOGENCODE_H
 #define VR_HISTORY_LOGENCODE_H
 
 #include "history/logevents.h"
 
-enum { VR_LOG_ROWS_KNOWN = 256 }; // that are found again
+enum { VR_LOG_ROWS_KNOWN = 256 }; // rows that can be found again
 
-// Where the next number of a column goes.
+// The end of a column is where its next number goes.
 struct vr_log_varints {
     unsigned char *begin, *end;
 };
 
-// Zeroed is empty.
+// A zeroed struct is empty.
 struct vr_log_encoder {
     size_t count; // events
     size_t capacity;
     unsigned char *flags;
-    struct vr_log_varints distances, sizes, times; // as they will stand in the block
+    struct vr_log_varints distances, sizes, times; // as they will be in the block
     uint64_t *addresses, *stacks;
     size_t address_count, stack_count;
-    // The columns from STREAM on seldom differ between events that follow each other: their rows, and which of them an event has.
+    // The columns from STREAM on seldom differ between consecutive events: their distinct rows, and the row of each event.
     uint64_t (*rows)[VR_LOG_COLUMN_COUNT];
     size_t row_count;
     uint16_t *row_of;
     size_t row;                        // of the last event
-    uint32_t known[VR_LOG_ROWS_KNOWN]; // by a hash, a row + 1
+    uint32_t known[VR_LOG_ROWS_KNOWN]; // by hash: a row + 1
     uint64_t *size_of;
     uint64_t *values; // scratch
-    // By address, the latest event that has it. Events are numbered over all blocks: those up to `before` are in earlier ones.
+    // The latest event of each address. Events are numbered across blocks; those up to `before` are in earlier blocks.
     struct vr_map latest;
     struct vr_map_slot *slot; // of the last event's address
     uint64_t before;
     uint64_t last_size, last_time, last_stack;
     uint64_t last_of_action[16]; // stacks
-    bool falls;                  // a time is before that of the event before
+    bool falls;                  // a time is earlier than the event's before it
 };
 
-// Room for `capacity` events, at most VR_LOG_BATCH_MAX; once. NO_HOST_MEMORY.
+// Makes room for `capacity` events, at most VR_LOG_BATCH_MAX. Called once. NO_HOST_MEMORY.
 enum vram_status vr_log_encoder_reserve(struct vr_log_encoder *encoder, size_t capacity);
 void vr_log_encoder_release(struct vr_log_encoder *encoder);
-// The next events are as this one in the columns from STREAM on.
+// Makes the next events equal to this one in the columns from STREAM on.
 void vr_log_encoder_turn(struct vr_log_encoder *encoder, const struct vr_log_record_event *event);
-// Adds the events to *out as the events part of a block. out->failed when there is no memory.
+// Appends the events to *out as the events part of a block. Sets out->failed without memory.
 void vr_log_encoder_write(const struct vr_log_encoder *encoder, struct vr_bytes *out);
-// The earliest and the latest time, in microseconds. There are events.
+// Gives the earliest and the latest time, in microseconds. There must be events.
 void vr_log_encoder_times(const struct vr_log_encoder *encoder, int64_t *first_us, int64_t *last_us);
-// Forgets the events.
+// Removes all events.
 void vr_log_encoder_clear(struct vr_log_encoder *encoder);
 
-// Adds an event; there is room. What is predicted of it is what vr_log_events_write() predicts. first: it is the block's.
+// Adds an event; there must be room. Predicts the same values as vr_log_events_write(). first: it is the first of the block.
 VR_INLINE void vr_log_encoder_add(struct vr_log_encoder *encoder, unsigned action, uint64_t address, uint64_t size, uint64_t time,
                                   uint64_t stack, bool first) {
     const size_t at = encoder->count++;
@@ -69,7 +69,7 @@ VR_INLINE void vr_log_encoder_add(struct vr_log_encoder *encoder, unsigned actio
         else
             usual_size = encoder->size_of[latest - encoder->before - 1];
     } else {
-        encoder->latest.count += latest == 0; // there is room for every event
+        encoder->latest.count += latest == 0; // every event has room
         encoder->addresses[encoder->address_count++] = address;
         slot->key = address;
     }
@@ -83,7 +83,7 @@ VR_INLINE void vr_log_encoder_add(struct vr_log_encoder *encoder, unsigned actio
         flag |= VR_LOG_FLAG_STACK;
         encoder->stacks[encoder->stack_count++] = stack;
     }
-    const uint64_t passed = time - encoder->last_time; // of the first event since 0
+    const uint64_t passed = time - encoder->last_time; // for the first event: since 0
     encoder->falls |= (int64_t)passed < 0;
     encoder->times.end = vr_varint_put(encoder->times.end, vr_zigzag(passed));
     encoder->last_time = time;
@@ -93,7 +93,7 @@ VR_INLINE void vr_log_encoder_add(struct vr_log_encoder *encoder, unsigned actio
     encoder->row_of[at] = (uint16_t)encoder->row;
 }
 
-// Adds the completion of the free that was added last, at the same time; there is room.
+// Adds the completion, at the same time, of the free added last; there must be room.
 VR_INLINE void vr_log_encoder_add_completion(struct vr_log_encoder *encoder, unsigned action) {
     const size_t at = encoder->count++;
     *encoder->distances.end++ = 1;

@@ -41,17 +41,17 @@ bool vr_log_batch_check(const struct vr_log_batch *batch) {
     return true;
 }
 
-// The latest event before `index` with its address, which from now on is `index`; `index` where there is none. *slot: where the address of
-// the event before is, NULL at first.
+// Returns the latest event before `index` with this address, or `index` if no event has it, and makes `index` the latest. *slot is the slot
+// of the previous event's address, initially NULL.
 VR_INLINE size_t meet_address(struct vr_log_batch *batch, uint64_t address, size_t index, struct vr_map_slot **slot) {
     if (*slot == NULL || (*slot)->key != address) *slot = vr_map_slot_of(&batch->latest, address);
     const size_t before = (*slot)->value == 0 ? index : (size_t)(*slot)->value - 1;
-    batch->latest.count += (*slot)->value == 0; // there is room for every event
+    batch->latest.count += (*slot)->value == 0; // every event has room
     **slot = (struct vr_map_slot){.key = address, .value = index + 1};
     return before;
 }
 
-// Forgets the addresses met; few of them one by one, the table is large.
+// Forgets the addresses met: one by one if they are few, because the table is large.
 static void forget_met(struct vr_log_batch *batch, const uint64_t *addresses, size_t count) {
     enum { FEW = 16 };
     if (batch->latest.count != count || count * FEW > batch->latest.mask) {
@@ -61,13 +61,13 @@ static void forget_met(struct vr_log_batch *batch, const uint64_t *addresses, si
     for (size_t i = 0; i < count; i++) (void)vr_map_take(&batch->latest, addresses[i]);
 }
 
-// The stack that an event is taken to have: that of the event before it where both are of one address (a free and its completion), else
-// that of the last event of its action.
+// Returns the predicted stack of an event: the previous event's if both have one address (a free and its completion), else that of the last
+// event with the same action.
 VR_INLINE uint64_t expected_stack(const uint64_t *stacks, const uint64_t *last_of_action, size_t index, size_t before, unsigned action) {
     return index != 0 && before == index - 1 ? stacks[before] : last_of_action[action];
 }
 
-// What is predicted of an event.
+// The fields that are predicted.
 struct predicted {
     uint64_t address, size_bytes, stack;
     unsigned action;
@@ -77,7 +77,8 @@ VR_INLINE struct predicted event_at(const struct vr_log_batch *batch, size_t i) 
                               batch->column[VR_LOG_COLUMN_STACK][i], (unsigned)batch->column[VR_LOG_COLUMN_ACTION][i] & VR_LOG_FLAG_ACTION};
 }
 
-// What the first columns hold, per event: its flags into `flags`, the rest into the scratch arrays. counts: of each of those.
+// Fills the first columns: each event's flags into `flags`, the values that must be written into the scratch arrays. counts: values per
+// array.
 static void predict_flags(struct vr_log_batch *batch, unsigned char *flags, size_t counts[4]) {
     uint64_t last_of_action[ACTIONS] = {0}, *distances = batch->scratch[DISTANCES], *addresses = batch->scratch[ADDRESSES];
     uint64_t *sizes = batch->scratch[SIZES], *stacks = batch->scratch[STACKS];
@@ -86,7 +87,7 @@ static void predict_flags(struct vr_log_batch *batch, unsigned char *flags, size
     for (size_t i = 0, count = batch->count; i < count; i++) {
         const struct predicted event = event_at(batch, i);
         unsigned flag = event.action;
-        struct predicted from = last; // where size and stack are expected from
+        struct predicted from = last; // the event that predicts size and stack
         uint64_t expected = last_of_action[event.action];
         const size_t before = meet_address(batch, event.address, i, &slot);
         if (before != i) {
@@ -116,7 +117,7 @@ static void predict_flags(struct vr_log_batch *batch, unsigned char *flags, size
     counts[STACKS] = (size_t)(stacks - batch->scratch[STACKS]);
 }
 
-// New addresses lose the zero bits that all of them end with.
+// Returns the number of trailing zero bits that all new addresses share, which are not written.
 static unsigned common_shift(const uint64_t *addresses, size_t count) {
     uint64_t any = 0;
     for (size_t i = 0; i < count; i++) any |= addresses[i];
@@ -143,7 +144,7 @@ void vr_log_events_write(struct vr_bytes *out, struct vr_log_batch *batch) {
     for (size_t i = VR_LOG_COLUMN_STREAM; i < VR_LOG_COLUMN_COUNT; i++) vr_column_write(out, batch->column[i], batch->count, false);
 }
 
-// How many values each of the first columns has, from the flags.
+// Counts the values of each of the first columns, from the flags.
 static void count_values(const unsigned char *flags, size_t count, size_t counts[4]) {
     size_t known = 0, sizes = 0, stacks = 0;
     for (size_t i = 0; i < count; i++) {
@@ -157,7 +158,7 @@ static void count_values(const unsigned char *flags, size_t count, size_t counts
     counts[STACKS] = stacks;
 }
 
-// The other way round of predict(). False for a distance that leaves the batch, or what has no value to repeat.
+// Reverses predict_flags(). Returns false for a distance that leaves the batch, or a repetition without an earlier value.
 static bool restore_flags(struct vr_log_batch *batch, const unsigned char *flags, unsigned shift) {
     uint64_t *addresses = batch->column[VR_LOG_COLUMN_ADDRESS], *sizes = batch->column[VR_LOG_COLUMN_SIZE];
     uint64_t *stacks = batch->column[VR_LOG_COLUMN_STACK], *actions = batch->column[VR_LOG_COLUMN_ACTION];
@@ -209,7 +210,7 @@ enum vram_status vr_log_events_read(const unsigned char *data, size_t length, si
     if (cursor.failed || !restore_flags(batch, flags, (unsigned)shift)) return VRAM_BAD_INPUT;
     vr_column_read(&cursor, batch->column[VR_LOG_COLUMN_TIME], count, &batch->largest[VR_LOG_COLUMN_TIME]);
     for (size_t i = VR_LOG_COLUMN_STREAM; i < VR_LOG_COLUMN_COUNT; i++) {
-        // A column of a later version may not be there.
+        // A file of an earlier version lacks the columns that came later.
         const bool absent = i >= VR_LOG_COLUMN_FIRST_COUNT && vr_cursor_left(&cursor) == 0;
         batch->largest[i] = 0;
         batch->same[i] = batch->lean && (absent || vr_column_read_same(&cursor, &batch->largest[i]));
@@ -225,7 +226,7 @@ enum vram_status vr_log_events_read(const unsigned char *data, size_t length, si
     return cursor.failed ? VRAM_BAD_INPUT : VRAM_OK;
 }
 
-// The VR_HAS_ bits of an event that a program recorded.
+// Returns the VR_HAS_ bits of a recorded event.
 static uint32_t has_of(const struct vr_log_record_event *event) {
     uint32_t has = VR_HAS_ACTION | VR_HAS_SIZE | VR_HAS_STREAM | VR_HAS_TIME | VR_HAS_FRAMES;
     has |= event->action == VR_ACTION_OOM ? VR_HAS_DEVICE_FREE : VR_HAS_ADDRESS;

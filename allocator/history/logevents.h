@@ -10,7 +10,7 @@ enum vr_log_column {
 #define VR_FIELD(column, type, density, number, LOG, ...) VR_LOG_COLUMN_##LOG = (number),
 #include "model/entry_fields.def"
     VR_LOG_COLUMN_DEVICE = 6,
-    // That there are, and that the first version of the file had.
+    // The number of columns, now and in the file's first version.
     VR_LOG_COLUMN_COUNT = 1
 #define VR_FIELD(...) +1
 #include "model/entry_fields.def"
@@ -19,17 +19,17 @@ enum vr_log_column {
 };
 enum { VR_LOG_BATCH_MAX = 1 << 16 };
 
-// The byte of an event in the first column: its action in the lower four bits, and what need not be written.
+// An event's byte in the first column: its action in the lower four bits, and flags for what is written.
 enum {
     VR_LOG_FLAG_ACTION = 15,
-    VR_LOG_FLAG_KNOWN = 16,      // an event before it in the batch has its address: its distance is written, not the address
+    VR_LOG_FLAG_KNOWN = 16,      // an earlier event of the batch has this address: its distance is written instead of the address
     VR_LOG_FLAG_SIZE_UNITS = 32, // the size is written, in units
     VR_LOG_FLAG_SIZE_BYTES = 64, // the size is written, in bytes
     VR_LOG_FLAG_STACK = 128,     // the stack is written
     VR_LOG_SIZE_UNIT = 512,
 };
 
-// An event as the tail of a file has it.
+// An event in the tail of a file.
 struct vr_log_record_event {
     uint32_t head;
     uint32_t device;
@@ -52,39 +52,39 @@ struct vr_log_record_event {
 #undef LATER_FIRST
 #undef LATER_LATER
 };
-// In the first version of the file: the records that end so have 0 in what came later.
+// Size in the file's first version: shorter records have 0 in the later fields.
 enum { VR_LOG_RECORD_EVENT_LEAST = 80 };
 _Static_assert(offsetof(struct vr_log_record_event, tag) + sizeof(uint32_t) == VR_LOG_RECORD_EVENT_LEAST,
                "the file's layout has no padding");
 _Static_assert(sizeof(struct vr_log_record_event) % 8 == 0, "a record is whole words");
 
-// Events by columns. Whoever reads has also the largest value of each column.
+// Events by columns. A reader also fills in the largest value of each column.
 struct vr_log_batch {
     uint64_t *column[VR_LOG_COLUMN_COUNT];
     uint64_t largest[VR_LOG_COLUMN_COUNT];
     uint64_t *scratch[4];
-    struct vr_map latest; // of whoever writes: by address, the latest event that has it, plus one
+    struct vr_map latest; // for a writer: by address, the latest event with it, plus one
     size_t count;
     size_t capacity;
     uint64_t time_unit_ns; // 1 or 1000
-    // Of whoever reads and set `lean`: which of the columns from STREAM on have only row 0, which holds for all.
+    // For a reader that set `lean`: the columns from STREAM on that store only row 0, valid for all rows.
     bool same[VR_LOG_COLUMN_COUNT];
     bool lean;
 };
 
-// Room for `capacity` events, at most VR_LOG_BATCH_MAX; what was in it is lost. NO_HOST_MEMORY; it is then as before.
+// Makes room for `capacity` events, at most VR_LOG_BATCH_MAX; the contents are lost. NO_HOST_MEMORY, with nothing changed.
 enum vram_status vr_log_batch_reserve(struct vr_log_batch *batch, size_t capacity);
 void vr_log_batch_release(struct vr_log_batch *batch);
 
-// The columns lie in one array, as many events as there is room for; whoever wrote has each address at its last event.
+// Checks that all columns share one array with room for as many events, and that a writer's map has each address at its last event.
 bool vr_log_batch_check(const struct vr_log_batch *batch);
 
-// Adds the batch's events to *out. out->failed when there is no memory.
+// Appends the batch's events to *out. Sets out->failed without memory.
 void vr_log_events_write(struct vr_bytes *out, struct vr_log_batch *batch);
-// Reads `count` events (at most VR_LOG_BATCH_MAX). BAD_INPUT for what vr_log_events_write() does not make, NO_HOST_MEMORY.
+// Reads `count` events (at most VR_LOG_BATCH_MAX). BAD_INPUT for data that vr_log_events_write() cannot have written, NO_HOST_MEMORY.
 enum vram_status vr_log_events_read(const unsigned char *data, size_t length, size_t count, struct vr_log_batch *batch);
 
-// The columns from STREAM on of an event that a program recorded.
+// Gives the columns from STREAM on of a recorded event.
 void vr_log_rare_columns(const struct vr_log_record_event *event, uint64_t row[VR_LOG_COLUMN_COUNT]);
 
 #endif

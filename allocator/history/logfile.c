@@ -4,14 +4,15 @@ enum { WINDOW_ALIGNMENT = 1 << 16, WINDOW_AHEAD = 4 << 20 };
 
 static uint64_t align_to_8(uint64_t value) { return vr_round_up(value, 8); }
 
-// The window over the blocks' end: `more` bytes of blocks and a tail after them. The old one goes; the pages of both are the file's.
+// Maps a window over the end of the blocks, with `more` bytes of blocks and a tail after them, and unmaps the old one; both map pages of
+// the file.
 static enum vram_status move_window(struct vr_logfile *file, uint64_t more) {
     uint64_t needed = file->end + align_to_8(more) + file->tail_distance + VR_LOG_TAIL_HEADER_BYTES + file->tail_bytes;
     if (file->window != NULL && needed <= file->window_offset + file->window_bytes) return VRAM_OK;
     uint64_t offset = vr_round_down(file->end, WINDOW_ALIGNMENT), least = vr_round_up(needed - offset, WINDOW_ALIGNMENT), size = 0;
     void *memory;
     if (least + WINDOW_AHEAD > SIZE_MAX) return VRAM_NO_HOST_MEMORY;
-    // On a disk that is nearly full, and under a limit of the process, what there is is used up.
+    // Use the remaining space on a nearly full disk, or under a limit of the process.
     enum vram_status status = VRAM_IO;
     for (uint64_t ahead = WINDOW_AHEAD; status == VRAM_IO && size != least; ahead /= 4) {
         size = least + (ahead < WINDOW_ALIGNMENT ? 0 : ahead);
@@ -27,7 +28,7 @@ static enum vram_status move_window(struct vr_logfile *file, uint64_t more) {
     return VRAM_OK;
 }
 
-// An empty tail behind the blocks as they now are.
+// Starts an empty tail after the current blocks.
 static void begin_tail(struct vr_logfile *file) {
     file->tail = (void *)(file->window + (file->end + file->tail_distance - file->window_offset));
     file->records = (unsigned char *)(file->tail + 1);
@@ -67,7 +68,7 @@ enum vram_status vr_logfile_put(struct vr_logfile *file, const struct vr_bytes *
     VR_TRY(move_window(file, block->count));
     unsigned char *at = file->window + (file->end - file->window_offset);
     uint64_t end = file->end + align_to_8(block->count);
-    // A block that reaches into the tail (a large state) is put when the tail is empty.
+    // A block that reaches into the tail (a large state) is appended only while the tail is empty.
     if (end > file->end + file->tail_distance) __atomic_store_n(&file->tail->magic, 0, __ATOMIC_RELEASE);
     memset(at + block->count, 0, (size_t)(align_to_8(block->count) - block->count));
     memcpy(at + 4, block->data + 4, block->count - 4);

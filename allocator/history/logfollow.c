@@ -1,4 +1,4 @@
-// Follows a recording file that grows: its blocks as they appear, and between them the records of the tail.
+// Follows a growing recording file: delivers its blocks as they appear, and in between the records of the tail.
 #include <limits.h>
 #include <stdio.h>
 
@@ -14,13 +14,13 @@ struct vram_follow {
     struct vr_log_file_header header;
     int64_t from_us;
     uint64_t from_ns;
-    uint64_t offset;   // where the next block will be
-    uint64_t sequence; // and its number
-    uint64_t taken;    // events of it that the tail had already
-    uint64_t tail_at;  // bytes of the tail's records that were read
+    uint64_t offset;   // offset of the next block
+    uint64_t sequence; // its sequence number
+    uint64_t taken;    // number of its events already read from the tail
+    uint64_t tail_at;  // bytes of the tail's records already read
     bool ended;        // the writer has closed the file
-    bool gone;         // or ended without that
-    bool over;         // and nothing was found since that was seen
+    bool gone;         // the writer has ended without closing it
+    bool over;         // nothing was found after `gone` was set
     struct vr_budget budget;
     struct vr_log_dictionary dictionary;
     struct vr_log_batch batch;
@@ -89,7 +89,7 @@ void vram_follow_close(struct vram_follow *follow) {
 
 // ---- blocks
 
-// The header of the next block, if it is there whole. *there: whether.
+// Reads the header of the next block. *there: the whole block is in the file.
 static enum vram_status find_block(struct vram_follow *follow, struct vr_log_block_header *header, bool *there) {
     unsigned char bytes[VR_LOG_BLOCK_HEADER_BYTES];
     size_t got;
@@ -165,8 +165,8 @@ static enum vram_status read_records(struct vram_follow *follow, size_t length) 
     return at == end ? VRAM_OK : VRAM_BAD_INPUT;
 }
 
-// What the tail has got since it was read last. Only bytes of which it is sure afterwards that the writer had not moved on are looked at: a
-// block is there before its tail is overwritten.
+// Reads the new records of the tail. Uses only bytes that were read before the writer moved on, which is checked afterwards: a block is in
+// the file before its tail is overwritten.
 static enum vram_status read_tail(struct vram_follow *follow) {
     struct vr_log_tail_header tail;
     struct vr_log_block_header header;
@@ -193,7 +193,7 @@ static enum vram_status read_tail(struct vram_follow *follow) {
 
 static uint64_t time_of(const struct vr_log_batch *batch, size_t i) { return batch->column[VR_LOG_COLUMN_TIME][i] * batch->time_unit_ns; }
 
-// Gives what the batch still has. False where an event names what is not there.
+// Delivers the rest of the batch. Returns false if an event has an unknown id.
 static bool give_events(struct vram_follow *follow, struct vram_log_event *events, size_t capacity, size_t *count) {
     struct vr_log_batch *batch = &follow->batch;
     for (; follow->next < batch->count && *count < capacity; follow->next++) {
@@ -225,12 +225,12 @@ static bool give_events(struct vram_follow *follow, struct vram_log_event *event
     return true;
 }
 
-// Whether the process that writes is no more. Not told of one elsewhere.
+// Returns whether the writing process is gone; false for one on another system.
 static bool is_gone(const struct vr_log_file_header *header) {
     return header->process != 0 && header->process_host == vr_log_host() && !vr_os_process_runs(header->process, header->process_started);
 }
 
-// Reads blocks and tail until the batch has something or there is nothing.
+// Reads blocks and the tail until the batch has events or nothing is left.
 static enum vram_status advance_follow(struct vram_follow *follow, bool *more) {
     struct vr_log_block_header header;
     bool there;
@@ -249,7 +249,7 @@ static enum vram_status advance_follow(struct vram_follow *follow, bool *more) {
     if (*more) return VRAM_OK;
     follow->over = follow->gone;
     follow->gone = follow->gone || is_gone(&follow->header);
-    *more = follow->gone && !follow->over; // what it wrote in the meantime
+    *more = follow->gone && !follow->over; // read once more: it may have written in between
     return VRAM_OK;
 }
 

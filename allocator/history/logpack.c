@@ -13,7 +13,7 @@ static unsigned char *put_length(unsigned char *out, size_t rest) {
     return out;
 }
 
-// One sequence. match_length 0: the last one.
+// Writes one sequence. match_length 0: the last one.
 static unsigned char *put_sequence(unsigned char *out, const unsigned char *literals, size_t count, size_t match_length, size_t distance) {
     unsigned char *token = out++;
     size_t match = match_length == 0 ? 0 : match_length - MIN_MATCH;
@@ -47,9 +47,9 @@ size_t vr_pack(struct vr_packer *packer, const unsigned char *data, size_t lengt
         uint32_t word = vr_load32(data + at);
         size_t slot = slot_of(word), before = packer->slots[slot];
         packer->slots[slot] = (uint32_t)at;
-        // A slot that is not taken says 0, the first place.
+        // Empty slots hold 0, which is also position 0.
         if (vr_load32(data + before) != word || at - before - 1 >= MAX_DISTANCE) {
-            // Where nothing repeats, fewer and fewer places are looked at.
+            // While nothing repeats, probe ever fewer positions.
             at += 1 + ((at - literals) >> SKIP_SHIFT);
             continue;
         }
@@ -62,7 +62,7 @@ size_t vr_pack(struct vr_packer *packer, const unsigned char *data, size_t lengt
     return (size_t)(out - begin);
 }
 
-// Adds the bytes that extend a length of 15 or more. False at the end of the input.
+// Adds the bytes that extend a length of 15 or more. Returns false at the end of the input.
 static bool extend_match(const unsigned char **next, const unsigned char *end, size_t *length) {
     for (;;) {
         if (*next == end) return false;
@@ -72,7 +72,7 @@ static bool extend_match(const unsigned char **next, const unsigned char *end, s
     }
 }
 
-// Copies what may overlap itself; `room` bytes may be written.
+// Copies a match that may overlap its own output; `room` bytes may be written.
 static void copy_match(unsigned char *out, size_t distance, size_t length, size_t room) {
     const unsigned char *from = out - distance;
     if (distance >= 8 && room >= length + 8) {

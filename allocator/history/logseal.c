@@ -1,11 +1,11 @@
-// A state that a program hands over, as the columns of a model and as sections.
+// Writes a program's state into a log, as the columns of a model and as sections; seals the tail into a block.
 
 #include "history/log_inside.h"
 #include "model/columns.h"
 
-// The columns of a state while it is written.
+// The columns of a state being written.
 struct state_tables {
-    struct vr_budget budget; // none
+    struct vr_budget budget; // unlimited
     struct vr_segments segments;
     struct vr_blocks blocks;
     uint64_t *block_counts;
@@ -19,7 +19,7 @@ static void release_picture(struct state_tables *picture) {
     free(picture->block_counts);
 }
 
-// One block; free ones have no stack.
+// Adds one block; free blocks have no stack.
 static enum vram_status add_block(struct state_tables *picture, uint64_t address, uint64_t size_bytes, uint64_t requested_bytes,
                                   uint32_t stack, enum vr_block_state state) {
     struct vr_blocks *blocks = &picture->blocks;
@@ -40,7 +40,7 @@ static const enum vr_block_state states[] = {
     [VRAM_BLOCK_PENDING] = VR_STATE_PENDING_FREE,
 };
 
-// The segment's blocks and the free ones between them, with their sums into row `row`.
+// Adds the segment's blocks and the free ranges between them, and their sums to row `row`.
 static enum vram_status add_blocks(struct state_tables *picture, const struct vram_log_segment *segment, size_t row, uint32_t stack_count) {
     uint64_t next = segment->address, end = segment->address + segment->size_bytes;
     struct vr_segments *sums = &picture->segments;
@@ -108,9 +108,9 @@ enum vram_status vr_log_state_sections(struct vram_log *log, const struct vram_l
     return status;
 }
 
-// From the tail to a block, and the index of blocks.
+// Sealing the tail into a block, and the index of blocks.
 
-// Every other span goes, its blocks to the one before it: the last one, too, since their number is even.
+// Merges every other span into the one before it. The number of spans is even, so the last one is merged, too.
 _Static_assert(VR_LOG_SPANS_MAX % 2 == 0, "no span remains single");
 static void halve_spans(struct vram_log *log) {
     size_t kept = 0;
@@ -126,7 +126,7 @@ static void halve_spans(struct vram_log *log) {
     log->span_blocks *= 2;
 }
 
-// Where there is no memory the span goes without an entry: its blocks are found from the one before.
+// Adds the block to the index. Without memory the span gets no entry: its blocks are found from the entry before.
 static void note_span(struct vram_log *log, const struct vr_log_block_header *header, uint64_t events_before) {
     if (header->events == 0) return;
     if (log->span_count == VR_LOG_SPANS_MAX && log->last_span_blocks == log->span_blocks) halve_spans(log);
@@ -156,9 +156,9 @@ enum vram_status vr_log_put_locked(struct vram_log *log) {
         log->stopped = status;
         return status;
     }
-    vr_log_encoder_clear(&log->maker.encoder); // until now the tail's events might have had to be put again
+    vr_log_encoder_clear(&log->maker.encoder); // only now: a failed write would need the tail's events again
     note_span(log, &header, log->events - header.events);
-    // The next block may be as large as this one, and the index comes after it.
+    // Reserve space for a next block as large as this one, and for the index after it.
     uint64_t needed = log->file.end + (log->file.end - before) + VR_LOG_TRAILER_BYTES + log->span_count * sizeof *log->spans;
     if (needed > log->max_bytes && log->stopped == VRAM_OK) log->stopped = VRAM_LIMIT;
     return VRAM_OK;
@@ -212,7 +212,7 @@ static void seal_elsewhere(void *argument) {
     sealing->status = seal_log(sealing->log);
 }
 
-// Seldom, and with tables of columns on the stack: whoever appended may have little.
+// Rare, with tables of columns on the stack: runs on the spare stack, because the appending thread may have little.
 enum vram_status vr_log_seal_locked(struct vram_log *log) {
     log->room = 0;
     if (log->file.used == 0 && !has_new_rows(log)) return VRAM_OK;
@@ -235,7 +235,7 @@ enum vram_status vr_log_finish_locked(struct vram_log *log) {
     }
     if (status == VRAM_OK) status = vr_logfile_put(&log->file, &log->maker.block);
     if (status != VRAM_OK) {
-        // What is there stays, with its tail: it is read as that of a program that was killed.
+        // The file stays with its tail, and is read like that of a killed program.
         vr_logfile_abandon(&log->file);
         return status;
     }

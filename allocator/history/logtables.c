@@ -6,7 +6,7 @@ static void add_field(struct vr_log_table *table, const void *base, size_t strid
     table->field[table->field_count++] = (struct vr_log_field){base, stride, item_bytes};
 }
 
-// A column of its own, and a member of an array of structs (whose first member's address stands for the array where it is NULL).
+// COLUMN adds an array of its own; MEMBER adds a member of an array of structs (NULL if the array is).
 #define COLUMN(table, array)         add_field((table), (array), sizeof *(array), sizeof *(array))
 #define MEMBER(table, items, member) add_field((table), (items) == NULL ? NULL : &(items)->member, sizeof *(items), sizeof(items)->member)
 
@@ -120,7 +120,7 @@ void vr_log_sections_release(struct vr_log_sections *sections) {
     memset(sections, 0, sizeof *sections);
 }
 
-// Room for `count` numbers in the scratch. NULL (and out.failed) when there is none.
+// Makes room for `count` numbers in the scratch column. Returns NULL, with out.failed set, without memory.
 static uint64_t *reserve_scratch(struct vr_log_sections *sections, size_t count) {
     void *scratch = sections->scratch;
     if (vr_grow(&scratch, &sections->scratch_capacity, count, sizeof *sections->scratch) != VRAM_OK) sections->out.failed = true;
@@ -212,7 +212,7 @@ bool vr_log_next_section(struct vr_cursor *cursor, struct vr_log_reading *readin
     reading->body = (struct vr_cursor){body, body + length, false};
     reading->first = vr_cursor_varint(&reading->body);
     reading->count = vr_cursor_varint(&reading->body);
-    // Every row takes a byte of some column at least.
+    // Every row takes at least a byte of some column.
     if (reading->body.failed || reading->count > vr_cursor_left(&reading->body)) cursor->failed = true;
     return !cursor->failed;
 }

@@ -1,4 +1,4 @@
-// The log: ids and events go into the tail of the file, and the tail into a block when it is full.
+// The log: appends ids and events to the file's tail, and packs a full tail into a block.
 #include "base/text.h"
 #include "history/log_inside.h"
 
@@ -18,11 +18,11 @@ static enum vram_status open_file(struct vram_log *log, const char *path, const 
     header.process_host = vr_log_host();
     if (header.process_host != 0 && vr_os_process_started(vr_os_process_id(), &header.process_started) == VRAM_OK)
         header.process = (uint32_t)vr_os_process_id();
-    // Where there is no room for the usual file, one of smaller blocks may still fit.
+    // If there is no room for the usual file, one with smaller blocks may still fit.
     for (;; events /= 4) {
         log->block_events = events < BLOCK_EVENTS_LEAST ? BLOCK_EVENTS_LEAST : events;
         header.tail_bytes = log->block_events * sizeof(struct vr_log_record_event) + TAIL_EXTRA;
-        // No block that the tail becomes reaches it: numbers take ten bytes where records have eight, and most take two.
+        // The block of a full tail never reaches the tail: numbers take ten bytes where records have eight, and most take two.
         header.tail_distance = 2 * header.tail_bytes;
         const enum vram_status status = vr_logfile_create(path, options->replace, &header, &log->file, error);
         if (status != VRAM_IO || log->block_events == BLOCK_EVENTS_LEAST) return status;
@@ -50,7 +50,7 @@ static enum vram_status create_log(const char *path, const struct vram_log_optio
         return status;
     }
     made->max_bytes = or_default(options->max_bytes, UINT64_MAX);
-    made->packed_strings = made->packed_stacks = 1; // the empty ones are everywhere
+    made->packed_strings = made->packed_stacks = 1; // the empty string and stack are implicit
     made->span_blocks = 1;
     made->serialized = options->serialized;
     vr_mutex_init(&made->lock);
@@ -71,7 +71,7 @@ static void create_elsewhere(void *argument) {
     creation->status = create_log(creation->path, creation->options, creation->log, creation->error);
 }
 
-// A program may call the driver for the first time where it has little stack; the file's path alone takes more.
+// Runs on the spare stack: a program may first call the driver where it has little stack, and the file's path alone takes more.
 enum vram_status vram_log_create(const char *path, const struct vram_log_options *options, struct vram_log **log,
                                  struct vram_error *error) {
     VR_REQUIRE_OR_FAIL(error, path && log);
@@ -104,7 +104,7 @@ static void leave_log(struct vram_log *log) {
 
 // ---- records
 
-// Room for a record of the tail with its head, and its length in whole words. NULL when there is none.
+// Begins a record of the tail: writes its head, rounds its length to whole words. Returns NULL if there is no room.
 static unsigned char *begin_record(struct vram_log *log, enum vr_log_record_kind kind, size_t *length) {
     *length = (size_t)vr_round_up(*length, 8);
     unsigned char *record = *length > VR_LOG_RECORD_MAX ? NULL : vr_logfile_record(&log->file, *length);
@@ -116,7 +116,7 @@ static unsigned char *begin_record(struct vram_log *log, enum vr_log_record_kind
     return record;
 }
 
-// Records what the log's tables have just got, from `words` and then `bytes`; where there is no room, a block takes them all.
+// Records the newest rows of the log's tables, from `words` and then `bytes`. If the tail has no room, a block takes all new rows.
 static enum vram_status record_rows(struct vram_log *log, enum vr_log_record_kind kind, const uint32_t *words, size_t word_count,
                                     const void *bytes, size_t byte_count) {
     size_t length = 4 + 4 * word_count + byte_count;
@@ -130,7 +130,7 @@ static enum vram_status record_rows(struct vram_log *log, enum vr_log_record_kin
 
 // ---- ids
 
-// The string with what is not UTF-8 replaced by question marks, in new memory. NULL without memory.
+// Returns a copy of the string with malformed UTF-8 replaced by question marks; NULL without memory.
 static char *replace_malformed(const char *bytes, size_t length) {
     char *clean = malloc(length);
     for (size_t at = 0; clean != NULL && at < length;) {
@@ -173,7 +173,7 @@ enum vram_status vram_log_string(struct vram_log *log, const char *bytes, size_t
     return status;
 }
 
-// Ids of frames are one more than their rows, so that 0 is none.
+// Frame ids are rows plus one, so that 0 means none.
 static enum vram_status frame_locked(struct vram_log *log, uint32_t name, uint32_t filename, int64_t line, uint32_t *id) {
     uint32_t count = log->builder.frames.count, got;
     if (log->stopped != VRAM_OK) return log->stopped;
@@ -279,7 +279,7 @@ static bool knows_event(const struct vram_log *log, const struct vram_log_event 
            event->stack < log->builder.stacks.count;
 }
 
-// What seldom changes from event to event: the bits that are compared.
+// Mask of the fields that seldom change from event to event.
 static const struct vram_log_event usual_bits = {
     .stream = UINT64_MAX,
     .pool = {UINT64_MAX, UINT64_MAX},
@@ -289,7 +289,7 @@ static const struct vram_log_event usual_bits = {
 #define VR_TEXT(column, ...)   .column = UINT32_MAX,
 #include "model/entry_fields.def"
 };
-// Compared two words at a time.
+// Compares two words at a time.
 typedef uint64_t pair_of_words __attribute__((vector_size(16)));
 VR_INLINE pair_of_words differing(const struct vram_log_event *a, const struct vram_log_event *b, size_t at) {
     pair_of_words left, right, looked_at;
@@ -300,7 +300,7 @@ VR_INLINE pair_of_words differing(const struct vram_log_event *a, const struct v
 }
 _Static_assert(offsetof(struct vram_log_event, stream) == 16 && sizeof(struct vram_log_event) == 80, "all that is usual is compared");
 
-// Whether it has not changed. What the event names is known then, but for its stack.
+// Returns whether the event equals the last one in these fields. Its ids except the stack are then known to be valid.
 VR_INLINE bool is_usual(const struct vram_log *log, const struct vram_log_event *event) {
     const struct vram_log_event *usual = &log->usual;
     const pair_of_words differ =
@@ -308,7 +308,7 @@ VR_INLINE bool is_usual(const struct vram_log *log, const struct vram_log_event 
     return (differ[0] | differ[1]) == 0;
 }
 
-// Records have the members of an event in its order, but for the device, which stands before them.
+// A record has an event's members in the same order, except that the device comes first.
 #define EVENT_AT(member)  offsetof(struct vram_log_event, member)
 #define RECORD_AT(member) offsetof(struct vr_log_record_event, member)
 enum {
@@ -330,7 +330,7 @@ _Static_assert(RECORD_AT(size_bytes) - RECORD_AT(address) == EVENT_AT(size_bytes
 #include "model/entry_fields.def"
 #undef VR_ALIKE
 
-// Once what is asked of an event is known to be right: its record, for whoever reads the file before the block is made.
+// Writes the record of a checked event, for readers of the file before the block is made.
 VR_INLINE struct vr_log_record_event *put_record(struct vram_log *log, unsigned char *record, const struct vram_log_event *event) {
     struct vr_log_record_event *to = (void *)record;
     const uint64_t time_ns = VR_UNLIKELY(event->time_ns == 0) ? vr_os_epoch_ns() : event->time_ns;
@@ -353,7 +353,7 @@ static void find_room(struct vram_log *log) {
     log->room = log->stopped != VRAM_OK || !log->has_usual ? 0 : events < records ? events : records;
 }
 
-// An event that is not as the one before, or for which the tail may have no room.
+// Appends an event that differs from the one before, or for which the tail may have no room.
 VR_NOINLINE static enum vram_status append_changed(struct vram_log *log, const struct vram_log_event *event) {
     const size_t length = sizeof(struct vr_log_record_event);
     struct vr_log_encoder *encoder = &log->maker.encoder;
@@ -366,7 +366,7 @@ VR_NOINLINE static enum vram_status append_changed(struct vram_log *log, const s
         if (log->stopped != VRAM_OK) return log->stopped;
         record = log->file.records;
     }
-    // An out of memory has other keys than the events around it.
+    // An OOM event has other keys than the events around it.
     const bool turns = event->action == VRAM_LOG_OOM || !log->has_usual || !is_usual(log, event);
     const struct vr_log_record_event *put = put_record(log, record, event);
     if (turns) vr_log_encoder_turn(encoder, put);
@@ -403,7 +403,7 @@ enum vram_status vram_log_append(struct vram_log *log, const struct vram_log_eve
     return append_all(log, events, count);
 }
 
-// The two one by one.
+// Appends the two events separately.
 VR_NOINLINE static enum vram_status append_free_changed(struct vram_log *log, const struct vram_log_event *event) {
     struct vram_log_event completed = *event;
     if (completed.time_ns == 0) completed.time_ns = vr_os_epoch_ns();

@@ -1,4 +1,4 @@
-// File names with the process, the rank, the machine and the time in them.
+// Expands file names that contain the process, the rank, the machine and the time.
 #include "base/text.h"
 #include "os/os.h"
 #include "vram/history.h"
@@ -7,7 +7,7 @@ static const char *rank_of_process(void) {
     static const char *const variables[] = {"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK"};
     for (size_t i = 0; i < VR_COUNT_OF(variables); i++) {
         const char *value = vr_os_getenv(variables[i]);
-        // Whatever else a variable holds, it names no folder.
+        // Accept digits only, so that the value cannot name a folder.
         if (value != NULL && value[0] != '\0' && strspn(value, "0123456789") == strlen(value)) return value;
     }
     return "0";

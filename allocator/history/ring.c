@@ -1,9 +1,9 @@
 #include "history/ring.h"
 
-// What may come while a copy is made without one of the newest getting lost.
+// Returns the number of events that may come during a copy without overwriting one of the newest.
 static uint64_t ring_slack(uint64_t capacity) { return (capacity < 4096 ? capacity : 4096) + 64; }
 
-// Address space may be limited: less room, down to a page of events, is better than none.
+// Reserves address space, which may be limited: less room, down to a page of events, is better than none.
 static struct vr_event *reserve_events(uint64_t capacity, uint64_t *reserved) {
     for (uint64_t entries = capacity + ring_slack(capacity); entries >= 64; entries /= 2) {
         void *memory = NULL;
@@ -41,7 +41,7 @@ void vr_ring_clear(struct vr_ring *ring) {
     vr_ring_unlock(ring);
 }
 
-// The newest `count` events, oldest first.
+// Copies the newest `count` events, oldest first.
 static void copy_newest(const struct vr_ring *ring, uint64_t count, struct vr_event *to) {
     if (count == 0) return;
     const uint64_t start = (ring->next + ring->reserved - count) % ring->reserved;
@@ -87,7 +87,7 @@ uint64_t vr_ring_mark(struct vr_ring *ring) {
     return mark;
 }
 
-// The next event to copy, or a later one where that was overwritten; ends at the mark.
+// Copies some events from `from` on, or from a later one if that was overwritten, up to the mark. Returns the next event to copy.
 static uint64_t copy_some(struct vr_ring *ring, uint64_t from, uint64_t mark, struct vr_event *to, size_t *copied) {
     enum { AT_ONCE = 4096 };
     vr_ring_lock(ring);

@@ -1,7 +1,7 @@
 // ring.h: the newest events of one device.
 //
-// Each ring has a lock of its own, the last in order: events of several streams come under their shards' locks, and the order in which
-// they take the ring's is the order of the history. Memory is address space that is touched as events come.
+// Each ring has its own lock, the last in the lock order. Events of several streams come under their shards' locks, and the order in which
+// they take the ring's lock is the order of the history. Memory is reserved address space, touched as events come.
 #ifndef VR_HISTORY_RING_H
 #define VR_HISTORY_RING_H
 
@@ -11,10 +11,10 @@
 #include "os/os.h"
 #include "os/single_threaded.h"
 
-// "Without bound": more events than this are kept of no device. 16 GiB of address space.
+// Capacity of an unbounded history: no device keeps more events. 16 GiB of address space.
 #define VR_RING_MOST ((uint64_t)1 << 28)
 
-// An event as it is recorded: one cache line. Numbers are those of the tracer's tables.
+// An event as recorded, in one cache line. Ids are those of the tracer's tables.
 struct vr_event {
     uint64_t ticks; // vr_os_ticks()
     uint64_t address;
@@ -29,13 +29,13 @@ _Static_assert(sizeof(struct vr_event) == 64, "one cache line");
 
 struct vr_ring {
     _Alignas(64) _Atomic uint32_t lock;
-    struct vr_event *events; // NULL until the first one
-    uint64_t capacity;       // events that count, at least 1: the newest
-    uint64_t reserved;       // entries that `events` has room for: some more, so that a copy may lag behind; less where space is short
-    uint64_t next;           // where the next event goes
-    uint64_t kept;           // entries with an event: at most `reserved`
-    uint64_t stored;         // events since it was cleared, overwritten ones too
-    uint64_t lost;           // events that there was no memory for
+    struct vr_event *events; // NULL until the first event
+    uint64_t capacity;       // number of newest events that count, at least 1
+    uint64_t reserved;       // entries in `events`: more than `capacity`, so that a copy may lag behind; fewer if address space is short
+    uint64_t next;           // index for the next event
+    uint64_t kept;           // entries with an event, at most `reserved`
+    uint64_t stored;         // events since the ring was cleared, including overwritten ones
+    uint64_t lost;           // events lost for lack of memory
 };
 
 VR_INLINE void vr_ring_lock(struct vr_ring *ring) {
@@ -52,10 +52,11 @@ VR_INLINE void vr_ring_lock(struct vr_ring *ring) {
 }
 VR_INLINE void vr_ring_unlock(struct vr_ring *ring) { atomic_store_explicit(&ring->lock, 0, memory_order_release); }
 
-// The first event's work: gets the room. False when there is none; the event is lost.
+// Reserves memory at the first event. Returns false without memory; the event is then lost.
 VR_NOINLINE bool vr_ring_open_locked(struct vr_ring *ring);
 
-// Where the next event goes, the oldest overwritten if need be; NULL (and counted as lost) when there is no memory. With the lock.
+// Returns the entry for the next event, overwriting the oldest if the ring is full; NULL, counting the event as lost, without memory.
+// Called with the lock held.
 VR_INLINE struct vr_event *vr_ring_next_locked(struct vr_ring *ring) {
     if (VR_UNLIKELY(ring->events == NULL) && !vr_ring_open_locked(ring)) return NULL;
     struct vr_event *event = &ring->events[ring->next++];
@@ -65,31 +66,32 @@ VR_INLINE struct vr_event *vr_ring_next_locked(struct vr_ring *ring) {
     return event;
 }
 
-// Room for `count` events one behind the other, where nothing is left to decide; NULL where vr_ring_next_locked() has to. With the lock.
+// Returns `count` consecutive entries if no wrap or allocation is needed; otherwise NULL: use vr_ring_next_locked(). Called with the lock
+// held.
 VR_INLINE struct vr_event *vr_ring_room_locked(struct vr_ring *ring, uint64_t count) {
     const uint64_t next = ring->next;
-    if (VR_UNLIKELY(next + count >= ring->reserved)) return NULL; // also where none are reserved
+    if (VR_UNLIKELY(next + count >= ring->reserved)) return NULL; // true also if nothing is reserved
     ring->next = next + count;
-    if (ring->kept != ring->reserved) ring->kept = next + count; // it was not full yet: vr_ring_check_locked()
+    if (ring->kept != ring->reserved) ring->kept = next + count; // not full yet: vr_ring_check_locked()
     ring->stored += count;
     return &ring->events[next];
 }
 
-// How many of the events count. With the lock.
+// Returns the number of events that count. Called with the lock held.
 VR_INLINE uint64_t vr_ring_count_locked(const struct vr_ring *ring) { return ring->kept < ring->capacity ? ring->kept : ring->capacity; }
 
-// With the lock: nothing is kept beyond the room, and the room is used from its begin on.
+// Checks that no more is kept than reserved, and that entries are used from the beginning on. Called with the lock held.
 bool vr_ring_check_locked(const struct vr_ring *ring);
 
-// Forgets everything and gives the room back.
+// Removes all events and releases the memory.
 void vr_ring_clear(struct vr_ring *ring);
-// From now on at most `capacity` (0 counts as 1) events; the newest of those that are there stay. NO_HOST_MEMORY: nothing changed.
+// Sets the capacity (0 counts as 1); the newest existing events stay. NO_HOST_MEMORY, with nothing changed.
 enum vram_status vr_ring_resize(struct vr_ring *ring, uint64_t capacity);
-// How many events were stored so far: a mark for vr_ring_copy().
+// Returns the number of events stored so far: a mark for vr_ring_copy().
 uint64_t vr_ring_mark(struct vr_ring *ring);
-// The newest events before the mark, oldest first, into memory that the caller frees; those that were overwritten since are missing. Others
-// may store meanwhile: the lock is taken for some thousand events at a time. Not while another thread clears or resizes the ring.
-// NO_HOST_MEMORY.
+// Copies the newest events before the mark, oldest first, into memory that the caller frees; events overwritten since then are missing.
+// Other threads may store meanwhile: the lock is taken for some thousand events at a time. Must not run while another thread clears or
+// resizes the ring. NO_HOST_MEMORY.
 enum vram_status vr_ring_copy(struct vr_ring *ring, uint64_t mark, struct vr_event **events, size_t *count);
 
 #endif

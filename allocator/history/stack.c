@@ -1,4 +1,4 @@
-// Names of a table's frames, and stacks on their way into a log.
+// Captures stacks, names the frames of a table, and writes stacks into a log.
 
 #include <stdio.h>
 
@@ -12,9 +12,9 @@
 
 // --- names ---------------------------------------------------------------------------------------------------------------------
 
-// A frame of machine code that has no names yet.
+// A frame of machine code without names so far.
 struct pending {
-    uint32_t module; // row; UINT32_MAX: in none
+    uint32_t module; // row; UINT32_MAX: no module
     uint32_t row;    // of the frame
     uint64_t offset; // of the return address in the module
 };
@@ -50,13 +50,13 @@ static enum vram_status keep_frame(void *context, size_t index, const char *name
     return add_name(sink->stacks, row, name, filename == NULL ? sink->path : filename, line);
 }
 
-// Names for the frames of one module; what is in none of its tables gets the module's path alone.
+// Names the frames of one module. A frame that its symbols do not cover gets only the module's path.
 static enum vram_status name_module(struct vram_stacks *stacks, const struct pending *pending, size_t count) {
     const struct vr_code_module none = {.path = "", .build_id = ""};
     struct vr_code_module module = none;
     if (pending->module != UINT32_MAX) {
         vr_modules_lock();
-        module = *vr_modules_row_locked(pending->module); // its strings stay
+        module = *vr_modules_row_locked(pending->module); // its strings are permanent
         vr_modules_unlock();
     }
     uint64_t *offsets = malloc(count * sizeof offsets[0]);
@@ -82,7 +82,7 @@ static enum vram_status name_python(struct vram_stacks *stacks, struct vr_frame_
     return add_name(stacks, row, name, filename, line);
 }
 
-// Splits the frames without names: Python at once, machine code into `pending`.
+// Handles the frames without names: names Python frames at once, collects machine code in `pending`.
 static enum vram_status gather_frames(struct vram_stacks *stacks, size_t frames, struct pending *pending, size_t *count) {
     *count = 0;
     for (size_t i = 0; i < frames; i++) {
@@ -101,7 +101,7 @@ static enum vram_status gather_frames(struct vram_stacks *stacks, size_t frames,
     return VRAM_OK;
 }
 
-// Names every frame that is not named yet. The tables of a file are read once for all of its frames.
+// Names every unnamed frame. A file's tables are read once for all of its frames.
 static enum vram_status name_all_locked(struct vram_stacks *stacks) {
     const size_t frames = (size_t)atomic_load_explicit(&stacks->frame_count, memory_order_relaxed);
     if (stacks->names == NULL) VR_TRY(vr_names_create(&stacks->names));
@@ -125,7 +125,7 @@ size_t vram_stack_frames(struct vram_stacks *stacks, uint32_t stack, struct vram
     vr_mutex_lock(&stacks->mutex);
     bool named = true;
     for (uint32_t i = 0; named && i < row->count; i++) named = vr_stacks_frame_locked(stacks, row->words[i])->count != 0;
-    if (!named) (void)name_all_locked(stacks); // what could not be named has no frames below
+    if (!named) (void)name_all_locked(stacks); // frames that stay unnamed add none below
     for (uint32_t i = 0; i < row->count; i++) {
         const struct vr_frame_row *frame = vr_stacks_frame_locked(stacks, row->words[i]);
         for (uint32_t k = 0; k < frame->count; k++, count++) {
@@ -153,9 +153,9 @@ const char *vram_stack_module(struct vram_stacks *stacks, uint32_t stack, const 
     return "";
 }
 
-// --- into a log ----------------------------------------------------------------------------------------------------------------
+// --- writing into a log --------------------------------------------------------------------------------------------------------
 
-// Another log knows nothing of what the last one was told.
+// Forgets the ids of the previous log, which mean nothing in another.
 static void forget_log_locked(struct vram_stacks *stacks) {
     const size_t frames = (size_t)atomic_load_explicit(&stacks->frame_count, memory_order_relaxed);
     for (size_t i = 0; i < frames; i++) stacks->frames[i].log_id = 0;
@@ -177,7 +177,7 @@ static enum vram_status log_module_locked(struct vram_stacks *stacks, uint32_t r
     if (stacks->log_modules[row] == 0) {
         vr_modules_lock();
         const struct vr_code_module *module = vr_modules_row_locked(row);
-        const char *path = module->path, *build_id = module->build_id; // they stay
+        const char *path = module->path, *build_id = module->build_id; // permanent
         vr_modules_unlock();
         VR_TRY(vram_log_module(stacks->log, path, build_id, id));
         stacks->log_modules[row] = *id + 1;
@@ -239,7 +239,7 @@ static void log_elsewhere(void *argument) {
     logging->status = log_stack_locked(logging->stacks, logging->row, &logging->id);
 }
 
-// Once per stack, and deep.
+// Runs once per stack, on the spare stack because it is deep.
 static enum vram_status log_new_stack_locked(struct vram_stacks *stacks, struct vr_stack *row, uint32_t *id) {
     struct logging logging = {.stacks = stacks, .row = row};
     vr_os_on_spare_stack(log_elsewhere, &logging);
@@ -268,9 +268,9 @@ enum vram_status vram_stack_log(struct vram_stacks *stacks, uint32_t stack, stru
     return status;
 }
 
-// Taking a stack.
+// Capturing a stack.
 
-// What is being taken: the words so far and their hash.
+// The capture so far: the words and their hash.
 struct taking {
     uint64_t *words;
     size_t count;
@@ -289,18 +289,18 @@ VR_INLINE void put_group(struct taking *taking, struct vr_python_walk *python) {
     for (size_t i = before; i < taking->count; i++) taking->hash = vr_stack_hash(taking->hash, taking->words[i]);
 }
 
-// Python alone: `skip` counts frames of machine code only.
+// Captures Python frames only; `skip` applies to machine code alone.
 static void take_python(struct taking *taking) {
     struct vr_python_walk python;
     if (!vr_python_begin(&python)) return;
     while (python.frame != 0 && taking->count < taking->limit) put_group(taking, &python);
 }
 
-// Machine code, and before each frame of the interpreter's loop the Python frames that it runs.
+// Captures machine code, and before each frame of the interpreter's loop the Python frames that it runs.
 VR_INLINE void take_code(struct taking *taking, struct vr_walk *walk, struct vr_python_walk *python, uint32_t skip) {
     uint64_t anchor = python->frame == 0 ? 0 : vr_python_anchor(python);
     bool more = true;
-    while (python->frame == 0 && skip != 0 && more) { // the usual way, without Python
+    while (python->frame == 0 && skip != 0 && more) { // the common case, without Python
         uint64_t word, end;
         more = vr_walk_next(walk, &word, &end);
         skip--;
@@ -326,26 +326,27 @@ VR_INLINE void take_code(struct taking *taking, struct vr_walk *walk, struct vr_
             put(taking, word);
         }
     }
-    // What no frame of the loop was found for.
+    // Append the Python frames for which no frame of the loop was found.
     while (python->frame != 0 && taking->count < taking->limit) put_group(taking, python);
 }
 
-// Where a walk begins. On x86-64 that is the caller: a function's frame pointer points at the caller's, the return address lies above it,
-// and the caller's frame above that. On aarch64 this pair is where the compiler put it in the function's frame, and where that ends only
-// its rule tells: the walk begins in a function of ours, and leaves the frames up to the one that holds `frame`.
+// The start of a walk. On x86-64 it is the caller: a function's frame pointer points to the saved one of the caller, the return address is
+// above it, and the caller's frame above that. On aarch64 the compiler may put this pair anywhere in the function's frame, and only the
+// function's rule knows where that ends. So the walk begins in one of our functions and skips the frames up to the one that contains
+// `frame`.
 struct caller {
     uint64_t pc;
     uint64_t sp;
     uint64_t bp;
-    uint64_t frame; // 0: the walk is at the caller
+    uint64_t frame; // 0: the walk starts at the caller
 };
 
-// A stack that is asked for: whose, by whom, and the Python that runs on it (frame 0: none).
+// A request for a stack: its table, its kind, its start, and the Python that runs on it (frame 0: none).
 struct stack_request {
     struct vram_stacks *stacks;
     enum vram_stack_kind kind;
     struct vr_python_walk python;
-    struct vr_memo_key key; // where it begins
+    struct vr_memo_key key; // start of the walk
 };
 
 VR_INLINE bool walk_once(struct taking *taking, struct vr_walk *walk, const struct stack_request *request) {
@@ -355,7 +356,7 @@ VR_INLINE bool walk_once(struct taking *taking, struct vr_walk *walk, const stru
     return true;
 }
 
-// Whether there was no room for frames that count.
+// Returns whether frames were cut that the table would have kept.
 VR_INLINE bool is_cut(const struct taking *taking, const struct vram_stacks *stacks) {
     return taking->count == taking->limit && taking->limit < stacks->max_frames;
 }
@@ -364,7 +365,7 @@ VR_INLINE uint32_t intern(const struct taking *taking, struct vram_stacks *stack
     return taking->count == 0 || is_cut(taking, stacks) ? 0 : vr_stacks_intern(stacks, taking->words, taking->count, taking->hash);
 }
 
-// memo: where the first attempt notes what it reads; NULL: nowhere.
+// memo: the first attempt notes what it reads there; NULL: no notes.
 static uint32_t walk_code(struct taking *taking, struct stack_request *request, struct vr_memo *memo) {
     struct vr_walk walk = {.unsure = false};
     for (int attempt = 0; attempt < 3; attempt++) {
@@ -384,7 +385,7 @@ static uint32_t walk_code(struct taking *taking, struct stack_request *request, 
     return id;
 }
 
-// With room for `room` frames. *cut: there are more.
+// Captures with room for `room` frames. *cut: there are more.
 VR_INLINE uint32_t take(struct stack_request *request, uint64_t *words, size_t room, bool *cut) {
     struct vram_stacks *stacks = request->stacks;
     struct taking taking = {.words = words, .limit = stacks->max_frames < room ? stacks->max_frames : room, .hash = stacks->secret};
@@ -393,7 +394,7 @@ VR_INLINE uint32_t take(struct stack_request *request, uint64_t *words, size_t r
         take_python(&taking);
         id = intern(&taking, stacks);
     } else {
-        // Frames of Python are not on the stack: with them, nothing is noted.
+        // Python frames are not on the machine stack, so walks with them cannot be remembered.
         struct vr_memo *memo = request->python.frame == 0 && (request->key.sp & 7) == 0 ? vr_memo_of(&request->key) : NULL;
         id = walk_code(&taking, request, memo != NULL && vr_memo_begin(memo) ? memo : NULL);
     }
@@ -401,7 +402,7 @@ VR_INLINE uint32_t take(struct stack_request *request, uint64_t *words, size_t r
     return id;
 }
 
-// What a walk that began so ended at, if nothing on the way has changed; 0: not known.
+// Returns the result of an earlier walk with this start, if its words are unchanged; 0: unknown.
 VR_NOINLINE static uint32_t recall(struct stack_request *request) {
     struct vr_walk walk;
     bool unsure = false;
@@ -412,7 +413,7 @@ VR_NOINLINE static uint32_t recall(struct stack_request *request) {
     return id != 0 && unsure && vr_walk_outdated(&walk) ? 0 : id;
 }
 
-// Three sizes, so that the usual one takes little of the caller's stack: a handler of a signal may have 8 KiB in all.
+// Three sizes, so that the common case takes little of the caller's stack: a signal handler may have 8 KiB in all.
 enum { SMALL = 96, MEDIUM = 128 };
 
 VR_NOINLINE static uint32_t take_small(struct stack_request *request, bool *cut) {
@@ -430,7 +431,7 @@ VR_NOINLINE static uint32_t take_large(struct stack_request *request, bool *cut)
     return take(request, words, VR_STACK_MAX_FRAMES, cut);
 }
 
-// Where stacks were cut before, they are likely to be again.
+// Stacks that were cut before are likely to be cut again.
 static uint32_t take_sized(struct stack_request *request) {
     struct vram_stacks *stacks = request->stacks;
     const bool deep = atomic_load_explicit(&stacks->deep, memory_order_relaxed);
@@ -445,7 +446,7 @@ void vram_stack_spare(void (*function)(void *argument), void *argument) {
     if (function != NULL) vr_os_on_spare_stack(function, argument);
 }
 
-// `own` is the frame address of the function that this is inlined into.
+// `own` is the frame address of the function into which this is inlined.
 VR_UNSANITIZED VR_INLINE struct caller find_caller(const void *frame_address, const void *own) {
     const volatile uint64_t *frame = frame_address;
 #if defined(__aarch64__)
@@ -458,7 +459,7 @@ VR_UNSANITIZED VR_INLINE struct caller find_caller(const void *frame_address, co
 #endif
 }
 
-// By value: a sanitizer knows nothing of what stands in the frames of the functions below.
+// Takes `caller` by value: a sanitizer knows nothing about the frames of the functions below.
 VR_NOINLINE static uint32_t take_from(struct vram_stacks *stacks, enum vram_stack_kind kind, uint32_t skip, const struct caller caller) {
     struct stack_request request = {
         .stacks = stacks,
@@ -473,7 +474,7 @@ VR_NOINLINE static uint32_t take_from(struct vram_stacks *stacks, enum vram_stac
     return take_sized(&request);
 }
 
-// These functions keep a frame pointer because they ask for it.
+// Taking their own frame's address makes these functions keep a frame pointer.
 VR_UNSANITIZED VR_NOINLINE uint32_t vram_stack_take(struct vram_stacks *stacks, enum vram_stack_kind kind, uint32_t skip) {
     if (stacks == NULL || kind == VRAM_STACK_NONE) return 0;
     const struct caller caller = find_caller(__builtin_frame_address(0), __builtin_frame_address(0));

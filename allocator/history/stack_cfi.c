@@ -1,16 +1,16 @@
 #include "history/stack_cfi.h"
 
-// DWARF's numbers of the registers that matter here: of each architecture's ABI.
+// DWARF numbers of the registers used here, from each architecture's ABI.
 #if defined(__aarch64__)
 enum { REG_BP = 29, REG_SP = 31, REG_RA = 30, RA_BY_CALL = false };
 #else
-enum { REG_BP = 6, REG_SP = 7, REG_RA = 16, RA_BY_CALL = true }; // a call itself puts the return address below the CFA
+enum { REG_BP = 6, REG_SP = 7, REG_RA = 16, RA_BY_CALL = true }; // a call itself stores the return address below the CFA
 #endif
 enum { REMEMBERED = 8 };
 
 static const struct vr_cfi_rule chain = {.kind = VR_CFI_CHAIN};
 
-// Bytes that are read in order; `bad` sticks once something lay outside.
+// A bounded reader; `bad` stays set once something was out of bounds.
 struct cursor {
     const unsigned char *at;
     const unsigned char *end;
@@ -23,7 +23,7 @@ static uint64_t take_bytes(struct cursor *cursor, size_t bytes) {
         cursor->bad = true;
         return 0;
     }
-    memcpy(&value, cursor->at, bytes); // little-endian, as x86-64 and aarch64 are
+    memcpy(&value, cursor->at, bytes); // little-endian, like x86-64 and aarch64
     cursor->at += bytes;
     return value;
 }
@@ -58,7 +58,7 @@ static void skip_bytes(struct cursor *cursor, uint64_t bytes) {
     }
 }
 
-// An address in one of the encodings of .eh_frame ("DW_EH_PE_"); `bad` for one that no compiler uses for code.
+// Reads an address in one of the encodings of .eh_frame ("DW_EH_PE_"); sets `bad` for an encoding that no compiler uses for code.
 static uint64_t take_encoded(struct cursor *cursor, unsigned encoding) {
     const uint64_t here = (uint64_t)(uintptr_t)cursor->at;
     uint64_t value;
@@ -158,7 +158,7 @@ static void recall_row(struct machine *machine, struct cursor *cursor) {
     }
 }
 
-// The instructions without operands in their first byte.
+// Runs an instruction without operands in its first byte.
 static void run_extended(struct machine *machine, struct cursor *cursor, unsigned code) {
     struct unwind_row *row = &machine->row;
     uint64_t number;
@@ -216,13 +216,13 @@ static void run_extended(struct machine *machine, struct cursor *cursor, unsigne
         put_register(machine, take_uleb(cursor), ELSEWHERE, 0);
         (void)take_block(cursor);
         break;
-    case 0x2d: cursor->bad = RA_BY_CALL; break; // AARCH64_negate_ra_state: the walk takes signatures off any return address
+    case 0x2d: cursor->bad = RA_BY_CALL; break; // AARCH64_negate_ra_state: the walk strips signatures from all return addresses
     case 0x2e: (void)take_uleb(cursor); break;  // GNU_args_size
     default: cursor->bad = true; break;
     }
 }
 
-// Runs instructions until one that comes after `pc`.
+// Runs instructions up to the first one that applies after `pc`.
 static void run_program(struct machine *machine, struct cursor *cursor, uint64_t pc) {
     while (!cursor->bad && cursor->at < cursor->end && machine->location <= pc) {
         const unsigned byte = (unsigned)take_bytes(cursor, 1), low = byte & 0x3f;
@@ -235,9 +235,9 @@ static void run_program(struct machine *machine, struct cursor *cursor, uint64_t
     }
 }
 
-// --- from a row to a rule ------------------------------------------------------------------------------------------------------
+// --- making a rule of a row ----------------------------------------------------------------------------------------------------
 
-// An expression of the form `register + offset`, dereferenced or not. False for any other.
+// Parses an expression of the form `register + offset`, dereferenced or not. Returns false for any other.
 static bool simple_expression(struct cursor block, uint64_t *number, int64_t *offset, bool *dereferenced) {
     const uint64_t code = take_bytes(&block, 1);
     if (block.bad || code < 0x70 || code > 0x8f) return false; // DW_OP_breg0..31
@@ -295,7 +295,7 @@ static bool find_return_address(const struct unwind_row *row, struct vr_cfi_rule
     if (row->ra != AT_CFA || row->ra_offset % 8 != 0 || !offset_fits(row->ra_offset, 1 << 17) || rule->bp == VR_CFI_AT_BP) return false;
     if (rule->bp == VR_CFI_SAME) rule->saved = (int32_t)row->ra_offset;
     rule->beside = ((int32_t)row->ra_offset - rule->saved) / 8;
-    return offset_fits(rule->beside, 4); // what compilers save as a pair lies side by side
+    return offset_fits(rule->beside, 4); // compilers save pairs in adjacent words
 }
 
 static struct vr_cfi_rule make_rule(const struct machine *machine) {
@@ -323,7 +323,7 @@ static uint64_t relative_at(const unsigned char *at) {
     return (uint64_t)(int64_t)value;
 }
 
-// The entry of .eh_frame whose code may hold `pc`: binary search in the table of .eh_frame_hdr. 0: none.
+// Returns the entry of .eh_frame whose code may contain `pc`, by binary search in the table of .eh_frame_hdr; 0: none.
 static uint64_t find_entry(const struct vr_cfi_tables *tables, uint64_t pc) {
     struct cursor cursor = {.at = tables->header, .end = tables->header + tables->header_bytes};
     const uint64_t version = take_bytes(&cursor, 1);
@@ -338,7 +338,7 @@ static uint64_t find_entry(const struct vr_cfi_tables *tables, uint64_t pc) {
     return above == 0 ? 0 : base + relative_at(cursor.at + above * 8 - 4);
 }
 
-// The common part of entries: alignments, encoding and the first instructions.
+// Reads the common part of entries: alignments, encoding and the first instructions.
 static bool read_common(const struct vr_cfi_tables *tables, uint64_t address, struct machine *machine, bool *augmented) {
     struct cursor cursor = cursor_at(tables, address);
     const uint64_t length = take_bytes(&cursor, 4);
@@ -368,7 +368,7 @@ static bool read_common(const struct vr_cfi_tables *tables, uint64_t address, st
                 (void)take_bytes(&data, 1);
             } else if (*letters == 'S') {
                 machine->signal = true;
-            } else if (RA_BY_CALL || (*letters != 'B' && *letters != 'G')) { // which key signs return addresses; tagged stacks
+            } else if (RA_BY_CALL || (*letters != 'B' && *letters != 'G')) { // the key that signs return addresses; tagged stacks
                 return false;
             }
         }

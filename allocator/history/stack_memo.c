@@ -18,7 +18,7 @@ VR_UNSANITIZED VR_INLINE bool begins_so(struct vr_memo *memo, const struct vr_me
     return (differ | ((atomic_load_explicit(&memo->key[BP], memory_order_relaxed) ^ wanted[BP]) & bits)) == 0;
 }
 
-// An entry that is being written may say anything: nothing outside of the stack is read for it.
+// The entry may be in the middle of a write: do not read outside the stack for it.
 VR_UNSANITIZED VR_INLINE bool reads_so(struct vr_memo *memo, const struct vr_memo_key *key, uint32_t count) {
     const volatile uint64_t *const stack = (const volatile uint64_t *)(uintptr_t)key->sp;
     const uint64_t most = (key->high - key->sp) / 8;
@@ -44,7 +44,7 @@ bool vr_memo_begin(struct vr_memo *memo) {
     uint32_t stamp = atomic_load_explicit(&memo->stamp, memory_order_relaxed);
     if ((stamp & 1) != 0) return false;
     if (!atomic_compare_exchange_strong_explicit(&memo->stamp, &stamp, stamp + 1, memory_order_acquire, memory_order_relaxed)) return false;
-    atomic_thread_fence(memory_order_release); // nobody who sees what is written now finds the stamp from before
+    atomic_thread_fence(memory_order_release); // a reader that sees the following writes must not see the old stamp
     atomic_store_explicit(&memo->stack, 0, memory_order_relaxed);
     atomic_store_explicit(&memo->count, 0, memory_order_relaxed);
     atomic_store_explicit(&memo->bp_bits, 0, memory_order_relaxed);

@@ -7,13 +7,13 @@
 
 static struct {
     struct vr_mutex mutex;
-    struct vr_code_module *rows; // in the order of their loading
+    struct vr_code_module *rows; // in order of loading
     size_t count;
     size_t rows_capacity;
     uint64_t text_bytes;
-    _Atomic uint64_t loads; // the loader's counts when the list was made
+    _Atomic uint64_t loads; // the loader's counts at the last update
     _Atomic uint64_t unloads;
-    bool failed; // no memory: the list is not whole
+    bool failed; // out of memory: the list is incomplete
 } modules;
 
 static struct vr_once prepared;
@@ -45,7 +45,7 @@ static bool is_same(const struct vr_code_module *row, const struct vr_os_module 
            same_build_id(row, module);
 }
 
-// Path and build id in one piece of memory, kept for ever.
+// Copies path and build id into one piece of memory, kept forever.
 static bool copy_names(struct vr_code_module *row, const struct vr_os_module *module) {
     const size_t path_bytes = strlen(module->path) + 1, id_bytes = module->build_id_bytes * 2 + 1;
     char *text = malloc(path_bytes + id_bytes);
@@ -59,7 +59,7 @@ static bool copy_names(struct vr_code_module *row, const struct vr_os_module *mo
     return true;
 }
 
-// The generation of a module that now lies at [start, end): one more than of all that lay there before.
+// Returns the generation for a module now at [start, end): one more than any earlier module there.
 static uint32_t next_generation(uint64_t start, uint64_t end) {
     uint32_t generation = 0;
     for (size_t i = 0; i < modules.count; i++) {
@@ -87,7 +87,7 @@ static bool visit_module(void *context, const struct vr_os_module *module) {
         return false;
     }
     struct vr_code_module row = {.bias = module->bias, .start = module->start, .end = module->end, .loaded = true};
-    // This library is there as long as its code runs.
+    // This library stays loaded while its code runs.
     static const char ours;
     row.lasting = module->lasting || module_contains(module, &ours);
     row.generation = next_generation(module->start, module->end);
@@ -128,7 +128,7 @@ void vr_modules_refresh_locked(void (*forget)(void)) {
     modules.failed = false;
     for (size_t i = 0; i < modules.count; i++) modules.rows[i].loaded = false;
     vr_os_modules(visit_module, NULL);
-    // What came or went between the two looks is seen at the next refresh: the counts are those from before.
+    // The counts are from before: a change between the two reads is seen at the next refresh.
     atomic_store_explicit(&modules.loads, before.loads, memory_order_release);
     atomic_store_explicit(&modules.unloads, before.unloads, memory_order_release);
 }

@@ -5,16 +5,16 @@
 #include "history/stack_python_code.h"
 #include "os/os.h"
 
-// --- where things are ----------------------------------------------------------------------------------------------------------
+// --- layouts ------------------------------------------------------------------------------------------------------------------
 //
-// Offsets in bytes, from the headers of each version. Within a minor version they do not change after its first release.
+// Offsets in bytes, from the headers of each version. Within a minor version they are fixed from the first release on.
 
 enum chain {
-    FRAME_OBJECTS, // 3.8, 3.9: PyThreadState.frame, each frame run by its own call of the loop
-    FRAME_RECORDS, // 3.10: the same, and a record of each call of the loop on the C stack (CFrame)
-    RECORDS,       // 3.11: the record knows the innermost frame, the outermost frame of a call is marked is_entry
-    RECORD_SHIMS,  // 3.12: the record knows the innermost frame, a frame that lies on the C stack ends a call's frames
-    SHIMS,         // from 3.13 on: the thread knows the innermost frame
+    FRAME_OBJECTS, // 3.8, 3.9: PyThreadState.frame; a separate call of the loop runs each frame
+    FRAME_RECORDS, // 3.10: likewise, and a record of each call of the loop on the C stack (CFrame)
+    RECORDS,       // 3.11: the record points to the innermost frame; the outermost frame of a call is marked is_entry
+    RECORD_SHIMS,  // 3.12: the record points to the innermost frame; a frame on the C stack ends a call's frames
+    SHIMS,         // from 3.13 on: the thread points to the innermost frame
 };
 
 struct vr_python_layout {
@@ -36,7 +36,7 @@ struct vr_python_layout {
     uint16_t code_lines;
     uint16_t code_first_traceable;
     uint16_t code_start;
-    uint16_t lasti_unit; // bytes that f_lasti counts by
+    uint16_t lasti_unit; // bytes per unit of f_lasti
 };
 
 static const struct vr_python_layout layouts[] = {
@@ -50,11 +50,12 @@ static const struct vr_python_layout layouts[] = {
     {15, SHIMS, VR_PYTHON_PEP657, 72, 0, 0, 0, 0, 8, 56, 74, 0, 112, 120, 68, 136, 192, 208, 0},
 };
 
-// Frames that end a call lie on the C stack; from 3.14 on those of the interpreter's loop have a number of their own (3, and 4 the others).
+// Frames that end a call are on the C stack; from 3.14 on, those of the interpreter's loop have a number of their own (3; the others have
+// 4).
 enum { OWNED_BY_GENERATOR = 1, OWNED_BY_C_STACK = 3 };
-// From 3.14 on a frame's reference to its code object has a tag where it does not count.
+// From 3.14 on, a frame's reference to its code object is tagged if it is not counted.
 enum { REFERENCE_TAG = 3 };
-// In every object, in every bytes object, and in every string.
+// Offsets in every object, in every bytes object, and in every string.
 enum { OBJECT_TYPE = 8, BYTES_SIZE = 16, BYTES_DATA = 32, TEXT_LENGTH = 16, TEXT_HASH = 24, TEXT_STATE = 32 };
 
 struct interpreter {
@@ -68,7 +69,7 @@ struct interpreter {
 };
 
 static struct interpreter interpreter;
-static _Atomic int found; // 0 not yet, 1 being looked for, 2 interpreter is filled, 3 there is one that is not known here
+static _Atomic int found; // 0: not yet; 1: search in progress; 2: `interpreter` is filled; 3: unsupported interpreter
 static _Atomic uint64_t loads_then;
 
 VR_INLINE uint64_t word_at(uint64_t address) { return *(const uint64_t *)(uintptr_t)address; }
@@ -77,7 +78,7 @@ VR_INLINE uint8_t byte_at(uint64_t address) { return *(const uint8_t *)(uintptr_
 
 // --- finding the interpreter ---------------------------------------------------------------------------------------------------
 
-// Function pointers come out of dlsym() as data pointers.
+// dlsym() returns function pointers as data pointers.
 static void find_function(void *library, const char *name, void *function) {
     void *symbol = vr_os_dlsym(library, name);
     memcpy(function, &symbol, sizeof symbol);
@@ -92,7 +93,7 @@ static bool find_libpython(void *context, const struct vr_os_module *module) {
     return false;
 }
 
-// "3.11.7 (main, ...) [GCC ...]": the layout of the version, NULL when it is not known.
+// Returns the layout for a version such as "3.11.7 (main, ...) [GCC ...]"; NULL if it is not supported.
 static const struct vr_python_layout *find_layout(const char *version) {
     if (strncmp(version, "3.", 2) != 0 || strstr(version, "free-threading") != NULL || sizeof(void *) != 8) return NULL;
     const unsigned long minor = strtoul(version + 2, NULL, 10);
@@ -102,14 +103,14 @@ static const struct vr_python_layout *find_layout(const char *version) {
     return NULL;
 }
 
-// The next state of `found` goes into *state.
+// Looks for the interpreter; *state becomes the next state of `found`.
 static void find_interpreter(void *state) {
     int *next = state;
-    void *library = NULL; // the program's own view
+    void *library = NULL; // the program's own scope
     *next = 0;
     const char *(*version)(void);
     find_function(NULL, "Py_GetVersion", &version);
-    if (version == NULL) { // a libpython that a program loaded for itself
+    if (version == NULL) { // a libpython loaded at run time
         char path[4096] = "";
         vr_os_modules(find_libpython, path);
         library = path[0] == '\0' ? NULL : vr_os_dlopen(path, NULL);
@@ -128,7 +129,7 @@ static void find_interpreter(void *state) {
     interpreter.code_type = (uint64_t)(uintptr_t)vr_os_dlsym(library, "PyCode_Type");
     const uint64_t loop = (uint64_t)(uintptr_t)vr_os_dlsym(library, "_PyEval_EvalFrameDefault");
     if (loop != 0) (void)vr_os_function(loop, &interpreter.loop_start, &interpreter.loop_end);
-    // Builds with Py_TRACE_REFS have two words more in every object.
+    // Builds with Py_TRACE_REFS have two more words in every object.
     const bool known = interpreter.layout != NULL && interpreter.this_thread != NULL && interpreter.is_initialized != NULL &&
                        interpreter.is_finalizing != NULL && interpreter.code_type != 0 &&
                        vr_os_dlsym(library, "_Py_PrintReferences") == NULL;
@@ -140,7 +141,7 @@ static void note_loads(void *context, uint64_t loads, uint64_t unloads) {
     *(uint64_t *)context = loads;
 }
 
-// Looks for an interpreter unless nothing was loaded since the last look.
+// Looks for an interpreter unless nothing was loaded since the last search.
 VR_NOINLINE static bool look_again(void) {
     uint64_t loads = 0;
     int expected = 0;
@@ -150,14 +151,14 @@ VR_NOINLINE static bool look_again(void) {
     if (!atomic_compare_exchange_strong(&found, &expected, 1)) return false;
     atomic_store_explicit(&loads_then, loads, memory_order_relaxed);
     int next;
-    vr_os_on_spare_stack(find_interpreter, &next); // the loader is deep
+    vr_os_on_spare_stack(find_interpreter, &next); // the loader needs a deep stack
     atomic_store_explicit(&found, next, memory_order_release);
     return next == 2;
 }
 
 // --- code objects --------------------------------------------------------------------------------------------------------------
 
-// Appends a character as UTF-8 and returns how many bytes that are.
+// Appends a character as UTF-8 and returns its number of bytes.
 static size_t put_utf8(char *bytes, uint32_t character) {
     if (character < 0x80) {
         bytes[0] = (char)character;
@@ -172,13 +173,13 @@ static size_t put_utf8(char *bytes, uint32_t character) {
 
 enum { TEXT_MAX = 1024 };
 
-// Where the characters of a string begin. Up to 3.11 a string has a word more (wstr), and its other length.
+// Returns the address of a string's characters. Up to 3.11 a string has an extra word (wstr) and its length.
 VR_INLINE uint64_t text_data(const struct vr_python_layout *layout, uint64_t text, uint32_t state) {
     const bool ascii = (state >> 6 & 1) != 0;
     return text + (layout->minor < 12 ? (ascii ? 48 : 72) : (ascii ? 40 : 56));
 }
 
-// A Python string as UTF-8, cut at TEXT_MAX characters; `bytes` has room for four times as many and a NUL.
+// Copies a Python string as UTF-8, cut at TEXT_MAX characters; `bytes` has room for four times as many and a NUL.
 static void copy_text(const struct vr_python_layout *layout, uint64_t text, char *bytes) {
     const uint32_t state = int_at(text + TEXT_STATE);
     const unsigned width = state >> 2 & 7;
@@ -223,7 +224,7 @@ VR_INLINE uint64_t blend_bytes(uint64_t hash, uint64_t at, uint64_t bytes) {
     return blend(hash, word);
 }
 
-// The hash that Python has of a string, or one of its bytes where Python never needed any.
+// Returns Python's own hash of a string, or a hash of its bytes if Python never computed one.
 VR_INLINE uint64_t text_key(const struct vr_python_layout *layout, uint64_t text) {
     const uint64_t hash = word_at(text + TEXT_HASH);
     if (VR_LIKELY(hash != UINT64_MAX)) return hash;
@@ -231,8 +232,8 @@ VR_INLINE uint64_t text_key(const struct vr_python_layout *layout, uint64_t text
     return blend_bytes(state, text_data(layout, text, state), word_at(text + TEXT_LENGTH) * (state >> 2 & 7));
 }
 
-// What tells a code object from another that comes to lie at the same address: its name and file, where it begins, and its table of
-// lines; of a long table the length and both ends.
+// Returns a key that distinguishes a code object from another one that later takes its address: its name and file, its first line, and its
+// line table (of a long table, the length and both ends).
 VR_INLINE uint64_t key_of(const struct vr_python_layout *layout, uint64_t code) {
     enum { WHOLE = 128, END = 32 };
     const uint64_t lines = word_at(code + layout->code_lines), bytes = word_at(lines + BYTES_SIZE), data = lines + BYTES_DATA;
@@ -254,7 +255,7 @@ VR_INLINE bool ends_call(const struct vr_python_layout *layout, uint64_t frame) 
     return byte_at(frame + layout->frame_owner) >= OWNED_BY_C_STACK;
 }
 
-// Skips what is no frame of a program: those that end a call, at the begin of a walk.
+// At the start of a walk, skips frames that do not belong to a program: those that end a call.
 static void skip_shims(struct vr_python_walk *walk) {
     const struct vr_python_layout *layout = walk->layout;
     if (layout->chain != RECORD_SHIMS && layout->chain != SHIMS) return;
@@ -294,7 +295,7 @@ bool vr_python_is_loop(const struct vr_python_walk *walk, uint64_t pc) {
     return walk->layout != NULL && pc > interpreter.loop_start && pc <= interpreter.loop_end;
 }
 
-// The word of the frame; 0 for one that has not begun yet, or that is not of the kind that is known here.
+// Returns the word of the frame; 0 for a frame that has not begun yet or is of an unsupported kind.
 VR_INLINE uint64_t word_of(const struct vr_python_layout *layout, uint64_t frame) {
     const uint64_t code = word_at(frame + layout->frame_code) & ~(uint64_t)REFERENCE_TAG;
     if (code == 0 || word_at(code + OBJECT_TYPE) != interpreter.code_type) return 0;
@@ -314,7 +315,7 @@ VR_INLINE uint64_t word_of(const struct vr_python_layout *layout, uint64_t frame
     return id == UINT32_MAX ? 0 : VR_PYTHON_WORD | (uint64_t)id << 32 | (offset & UINT32_MAX);
 }
 
-// Leaves a frame behind; true when it was the outermost of its group.
+// Moves past a frame; returns true if it was the outermost of its group.
 VR_INLINE bool leave(struct vr_python_walk *walk) {
     const struct vr_python_layout *layout = walk->layout;
     const uint64_t frame = walk->frame;

@@ -5,8 +5,8 @@
 #include "base/hash.h"
 #include "os/once.h"
 
-// Keys to ids: open addressing, at most half full. A slot's id is written before its key. A table that was outgrown stays, for readers
-// that are still in it; all of them together are no larger than the last. Readers take no lock, so this is no base/map.h.
+// Maps keys to ids: open addressing, at most half full. A slot's id is written before its key. An outgrown table stays for readers that
+// still use it; together these are no larger than the current one. Readers take no lock, so base/hash.h's map would not do.
 struct keys {
     uint64_t secret;
     size_t slots; // a power of two
@@ -22,7 +22,7 @@ enum { FIRST_SLOTS = 1024, CHUNK = 1024, CHUNKS = 4096 };
 static _Atomic(struct keys *) keys;
 static _Atomic(struct vr_python_code *) chunks[CHUNKS]; // code `id` is chunks[id / CHUNK][id % CHUNK]
 static _Atomic uint32_t code_count;
-static size_t key_count; // the rest under the lock
+static size_t key_count; // the rest is guarded by the lock
 static struct vr_hash_index by_contents;
 static _Atomic uint64_t bytes_held;
 
@@ -102,7 +102,7 @@ const struct vr_python_code *vr_codes_get(uint32_t id) {
     return &atomic_load_explicit(&chunks[id / CHUNK], memory_order_relaxed)[id % CHUNK];
 }
 
-// The id of equal contents, UINT32_MAX for none.
+// Returns the id of equal contents, or UINT32_MAX.
 static uint32_t find_contents(const struct vr_python_code *code) {
     uint32_t id = UINT32_MAX;
     bool found;
@@ -143,7 +143,7 @@ static uint32_t add_contents(const struct vr_python_code *code) {
 }
 
 uint32_t vr_codes_add(uint64_t key, const struct vr_python_code *code) {
-    assert(key != 0); // means a free slot
+    assert(key != 0); // 0 marks a free slot
     struct vr_python_code hashed = *code;
     lock_codes();
     hashed.hash = hash_code(by_contents.secret, code);
@@ -160,7 +160,7 @@ uint64_t vr_codes_bytes(void) { return atomic_load_explicit(&bytes_held, memory_
 
 // --- lines ---------------------------------------------------------------------------------------------------------------------
 
-// Pairs of bytes: how many bytes of code, how many lines further (signed).
+// Pairs of bytes: number of code bytes, line increment (signed).
 static int64_t line_of_lnotab(const struct vr_python_code *code, uint64_t offset) {
     int64_t line = code->first_line;
     uint64_t address = 0;
@@ -172,7 +172,7 @@ static int64_t line_of_lnotab(const struct vr_python_code *code, uint64_t offset
     return line;
 }
 
-// The same pairs, but the lines come first, and -128 says that the range has none.
+// The same pairs, but each line increment applies to its own range; -128 means that the range has no line.
 static int64_t line_of_pep626(const struct vr_python_code *code, uint64_t offset) {
     int64_t line = code->first_line;
     uint64_t address = 0;
@@ -195,7 +195,7 @@ static uint64_t take_varint(const struct vr_python_code *code, size_t *at) {
     return value;
 }
 
-// Entries whose first byte has bit 7 set: four bits of form, three of length in code units. Only lines are looked at, columns are skipped.
+// Entries begin with a byte whose bit 7 is set: four bits of form, three of length in code units. Columns are skipped.
 static int64_t line_of_pep657(const struct vr_python_code *code, uint64_t offset) {
     int64_t line = code->first_line;
     uint64_t address = 0;

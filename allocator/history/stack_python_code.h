@@ -1,10 +1,10 @@
-// stack_python_code.h: copies of what code objects say.
+// stack_python_code.h: copies of code objects' names, files and lines.
 #ifndef VR_HISTORY_STACK_PYTHON_CODE_H
 #define VR_HISTORY_STACK_PYTHON_CODE_H
 
 #include "base/base.h"
 
-// The three forms of the table of lines: co_lnotab (3.8, 3.9), the line table of PEP 626 (3.10), that of PEP 657 (3.11 on).
+// The three forms of the line table: co_lnotab (3.8, 3.9), PEP 626 (3.10), and PEP 657 (3.11 on).
 enum vr_python_lines { VR_PYTHON_LNOTAB, VR_PYTHON_PEP626, VR_PYTHON_PEP657 };
 
 struct vr_python_code {
@@ -17,14 +17,14 @@ struct vr_python_code {
     uint64_t hash;
 };
 
-// The line of the instruction at `offset` (bytes of code); 0 when it has none.
+// Returns the line of the instruction at `offset` (bytes of code); 0 if it has no line.
 int64_t vr_python_line(const struct vr_python_code *code, uint64_t offset);
 
-// The id of a key (any 64-bit number but 0) given to vr_codes_add(); UINT32_MAX for none. Takes no lock.
+// Returns the id of a key (a 64-bit number other than 0) passed to vr_codes_add(); UINT32_MAX if unknown. Takes no lock.
 uint32_t vr_codes_find(uint64_t key);
-// Keeps a code object's contents, which are copied, and lets `key` stand for it. Equal contents have one id. UINT32_MAX: no memory.
+// Copies a code object's contents and maps `key` to them. Equal contents share one id. Returns UINT32_MAX without memory.
 uint32_t vr_codes_add(uint64_t key, const struct vr_python_code *code);
-// A copy that was kept, or NULL. Any thread.
+// Returns a stored copy, or NULL. Any thread.
 const struct vr_python_code *vr_codes_get(uint32_t id);
 uint64_t vr_codes_bytes(void);
 

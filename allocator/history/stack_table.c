@@ -22,7 +22,7 @@ VR_INLINE bool equal_words(const uint64_t *a, const uint64_t *b, size_t count) {
     return differences == 0;
 }
 
-// The number of an equal stack in `slots`; 0 for none.
+// Returns the number of an equal stack in `slots`, or 0.
 VR_INLINE uint32_t find_stack(struct vram_stacks *stacks, struct vr_stack_slots *slots, const uint64_t *words, size_t count,
                               uint64_t hash) {
     for (size_t at = (size_t)hash & (slots->count - 1);; at = (at + 1) & (slots->count - 1)) {
@@ -164,7 +164,7 @@ static bool stack_is_whole(struct vram_stacks *stacks, uint32_t id) {
 bool vr_stacks_check(struct vram_stacks *stacks) {
     vr_mutex_lock(&stacks->mutex);
     const uint32_t count = atomic_load_explicit(&stacks->count, memory_order_relaxed);
-    // At least half of the slots are free, so that every probe ends.
+    // At least half of the slots are free, so every probe ends.
     bool good = (size_t)count <= atomic_load_explicit(&stacks->slots, memory_order_relaxed)->count / 2 + 1;
     good = good && vr_map_check(&stacks->frame_rows) && stacks->frame_rows.count == atomic_load(&stacks->frame_count);
     for (uint32_t id = 1; good && id < count; id++) good = stack_is_whole(stacks, id);
@@ -174,7 +174,7 @@ bool vr_stacks_check(struct vram_stacks *stacks) {
 
 // --- tables --------------------------------------------------------------------------------------------------------------------
 //
-// All tables of the process, so that fork() can take their locks.
+// A list of all tables of the process, so that fork() can take their locks.
 
 static struct vram_stacks *all;
 static struct vr_mutex all_mutex;
@@ -212,7 +212,7 @@ enum vram_status vram_stacks_create(const struct vram_stack_options *options, st
         free(made);
         return VRAM_NO_HOST_MEMORY;
     }
-    // Handlers of forks run in the reverse order of their registration: tables' locks are taken before that of modules.
+    // Handlers of forks run in the reverse order of their registration, so tables' locks are taken before that of modules.
     vr_modules_lock();
     vr_modules_unlock();
     vr_once(&prepared, prepare_table);

@@ -6,8 +6,8 @@
 
 // --- rules by return address ---------------------------------------------------------------------------------------------------
 //
-// A set of four entries fills a line of the cache. An entry is the packed rule and the address xor the rule: the two are written one
-// after the other without a lock, and an address that is compared with their xor never gets a rule of another.
+// A set of four entries fills a cache line. An entry is the packed rule and the address xor the rule. Both are written without a lock, one
+// after the other; because readers compare the address with their xor, they never get a rule of another address.
 
 enum { SETS = 4096, WAYS = 4 };
 
@@ -18,7 +18,7 @@ static struct {
     } entry[WAYS];
 } cache[SETS] __attribute__((aligned(64)));
 
-// A packed rule, from bit 0: kind 4, place of the frame pointer 2, unsure 1, in link 1, generation 15, free 1, saved / 8 16 bits,
+// Bits of a packed rule, from bit 0: kind 4, place of the frame pointer 2, unsure 1, in link 1, generation 15, free 1, saved / 8 16 bits,
 // beside 3 bits, offset / 8 21 bits.
 #define UNSURE  ((uint64_t)1 << 6)
 #define IN_LINK ((uint64_t)1 << 7)
@@ -39,16 +39,16 @@ VR_INLINE unsigned rule_bp(uint64_t rule) { return rule >> 4 & 3; }
 VR_INLINE uint32_t rule_generation(uint64_t rule) { return (uint32_t)(rule >> 8) & 0x7fff; }
 VR_INLINE int64_t rule_saved(uint64_t rule) { return (int64_t)(int16_t)(rule >> 24) * 8; }
 VR_INLINE int64_t rule_offset(uint64_t rule) { return ((int64_t)rule >> 43) * 8; }
-// From the CFA to the return address.
+// Returns the distance from the CFA to the return address.
 VR_INLINE int64_t rule_return(uint64_t rule) { return LINKED ? rule_saved(rule) + ((int64_t)(rule << 21) >> 61) * 8 : -8; }
 
 VR_INLINE size_t set_of(uint64_t pc) { return (size_t)(pc * 0x9e3779b97f4a7c15u >> 52); }
 
-// How often rules began or ended to be forgotten: a walk in which that happened may have used rules from before.
+// Incremented when forgetting rules begins and ends: a walk during which it changes may have used outdated rules.
 static _Atomic uint64_t forgotten;
 
-// Also when something was only loaded: code may now lie where there was no module. A walk that begins in the middle sees the end of it, or
-// that the list of modules is not new yet.
+// Needed even if something was only loaded: code may now be where there was no module. A walk that begins in the middle sees the end, or
+// that the list of modules is out of date.
 static void forget_rules(void) {
     atomic_fetch_add_explicit(&forgotten, 1, memory_order_acq_rel);
     for (size_t set = 0; set < SETS; set++) {
@@ -66,9 +66,9 @@ struct question {
     struct vr_cfi_rule rule;
 };
 
-// A signal handler of aarch64 returns to where the kernel says: to its vDSO, whose tables begin an instruction earlier or say nothing of
-// it, or to no module at all where a kernel is emulated. Its two instructions, `mov x8, #139; svc #0`, are what one goes by (so does GCC's
-// own unwinder).
+// An aarch64 signal handler returns to an address that the kernel chooses: in its vDSO, whose unwind tables begin an instruction earlier or
+// are missing, or, under an emulated kernel, in no module at all. So its two instructions, `mov x8, #139; svc #0`, are recognised, as in
+// GCC's own unwinder.
 static bool is_signal_return(uint64_t pc) {
     uint32_t code[2];
     if (!LINKED || (pc & 3) != 0 || !vr_os_is_mapped(pc, pc + sizeof code)) return false;
@@ -100,7 +100,7 @@ static void make_new_rule(void *argument) {
     if (kept) {
         const size_t set = set_of(pc);
         size_t way = (size_t)(pc >> 3) % WAYS; // a full set loses one of its entries
-        for (size_t i = WAYS; i-- > 0;) {      // the first free one, which is looked at first
+        for (size_t i = WAYS; i-- > 0;) {      // prefer the first free entry, which is probed first
             if (atomic_load_explicit(&cache[set].entry[i].rule, memory_order_relaxed) == 0) way = i;
         }
         atomic_store_explicit(&cache[set].entry[way].rule, rule, memory_order_relaxed);
@@ -110,7 +110,7 @@ static void make_new_rule(void *argument) {
     made->rule = rule;
 }
 
-// Makes the rule for a return address and keeps it. Never 0. Seldom, and deep.
+// Makes the rule for a return address and caches it. Never returns 0. Rare, and deep on the stack.
 VR_NOINLINE static uint64_t make_rule(uint64_t pc) {
     struct new_rule made = {.pc = pc};
     vr_os_on_spare_stack(make_new_rule, &made);
@@ -127,18 +127,18 @@ VR_INLINE uint64_t find_rule(uint64_t pc) {
 }
 
 bool vr_walk_outdated(const struct vr_walk *walk) {
-    const bool current = vr_modules_current(); // asked first: what made it so is seen then
+    const bool current = vr_modules_current(); // first, so that the effects of the update are visible
     if (walk->epoch != atomic_load_explicit(&forgotten, memory_order_acquire)) return true;
     if (VR_LIKELY(current)) return false;
     vr_modules_lock();
-    vr_modules_refresh_locked(forget_rules); // unless somebody else has done so meanwhile
+    vr_modules_refresh_locked(forget_rules); // unless another thread already did
     vr_modules_unlock();
     return true;
 }
 
 // --- the walk ------------------------------------------------------------------------------------------------------------------
 
-// The stack that the thread was last seen on, and some before it: coroutines come back to theirs.
+// The stack that the thread was last seen on, and some earlier ones: coroutines return to theirs.
 enum { EARLIER = 4 };
 struct stack_range {
     uint64_t low, high;
@@ -148,7 +148,7 @@ static _Thread_local unsigned next_earlier;
 
 VR_INLINE bool is_in(const struct stack_range *range, uint64_t address) { return address - range->low < range->high - range->low; }
 
-// An earlier one may be gone, and something smaller lie in its place.
+// An earlier stack may be gone, with a smaller mapping in its place.
 VR_NOINLINE static bool find_stack(uint64_t sp) {
     struct stack_range found = {0, 0};
     size_t at = 0;
@@ -172,14 +172,14 @@ bool vr_walk_begin(struct vr_walk *walk, uint64_t pc, uint64_t sp, uint64_t bp) 
 
 VR_UNSANITIZED VR_INLINE uint64_t load_word(uint64_t address) { return *(const volatile uint64_t *)(uintptr_t)address; }
 
-// A word that says where the walk goes.
+// Loads a word that decides the course of the walk.
 VR_UNSANITIZED VR_INLINE uint64_t look_up_word(const struct vr_walk *walk, uint64_t address) {
     const uint64_t word = load_word(address);
     if (walk->memo != NULL) vr_memo_note(walk->memo, walk->base, address, word);
     return word;
 }
 
-// The walk goes by the frame pointer.
+// Notes that the walk depends on the frame pointer.
 VR_INLINE void use_bp(struct vr_memo *memo, const struct vr_walk *walk, uint64_t bp, uint64_t bp_at) {
     if (memo == NULL) return;
     if (bp_at == 0)
@@ -192,8 +192,8 @@ VR_INLINE bool is_readable(const struct vr_walk *walk, uint64_t address) {
     return address >= walk->sp && address <= walk->high - 8 && (address & 7) == 0;
 }
 
-// Out of the frame that the kernel made for a signal handler: `sp` is at its struct ucontext (x86-64), or at the siginfo of 128 bytes
-// before it (aarch64). The interrupted instruction is not behind a call, so its address is raised by one to look like a return address.
+// Leaves the frame that the kernel made for a signal handler: `sp` is at its struct ucontext (x86-64), or at the siginfo of 128 bytes
+// before it (aarch64). The interrupted instruction does not follow a call, so its address is raised by one to look like a return address.
 VR_UNSANITIZED VR_NOINLINE static bool leave_signal(struct vr_walk *walk, uint64_t *cfa) {
 #if defined(__aarch64__)
     enum { REGISTERS = 128 + 176 + 8 }; // regs[31], sp, pc of its struct sigcontext
@@ -201,7 +201,7 @@ VR_UNSANITIZED VR_NOINLINE static bool leave_signal(struct vr_walk *walk, uint64
 #else
     enum { REGISTERS = 40, BP = REGISTERS + 10 * 8, LINK = BP, SP = REGISTERS + 15 * 8, PC = REGISTERS + 16 * 8 };
 #endif
-    if (walk->memo != NULL) vr_memo_spoil(walk->memo); // the walk may go on on another stack
+    if (walk->memo != NULL) vr_memo_spoil(walk->memo); // the walk may continue on another stack
     if (!is_readable(walk, walk->sp) || walk->high - walk->sp < PC + 8) return false;
     const uint64_t sp = load_word(walk->sp + SP);
     walk->bp = load_word(walk->sp + BP);
@@ -223,7 +223,7 @@ VR_UNSANITIZED VR_INLINE bool find_cfa(struct vr_walk *walk, uint64_t rule, uint
     case VR_CFI_SP:
         *cfa = walk->sp + offset;
         if (!LINKED || !walk->low) break;
-        // A function with a frame pointer points at where it saved the caller's.
+        // In a function with a frame pointer, it points to where the caller's was saved.
         if (rule_bp(rule) != VR_CFI_AT_CFA) return false;
         *cfa = walk->bp - (uint64_t)rule_saved(rule);
         break;
@@ -239,19 +239,19 @@ VR_UNSANITIZED VR_INLINE bool find_cfa(struct vr_walk *walk, uint64_t rule, uint
     case VR_CFI_CHAIN: *cfa = walk->bp + 16; break;
     default: return false;
     }
-    const uint64_t least = LINKED && (rule & IN_LINK) != 0 ? walk->sp : walk->sp + 1; // what calls nothing may have no frame
+    const uint64_t least = LINKED && (rule & IN_LINK) != 0 ? walk->sp : walk->sp + 1; // leaf functions may have no frame
     return *cfa >= least && *cfa <= walk->high && (*cfa & 7) == 0;
 }
 
-// Where the frame's function returns to; 0 when it cannot be told.
+// Returns the return address of the frame's function, or 0 if unknown.
 VR_UNSANITIZED VR_INLINE uint64_t find_return(const struct vr_walk *walk, uint64_t rule, uint64_t cfa) {
     if (LINKED && (rule & IN_LINK) != 0) return walk->link;
     const uint64_t at = cfa + (uint64_t)(rule_kind(rule) == VR_CFI_CHAIN ? -8 : rule_return(rule));
     return is_readable(walk, at) ? look_up_word(walk, at) : 0;
 }
 
-// Return addresses of aarch64 may be signed, in the bits above an address. The processor knows which those are: with pages of 16 KiB an
-// address may have 47 bits, with some kernels 39. `hint #7` is xpaclri, which is nothing to processors that sign nothing.
+// Removes the signature from an aarch64 return address, in the bits above the address. Only the processor knows which bits those are: with
+// 16 KiB pages an address may have 47 bits, with some kernels 39. `hint #7` is xpaclri, a no-op on processors without signatures.
 VR_INLINE uint64_t plain_address(uint64_t pc) {
 #if defined(__aarch64__)
     register uint64_t link __asm__("x30") = pc;
@@ -306,7 +306,7 @@ bool vr_walk_leave(struct vr_walk *walk, uint64_t address) {
     return true;
 }
 
-// The same for many frames, with all that changes in registers. What is not of the two common forms is left to vr_walk_next().
+// vr_walk_next() for many frames, with the changing state in registers. Frames other than the two common forms are left to vr_walk_next().
 VR_UNSANITIZED size_t vr_walk_run(struct vr_walk *walk, uint64_t *words, size_t limit, uint64_t *hash) {
     uint64_t pc = walk->pc, sp = walk->sp, bp = walk->bp, bp_at = walk->bp_at, all = 0, sum = *hash, cfa;
     const uint64_t high = walk->high;
@@ -337,7 +337,7 @@ VR_UNSANITIZED size_t vr_walk_run(struct vr_walk *walk, uint64_t *words, size_t 
         sum = vr_stack_hash(sum, words[count++]);
         if (end <= sp || end > high || (end & 7) != 0) break;
         if (rule_bp(rule) == VR_CFI_AT_CFA) {
-            const uint64_t at = end + (uint64_t)rule_saved(rule); // a multiple of 8 like both of them
+            const uint64_t at = end + (uint64_t)rule_saved(rule); // a multiple of 8, as both terms are
             if (at < sp || at > high - 8) break;
             bp = load_word(at);
             bp_at = at;

@@ -13,7 +13,7 @@ struct file {
     struct vr_elf elf;
 };
 
-// Opens a program file that has the build id, if one is asked for.
+// Opens a program file; a `build_id` other than "" must match.
 static bool open_file(const char *path, const char *build_id, struct file *file) {
     char found[129];
     if (vr_os_view_open(path, &file->view) != VRAM_OK) return false;
@@ -27,7 +27,7 @@ static bool open_file(const char *path, const char *build_id, struct file *file)
 
 static bool is_build_id(const char *text) { return strlen(text) >= 4 && strspn(text, "0123456789abcdef") == strlen(text); }
 
-// DIR/.build-id/ab/cdef... with the suffix, in each of the folders.
+// Opens DIR/.build-id/ab/cdef... with the suffix, in the first folder that has it.
 static bool open_by_id(const struct vr_symbol_places *places, const char *build_id, const char *suffix, struct file *file) {
     char path[4096];
     if (!is_build_id(build_id)) return false;
@@ -39,9 +39,9 @@ static bool open_by_id(const struct vr_symbol_places *places, const char *build_
     return false;
 }
 
-// --- all of a file's addresses -------------------------------------------------------------------------------------------------
+// --- a file's addresses --------------------------------------------------------------------------------------------------------
 
-// One look for the return addresses of one file, and what each of them is known by so far.
+// A search for the return addresses of one file, with the results so far.
 struct symbol_search {
     const uint64_t *offsets;
     size_t count;
@@ -101,7 +101,7 @@ enum vram_status vr_symbols_find(const struct vr_symbol_places *places, const ch
     return status;
 }
 
-// --- for programs ------------------------------------------------------------------------------------------------------------
+// --- the public function -----------------------------------------------------------------------------------------------------
 
 struct asked_symbols {
     vram_symbol_found *found;
@@ -130,8 +130,8 @@ enum vram_status vram_symbolize(const char *module, const char *build_id, const 
     return vr_symbols_find(&places, module, build_id == NULL ? "" : build_id, offsets, count, &sink, NULL);
 }
 
-// Names the unresolved frames of a recording. Replaces its tables of strings, frames and stacks, with inlined
-// functions as frames of their own, when all of them are made.
+// Names the unresolved frames of a recording. Replaces its tables of strings, frames and stacks once the new ones are complete; inlined
+// functions become frames of their own.
 
 // A frame that is an offset in a module.
 struct unresolved {
@@ -140,7 +140,7 @@ struct unresolved {
     uint64_t offset;
 };
 
-// What an old frame became: `count` frames in `made` from `first` on; 0: itself.
+// The new frames of an old frame: `count` frames in `made` from `first` on; 0: unchanged.
 struct became {
     uint32_t first;
     uint32_t count;
@@ -155,7 +155,7 @@ struct symbolizing {
     uint32_t *made;        // frames of the builder
     size_t made_count;
     size_t made_capacity;
-    uint32_t *frames; // old frame -> new: the innermost that it became
+    uint32_t *frames; // old frame -> new: the innermost of its new frames
     uint32_t *stacks; // old stack -> new
     const struct unresolved *current;
     uint32_t current_path;
@@ -168,7 +168,7 @@ static int by_module(const void *left, const void *right) {
     return VR_ORDER(a->offset, b->offset);
 }
 
-// "0x" and a hexadecimal number that is an offset of a return address (not 0).
+// Parses "0x" and a hexadecimal number: the offset of a return address (not 0).
 static bool parse_offset(const char *text, uint64_t *offset) {
     static const char digits[] = "0123456789abcdef";
     const size_t length = strlen(text);
@@ -183,7 +183,7 @@ static bool parse_offset(const char *text, uint64_t *offset) {
     return value != 0;
 }
 
-// The module whose path each string is: modules[string] is its index + 1.
+// Maps each string that is a module's path: modules[string] is the module's index + 1.
 static enum vram_status map_modules(const struct vr_model *model, uint32_t **modules) {
     uint32_t *made = calloc(model->strings.count, sizeof made[0]);
     if (made == NULL) return VRAM_NO_HOST_MEMORY;
@@ -211,7 +211,7 @@ static enum vram_status gather_places(struct symbolizing *work) {
     return VRAM_OK;
 }
 
-// Old strings keep their numbers.
+// Copies the old strings, which keep their numbers.
 static enum vram_status copy_strings(struct symbolizing *work) {
     const struct vr_model *model = work->model;
     for (uint32_t i = 1; i < model->strings.count; i++) {
@@ -223,7 +223,7 @@ static enum vram_status copy_strings(struct symbolizing *work) {
 }
 
 static enum vram_status add_text(struct symbolizing *work, const char *text, uint32_t *id) {
-    // Names out of a program file are any bytes; a recording has UTF-8 only.
+    // Names in a program file may be any bytes; a recording is UTF-8 only.
     const size_t length = strlen(text);
     return vr_builder_string(&work->builder, vr_utf8_valid(text, length) ? text : "?", vr_utf8_valid(text, length) ? length : 1, id);
 }
@@ -316,7 +316,7 @@ static int by_owner(const void *left, const void *right) {
     return VR_ORDER(a->key, b->key);
 }
 
-// Keys of frames move with their frames; of frames that became one, equal keys are kept once.
+// Moves the extra keys of frames to their new frames; where several frames became one, equal keys are kept once.
 static void move_extras(struct symbolizing *work) {
     struct vr_model *model = work->model;
     size_t begin = 0, end, kept;
@@ -338,7 +338,7 @@ static void map_column(const struct symbolizing *work, uint32_t *column, size_t 
     for (size_t i = 0; i < count; i++) column[i] = work->stacks[column[i]];
 }
 
-// The new tables take the place of the old ones. Cannot fail.
+// Replaces the old tables by the new ones. Cannot fail.
 static void replace_tables(struct symbolizing *work) {
     struct vr_model *model = work->model;
     map_column(work, model->segments.stack, model->segments.count);

@@ -1,7 +1,7 @@
 #include "history/symbols.h"
 #include "os/once.h"
 
-// The parts of the format that are read; all fields little-endian.
+// The parts of ELF that are read; all fields are little-endian.
 enum { HEADER_BYTES = 64, SECTION_BYTES = 64, SYMBOL_BYTES = 24 };
 enum { SECTION_SYMBOLS = 2, SECTION_NOTES = 7, SECTION_NO_BYTES = 8, SECTION_DYNAMIC_SYMBOLS = 11, SECTION_COMPRESSED = 0x800 };
 
@@ -36,7 +36,7 @@ bool vr_elf_open(struct vr_elf *elf, const unsigned char *bytes, uint64_t size_b
     return true;
 }
 
-// False for a section that is not there, or not whole.
+// Returns false for a section that is missing or truncated.
 static bool get_section(const struct vr_elf *elf, uint32_t index, struct section *section) {
     if (index >= elf->section_count) return false;
     const unsigned char *at = elf->bytes + elf->sections + (uint64_t)index * elf->section_bytes;
@@ -49,7 +49,7 @@ static bool get_section(const struct vr_elf *elf, uint32_t index, struct section
     return section->type == SECTION_NO_BYTES || (!packed && offset_inside(elf, section->offset, section->size));
 }
 
-// A string of a table of strings; NULL for one that does not end in it.
+// Returns a string of a string table; NULL if it does not end within the table.
 static const char *get_text(const struct vr_elf *elf, const struct section *table, uint64_t at) {
     if (table->type == SECTION_NO_BYTES || at >= table->size) return NULL;
     const char *text = (const char *)elf->bytes + table->offset + at;
@@ -86,13 +86,13 @@ void vr_elf_build_id(const struct vr_elf *elf, char *text) {
     }
 }
 
-// How good a name is: global before weak before local, without leading underscores before with them. Never 0.
+// Ranks a name: global over weak over local; without leading underscores over with them. Never 0.
 static uint8_t rank_of(unsigned binding, const char *name) {
     const uint8_t rank = binding == 1 ? 5 : binding == 0 ? 1 : 3;
     return (uint8_t)(name[0] == '_' && name[1] == '_' ? rank : rank + 1);
 }
 
-// The first of the offsets whose address is at or after `address`.
+// Returns the first offset whose address is at or after `address`.
 static size_t first_at(const uint64_t *offsets, size_t count, uint64_t address) {
     size_t first;
     VR_LOWER_BOUND(first, i, 0, count, offsets[i] - 1 < address);
@@ -107,7 +107,7 @@ static void match_symbols(const struct vr_elf *elf, const struct section *symbol
     for (; at < end; at += SYMBOL_BYTES) {
         const unsigned type = at[4] & 15, binding = at[4] >> 4;
         const uint64_t start = number(at + 8, 8), bytes = number(at + 16, 8);
-        if ((type != 2 && type != 10) || number(at + 6, 2) == 0 || bytes == 0) continue; // functions that are defined
+        if ((type != 2 && type != 10) || number(at + 6, 2) == 0 || bytes == 0) continue; // only defined functions
         size_t i = first_at(offsets, count, start);
         if (i == count || offsets[i] - 1 - start >= bytes) continue;
         const char *name = get_text(elf, &strings, number(at, 4));
@@ -134,9 +134,9 @@ void vr_elf_names(const struct vr_elf *elf, const uint64_t *offsets, size_t coun
 bool vr_elf_has_debug(const struct vr_elf *elf) {
     static const char *const known[] = {".debug_info", ".zdebug_info", ".debug_line", ".zdebug_line"};
     struct section names, section = {.name = 0};
-    if (!get_section(elf, (uint32_t)number(elf->bytes + 62, 2), &names)) return true; // where it is not known
+    if (!get_section(elf, (uint32_t)number(elf->bytes + 62, 2), &names)) return true; // unknown
     for (uint32_t i = 0; i < elf->section_count; i++) {
-        (void)get_section(elf, i, &section); // a packed one has a name
+        (void)get_section(elf, i, &section); // a compressed one still has a name
         const char *name = get_text(elf, &names, section.name);
         for (size_t k = 0; name != NULL && k < VR_COUNT_OF(known); k++)
             if (strcmp(name, known[k]) == 0) return true;
@@ -144,8 +144,8 @@ bool vr_elf_has_debug(const struct vr_elf *elf) {
     return false;
 }
 
-// Lines and inlined functions through elfutils' libdw, which is loaded when it is first needed. Only its stable interface of plain
-// DWARF is used, declared here as far as it is called.
+// Reads lines and inlined functions through elfutils' libdw, loaded when first needed. Uses only its stable interface for plain DWARF, of
+// which the called parts are declared here.
 
 // --- libdw ---------------------------------------------------------------------------------------------------------------------
 
@@ -195,7 +195,7 @@ static struct {
 } dw;
 
 static struct vr_once prepared;
-static bool have_libdw; // once prepared
+static bool have_libdw; // valid once prepared
 
 static bool load_libdw(void) {
     void *library = vr_os_dlopen("libdw.so.1", NULL);
@@ -234,7 +234,7 @@ struct dwarf_task {
     size_t file_count;
 };
 
-// A path of DIEs to an address: the function and what is inlined in it, outermost first.
+// A path of DIEs to an address: the function and the functions inlined in it, outermost first.
 struct path {
     struct dwarf_die dies[DEPTH_MAX];
     size_t count;
@@ -248,7 +248,7 @@ static bool die_covers(struct dwarf_die *die, uint64_t address) {
     return false;
 }
 
-// Extends the path by what is inlined at the address, level by level.
+// Extends the path, level by level, by the functions inlined at the address.
 static void descend_path(struct path *path, uint64_t address) {
     struct dwarf_die scope = path->dies[0], child;
     for (unsigned nesting = 0; nesting < NESTING_MAX && path->count < DEPTH_MAX; nesting++) {
@@ -303,7 +303,7 @@ static enum vram_status emit_path(const struct dwarf_task *task, size_t index, s
     return VRAM_OK;
 }
 
-// The first of the addresses that is at or after `address`.
+// Returns the first address at or after `address`.
 static size_t first_row_at(const struct dwarf_task *task, uint64_t address) {
     size_t first;
     VR_LOWER_BOUND(first, i, 0, task->count, task->offsets[i] - 1 < address);
@@ -325,7 +325,7 @@ static enum vram_status emit_function(const struct dwarf_task *task, struct dwar
     return VRAM_OK;
 }
 
-// The functions of a unit, also those inside namespaces and classes.
+// Emits the functions of a unit, including those inside namespaces and classes.
 static enum vram_status emit_functions(const struct dwarf_task *task, struct dwarf_die *scope, unsigned nesting) {
     struct dwarf_die child;
     if (nesting == DEPTH_MAX || dw.child(scope, &child) != 0) return VRAM_OK;
@@ -337,7 +337,7 @@ static enum vram_status emit_functions(const struct dwarf_task *task, struct dwa
     return VRAM_OK;
 }
 
-// Lines of addresses in the unit that lie in no function it describes, such as assembly.
+// Emits lines of addresses that are in the unit but in no function it describes, such as assembly.
 static enum vram_status emit_rest(const struct dwarf_task *task, struct dwarf_die *unit) {
     uint64_t base, start, end;
     for (ptrdiff_t at = 0; (at = dw.ranges(unit, at, &base, &start, &end)) > 0;) {

@@ -1,19 +1,19 @@
-// symbols_helper.c: lines and inlined functions, from a process of their own. libdw and the loader end the process that they run in where
-// there is no memory, and files may be made to break them: that happens to a copy of ours, of whose frames what came is taken.
+// symbols_helper.c: reads lines and inlined functions in a helper process. libdw and the loader end their process when memory runs out, and
+// crafted files may crash them. That must happen only to a copy of this process, whose results up to then are used.
 #include "history/symbols.h"
 #include "os/os.h"
 
-// What a helper writes: for every frame this and its texts, an address's frames one after the other.
+// The helper writes, for every frame, this struct and its texts; an address's frames are consecutive.
 struct message {
-    uint32_t index;          // of the address, or one of these
+    uint32_t index;          // of the address, or a constant below
     uint32_t name;           // bytes
     uint32_t filename;       // bytes, or NO_TEXT
-    enum vram_status status; // of FINISHED
+    enum vram_status status; // with FINISHED
     int64_t line;
 };
 enum { NO_TEXT = UINT32_MAX, FINISHED = UINT32_MAX, WORKING = UINT32_MAX - 1 };
 
-// A thread may have held the allocator's lock, or the loader's, when the copy was made, which then never says that it works.
+// A thread may have held the allocator's or the loader's lock when the copy was made; the helper then never reports that it works.
 enum { STARTS = 3, START_SECONDS = 2, SILENT_SECONDS = 60, TEXT_MAX_BYTES = 1 << 24 };
 #define TICK_NS 1000000000u
 
@@ -71,7 +71,7 @@ static void send_working(void *context) {
 static void helper_work(void *context, int out) {
     struct sending *sending = context;
     sending->out = out;
-    free(malloc(sizeof sending->bytes)); // hangs where it will later
+    free(malloc(sizeof sending->bytes)); // hangs here if it would hang later
     vr_dwarf_wake();
     send_message(sending, WORKING, VRAM_OK);
     const struct vr_symbol_sink sink = {.frame = send_frame, .working = send_working, .context = sending};
@@ -80,7 +80,7 @@ static void helper_work(void *context, int out) {
         vr_dwarf_find(sending->file, sending->offsets, sending->count, sending->names, sending->found, vr_os_helper_give_up, &sink));
 }
 
-// --- here ------------------------------------------------------------------------------------------------------------------------
+// --- in this process -------------------------------------------------------------------------------------------------------------
 
 struct receiving {
     const struct vr_os_helper *helper;
@@ -88,25 +88,25 @@ struct receiving {
     const struct vr_symbol_sink *sink;
     char *bytes;
     size_t bytes_capacity;
-    size_t count;     // that came
-    size_t first, at; // messages from the first whose address has not come whole, and those that were looked at
-    uint32_t index;   // of that address
+    size_t count;     // bytes received
+    size_t first, at; // offsets of the first message of an incomplete address, and of the first unread message
+    uint32_t index;   // of the incomplete address
     bool started, finished;
-    enum vram_status status; // the helper's
+    enum vram_status status; // from the helper
 };
 
 static size_t length_of(const struct message *message) {
     return sizeof *message + message->name + (message->filename == NO_TEXT ? 0 : message->filename);
 }
 
-// The frames of the address that is whole now.
+// Emits the frames of the address that is now complete.
 static enum vram_status emit_address(struct receiving *receiving) {
     struct message message;
     enum vram_status status = VRAM_OK;
     for (size_t at = receiving->first; status == VRAM_OK && at < receiving->at; at += length_of(&message)) {
         memcpy(&message, receiving->bytes + at, sizeof message);
         if (message.index == WORKING) continue;
-        // As texts: the name has its end put into its place, and both are copied by whoever takes them.
+        // Make NUL-terminated strings; the sink copies both.
         const char *texts = receiving->bytes + at + sizeof message;
         char *name = malloc((size_t)message.name + 1);
         char *filename = message.filename == NO_TEXT ? NULL : malloc((size_t)message.filename + 1);
@@ -128,7 +128,7 @@ static enum vram_status emit_address(struct receiving *receiving) {
     return status;
 }
 
-// Looks at what came. BAD_INPUT: nothing that a helper in its right mind writes.
+// Reads the received messages. BAD_INPUT for data that no working helper writes.
 static enum vram_status read_messages(struct receiving *receiving) {
     struct message message;
     while (!receiving->finished && receiving->count - receiving->at >= sizeof message) {
@@ -166,7 +166,7 @@ static enum vram_status receive_answer(struct receiving *receiving) {
     return VRAM_OK;
 }
 
-// *started: it said something.
+// Asks one helper. *started: it sent something.
 static enum vram_status ask_helper(struct sending *sending, const struct vr_symbol_sink *sink, bool *started) {
     struct vr_os_helper helper;
     struct receiving receiving = {.helper = &helper, .sending = sending, .sink = sink, .index = FINISHED, .status = VRAM_UNSUPPORTED};
@@ -175,7 +175,7 @@ static enum vram_status ask_helper(struct sending *sending, const struct vr_symb
     vr_os_helper_end(&helper);
     free(receiving.bytes);
     *started = receiving.started;
-    // One that died has named what it has.
+    // If the helper died, its partial result is kept.
     return status == VRAM_BAD_INPUT ? VRAM_OK : status != VRAM_OK ? status : receiving.finished ? receiving.status : VRAM_OK;
 }
 

@@ -1,4 +1,4 @@
-// Names of C++ functions, as people write them.
+// Demangles names of C++ functions.
 
 #include <stdatomic.h>
 
@@ -44,7 +44,7 @@ struct text_chunk {
 
 struct vr_names {
     struct text_chunk *chunk;
-    const char **strings; // each once
+    const char **strings; // distinct
     size_t strings_capacity;
     struct vr_hash_index index; // of strings
     struct vram_frame *frames;

@@ -9,9 +9,9 @@
 
 _Thread_local struct vr_thread_text vr_thread_text;
 
-// A lock that needs no making. Held for a look into a table.
+// A lock without initialization. Held while a table is searched.
 static _Atomic uint32_t held;
-static struct vr_builder texts; // its strings; made with the first one
+static struct vr_builder texts; // its strings; created with the first one
 static bool made;
 
 static void lock_texts(void) {
@@ -53,7 +53,7 @@ void vr_thread_text_append(uint32_t word, struct vr_text *text) {
     unlock_texts();
 }
 
-// --- what a thread says -------------------------------------------------------------------------------------------------------------
+// --- a thread's own words -----------------------------------------------------------------------------------------------------------
 
 enum vram_status vram_set_metadata(const char *text) { return vr_thread_text_number(text, &vr_thread_text.origin.metadata); }
 
