@@ -1,4 +1,5 @@
-// vram_host_check(): every invariant that the comments of this room state, as code.
+// host.c: creates, configures and destroys an allocator of pinned memory; vram_host_check() verifies every invariant that this room's
+// comments state.
 
 #include "base/invariant.h"
 #include "host/host_bins.h"
@@ -8,14 +9,14 @@
 #include "host/host_pools.h"
 #include "host/host_source.h"
 
-// What a walk over all blocks found, to be held against lists and counters.
+// Totals of a walk over all blocks, to compare with lists and counters.
 struct census {
     int64_t blocks, bytes;
     int64_t active, active_bytes, requested_bytes;
     uint64_t pending_bytes, kept_bytes;
     size_t free, kept;
     size_t fences; // of pending blocks
-    size_t uses;   // that hang on blocks
+    size_t uses;   // attached to blocks
 };
 
 static size_t count_hanging(const struct vr_host_block *block) {
@@ -54,7 +55,7 @@ static enum vram_status check_block(const struct vram_host *host, const struct v
     return VRAM_OK;
 }
 
-// Takes what it finds off the census.
+// Subtracts what it finds from the expected totals.
 static enum vram_status check_pool(const struct vram_host_pool *pool, struct census *census, struct vram_error *error) {
     for (unsigned bin = 0; bin < VR_HOST_BINS; bin++) {
         const struct vr_host_block *previous = NULL;
@@ -138,7 +139,7 @@ static enum vram_status check_locked(const struct vram_host *host, struct vram_e
     return check_counters(host, &census, error);
 }
 
-// The poll lock keeps deferred uses from being under way between two lists.
+// The poll lock keeps deferred uses from moving between two lists meanwhile.
 enum vram_status vram_host_check(struct vram_host *host, struct vram_error *error) {
     VR_REQUIRE_OR_FAIL(error, host);
     vr_mutex_lock(&host->poll);
@@ -149,7 +150,7 @@ enum vram_status vram_host_check(struct vram_host *host, struct vram_error *erro
     return status;
 }
 
-// Making and unmaking an allocator of pinned memory; its settings.
+// Creating and destroying an allocator of pinned memory; its settings.
 
 static enum vram_status open_driver(struct vram_host *host, struct vram_driver *driver, struct vram_error *error) {
     host->driver = driver;
@@ -215,8 +216,8 @@ static void send_one_out(struct vram_host *host, struct vr_host_block *block) {
     host->outgoing = block;
 }
 
-// Every block goes, in whatever state it is; those of the reserve segment go with it. By address, so that every run of a program gives back
-// in the same order; where there is no memory for that, in any.
+// Sends every block out, in whatever state; blocks of the reserve segment go with the segment. Sorts by address, so that every run of a
+// program returns memory in the same order; without memory for that, any order.
 static void send_everything_out(struct vram_host *host) {
     struct vr_host_block **sorted = malloc((host->table.blocks.count + 1) * sizeof *sorted), *block;
     size_t at = 0, count = 0;
@@ -232,7 +233,7 @@ static void send_everything_out(struct vram_host *host) {
     vr_map_release(&host->table.blocks);
 }
 
-// What the driver does not take even now is left to it: memory that it may still have mapped must not be unmapped.
+// Leaves blocks that the driver still refuses to the driver: memory that it may have mapped must not be unmapped.
 static void forget_stuck(struct vram_host *host) {
     vr_host_send_stuck_out(host);
     while (host->outgoing != NULL) {
@@ -253,7 +254,7 @@ static void free_pools(struct vram_host *host) {
 
 static void give_everything_back(struct vram_host *host) {
     (void)vr_host_poll(host, VR_HOST_POLL_WAIT);
-    (void)vr_host_poll(host, VR_HOST_POLL_WAIT); // what had no event before has one now
+    (void)vr_host_poll(host, VR_HOST_POLL_WAIT); // uses that had no event before have one now
     send_everything_out(host);
     vr_host_fences_release(host);
     for (int attempt = 0; attempt < VR_CU_TRIES; attempt++) {

@@ -1,6 +1,6 @@
 #include "host/host_notify.h"
 
-// The stack of the calling thread's call that is under way, and whose number it is.
+// The stack of the current call of this thread, and the numbering it belongs to.
 static _Thread_local struct {
     uint64_t stacks;
     uint32_t number;
@@ -13,7 +13,7 @@ static void forget_stacks_locked(struct vram_host *host) {
     for (struct vr_host_block *block; (block = vr_host_table_next(&host->table, &at)) != NULL;) block->stack = 0;
 }
 
-// --- a client that listens ---------------------------------------------------------------------------------------------------------
+// --- a program's listener -----------------------------------------------------------------------------------------------------------
 
 static void record_nothing(enum vr_host_action what, const struct vr_host_block *block, uint32_t stack, void *user) {
     (void)what, (void)block, (void)stack, (void)user;
@@ -24,7 +24,7 @@ static uint32_t gather_nothing(bool frees, uint32_t skip, void *user) {
     return 0;
 }
 
-// Listens where only a client does.
+// The listener while only a program listens.
 static const struct vr_host_listener nobody = {record_nothing, gather_nothing, 0, NULL};
 
 static void notify_client(const struct vram_host *host, enum vr_host_action what, const struct vr_host_block *block) {

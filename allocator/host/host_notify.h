@@ -1,5 +1,5 @@
-// host_notify.h: what happens to pinned blocks is told to one listener, and to a client's (vram/events.h), under the allocator's mutex.
-// Each block is a segment of its own.
+// host_notify.h: reports events of pinned blocks to one listener, and to a program's (vram/events.h), under the allocator's mutex. Each
+// block is a segment of its own.
 #ifndef VR_HOST_HOST_NOTIFY_H
 #define VR_HOST_HOST_NOTIFY_H
 
@@ -11,22 +11,22 @@ enum vr_host_action {
     VR_HOST_ACTION_FREE_COMPLETED,
     VR_HOST_ACTION_SEGMENT_ALLOC,
     VR_HOST_ACTION_SEGMENT_FREE,
-    VR_HOST_ACTION_OOM, // of no block: size and stream are the request's, address is what the system had available
+    VR_HOST_ACTION_OOM, // without a block: size and stream are the request's, address is the memory that the system had available
 };
 
-// Lives until no thread can be in a call on the allocator any more.
+// Must live until no thread can be in a call on the allocator any more.
 struct vr_host_listener {
-    // stack: of the call under way, else of the block. Must be quick and must not call the allocator.
+    // stack: of the current call, else of the block. Must be quick and must not call the allocator.
     void (*record)(enum vr_host_action what, const struct vr_host_block *block, uint32_t stack, void *user);
-    // Takes the stack of the caller without its `skip` innermost frames, where a request (or a free) takes its own. Without a lock.
+    // Captures the stack of the caller without its `skip` innermost frames, if requests (or frees) need one. Called without a lock.
     uint32_t (*gather)(bool frees, uint32_t skip, void *user);
-    uint64_t stacks; // names what numbers its stacks, not 0: blocks forget what another listener's numbers said
+    uint64_t stacks; // identifies the numbering of its stacks, not 0; a change makes blocks forget their stacks
     void *user;
 };
-// NULL: nobody listens. Any thread; when it returns, nobody tells the one before.
+// Replaces the listener; NULL removes it. Any thread. After the return, the previous listener is not called any more.
 void vr_host_set_listener(struct vram_host *host, const struct vr_host_listener *listener);
 
-// Before any lock, in the function that the client called.
+// Called before any lock is taken, in the function that the program called.
 VR_NOINLINE void vr_host_gather_now(struct vram_host *host, bool frees);
 VR_INLINE void vr_host_gather(struct vram_host *host, bool frees) {
     if (VR_UNLIKELY(atomic_load_explicit(&host->listener, memory_order_acquire) != NULL)) vr_host_gather_now(host, frees);
@@ -35,13 +35,13 @@ VR_NOINLINE void vr_host_notify_now(struct vram_host *host, enum vr_host_action 
 VR_INLINE void vr_host_notify(struct vram_host *host, enum vr_host_action what, const struct vr_host_block *block) {
     if (VR_UNLIKELY(atomic_load_explicit(&host->listener, memory_order_relaxed) != NULL)) vr_host_notify_now(host, what, block);
 }
-// The block keeps the stack from now on.
+// Also stores the current stack in the block.
 VR_NOINLINE void vr_host_notify_hand_out_now(struct vram_host *host, struct vr_host_block *block);
 VR_INLINE void vr_host_notify_hand_out(struct vram_host *host, struct vr_host_block *block) {
     if (VR_UNLIKELY(atomic_load_explicit(&host->listener, memory_order_relaxed) != NULL)) vr_host_notify_hand_out_now(host, block);
 }
 
-// A block as it is at one moment.
+// A copy of a block at one moment.
 struct vr_host_facts {
     uint64_t address;
     uint64_t size;
@@ -51,8 +51,8 @@ struct vr_host_facts {
     uint32_t stack;
     enum vr_host_state state;
 };
-// Copies all blocks, by ascending address, into memory that the caller frees. at(), which may be NULL, is called at that moment, under the
-// mutex. NO_HOST_MEMORY.
+// Copies all blocks, by ascending address, into memory that the caller frees. Calls at(), which may be NULL, at the moment of the copy,
+// under the mutex. NO_HOST_MEMORY.
 enum vram_status vr_host_copy(struct vram_host *host, struct vr_host_facts **blocks, size_t *count, void (*at)(void *user), void *user);
 
 #endif

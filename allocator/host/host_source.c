@@ -7,7 +7,7 @@
 
 enum { CUT_BYTES = 4096 /* of the reserve segment, as in PyTorch */, MOST_THREADS = 128 };
 
-// How to pin. Copied from the options under the lock.
+// The way to pin, copied from the options under the lock.
 struct method {
     enum vram_host_origin origin;
     uint32_t threads;
@@ -25,8 +25,8 @@ static void touch_share(void *argument) {
     for (uint64_t i = 0; i < share->pages; i++) share->first[i * share->page_bytes] = 0;
 }
 
-// Registration of pages that are there already holds the driver's lock for a shorter time. The caller's thread takes the last share,
-// and every share whose thread could not be started.
+// Touches pages before they are registered, so that registration holds the driver's lock for a shorter time. The calling thread takes the
+// last share, and every share whose thread could not be started.
 static void touch_pages(uint64_t address, uint64_t size_bytes, uint32_t threads) {
     struct vr_thread started[MOST_THREADS];
     struct share shares[MOST_THREADS];
@@ -50,10 +50,10 @@ static enum vram_status of_result(vr_cu_result result) {
     return result == VR_CU_OUT_OF_MEMORY ? VRAM_OUT_OF_MEMORY : vr_host_status(result);
 }
 
-// Whole pages: what is registered may not share one with something else that is.
+// Uses whole pages: two registered ranges must not share one.
 static enum vram_status pin_registered(struct vram_host *host, uint64_t size, uint32_t threads, uint64_t *address) {
     const uint64_t page = vr_os_page_bytes(), bytes = vr_round_up(size, page);
-    // Not vr_os_reserve(): the system must refuse here what it has not, before pages are touched.
+    // Not vr_os_reserve(): the system must refuse memory it does not have before the pages are touched.
     void *memory = bytes > SIZE_MAX / 2 ? NULL : aligned_alloc((size_t)page, (size_t)bytes);
     if (memory == NULL) return VRAM_OUT_OF_MEMORY;
     touch_pages((uint64_t)(uintptr_t)memory, bytes, threads);
@@ -93,7 +93,7 @@ static enum vram_status pin_memory(struct vram_host *host, uint64_t size, struct
     return VRAM_OK;
 }
 
-// As it was made, whatever the options say now. The home context is current.
+// Unpins memory the way it was pinned, whatever the options say now. The home context must be current.
 static enum vram_status unpin_memory(struct vram_host *host, uint64_t address, enum vram_host_origin origin) {
     if (origin == VRAM_HOST_ALLOCATED) return vr_host_status(vr_cu(host->driver, mem_free_host, address));
     VR_TRY(vr_host_status(vr_cu(host->driver, mem_host_unregister, address)));
@@ -103,7 +103,7 @@ static enum vram_status unpin_memory(struct vram_host *host, uint64_t address, e
 
 // --- the reserve segment --------------------------------------------------------------------------------------------------------------
 
-// Made once, or not at all: where the driver refuses it, requests go to the driver one by one.
+// Tries to make the reserve segment, once. If the driver refuses it, requests go to the driver one by one.
 static void make_reserve(struct vram_host *host, struct method method) {
     vr_mutex_lock(&host->setup);
     vr_host_lock(host);
@@ -183,7 +183,7 @@ void vr_host_send_out(struct vram_host *host, struct vr_host_block *block) {
     host->outgoing = block;
 }
 
-// What is of the reserve segment stays; of a pool that is gone, the default pool inherits it.
+// Keeps a block of the reserve segment; if its pool has ended, moves it to the default pool.
 static void keep_reserved(struct vram_host *host, struct vr_host_block *block) {
     if (block->pool->references != 0) return;
     vr_host_bins_remove(block);
@@ -198,7 +198,7 @@ static struct vr_host_block *last_of(struct vr_host_block *list) {
     return list;
 }
 
-// Of a bin the one that was freed first goes first, as in PyTorch.
+// In each bin, sends the block that was freed first out first, as in PyTorch.
 void vr_host_send_cache_out(struct vram_host *host, struct vram_host_pool *pool) {
     for (unsigned bin = 0; bin < VR_HOST_BINS; bin++) {
         for (struct vr_host_block *block = last_of(pool->bins[bin]), *before = NULL; block != NULL; block = before) {
@@ -233,7 +233,7 @@ static struct vr_host_block *next_out(struct vram_host *host) {
     return block;
 }
 
-// What the driver has not taken stays in the books: it is still pinned.
+// Blocks that the driver refused stay in the statistics: they are still pinned.
 static void settle_out(struct vram_host *host, struct vr_host_block *block, enum vram_status status, uint64_t elapsed_ns) {
     vr_host_lock(host);
     host->with_driver--;

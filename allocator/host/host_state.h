@@ -1,15 +1,15 @@
-// host_state.h: what an allocator of pinned memory is made of.
+// host_state.h: the data structures of an allocator of pinned memory.
 //
-//   vram_host -- table: address -> block          every block that is held, in whatever state
-//       |------- pools (the default one, private ones)
+//   vram_host -- table: address -> block          every held block, in whatever state
+//       |------- pools (the default pool, private pools)
 //       |            bins: free blocks by size     kept: freed blocks that a captured graph knows
 //       |------- contexts: idle events             lanes: per stream, the uses that wait for an event, oldest first
-//       |------- deferred: uses of freed blocks that have no event yet
+//       |------- deferred: uses of freed blocks without an event
 //       `------- outgoing, stuck: blocks on their way back to the driver; refused by it. Not in the table any more.
 //
-// A block is live; or being freed by one thread; or pending until `fences` of its uses have passed; or kept; or free. Its uses hang on
-// the block while it is live, being freed or kept, and in lanes or among the deferred while it is pending. A use belongs to one lane; a
-// lane lives as long as it has uses.
+// A block is live, being freed by one thread, pending until `fences` of its uses have passed, kept, or free. Its uses are attached to the
+// block while it is live, being freed or kept; while it is pending, they are in lanes or deferred. A use belongs to one lane, and a lane
+// lives as long as it has uses.
 #ifndef VR_HOST_HOST_STATE_H
 #define VR_HOST_HOST_STATE_H
 
@@ -23,11 +23,11 @@
 #include "vram/events.h"
 #include "vram/host.h"
 
-// The order in which locks are taken. Under the last one no driver call is made, unless a comment says otherwise.
+// The lock order. No driver call is made under the last lock, unless a comment says otherwise.
 enum vr_host_lock_rank {
-    VR_HOST_LOCK_POLL,   // vram_host.poll: one thread at a time asks for events; lanes lose uses under it only
-    VR_HOST_LOCK_RETURN, // vram_host.giving: one thread at a time gives back, so who needs the room waits until it is there
-    VR_HOST_LOCK_SETUP,  // vram_host.setup: home context, reserve segment, background thread: made once, all others want the same
+    VR_HOST_LOCK_POLL,   // vram_host.poll: one thread at a time queries events; lanes lose uses only under it
+    VR_HOST_LOCK_RETURN, // vram_host.giving: one thread at a time returns memory, so a thread that needs the room waits for it
+    VR_HOST_LOCK_SETUP,  // vram_host.setup: makes the home context, reserve segment and background thread once
     VR_HOST_LOCK_STATE,  // vram_host.mutex: everything else
 };
 
@@ -36,18 +36,18 @@ enum vr_host_state { VR_HOST_LIVE, VR_HOST_FREEING, VR_HOST_PENDING, VR_HOST_KEP
 // A CUDA context in which streams use blocks. Lives as long as the allocator.
 struct vr_host_context {
     uint64_t handle;
-    uint64_t *idle; // events made in it that wait for nothing; room for all that were made
+    uint64_t *idle; // unused events of this context; has room for all that were made
     size_t idle_count;
     size_t idle_capacity;
     size_t made;
     struct vr_host_context *next;
 };
 
-// A stream and the uses that wait on it.
+// A stream and the uses that wait for it.
 struct vr_host_lane {
     struct vr_host_context *context;
     uint64_t stream;
-    size_t uses;               // that name this lane, wherever they hang
+    size_t uses;               // that name this lane, in whatever list
     struct vr_host_use *first; // oldest with an event
     struct vr_host_use *last;
     struct vr_host_lane *previous, *next;
@@ -57,20 +57,20 @@ struct vr_host_lane {
 struct vr_host_use {
     struct vr_host_lane *lane;
     struct vr_host_block *block;
-    struct vr_host_use *next; // of the block, of the lane, of the deferred or of the idle ones
-    uint64_t event;           // 0: none yet
+    struct vr_host_use *next; // in a list of the block, the lane, deferred uses or idle uses
+    uint64_t event;           // 0: no event yet
 };
 
 struct vr_host_block {
     uint64_t address;
     uint64_t size;
-    uint64_t stream;    // that it was handed out for
-    uint32_t stack;     // where; 0: unknown
+    uint64_t stream;    // of the request that it was handed out to
+    uint32_t stack;     // of that request; 0: unknown
     uint64_t requested; // 0 unless live, being freed, pending or kept
     struct vram_host_pool *pool;
     struct vr_host_use *uses;
-    struct vr_host_block *previous, *next; // in a bin, among the kept ones, or on the way out (next only)
-    uint32_t fences;                       // uses that have not passed; pending only
+    struct vr_host_block *previous, *next; // in a bin, in the list of kept blocks, or on the way out (next only)
+    uint32_t fences;                       // uses that have not passed, while pending
     enum vr_host_state state;
     enum vram_host_origin origin;
     bool captured; // handed out to, or used by, a stream that was capturing
@@ -83,8 +83,8 @@ enum { VR_HOST_BINS = 64 * 8 };
 struct vram_host_pool {
     struct vram_host *host;
     struct vram_pool_id id;
-    uint32_t references; // of the caller, of routes and of requests under way
-    size_t blocks;       // in the table that belong to it
+    uint32_t references; // of the caller, routes and requests in progress
+    size_t blocks;       // its blocks in the table
     struct vr_host_block *kept;
     struct vram_host_pool *next;
     struct vr_host_block *bins[VR_HOST_BINS];
@@ -96,20 +96,20 @@ struct vr_host_route {
     uint64_t thread;
 };
 
-// The reserve segment: cut from its start, never given back before the end.
+// The reserve segment: cut from its start, and kept until the end.
 struct vr_host_reserve {
-    uint64_t address; // 0: none
+    uint64_t address; // 0: no reserve segment
     uint64_t size;
     uint64_t used;
     enum vram_host_origin origin;
-    bool tried; // it is made once, or not at all
+    bool tried; // made once, or not at all
 };
 
 struct vram_host {
     struct vram_driver *driver;
     bool owns_driver;
-    uint32_t device;           // whose context is home where nobody has one
-    atomic_uint_fast64_t home; // primary context in which memory is pinned; 0 before the first need
+    uint32_t device;           // its context is the home context if the first caller has no current one
+    atomic_uint_fast64_t home; // primary context in which memory is pinned; 0 until first needed
     int home_device;
 
     struct vr_mutex poll;
@@ -117,7 +117,7 @@ struct vram_host {
     struct vr_mutex setup;
     struct vr_mutex mutex;
 
-    // All below under `mutex`.
+    // Guarded by `mutex`, all below.
     struct vr_options options;
     struct vr_host_table table;
     struct vram_host_pool *pools; // private ones
@@ -129,21 +129,21 @@ struct vram_host {
     struct vr_host_lane *lanes;
     struct vr_host_use *deferred;
     struct vr_host_use *idle_uses;
-    size_t waiting; // uses in lanes and deferred
+    size_t waiting; // in lanes and deferred
     uint32_t pollers;
     struct vr_host_block *outgoing;
     struct vr_host_block *stuck;
-    uint32_t with_driver; // blocks that a thread is giving back now
-    int64_t out_blocks;   // that left the table and are still pinned: outgoing, stuck, or with the driver now
+    uint32_t with_driver; // blocks being returned by a thread now
+    int64_t out_blocks;   // out of the table but still pinned: outgoing, stuck, or being returned
     int64_t out_bytes;
     struct vr_host_reserve reserve;
     struct vram_host_stats stats;
-    int64_t most_requested; // the largest requested_bytes ever, whatever peaks were reset
+    int64_t most_requested; // largest requested_bytes ever, unaffected by resets of peaks
 
-    _Atomic(const struct vr_host_listener *) listener; // changed under `mutex`; read without, to take a stack
-    vram_host_event_function event;                    // a client's, or NULL
+    _Atomic(const struct vr_host_listener *) listener; // changed under `mutex`; read without it to capture a stack
+    vram_host_event_function event;                    // the program's listener, or NULL
     void *event_user;
-    uint64_t stacks; // whose numbers the blocks' stacks are (host_notify.h)
+    uint64_t stacks; // the numbering of the blocks' stacks (host_notify.h)
 
     // The background thread. `running` and `ending` under `mutex`.
     struct vr_thread thread;
@@ -155,7 +155,7 @@ struct vram_host {
 VR_INLINE void vr_host_lock(struct vram_host *host) { vr_mutex_lock(&host->mutex); }
 VR_INLINE void vr_host_unlock(struct vram_host *host) { vr_mutex_unlock(&host->mutex); }
 
-// In builds with VRAM_CHECK=3 every public operation ends with a look at the whole state.
+// With VRAM_CHECK=3 every public operation ends with a check of the whole state.
 VR_INLINE enum vram_status vr_host_checked(struct vram_host *host, enum vram_status status) {
 #if VRAM_CHECK >= 3
     struct vram_error error = {.message = ""};

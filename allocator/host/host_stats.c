@@ -1,4 +1,4 @@
-// What is counted, and questions about blocks and pools.
+// Statistics, and queries about blocks and pools.
 #include <inttypes.h>
 
 #include "base/text.h"
@@ -91,7 +91,7 @@ size_t vram_host_stats_json(const struct vram_host_stats *stats, char *text, siz
     return sink.length;
 }
 
-// --- questions --------------------------------------------------------------------------------------------------------------------
+// --- queries ----------------------------------------------------------------------------------------------------------------------
 
 static uint32_t count_uses(const struct vr_host_block *block) {
     uint32_t count = 0;

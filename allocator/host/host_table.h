@@ -1,5 +1,5 @@
-// host_table.h: from the first byte of a block to the block. An insertion cannot fail where room was promised before: memory that is pinned
-// already must not be lost for lack of a table.
+// host_table.h: maps the address of a block to the block. An insertion with a promise cannot fail: memory already pinned must not be lost
+// because the table cannot grow.
 #ifndef VR_HOST_HOST_TABLE_H
 #define VR_HOST_HOST_TABLE_H
 
@@ -7,24 +7,24 @@
 
 struct vr_host_block;
 
-// The map always has room for what was promised.
+// The map always has room for the promised insertions.
 struct vr_host_table {
     struct vr_map blocks;
-    size_t promised; // insertions that will come
+    size_t promised; // insertions still to come
 };
 
-// Makes room for one insertion more. NO_HOST_MEMORY, all untouched.
+// Makes room for one more insertion. NO_HOST_MEMORY, with nothing changed.
 VR_INLINE enum vram_status vr_host_table_promise(struct vr_host_table *table) {
     VR_TRY(vr_map_reserve(&table->blocks, table->promised + 1));
     table->promised++;
     return VRAM_OK;
 }
-// Takes a promise back that is not needed.
+// Takes back a promise that is not needed.
 VR_INLINE void vr_host_table_forgo(struct vr_host_table *table) {
     assert(table->promised != 0);
     table->promised--;
 }
-// Inserts a block whose address is not there, on a promise.
+// Inserts a block at a new address, using up a promise.
 VR_INLINE void vr_host_table_insert(struct vr_host_table *table, uint64_t address, struct vr_host_block *block) {
     assert(vr_map_get(&table->blocks, address) == 0);
     vr_host_table_forgo(table);
@@ -32,17 +32,18 @@ VR_INLINE void vr_host_table_insert(struct vr_host_table *table, uint64_t addres
     assert(status == VRAM_OK);
     (void)status;
 }
-// Removes the block that is there.
+// Removes the block at this address, which must exist.
 VR_INLINE void vr_host_table_remove(struct vr_host_table *table, uint64_t address) {
     const uint64_t block = vr_map_take(&table->blocks, address);
     assert(block != 0);
     (void)block;
 }
-// NULL when no block begins there.
+// Returns NULL if no block begins there.
 VR_INLINE struct vr_host_block *vr_host_table_find(const struct vr_host_table *table, uint64_t address) {
     return (struct vr_host_block *)(uintptr_t)vr_map_get(&table->blocks, address);
 }
-// Every block, in no order that may be shown to anyone: begin with *at = 0; NULL after the last. The table must not change.
+// Visits every block, in unspecified order that must not reach any output. Start with *at = 0; returns NULL after the last. The table must
+// not change meanwhile.
 VR_INLINE struct vr_host_block *vr_host_table_next(const struct vr_host_table *table, size_t *at) {
     struct vr_map_slot entry;
     return vr_map_next(&table->blocks, at, &entry) ? (struct vr_host_block *)(uintptr_t)entry.value : NULL;

@@ -1,9 +1,9 @@
-// vram_history_start(), vram_history_stop(), what is annotated and marked.
+// Starts and stops a history; annotations and marks.
 #include "core/alloc.h"
 #include "live/live_host.h"
 #include "model/model.h"
 
-// --- what the options say ---------------------------------------------------------------------------------------------------------------
+// --- options ----------------------------------------------------------------------------------------------------------------------------
 
 static const char *action_name(uint32_t action) { return vr_action_name(vr_tracer_action((enum vr_record_action)action)); }
 
@@ -41,7 +41,7 @@ static void forget_events(struct vr_tracer *tracer) {
 
 static enum vram_status resize_rings(struct vr_tracer *tracer, uint64_t max_entries) {
     for (int i = 0; i < VR_TRACER_RINGS; i++) VR_TRY(vr_ring_resize(&tracer->rings[i], max_entries));
-    vr_mutex_lock(&tracer->marks_mutex); // pools fall asleep meanwhile
+    vr_mutex_lock(&tracer->marks_mutex); // pools may fall asleep meanwhile
     const enum vram_status status = vr_marks_resize(&tracer->marks, max_entries);
     if (status == VRAM_OK) tracer->max_entries = max_entries;
     vr_mutex_unlock(&tracer->marks_mutex);
@@ -50,7 +50,7 @@ static enum vram_status resize_rings(struct vr_tracer *tracer, uint64_t max_entr
 
 // --- files ------------------------------------------------------------------------------------------------------------------------------
 
-// Where the events of a ring go from now on.
+// A change of the stream to which rings send their events.
 struct stream_change {
     struct vr_tracer *tracer;
     struct vr_stream *stream;
@@ -60,7 +60,8 @@ static void change_ring(const struct stream_change *change, uint32_t ring) {
     atomic_store_explicit(&change->tracer->streams[ring], change->stream, memory_order_release);
 }
 
-// Under all locks of the device: what the file before got was its last event of the device. A history that ends lets go of it here.
+// Called under all locks of the device, so the previous file has the device's last event. A history that ends is detached from the device
+// here.
 static void change_device(struct vr_device *device, const struct vr_picture *picture, void *user) {
     (void)picture;
     change_ring(user, device->ordinal);
@@ -69,7 +70,7 @@ static void change_device(struct vr_device *device, const struct vr_picture *pic
 
 static void change_host(void *user) { change_ring(user, VR_TRACER_HOST); }
 
-// No device is set up meanwhile.
+// Called with the allocator's mutex held, so no device is set up meanwhile.
 static enum vram_status copy_devices_locked(struct vr_copied *copied, struct stream_change *change) {
     for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
         struct vr_device *device = vr_device_if_used(copied->tracer->allocator, i);
@@ -84,7 +85,7 @@ static enum vram_status copy_devices_locked(struct vr_copied *copied, struct str
     return VRAM_OK;
 }
 
-// Copies the state of each device and of pinned memory at the moment when its events begin to go elsewhere.
+// Copies the state of each device and of pinned memory at the moment when its events change their destination.
 static enum vram_status copy_last_state(struct vr_copied *copied, struct stream_change *change) {
     struct vram_allocator *allocator = copied->tracer->allocator;
     VR_TRY(vr_copy_settings(allocator, copied));
@@ -95,7 +96,7 @@ static enum vram_status copy_last_state(struct vr_copied *copied, struct stream_
     return copied->tracer->host == NULL ? VRAM_OK : vr_copy_host_state(copied, change_host, change);
 }
 
-// Settings and state into the file, as far as there is memory for it: without, a reader makes the state from the events.
+// Writes settings and state into the file if memory allows: without them, a reader derives the state from the events.
 static void finish_file(struct vr_tracer *tracer, struct vr_stream *stream, struct stream_change *change) {
     struct vr_copied *copied = calloc(1, sizeof *copied);
     if (copied == NULL) return;
@@ -105,7 +106,8 @@ static void finish_file(struct vr_tracer *tracer, struct vr_stream *stream, stru
     free(copied);
 }
 
-// Settings at the beginning of a file: of a program that is killed they are known, too. Without memory for it they come at its end.
+// Writes settings at the beginning of a file, so that the file of a killed program has them. Without memory they are written only at the
+// end.
 static void begin_file(struct vr_tracer *tracer, struct vr_stream *stream) {
     struct vr_copied *copied = calloc(1, sizeof *copied);
     if (copied == NULL) return;
@@ -115,8 +117,8 @@ static void begin_file(struct vr_tracer *tracer, struct vr_stream *stream) {
     free(copied);
 }
 
-// From now on events go into `stream` (NULL: the rings). The file before, NULL if there was none, has its last state, and is to be closed
-// once nobody can be inside it any more.
+// Sends events to `stream` (NULL: the rings) from now on. Returns the previous file, or NULL. It has its last state and must be closed once
+// no thread can be inside it.
 static struct vr_stream *change_file(struct vr_tracer *tracer, struct vr_stream *stream) {
     struct stream_change change = {tracer, stream};
     struct vr_stream *old = tracer->stream;
@@ -128,7 +130,7 @@ static struct vr_stream *change_file(struct vr_tracer *tracer, struct vr_stream 
 
 // --- start and stop ---------------------------------------------------------------------------------------------------------------------
 
-// Puts the options into force. After vr_allocator_set_listener() nobody uses the stream that was there.
+// Puts the options into force. After vr_allocator_set_listener() no thread uses the old stream.
 static enum vram_status apply_options(struct vr_tracer *tracer, const struct vram_history_options *options, uint32_t skipped,
                                       struct vr_stream *stream) {
     const bool only_state = options->enabled == VRAM_HISTORY_STATE;
@@ -276,7 +278,7 @@ enum vram_status vram_step(struct vram_allocator *allocator, uint32_t device, co
     return mark_device(allocator, device, VR_STAGE_STEP, name);
 }
 
-// False for what cannot be a line of the text, or is a key that every annotation has.
+// Returns false for text that cannot be a line of the mark, or a key that every annotation already has.
 static bool is_pair(const struct vram_pair *pair) {
     if (pair->key == NULL || pair->value == NULL || pair->key[0] == '\0') return false;
     if (strcmp(pair->key, "device") == 0 || strcmp(pair->key, "time_us") == 0) return false;

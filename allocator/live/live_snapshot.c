@@ -1,4 +1,4 @@
-// vram_snapshot() and its files: the copying. fill.c makes the model of it.
+// vram_snapshot() and its files: copies the allocator; live_model.c makes a model of the copy.
 #include "core/device.h"
 #include "live/file.h"
 #include "live/live_model.h"
@@ -20,10 +20,10 @@ void vr_copied_release(struct vr_copied *copied) {
 
 struct device_moment {
     struct vr_tracer *tracer;
-    uint64_t mark; // events before it belong to the snapshot
+    uint64_t mark; // earlier events belong to the snapshot
 };
 
-// Under all locks of the device: the history ends here; the event that tells of the snapshot belongs to the next one.
+// Called under all locks of the device. The history ends here: the event of this snapshot belongs to the next one.
 static void note_moment(struct vr_device *device, const struct vr_picture *picture, void *user) {
     struct device_moment *moment = user;
     if (moment->tracer != NULL) moment->mark = vr_ring_mark(&moment->tracer->rings[device->ordinal]);
@@ -72,7 +72,7 @@ static bool is_wanted(const struct vram_snapshot_options *options, const struct 
     return options->devices == 0 || (options->devices >> device->ordinal & 1) != 0;
 }
 
-// With the tracer's mutex, so that its rings are neither cleared nor resized meanwhile.
+// Called with the tracer's mutex held, so that its rings are neither cleared nor resized meanwhile.
 static enum vram_status copy_all(struct vram_allocator *allocator, const struct vram_snapshot_options *options, struct vr_copied *copied) {
     copied->segments_only = options->segments_only;
     copied->has_history = copied->tracer != NULL && !options->without_history && !options->segments_only;
@@ -106,7 +106,7 @@ static enum vram_status make_model(struct vram_allocator *allocator, const struc
     return status;
 }
 
-// --- the interface -------------------------------------------------------------------------------------------------------------------
+// --- public functions ----------------------------------------------------------------------------------------------------------------
 
 static enum vram_status make_snapshot(struct vram_allocator *allocator, const struct vram_snapshot_options *options,
                                       const struct vr_oom_facts *oom_facts, struct vram_recording **recording, struct vram_error *error) {

@@ -1,4 +1,4 @@
-// Events go into a recording file as they come (vram/log.h).
+// Streams events into a recording file as they come (vram/log.h).
 #include "live/file.h"
 #include "live/live_settings.h"
 
@@ -34,7 +34,7 @@ enum vram_status vr_stream_close(struct vr_stream *stream) {
     return status;
 }
 
-// A pattern that does not name the process is that of the parent's file.
+// Opens a child's own file. A pattern without the process id would name the parent's file.
 static enum vram_status open_own(struct vr_stream *parent, struct vr_stream **stream) {
     char path[VR_PATH_BYTES];
     size_t length = 0;
@@ -63,7 +63,7 @@ static enum vram_status ask_string(struct vr_stream *stream, uint32_t word, uint
     return status;
 }
 
-// The log's string for a number of a text that is none of 0.
+// Gives the log's string for the number of a nonempty text.
 VR_NOINLINE static enum vram_status find_string(struct vr_stream *stream, uint32_t word, uint32_t *id) {
     if (word >= stream->word_capacity) {
         const size_t capacity = (size_t)word * 2 + 64;
@@ -130,7 +130,7 @@ void vr_stream_event(struct vr_stream *stream, struct vram_stacks *stacks, uint3
     if (status != VRAM_OK) atomic_fetch_add_explicit(&stream->lost, count, memory_order_relaxed);
 }
 
-// The part of a mark of pairs that the file has a column for.
+// Writes the pairs of a mark for which the file has columns.
 static enum vram_status log_pairs(struct vr_stream *stream, const struct vr_mark *mark, const char *pairs) {
     struct vr_text stage = {0}, name = {0};
     size_t length = 0;

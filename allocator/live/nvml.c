@@ -3,9 +3,8 @@
 #include "os/os.h"
 #include "vram/oom.h"
 
-// An entry is a number of 32 bits (padded) and one of 64. The first interface has no more; later ones have two numbers of an instance
-// behind it. Some drivers of the 535 series have one number of 64 bits more under the same name as the others: how far the library wrote
-// says which.
+// An entry is a 32-bit number (padded) and a 64-bit one. In the first interface that is all; in later ones two instance numbers follow.
+// Some drivers of the 535 series add another 64-bit number under the same function name: how far the library writes tells which.
 enum { FIRST_BYTES = 16, LATER_BYTES = 24, WIDE_BYTES = 32, MOST_ENTRIES = 1024, UNTOUCHED = 0xa5 };
 
 static void find_symbol(void *library, const char *const *names, void *target) {
@@ -56,7 +55,7 @@ void vr_nvml_close(struct vr_nvml *nvml) {
     vr_os_dlclose(nvml->library);
 }
 
-// How many bytes an entry has, by what was written behind `count` of them.
+// Returns the size of an entry, from the bytes written after `count` entries of the smaller size.
 static size_t entry_bytes(const unsigned char *bytes, size_t count, unsigned version) {
     if (version + 1 == VR_NVML_VERSIONS) return FIRST_BYTES;
     for (size_t at = count * LATER_BYTES; at < count * WIDE_BYTES; at++)
@@ -69,7 +68,8 @@ static void take_processes(const unsigned char *bytes, size_t stride, size_t cou
         uint32_t id;
         memcpy(&id, bytes + i * stride, sizeof id);
         processes[i].id = id;
-        memcpy(&processes[i].bytes, bytes + i * stride + 8, sizeof processes[i].bytes); // NVML's "not available" is ours: all bits set
+        memcpy(&processes[i].bytes, bytes + i * stride + 8,
+               sizeof processes[i].bytes); // NVML's "not available" has all bits set, like VRAM_NOT_KNOWN
     }
 }
 

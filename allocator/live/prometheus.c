@@ -1,4 +1,4 @@
-// Statistics in Prometheus' text format, and the thread that keeps them in a file.
+// Writes statistics in Prometheus's text format, and keeps them in a file by a thread.
 #include <inttypes.h>
 
 #include "base/text.h"
@@ -15,7 +15,7 @@
 
 enum member { CURRENT, PEAK, ALLOCATED, FREED };
 
-// A metric of a counter that exists per pool, and which of its numbers it shows.
+// A metric of a counter that exists per pool, and which of the counter's numbers it shows.
 struct pool_metric {
     const char *name, *type, *help;
     size_t field; // offset of the counter's array of pools in struct vram_stats
@@ -36,7 +36,7 @@ static const struct pool_metric pool_metrics[] = {
     {"vram_allocations_total", "counter", "Blocks ever handed out.", FIELD(allocation), ALLOCATED},
     {"vram_frees_total", "counter", "Blocks ever freed.", FIELD(allocation), FREED},
 };
-// Peaks are of the whole device: those of the pools were not at the same moment.
+// Peaks are those of the whole device: the pools' peaks may be of different moments.
 static const struct pool_metric peak_metrics[] = {
     {"vram_peak_allocated_bytes", "gauge", "Most bytes of blocks handed out at a time.", FIELD(allocated_bytes), PEAK},
     {"vram_peak_reserved_bytes", "gauge", "Most bytes held from the driver at a time.", FIELD(reserved_bytes), PEAK},
@@ -127,11 +127,11 @@ struct vr_prometheus {
     struct vram_allocator *allocator;
     char *file;
     uint64_t interval_ns;
-    uint64_t process; // the thread is of this one; a child has none
+    uint64_t process; // that has the thread; its children do not
     struct vr_thread thread;
     struct vr_mutex mutex;
     struct vr_signal signal;
-    bool stops; // under the mutex
+    bool stops; // guarded by the mutex
 };
 
 static enum vram_status write_file(const struct vr_prometheus *exporter, struct vram_error *error) {
@@ -151,7 +151,7 @@ static void keep_writing(void *argument) {
             continue;
         }
         vr_mutex_unlock(&exporter->mutex);
-        // What fails now is tried again at the next interval; there is nobody to tell.
+        // A failure cannot be reported; the next interval retries.
         (void)!write_file(exporter, NULL);
         next_ns = now_ns + exporter->interval_ns;
         vr_mutex_lock(&exporter->mutex);
@@ -160,7 +160,7 @@ static void keep_writing(void *argument) {
 }
 
 static void end_exporter(void *value);
-// First: its last writing is of an allocator that is whole.
+// Destroyed first, so that the last write sees an intact allocator.
 static const struct vr_extension_kind extension_kind = {.destroy = end_exporter, .order = 0};
 
 static void release_exporter(struct vr_prometheus *exporter) {
@@ -204,7 +204,7 @@ enum vram_status vram_prometheus_start(struct vram_allocator *allocator, const s
 
 static void end_exporter(void *value) {
     struct vr_prometheus *exporter = value;
-    // In a child of fork() there is no thread, its lock may be held for ever, and the file is the parent's.
+    // A child of fork() has no thread, its lock may be held forever, and the file is the parent's.
     if (exporter->process != vr_os_process_id()) return;
     vr_mutex_lock(&exporter->mutex);
     exporter->stops = true;
@@ -225,7 +225,7 @@ void vram_prometheus_stop(struct vram_allocator *allocator) {
 
 // --- VRAM_PROMETHEUS
 
-// "15s", "500ms" or seconds without a unit. False for anything else, and for 0.
+// Parses "15s", "500ms" or seconds without a unit. Returns false for anything else, and for 0.
 static bool parse_interval(const char *text, uint64_t *interval_ns) {
     uint64_t number = 0;
     size_t digits = 0;

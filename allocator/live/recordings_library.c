@@ -11,10 +11,10 @@
 #define FILE_OF(major, minor) "libvram-recordings.so." TEXT_OF(major) "." TEXT_OF(minor)
 #define LIBRARY               FILE_OF(VRAM_VERSION_MAJOR, VRAM_VERSION_MINOR)
 
-// Of a program that is linked with the library; the address is NULL in any other.
+// Defined in programs linked with the library; otherwise its address is NULL.
 extern VRAM_API const struct vr_recordings_library vram_recordings_library __attribute__((weak));
 
-// Stays loaded until the process ends. Two threads that load it at once get the same library from the loader.
+// Loads the library, which stays until the process ends. Two threads that load it at once get the same library from the loader.
 static const struct vr_recordings_library *load_recordings_library(const char **reason) {
     static _Atomic(const struct vr_recordings_library *) loaded;
     const struct vr_recordings_library *library = atomic_load_explicit(&loaded, memory_order_acquire);
