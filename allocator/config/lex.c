@@ -45,7 +45,7 @@ enum vram_status vr_lex_next(struct vr_lexer *lexer) {
     if (token != VR_TOKEN_WORD) {
         at += token != VR_TOKEN_END;
     } else {
-        // White space inside a word is dropped too, as PyTorch does.
+        // White space inside a word is dropped, as in PyTorch.
         for (; separator(text[at]) == VR_TOKEN_WORD; at++) {
             if (is_space(text[at])) continue;
             if (length == VR_WORD_MAX)
@@ -99,7 +99,7 @@ static size_t digits_at(const char *text) {
     return count;
 }
 
-// Length of the decimal number at `text`, 0 if there is none. *point is where its '.' stands, or the length when it has none.
+// Returns the length of the decimal number at `text`, or 0. *point is the index of its '.', or the length if it has none.
 static size_t decimal_length(const char *text, size_t *point) {
     const size_t whole = digits_at(text);
     const bool has_point = text[whole] == '.';
@@ -115,7 +115,7 @@ static size_t decimal_length(const char *text, size_t *point) {
     return length;
 }
 
-// What the C library writes for '.' in the current locale: at most 7 bytes and a NUL. localeconv() would not be safe in threads.
+// Writes the current locale's decimal point: at most 7 bytes and a NUL. localeconv() would not be thread-safe.
 static void locale_point(char point[8]) {
     char half[16];
     (void)snprintf(half, sizeof half, "%.1f", 0.5);

@@ -47,10 +47,10 @@ static const struct {
 #undef VR_RECORDED
 };
 
-// Needed before all others: two of them must not be smaller.
+// Read before all others, because it is the minimum of two of them.
 static const char large_segment_key[] = "large_segment_size_mb";
 
-// The defaults that hold beside `options`: one of them is the large segment's size.
+// Gives the defaults that apply with `options`: one of them is the large segment's size.
 static void defaults_beside(const struct vr_options *options, struct vr_options *defaults) {
     vr_options_init(defaults);
     defaults->max_non_split_rounding_bytes = options->large_segment_bytes;
@@ -113,7 +113,7 @@ size_t vram_edit_distance(const char *word, const char *known) {
     return row[length];
 }
 
-// The known spelling that looks most like `word`; NULL when none is near enough to be what was meant.
+// Returns the known key most similar to `word`; NULL if none is similar enough to be what was meant.
 static const char *nearest_key(const char *word) {
     const char *nearest = NULL;
     size_t best = 3 + strlen(word) / 4;
@@ -135,7 +135,7 @@ static enum vram_status unknown_key(const struct vr_lexer *lexer) {
 }
 
 // --- parsing --------------------------------------------------------------------------------------------------------------
-// Reads large_segment_size_mb wherever it is written, the last one counts. Whatever else is wrong is for read_pairs() to say.
+// Reads large_segment_size_mb wherever it appears; the last value counts. read_pairs() reports all other mistakes.
 static enum vram_status read_large_segment(struct vr_options *options, const char *text, struct vram_error *error) {
     struct vr_lexer lexer;
     VR_TRY(vr_lex_begin(&lexer, text, error));
@@ -152,8 +152,8 @@ static enum vram_status read_large_segment(struct vr_options *options, const cha
     return VRAM_OK;
 }
 
-// Reads every pair in order. The large segment's size is already the last that `text` gives, and stays: as in PyTorch, the other sizes are
-// checked against that one, wherever they are written.
+// Reads every pair in order. The large segment's size already has the last value in `text` and keeps it: as in PyTorch, the other sizes are
+// checked against that value, wherever they appear.
 static enum vram_status read_pairs(struct vr_options *options, const char *text, struct vram_error *error) {
     struct vr_lexer lexer;
     const uint64_t large_segment_bytes = options->large_segment_bytes;
@@ -193,7 +193,7 @@ static void set_default(struct vr_options *options, const struct vr_option_row *
     if (row->kind == VR_KIND_CLASSES) options->reserve_class_count = 0;
 }
 
-// "key:value", or the default where there is no value.
+// Reads "key:value", or sets the default if there is no value.
 static enum vram_status read_one(struct vr_options *options, const char *text, bool has_value, struct vram_error *error) {
     struct vr_lexer lexer;
     VR_TRY(vr_lex_begin(&lexer, text, error));
@@ -244,7 +244,7 @@ const char *vr_options_environment(const char **variable) {
 }
 
 // --- printing ---------------------------------------------------------------------------------------------------------------
-// The values of one row, as text: in `options`, and by default beside them. False when host memory ran out.
+// Prints the values of one row: in `options`, and the default that applies with them. Returns false if host memory ran out.
 static bool print_row(const struct vr_option_row *row, const struct vr_options *options, struct vr_text *value, struct vr_text *usual) {
     struct vr_options defaults;
     defaults_beside(options, &defaults);

@@ -1,8 +1,8 @@
 // options.h: the settings of an allocator and the parser of PyTorch's option strings.
 //
-// The grammar, keys, units, defaults and reset rules are those of PYTORCH_CUDA_ALLOC_CONF; what differs (separators are checked,
-// trailing garbage in numbers is an error, more spellings are accepted) is listed in docs/differences.md. One X-macro table
-// (options.def) names every key: parser, printer, suggestions and docs come from it.
+// The grammar, keys, units, defaults and reset rules are those of PYTORCH_CUDA_ALLOC_CONF; docs/differences.md lists the differences
+// (separators are checked, trailing garbage in numbers is an error, more spellings are accepted). One X-macro table (options.def) names
+// every key and generates parser, printer, suggestions and docs.
 #ifndef VR_CONFIG_OPTIONS_H
 #define VR_CONFIG_OPTIONS_H
 
@@ -14,19 +14,19 @@
 #define VR_RESERVE_CLASSES 16
 #define VR_CLASS_NAME      32
 
-// A version of PyTorch as a number that later ones are above.
+// A version of PyTorch as a number that grows with the version.
 #define VR_PYTORCH(major, minor) ((major)*100u + (minor))
 #define VR_PYTORCH_NEWEST        VR_PYTORCH(2, 15)
-// From here on, of equal free blocks, that of the oldest segment is taken; before 2.12, the one at the lowest address.
+// From this version on, the free block in the oldest of equal segments is reused; before 2.12, the one at the lowest address.
 #define VR_PYTORCH_OLDEST_FIRST VR_PYTORCH(2, 13)
-// This one alone took the block whose record it had made first, wherever that lies by now.
+// Only this version reused the block whose record it had created first, wherever the block is.
 #define VR_PYTORCH_NUMBERED VR_PYTORCH(2, 12)
-// From here on the end of a MemPool waits for its pending frees and gives its cache back.
+// From this version on, ending a MemPool waits for its pending frees and returns its cache.
 #define VR_PYTORCH_POOL_END_EMPTIES VR_PYTORCH(2, 6)
-// From here on a capture concerns the requests of streams that take part in it; before, all requests of its device.
+// From this version on, a capture concerns the requests of streams that take part in it; before, all requests of its device.
 #define VR_PYTORCH_STREAMS_CAPTURE VR_PYTORCH(2, 13)
 
-// The most bytes that may be added to each request.
+// Maximum padding of a request, in bytes.
 #define VR_PADDING_MAX       4096
 #define VR_ALIGNMENT_KIB_MAX 16
 
@@ -67,7 +67,7 @@ struct vr_options {
     } reserve_classes[VR_RESERVE_CLASSES];
     uint32_t reserve_class_count;
     uint32_t request_padding_bytes; // added to each request before it is rounded
-    uint32_t base_alignment_kib;    // of requests of 2 MiB and more in expandable segments; 0: none
+    uint32_t base_alignment_kib;    // of requests of 2 MiB and more in expandable segments; 0: no alignment
     // Beyond PyTorch.
     bool reclaim_streams;
     bool share_live_pools;
@@ -77,35 +77,35 @@ struct vr_options {
     bool sleepable;
     bool grow_ahead;
     struct vr_reserve warm;
-    uint32_t pytorch; // VR_PYTORCH(): whose rules hold
+    uint32_t pytorch; // VR_PYTORCH() of the version whose rules apply
 };
 
-// Every default.
+// Sets every default.
 void vr_options_init(struct vr_options *options);
 
-// What every set of options holds: the large segment has 11 MiB or more, and neither of the two limits that depend on it is below it;
-// fractions are in their ranges; divisors and threads are powers of two (a divisor may be 0); classes have distinct names. (What a
-// recording says, recorded_options.h, need not.)
+// Returns whether the options are valid: the large segment has 11 MiB or more, and neither of the two limits that depend on it is below it;
+// fractions are in their ranges; divisors and threads are powers of two (a divisor may be 0); classes have distinct names. Recorded
+// settings (recorded_options.h) need not be valid.
 bool vr_options_check(const struct vr_options *options);
 
-// Reads `text` (NUL-terminated; NULL and "" are empty) into *options: first the reset that PyTorch does at each parse (max_split,
-// roundup divisions, garbage collection, non-split rounding), then key by key. On failure *options is untouched and *error
-// (may be NULL) names the character and, for an unknown key, the nearest known one. BAD_OPTION, LIMIT.
+// Reads `text` (NUL-terminated; NULL and "" are empty) into *options: first resets the options that PyTorch resets at each parse
+// (max_split, roundup divisions, garbage collection, non-split rounding), then reads key by key. On failure leaves *options unchanged;
+// *error (may be NULL) gives the position and, for an unknown key, the nearest known one. BAD_OPTION, LIMIT.
 enum vram_status vr_options_parse(struct vr_options *options, const char *text, struct vram_error *error);
-// Sets the option `key` alone, from the text of its value; NULL: to its default. What follows by default from the large segment's size
-// follows it. On failure *options is untouched; characters are counted in "key:value". BAD_OPTION, LIMIT, NO_HOST_MEMORY.
+// Sets only the option `key`, from the text of its value; NULL: to its default. A default that depends on the large segment's size is
+// updated with it. On failure leaves *options unchanged; error offsets count characters of "key:value". BAD_OPTION, LIMIT, NO_HOST_MEMORY.
 enum vram_status vr_options_set(struct vr_options *options, const char *key, const char *value, struct vram_error *error);
 // Calls visit for every option with its value. NO_HOST_MEMORY.
 enum vram_status vr_options_visit(const struct vr_options *options, vram_option_visitor visit, void *user, struct vram_error *error);
 
-// Appends an option string that, read into fresh options, gives these; "" when all are defaults.
+// Appends an option string that produces these options when it is read into fresh ones; "" if all are defaults.
 void vr_options_print(const struct vr_options *options, struct vr_text *text);
 
-// The first of VRAM_ALLOC_CONF, PYTORCH_CUDA_ALLOC_CONF, PYTORCH_ALLOC_CONF that is set, also when it is empty (PyTorch's order);
-// *variable is its name. NULL when none is. Not while another thread changes the environment.
+// Returns the first of VRAM_ALLOC_CONF, PYTORCH_CUDA_ALLOC_CONF, PYTORCH_ALLOC_CONF that is set, even to "" (PyTorch's order); *variable is
+// its name. Returns NULL if none is set. Must not run while another thread changes the environment.
 const char *vr_options_environment(const char **variable);
 
-// The divisor that applies to a request of size_bytes (0 = round to 512). size_bytes must not be 0.
+// Returns the divisor for a request of size_bytes (0 = round to 512). size_bytes must not be 0.
 VR_INLINE uint32_t vr_options_divisor(const struct vr_options *options, uint64_t size_bytes) {
     assert(size_bytes != 0);
     const unsigned log = vr_log2_floor(size_bytes);

@@ -68,7 +68,7 @@ bool vr_recorded_is_usual(const char *key, const char *value) {
         if (strcmp(others[i].key, key) == 0) return strcmp(others[i].usual, value) == 0;
     const struct vr_option_row *row = find_row(key);
     if (row == NULL) return false;
-    // The other end of the field's values, so that what says nothing is not taken for the default.
+    // Fill the field with a value other than the default, so that text without a value is not taken for the default.
     struct vr_options read;
     vr_options_init(&read);
     memset((char *)&read + row->field, 1, row->field_bytes);
@@ -92,7 +92,7 @@ enum vram_status vr_recorded_visit(const struct vr_options *options, vr_recorded
 
 size_t vr_recorded_most(void) { return vr_option_row_count; }
 
-// The recorded option string without its JSON quotes, NUL-terminated in `text`; "" when there is none or it holds escapes.
+// Copies the recorded option string without its JSON quotes, NUL-terminated, into `text`; "" if it is missing or has escapes.
 static void recorded_string(const struct vr_model *model, char *text, size_t capacity) {
     static const char *const keys[] = {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_NPU_ALLOC_CONF",
                                        "last_allocator_settings"};
@@ -106,7 +106,7 @@ static void recorded_string(const struct vr_model *model, char *text, size_t cap
     }
 }
 
-// Whether the recording says anything of the settings: PyTorch 2.1 and 2.2 have no `allocator_settings`.
+// Returns whether the recording has any settings: PyTorch 2.1 and 2.2 have no `allocator_settings`.
 static bool has_settings(const struct vr_model *model) {
     for (size_t i = 0; i < VR_COUNT_OF(others); i++) {
         if (strstr(others[i].key, "ALLOC_CONF") != NULL && vr_model_setting(model, others[i].key) != NULL) return true;
@@ -118,7 +118,7 @@ static bool has_settings(const struct vr_model *model) {
     return false;
 }
 
-// What the segments of one device, or of all, show.
+// The kinds of segments of one device, or of all.
 struct segments_shown {
     bool ordinary, expandable;
 };
@@ -149,9 +149,10 @@ static struct segments_shown shown_by(const struct vr_model *model, uint32_t dev
     return shown;
 }
 
-// Ascend's torch_npu adds 32 bytes to each request before it rounds: that shows in live blocks whose request fills them but for less. A
-// block that is too small for it says no. Only where nothing is left over from a split is a larger one none by chance. In expandable
-// segments its large requests begin at multiples of 16 KiB, unless the program says otherwise (base_addr_aligned_kb).
+// Ascend's torch_npu adds 32 bytes to each request before rounding. A live block that is as large as its padded request proves it; a block
+// that is smaller disproves it. It is proved only in expandable and small segments: in others a block may be larger because its rest was
+// not split off. In expandable segments, torch_npu's large requests begin at multiples of 16 KiB unless the program sets
+// base_addr_aligned_kb.
 enum { NPU_PADDING = 32, NPU_ALIGNMENT_KIB = 16 };
 
 enum padding { PADDING_UNKNOWN, PADDING_NONE, PADDING_PROVED };
@@ -170,7 +171,7 @@ static enum padding padding_of_segment(const struct vr_model *model, size_t row,
     return found;
 }
 
-// Of each device.
+// Finds the padding of each device.
 static void find_paddings(const struct vr_model *model, const struct vr_options *options, enum padding *found) {
     struct vr_options plain = *options, npu = *options;
     plain.request_padding_bytes = 0;
@@ -193,8 +194,8 @@ static bool any_device_is(const struct vr_model *model, const struct vr_options 
     return false;
 }
 
-// Whether at most half of the large live blocks of expandable segments begin where torch_npu would let them begin: it was told otherwise. A
-// block without room for it begins elsewhere; of addresses by chance one in 32 is such a multiple.
+// Returns whether at most half of the large live blocks of expandable segments begin at torch_npu's alignment, which means that it was set
+// otherwise. A block without room for alignment begins elsewhere; one in 32 addresses is aligned by chance.
 static bool is_unaligned(const struct vr_model *model) {
     size_t large = 0, aligned = 0;
     for (size_t row = 0; row < model->segments.count; row++) {
@@ -225,7 +226,7 @@ bool vr_recorded_conf(const struct vr_model *model, struct vr_text *conf) {
     struct vr_options options;
     recorded_string(model, text, sizeof text);
     vr_options_init(&options);
-    // A string that this version does not understand says nothing; the structured values still do.
+    // Ignore a string that this version does not understand; the structured values still count.
     if (vr_options_parse(&options, text, NULL) != VRAM_OK) vr_options_init(&options);
     for (size_t i = 0; i < vr_option_row_count; i++) {
         const struct vr_option_row *row = &vr_option_rows[i];

@@ -1,4 +1,4 @@
-// What the options are where nobody says otherwise.
+// The default of every option.
 #include "config/options.h"
 
 #define VR_OPTION_ALIAS(alias, key)
@@ -16,5 +16,5 @@ static const struct vr_options usual_options = {
 #undef VR_OPTION
 #undef VR_OPTION_ALIAS
 
-// By bytes, padding and all: options are compared so.
+// Copies bytes, including padding, because options are compared by bytes.
 void vr_options_init(struct vr_options *options) { memcpy(options, &usual_options, sizeof *options); }

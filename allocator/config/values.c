@@ -3,10 +3,10 @@
 #include <assert.h>
 #include <stdio.h>
 
-// Divisors above this would only matter to single requests of more than 1 TiB.
+// Larger divisors would matter only to single requests of more than 1 TiB.
 #define MAX_DIVISOR          ((uint64_t)1 << 31)
 #define MAX_REGISTER_THREADS 128
-// PyTorch never reserves more than the device's memory and an eighth.
+// PyTorch never reserves more than nine eighths of the device's memory.
 #define MAX_RESERVE_FRACTION 1.125
 
 static void *field_of(const struct vr_option_row *row, struct vr_options *options) { return (char *)options + row->field; }
@@ -14,14 +14,14 @@ static const void *const_field_of(const struct vr_option_row *row, const struct 
     return (const char *)options + row->field;
 }
 
-// BAD_OPTION at the current token, with the key and what would be right.
+// Returns BAD_OPTION at the current token, naming the key and what would be right.
 static enum vram_status bad_value(const struct vr_option_row *row, const struct vr_lexer *lexer, const char *wanted) {
     char what[160];
     (void)snprintf(what, sizeof what, "%s: %s", row->key, wanted);
     return vr_lex_fail(lexer, what);
 }
 
-// The current word as a whole number without anything after it.
+// Parses the current word as a whole number with nothing after it.
 static bool whole_word(const struct vr_lexer *lexer, uint64_t *value) {
     const char *end;
     return lexer->token == VR_TOKEN_WORD && vr_read_whole(lexer->word, value, &end) && *end == '\0';
@@ -56,7 +56,7 @@ static void recall_boolean(const struct vr_option_row *row, struct vr_options *o
 }
 
 // --- sizes --------------------------------------------------------------------------------------------------------------
-// MiB per unit of a size's suffix, in any case: M, G, T, with B or iB after it or nothing, all binary. 0 for another suffix.
+// Returns the MiB per unit of a size's suffix, in either case: M, G, T, optionally followed by B or iB, all binary. 0 for another suffix.
 static uint64_t unit_mib(const char *suffix) {
     static const char units[] = "mgt", ends[][3] = {"", "b", "ib"};
     char lower[4] = "";
@@ -71,7 +71,7 @@ static uint64_t unit_mib(const char *suffix) {
     return 0;
 }
 
-// Of these -1 is no limit: so PyTorch's snapshots say it, and programs give it back.
+// Returns whether -1 means no limit, which is how PyTorch's snapshots write it and programs read it back.
 static bool is_unlimited_by_default(const struct vr_option_row *row) {
     struct vr_options defaults;
     vr_options_init(&defaults);
@@ -90,7 +90,7 @@ static enum vram_status read_size(const struct vr_option_row *row, struct vr_opt
     if (lexer->token != VR_TOKEN_WORD || !vr_read_whole(lexer->word, &number, &suffix) || unit_mib(suffix) == 0)
         return bad_value(row, lexer, "a whole number of MiB, or one with a unit (512MiB, 6GiB),");
     uint64_t mib;
-    // Larger values mean the largest that fits, as in PyTorch.
+    // Larger values become the largest that fits, as in PyTorch.
     if (!vr_mul_u64(number, unit_mib(suffix), &mib) || mib > most_mib) mib = most_mib;
     if (mib < smallest) {
         char wanted[64];
@@ -118,7 +118,7 @@ static void record_size(const struct vr_option_row *row, const struct vr_options
     }
 }
 
-// PyTorch writes "no limit" as -1; older versions as the largest integer.
+// PyTorch writes "no limit" as -1; older versions wrote the largest integer.
 static void recall_size(const struct vr_option_row *row, struct vr_options *options, const char *value) {
     const char *end;
     double bytes = -1;
@@ -149,7 +149,7 @@ static void print_fraction(const struct vr_option_row *row, const struct vr_opti
     print_number(*(const double *)const_field_of(row, options), text);
 }
 
-// A whole number, too, is a float to whoever reads it.
+// Writes whole numbers as floats, too, as PyTorch does.
 static void record_fraction(const struct vr_option_row *row, const struct vr_options *options, struct vr_json *json) {
     const double fraction = *(const double *)const_field_of(row, options);
     if (fraction == 0.0) {
@@ -159,7 +159,7 @@ static void record_fraction(const struct vr_option_row *row, const struct vr_opt
     }
 }
 
-// Six digits are what somebody wrote; what follows them may come from a float on the way.
+// Rounds to six digits, the precision of a user's value; further digits may come from a float conversion.
 static void recall_fraction(const struct vr_option_row *row, struct vr_options *options, const char *value) {
     const char *end;
     char rounded[32];
@@ -170,7 +170,7 @@ static void recall_fraction(const struct vr_option_row *row, struct vr_options *
 }
 
 // --- roundup_power2_divisions ---------------------------------------------------------------------------------------------
-// One "MiB:N" or ">:N". *last is the index of the last key that was a number, *first whether there was none yet.
+// Reads one "MiB:N" or ">:N". *last is the index of the last key that was a number, *first whether there was none so far.
 static enum vram_status read_division(const struct vr_option_row *row, uint32_t *divisions, unsigned *last, bool *first,
                                       struct vr_lexer *lexer) {
     const bool rest = lexer->token == VR_TOKEN_WORD && strcmp(lexer->word, ">") == 0;
@@ -182,7 +182,7 @@ static enum vram_status read_division(const struct vr_option_row *row, uint32_t 
         return bad_value(row, lexer, "0 or a power of two up to 2147483648");
     unsigned index = vr_log2_floor(key);
     if (index >= VR_ROUNDUP_BUCKETS) index = VR_ROUNDUP_BUCKETS - 1;
-    // The first number also fills what is below it; '>' begins after the last number (after index 0 when there was none).
+    // The first number also fills the buckets below it; '>' begins after the last number (after index 0 if there was none).
     const unsigned from = rest ? *last + 1 : *first ? 0 : index;
     const unsigned to = rest ? VR_ROUNDUP_BUCKETS - 1 : index;
     for (unsigned i = from; i <= to; i++) divisions[i] = (uint32_t)value;
@@ -222,14 +222,14 @@ static void print_divisions(const struct vr_option_row *row, const struct vr_opt
         vr_text_printf(text, "%u", divisions[0]);
         return;
     }
-    // Every bucket from the end of the first run of equal values to the begin of the last, which '>' says.
+    // Print every bucket from the end of the first run of equal values to the beginning of the last run, which '>' covers.
     vr_text_printf(text, "[%u:%u", 1u << low, divisions[low]);
     for (unsigned i = low + 1; i < high; i++) vr_text_printf(text, ",%u:%u", 1u << i, divisions[i]);
     if (high > low) vr_text_printf(text, ",>:%u", divisions[high]);
     vr_text_puts(text, "]");
 }
 
-// A dictionary of all powers of two: MiB to divisor.
+// Writes a dictionary of all powers of two: MiB to divisor.
 static void record_divisions(const struct vr_option_row *row, const struct vr_options *options, struct vr_json *json) {
     const uint32_t *divisions = const_field_of(row, options);
     vr_json_object(json, NULL);
@@ -241,7 +241,7 @@ static void record_divisions(const struct vr_option_row *row, const struct vr_op
     vr_json_object_end(json);
 }
 
-// Divisors of 0 and 1 mean the same: where there is no other, sizes are not rounded.
+// Divisors of 0 and 1 mean the same: if there is no other divisor, sizes are not rounded.
 static void recall_divisions(const struct vr_option_row *row, struct vr_options *options, const char *value) {
     uint32_t found[VR_ROUNDUP_BUCKETS] = {0};
     bool any = false;
@@ -354,7 +354,7 @@ static void print_reserve(const struct vr_option_row *row, const struct vr_optio
     print_one_reserve(const_field_of(row, options), text);
 }
 
-// One "class:reserve"; a class named twice keeps the last.
+// Reads one "class:reserve"; if a class is named twice, the last value counts.
 static enum vram_status read_class(const struct vr_option_row *row, struct vr_options *options, struct vr_lexer *lexer) {
     if (lexer->token != VR_TOKEN_WORD) return bad_value(row, lexer, "the name of a class");
     if (strlen(lexer->word) >= VR_CLASS_NAME)
@@ -411,7 +411,7 @@ static void print_version(const struct vr_option_row *row, const struct vr_optio
 }
 
 // --- the kinds ----------------------------------------------------------------------------------------------------------------
-// Kinds that PyTorch does not record have no last two.
+// Kinds that PyTorch does not record lack the last two functions.
 static const struct {
     enum vram_status (*read)(const struct vr_option_row *row, struct vr_options *options, struct vr_lexer *lexer);
     void (*print)(const struct vr_option_row *row, const struct vr_options *options, struct vr_text *text);

@@ -1,5 +1,5 @@
-// abi.h: the few types and constants of the CUDA driver ABI that this project needs, declared by ourselves so that no CUDA
-// toolkit is needed to build. tests/abi compares every one with NVIDIA's cuda.h where one is found.
+// abi.h: the types and constants of the CUDA driver ABI that this project needs, declared here so that no CUDA toolkit is needed to build.
+// tests/abi compares each with NVIDIA's cuda.h where available.
 #ifndef VR_DRIVER_ABI_H
 #define VR_DRIVER_ABI_H
 
@@ -167,7 +167,7 @@ struct vr_cu_pool_props {
     int32_t handle_types;
     struct vr_cu_location location;
     void *win32_security_attributes;
-    uint64_t most_bytes; // 0: the driver's own bound
+    uint64_t most_bytes; // 0: the driver's own limit
     uint16_t usage;
     uint8_t reserved[54];
 };
@@ -195,7 +195,7 @@ struct vr_cu_host_node {
 // CUDA_MEMSET_NODE_PARAMS_v1, 40 bytes.
 struct vr_cu_memset_node {
     uint64_t address;
-    uint64_t pitch_bytes; // from row to row; not looked at with one row
+    uint64_t pitch_bytes; // from row to row; ignored for a single row
     uint32_t value;
     uint32_t element_bytes;  // 1, 2 or 4
     uint64_t width_elements; // of a row
@@ -217,7 +217,7 @@ struct vr_cu_memcpy3d {
     uint64_t width_bytes, rows, planes;
 };
 
-// CUgraphEdgeData, 8 bytes. All zero: the whole of one node after the whole of another.
+// CUgraphEdgeData, 8 bytes. All zero: all of one node after all of another.
 struct vr_cu_edge_data {
     uint8_t from_port, to_port, type, reserved[5];
 };

@@ -1,8 +1,9 @@
-// driver.h: the driver seam. The CUDA driver API as one table of functions; cuda/, sim/ and fault/ fill it.
+// driver.h: the driver interface: the CUDA driver API as one table of functions, implemented by cuda/, hip/, fault/, watch/ and the
+// simulator.
 //
-// Every function takes the driver first, so that many simulators live in one process. Handles, addresses and sizes are
-// uint64_t everywhere (wasm32 and 80 GB cards meet in this code); cuda/ converts at the border. The argument lists are
-// those of the driver API otherwise, as are the result codes and the rules of which thread's current context counts.
+// Every function takes the driver first, so that one process can have many simulators. Handles, addresses and sizes are always uint64_t
+// (this code handles 80 GB devices on wasm32, too); cuda/ converts. Otherwise argument lists, result codes and the rules for the current
+// context are those of the driver API.
 #ifndef VR_DRIVER_DRIVER_H
 #define VR_DRIVER_DRIVER_H
 
@@ -10,8 +11,8 @@
 #include "driver/abi.h"
 #include "vram/driver.h"
 
-// One row per driver function that this project calls. calls.def holds the rows: X(member, CUDA base name, exported name,
-// version that introduced the ABI used, (parameters after self), (their names)).
+// One member per driver function that this project calls. calls.def has the rows: X(member, CUDA base name, exported name, version that
+// introduced the ABI used, (parameters after self), (their names)).
 struct vr_driver_calls {
 #define X(member, symbol, exported, version, parameters, arguments) vr_cu_result(*member) VR_WITH_SELF parameters;
 #define VR_WITH_SELF(...)                                           (struct vram_driver * self, __VA_ARGS__)
@@ -23,20 +24,21 @@ struct vr_driver_calls {
 struct vram_driver {
     const struct vr_driver_calls *calls; // never NULL
     void (*destroy)(struct vram_driver *driver);
-    uint64_t (*clock_ns)(struct vram_driver *driver); // NULL where time passes by itself
-    // A number that is another one whenever an event may have come to pass since, and 0 where that cannot be told; NULL: it never can. Any
-    // thread, without a lock.
+    uint64_t (*clock_ns)(struct vram_driver *driver); // NULL: real time
+    // Returns a number that changes whenever an event may have completed, or 0 if unknown; NULL: always unknown. Any thread, without a
+    // lock.
     uint64_t (*progress)(struct vram_driver *driver);
-    // What programs can have of the memory that `device` shares with the host; NULL: what the operating system says. False: not known.
+    // Gives the memory available to programs on a device that shares it with the host; NULL: as the operating system says. Returns false if
+    // unknown.
     bool (*host_available)(struct vram_driver *driver, int device, uint64_t *bytes);
-    const char *kind; // "cuda", "hip", "sim" or "fault"; compared by pointer-independent strcmp
+    const char *kind; // "cuda", "hip", "sim", "fault" or "watch"; compared by strcmp, not by pointer
 };
 
-// vr_cu(driver, mem_alloc, &address, size): one driver call.
+// Makes one driver call: vr_cu(driver, mem_alloc, &address, size).
 #define vr_cu(driver, member, ...) ((driver)->calls->member((driver), __VA_ARGS__))
 
-// The same of a call that nobody can make later, so that what it gives back or takes back would be lost. A driver that refuses is asked
-// again: three refusals in a row lose nothing.
+// Makes a call that cannot be made later, so that a failure would lose what it returns or restores. A driver that refuses is called again:
+// three refusals in a row lose nothing.
 #define VR_CU_TRIES 4
 #define VR_CU_INSIST(driver, ...)                                                                                                          \
     do                                                                                                                                     \
@@ -45,11 +47,11 @@ struct vram_driver {
 
 VR_INLINE uint64_t vr_driver_progress(struct vram_driver *driver) { return driver->progress != NULL ? driver->progress(driver) : 0; }
 
-// What is free of the current context's device, and its total. Of a device whose memory is the host's the driver counts what files take in
-// the page cache as used; a request gets it all the same, so that here what is available counts.
+// Gives the free and total bytes of the current context's device. If a device's memory is the host's, the driver counts page cache as used
+// although requests can get it; so the available bytes are given instead.
 vr_cu_result vr_driver_memory_info(struct vram_driver *driver, uint64_t *free_bytes, uint64_t *total_bytes);
 
-// The driver API's name of a result ("CUDA_ERROR_OUT_OF_MEMORY"); never NULL.
+// Returns the driver API's name of a result ("CUDA_ERROR_OUT_OF_MEMORY"). Never NULL.
 const char *vr_cu_result_name(vr_cu_result result);
 
 #endif

@@ -1,4 +1,4 @@
-// facts.c: what a driver says about itself and its devices.
+// facts.c: queries of a driver and its devices.
 #include <stdio.h>
 
 #include "driver/driver.h"
@@ -20,7 +20,7 @@ enum vram_status vram_driver_devices(struct vram_driver *driver, uint32_t *count
     return VRAM_OK;
 }
 
-// 0 where the driver does not know the attribute: an older one cannot do what it stands for.
+// Returns 0 for an attribute that the driver does not know: an older driver lacks the feature.
 static int32_t attribute(struct vram_driver *driver, int device, int number) {
     int value = 0;
     return vr_cu(driver, device_get_attribute, &value, number, device) == VR_CU_SUCCESS ? value : 0;

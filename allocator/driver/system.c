@@ -1,4 +1,4 @@
-// The machine's own driver, where nobody names one: NVIDIA's, else AMD's.
+// The default driver of the machine: NVIDIA's, else AMD's.
 #include "driver/driver.h"
 #include "os/os.h"
 
@@ -12,7 +12,7 @@ enum vram_status vram_driver_system(struct vram_driver **driver, struct vram_err
     struct vram_error other = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
     const enum vram_status status = vram_driver_cuda(driver, error);
     if (status != VRAM_NO_DRIVER && status != VRAM_DRIVER) return status;
-    if (is_named("VRAM_LIBCUDA") && !is_named("VRAM_LIBHIP")) return status; // that one is wanted
+    if (is_named("VRAM_LIBCUDA") && !is_named("VRAM_LIBHIP")) return status; // only NVIDIA's is wanted
     const enum vram_status hip = vram_driver_hip(driver, &other);
     if (hip == VRAM_OK || hip == VRAM_NO_DRIVER || status == VRAM_DRIVER) return hip == VRAM_OK ? VRAM_OK : status;
     if (error != NULL) *error = other;

@@ -1,4 +1,4 @@
-// The text of VRAM_HISTORY: words separated by commas, "key=value" or a word alone.
+// Parses the text of VRAM_HISTORY: words separated by commas, each "key=value" or a single word.
 
 #include "entry/history_text.h"
 
@@ -8,7 +8,7 @@ struct reading {
     struct vr_history_text *text;
     struct vram_history_options *options;
     const char **dump;
-    char *value; // of the word at hand; NULL: it has none
+    char *value; // of the current word; NULL: no value
 };
 
 static bool choose_name(const char *value, const char *const *names, size_t count, int *index) {
@@ -69,7 +69,7 @@ static bool read_frames(struct reading *reading) {
     return true;
 }
 
-// Names joined by '+'.
+// Reads names joined by '+'.
 static bool read_skip(struct reading *reading) {
     char *at = reading->value;
     if (at == NULL || *at == '\0') return false;
@@ -107,7 +107,7 @@ static bool read_own(struct reading *reading) {
 
 static const struct {
     const char *key;
-    bool (*read)(struct reading *reading); // false: the value is wrong
+    bool (*read)(struct reading *reading); // returns false for an invalid value
 } keys[] = {
     {"enabled", read_enabled},
     {"context", read_context},
@@ -123,7 +123,7 @@ static const struct {
     {"clear_history", read_clear},
 };
 
-// One word; the first may be the value of `enabled` alone.
+// Reads one word; the first may be just the value of `enabled`.
 static bool read_word(struct reading *reading, char *word, bool first) {
     reading->value = word;
     if (first && read_enabled(reading)) return true;

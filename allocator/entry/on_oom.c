@@ -9,7 +9,8 @@
 
 enum { MOST_FAILURES = 16, UUID_BYTES = 16 };
 
-// Who else holds the device. Nothing but this process's sum is known of its contexts: they were made before anybody could ask.
+// Finds the other holders of the device. Of this process's contexts only the sum is known, because they were made before they could be
+// measured.
 static void find_oom_facts(struct vram_allocator *allocator, const struct vram_oom *oom, struct vram_processes *processes,
                            struct vr_oom_facts *oom_facts, struct vram_error *error) {
     unsigned char uuid[UUID_BYTES];
@@ -36,7 +37,7 @@ static bool streams_history(struct vram_allocator *allocator) {
 
 static bool put_sentence(struct vr_file *file, const char *text) { return vr_file_write(file, text, strlen(text)); }
 
-// What is known without the library for recordings: that it is missing.
+// Writes the reason for a missing report: there is no library for recordings.
 static enum vram_status write_why_not(struct vr_file *file, const struct vram_error *why) {
     return put_sentence(file, "\n  No report: ") && put_sentence(file, why->message) && put_sentence(file, "\n") ? VRAM_OK : VRAM_IO;
 }
@@ -61,7 +62,7 @@ void vr_on_oom(const struct vram_oom *oom, void *user) {
     if (atomic_fetch_add_explicit(&watch->failures, 1, memory_order_relaxed) >= MOST_FAILURES) return;
     struct vram_error why;
     struct vr_oom_facts oom_facts;
-    struct vram_processes *processes = malloc(sizeof *processes); // too much for a stack
+    struct vram_processes *processes = malloc(sizeof *processes); // too large for the stack
     find_oom_facts(watch->allocator, oom, processes, &oom_facts, &why);
     (void)!vr_history_at_oom(watch->allocator, &oom_facts);
     if (watch->report) {

@@ -1,4 +1,4 @@
-// on_oom.h: what VRAM_ON_OOM asks for when memory runs out: a snapshot, or a page that says why and what would have helped.
+// on_oom.h: runs VRAM_ON_OOM's action when memory runs out: writes a snapshot, or a report with the cause and what would have helped.
 #ifndef VR_ENTRY_ON_OOM_H
 #define VR_ENTRY_ON_OOM_H
 
@@ -8,14 +8,14 @@
 
 struct vr_watch {
     struct vram_allocator *allocator;
-    const char *pattern; // of the file's name
-    bool report;         // a page instead of a snapshot
+    const char *pattern; // for the file name
+    bool report;         // a report instead of a snapshot
     _Atomic uint32_t failures;
 };
 
-// A vram_oom_observer; user is the struct vr_watch. On the failing thread, without a lock: asks NVML, takes a snapshot, and for a page
-// replays it on the simulated driver for at most two seconds. The device is not allocated from. After 16 failures it does nothing. Nobody
-// could be told that it failed: the request's own failure is what the program sees.
+// A vram_oom_observer whose user is the struct vr_watch. Called on the failing thread, without a lock. Asks NVML, takes a snapshot, and for
+// a report replays it on the simulated driver for at most two seconds. Does not allocate from the device. Does nothing after 16 failures.
+// Its own failures are not reported: the program sees the request's failure.
 void vr_on_oom(const struct vram_oom *oom, void *user);
 
 #endif

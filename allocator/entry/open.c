@@ -1,4 +1,5 @@
-// open.c: vram_create() and vram_destroy(): the core's allocator, with what VRAM_HISTORY, VRAM_ON_OOM and VRAM_PROMETHEUS ask for.
+// open.c: vram_create() and vram_destroy(): the core's allocator, with the features that VRAM_HISTORY, VRAM_ON_OOM and VRAM_PROMETHEUS
+// request.
 #include "core/allocator.h"
 #include "core/state.h"
 #include "entry/history_text.h"
@@ -9,12 +10,12 @@
 #include "os/os.h"
 #include "vram/snapshot.h"
 
-// What the environment asks for: an action when memory runs out, a snapshot when the allocator is destroyed.
+// Actions that the environment requests: one when memory runs out, and a snapshot when the allocator is destroyed.
 struct environment {
     struct vram_allocator *allocator;
     char *on_oom; // the text of VRAM_ON_OOM; watch.pattern points into it
     struct vr_watch watch;
-    char *dump; // pattern of the snapshot at the end; NULL: none
+    char *dump; // pattern of the final snapshot; NULL: no snapshot
 };
 
 static enum vram_status copy_text(const char *text, char **copy) {
@@ -49,7 +50,7 @@ static enum vram_status read_on_oom(struct environment *environment, const char 
 
 // --- the history ---------------------------------------------------------------------------------------------------------------------
 
-// With the file's pattern expanded.
+// Starts the history with the file's pattern expanded.
 static enum vram_status start_history(struct vram_allocator *allocator, struct vram_history_options *options, struct vram_error *error) {
     char path[VR_PATH_BYTES];
     if (options->file != NULL) {
@@ -66,7 +67,7 @@ static enum vram_status start_history(struct vram_allocator *allocator, struct v
     return VRAM_OK;
 }
 
-// dump: where the pattern of the snapshot at the end goes; NULL: there is no end to wait for.
+// dump: receives the pattern of the final snapshot; NULL: `dump` is not allowed.
 static enum vram_status start_text(struct vram_allocator *allocator, struct vr_history_text *text, char **dump, struct vram_error *error) {
     struct vram_history_options options;
     const char *pattern = NULL;
@@ -109,7 +110,7 @@ static void release_environment(struct environment *environment) {
 
 static void end_environment(void *value) {
     struct environment *environment = value;
-    // A failure has no one to be reported to.
+    // A failure cannot be reported here.
     if (environment->dump != NULL) (void)!vram_snapshot_save(environment->allocator, NULL, environment->dump, NULL);
     (void)!vram_remove_oom_observer(environment->allocator, vr_on_oom, &environment->watch);
     release_environment(environment);
@@ -118,8 +119,7 @@ static void end_environment(void *value) {
 // Order 1: runs before the history is released, because the snapshot needs it.
 static const struct vr_extension_kind extension_kind = {.destroy = end_environment, .order = 1};
 
-// Starts what the variables ask for. Returns BAD_OPTION, naming the variable and the character, NO_HOST_MEMORY or IO; then nothing is
-// started.
+// Starts what the variables request. Returns BAD_OPTION, naming the variable and the character, NO_HOST_MEMORY or IO, with nothing started.
 static enum vram_status apply_environment(struct vram_allocator *allocator, struct vram_error *error) {
     const char *history = vr_os_getenv("VRAM_HISTORY"), *oom = vr_os_getenv("VRAM_ON_OOM");
     if (history == NULL && oom == NULL) return VRAM_OK;

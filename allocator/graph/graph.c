@@ -10,18 +10,18 @@ struct fixture {
     uint64_t size_bytes;
 };
 
-// In which order the graphs of a pool were captured and are launched. Attached to the pool; guarded by all locks of the device.
+// The order in which the graphs of a pool were captured and are launched. Attached to the pool; guarded by all locks of the device.
 struct rounds {
-    uint64_t captured; // how many graphs were captured into it; the next one's place in their order
-    uint64_t launched; // the place of the last one launched in the present round, plus one; 0: none yet
+    uint64_t captured; // number of graphs captured into the pool, and the place of the next one
+    uint64_t launched; // place of the last graph launched in the current round, plus one; 0: none yet
 };
 
 static const struct vr_extension_kind rounds_kind = {.destroy = free};
 
 struct vram_graph {
     struct vr_device *device;
-    struct vram_pool *pool; // holds a reference
-    uint64_t place;         // in the order of capture of its pool, from 0
+    struct vram_pool *pool; // with a reference
+    uint64_t place;         // in its pool's order of capture, from 0
     uint64_t stream;
     uint64_t handle; // CUgraph
     uint64_t exec;
@@ -73,7 +73,7 @@ static enum vram_status prepare_capture(struct vram_allocator *allocator, struct
 
 static struct rounds *rounds_of(const struct vram_pool *pool) { return vr_extension_find(&pool->extensions, &rounds_kind); }
 
-// With the first graph that is captured into the pool.
+// Attaches the rounds to the pool when the first graph is captured into it.
 static enum vram_status attach_rounds(struct vram_pool *pool, struct vram_error *error) {
     struct rounds *made = calloc(1, sizeof *made);
     if (made == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for a graph");
@@ -134,7 +134,7 @@ static enum vram_status instantiate(struct vram_graph *graph, struct vram_error 
     return result == VR_CU_SUCCESS ? VRAM_OK : driver_failed(error, "the captured graph cannot be instantiated", result);
 }
 
-// What the driver's code says about the region, for people.
+// Explains the driver's result for the region.
 static enum vram_status explain_capture(struct vram_error *error) {
     if (error == NULL) return VRAM_DRIVER;
     const int32_t result = error->driver_result;
@@ -183,7 +183,7 @@ static enum vram_status check_fixtures(const struct vram_graph *graph, struct vr
     return VRAM_OK;
 }
 
-// Takes the graph's place in the round of its pool, or says that it cannot. *before: where the round stood.
+// Takes the graph's place in its pool's round. Returns false if it is out of order. *before: the round's state before.
 static bool take_place(struct vram_graph *graph, uint64_t *before) {
     struct rounds *rounds = rounds_of(graph->pool);
     assert(!graph->capturing && graph->exec != 0 && rounds != NULL);
@@ -195,7 +195,7 @@ static bool take_place(struct vram_graph *graph, uint64_t *before) {
     return in_order;
 }
 
-// The launch failed: unless another one followed, the round stands where it did.
+// Undoes take_place() after a failed launch, unless another launch followed.
 static void give_place_back(struct vram_graph *graph, uint64_t before) {
     struct rounds *rounds = rounds_of(graph->pool);
     vr_device_lock(graph->device);
@@ -246,7 +246,7 @@ static void destroy_handles(struct vram_graph *graph) {
 
 void vram_graph_destroy(struct vram_graph *graph) {
     if (graph == NULL) return;
-    // Whatever an abandoned capture says: it is over.
+    // Ignore the status: an abandoned capture is over in any case.
     if (graph->capturing && vram_capture_end(graph->pool, graph->stream, &graph->handle, NULL) != VRAM_OK) graph->handle = 0;
     destroy_handles(graph);
     vram_pool_release(graph->pool);

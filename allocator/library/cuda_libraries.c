@@ -2,7 +2,7 @@
 #include "os/os.h"
 #include "vram/workspace.h"
 
-// A symbol, and where its address goes.
+// A symbol, and the place for its address.
 struct vr_symbol {
     const char *name;
     void **address;
@@ -16,8 +16,8 @@ static void *open_one(const char *path, const char *variable, const char *const 
     return found;
 }
 
-// Loads `path`, or for NULL what the environment variable names, or the first of the names (up to a NULL) that there is, and finds all
-// symbols in it. UNSUPPORTED, with nothing loaded, where one is missing. *library is for vr_os_dlclose().
+// Loads `path`; for NULL the library that the environment variable names, else the first of the names (a list that ends with NULL) that
+// exists. Finds all symbols in it. UNSUPPORTED, with nothing loaded, if one is missing. Close *library with vr_os_dlclose().
 static enum vram_status load_library(const char *path, const char *variable, const char *const *names, const struct vr_symbol *symbols,
                                      size_t count, void **library, struct vram_error *error) {
     const char *reason = "no name to look for";
@@ -33,9 +33,9 @@ static enum vram_status load_library(const char *path, const char *variable, con
     return VRAM_OK;
 }
 
-// cuBLAS found at run time.
+// cuBLAS, found at run time.
 
-// The two functions of cublas_v2.h that are called; a cublasStatus_t is an int.
+// The two functions of cublas_v2.h that are used; a cublasStatus_t is an int.
 typedef int (*set_stream)(void *handle, void *stream);
 typedef int (*set_workspace)(void *handle, void *address, size_t size_bytes);
 
@@ -59,7 +59,7 @@ enum vram_status vram_cublas_open(const char *path, struct vram_cublas **cublas,
         free(made);
         return status;
     }
-    // POSIX has one representation for both kinds of pointers; C has no conversion.
+    // POSIX represents both kinds of pointers alike; C has no conversion.
     memcpy(&made->set_stream, &found[0], sizeof found[0]);
     memcpy(&made->set_workspace, &found[1], sizeof found[1]);
     *cublas = made;
@@ -89,9 +89,9 @@ enum vram_status vram_cublas_set(struct vram_cublas *cublas, struct vram_workspa
     return cublas_answer(error, "cublasSetWorkspace", cublas->set_workspace(handle, address, (size_t)workspace.size_bytes));
 }
 
-// cuFFT found at run time, as the functions of a plan cache.
+// cuFFT, found at run time, as the functions of a plan cache.
 
-// What of cufft.h is called; a cufftHandle, a cufftType and a cufftResult are ints.
+// The functions of cufft.h that are used; a cufftHandle, a cufftType and a cufftResult are ints.
 #define CUFFT_CALLS(X)                                                                                                                     \
     X(create, cufftCreate, (int *plan))                                                                                                    \
     X(destroy, cufftDestroy, (int plan))                                                                                                   \
@@ -130,7 +130,7 @@ enum vram_status vram_cufft_open(const char *path, struct vram_cufft **cufft, st
         free(made);
         return status;
     }
-    // POSIX has one representation for both kinds of pointers; C has no conversion.
+    // POSIX represents both kinds of pointers alike; C has no conversion.
 #define X(member, symbol, parameters) memcpy(&made->member, &found[CALL_##member], sizeof found[0]);
     CUFFT_CALLS(X)
 #undef X
@@ -182,7 +182,7 @@ static enum vram_status cufft_build(uint32_t device, const void *bytes, size_t k
 static void end_plan(uint32_t device, uint64_t plan, void *user) {
     (void)device;
     const struct vram_cufft *cufft = user;
-    (void)cufft->destroy((int)plan); // a plan that cuFFT does not take back is lost to both
+    (void)cufft->destroy((int)plan); // a plan that cuFFT refuses is leaked
 }
 
 void vram_cufft_functions(struct vram_cufft *cufft, struct vram_plan_functions *functions) {

@@ -1,15 +1,16 @@
-// Plans by key, least recently used first to go (allocator.md §workspaces-and-plans).
+// A cache of plans by key, which evicts the least recently used first (allocator.md §workspaces-and-plans).
 #include "library/plan_cache.h"
 
 #include "base/hash.h"
 #include "os/os.h"
 #include "vram/workspace.h"
 
-// A plan. While it is `busy` one thread has it, or builds it; a plan that is not `held` is in no list and goes when that thread is done.
+// A plan. While it is `busy`, one thread uses or builds it. A plan that is not `held` is in no list and is destroyed when that thread is
+// done.
 struct cached_plan {
     struct cached_plan *newer; // by last use
-    struct cached_plan *older; // also links plans that are to be destroyed
-    struct cached_plan *next;  // of the same hash
+    struct cached_plan *older; // also links plans that will be destroyed
+    struct cached_plan *next;  // with the same hash
     uint64_t hash;
     uint64_t handle;
     uint64_t work_bytes;
@@ -19,7 +20,7 @@ struct cached_plan {
     unsigned char key[];
 };
 
-// One device's plans: by hash, and in a list by last use. Guarded by mutex; the functions of the user are called without it.
+// One device's plans: by hash, and in a list by last use. Guarded by mutex; the user's functions are called without it.
 struct shelf {
     struct vr_mutex mutex;
     struct vr_signal plan_released; // raised whenever a plan stops being busy
@@ -81,7 +82,7 @@ static void unlink_from_hash(struct shelf *shelf, const struct cached_plan *plan
     }
 }
 
-// Takes a plan out. It joins the list `gone` unless a thread has it: then that thread's release ends it.
+// Evicts a plan. It joins the list `gone` unless a thread uses it; then the thread's release destroys it.
 static void give_up(struct shelf *shelf, struct cached_plan *plan, struct cached_plan **gone) {
     unlink_from_hash(shelf, plan);
     unlink_plan(shelf, plan);
@@ -179,7 +180,7 @@ enum vram_status vram_get_plan_cache_stats(struct vram_plan_cache *cache, uint32
     return VRAM_OK;
 }
 
-// --- the invariant ------------------------------------------------------------------------------------------------------------------
+// --- checking -----------------------------------------------------------------------------------------------------------------------
 
 static bool check_shelf(const struct shelf *shelf) {
     int64_t listed = 0, hashed = 0;
@@ -209,7 +210,7 @@ bool vr_plan_cache_check(struct vram_plan_cache *cache) {
 
 // --- use ----------------------------------------------------------------------------------------------------------------------------
 
-// A busy plan that nobody has built yet; held where there is room for one.
+// Makes a busy plan that is not built yet; it is held if the cache has room for any.
 static enum vram_status start_plan(struct shelf *shelf, uint64_t hash, const void *key, size_t key_bytes, struct cached_plan **plan,
                                    struct cached_plan **gone) {
     if (key_bytes > SIZE_MAX - sizeof **plan) return VRAM_NO_HOST_MEMORY;
@@ -232,7 +233,7 @@ static enum vram_status start_plan(struct shelf *shelf, uint64_t hash, const voi
     return VRAM_OK;
 }
 
-// The plan of the key, busy now; *fresh: it must be built. Waits while another thread has it.
+// Gives the key's plan, now busy; *fresh: it must be built. Waits while another thread uses it.
 static enum vram_status take_locked(struct shelf *shelf, const void *key, size_t key_bytes, struct cached_plan **plan, bool *fresh,
                                     struct cached_plan **gone) {
     const uint64_t hash = vr_hash_bytes(shelf->secret, key, key_bytes);
@@ -251,12 +252,12 @@ static enum vram_status take_locked(struct shelf *shelf, const void *key, size_t
     return VRAM_OK;
 }
 
-// Nobody has the plan any more. `built`: there is something to destroy when it is not held.
+// Ends a thread's use of the plan. `built`: it must be destroyed if it is not held.
 static void give_back(struct vram_plan_cache *cache, uint32_t device, struct cached_plan *plan, bool built) {
     struct shelf *shelf = &cache->shelves[device];
     struct cached_plan *gone = NULL;
     vr_mutex_lock(&shelf->mutex);
-    assert(plan->busy); // a plan is given back once
+    assert(plan->busy); // a plan is returned once
     if (!built && plan->held) give_up(shelf, plan, &gone);
     plan->busy = false;
     const bool over = !plan->held;

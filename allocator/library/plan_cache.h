@@ -1,4 +1,4 @@
-// plan_cache.h: the invariant of a cache of plans (vram/workspace.h), for tests.
+// plan_cache.h: checks the invariant of a plan cache (vram/workspace.h), for tests.
 #ifndef VR_LIBRARY_PLAN_CACHE_H
 #define VR_LIBRARY_PLAN_CACHE_H
 
@@ -6,8 +6,8 @@
 
 struct vram_plan_cache;
 
-// On every device: the plans that are held are in the list by last use and found by their key, each once; they are as many as the
-// statistics say, and no more than may be.
+// Returns whether, on every device, each held plan is in the list by last use and is found by its key, once each; and whether their number
+// matches the statistics and does not exceed the maximum.
 bool vr_plan_cache_check(struct vram_plan_cache *cache);
 
 #endif

@@ -1,4 +1,4 @@
-// How large the workspaces of cuBLAS and cuBLASLt are (allocator.md §workspaces-and-plans).
+// Workspaces of cuBLAS and cuBLASLt, and their sizes (allocator.md §workspaces-and-plans).
 
 #include "base/base.h"
 #include "core/capture/captures.h"
@@ -9,7 +9,7 @@
 
 enum { LARGEST_NUMBER = INT32_MAX }; // PyTorch reads an int
 
-// One or more digits at *text, which moves past them. False, with nothing moved, where there are none or the number is too large.
+// Reads one or more digits at *text and moves past them. Returns false, without moving, if there are none or the number is too large.
 static bool read_number(const char **text, uint64_t *number) {
     const char *at = *text;
     uint64_t value = 0;
@@ -23,7 +23,7 @@ static bool read_number(const char **text, uint64_t *number) {
     return true;
 }
 
-// ":KiB:count" at `text`. Moves past it where it is one.
+// Reads ":KiB:count" at `text`. Moves past it on success.
 static bool read_piece(const char **text, uint64_t *size_bytes) {
     const char *at = *text;
     uint64_t kib = 0, count = 0;
@@ -32,7 +32,7 @@ static bool read_piece(const char **text, uint64_t *size_bytes) {
     return vr_mul_u64(kib * VR_KIB, count, size_bytes);
 }
 
-// The sum over every piece; what stands between pieces counts for nothing. False where there is none, or the sum fits no number.
+// Adds up all pieces; text between pieces is ignored. Returns false if there is no piece, or the sum overflows.
 static bool read_config(const char *text, uint64_t *size_bytes) {
     uint64_t sum = 0, piece = 0;
     bool any = false;
@@ -48,7 +48,7 @@ static bool read_config(const char *text, uint64_t *size_bytes) {
     return any;
 }
 
-// As std::stoi() reads: blanks before, anything after. No sign: a negative size is none.
+// Reads a number like std::stoi(): blanks before it, anything after it. No sign except '+', because a size cannot be negative.
 static bool read_kib(const char *text, uint64_t *size_bytes) {
     uint64_t kib = 0;
     text += strspn(text, " \t\n\v\f\r");
@@ -83,9 +83,9 @@ void vram_get_workspace_sizes(const struct vram_workspace_env *env, int major, i
     *sizes = found;
 }
 
-// Workspaces by device, handle, stream and kind, and by the private pool that a capture fills.
+// Workspaces by device, handle, stream and kind, and by the private pool of a capture.
 
-// Whose workspace it is. pool is (0, 0) outside of captures.
+// Identifies a workspace. pool is (0, 0) outside captures.
 struct key {
     uint32_t device;
     enum vram_workspace_kind kind;
@@ -100,12 +100,12 @@ struct workspace_entry {
     uint64_t size_bytes;
 };
 
-// Invariant: no two entries have one key. The mutex is taken before any lock of the allocator, and never held while it allocates: its
-// callbacks may clear workspaces.
+// Invariant: keys are unique. The mutex is taken before any lock of the allocator, and never held during an allocation, whose callbacks may
+// clear workspaces.
 struct vram_workspaces {
     struct vram_allocator *allocator;
     struct vr_mutex mutex;
-    struct workspace_entry *entries; // in no order
+    struct workspace_entry *entries; // unordered
     size_t count;
     size_t entries_capacity;
 };
@@ -124,7 +124,7 @@ enum vram_status vram_workspaces_create(struct vram_allocator *allocator, struct
 
 typedef bool (*selector)(const struct vram_workspaces *workspaces, const struct workspace_entry *entry, const void *argument);
 
-// Frees the selected entries. The first status that is not OK.
+// Frees the selected entries. Returns the first status that is not OK.
 static enum vram_status drop_locked(struct vram_workspaces *workspaces, selector selects, const void *argument) {
     enum vram_status first = VRAM_OK;
     for (size_t i = 0; i < workspaces->count;) {
@@ -164,7 +164,7 @@ static bool of_ended_capture(const struct vram_workspaces *workspaces, const str
 
 void vram_workspaces_destroy(struct vram_workspaces *workspaces) {
     if (workspaces == NULL) return;
-    (void)drop_entries(workspaces, every_entry, NULL); // what cannot be freed is the allocator's to the end
+    (void)drop_entries(workspaces, every_entry, NULL); // blocks that cannot be freed stay until the allocator is destroyed
     vr_mutex_destroy(&workspaces->mutex);
     free(workspaces->entries);
     free(workspaces);
@@ -196,7 +196,7 @@ static struct workspace_entry *find_locked(struct vram_workspaces *workspaces, c
 
 static bool find_entry(struct vram_workspaces *workspaces, const struct key *key, uint64_t size_bytes, struct workspace_entry *entry) {
     vr_mutex_lock(&workspaces->mutex);
-    // A block that could not be freed stays the allocator's.
+    // A block that could not be freed stays with the allocator.
     (void)drop_locked(workspaces, of_ended_capture, NULL);
     const struct workspace_entry *found = find_locked(workspaces, key);
     const bool fits = found != NULL && found->size_bytes >= size_bytes;
@@ -205,7 +205,7 @@ static bool find_entry(struct vram_workspaces *workspaces, const struct key *key
     return fits;
 }
 
-// Enters a new workspace in the place of one that is too small; where another thread was faster, its one is taken.
+// Adds a new workspace, replacing one that is too small. If another thread was faster, takes its workspace instead.
 static enum vram_status enter_locked(struct vram_workspaces *workspaces, struct workspace_entry *entry, uint64_t *unwanted) {
     struct workspace_entry *there = find_locked(workspaces, &entry->key);
     if (there != NULL && there->size_bytes >= entry->size_bytes) {
@@ -238,7 +238,7 @@ static enum vram_status make_entry(struct vram_workspaces *workspaces, struct wo
     return status != VRAM_OK ? status : freed;
 }
 
-// The sizes of the moment on a device.
+// Gives the current sizes on a device.
 static enum vram_status sizes_of(struct vr_device *device, struct vram_workspace_sizes *sizes) {
     struct vram_driver *driver = device->allocator->driver;
     int major = 0, minor = 0;

@@ -1,11 +1,11 @@
-// cuda.c: NVIDIA's driver. libcuda is loaded at run time, so that the library builds and its tools run where there is none.
+// cuda.c: NVIDIA's driver. libcuda is loaded at run time, so that the library can be built, and its tools run, without it.
 #include "driver/driver.h"
 #include "os/os.h"
 
-#define FIRST_OPTIONAL_VERSION 10000 // functions that came later may be missing from a driver; a call then says NOT_SUPPORTED
+#define FIRST_OPTIONAL_VERSION 10000 // later functions may be missing from a driver; a call then returns NOT_SUPPORTED
 
-// The table's uint64_t handles, addresses and sizes are the driver's pointers and size_t as they are, on a 64-bit system.
-// cuCtxSynchronize takes no argument; the one that its row passes is not looked at by any 64-bit calling convention.
+// On a 64-bit system the table's uint64_t handles, addresses and sizes equal the driver's pointers and size_t. cuCtxSynchronize takes no
+// argument; 64-bit calling conventions ignore the one that its row passes.
 struct entry_points {
 // clang-format off
 #define X(member, symbol, exported, version, parameters, arguments) vr_cu_result (*member) parameters;
@@ -49,14 +49,14 @@ static const struct {
 typedef vr_cu_result proc_address_v1(const char *symbol, void **function, int version, uint64_t flags);
 typedef vr_cu_result proc_address_v2(const char *symbol, void **function, int version, uint64_t flags, int *status);
 
-// How one driver is asked for its functions: by version where it can be, else by the exported name.
+// Resolves a driver's functions: by version if possible, else by the exported name.
 struct resolver {
     void *library;
     proc_address_v1 *v1;
     proc_address_v2 *v2;
 };
 
-// A data pointer as a function pointer, which ISO C knows no cast for.
+// Stores a data pointer as a function pointer; ISO C has no cast for it.
 static void store_function(void *to, void *function) { memcpy(to, &function, sizeof function); }
 
 static struct resolver resolver_of(void *library) {
@@ -112,7 +112,7 @@ enum vram_status vram_driver_cuda(struct vram_driver **driver, struct vram_error
         vr_os_dlclose(library);
         return status;
     }
-    // The library stays loaded for good: after cuInit the driver has threads of its own.
+    // The library stays loaded: after cuInit the driver has threads of its own.
     made->head = (struct vram_driver){.calls = &calls, .destroy = destroy_cuda_driver, .kind = "cuda"};
     *driver = &made->head;
     return VRAM_OK;

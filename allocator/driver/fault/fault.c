@@ -1,4 +1,4 @@
-// fault.c: a driver around another one that fails a chosen call without making it.
+// fault.c: wraps a driver and makes a chosen call fail without reaching it.
 #include "driver/fault/fault.h"
 
 #include <stdatomic.h>
@@ -16,13 +16,13 @@ enum call {
 struct fault_driver {
     struct vram_driver head;
     struct vram_driver *inner; // borrowed
-    enum call call;            // which calls count
-    vr_cu_result result;       // what the failed one returns
-    atomic_uint_fast64_t left; // calls until then; 0: no fault is set
+    enum call call;            // the calls that count
+    vr_cu_result result;       // result of the failed call
+    atomic_uint_fast64_t left; // calls until the fault; 0: no fault set
     atomic_uint_fast64_t failed;
-    uint64_t then; // after the fault: calls until the second one, of any function; 0: none
+    uint64_t then; // calls, of any function, from the first fault to the second; 0: no second fault
     vr_cu_result then_result;
-    uint32_t percent; // of all calls that fail at random
+    uint32_t percent; // share of all calls that fail at random
     uint64_t random;
 };
 
@@ -34,7 +34,7 @@ static vr_cu_result draw_result(struct fault_driver *fault) {
     return results[(drawn >> 32) % VR_COUNT_OF(results)];
 }
 
-// Is this the call to fail? Counts it. Any number of threads: exactly one of them gets true.
+// Counts the call and returns whether it must fail. Of any number of threads, exactly one gets true.
 static bool is_due(struct fault_driver *fault, enum call call) {
     if (fault->call != CALL_ANY && fault->call != call) return false;
     uint_fast64_t left = atomic_load_explicit(&fault->left, memory_order_relaxed);
@@ -46,7 +46,7 @@ static bool is_due(struct fault_driver *fault, enum call call) {
     return true;
 }
 
-// What the call is to answer without being made; SUCCESS: it is made.
+// Returns the result with which the call must fail without being made; SUCCESS: it is made.
 static vr_cu_result refusal_of(struct fault_driver *fault, enum call call) {
     if (!is_due(fault, call)) return fault->percent == 0 ? VR_CU_SUCCESS : draw_result(fault);
     const vr_cu_result result = fault->result;

@@ -1,19 +1,19 @@
-// hip.c: AMD's runtime behind the driver seam. HIP has the driver API's functions, most with the same arguments, structures and numbers of
-// results; what differs is translated here. libamdhip64 is loaded at run time. Structures and numbers are those of ROCm 6 and 7
-// (tests/hip compares them with HIP's headers where they are found).
+// hip.c: implements the driver interface with AMD's runtime. HIP has the driver API's functions, most of them with the same arguments,
+// structures and result numbers; the differences are translated here. libamdhip64 is loaded at run time. Structures and numbers are those
+// of ROCm 6 and 7 (tests/hip compares them with HIP's headers where available).
 #include <stdatomic.h>
 
 #include "driver/driver.h"
 #include "driver/hip/hip_abi.h"
 #include "os/os.h"
 
-// An optional function may be missing from a release; a call then says NOT_SUPPORTED. As in cuda.c: what came with CUDA 10 or later.
+// Optional functions, which came with CUDA 10 or later, may be missing from a release; a call then returns NOT_SUPPORTED. As in cuda.c.
 enum { FIRST_OPTIONAL_VERSION = 10000, MOST_DEVICES = 64 };
-// From here on the structures of virtual memory are CUDA's, and those of copies are ours. HIP counts 10,000,000 * major + 100,000 * minor +
-// patch.
+// From this version on, the structures of virtual memory are CUDA's, and those of copies are the ones in hip_abi.h. HIP counts 10,000,000 *
+// major + 100,000 * minor + patch.
 #define FIRST_VIRTUAL_MEMORY_VERSION 60000000
 
-// HIP's functions as the table declares them; those that are translated have types of their own.
+// HIP's functions as declared in the table; translated ones have types of their own.
 struct hip_functions {
 // clang-format off
 #define X(member, symbol, exported, version, parameters, arguments) vr_cu_result (*member) parameters;
@@ -37,12 +37,12 @@ struct hip_driver {
     struct hip_functions real;
     struct hip_own_functions own;
     int version;
-    _Atomic(uint64_t) context[MOST_DEVICES]; // the primary context of a device; 0: nobody asked for it yet
+    _Atomic(uint64_t) context[MOST_DEVICES]; // the primary context of a device; 0: not retained yet
 };
 
 static struct hip_driver *hip_of(struct vram_driver *self) { return (struct hip_driver *)(void *)self; }
 
-// --- what is translated ----------------------------------------------------------------------------------------------------
+// --- translated functions --------------------------------------------------------------------------------------------------
 
 static vr_cu_result own_device_get_attribute(struct vram_driver *self, int *value, int attribute, int device) {
     static const struct {
@@ -62,7 +62,7 @@ static vr_cu_result own_device_get_attribute(struct vram_driver *self, int *valu
         {VR_CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, VR_HIP_MEMORY_POOLS_SUPPORTED},
         {VR_CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED, VR_HIP_HOST_REGISTER_SUPPORTED},
         {VR_CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, VR_HIP_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED},
-        // Pages of ROCm are exported as file descriptors wherever there are any.
+        // Pages of ROCm can be exported as file descriptors whenever there are pages.
         {VR_CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, VR_HIP_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED},
     };
     const struct hip_driver *driver = hip_of(self);
@@ -71,10 +71,10 @@ static vr_cu_result own_device_get_attribute(struct vram_driver *self, int *valu
         if (numbers[i].hip == VR_HIP_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED && driver->version < FIRST_VIRTUAL_MEMORY_VERSION) break;
         return driver->real.device_get_attribute(value, numbers[i].hip, device);
     }
-    return VR_CU_INVALID_VALUE; // as a driver that does not know the attribute
+    return VR_CU_INVALID_VALUE; // like a driver that does not know the attribute
 }
 
-// HIP's number, which was asked for once.
+// Returns HIP's version, which was queried once.
 static vr_cu_result own_driver_get_version(struct vram_driver *self, int *version) {
     *version = hip_of(self)->version;
     return VR_CU_SUCCESS;
@@ -87,13 +87,13 @@ static vr_cu_result own_primary_ctx_retain(struct vram_driver *self, uint64_t *c
     return result;
 }
 
-// HIP's own of a context is said to be not supported; the current device is that of the current context.
+// hipCtxSynchronize() is documented as not supported; the current device is that of the current context.
 static vr_cu_result own_ctx_synchronize(struct vram_driver *self, int unused) {
     (void)unused;
     return hip_of(self)->own.device_synchronize();
 }
 
-// The device of a primary context; -1: of none that was retained here.
+// Returns the device of a primary context, or -1 if it was not retained here.
 static int device_of(struct hip_driver *driver, uint64_t context) {
     for (int device = 0; device < MOST_DEVICES; device++)
         if (context != 0 && atomic_load(&driver->context[device]) == context) return device;
@@ -114,7 +114,7 @@ static vr_cu_result own_memcpy_async(struct vram_driver *self, uint64_t to, uint
     return hip_of(self)->own.memcpy_async(to, from, size_bytes, VR_HIP_MEMCPY_DEFAULT, stream);
 }
 
-// A stream belongs to a device, whose primary context is the only one there is.
+// Gives the primary context of the stream's device; HIP has no other contexts.
 static vr_cu_result own_stream_get_ctx(struct vram_driver *self, uint64_t stream, uint64_t *context) {
     struct hip_driver *driver = hip_of(self);
     int device = 0;
@@ -136,7 +136,7 @@ static struct vr_hip_memcpy_side side_of(const struct vr_cu_memcpy_side *side) {
         .lod = side->lod,
         .memory_type = side->memory_type == VR_CU_MEMORY_TYPE_ARRAY     ? VR_HIP_MEMORY_TYPE_ARRAY
                        : side->memory_type == VR_CU_MEMORY_TYPE_UNIFIED ? VR_HIP_MEMORY_TYPE_UNIFIED
-                                                                        : side->memory_type, // host and device are the same
+                                                                        : side->memory_type, // the numbers for host and device are equal
         .host = side->host,
         .device = side->device,
         .array = side->array,
@@ -157,7 +157,7 @@ static vr_cu_result own_graph_add_memcpy_node(struct vram_driver *self, uint64_t
     return driver->own.add_memcpy_node(node, graph, dependencies, count, &translated, context);
 }
 
-// Before ROCm 6 the properties of pages lie otherwise in memory: there are no pages for us there.
+// Before ROCm 6 the properties of pages have another layout, so pages are not supported there.
 #define SINCE_VIRTUAL_MEMORY(self, member, ...)                                                                                            \
     (hip_of(self)->version < FIRST_VIRTUAL_MEMORY_VERSION || hip_of(self)->real.member == NULL ? VR_CU_NOT_SUPPORTED                       \
                                                                                                : hip_of(self)->real.member(__VA_ARGS__))
@@ -180,7 +180,7 @@ static vr_cu_result own_mem_get_allocation_properties(struct vram_driver *self, 
 
 // clang-format off
 #define WITH_SELF(...) (struct vram_driver *self, __VA_ARGS__)
-// Those of the rows that are translated are not used.
+// The functions of translated rows are unused.
 #define X(member, symbol, exported, version, parameters, arguments)                            \
     static __attribute__((unused)) vr_cu_result call_hip_##member WITH_SELF parameters {        \
         const struct hip_functions *real = &hip_of(self)->real;                                \
@@ -197,7 +197,7 @@ static const struct vr_driver_calls calls = {
 #undef OWN
 };
 
-// Rows of both tables, by the members' names.
+// Rows of both tables, by the names of the members.
 enum {
 #define SAME(member, name) HIP_ROW_##member,
 #define OWN(member, name) HIP_ROW_##member,
@@ -209,7 +209,7 @@ enum {
 
 static const struct hip_row {
     const char *name;
-    int version; // of CUDA, which tells what may be missing
+    int version; // of CUDA, to know which functions may be missing
     size_t offset; // in struct hip_functions
 } rows[] = {
 #define X(member, symbol, exported, since, parameters, arguments) \
@@ -230,7 +230,7 @@ _Static_assert(VR_COUNT_OF(rows) == HIP_ROW_COUNT, "every function of the seam h
 
 static void find_symbol(void *library, const char *name, void *to) {
     void *function = vr_os_dlsym(library, name);
-    memcpy(to, &function, sizeof function); // a data pointer as a function pointer, which ISO C knows no cast for
+    memcpy(to, &function, sizeof function); // a data pointer as a function pointer; ISO C has no cast for it
 }
 
 static enum vram_status find_all(void *library, struct hip_driver *driver, struct vram_error *error) {
@@ -263,7 +263,7 @@ static enum vram_status start_hip(void *library, struct hip_driver *driver, stru
 
 static void destroy_hip_driver(struct vram_driver *driver) { free(driver); }
 
-// The newest release's first; a distribution's file without a number last.
+// Tries the newest release first; a distribution's file without a number last.
 static void *open_library(const char **reason) {
     static const char *const names[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"};
     const char *path = vr_os_getenv("VRAM_LIBHIP");
@@ -287,7 +287,7 @@ enum vram_status vram_driver_hip(struct vram_driver **driver, struct vram_error 
         vr_os_dlclose(library);
         return status;
     }
-    // The library stays loaded for good: after hipInit the runtime has threads of its own.
+    // The library stays loaded: after hipInit the runtime has threads of its own.
     made->head = (struct vram_driver){.calls = &calls, .destroy = destroy_hip_driver, .kind = "hip"};
     *driver = &made->head;
     return VRAM_OK;

@@ -1,5 +1,5 @@
-// hip_abi.h: numbers and structures of HIP (ROCm 6 and 7) that differ from the CUDA driver API's. Facts of HIP's headers, with which
-// tests/hip compares them where those are found.
+// hip_abi.h: numbers and structures of HIP (ROCm 6 and 7) that differ from the CUDA driver API's. Facts of HIP's headers; tests/hip
+// compares them where the headers are available.
 #ifndef VR_DRIVER_HIP_HIP_ABI_H
 #define VR_DRIVER_HIP_HIP_ABI_H
 
@@ -24,7 +24,7 @@ enum {
 };
 
 enum {
-    VR_HIP_MEMCPY_DEFAULT = 4, // hipMemcpyKind: by the addresses
+    VR_HIP_MEMCPY_DEFAULT = 4, // hipMemcpyKind: inferred from the addresses
     // hipMemoryType
     VR_HIP_MEMORY_TYPE_HOST = 1,
     VR_HIP_MEMORY_TYPE_DEVICE = 2,

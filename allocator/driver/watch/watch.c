@@ -1,5 +1,5 @@
-// watch.c: a driver around another one that knows which memory is mapped where, and tells its observers; and what rests on it: DMA
-// buffers, handles for other machines, and pools whose segments are one handle each.
+// watch.c: wraps a driver, tracks which memory is mapped where, and calls observers. On top of it: DMA buffers, handles for other machines,
+// and pools whose segments have one handle each.
 
 #include "driver/driver.h"
 #include "os/os.h"
@@ -8,20 +8,20 @@
 struct vr_watching {
     struct vram_driver head;
     struct vram_driver *inner; // borrowed
-    // `order` is held from before a call of the driver until everybody was told of it: mappings, calls and observers are in one order.
-    // `table` guards the mappings, for questions from inside of observers. `order` comes first.
+    // `order` is held from before a driver call until all observers were called, so mappings, calls and observers have one order. `table`
+    // guards the mappings, for queries inside observers. `order` is taken first.
     struct vr_mutex order, table;
     struct vram_mapping *mappings; // by ascending address
     size_t mapping_count, mappings_capacity;
     struct vram_mapping_observer *observers;
     size_t observer_count, observers_capacity;
     uint64_t generation;
-    bool no_fabric[VRAM_MAX_DEVICES]; // the device refused handles of the fabric (guarded by order)
+    bool no_fabric[VRAM_MAX_DEVICES]; // the device refused fabric handles (guarded by order)
 };
 
 static const char watch_kind[] = "watch";
 
-// NULL for another driver.
+// Returns NULL for another driver.
 static struct vr_watching *vr_watch_of(struct vram_driver *driver) {
     return driver != NULL && strcmp(driver->kind, watch_kind) == 0 ? (struct vr_watching *)(void *)driver : NULL;
 }
@@ -33,7 +33,7 @@ static bool vr_watch_has(const struct vr_watching *watch, uint32_t device, int a
     return vr_cu(watch->inner, device_get_attribute, &value, attribute, (int)device) == VR_CU_SUCCESS && value != 0;
 }
 
-// The first mapping whose end is above the address. Under `table`.
+// Returns the first mapping that ends above the address. Called with `table` held.
 static size_t vr_watch_first(const struct vr_watching *watch, uint64_t address) {
     size_t low = 0, high = watch->mapping_count;
     while (low < high) {
@@ -53,7 +53,7 @@ static bool reserve_mappings(struct vr_watching *watch) {
     return room;
 }
 
-// There is room.
+// There must be room.
 static void insert_mapping(struct vr_watching *watch, const struct vram_mapping *mapping) {
     vr_mutex_lock(&watch->table);
     const size_t at = vr_watch_first(watch, mapping->address);
@@ -70,7 +70,7 @@ static void remove_range(struct vr_watching *watch, size_t first, size_t count) 
     vr_mutex_unlock(&watch->table);
 }
 
-// --- observers: under `order`, not under `table` ------------------------------------------------------------------------------------
+// --- observers: called with `order` held, not `table` --------------------------------------------------------------------------------
 
 static void notify_mapped(const struct vr_watching *watch, struct vram_mapping mapping) {
     for (size_t i = 0; i < watch->observer_count; i++)
@@ -88,7 +88,7 @@ static void mapped_now(struct vr_watching *watch, struct vram_mapping mapping) {
     notify_mapped(watch, mapping);
 }
 
-// What lies in [address, end) goes by `give`, after everybody was told.
+// Unmaps all mappings in [address, end) by `give`, after calling all observers.
 static vr_cu_result unmap_by(struct vr_watching *watch, uint64_t address, uint64_t end,
                              vr_cu_result (*give)(struct vr_watching *, const uint64_t *), const uint64_t *arguments) {
     vr_mutex_lock(&watch->order);
@@ -158,7 +158,8 @@ static vr_cu_result watch_mem_unmap(struct vram_driver *self, uint64_t address, 
     return unmap_by(vr_watch_of(self), address, address + size_bytes, give_unmap, (const uint64_t[]){address, size_bytes});
 }
 
-// With a handle of the fabric where the device has such; a driver may still refuse them (no fabric manager, no permission): then without.
+// Requests a fabric handle if the device has them. A driver may still refuse (no fabric manager, no permission): then makes the allocation
+// without one.
 static vr_cu_result watch_mem_create(struct vram_driver *self, uint64_t *handle, uint64_t size_bytes,
                                      const struct vr_cu_allocation_prop *prop, uint64_t flags) {
     struct vr_watching *watch = vr_watch_of(self);
@@ -177,7 +178,7 @@ static vr_cu_result watch_mem_create(struct vram_driver *self, uint64_t *handle,
     return vr_cu(watch->inner, mem_create, handle, size_bytes, prop, flags);
 }
 
-// --- all others: handed on -------------------------------------------------------------------------------------------------------------
+// --- all other calls are passed on ----------------------------------------------------------------------------------------------------
 // clang-format off
 #define WITH_SELF(...) (struct vram_driver *self, __VA_ARGS__)
 #define WITH_INNER(...) (((struct vr_watching *)(void *)self)->inner, __VA_ARGS__)
@@ -195,7 +196,7 @@ static const struct vr_driver_calls handed_on = {
 };
 // clang-format on
 
-// The table of calls is the driver's own: all that are handed on, but for those that are watched.
+// The driver has its own table of calls: all passed on, except those that are watched.
 struct watch_driver {
     struct vr_watching watch;
     struct vr_driver_calls calls;
@@ -297,7 +298,7 @@ enum vram_status vram_watch_mappings(struct vram_driver *driver, uint64_t addres
 
 // --- handles for network cards and other machines ---------------------------------------------------------------------------------------
 
-// The device's primary context is current from here on; `before` for vr_watch_leave(). The driver's answer.
+// Makes the device's primary context current; `before` is for vr_watch_leave(). Returns the driver's result.
 static vr_cu_result vr_watch_enter(const struct vr_watching *watch, uint32_t device, uint64_t *before) {
     uint64_t context = 0;
     vr_cu_result result = vr_cu(watch->inner, ctx_get_current, before);
@@ -324,7 +325,7 @@ static enum vram_status call_failed(struct vram_error *error, const char *call, 
 
 // --- DMA buffers ------------------------------------------------------------------------------------------------------------------------
 
-// The largest generation behind a range; 0: a byte of it is not mapped.
+// Returns the largest generation behind a range; 0 if a byte of it is not mapped.
 static uint64_t generation_of(struct vr_watching *watch, uint64_t address, uint64_t size_bytes, uint32_t *device) {
     struct vram_mapping one;
     size_t count = 0;
@@ -404,7 +405,7 @@ static vr_cu_result open_to(const struct vr_watching *watch, uint32_t device, ui
     return vr_cu(watch->inner, mem_set_access, address, size_bytes, access, count);
 }
 
-// Reserves addresses for a physical allocation and maps it. By the watching driver's own calls: it is told.
+// Reserves addresses for a physical allocation and maps it, through the watching driver's own calls, which track it.
 static vr_cu_result place_handle(struct vr_watching *watch, uint32_t device, uint64_t handle, uint64_t size_bytes, uint64_t *address) {
     struct vram_driver *driver = &watch->head;
     uint64_t at = 0;
@@ -490,7 +491,7 @@ static uint64_t allocate_watched(uint64_t size_bytes, uint32_t device, uint64_t 
     (void)stream;
     if (!rounded_size(watch, device, &size_bytes)) return 0;
     if (vr_cu(&watch->head, mem_create, &handle, size_bytes, &prop, 0) != VR_CU_SUCCESS) return 0;
-    // From here on the mapping alone holds the memory.
+    // From now on only the mapping holds the memory.
     const vr_cu_result result = place_handle(watch, device, handle, size_bytes, &address);
     VR_CU_INSIST(watch->inner, mem_release, handle);
     return result == VR_CU_SUCCESS ? address : 0;
