@@ -99,7 +99,7 @@ static size_t digits_at(const char *text) {
     return count;
 }
 
-// Returns the length of the decimal number at `text`, or 0. *point is the index of its '.', or the length if it has none.
+// Returns the length of the decimal number at `text`, or 0. *point is the index of its '.', or the length without one.
 static size_t decimal_length(const char *text, size_t *point) {
     const size_t whole = digits_at(text);
     const bool has_point = text[whole] == '.';

@@ -35,11 +35,11 @@ enum vram_status vr_option_fail(struct vram_error *error, enum vram_status statu
 // Copies `word` for a message: at most 40 characters, with '?' for all but printable ASCII. Returns `out`, of 48 bytes.
 const char *vr_word_for_message(const char *word, char out[48]);
 
-// Reads decimal digits, optionally after a '+'. *end is the first character after them. Returns false if there are none or they do not fit
+// Reads decimal digits, optionally after a '+'. *end is the first character after them. Returns false without digits, or if they do not fit
 // in 64 bits.
 bool vr_read_whole(const char *word, uint64_t *value, const char **end);
-// Reads a decimal number, optionally with '+', a fraction and an exponent, always with '.' in any locale. *end as above. Returns false if
-// there is none, or it is not finite.
+// Reads a decimal number, optionally with '+', a fraction and an exponent, always with '.' in any locale. *end as above. Returns false
+// without a number, or if it is not finite.
 bool vr_read_decimal(const char *word, double *value, const char **end);
 // Writes the shortest decimal number that reads back as `value` (finite, not negative), always with '.'. text has 32 bytes.
 void vr_print_decimal(double value, char text[32]);

@@ -49,7 +49,7 @@ struct vram_log {
     struct vr_log_maker maker;
 };
 
-// Packs the tail and all dictionary rows that are in no block into a block; does nothing if there are none. Sets log->stopped on failure.
+// Packs the tail and all dictionary rows that are in no block into a block; without such rows does nothing. Sets log->stopped on failure.
 enum vram_status vr_log_seal_locked(struct vram_log *log);
 // Makes a block of log->maker, appends it to the file and adds it to the index. Sets log->stopped on failure, or when the file has reached
 // its maximum size.

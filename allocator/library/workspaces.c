@@ -9,7 +9,7 @@
 
 enum { LARGEST_NUMBER = INT32_MAX }; // PyTorch reads an int
 
-// Reads one or more digits at *text and moves past them. Returns false, without moving, if there are none or the number is too large.
+// Reads one or more digits at *text and moves past them. Returns false, without moving, for no digits or too large a number.
 static bool read_number(const char **text, uint64_t *number) {
     const char *at = *text;
     uint64_t value = 0;

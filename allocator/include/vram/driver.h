@@ -1,4 +1,4 @@
-// vram/driver.h: where device memory comes from.
+// vram/driver.h: drivers, through which an allocator gets device memory.
 //
 // A driver is the CUDA driver API behind one handle. There are four: NVIDIA's driver and AMD's HIP runtime, found at run time; the
 // simulated driver, which needs no GPU; and a wrapper that makes chosen calls fail, for tests. An allocator borrows its driver: the driver

@@ -77,7 +77,7 @@ enum vram_status vr_os_send_descriptors(int socket, const int *descriptors, size
     return VRAM_OK;
 }
 
-// Keeps what fits and closes the rest.
+// Stores the descriptors that fit and closes the rest.
 static size_t take_descriptors(struct msghdr *message, int *descriptors, size_t room) {
     size_t taken = 0;
     for (struct cmsghdr *head = CMSG_FIRSTHDR(message); head != NULL; head = CMSG_NXTHDR(message, head)) {

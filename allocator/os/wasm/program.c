@@ -28,7 +28,7 @@ void vr_os_dlclose(void *library) { (void)library; }
 uint64_t vr_os_process_id(void) { return 1; }
 void vr_os_close_descriptor(int descriptor) { (void)descriptor; }
 
-// A page has one stack, and no signals.
+// A page has one stack and no signals, so the function runs on the caller's stack.
 
 void vr_os_on_spare_stack(void (*function)(void *argument), void *argument) {
     assert(function != NULL);
