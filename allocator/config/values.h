@@ -6,7 +6,7 @@
 #include "config/lex.h"
 #include "config/options.h"
 
-// Marks a smallest value that is the large segment's size instead of a number of MiB.
+// A `smallest` that means the large segment's size instead of a number of MiB.
 #define LARGE_SEGMENT UINT32_MAX
 
 enum vr_option_kind {

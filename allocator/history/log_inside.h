@@ -18,8 +18,8 @@ struct vram_log {
     uint64_t max_bytes;       // UINT64_MAX: no limit
     enum vram_status stopped; // status of every further call: OK, IO, LIMIT
     uint64_t events;          // in blocks and tail; those of the tail are also in the maker's encoder
-    struct vram_log_event
-        usual; // the last event; the next ones are compared to it in all but action, address, size, time and stack, so their ids are known
+    // The last event. A next event that equals it, except for action, address, size, time and stack, has known ids.
+    struct vram_log_event usual;
     bool has_usual;
     size_t room; // number of events that need only the comparison with `usual`; 0: unknown
     struct vr_builder builder;

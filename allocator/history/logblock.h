@@ -98,7 +98,7 @@ VR_INLINE uint32_t vr_log_record_head(uint64_t sequence, enum vr_log_record_kind
 struct vr_log_tail_header {
     uint32_t magic;
     uint32_t checksum; // of the sequence
-    uint64_t sequence; // of the future block of its records
+    uint64_t sequence; // sequence number of the block that its records will form
     uint64_t used;     // bytes of complete records; grows
     uint64_t reserved;
 };

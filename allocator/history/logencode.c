@@ -28,7 +28,7 @@ enum vram_status vr_log_encoder_reserve(struct vr_log_encoder *encoder, size_t c
     made.addresses = malloc(4 * capacity * sizeof *made.addresses);
     bool good = made.flags != NULL && made.row_of != NULL && made.rows != NULL && made.addresses != NULL;
     good = make_varints(&made.distances, capacity) && make_varints(&made.sizes, capacity) && make_varints(&made.times, capacity) && good;
-    // The map may contain as many addresses of earlier blocks (vr_log_encoder_clear()).
+    // The map may keep up to capacity / 2 addresses of earlier blocks (vr_log_encoder_clear()).
     if (!good || vr_map_reserve(&made.latest, capacity + capacity / 2) != VRAM_OK) {
         vr_log_encoder_release(&made);
         return VRAM_NO_HOST_MEMORY;
@@ -51,7 +51,7 @@ void vr_log_encoder_turn(struct vr_log_encoder *encoder, const struct vr_log_rec
     uint64_t row[VR_LOG_COLUMN_COUNT] = {0};
     vr_log_rare_columns(event, row);
     if (encoder->count == 0) {
-        encoder->row_count = 0; // forget the earlier block's rows, which may have no event
+        encoder->row_count = 0; // drop the row carried over from the previous block, if no event used it
         memset(encoder->known, 0, sizeof encoder->known);
     }
     uint32_t *known = &encoder->known[hash_of(row)];

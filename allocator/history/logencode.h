@@ -69,7 +69,7 @@ VR_INLINE void vr_log_encoder_add(struct vr_log_encoder *encoder, unsigned actio
         else
             usual_size = encoder->size_of[latest - encoder->before - 1];
     } else {
-        encoder->latest.count += latest == 0; // every event has room
+        encoder->latest.count += latest == 0; // the map has room for every event
         encoder->addresses[encoder->address_count++] = address;
         slot->key = address;
     }

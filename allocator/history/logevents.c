@@ -46,7 +46,7 @@ bool vr_log_batch_check(const struct vr_log_batch *batch) {
 VR_INLINE size_t meet_address(struct vr_log_batch *batch, uint64_t address, size_t index, struct vr_map_slot **slot) {
     if (*slot == NULL || (*slot)->key != address) *slot = vr_map_slot_of(&batch->latest, address);
     const size_t before = (*slot)->value == 0 ? index : (size_t)(*slot)->value - 1;
-    batch->latest.count += (*slot)->value == 0; // every event has room
+    batch->latest.count += (*slot)->value == 0; // the map has room for every event
     **slot = (struct vr_map_slot){.key = address, .value = index + 1};
     return before;
 }

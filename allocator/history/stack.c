@@ -365,7 +365,7 @@ VR_INLINE uint32_t intern(const struct taking *taking, struct vram_stacks *stack
     return taking->count == 0 || is_cut(taking, stacks) ? 0 : vr_stacks_intern(stacks, taking->words, taking->count, taking->hash);
 }
 
-// memo: the first attempt notes what it reads there; NULL: no notes.
+// memo: receives the words that the first attempt reads; NULL: no notes.
 static uint32_t walk_code(struct taking *taking, struct stack_request *request, struct vr_memo *memo) {
     struct vr_walk walk = {.unsure = false};
     for (int attempt = 0; attempt < 3; attempt++) {

@@ -368,7 +368,7 @@ static bool read_common(const struct vr_cfi_tables *tables, uint64_t address, st
                 (void)take_bytes(&data, 1);
             } else if (*letters == 'S') {
                 machine->signal = true;
-            } else if (RA_BY_CALL || (*letters != 'B' && *letters != 'G')) { // the key that signs return addresses; tagged stacks
+            } else if (RA_BY_CALL || (*letters != 'B' && *letters != 'G')) { // 'B': which key signs return addresses; 'G': tagged stacks
                 return false;
             }
         }

@@ -173,7 +173,7 @@ static size_t put_utf8(char *bytes, uint32_t character) {
 
 enum { TEXT_MAX = 1024 };
 
-// Returns the address of a string's characters. Up to 3.11 a string has an extra word (wstr) and its length.
+// Returns the address of a string's characters. Up to 3.11 a string also stores wstr and its length.
 VR_INLINE uint64_t text_data(const struct vr_python_layout *layout, uint64_t text, uint32_t state) {
     const bool ascii = (state >> 6 & 1) != 0;
     return text + (layout->minor < 12 ? (ascii ? 48 : 72) : (ascii ? 40 : 56));

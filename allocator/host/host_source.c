@@ -50,7 +50,7 @@ static enum vram_status of_result(vr_cu_result result) {
     return result == VR_CU_OUT_OF_MEMORY ? VRAM_OUT_OF_MEMORY : vr_host_status(result);
 }
 
-// Uses whole pages: two registered ranges must not share one.
+// Uses whole pages: two registered ranges must not share a page.
 static enum vram_status pin_registered(struct vram_host *host, uint64_t size, uint32_t threads, uint64_t *address) {
     const uint64_t page = vr_os_page_bytes(), bytes = vr_round_up(size, page);
     // Not vr_os_reserve(): the system must refuse memory it does not have before the pages are touched.

@@ -129,7 +129,7 @@ struct vram_host {
     struct vr_host_lane *lanes;
     struct vr_host_use *deferred;
     struct vr_host_use *idle_uses;
-    size_t waiting; // in lanes and deferred
+    size_t waiting; // uses in lanes and deferred uses
     uint32_t pollers;
     struct vr_host_block *outgoing;
     struct vr_host_block *stuck;

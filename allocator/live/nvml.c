@@ -4,7 +4,7 @@
 #include "vram/oom.h"
 
 // An entry is a 32-bit number (padded) and a 64-bit one. In the first interface that is all; in later ones two instance numbers follow.
-// Some drivers of the 535 series add another 64-bit number under the same function name: how far the library writes tells which.
+// Some drivers of the 535 series add another 64-bit number under the same function name; how far the library writes shows the entry's size.
 enum { FIRST_BYTES = 16, LATER_BYTES = 24, WIDE_BYTES = 32, MOST_ENTRIES = 1024, UNTOUCHED = 0xa5 };
 
 static void find_symbol(void *library, const char *const *names, void *target) {

@@ -224,8 +224,8 @@ struct vram_block_view {
     bool small_pool;
     uint32_t age;            // searches since the block last became free, while garbage collection is on
     uint64_t segment_number; // order in which the process's segments were made
-    void *context;           // the event listener's (vram/events.h) where the block was allocated; NULL: unknown. Borrowed for the visit
-    void *segment_context;   // where the segment was made
+    void *context; // event listener's context (vram/events.h) of the call that allocated the block; NULL: unknown. Borrowed for the visit
+    void *segment_context; // likewise, of the call that made its segment
 };
 // Calls visit for every mapped block of the device in ascending address order, on a copy made under the locks; stops when visit returns
 // false. A block that the driver handed out itself is a segment of its own. INVALID_ARGUMENT, NO_HOST_MEMORY.

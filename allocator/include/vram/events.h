@@ -52,10 +52,11 @@ struct vram_event_listener {
     // Called under the locks that order the event: must be quick and must not call this allocator, except to read the thread's words. NULL:
     // only contexts are kept.
     void (*event)(const struct vram_event *event, void *user);
-    // Called without any lock, once per call that may need it. Returns one reference, or NULL for no context. NULL: no contexts.
+    // Called without any lock, once per call that may need it. Returns one reference, or NULL if the call has no context. Without this
+    // function there are no contexts.
     void *(*take_context)(void *user);
-    // Adds or drops one reference to a context that take_context returned; NULL without contexts. Release is called on any thread, possibly
-    // under locks of the allocator: it must not call it.
+    // Add or drop one reference to a context that take_context returned; NULL without take_context. release_context is called on any
+    // thread, possibly under locks of the allocator, so it must not call the allocator.
     void (*retain_context)(void *context, void *user);
     void (*release_context)(void *context, void *user);
     enum vram_context_level level;

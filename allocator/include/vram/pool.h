@@ -125,11 +125,11 @@ struct vram_restore_observer {
     void (*created)(uint64_t address, uint64_t size_bytes, void *user); // may be NULL
     void *user;
 };
-// Restores the live blocks of the checkpoint, as PyTorch does: every live block is freed, every piece of the checkpoint's segments is
-// handed out again, including free ones, and then those are freed. Peaks, sums and events therefore count the whole segments, and a
-// restored block's requested bytes are its size. Segments made since then stay, free. Where another stream uses a live block or a pending
-// one, the block's own stream waits for it, not the host. INVALID_ARGUMENT, with nothing changed, if a capture forbids the wait, or if
-// memory of a checkpointed block was returned; DRIVER; NO_HOST_MEMORY. observer may be NULL.
+// Restores the live blocks of the checkpoint, as PyTorch does. Frees every live block, hands out every piece of the checkpoint's segments
+// again, including free ones, and then frees the free ones. Peaks, sums and events therefore count the whole segments, and a restored
+// block's requested bytes are its size. Segments made since the checkpoint stay, free. If another stream uses a live or pending block, the
+// block's own stream waits for it, not the host. INVALID_ARGUMENT, with nothing changed, if a capture forbids the wait, or if memory of a
+// checkpointed block was returned; DRIVER; NO_HOST_MEMORY. observer may be NULL.
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_restore(struct vram_pool *pool, const struct vram_checkpoint *checkpoint,
                                                            const struct vram_restore_observer *observer);
 // Gives whether the live blocks of the pool are exactly these, in any order; blocks freed and pending do not count. NO_HOST_MEMORY.
@@ -186,7 +186,7 @@ struct vram_graph_options {
     // Where its memory comes from. NULL: a pool of its own. To share memory, pass an earlier graph's pool (vram_graph_pool()).
     struct vram_pool *pool;
     enum vram_capture_mode mode; // which threads' unsafe calls invalidate the capture
-    bool keep_cache;             // do not return cached memory before the capture, which torch.cuda.graph() does
+    bool keep_cache;             // do not return cached memory before the capture, unlike torch.cuda.graph()
     struct vram_host *host;      // pinned memory whose cache is returned then, too; NULL: none
 };
 

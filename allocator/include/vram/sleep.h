@@ -2,7 +2,7 @@
 //
 // A sleeping pool has given away the physical memory behind its blocks, for another model or another process. The blocks, their addresses,
 // and graphs that know them stay valid. vram_wake() puts memory behind the same addresses again. While a pool sleeps, its blocks may be
-// freed but not read or written: a GPU access is an illegal address. Pools are selected by handle or by tag (struct vram_pool_options,
+// freed but not read or written: to a GPU their addresses are illegal. Pools are selected by handle or by tag (struct vram_pool_options,
 // vram_pool_set_tag()).
 //
 // Only segments made of pages can sleep: those of pools with a tag, and of any pool under sleepable:True, expandable_segments:True or

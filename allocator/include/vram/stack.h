@@ -62,8 +62,8 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_stack_log(struct vram_stacks *stac
 VRAM_API const char *vram_stack_module(struct vram_stacks *stacks, uint32_t stack, const char *const *skip, size_t skip_count);
 
 // Calls the function on a separate stack of 256 KiB with all signals blocked, for callers whose stack may be small: signal handlers have 8
-// KiB. Rare, deep work in this header and vram/log.h does so by itself. The function must return. Without memory for a stack, or when a
-// sanitizer watches the thread's own stack, the caller's stack is used.
+// KiB. Functions of this header and of vram/log.h already do so for rare, deep work. The function must return. Without memory for a stack,
+// or when a sanitizer watches the thread's own stack, the caller's stack is used.
 VRAM_API void vram_stack_spare(void (*function)(void *argument), void *argument);
 
 struct vram_stacks_counts {

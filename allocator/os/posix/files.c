@@ -49,7 +49,7 @@ enum vram_status vr_os_file_create_beside(const char *path, char *made, size_t c
         if (vr_os_file_create(made, &descriptor) == VRAM_OK) break;
     }
     if (descriptor < 0) return VRAM_IO;
-    // Keep the file's permissions: it may have been made for a reader of another user.
+    // Keep the old file's permissions: it may have been made readable for another user.
     struct stat facts;
     if (lstat(path, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_uid == geteuid()) (void)fchmod(descriptor, facts.st_mode & 0777);
     FILE *opened = fdopen(descriptor, "wb");
