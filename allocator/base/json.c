@@ -11,7 +11,7 @@ static void put_escaped(struct vr_text *out, const char *bytes, size_t length) {
     static const char names[] = "\"\"\\\\\bb\ff\nn\rr\tt";
     vr_text_append(out, "\"", 1);
     for (size_t i = 0, step; i < length; i += step) {
-        // Append the plain run up to the next byte that needs escaping at once.
+        // Append the plain run up to the next byte that needs escaping, in one piece.
         for (step = 0; i + step < length && is_plain(bytes[i + step]);) step++;
         if (step != 0) {
             vr_text_append(out, bytes + i, step);

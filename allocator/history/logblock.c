@@ -48,7 +48,7 @@ void vr_log_put_block_header(const struct vr_log_block_header *header, unsigned 
     put32(out + 4, vr_log_checksum(out + 8, VR_LOG_BLOCK_HEADER_BYTES - 8));
 }
 
-// Returns whether the part's sizes can be right: packed parts are smaller than their contents, but only so much.
+// Returns whether the part's sizes are plausible: packing shrinks a part at most by VR_LOG_PACK_MOST, and leaves a byte for each row.
 static bool plausible(const struct vr_log_part *part, uint64_t rows) {
     return part->stored <= part->length && part->length <= (uint64_t)part->stored * VR_LOG_PACK_MOST && rows <= part->stored;
 }

@@ -70,8 +70,8 @@ struct vr_log_maker {
     struct vr_packer packer;
 };
 void vr_log_maker_release(struct vr_log_maker *maker);
-// Makes a block in maker->block, header first, from maker->tables and either maker->batch, both of which it empties, or maker->encoder,
-// which it leaves unchanged. NO_HOST_MEMORY; LIMIT for a part of 4 GiB or more.
+// Makes a block in maker->block, header first, of maker->tables and of the events in maker->batch or maker->encoder. Empties tables and
+// batch; leaves the encoder unchanged. NO_HOST_MEMORY; LIMIT for a part of 4 GiB or more.
 enum vram_status vr_log_make_block(struct vr_log_maker *maker, uint64_t sequence, uint64_t offset, struct vr_log_block_header *header);
 // Returns a part of a block unpacked: `stored` itself, or *out (which must have room for part->length). NULL if it is damaged.
 const unsigned char *vr_log_unpack_part(const struct vr_log_part *part, const unsigned char *stored, unsigned char *out);

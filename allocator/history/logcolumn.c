@@ -2,7 +2,7 @@
 
 #include "base/hash.h"
 
-// Distinct values found so far, and the index of each: index + 1.
+// Distinct values found so far, and a map from each value to its index + 1.
 struct choices {
     uint64_t values[VR_CHOICE_MAX];
     struct vr_map index;
@@ -17,7 +17,7 @@ static size_t choice_of(struct choices *choices, uint64_t value) {
     return count;
 }
 
-// Compares stretches without an early exit, which the compiler vectorizes; most columns that differ do so at once.
+// Compares in stretches without an early exit, which the compiler vectorizes; columns that differ usually differ in the first stretch.
 enum { STRETCH = 64 };
 static bool all_same(const uint64_t *values, size_t count) {
     const uint64_t first = values[0];
@@ -41,7 +41,7 @@ static bool choose_encoding(struct choices *choices, const uint64_t *values, siz
     return true;
 }
 
-// Writes the column as CHOICE. Returns false if it has too many different values.
+// Writes the column as CHOICE. Returns false if it has too many different values, or there is no memory to find them.
 static bool write_choice(struct vr_bytes *out, const uint64_t *values, size_t count, size_t most) {
     struct choices choices = {.index = {0}};
     size_t begin = out->count;

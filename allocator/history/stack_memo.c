@@ -18,7 +18,7 @@ VR_UNSANITIZED VR_INLINE bool begins_so(struct vr_memo *memo, const struct vr_me
     return (differ | ((atomic_load_explicit(&memo->key[BP], memory_order_relaxed) ^ wanted[BP]) & bits)) == 0;
 }
 
-// The entry may be in the middle of a write: do not read outside the stack for it.
+// The entry may be in the middle of a write, so nothing outside the stack is read for it.
 VR_UNSANITIZED VR_INLINE bool reads_so(struct vr_memo *memo, const struct vr_memo_key *key, uint32_t count) {
     const volatile uint64_t *const stack = (const volatile uint64_t *)(uintptr_t)key->sp;
     const uint64_t most = (key->high - key->sp) / 8;

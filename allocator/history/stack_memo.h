@@ -1,4 +1,4 @@
-// stack_memo.h: remembers walks, so that a repeated one need not be walked.
+// stack_memo.h: remembers walks and their stacks, so that an equal walk need not be repeated.
 //
 // The course of a walk follows from its start, from the rules, and from the words of the stack that it reads: return addresses and saved
 // frame pointers. A walk that starts like an earlier one and finds the same words in the same places ends at the same stack. So only these

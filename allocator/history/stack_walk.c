@@ -47,8 +47,8 @@ VR_INLINE size_t set_of(uint64_t pc) { return (size_t)(pc * 0x9e3779b97f4a7c15u 
 // Incremented when forgetting rules begins and ends: a walk during which it changes may have used outdated rules.
 static _Atomic uint64_t forgotten;
 
-// Needed even if something was only loaded: code may now be where there was no module. A walk that begins in the middle sees the end, or
-// that the list of modules is out of date.
+// Needed even if something was only loaded: code may now be where there was no module. A walk that begins during this sees the second
+// increment, or that the list of modules is out of date.
 static void forget_rules(void) {
     atomic_fetch_add_explicit(&forgotten, 1, memory_order_acq_rel);
     for (size_t set = 0; set < SETS; set++) {

@@ -79,8 +79,8 @@ enum vram_status vr_lines_find(int file, const uint64_t *offsets, size_t count, 
 bool vr_dwarf_load(void);
 // Forces allocation of libdw's thread-local storage.
 void vr_dwarf_wake(void);
-// As vr_lines_find(), but in this process, which libdw may crash, and with names as written in the file. Without memory it calls give_up(),
-// which must not return. One thread at a time.
+// As vr_lines_find(), but in this process, which libdw may terminate, and with names as written in the file. Without memory it calls
+// give_up(), which must not return. One thread at a time.
 enum vram_status vr_dwarf_find(int file, const uint64_t *offsets, size_t count, const char *const *names, bool *found,
                                void (*give_up)(void), const struct vr_symbol_sink *sink);
 // --- symbols_names.c --------------------------------------------------------------------------------------------------------------------

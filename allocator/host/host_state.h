@@ -117,7 +117,7 @@ struct vram_host {
     struct vr_mutex setup;
     struct vr_mutex mutex;
 
-    // Guarded by `mutex`, all below.
+    // `mutex` guards all fields below.
     struct vr_options options;
     struct vr_host_table table;
     struct vram_host_pool *pools; // private ones
@@ -145,7 +145,7 @@ struct vram_host {
     void *event_user;
     uint64_t stacks; // the numbering of the blocks' stacks (host_notify.h)
 
-    // The background thread. `running` and `ending` under `mutex`.
+    // The background thread. `mutex` guards `running` and `ending`.
     struct vr_thread thread;
     struct vr_signal work;
     bool running;

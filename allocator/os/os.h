@@ -45,7 +45,7 @@ enum vram_status vr_os_shared_resize(int file, uint64_t size_bytes);
 void vr_os_shared_discard(int file, uint64_t offset, uint64_t size_bytes);
 // Maps a part of the file, inaccessible, at an address inside a range of vr_os_map().
 enum vram_status vr_os_shared_map(int file, uint64_t offset, uint64_t size_bytes, uint64_t address);
-// Replaces it by inaccessible address space.
+// Replaces a mapped part by inaccessible address space.
 enum vram_status vr_os_shared_unmap(uint64_t address, uint64_t size_bytes);
 enum vram_status vr_os_protect(uint64_t address, uint64_t size_bytes, bool read, bool write);
 

@@ -1,6 +1,6 @@
 // vram/history.h: records every event of an allocator, with stacks and words, in a ring or in a file.
 //
-// The counterpart of torch.cuda.memory._record_memory_history() and its companions. With the history off, it costs nothing. Read the ring
+// The counterpart of torch.cuda.memory._record_memory_history() and its companions. A history that is off costs nothing. Read the ring
 // through vram/snapshot.h; a streamed history is a file (vram/log.h). Without code: set the environment variables VRAM_HISTORY and
 // VRAM_ON_OOM (docs/guides/history.md), which vram_create() reads.
 #ifndef VRAM_HISTORY_H
@@ -53,8 +53,8 @@ struct vram_history_options {
 // action, IO for the file, NO_HOST_MEMORY; on failure nothing changes. *error may be NULL.
 VRAM_API VRAM_NODISCARD enum vram_status vram_history_start(struct vram_allocator *allocator, const struct vram_history_options *options,
                                                             struct vram_error *error);
-// Starts it from a text in the language of the variable VRAM_HISTORY (docs/guides/history.md), without `dump`; "off" and "" stop it.
-// BAD_OPTION gives the position in the text.
+// Starts the history from a text in the language of the variable VRAM_HISTORY (docs/guides/history.md), without `dump`; "off" and "" stop
+// it. BAD_OPTION gives the position in the text.
 VRAM_API VRAM_NODISCARD enum vram_status vram_history_start_text(struct vram_allocator *allocator, const char *text,
                                                                  struct vram_error *error);
 // Turns the history off, forgets its events and closes the file. Live blocks keep their stacks. IO if the file could not be finished.

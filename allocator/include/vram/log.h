@@ -80,7 +80,7 @@ struct vram_log_event {
     uint32_t tag;      // string: purpose or kind of the memory
 };
 
-// Give ids. Equal contents get equal ids. The bytes are copied. NO_HOST_MEMORY, IO, LIMIT.
+// The next functions give ids. Equal contents get equal ids. The bytes are copied. NO_HOST_MEMORY, IO, LIMIT.
 VRAM_API VRAM_NODISCARD enum vram_status vram_log_string(struct vram_log *log, const char *bytes, size_t length, uint32_t *id);
 // A resolved frame: strings and a line (0: unknown).
 VRAM_API VRAM_NODISCARD enum vram_status vram_log_frame(struct vram_log *log, uint32_t name, uint32_t filename, int64_t line, uint32_t *id);

@@ -105,7 +105,7 @@ struct vram_private_pool_stats {
     struct vram_stat reserved_bytes[VRAM_STAT_POOLS];
 };
 // Writes the device's private pools, including ended ones, by ascending id into stats[0, capacity); *count is their number, which may
-// exceed capacity. *count is 0 for a device never used. INVALID_ARGUMENT, NO_HOST_MEMORY.
+// exceed capacity, or 0 for a device never used. INVALID_ARGUMENT, NO_HOST_MEMORY.
 VRAM_API VRAM_NODISCARD enum vram_status vram_get_private_pool_stats(struct vram_allocator *allocator, uint32_t device,
                                                                      struct vram_private_pool_stats *stats, size_t capacity, size_t *count);
 // vram_walk() over the blocks of one pool.

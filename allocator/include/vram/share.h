@@ -60,8 +60,8 @@ struct vram_imported {
 // too many open files; OUT_OF_MEMORY if there is no address space; DRIVER; NO_HOST_MEMORY. error may be NULL.
 VRAM_API VRAM_NODISCARD enum vram_status vram_import(struct vram_allocator *allocator, const void *handle, size_t size_bytes,
                                                      struct vram_imported *imported, struct vram_error *error);
-// Releases one import; after the last release of its memory it is unmapped, once the device is idle (during a capture: with a later import
-// or release). `address` is the one that vram_import() gave. INVALID_POINTER if it is not imported; DRIVER if the driver refuses (retried
+// Releases one import. After the last release the memory is unmapped, once the device is idle (during a capture: with a later import or
+// release). `address` is the one that vram_import() gave. INVALID_POINTER if it is not imported; DRIVER if the driver refuses (retried
 // later and at the end).
 VRAM_API VRAM_NODISCARD enum vram_status vram_import_release(struct vram_allocator *allocator, uint64_t address);
 

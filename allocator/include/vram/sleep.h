@@ -73,8 +73,8 @@ struct vram_sleeper {
     uint64_t away_bytes; // device memory that it will need
     uint64_t host_bytes; // pinned memory that keeps its contents
 };
-// Writes the device's sleeping pools into sleepers[0, capacity), newest first; *count is their number, which may exceed capacity. *count is
-// 0 for a device never used. INVALID_ARGUMENT.
+// Writes the device's sleeping pools into sleepers[0, capacity), newest first; *count is their number, which may exceed capacity, or 0 for
+// a device never used. INVALID_ARGUMENT.
 VRAM_API VRAM_EXPERIMENTAL VRAM_NODISCARD enum vram_status vram_sleepers(struct vram_allocator *allocator, uint32_t device,
                                                                          struct vram_sleeper *sleepers, size_t capacity, size_t *count);
 

@@ -3,7 +3,7 @@
 // A stack is a number; 0 is "no stack". Capturing one walks the frames of the calling thread, looks them up in a table, and returns the
 // number of an equal stack or a new number. Machine code is walked by the unwind tables of its modules, whose rules are cached per address,
 // or by frame pointers where a module has no tables; Python by reading the interpreter's own frames, if the process has an interpreter
-// (CPython 3.8 to 3.13, default builds). Nothing is formatted. For a known stack nothing is allocated and no lock is taken, except briefly
+// (CPython 3.8 to 3.15, default builds). Nothing is formatted. For a known stack nothing is allocated and no lock is taken, except briefly
 // the loader's if the stack runs through libraries that may be unloaded. See docs/guides/stacks.md.
 //
 // All functions may be called from any thread, with or without Python's lock, and in the child of a fork(), but not from signal handlers

@@ -136,8 +136,8 @@ static int begin_helper(void *argument) {
     return 0;
 }
 
-// Does not use fork(), whose hooks take locks that the caller may hold, and which signals the program when the child ends. An emulated
-// kernel (qemu-user) allows no other copy than one with that signal.
+// Does not use fork(), whose hooks take locks that the caller may hold, and which signals the program when the child ends. Under an
+// emulated kernel (qemu-user), only a copy with that signal can be made.
 static pid_t make_copy(struct beginning *beginning) {
     sigset_t all, before;
     void *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
