@@ -47,7 +47,7 @@ static const struct {
 #undef VR_RECORDED
 };
 
-// The option that is read before all others, because it is the minimum of two of them.
+// This option is read before all others, because it is the minimum of two of them.
 static const char large_segment_key[] = "large_segment_size_mb";
 
 // Gives the defaults that apply with `options`: one of them is the large segment's size.
