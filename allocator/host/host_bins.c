@@ -45,7 +45,7 @@ void vr_host_bins_insert(struct vr_host_block *block) {
 
 void vr_host_bins_remove(struct vr_host_block *block) { vr_host_list_remove(&block->pool->bins[vr_host_bin(block->size)], block); }
 
-// Powers of two have their bin almost to themselves, so the first look is mostly the last.
+// A power of two has its bin almost to itself, so the first bin usually has the answer.
 struct vr_host_block *vr_host_bins_find(const struct vram_host_pool *pool, uint64_t size) {
     const uint64_t limit = vr_host_slack_limit(size);
     struct vr_host_block *best = NULL;

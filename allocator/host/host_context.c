@@ -3,7 +3,7 @@
 
 // --- home -----------------------------------------------------------------------------------------------------------------------
 
-// A program that works on device 3 must not get a context on device 0 by pinning memory.
+// Chooses the current context's device: pinning memory must not give a program that works on device 3 a context on device 0.
 static enum vram_status choose_device(struct vram_host *host, int *device) {
     uint64_t current = 0;
     VR_TRY(vr_host_status(vr_cu(host->driver, ctx_get_current, &current)));
@@ -57,14 +57,14 @@ enum vram_status vr_host_enter_any(struct vram_host *host, struct vr_host_guard 
 }
 
 void vr_host_leave(struct vr_host_guard *guard) {
-    // Otherwise the thread keeps the context, or the relaxed mode.
+    // VR_CU_INSIST: otherwise the thread would keep the context, or the relaxed mode.
     if (guard->relaxed) VR_CU_INSIST(guard->driver, thread_exchange_capture_mode, &guard->mode);
     if (guard->changed) VR_CU_INSIST(guard->driver, ctx_set_current, guard->previous);
 }
 
 // --- captures ---------------------------------------------------------------------------------------------------------------------
 
-// The driver answers for the legacy default stream with this while another stream that it waits for captures.
+// The driver's answer for the legacy default stream while another stream that it waits for is capturing.
 static bool is_implicit(vr_cu_result result) { return result == VR_CU_STREAM_CAPTURE_IMPLICIT; }
 
 enum vram_status vr_host_is_capturing(struct vram_host *host, uint64_t stream, bool *capturing, bool *silent) {

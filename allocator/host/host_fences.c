@@ -6,7 +6,7 @@
 #include "host/host_source.h"
 #include "vram/driver.h"
 
-// As PyTorch's thread; while nothing waits ours sleeps until there is something.
+// The interval of PyTorch's thread; this one sleeps while nothing waits.
 enum { PAUSE_NS = 100000 };
 
 static void look_for_passed(void *argument) {
@@ -16,7 +16,7 @@ static void look_for_passed(void *argument) {
         const bool nothing = host->waiting == 0 || !host->options.pinned_use_background_threads;
         if (!nothing) {
             vr_host_unlock(host);
-            // What fails here stays pending, and is told to whoever empties the cache.
+            // A failure leaves the use pending; vram_host_empty_cache() reports it.
             (void)vr_host_poll(host, VR_HOST_POLL_NOW);
             (void)vr_host_give_back(host);
             vr_host_lock(host);
@@ -163,7 +163,8 @@ static enum vram_status make_event(struct vram_host *host, struct vr_host_contex
     return status;
 }
 
-// Sets use->event; leaves it 0 while the stream captures, or while a capture silences the default stream. Its context is current.
+// Sets use->event; leaves it 0 while the stream captures, or while a capture makes the default stream silent. The use's context must be
+// current.
 static enum vram_status fence_here(struct vram_host *host, struct vr_host_use *use) {
     struct vr_host_context *context = use->lane->context;
     bool capturing = false, silent = false;
@@ -241,7 +242,7 @@ void vr_host_finish(struct vram_host *host, struct vr_host_block *block) {
         vr_host_bins_insert(block);
 }
 
-// The use is over, and in no list any more.
+// Ends a use that has passed and is in no list any more.
 static void pass_use(struct vram_host *host, struct vr_host_use *use) {
     struct vr_host_block *block = use->block;
     give_use(host, use);
@@ -251,7 +252,7 @@ static void pass_use(struct vram_host *host, struct vr_host_use *use) {
     vr_host_finish(host, block);
 }
 
-// Tries to give a deferred use its event. *passed: waiting for the whole context has settled it instead.
+// Tries to give a deferred use its event. *passed: waiting for the whole context has completed the use instead.
 static enum vram_status settle_use(struct vram_host *host, struct vr_host_use *use, enum vr_host_poll how, bool *passed) {
     const enum vram_status status = fence_use(host, use);
     if (status == VRAM_OK || how != VR_HOST_POLL_WAIT) return status;
@@ -292,15 +293,15 @@ static enum answer ask_event(struct vram_host *host, uint64_t event, enum vr_hos
     switch (result) {
     case VR_CU_SUCCESS: return PASSED;
     case VR_CU_NOT_READY: return NOT_YET;
-    // The event went with its context, and the work with it.
+    // The event and its work ended with their context.
     case VR_CU_INVALID_HANDLE:
     case VR_CU_CONTEXT_IS_DESTROYED: return DIED;
     default: return FAILED;
     }
 }
 
-// Passes the uses at the head of one lane. The lane cannot go while it has a first use, and only this thread, under the poll lock,
-// takes that away. Returns the lane that follows; entered and left with the state lock.
+// Ends the passed uses at the head of one lane. A lane cannot go while it has a first use, and only this thread, under the poll lock,
+// removes that. Returns the next lane. Called with the state lock held, which is released for driver calls.
 static struct vr_host_lane *drain_lane(struct vram_host *host, struct vr_host_lane *lane, enum vr_host_poll how, enum vram_status *status) {
     while (lane->first != NULL) {
         struct vr_host_use *use = lane->first;
@@ -366,7 +367,7 @@ static void destroy_events(struct vram_host *host, struct vr_host_context *conte
     free(context);
 }
 
-// A capture that never ended, or a driver that fails, leaves uses that never pass.
+// Drops uses that never pass, because a capture never ended or the driver fails.
 static void abandon_uses(struct vram_host *host) {
     for (struct vr_host_lane *lane = host->lanes, *next = NULL; lane != NULL; lane = next) {
         next = lane->next;

@@ -11,12 +11,12 @@ enum { LEGACY = VR_CU_STREAM_LEGACY, PER_THREAD = VR_CU_STREAM_PER_THREAD };
 // --- requests -----------------------------------------------------------------------------------------------------------------------
 
 struct request {
-    struct vram_host_pool *pool; // held
+    struct vram_host_pool *pool; // with a reference
     uint64_t requested;
     uint64_t size;
     uint64_t stream;
     bool captured;
-    struct vr_host_block *block; // what it was given; NULL: nothing yet
+    struct vr_host_block *block; // the block found; NULL: none so far
 };
 
 static void hand_out(struct vram_host *host, struct request *request, struct vr_host_block *block) {
@@ -75,8 +75,9 @@ static enum vram_status serve_from_driver(struct vram_host *host, struct request
     return status;
 }
 
-// Many large sizes of which each is cached add up. Before one more is pinned, cached ones of the default pool go back, smallest first,
-// until what is pinned is at most twice the most that was ever in use. Thresholds of the user are PyTorch's: without such a bound.
+// Limits the sum of cached large sizes. Before another block is pinned, returns cached blocks of the default pool, smallest first, until
+// the pinned bytes are at most twice the maximum ever in use. With thresholds set by the user, PyTorch's rule applies, which has no such
+// limit.
 static void make_room(struct vram_host *host, const struct request *request) {
     vr_host_lock(host);
     const int64_t wanted = host->stats.requested_bytes.current + (int64_t)request->requested;
@@ -89,7 +90,7 @@ static void make_room(struct vram_host *host, const struct request *request) {
         vr_host_send_out(host, block);
     }
     vr_host_unlock(host);
-    (void)vr_host_give_back(host); // a refusal is told to whoever empties the cache
+    (void)vr_host_give_back(host); // vram_host_empty_cache() reports a refusal
 }
 
 static bool look_again(struct vram_host *host, struct request *request, enum vr_host_poll how) {
@@ -117,14 +118,15 @@ static void count_up(struct vram_host *host, uint64_t *counter) {
     vr_host_unlock(host);
 }
 
-// The driver refused: what has passed by now, then the cache, then what passes when waited for.
+// Serves a request that the driver refused. Completes the frees that have passed and looks in the cache; then releases the cache and asks
+// the driver again. If that fails, waits for pending frees and does the same.
 static enum vram_status serve_after_refusal(struct vram_host *host, struct request *request) {
     static const enum vr_host_poll ways[] = {VR_HOST_POLL_NOW, VR_HOST_POLL_WAIT};
     count_up(host, &host->stats.num_alloc_retries);
     enum vram_status status = VRAM_OUT_OF_MEMORY;
     for (size_t i = 0; i < VR_COUNT_OF(ways) && status == VRAM_OUT_OF_MEMORY; i++) {
         if (look_again(host, request, ways[i])) return VRAM_OK;
-        (void)release_cache(host); // what cannot be given back does not help; the driver's next answer decides
+        (void)release_cache(host); // a failed release cannot help; the driver's next answer decides
         status = serve_from_driver(host, request);
     }
     return status;
@@ -140,7 +142,7 @@ static void count_oom(struct vram_host *host, const struct request *request) {
     vr_host_unlock(host);
 }
 
-// Also opens the reference to the pool that the request holds until the end.
+// Also takes the reference to the pool that the request holds until its end.
 static bool begin_request(struct vram_host *host, struct request *request, uint64_t stream) {
     vr_host_lock(host);
     if (request->pool == NULL) request->pool = vr_host_route(host, stream);
@@ -157,10 +159,10 @@ static void end_request(struct vram_host *host, struct request *request) {
     vr_host_pool_drop(request->pool);
     const bool returns = host->outgoing != NULL;
     vr_host_unlock(host);
-    if (returns) (void)vr_host_give_back(host); // not this request's: told to whoever empties the cache
+    if (returns) (void)vr_host_give_back(host); // not this request's failure: vram_host_empty_cache() reports it
 }
 
-// Whether the stream of a request is capturing. A stream that does not answer takes part in no capture. With a context current.
+// Returns whether the request's stream is capturing; false if the stream cannot be queried. A context must be current.
 static bool is_capturing(struct vram_host *host, uint64_t stream) {
     bool capturing = false;
     return stream > PER_THREAD && vr_host_is_capturing(host, stream, &capturing, NULL) == VRAM_OK && capturing;
@@ -227,7 +229,7 @@ static struct vr_host_block *find_live(struct vram_host *host, const void *point
     return block != NULL && block->state == VR_HOST_LIVE ? block : NULL;
 }
 
-// The block is this thread's: nobody else touches one that is being freed.
+// No other thread touches the block: this one is freeing it.
 static enum vram_status free_used(struct vram_host *host, struct vr_host_block *block) {
     enum vram_status status = vr_host_uses_fence(host, block);
     vr_host_lock(host);
@@ -270,7 +272,7 @@ enum vram_status vram_host_free(struct vram_host *host, void *pointer) {
 
 // --- uses ---------------------------------------------------------------------------------------------------------------------------
 
-// The context in which a stream lives (a default stream: the one that the caller has current, or home), and whether it captures now.
+// Gives the context of a stream (for a default stream: the caller's current one, or the home context), and whether it is capturing now.
 static enum vram_status ask_about(struct vram_host *host, uint64_t stream, uint64_t *context, bool *capturing) {
     struct vr_host_guard guard;
     VR_TRY(vr_host_enter_any(host, &guard));

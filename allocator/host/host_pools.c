@@ -94,7 +94,7 @@ enum vram_status vram_host_pool_empty_cache(struct vram_host_pool *pool) {
 
 // --- routes -------------------------------------------------------------------------------------------------------------------------
 
-// `capture` is the capture that the request's stream takes part in, asked for at the first need.
+// `capture` is the capture of the request's stream, queried when first needed.
 static bool route_accepts(struct vram_host *host, const struct vr_host_route *open, uint64_t stream, uint64_t *capture, bool *asked) {
     switch (open->route.kind) {
     case VRAM_ROUTE_THREAD: return open->thread == vr_os_thread_id();

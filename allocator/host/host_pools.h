@@ -4,11 +4,11 @@
 
 #include "host/host_state.h"
 
-// The pool of a request on `stream` by this thread: that of the newest route that accepts it, or the default one. While a route of a
-// capture is open the driver is asked who captures, under the state lock: it answers without waiting.
+// Returns the pool for a request on `stream` by this thread: that of the newest route that accepts it, or the default pool. If a route of a
+// capture is open, the driver is queried under the state lock; it answers without waiting.
 struct vram_host_pool *vr_host_route(struct vram_host *host, uint64_t stream);
 
-// References. Dropping the last one lets go of the blocks that were kept for graphs: their uses are waited for as after any free.
+// Add or drop a reference. Dropping the last one frees the blocks kept for graphs, which wait for their uses as after any free.
 void vr_host_pool_hold(struct vram_host_pool *pool);
 void vr_host_pool_drop(struct vram_host_pool *pool);
 

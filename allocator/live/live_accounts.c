@@ -42,7 +42,7 @@ static void add_process(struct vram_processes *out, const struct vr_nvml_process
         out->has_self = true;
         return;
     }
-    // One that computes and draws is in both lists, with the same bytes.
+    // A process that both computes and draws is in both lists, with the same bytes.
     size_t at = 0;
     while (at < out->count && out->others[at].id != process->id) at++;
     if (at == VRAM_MOST_PROCESSES) {
@@ -60,13 +60,13 @@ static void add_process(struct vram_processes *out, const struct vr_nvml_process
 
 static int by_bytes(const void *a, const void *b) {
     const struct vram_process *x = a, *y = b;
-    // Not known, the largest number, counts as least.
+    // Unknown, the largest number, sorts as the smallest.
     if (x->bytes + 1 != y->bytes + 1) return x->bytes + 1 < y->bytes + 1 ? 1 : -1;
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-// Numbers of the host mean other processes here, or none, where this process lives in a numbering of its own: then names are asked for only
-// if NVML knew this process by the number it has here.
+// If this process has a PID namespace of its own, the host's numbers mean other processes here, or none. Names are then read only if NVML
+// knew this process by its number here.
 static void name_all(struct vram_processes *out) {
     enum { OUTERMOST_NUMBERING = 0xEFFFFFFC }; // PROC_PID_INIT_INO of Linux
     struct vr_host_id host;
@@ -86,7 +86,7 @@ static enum vram_status list_all(const struct vr_nvml *nvml, void *device, struc
         size_t count = 0;
         int result;
         VR_TRY(vr_nvml_processes(nvml, list, device, found, VR_COUNT_OF(found), &count, &result));
-        // Only programs that compute are always told; the other lists may be missing.
+        // Only the list of computing programs is always available; the others may be missing.
         if (list == 0) first_result = result;
         const size_t listed = result == VR_NVML_OK ? (count < VR_COUNT_OF(found) ? count : VR_COUNT_OF(found)) : 0;
         for (size_t i = 0; i < listed; i++) add_process(out, &found[i]);

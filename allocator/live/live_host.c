@@ -34,11 +34,11 @@ static uint32_t gather(bool frees, uint32_t skip, void *user) {
     return stack;
 }
 
-static _Atomic uint64_t listeners; // made so far
+static _Atomic uint64_t listeners; // created so far
 
 void vr_tracer_record_host(struct vr_tracer *tracer, struct vram_host *host) {
     if (tracer->host != NULL && tracer->host != host) vr_host_set_listener(tracer->host, NULL);
-    // Once, before anybody can see it.
+    // Set once, before any other thread can see it.
     if (tracer->host_listener.user == NULL) {
         const uint64_t number = 1 + atomic_fetch_add_explicit(&listeners, 1, memory_order_relaxed);
         tracer->host_listener = (struct vr_host_listener){listen_to_host, gather, number, tracer};
@@ -94,7 +94,7 @@ enum vram_status vr_copy_host_state(struct vr_copied *copied, void (*at)(void *u
     struct vr_host_facts *facts = NULL;
     size_t count = 0;
     VR_TRY(vr_host_copy(copied->tracer->host, &facts, &count, at, user));
-    assert(copied->device_count < VR_COUNT_OF(copied->devices) && !copied->has_host); // it is the last
+    assert(copied->device_count < VR_COUNT_OF(copied->devices) && !copied->has_host); // pinned memory is the last device
     struct vr_copied_device *made = &copied->devices[copied->device_count++];
     made->ordinal = (uint32_t)copied->history_count++;
     copied->has_host = true;

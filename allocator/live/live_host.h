@@ -4,11 +4,12 @@
 
 #include "live/live_model.h"
 
-// From now on this memory (NULL: none) is recorded, and none before. With the tracer's mutex.
+// Records this pinned memory from now on, instead of the previous one (NULL: none). Called with the tracer's mutex held.
 void vr_tracer_record_host(struct vr_tracer *tracer, struct vram_host *host);
-// Copies the memory that is recorded as one device more, with its history where one is asked for. NO_HOST_MEMORY.
+// Copies the recorded pinned memory as one more device, with its history if requested. NO_HOST_MEMORY.
 enum vram_status vr_copy_host(struct vr_copied *copied);
-// Only what it looks like. at() is called at that moment, under the memory's mutex; not where there is no memory for it.
+// Copies only the state of the recorded pinned memory. Calls at() at that moment, under the pinned allocator's mutex; not if memory runs
+// out.
 enum vram_status vr_copy_host_state(struct vr_copied *copied, void (*at)(void *user), void *user);
 
 #endif

@@ -4,7 +4,7 @@
 #include "live/live_settings.h"
 #include "model/columns.h"
 
-// Numbers of the tracer's tables that have ids in the model: 0 means not asked yet, else id + 1.
+// Maps numbers of the tracer's tables to ids of the model: 0 means unknown, else id + 1.
 struct translation {
     uint32_t *ids;
     size_t ids_capacity;
@@ -108,7 +108,7 @@ static uint8_t model_state(uint8_t state) {
     return state == VR_FREE ? VR_STATE_INACTIVE : state == VR_PENDING ? VR_STATE_PENDING_FREE : VR_STATE_ALLOCATED;
 }
 
-// A further key of a row, with JSON as its value; "": the row does not have the key.
+// Adds an extra key to a row, with JSON as its value; "": the row lacks the key.
 static enum vram_status add_json(struct filler *filler, enum vr_owner owner, size_t row, uint32_t key, const char *value) {
     struct vr_model *model = filler->model;
     uint32_t id = 0;
@@ -121,7 +121,7 @@ static enum vram_status add_json(struct filler *filler, enum vr_owner owner, siz
     return status;
 }
 
-// The same with a string; value NULL: the row does not have the key.
+// Adds an extra key with a string; value NULL: the row lacks the key.
 static enum vram_status add_extra(struct filler *filler, enum vr_owner owner, size_t row, uint32_t key, const char *value, size_t length) {
     struct vr_text text = {0};
     struct vr_json json;
@@ -133,7 +133,8 @@ static enum vram_status add_extra(struct filler *filler, enum vr_owner owner, si
     return status;
 }
 
-// Segments that sleep say so in a further key, for PyTorch's tools show them as the others. Before any block: extras stand by their owners.
+// Marks sleeping segments by an extra key, because PyTorch's tools show them like the others. Runs before any block: extras are ordered by
+// owner.
 static enum vram_status mark_sleeping(struct filler *filler) {
     const struct vr_copied *copied = filler->copied;
     uint32_t key = 0;
@@ -148,7 +149,7 @@ static enum vram_status mark_sleeping(struct filler *filler) {
     return VRAM_OK;
 }
 
-// A name that a client wrote on a block stands as a further key of it.
+// Adds the name that the program gave the block, as an extra key.
 static enum vram_status add_name(struct filler *filler, size_t row, uint32_t words) {
     if (words == 0) return VRAM_OK;
     struct vr_text text = {0};
@@ -255,7 +256,7 @@ static enum vram_status fill_event(struct filler *filler, struct vr_history *his
     return VRAM_OK;
 }
 
-// Every column, also the sparse ones, which growing leaves out.
+// Allocates every column, including the sparse ones, which growing leaves out.
 static enum vram_status make_columns(struct filler *filler, struct vr_history *history, size_t count) {
     size_t capacity = 0;
     VR_TRY(vr_columns_grow(&vr_history_columns, history, &capacity, count + 1, &filler->builder.budget));
@@ -284,7 +285,7 @@ static enum vram_status fill_histories(struct filler *filler) {
     return VRAM_OK;
 }
 
-// Of a mark in pairs: stage and name have columns, the rest are further keys.
+// Fills a column of a mark made of pairs: stage and name have columns, other pairs become extra keys.
 static enum vram_status fill_column(struct filler *filler, size_t row, const char *pairs, const char *key, uint32_t *column) {
     size_t length = 0;
     const char *value = vr_pairs_find(pairs, key, &length);

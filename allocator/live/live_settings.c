@@ -9,7 +9,7 @@ enum { OOM_ROWS = 3 };
 
 static void put_conf(const struct vr_copied *copied, struct vr_json *json) { vr_json_string(json, NULL, copied->conf); }
 
-// Without a limit: sys.maxsize, as PyTorch has it.
+// Writes the limit; an unbounded history shows sys.maxsize, as in PyTorch.
 static void put_max_entries(const struct vr_copied *copied, struct vr_json *json) {
     vr_json_u64(json, NULL, copied->max_entries == VR_RING_MOST ? INT64_MAX : copied->max_entries);
 }
@@ -21,7 +21,7 @@ static void put_overflowed(const struct vr_copied *copied, struct vr_json *json)
     vr_json_bool(json, NULL, any);
 }
 
-// What is no option. The keys have their meaning in config/options.def (VR_RECORDED).
+// Settings that are not options. config/options.def has the meaning of the keys (VR_RECORDED).
 static const struct {
     const char *key;
     void (*put)(const struct vr_copied *copied, struct vr_json *json);
@@ -32,7 +32,7 @@ static const struct {
     {"trace_alloc_overflowed", put_overflowed, with_history},
 };
 
-// A number of bytes that the device has.
+// Visits a setting with a number of bytes of the device.
 static enum vram_status visit_bytes(const char *name, const struct vr_oom_facts *oom_facts, uint64_t bytes, vr_recorded_visitor visit,
                                     void *user) {
     char key[64], number[24];

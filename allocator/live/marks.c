@@ -22,7 +22,7 @@ enum vram_status vr_marks_keep(struct vr_marks *marks, uint64_t most, const stru
     }
     VR_TRY(VR_GROW(marks, items, marks->count + 1));
     marks->items[marks->count++] = *mark;
-    assert(marks->next == 0); // it was not full: the oldest is the first
+    assert(marks->next == 0); // not full yet, so the oldest is the first
     return VRAM_OK;
 }
 

@@ -9,7 +9,7 @@ VR_INLINE const char *vr_annotation_stage_name(enum vr_annotation_stage stage) {
     return stage == VR_STAGE_START ? "START" : stage == VR_STAGE_END ? "END" : "STEP";
 }
 
-// The name of a PAIRS mark is the text of its pairs, one per line: key, tab, value.
+// The name of a PAIRS mark has all its pairs, one per line: key, tab, value.
 struct vr_mark {
     uint64_t ticks;
     uint32_t name; // number of a text
@@ -17,7 +17,7 @@ struct vr_mark {
     uint8_t device;
 };
 
-// The newest marks. While the array is not full, items[0] is the oldest; then items[next] is. Guarded by the tracer's marks_mutex.
+// The newest marks; once full, the oldest is at `next`. Guarded by the tracer's marks_mutex.
 struct vr_marks {
     struct vr_mark *items;
     size_t count;
@@ -25,15 +25,14 @@ struct vr_marks {
     size_t next;
 };
 
-// Returns the value of `key` in the text of a PAIRS mark and sets *length to its length; NULL if the key is not there. The value ends with
-// its line, without a NUL.
+// Returns the value of a key in such a text, which ends with the line; NULL without the key. *length: of the value.
 const char *vr_pairs_find(const char *pairs, const char *key, size_t *length);
 
-// Adds a mark; if there are `most`, it replaces the oldest. Called under marks_mutex. Returns NO_HOST_MEMORY if the array cannot grow.
+// Adds a mark, replacing the oldest if there are `most`. Called with marks_mutex held. NO_HOST_MEMORY.
 enum vram_status vr_marks_keep(struct vr_marks *marks, uint64_t most, const struct vr_mark *mark);
-// Keeps the newest `most` marks, oldest first. Called under marks_mutex. Returns NO_HOST_MEMORY, leaving the marks unchanged, if it cannot.
+// Changes `most`: the newest marks stay, oldest first. Called with marks_mutex held. NO_HOST_MEMORY, with nothing changed.
 enum vram_status vr_marks_resize(struct vr_marks *marks, uint64_t most);
-// Returns whether the order is as described above and every mark has a valid stage and device. Called under marks_mutex.
+// Checks the rules above, and that every mark has a stage and a device. Called with marks_mutex held.
 bool vr_marks_check(const struct vr_marks *marks);
 
 #endif

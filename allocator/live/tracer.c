@@ -5,7 +5,7 @@
 #include "os/once.h"
 
 static void end_tracer(void *value);
-// Last: what ends before it may want to write the history.
+// Destroyed last, because extensions destroyed before may write the history.
 static const struct vr_extension_kind extension_kind = {.destroy = end_tracer, .order = 2};
 
 struct vr_tracer *vr_tracer_of(struct vram_allocator *allocator) {
@@ -14,7 +14,7 @@ struct vr_tracer *vr_tracer_of(struct vram_allocator *allocator) {
 
 // --- time -----------------------------------------------------------------------------------------------------------------------------
 
-// The two clocks are read close together: the best of a few tries, so that an interruption between them does not count.
+// Reads both clocks close together: takes the best of a few tries, so that an interruption between them does not count.
 struct vr_instant vr_instant_now(void) {
     struct vr_instant best = {0, 0};
     uint64_t least = UINT64_MAX;
@@ -69,7 +69,7 @@ VR_INLINE void make_event(const struct vr_record *record, uint32_t flags, uint64
     if (VR_UNLIKELY(record->action == VR_RECORD_ANNOTATE)) event->origin.metadata = record->words;
 }
 
-// Into the file: one event, or both halves of a free that is complete.
+// Writes one event into the file, or both halves of a completed free.
 VR_NOINLINE static void put_in_file(struct vr_tracer *tracer, struct vr_stream *stream, uint32_t number, const struct vr_record *record) {
     const uint32_t flags = atomic_load_explicit(&tracer->flags, memory_order_relaxed);
     const bool first = (flags >> record->action & 1) == 0;
@@ -81,7 +81,7 @@ VR_NOINLINE static void put_in_file(struct vr_tracer *tracer, struct vr_stream *
     vr_stream_event(stream, tracer->stacks, number, &event, first && second);
 }
 
-// With the ring's lock: where it begins again or has no room yet, and where not everything is stored.
+// Stores in the ring when it wraps or has no memory yet, or when some actions are skipped. Called with the ring's lock held.
 VR_NOINLINE static void store_otherwise(struct vr_ring *ring, const struct vr_record *record, uint32_t flags, uint64_t ticks) {
     const bool first = (flags >> record->action & 1) == 0;
     const bool second = record->completed && (flags >> VR_RECORD_FREE_COMPLETED & 1) == 0;
@@ -93,7 +93,7 @@ VR_NOINLINE static void store_otherwise(struct vr_ring *ring, const struct vr_re
     next->action = VR_ACTION_FREE_COMPLETED;
 }
 
-// Into the ring.
+// Stores the event in the ring.
 VR_NOINLINE static void put_in_ring(const struct vr_record *record, const struct vr_tracer *tracer, struct vr_ring *ring) {
     const uint64_t ticks = vr_os_ticks();
     const uint32_t flags = atomic_load_explicit(&tracer->flags, memory_order_relaxed), second = (uint32_t)record->completed;
@@ -125,7 +125,7 @@ void vr_tracer_notify(struct vr_tracer *tracer, uint32_t number, const struct vr
     notify_followers(tracer, record, number);
 }
 
-// A pool that sleeps changes no address, and its blocks live on: in a history it is a span of time. Without memory there is none.
+// Records sleep as a span of time, because a sleeping pool keeps its addresses and blocks. Without memory it is not recorded.
 VR_NOINLINE static void mark_sleep(struct vr_tracer *tracer, const struct vr_record *record) {
     const bool begins = record->action == VR_RECORD_SEGMENT_UNMAP;
     struct vr_mark mark = {.ticks = vr_os_ticks(), .stage = begins ? VR_STAGE_START : VR_STAGE_END, .device = (uint8_t)record->device};
@@ -152,7 +152,7 @@ static void listen_to_record(const struct vr_record *record, void *user) {
     }
 }
 
-// One frame more than the core's own is skipped: this function's.
+// Skips one frame more than the core's own: this function's.
 static uint32_t gather_stack(uint32_t skip, enum vr_level need, void *user) {
     (void)need;
     struct vr_tracer *tracer = user;
@@ -169,7 +169,7 @@ static struct vr_tracer *all;
 static struct vr_mutex all_mutex;
 static struct vr_once prepared;
 
-// With a stream's mutex and its tracer's nobody is inside its log.
+// With a stream's mutex and its tracer's held, no thread is inside its log.
 static void before_fork(void) {
     vr_mutex_lock(&all_mutex);
     for (struct vr_tracer *tracer = all; tracer != NULL; tracer = tracer->next) {
@@ -186,8 +186,8 @@ static void after_fork_in_parent(void) {
     vr_mutex_unlock(&all_mutex);
 }
 
-// A child without a file of its own records nothing. The listener stays until the history is stopped: its locks may be held by threads that
-// the child does not have.
+// Gives the child its own file. Without one it records nothing; the listener stays until the history is stopped, because its locks may be
+// held by threads that the child does not have.
 static void leave_file(struct vr_tracer *tracer) {
     struct vr_stream *own = NULL;
     vr_stream_leave(tracer->stream, &own);
@@ -207,8 +207,8 @@ static void after_fork_in_child(void) {
     vr_mutex_unlock(&all_mutex);
 }
 
-// After the tables of stacks: handlers of forks run in the reverse order of their registration, and an event on its way into a file asks
-// the tables with the stream's lock.
+// Registered after the tables of stacks: handlers of forks run in the reverse order of their registration, and an event on its way into a
+// file uses the tables with the stream's lock held.
 static void prepare_tracer(void) {
     vr_mutex_init(&all_mutex);
     vr_os_at_fork(before_fork, after_fork_in_parent, after_fork_in_child);
@@ -279,7 +279,7 @@ enum vram_status vr_tracer_make(struct vram_allocator *allocator, uint32_t max_f
     return status;
 }
 
-// A file that could not be finished still reads up to its last event.
+// A file that could not be finished can still be read up to its last event.
 static void end_tracer(void *value) {
     struct vr_tracer *tracer = value;
     if (tracer->stop != NULL) (void)!tracer->stop(tracer->allocator);
