@@ -6,6 +6,7 @@
 #ifndef VRAM_REPORT_H
 #define VRAM_REPORT_H
 
+#include "vram/facts.h"
 #include "vram/status.h"
 
 #ifdef __cplusplus
@@ -102,36 +103,43 @@ struct vram_report_point {
     int64_t reserved_bytes;
 };
 
-// How the reserved bytes were used at the end. All but `unaccounted` add up to the sizes of all blocks.
+// Where the bytes held from the driver were at the end. All but `unaccounted` add up to the sizes of all blocks.
+// X(type, member, absent, sentence): vram/facts.h
+#define VRAM_REPORT_USAGE_FACTS(X)                                                                                                         \
+    X(U64, reserved_bytes, ALWAYS, "the sum of the segments")                                                                              \
+    X(U64, requested_bytes, ALWAYS, "asked for by live allocations")                                                                       \
+    X(U64, rounding_bytes, ALWAYS, "what their blocks have on top of that")                                                                \
+    X(U64, pending_bytes, ALWAYS, "freed, waiting for other streams")                                                                      \
+    X(U64, free_block_bytes, ALWAYS, "free blocks in segments that are partly in use")                                                     \
+    X(U64, cached_bytes, ALWAYS, "wholly free segments, which `empty_cache()` returns")                                                    \
+    X(I64, unaccounted_bytes, ALWAYS, "reserved minus the sum of all blocks; 0 in a sound recording")                                      \
+    X(U64, free_blocks, ALWAYS, "number of free blocks")                                                                                   \
+    X(U64, largest_free_bytes, ALWAYS, "the largest of them")                                                                              \
+    X(U64, page_bytes, ALWAYS, "whole free pages of expandable segments inside `free_block_bytes`, which `empty_cache()` returns as well")
+
 struct vram_report_usage {
-    uint64_t reserved_bytes;
-    uint64_t requested_bytes;  // requested bytes of allocated blocks
-    uint64_t rounding_bytes;   // the rest of those blocks
-    uint64_t pending_bytes;    // freed, waiting for other streams
-    uint64_t free_block_bytes; // free blocks in segments that are partly in use
-    uint64_t cached_bytes;     // wholly free segments, which empty_cache would release
-    int64_t unaccounted_bytes; // reserved minus the sum of all blocks; 0 in a consistent recording
-    uint64_t largest_free_bytes;
-    uint64_t free_blocks;
-    uint64_t page_bytes; // whole free pages in free_block_bytes of expandable segments, which empty_cache would release, too
+    VRAM_REPORT_USAGE_FACTS(VRAM_FACT_MEMBER)
 };
 
 enum vram_report_kind { VRAM_REPORT_KIND_UNKNOWN, VRAM_REPORT_KIND_SMALL, VRAM_REPORT_KIND_LARGE };
 
-// The segments of one stream, pool and size class at the end: free memory of a row serves only requests of that row.
+// The segments of one stream, pool and size class at the end: free memory of one row serves requests of that row only.
+#define VRAM_REPORT_POOL_FACTS(X)                                                                                                          \
+    X(U64, segments, ALWAYS, "segments of the row")                                                                                        \
+    X(U64, expandable_segments, ALWAYS, "those that are expandable")                                                                       \
+    X(U64, reserved_bytes, ALWAYS, "their size")                                                                                           \
+    X(U64, allocated_bytes, ALWAYS, "blocks in use, whole")                                                                                \
+    X(U64, pending_bytes, ALWAYS, "freed, waiting for other streams")                                                                      \
+    X(U64, free_bytes, ALWAYS, "free blocks")                                                                                              \
+    X(U64, free_blocks, ALWAYS, "number of free blocks")                                                                                   \
+    X(U64, largest_free_bytes, ALWAYS, "the largest of them")                                                                              \
+    X(U64, cached_bytes, ALWAYS, "the part of `free_bytes` in wholly free segments")
+
 struct vram_report_pool {
     int64_t stream;
     uint64_t pool_id[2]; // 0, 0: the default pool
     enum vram_report_kind kind;
-    uint64_t segments;
-    uint64_t expandable_segments;
-    uint64_t reserved_bytes;
-    uint64_t allocated_bytes; // sizes of blocks in use
-    uint64_t pending_bytes;
-    uint64_t free_bytes;
-    uint64_t free_blocks;
-    uint64_t largest_free_bytes;
-    uint64_t cached_bytes; // part of free_bytes, in wholly free segments
+    VRAM_REPORT_POOL_FACTS(VRAM_FACT_MEMBER)
 };
 
 // X(constant, JSON name)
@@ -185,8 +193,34 @@ struct vram_report_accounts {
     uint64_t unknown_bytes; // of unknown owner
 };
 
-// An out-of-memory event. The state at that moment is rebuilt from the final state and the later events; the size of a block that is gone
-// by the end is its request, rounded to 512 bytes.
+// The picture of an out of memory at that moment.
+#define VRAM_REPORT_OOM_FACTS(X)                                                                                                           \
+    X(U64, segment_bytes, ALWAYS, "what the driver would have been asked for")                                                             \
+    X(U64, reserved_bytes, ALWAYS, "held from the driver")                                                                                 \
+    X(U64, allocated_bytes, ALWAYS, "requested bytes in use")                                                                              \
+    X(U64, pending_bytes, ALWAYS, "freed, not yet reusable")                                                                               \
+    X(U64, free_bytes, ALWAYS, "free in segments, of all streams and pools")                                                               \
+    X(U64, largest_free_bytes, ALWAYS, "the largest free block of those")                                                                  \
+    X(U64, usable_bytes, ALWAYS, "free where the request could look: its stream, size class and pool")                                     \
+    X(U64, usable_largest_bytes, ALWAYS, "the largest free block there")                                                                   \
+    X(U64, usable_pieces, ALWAYS, "free blocks there")                                                                                     \
+    X(U64, other_stream_bytes, ALWAYS, "free for other streams, in the request's pool")                                                    \
+    X(U64, other_pool_bytes, ALWAYS, "free for the other size class, on the same stream and in the same pool")                             \
+    X(U64, private_pool_bytes, ALWAYS, "free in other pools than the request's")                                                           \
+    X(U64, driver_pool_bytes, OMIT_IF_EMPTY, "free in the driver's own pools (`cudaMallocAsync`), in pieces or not yet passed by streams") \
+    X(U64, outside_bytes, ALWAYS, "of the device's total: neither free nor held by what was recorded; 0 without a total")                  \
+    X(U64, device_total_bytes, NULL_IF_EMPTY, "size of the device; null: neither the recording nor the options say")                       \
+    X(U64, limit_bytes, NULL_IF_EMPTY, "what the process was allowed to hold; null: no limit is known")                                    \
+    X(U64, room_bytes, NULL_IF_EMPTY,                                                                                                      \
+      "what the program could hold in all: what it held and what was free, within the limit; null: the recording does not say")            \
+    X(U64, pin_bytes, ALWAYS, "the fewest bytes of blocks that must go so that enough free memory comes together; 0: no such blocks")      \
+    X(U64, pin_blocks, ALWAYS, "number of these blocks")                                                                                   \
+    X(TEXT, pin_site, ALWAYS, "who asked for the largest of them; null: no such blocks")                                                   \
+    X(TEXT, held_site, ALWAYS,                                                                                                             \
+      "where free memory out of reach, or memory that waits, is the cause: who asked for the largest part of it; null otherwise")
+
+// An out-of-memory event. The picture at that moment is rebuilt from the final state and the events after it; sizes of blocks that
+// are gone by the end are their requests, rounded to 512 bytes.
 struct vram_report_oom {
     uint64_t event;
     uint64_t size_bytes;        // the request, rounded
@@ -195,29 +229,10 @@ struct vram_report_oom {
     int64_t stream;
     bool has_time;
     int64_t time_us;
-    bool has_picture;       // the following members are known (only for the last VRAM_REPORT_OOM_PICTURES events)
-    uint64_t segment_bytes; // the segment size to ask the driver for
-    uint64_t reserved_bytes;
-    uint64_t allocated_bytes; // requested bytes in use
-    uint64_t pending_bytes;   // freed, but not yet reusable
-    uint64_t free_bytes;      // free in segments, in all streams and pools
-    uint64_t largest_free_bytes;
-    uint64_t usable_bytes; // free where the request may search: its stream, size class and pool
-    uint64_t usable_largest_bytes;
-    uint64_t usable_pieces;
-    uint64_t other_stream_bytes; // free on other streams, in the request's pool
-    uint64_t other_pool_bytes;   // free in the other size class of the same stream and pool
-    uint64_t private_pool_bytes; // free in pools other than the request's
-    uint64_t device_total_bytes; // 0: unknown to the recording and the options
-    uint64_t outside_bytes;      // if the total is known: the device's bytes that are neither free nor held by the recorded program
-    uint64_t limit_bytes;        // the process's limit; 0: no limit is known
-    uint64_t room_bytes;         // most that the recorded program could hold: what it held plus what was free, within the limit
-    uint64_t pin_bytes;          // fewest bytes whose release would make enough free memory contiguous; 0: no such blocks
-    uint64_t pin_blocks;         // the number of those blocks
-    const char *pin_site;        // call site of the largest of them; NULL: no such blocks
-    const char *held_site;       // call site of the free memory out of reach, or of the pending memory, that is the cause; NULL: unknown
-    const struct vram_report_accounts *accounts; // NULL: the recording does not say
-    const struct vram_report_group *libraries;   // recordings of `vram run`: libraries of the allocated memory, largest first
+    bool has_picture; // VRAM_REPORT_OOM_FACTS is known: of the last VRAM_REPORT_OOM_PICTURES events
+    VRAM_REPORT_OOM_FACTS(VRAM_FACT_MEMBER)
+    const struct vram_report_accounts *accounts; // who held what lies outside; NULL: the recording does not say
+    const struct vram_report_group *libraries;   // in recordings of `vram run`: who asked for what was allocated then, most first
     size_t library_count;
     const struct vram_report_group *holders; // call sites of the allocated memory, largest first, at most 5
     size_t holder_count;
@@ -229,10 +244,9 @@ struct vram_report_oom {
     const struct vram_report_demand *demand;
     // For pinned host memory, the system is the "driver": device_free_bytes was available, device_total_bytes is all of it.
     bool is_host;
-    bool of_own_pool;           // whole programs: the request went to one of the driver's pools that the program had made
-    uint64_t driver_pool_bytes; // free in the driver's own pools (cudaMallocAsync), as fragments or waiting for streams
-    bool has_held_stream;       // OTHER_STREAMS: `held_stream` has the largest segment of that free memory
-    bool held_stream_is_idle;   // nothing more was requested on it before the request failed
+    bool of_own_pool;         // of a whole program: asked from a pool of the driver's that the program made
+    bool has_held_stream;     // OTHER_STREAMS: `held_stream` has the largest segment of what lay free
+    bool held_stream_is_idle; // nothing was asked for on it any more before the request failed
     int64_t held_stream;
 };
 #define VRAM_REPORT_OOM_PICTURES 16
@@ -240,10 +254,13 @@ struct vram_report_oom {
 #define VRAM_REPORT_STATES     5
 #define VRAM_REPORT_MISMATCHES 5
 
+#define VRAM_REPORT_STATE_FACTS(X)                                                                                                         \
+    X(U64, count, ALWAYS, "number of blocks")                                                                                              \
+    X(U64, bytes, ALWAYS, "their sizes")                                                                                                   \
+    X(U64, requested_bytes, ALWAYS, "what was asked for in them")
+
 struct vram_report_state {
-    uint64_t count;
-    uint64_t bytes;
-    uint64_t requested_bytes;
+    VRAM_REPORT_STATE_FACTS(VRAM_FACT_MEMBER)
 };
 
 // One device with events or segments; others are left out.

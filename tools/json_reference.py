@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Writes the tables of docs/reference/json.md from the lists of facts in the sources (recordings/present/json_rows.h says what a row is).
+
+A list is a macro NAME_FACTS(X). In the page its table is between the lines `<!-- facts: NAME_FACTS ... -->` and `<!-- end -->`; several lists
+that are written into one object share a table.
+
+usage: json_reference.py [--check]   --check: writes nothing; 1 when the page is not what would be written, or a list is in no table"""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs/reference/json.md"
+FOLDERS = ("recordings", "replay", "cli")
+TYPES = {"U64": "integer", "I64": "integer", "BOOL": "boolean", "TEXT": "string", "DOUBLE": "number", "MS": "number", "OBJECT": "object",
+         "MAP": "object", "ARRAY": "array"}
+UNITS = {"_bytes": "bytes", "_ms": "ms", "_us": "µs", "_seconds": "s"}
+TABLE = re.compile(r"(<!-- facts: ([A-Z0-9_ ]+) -->\n)(.*?)(<!-- end -->\n)", re.S)
+
+
+def arguments(text):
+    """The arguments of a macro call, whose text begins behind its parenthesis; and the text behind the call."""
+    found, start, depth, i = [], 0, 0, 0
+    while True:
+        if text[i] == '"':
+            i = re.compile(r'"(?:[^"\\]|\\.)*"').match(text, i).end()
+            continue
+        if text[i] in "([{":
+            depth += 1
+        elif text[i] in ")]}" and depth:
+            depth -= 1
+        elif text[i] == ")" or text[i] == "," and not depth:
+            found.append(text[start:i].strip())
+            start = i + 1
+            if text[i] == ")":
+                return found, text[i + 1:]
+        i += 1
+
+
+def string(text):
+    """The characters of adjacent string literals."""
+    pieces = re.findall(r'"((?:[^"\\]|\\.)*)"', text)
+    return re.sub(r"\\(.)", r"\1", "".join(pieces))
+
+
+def read_list(body):
+    rows = []
+    while "X(" in body:
+        row, body = arguments(body.partition("X(")[2])
+        kind, key = row[0], string(row[1]) if row[1].startswith('"') else row[1]
+        rows.append((kind, key, row[-2], string(row[-1])))
+    return rows
+
+
+def read_lists():
+    lists = {}
+    for path in sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.[ch]")):
+        text = re.sub(r"\s*\\\n\s*", " ", path.read_text(encoding="utf-8"))
+        for name, body in re.findall(r"^#define (\w+_FACTS)\(X\)(.*)$", text, re.M):
+            if name in lists:
+                sys.exit(f"{path.relative_to(ROOT)}: a second list {name}")
+            lists[name] = read_list(body)
+    return lists
+
+
+def type_of(kind, key, absent):
+    unit = next((unit for suffix, unit in UNITS.items() if key.endswith(suffix) and kind in ("U64", "I64", "MS", "DOUBLE")), TYPES[kind])
+    return unit + (" or `null`" if absent.startswith("NULL") else ", optional" if absent.startswith("OMIT") else "")
+
+
+def table(names, lists):
+    rows = [f"| `{key}` | {type_of(kind, key, absent)} | {sentence} |" for name in names for kind, key, absent, sentence in lists[name]]
+    return "\n".join(["| key | type | meaning |", "|---|---|---|", *rows]) + "\n"
+
+
+def main():
+    if sys.argv[1:] not in ([], ["--check"]):
+        sys.exit(__doc__.partition("usage: ")[2])
+    lists, shown, text = read_lists(), set(), PAGE.read_text(encoding="utf-8")
+    for _, names, _, _ in TABLE.findall(text):
+        shown.update(names.split())
+    wrong = [f"no list {name}" for name in sorted(shown - lists.keys())] + [f"no table shows {name}" for name in sorted(lists.keys() - shown)]
+    if wrong:
+        sys.exit(f"{PAGE.relative_to(ROOT)}: {'; '.join(wrong)}")
+    made = TABLE.sub(lambda found: found[1] + table(found[2].split(), lists) + found[4], text)
+    if sys.argv[1:] and made != text:
+        sys.exit(f"{PAGE.relative_to(ROOT)} is not what the lists of facts say: run tools/json_reference.py")
+    if not sys.argv[1:]:
+        PAGE.write_text(made, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
