@@ -1,5 +1,6 @@
 // A cure, and what paged memory would have saved, as sentences and as members of a JSON object.
 #include "base/base.h"
+#include "present/json_rows.h"
 #include "present/shared_texts.h"
 #include "present/text_parts.h"
 
@@ -89,31 +90,38 @@ void vr_cure_sentence(const struct vram_cure *cure, struct vr_text *out) {
         vr_text_puts(out, " expandable_segments:True was not tried: PyTorch ignores it on Windows (as of 2.9).");
 }
 
-void vr_cure_json(const struct vram_cure *cure, struct vr_json *json) {
-    static const char *const verdicts[] = {
-#define VERDICT_NAME(constant, name) #name,
-        VRAM_CURE_VERDICTS(VERDICT_NAME)
-#undef VERDICT_NAME
+static const char *verdict_word(enum vram_cure_verdict verdict) {
+    static const char *const words[] = {
+#define VERDICT_WORD(constant, name) #name,
+        VRAM_CURE_VERDICTS(VERDICT_WORD)
+#undef VERDICT_WORD
     };
+    return words[verdict];
+}
+
+#define CURE_FACTS(X)                                                                                                                      \
+    X(U64, "device", it->device, ALWAYS, "the device")                                                                                     \
+    X(U64, "index", it->event, ALWAYS, "the event of the last out of memory there")                                                        \
+    X(TEXT, "verdict", verdict_word(it->verdict), ALWAYS, "one word: the table below")                                                     \
+    X(TEXT, "conf", it->conf, NULL_UNLESS(it->verdict == VRAM_CURE_SETTING), "of `setting`: what to put into `variable`")                  \
+    X(TEXT, "variable", it->variable, ALWAYS,                                                                                              \
+      "`PYTORCH_CUDA_ALLOC_CONF`, `PYTORCH_HIP_ALLOC_CONF` for a recording of ROCm, `PYTORCH_NPU_ALLOC_CONF` for one of Ascend")           \
+    X(TEXT, "text", vr_text_string(&text), ALWAYS, "the report's sentences")                                                               \
+    X(TEXT, "usual", it->usual, ALWAYS, "of `not_seen` and `no_replay`: the option that usually helps after such a cause, or null")        \
+    X(TEXT, "start", it->from_recorded_start ? "recorded" : "cold", ALWAYS,                                                                \
+      "`recorded`: replayed from the memory as it was when the recording began; else `cold`: from an empty cache")                         \
+    X(U64, "limit_at_least_bytes", it->limit_to_bytes, NULL_UNLESS(it->verdict == VRAM_CURE_LIMIT),                                        \
+      "of `limit`: the least that the limit must be")                                                                                      \
+    X(U64, "room_bytes", it->room_bytes, ALWAYS, "the memory of the replays")                                                              \
+    X(U64, "demand_bytes", it->demand_bytes, ALWAYS, "the most that was live at once, the failed request included; 0: not known")          \
+    X(U64, "held_bytes", it->held_bytes, ALWAYS, "the most that was held with `conf`")                                                     \
+    X(U64, "needed_bytes", it->needed_bytes, ALWAYS, "the least memory in which it fits with `conf`; 0: not measured")                     \
+    X(U64, "tried", it->tried, ALWAYS, "number of settings replayed")
+
+void vr_cure_json(const struct vram_cure *it, struct vr_json *json) {
     struct vr_text text = {0};
-    vr_cure_sentence(cure, &text);
-    vr_json_u64(json, "device", cure->device);
-    vr_json_u64(json, "index", cure->event);
-    vr_json_string(json, "verdict", verdicts[cure->verdict]);
-    vr_json_string(json, "conf", cure->verdict == VRAM_CURE_SETTING ? cure->conf : NULL);
-    vr_json_string(json, "variable", cure->variable);
-    vr_json_string(json, "text", vr_text_string(&text));
-    vr_json_string(json, "usual", cure->usual);
-    vr_json_string(json, "start", cure->from_recorded_start ? "recorded" : "cold");
-    if (cure->verdict == VRAM_CURE_LIMIT)
-        vr_json_u64(json, "limit_at_least_bytes", cure->limit_to_bytes);
-    else
-        vr_json_null(json, "limit_at_least_bytes");
-    vr_json_u64(json, "room_bytes", cure->room_bytes);
-    vr_json_u64(json, "demand_bytes", cure->demand_bytes);
-    vr_json_u64(json, "held_bytes", cure->held_bytes);
-    vr_json_u64(json, "needed_bytes", cure->needed_bytes);
-    vr_json_u64(json, "tried", cure->tried);
+    vr_cure_sentence(it, &text);
+    CURE_FACTS(VR_FACT_JSON)
     vr_text_release(&text);
 }
 
@@ -205,39 +213,40 @@ void vr_paged_of_report(const struct vram_report_source *source, uint32_t device
     }
 }
 
-static void put_side(struct vr_json *json, const char *key, const struct vram_paged_side *side) {
-    if (!side->known) {
-        vr_json_null(json, key);
-        return;
-    }
-    vr_json_object(json, key);
-    vr_json_bool(json, "fits", side->fits);
-    if (side->needed_bytes == 0)
-        vr_json_null(json, "needed_bytes");
-    else
-        vr_json_u64(json, "needed_bytes", side->needed_bytes);
-    vr_json_u64(json, "held_bytes", side->held_bytes);
-    vr_json_u64(json, "driver_calls", side->driver_calls);
-    vr_json_double(json, "driver_time_ms", (double)side->driver_time_ns / 1e6);
+#define PAGED_SIDE_FACTS(X)                                                                                                                \
+    X(BOOL, "fits", it->fits, ALWAYS, "in `room_bytes`; true where nothing failed")                                                        \
+    X(U64, "needed_bytes", it->needed_bytes, NULL_IF_EMPTY,                                                                                \
+      "the smallest memory in which it completes, the failed requests included; null: not looked for (more than 25,000 events)")           \
+    X(U64, "held_bytes", it->held_bytes, ALWAYS, "the most that is reserved with memory to spare")                                         \
+    X(U64, "driver_calls", it->driver_calls, ALWAYS, "with memory to spare: number of calls that get memory or give it back")              \
+    X(MS, "driver_time_ms", it->driver_time_ns, ALWAYS, "their time")
+
+static void put_side(struct vr_json *json, const char *name, const struct vram_paged_side *it) {
+    vr_json_object(json, name);
+    PAGED_SIDE_FACTS(VR_FACT_JSON)
     vr_json_object_end(json);
 }
 
-void vr_paged_json(const struct vram_paged_saving *saving, struct vr_json *json) {
+#define PAGED_FACTS(X)                                                                                                                     \
+    X(U64, "device", it->device, ALWAYS, "the device")                                                                                     \
+    X(TEXT, "verdict", vram_paged_verdict_name(it->verdict), ALWAYS, "one word: the table below")                                          \
+    X(U64, "room_bytes", it->room_bytes, NULL_IF_EMPTY, "of the last out of memory; null: nothing failed")                                 \
+    X(U64, "live_bytes", it->live_bytes, ALWAYS, "the most that was live at once, as blocks; 0: not replayed")                             \
+    X(OBJECT, "today", put_side(json, key, &it->today), NULL_UNLESS(it->today.known),                                                      \
+      "replayed with the setting that was in force: below")                                                                                \
+    X(OBJECT, "expandable", put_side(json, key, &it->expandable), NULL_UNLESS(it->expandable.known),                                       \
+      "with `expandable_segments:True` on top, which PyTorch has")                                                                         \
+    X(OBJECT, "paged", put_side(json, key, &it->paged), NULL_UNLESS(it->paged.known),                                                      \
+      "with `paged:True` on top, which only this allocator has")                                                                           \
+    X(TEXT, "text", vr_text_string(&text), NULL_UNLESS(text.length != 0), "the report's sentences; null: there is nothing to gain")        \
+    X(TEXT, "headline", vr_text_string(&headline), NULL_UNLESS(headline.length != 0),                                                      \
+      "where nothing failed, the beginning of `text`: what to set, and what it saves")
+
+void vr_paged_json(const struct vram_paged_saving *it, struct vr_json *json) {
     struct vr_text text = {0}, headline = {0};
-    paged_sentences(saving, &text);
-    if (says_something(saving) && saving->room_bytes == 0) put_headline(saving, &headline);
-    vr_json_u64(json, "device", saving->device);
-    vr_json_string(json, "verdict", vram_paged_verdict_name(saving->verdict));
-    if (saving->room_bytes == 0)
-        vr_json_null(json, "room_bytes");
-    else
-        vr_json_u64(json, "room_bytes", saving->room_bytes);
-    vr_json_u64(json, "live_bytes", saving->live_bytes);
-    put_side(json, "today", &saving->today);
-    put_side(json, "expandable", &saving->expandable);
-    put_side(json, "paged", &saving->paged);
-    vr_json_string(json, "text", text.length == 0 ? NULL : vr_text_string(&text));
-    vr_json_string(json, "headline", headline.length == 0 ? NULL : vr_text_string(&headline));
+    paged_sentences(it, &text);
+    if (says_something(it) && it->room_bytes == 0) put_headline(it, &headline);
+    PAGED_FACTS(VR_FACT_JSON)
     vr_text_release(&headline);
     vr_text_release(&text);
 }

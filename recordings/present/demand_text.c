@@ -1,4 +1,6 @@
 // What memory in use is made of, and what would lower it, in words. Names of call sites are a stranger's: they go in by vr_text_site().
+#include "present/json_rows.h"
+#include "present/report_members.h"
 #include "present/shared_texts.h"
 
 #include "analyze/demand.h"
@@ -390,67 +392,70 @@ void vr_demand_list(struct vr_text *text, const struct vram_style *style, const 
 
 // --- JSON --------------------------------------------------------------------------------------------------------------------------------
 
-static void put_remedy_json(struct vr_json *json, const struct vram_report_remedy *remedy) {
-    vr_json_object(json, NULL);
-    vr_json_string(json, "remedy", vram_remedy_name(remedy->remedy));
-    vr_json_string(json, "text", remedy->text);
-    vr_json_string(json, "basis", remedy->basis);
-    vr_json_string(json, "site", remedy->site[0] == '\0' ? NULL : remedy->site);
-    vr_json_u64(json, "saved_bytes", remedy->saved_bytes);
-    vr_json_u64(json, "left_bytes", remedy->left_bytes);
-    vr_json_bool(json, "fits", remedy->fits);
-    vr_json_double(json, "factor", remedy->factor);
-    vr_json_u64(json, "divisor", remedy->divisor);
-    vr_json_bool(json, "function", remedy->function);
-    vr_json_u64(json, "calls", remedy->calls);
-    if (remedy->next_event == VR_SAME_MOMENT)
-        vr_json_null(json, "next_peak_event");
-    else
-        vr_json_i64(json, "next_peak_event", remedy->next_event);
-    vr_json_u64(json, "blocks", remedy->blocks);
-    vr_json_u64(json, "bytes", remedy->bytes);
-    vr_json_object_end(json);
-}
+#define REMEDY_FACTS(X)                                                                                                                    \
+    X(TEXT, "remedy", vram_remedy_name(it->remedy), ALWAYS, "one word: the table of remedies below")                                       \
+    X(TEXT, "text", it->text, ALWAYS, "what to do, and what comes of it, as a sentence")                                                   \
+    X(TEXT, "basis", it->basis, ALWAYS, "how that was computed, and what it takes for granted")                                            \
+    X(TEXT, "site", it->site, NULL_IF_EMPTY, "where it would be done; null: that is not one place")                                        \
+    X(U64, "saved_bytes", it->saved_bytes, ALWAYS, "by which the highest demand falls")                                                    \
+    X(U64, "left_bytes", it->left_bytes, ALWAYS, "what it is then")                                                                        \
+    X(BOOL, "fits", it->fits, ALWAYS, "that is within the room")                                                                           \
+    X(DOUBLE, "factor", it->factor, ALWAYS, "of the batch or of the tokens; else 1")                                                       \
+    X(U64, "divisor", it->divisor, ALWAYS, "parts or devices; else 1")                                                                     \
+    X(BOOL, "function", it->function, ALWAYS, "every call of the function at `site` counts, not only those of that line")                  \
+    X(U64, "calls", it->calls, ALWAYS, "of `recompute`: calls of `site` in one forward pass")                                              \
+    X(I64, "next_peak_event", it->next_event, NULL_UNLESS(it->next_event != VR_SAME_MOMENT),                                               \
+      "after which event the peak is then; null: the same moment remains the highest")                                                     \
+    X(U64, "blocks", it->blocks, ALWAYS, "number of blocks that were summed")                                                              \
+    X(U64, "bytes", it->bytes, ALWAYS, "their bytes")
 
-static void put_demand(struct vr_json *json, const struct vram_report_demand *demand) {
-    vr_json_string(json, "demand", vram_demand_name(demand->demand));
-    vr_json_string(json, "role", demand->demand == VRAM_DEMAND_ROLE ? vram_role_word(demand->role) : NULL);
-    vr_json_string(json, "text", demand->text);
-    vr_json_i64(json, "event", demand->event);
-    vr_json_u64(json, "bytes", demand->bytes);
-    vr_json_u64(json, "in_use_bytes", demand->in_use_bytes);
-    vr_json_u64(json, "request_bytes", demand->request_bytes);
-    vr_json_u64(json, "wanted_bytes", demand->wanted_bytes);
-    vr_json_u64(json, "room_bytes", demand->room_bytes);
-    vr_json_bool(json, "room_is_named", demand->room_is_named);
-    vr_json_string(json, "phase", demand->phase[0] == '\0' ? NULL : demand->phase);
-    vr_json_bool(json, "unfinished", demand->unfinished);
-    vr_json_bool(json, "earlier_step", demand->earlier_step);
-    vr_json_array(json, "sites");
-    for (size_t i = 0; i < demand->site_count; i++) {
+static void put_remedies(struct vr_json *json, const char *key, const struct vram_report_demand *demand) {
+    vr_json_array(json, key);
+    for (size_t i = 0; i < demand->remedy_count; i++) {
+        const struct vram_report_remedy *it = &demand->remedies[i];
         vr_json_object(json, NULL);
-        vr_json_string(json, "site", demand->sites[i].name);
-        vr_json_u64(json, "bytes", demand->sites[i].bytes);
-        vr_json_u64(json, "count", demand->sites[i].count);
+        REMEDY_FACTS(VR_FACT_JSON)
         vr_json_object_end(json);
     }
     vr_json_array_end(json);
-    vr_json_object(json, "roles");
+}
+
+static void put_role_bytes(struct vr_json *json, const char *key, const struct vram_report_demand *demand) {
+    vr_json_object(json, key);
     for (size_t role = 0; role < VRAM_ROLE_COUNT; role++) {
         if (demand->of_role[role].count != 0) vr_json_u64(json, vram_role_word(role), demand->of_role[role].bytes);
     }
     vr_json_object_end(json);
-    vr_json_array(json, "remedies");
-    for (size_t i = 0; i < demand->remedy_count; i++) put_remedy_json(json, &demand->remedies[i]);
-    vr_json_array_end(json);
 }
 
-void vr_demand_json(struct vr_json *json, const struct vram_report_demand *demand) {
-    if (demand == NULL) {
+#define DEMAND_FACTS(X)                                                                                                                    \
+    X(TEXT, "demand", vram_demand_name(it->demand), ALWAYS, "what stands out: the table of demands below")                                 \
+    X(TEXT, "role", vram_role_word(it->role), NULL_UNLESS(it->demand == VRAM_DEMAND_ROLE), "of the demand `role`: which one")              \
+    X(TEXT, "text", it->text, ALWAYS, "what stands out, and who holds it, as a sentence")                                                  \
+    X(I64, "event", it->event, ALWAYS, "the moment")                                                                                       \
+    X(U64, "bytes", it->bytes, ALWAYS, "of what stands out")                                                                               \
+    X(U64, "in_use_bytes", it->in_use_bytes, ALWAYS, "asked for by what is live then")                                                     \
+    X(U64, "request_bytes", it->request_bytes, ALWAYS, "the request that failed; 0: none failed")                                          \
+    X(U64, "wanted_bytes", it->wanted_bytes, ALWAYS, "in use as blocks, and the request")                                                  \
+    X(U64, "room_bytes", it->room_bytes, ALWAYS, "the room there was, or should be")                                                       \
+    X(BOOL, "room_is_named", it->room_is_named, ALWAYS,                                                                                    \
+      "by the failure, or by `--memory` where the peak is higher; else `room_bytes` is a tenth less than the peak, and no remedy `fits`")  \
+    X(TEXT, "phase", it->phase, NULL_IF_EMPTY,                                                                                             \
+      "of the program then: `forward`, `backward`, `optimizer`, `input` or `load`; null: not known")                                       \
+    X(BOOL, "unfinished", it->unfinished, ALWAYS, "the request failed in a forward pass: what the step needs after it is not recorded")    \
+    X(BOOL, "earlier_step", it->earlier_step, ALWAYS, "an earlier step went the same way, and shows the rest")                             \
+    X(ARRAY, "sites", vr_report_json_groups(json, key, it->sites, it->site_count), ALWAYS,                                                 \
+      "who holds most of what stands out, at most 3: `site`, `bytes`, `count`")                                                            \
+    X(MAP, "roles", put_role_bytes(json, key, it), ALWAYS, "bytes by role")                                                                \
+    X(ARRAY, "remedies", put_remedies(json, key, it), ALWAYS,                                                                              \
+      "what would lower the peak, those that fit first, then by what they save: below")
+
+void vr_demand_json(struct vr_json *json, const struct vram_report_demand *it) {
+    if (it == NULL) {
         vr_json_null(json, "demand");
         return;
     }
     vr_json_object(json, "demand");
-    put_demand(json, demand);
+    DEMAND_FACTS(VR_FACT_JSON)
     vr_json_object_end(json);
 }

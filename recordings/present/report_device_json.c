@@ -18,21 +18,6 @@ static void put_sum(struct vr_json *json, const char *name, const struct vram_re
     vr_json_object_end(json);
 }
 
-#define GROUP_FACTS(X)                                                                                                                     \
-    X(TEXT, "site", it->name, ALWAYS, "call site, call stack or library")                                                                  \
-    X(U64, "bytes", it->bytes, ALWAYS, "bytes of its allocations")                                                                         \
-    X(U64, "count", it->count, ALWAYS, "number of its allocations")
-
-void vr_report_json_groups(struct vr_json *json, const char *key, const struct vram_report_group *groups, size_t count) {
-    vr_json_array(json, key);
-    for (const struct vram_report_group *it = groups; it < groups + count; it++) {
-        vr_json_object(json, NULL);
-        GROUP_FACTS(VR_FACT_JSON)
-        vr_json_object_end(json);
-    }
-    vr_json_array_end(json);
-}
-
 #define LIFETIME_FACTS(X)                                                                                                                  \
     X(U64, "birth", it->birth_event, ALWAYS, "the event that allocated it")                                                                \
     X(U64, "death", it->death_event, ALWAYS, "the event that freed it")                                                                    \
@@ -79,11 +64,9 @@ static void put_anomalies(struct vr_json *json, const char *key, const uint64_t 
     X(BOOL, "consistent", it->consistent, ALWAYS, "history and final state agree")                                                         \
     X(MAP, "anomalies", put_anomalies(json, key, it->anomalies), ALWAYS, "where they do not: per kind of disagreement, how many")          \
     X(ARRAY, "top_sites_at_peak", vr_report_json_groups(json, key, it->sites, it->site_count), ALWAYS,                                     \
-      "the call sites that hold most at the peak: `site`, `bytes`, `count`. A site is `file:line:function` of the frame by which the "     \
-      "text and "                                                                                                                          \
-      "all other outputs name the stack ([profile.md](../guides/profile.md#call-sites)); with `--plain-sites` the innermost Python frame " \
-      "outside "                                                                                                                           \
-      "torch, else the innermost frame, as other tools have it")                                                                           \
+      "the call sites that hold most at the peak. A site is `file:line:function` of one frame of the stack; with `--plain-sites` that of " \
+      "the "                                                                                                                               \
+      "innermost Python frame outside torch, else of the innermost frame, as other tools have it")                                         \
     X(U64, "distinct_sites_at_peak", it->distinct_sites, ALWAYS, "number of call sites with memory at the peak")                           \
     X(ARRAY, "top_stacks_at_peak", vr_report_json_groups(json, key, it->stacks, it->stack_count), ALWAYS,                                  \
       "the same by whole call stack; `site` is the first 16 hex digits of SHA-1 over `file:line:function\\n` of all frames, innermost "    \

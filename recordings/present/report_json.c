@@ -140,10 +140,10 @@ static void put_savings(struct vr_json *json, const char *key, const struct vram
     X(ARRAY, "missing", put_notes(json, key, it, VRAM_NOTE_MISSING), ALWAYS, "the same for what the recording lacks")                      \
     X(ARRAY, "advice", put_advice(json, key, it), ALWAYS, "the same for memory that is held in vain, whether a request failed or not")
 
-static void put_report(struct vr_json *json, const struct vram_report *it, const struct vram_report_source *given) {
+static void put_report(struct vr_json *json, const struct vram_report *it, const struct vram_report_source *reader) {
     static const struct vram_report_source unnamed = {0};
-    const struct vram_report_source *source = given == NULL ? &unnamed : given;
-    const bool named = given != NULL;
+    const struct vram_report_source *source = reader == NULL ? &unnamed : reader;
+    const bool named = reader != NULL;
     const struct vram_report_device *host = find_host(it);
     vr_json_object(json, NULL);
     FILE_FACTS(VR_FACT_JSON)
