@@ -1,7 +1,7 @@
 // exact_print.c: the result of an exact replay as JSON, as text for people and as a list of placements.
 #include <inttypes.h>
 
-#include "base/json.h"
+#include "present/json_rows.h"
 #include "present/text_parts.h"
 #include "vram/replay.h"
 
@@ -25,31 +25,6 @@ const char *vram_difference_text(enum vram_difference_kind kind) {
 }
 
 // --- JSON -------------------------------------------------------------------------------------------------------------------
-// X(key, field): the counts of a device.
-#define COUNTS(X)                                                                                                                          \
-    X("events", events)                                                                                                                    \
-    X("allocations", allocations)                                                                                                          \
-    X("at_recorded_address", at_recorded_address)                                                                                          \
-    X("segment_events", segment_events)                                                                                                    \
-    X("segment_events_agreeing", segment_events_agreeing)                                                                                  \
-    X("releases", releases)                                                                                                                \
-    X("releases_agreeing", releases_agreeing)                                                                                              \
-    X("releases_as_recorded", releases_as_recorded)                                                                                        \
-    X("release_runs", release_runs)                                                                                                        \
-    X("oom_events", oom_events)                                                                                                            \
-    X("oom_events_agreeing", oom_events_agreeing)                                                                                          \
-    X("final_blocks", final_blocks)                                                                                                        \
-    X("final_blocks_equal", final_blocks_equal)                                                                                            \
-    X("final_blocks_extra", final_blocks_extra)                                                                                            \
-    X("start_blocks", start_blocks)                                                                                                        \
-    X("start_sizes_unknown", start_sizes_unknown)                                                                                          \
-    X("start_sizes_from_neighbour", start_sizes_from_neighbour)                                                                            \
-    X("start_ages_inferred", start_ages_inferred)                                                                                          \
-    X("private_allocations", private_allocations)                                                                                          \
-    X("left_out_allocations", left_out_allocations)                                                                                        \
-    X("ignored_events", ignored_events)                                                                                                    \
-    X("difference_count", difference_count)
-
 static const char *kind_name(enum vram_difference_kind kind) {
     static const char *const names[] = {
         [VRAM_DIFFERENT_ADDRESS] = "address", [VRAM_DIFFERENT_CACHE_HIT] = "cache_hit",     [VRAM_DIFFERENT_CACHE_MISS] = "cache_miss",
@@ -59,53 +34,66 @@ static const char *kind_name(enum vram_difference_kind kind) {
     return (unsigned)kind < VR_COUNT_OF(names) ? names[kind] : "unknown";
 }
 
-static void difference_json(struct vr_json *json, const struct vram_difference *difference) {
-    vr_json_object(json, NULL);
-    vr_json_string(json, "kind", kind_name(difference->kind));
-    if (difference->event_index == VRAM_NO_OFFSET) {
-        vr_json_null(json, "event_index");
-    } else {
-        vr_json_u64(json, "event_index", difference->event_index);
+#define DIFFERENCE_FACTS(X)                                                                                                                \
+    X(TEXT, "kind", kind_name(it->kind), ALWAYS, "one word: the table below")                                                              \
+    X(U64, "event_index", it->event_index, NULL_UNLESS(it->event_index != VRAM_NO_OFFSET), "the event; null: the final picture")           \
+    X(U64, "stream", it->stream, ALWAYS, "its stream")                                                                                     \
+    X(U64, "size_bytes", it->size_bytes, ALWAYS, "of the recorded event or block")                                                         \
+    X(U64, "recorded_address", it->recorded_address, ALWAYS, "where the recorded program had it")                                          \
+    X(U64, "our_address", it->our_address, ALWAYS, "where this allocator has it; 0: nowhere, or in a segment that the recording lacks")    \
+    X(U64, "our_size_bytes", it->our_size_bytes, ALWAYS, "of segments and blocks")
+
+static void put_differences(struct vr_json *json, const char *key, const struct vram_exact_device *device) {
+    vr_json_array(json, key);
+    for (size_t i = 0; i < device->differences_kept; i++) {
+        const struct vram_difference *it = &device->differences[i];
+        vr_json_object(json, NULL);
+        DIFFERENCE_FACTS(VR_FACT_JSON)
+        vr_json_object_end(json);
     }
-    vr_json_u64(json, "stream", difference->stream);
-    vr_json_u64(json, "size_bytes", difference->size_bytes);
-    vr_json_u64(json, "recorded_address", difference->recorded_address);
-    vr_json_u64(json, "our_address", difference->our_address);
-    vr_json_u64(json, "our_size_bytes", difference->our_size_bytes);
-    vr_json_object_end(json);
-}
-
-static void device_json(struct vr_json *json, const struct vram_exact_device *device) {
-    vr_json_object(json, NULL);
-    vr_json_u64(json, "device", device->device);
-    vr_json_string(json, "verdict", vram_exact_verdict_name(device->verdict));
-    vr_json_string(json, "reason", device->reason);
-#define COUNT_JSON(key, field) vr_json_u64(json, key, device->field);
-    COUNTS(COUNT_JSON)
-#undef COUNT_JSON
-    vr_json_array(json, "differences");
-    for (size_t i = 0; i < device->differences_kept; i++) difference_json(json, &device->differences[i]);
     vr_json_array_end(json);
-    vr_json_object_end(json);
 }
 
-enum vram_status vram_exact_json(const struct vram_exact_result *result, const char *file, vram_write write, void *user) {
-    VR_REQUIRE(result && write);
+#define EXACT_DEVICE_FACTS(X)                                                                                                              \
+    X(U64, "device", it->device, ALWAYS, "the device's number")                                                                            \
+    X(TEXT, "verdict", vram_exact_verdict_name(it->verdict), ALWAYS, "one word: the table below")                                          \
+    X(TEXT, "reason", it->reason, ALWAYS, "why, for `partial`, `contradiction` and `cannot_be_told`; else empty")
+
+#define EXACT_DIFFERENCES_FACTS(X) X(ARRAY, "differences", put_differences(json, key, it), ALWAYS, "the first 16 differences: below")
+
+static void put_exact_devices(struct vr_json *json, const char *name, const struct vram_exact_result *result) {
+    vr_json_array(json, name);
+    for (size_t i = 0; i < result->device_count; i++) {
+        const struct vram_exact_device *it = &result->devices[i];
+        vr_json_object(json, NULL);
+        EXACT_DEVICE_FACTS(VR_FACT_JSON)
+        VRAM_EXACT_FACTS(VR_MEMBER_JSON)
+        EXACT_DIFFERENCES_FACTS(VR_FACT_JSON)
+        vr_json_object_end(json);
+    }
+    vr_json_array_end(json);
+}
+
+#define EXACT_RESULT_FACTS(X)                                                                                                              \
+    X(TEXT, "file", file, ALWAYS, "name of the file without its folder")                                                                   \
+    X(BOOL, "agrees", it->agrees, ALWAYS, "every device's verdict is `equal` or `no_history`; the exit code is 1 otherwise")               \
+    X(TEXT, "conf", it->conf, ALWAYS, "the option string in force")                                                                        \
+    X(BOOL, "recorded_conf", it->recorded_conf, ALWAYS, "it is the recording's own, by its settings")                                      \
+    X(BOOL, "inferred_conf", it->inferred_conf, ALWAYS,                                                                                    \
+      "the recording has no settings (PyTorch 2.1 and 2.2), and they were inferred from its segments: expandable ones")                    \
+    X(TEXT, "pytorch", it->pytorch, ALWAYS, "the version whose rules were followed, as `\"2.15\"`")                                        \
+    X(TEXT, "pytorch_by", vram_rules_source_name(it->pytorch_by), ALWAYS,                                                                  \
+      "what told it: `keys` of the recording, its `events`, or `conf`")                                                                    \
+    X(ARRAY, "devices", put_exact_devices(json, key, it), ALWAYS, "one object per device: below")
+
+enum vram_status vram_exact_json(const struct vram_exact_result *it, const char *file, vram_write write, void *user) {
+    VR_REQUIRE(it && write);
     struct vr_text text = {0};
-    struct vr_json json;
-    vr_json_init(&json, &text, true);
-    vr_json_object(&json, NULL);
-    vr_json_string(&json, "file", file);
-    vr_json_bool(&json, "agrees", result->agrees);
-    vr_json_string(&json, "conf", result->conf);
-    vr_json_bool(&json, "recorded_conf", result->recorded_conf);
-    vr_json_bool(&json, "inferred_conf", result->inferred_conf);
-    vr_json_string(&json, "pytorch", result->pytorch);
-    vr_json_string(&json, "pytorch_by", vram_rules_source_name(result->pytorch_by));
-    vr_json_array(&json, "devices");
-    for (size_t i = 0; i < result->device_count; i++) device_json(&json, &result->devices[i]);
-    vr_json_array_end(&json);
-    vr_json_object_end(&json);
+    struct vr_json writer, *json = &writer;
+    vr_json_init(json, &text, true);
+    vr_json_object(json, NULL);
+    EXACT_RESULT_FACTS(VR_FACT_JSON)
+    vr_json_object_end(json);
     return vr_text_finish(&text, write, user);
 }
 

@@ -2,69 +2,75 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "present/json_rows.h"
 #include "present/text_parts.h"
 #include "vram/replay.h"
 
 enum { MOST_ROWS = 10 };
 
 // --- JSON -------------------------------------------------------------------------------------------------------------------
-static void setting_json(struct vr_json *json, const char *key, const struct vram_tune_setting *setting) {
-    vr_json_object(json, key);
-    vr_json_string(json, "conf", setting->conf);
-    vr_json_bool(json, "today", setting->today);
-    vr_json_bool(json, "inferred", setting->inferred);
-    vr_json_bool(json, "fits", setting->fits);
-    vr_json_bool(json, "fits_with_room", setting->fits_with_room);
-    if (setting->needed_bytes == 0)
-        vr_json_null(json, "needed_bytes");
-    else
-        vr_json_u64(json, "needed_bytes", setting->needed_bytes);
-    vr_json_u64(json, "peak_active_bytes", setting->peak_active_bytes);
-    vr_json_u64(json, "peak_reserved_bytes", setting->peak_reserved_bytes);
-    vr_json_u64(json, "driver_calls", setting->driver_calls);
-    vr_json_double(json, "driver_time_ms", (double)setting->driver_time_ns / 1e6);
-    vr_json_u64(json, "retries", setting->retries);
+#define TUNE_SETTING_FACTS(X)                                                                                                              \
+    X(TEXT, "conf", it->conf, ALWAYS, "option string; \"\": the defaults")                                                                 \
+    X(BOOL, "today", it->today, ALWAYS, "the recording says that it was in force")                                                         \
+    X(BOOL, "inferred", it->inferred, ALWAYS, "today's, inferred from the segments: the recording has no settings")                        \
+    X(BOOL, "fits", it->fits, ALWAYS, "completes in `--memory`; true without")                                                             \
+    X(BOOL, "fits_with_room", it->fits_with_room, ALWAYS, "completes in a sixteenth less of it; true without")                             \
+    X(U64, "needed_bytes", it->needed_bytes, NULL_IF_EMPTY, "smallest memory per device in which it completes; null: not found")           \
+    X(U64, "peak_active_bytes", it->peak_active_bytes, ALWAYS, "with memory to spare: what was live, as blocks")                           \
+    X(U64, "peak_reserved_bytes", it->peak_reserved_bytes, ALWAYS, "with memory to spare: what was held")                                  \
+    X(U64, "driver_calls", it->driver_calls, ALWAYS, "number of calls that get memory or give it back")                                    \
+    X(MS, "driver_time_ms", it->driver_time_ns, ALWAYS, "their time on the simulator's clock")                                             \
+    X(U64, "retries", it->retries, ALWAYS, "releases of the whole cache because nothing fitted")
+
+static void put_tune_setting(struct vr_json *json, const char *name, const struct vram_tune_setting *it) {
+    vr_json_object(json, name);
+    TUNE_SETTING_FACTS(VR_FACT_JSON)
     vr_json_object_end(json);
 }
 
-// A setting beside today's; a result that was not searched for has none.
+static void put_tune_settings(struct vr_json *json, const char *key, const struct vram_tune_result *result, bool beyond) {
+    vr_json_array(json, key);
+    for (size_t i = 0; i < result->setting_count; i++) {
+        if (result->settings[i].beyond == beyond) put_tune_setting(json, NULL, &result->settings[i]);
+    }
+    vr_json_array_end(json);
+}
+
+// A setting other than today's; a result that was not searched for has none.
 static bool is_another(const struct vram_tune_result *result, size_t index) { return index != 0 && index < result->setting_count; }
 
-enum vram_status vram_tune_json(const struct vram_tune_result *result, const char *file, vram_write write, void *user) {
-    VR_REQUIRE(result && write);
+#define TUNE_FACTS(X)                                                                                                                      \
+    X(TEXT, "file", file, ALWAYS, "the recording, or how many")                                                                            \
+    X(U64, "memory_bytes", it->memory_bytes, NULL_IF_EMPTY, "`--memory`; null without")                                                    \
+    X(U64, "runs", it->runs, ALWAYS, "replays made")                                                                                       \
+    X(U64, "devices", it->devices, ALWAYS, "device histories replayed")                                                                    \
+    X(U64, "contradictions", it->contradictions, ALWAYS, "device histories left out because history and final state disagree")             \
+    X(TEXT, "start", it->start == VRAM_WHATIF_RECORDED ? "recorded" : "cold", ALWAYS,                                                      \
+      "`recorded`: replayed from the memory as it was when the recording began; else `cold`: from an empty cache")                         \
+    X(U64, "live_bytes", it->live_bytes, ALWAYS,                                                                                           \
+      "of the device with most: what the recorded program had allocated at its peak, below which no setting goes")                         \
+    X(U64, "active_bytes", it->active_bytes, ALWAYS, "the same with what was freed and waited for other streams")                          \
+    X(OBJECT, "best", put_tune_setting(json, key, &it->settings[it->best]), ALWAYS,                                                        \
+      "of the settings that neither need nor hold more than today's, the one that needs the least; with `--memory`, today's where it "     \
+      "fits, else one "                                                                                                                    \
+      "that does, else the one that comes nearest (`fits` is false then)")                                                                 \
+    X(OBJECT, "cheaper", put_tune_setting(json, key, &it->settings[it->cheaper]), NULL_UNLESS(it->cheaper != VRAM_TUNE_NONE),              \
+      "a setting as good that needs at most 1 % more and less driver time")                                                                \
+    X(OBJECT, "holds_less", put_tune_setting(json, key, &it->settings[it->holds_less]), NULL_UNLESS(is_another(it, it->holds_less)),       \
+      "a setting as good that holds the least with memory to spare, by a tenth at least; null with `--memory`")                            \
+    X(ARRAY, "settings", put_tune_settings(json, key, it, false), ALWAYS,                                                                  \
+      "all that were tried, in that order: first today's, then the defaults")                                                              \
+    X(ARRAY, "beyond", put_tune_settings(json, key, it, true), ALWAYS,                                                                     \
+      "settings too: today's and one option that this allocator has and PyTorch lacks, which are never `best` or `cheaper`")
+
+enum vram_status vram_tune_json(const struct vram_tune_result *it, const char *file, vram_write write, void *user) {
+    VR_REQUIRE(it && write);
     struct vr_text text = {0};
-    struct vr_json json;
-    vr_json_init(&json, &text, true);
-    vr_json_object(&json, NULL);
-    vr_json_string(&json, "file", file);
-    if (result->memory_bytes == 0)
-        vr_json_null(&json, "memory_bytes");
-    else
-        vr_json_u64(&json, "memory_bytes", result->memory_bytes);
-    vr_json_u64(&json, "runs", result->runs);
-    vr_json_u64(&json, "devices", result->devices);
-    vr_json_u64(&json, "contradictions", result->contradictions);
-    vr_json_string(&json, "start", result->start == VRAM_WHATIF_RECORDED ? "recorded" : "cold");
-    vr_json_u64(&json, "live_bytes", result->live_bytes);
-    vr_json_u64(&json, "active_bytes", result->active_bytes);
-    setting_json(&json, "best", &result->settings[result->best]);
-    if (result->cheaper == VRAM_TUNE_NONE)
-        vr_json_null(&json, "cheaper");
-    else
-        setting_json(&json, "cheaper", &result->settings[result->cheaper]);
-    if (is_another(result, result->holds_less))
-        setting_json(&json, "holds_less", &result->settings[result->holds_less]);
-    else
-        vr_json_null(&json, "holds_less");
-    for (int beyond = 0; beyond < 2; beyond++) {
-        vr_json_array(&json, beyond ? "beyond" : "settings");
-        for (size_t i = 0; i < result->setting_count; i++) {
-            if (result->settings[i].beyond == (beyond != 0)) setting_json(&json, NULL, &result->settings[i]);
-        }
-        vr_json_array_end(&json);
-    }
-    vr_json_object_end(&json);
+    struct vr_json writer, *json = &writer;
+    vr_json_init(json, &text, true);
+    vr_json_object(json, NULL);
+    TUNE_FACTS(VR_FACT_JSON)
+    vr_json_object_end(json);
     return vr_text_finish(&text, write, user);
 }
 

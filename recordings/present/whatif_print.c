@@ -1,7 +1,7 @@
 // whatif_print.c: what-if runs as JSON and as tables for people.
 #include <inttypes.h>
 
-#include "base/json.h"
+#include "present/json_rows.h"
 #include "present/text_parts.h"
 #include "replay/script.h"
 #include "vram/sim.h"
@@ -14,87 +14,93 @@ static double utilization(const struct vram_whatif_device *device) {
 }
 
 // --- JSON -------------------------------------------------------------------------------------------------------------------
-static void index_json(struct vr_json *json, const char *key, uint64_t event) {
-    if (event == VRAM_NO_OFFSET) {
-        vr_json_null(json, key);
-    } else {
-        vr_json_u64(json, key, event);
-    }
-}
-
-// X(field of struct vram_oom)
-#define OOM_FIELDS(X)                                                                                                                      \
-    X(requested_bytes)                                                                                                                     \
-    X(rounded_bytes)                                                                                                                       \
-    X(segment_bytes)                                                                                                                       \
-    X(device_total_bytes)                                                                                                                  \
-    X(device_free_bytes)                                                                                                                   \
-    X(allocated_bytes) X(reserved_bytes) X(pending_bytes) X(cached_bytes) X(largest_free_bytes) X(other_stream_bytes) X(other_pool_bytes)
-
 // Whether the recorded program failed at the request at which the replay ended: those before it were granted.
 static bool failed_as_recorded(const struct vram_whatif_device *device) {
     return device->out_of_memory && device->recorded_ooms > device->recorded_ooms_served;
 }
 
-static void oom_json(struct vr_json *json, const struct vram_whatif_device *device) {
+#define WHATIF_OOM_FACTS(X)                                                                                                                \
+    X(U64, "event_index", it->oom_event, NULL_UNLESS(it->oom_event != VRAM_NO_OFFSET),                                                     \
+      "where the run stopped; null: while the start was made")                                                                             \
+    X(BOOL, "recorded", failed_as_recorded(it), ALWAYS, "the recorded program failed at this request, too")                                \
+    X(U64, "stream", it->oom.stream, ALWAYS, "stream of the request")                                                                      \
+    X(U64, "requested_bytes", it->oom.requested_bytes, ALWAYS, "what was asked for")                                                       \
+    X(U64, "rounded_bytes", it->oom.rounded_bytes, ALWAYS, "the block it needed")                                                          \
+    X(U64, "segment_bytes", it->oom.segment_bytes, ALWAYS, "what the driver was asked for")                                                \
+    X(U64, "device_total_bytes", it->oom.device_total_bytes, ALWAYS, "size of the device")                                                 \
+    X(U64, "device_free_bytes", it->oom.device_free_bytes, ALWAYS, "free at the driver")                                                   \
+    X(U64, "allocated_bytes", it->oom.allocated_bytes, ALWAYS, "blocks in use")                                                            \
+    X(U64, "reserved_bytes", it->oom.reserved_bytes, ALWAYS, "held from the driver")                                                       \
+    X(U64, "pending_bytes", it->oom.pending_bytes, ALWAYS, "freed, waiting for other streams")                                             \
+    X(U64, "cached_bytes", it->oom.cached_bytes, ALWAYS, "free blocks")                                                                    \
+    X(U64, "largest_free_bytes", it->oom.largest_free_bytes, ALWAYS, "the largest of them that the request could use")                     \
+    X(U64, "other_stream_bytes", it->oom.other_stream_bytes, ALWAYS, "free for other streams")                                             \
+    X(U64, "other_pool_bytes", it->oom.other_pool_bytes, ALWAYS, "free in other pools")                                                    \
+    X(TEXT, "report", report, ALWAYS, "the same as a paragraph")
+
+static void put_oom(struct vr_json *json, const char *name, const struct vram_whatif_device *it) {
     char report[1024];
-    if (!device->out_of_memory) {
-        vr_json_null(json, "out_of_memory");
-        return;
-    }
-    (void)vram_oom_text(&device->oom, report, sizeof report);
-    vr_json_object(json, "out_of_memory");
-    index_json(json, "event_index", device->oom_event);
-    vr_json_bool(json, "recorded", failed_as_recorded(device));
-    vr_json_u64(json, "stream", device->oom.stream);
-#define OOM_FIELD_JSON(field) vr_json_u64(json, #field, device->oom.field);
-    OOM_FIELDS(OOM_FIELD_JSON)
-#undef OOM_FIELD_JSON
-    vr_json_string(json, "report", report);
+    (void)vram_oom_text(&it->oom, report, sizeof report);
+    vr_json_object(json, name);
+    WHATIF_OOM_FACTS(VR_FACT_JSON)
     vr_json_object_end(json);
 }
 
-static void device_json(struct vr_json *json, const struct vram_whatif_device *device) {
-    vr_json_object(json, NULL);
-    vr_json_u64(json, "device", device->device);
-    vr_json_bool(json, "contradiction", device->contradiction);
-    vr_json_string(json, "reason", device->reason);
-    vr_json_u64(json, "events", device->events);
-    vr_json_u64(json, "allocations", device->allocations);
-    vr_json_u64(json, "private_allocations", device->private_allocations);
-    vr_json_u64(json, "peak_allocated_bytes", device->peak_allocated_bytes);
-    vr_json_u64(json, "peak_active_bytes", device->peak_active_bytes);
-    vr_json_u64(json, "peak_reserved_bytes", device->peak_reserved_bytes);
-    index_json(json, "peak_reserved_event_index", device->peak_reserved_event);
-    vr_json_u64(json, "final_reserved_bytes", device->final_reserved_bytes);
-    vr_json_double(json, "utilization", utilization(device));
-    vr_json_u64(json, "retries", device->retries);
-    vr_json_u64(json, "recorded_ooms", device->recorded_ooms);
-    vr_json_u64(json, "recorded_ooms_served", device->recorded_ooms_served);
-    vr_json_double(json, "driver_time_ms", (double)device->driver_time_ns / 1e6);
-    vr_json_object(json, "driver_calls");
+static void put_calls(struct vr_json *json, const char *key, const struct vram_whatif_device *device) {
+    vr_json_object(json, key);
     for (size_t i = 0; i < device->call_count; i++) vr_json_u64(json, device->calls[i].name, device->calls[i].count);
     vr_json_object_end(json);
-    oom_json(json, device);
-    vr_json_object_end(json);
 }
 
-static void run_json(struct vr_json *json, const struct vram_whatif_result *run) {
-    vr_json_object(json, NULL);
-    vr_json_string(json, "conf", run->conf);
-    vr_json_bool(json, "recorded_conf", run->recorded_conf);
-    vr_json_bool(json, "inferred_conf", run->inferred_conf);
-    vr_json_string(json, "start", start_names[run->start]);
-    vr_json_string(json, "profile", profile_names[run->profile]);
-    if (run->memory_bytes == 0) {
-        vr_json_null(json, "memory_bytes");
-    } else {
-        vr_json_u64(json, "memory_bytes", run->memory_bytes);
+#define WHATIF_DEVICE_FACTS(X)                                                                                                             \
+    X(U64, "device", it->device, ALWAYS, "the device's number")                                                                            \
+    X(BOOL, "contradiction", it->contradiction, ALWAYS, "the history cannot have happened")                                                \
+    X(TEXT, "reason", it->reason, ALWAYS, "why; empty without a contradiction")                                                            \
+    X(U64, "events", it->events, ALWAYS, "events replayed, up to an out of memory")                                                        \
+    X(U64, "allocations", it->allocations, ALWAYS, "`alloc` events among them")                                                            \
+    X(U64, "private_allocations", it->private_allocations, ALWAYS, "of these, those in private pools")                                     \
+    X(U64, "peak_allocated_bytes", it->peak_allocated_bytes, ALWAYS, "peak of blocks in use")                                              \
+    X(U64, "peak_active_bytes", it->peak_active_bytes, ALWAYS, "peak of blocks in use and blocks that wait for other streams")             \
+    X(U64, "peak_reserved_bytes", it->peak_reserved_bytes, ALWAYS, "peak of memory held from the driver")                                  \
+    X(U64, "peak_reserved_event_index", it->peak_reserved_event, NULL_UNLESS(it->peak_reserved_event != VRAM_NO_OFFSET),                   \
+      "the event that reached it first; null: before the first event")                                                                     \
+    X(U64, "final_reserved_bytes", it->final_reserved_bytes, ALWAYS, "held at the end")                                                    \
+    X(DOUBLE, "utilization", utilization(it), ALWAYS, "peak active by peak reserved")                                                      \
+    X(U64, "retries", it->retries, ALWAYS, "requests that needed the whole cache released (`num_alloc_retries`)")                          \
+    X(U64, "recorded_ooms", it->recorded_ooms, ALWAYS, "requests that failed in the recorded program")                                     \
+    X(U64, "recorded_ooms_served", it->recorded_ooms_served, ALWAYS,                                                                       \
+      "of these, those granted here. They are tried (and freed at once) only with `--memory`")                                             \
+    X(MS, "driver_time_ms", it->driver_time_ns, ALWAYS, "time of the driver calls on the simulator's clock")                               \
+    X(MAP, "driver_calls", put_calls(json, key, it), ALWAYS,                                                                               \
+      "driver calls by name. A cold run includes the allocations that were there before the first event")                                  \
+    X(OBJECT, "out_of_memory", put_oom(json, key, it), NULL_UNLESS(it->out_of_memory), "where the run ran out of memory: below")
+
+static void put_whatif_devices(struct vr_json *json, const char *name, const struct vram_whatif_result *run) {
+    vr_json_array(json, name);
+    for (size_t i = 0; i < run->device_count; i++) {
+        const struct vram_whatif_device *it = &run->devices[i];
+        vr_json_object(json, NULL);
+        WHATIF_DEVICE_FACTS(VR_FACT_JSON)
+        vr_json_object_end(json);
     }
-    vr_json_bool(json, "finished", run->finished);
-    vr_json_array(json, "devices");
-    for (size_t i = 0; i < run->device_count; i++) device_json(json, &run->devices[i]);
     vr_json_array_end(json);
+}
+
+#define WHATIF_RUN_FACTS(X)                                                                                                                \
+    X(TEXT, "conf", it->conf, ALWAYS, "the option string in force")                                                                        \
+    X(BOOL, "recorded_conf", it->recorded_conf, ALWAYS, "it is the recording's own, by its settings")                                      \
+    X(BOOL, "inferred_conf", it->inferred_conf, ALWAYS,                                                                                    \
+      "the recording has no settings (PyTorch 2.1 and 2.2), and they were inferred from its segments: expandable ones")                    \
+    X(TEXT, "start", start_names[it->start], ALWAYS, "`cold` or `recorded`: `--start`")                                                    \
+    X(TEXT, "profile", profile_names[it->profile], ALWAYS, "`cheap`, `dear` or `free`: `--profile`")                                       \
+    X(U64, "memory_bytes", it->memory_bytes, NULL_IF_EMPTY, "`--memory`; null: unlimited")                                                 \
+    X(BOOL, "finished", it->finished, ALWAYS,                                                                                              \
+      "no device ran out of memory, and no history was contradictory; the exit code is 1 otherwise")                                       \
+    X(ARRAY, "devices", put_whatif_devices(json, key, it), ALWAYS, "one object per device: below")
+
+static void run_json(struct vr_json *json, const struct vram_whatif_result *it) {
+    vr_json_object(json, NULL);
+    WHATIF_RUN_FACTS(VR_FACT_JSON)
     vr_json_object_end(json);
 }
 

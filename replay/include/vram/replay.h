@@ -11,6 +11,7 @@
 
 #include "vram/allocator.h"
 #include "vram/driver.h"
+#include "vram/facts.h"
 #include "vram/sim.h"
 #include "vram/status.h"
 
@@ -60,35 +61,40 @@ struct vram_placement {
     uint64_t address;     // this allocator's address; 0 if it found no cached block but the recorded program did
 };
 
-// The result for one device's history.
+// What became of one device's history, in numbers. X(type, member, absent, sentence): vram/facts.h
+#define VRAM_EXACT_FACTS(X)                                                                                                                \
+    X(U64, events, ALWAYS, "events of the device")                                                                                         \
+    X(U64, allocations, ALWAYS, "`alloc` events replayed")                                                                                 \
+    X(U64, at_recorded_address, ALWAYS, "those where this allocator chose the recorded address")                                           \
+    X(U64, segment_events, ALWAYS, "`segment_alloc` and `segment_map`")                                                                    \
+    X(U64, segment_events_agreeing, ALWAYS, "those asked for at the same point, with the same size, address and stream")                   \
+    X(U64, releases, ALWAYS, "`segment_free` and `segment_unmap`")                                                                         \
+    X(U64, releases_agreeing, ALWAYS, "those that agree in order, address and size")                                                       \
+    X(U64, releases_as_recorded, ALWAYS,                                                                                                   \
+      "of the releases, those done because recorded: parts of the cache that went by ages or waits the recording does not have")           \
+    X(U64, release_runs, ALWAYS, "runs of releases")                                                                                       \
+    X(U64, oom_events, ALWAYS, "out-of-memory events")                                                                                     \
+    X(U64, oom_events_agreeing, ALWAYS, "those where this allocator fails too, with nothing left to release")                              \
+    X(U64, final_blocks, ALWAYS, "blocks of the recorded final picture")                                                                   \
+    X(U64, final_blocks_equal, ALWAYS, "those equal in address, size, state and pool")                                                     \
+    X(U64, final_blocks_extra, ALWAYS, "blocks that only this allocator has")                                                              \
+    X(U64, start_blocks, ALWAYS, "blocks live before the first event")                                                                     \
+    X(U64, start_sizes_unknown, ALWAYS, "those freed later, whose sizes had to be inferred")                                               \
+    X(U64, start_sizes_from_neighbour, ALWAYS, "of these, those whose size a neighbour gave")                                              \
+    X(U64, start_ages_inferred, ALWAYS,                                                                                                    \
+      "segments there before the first event whose place among older and younger ones followed from recorded choices between equal "       \
+      "blocks")                                                                                                                            \
+    X(U64, private_allocations, ALWAYS, "of the allocations, those in private pools")                                                      \
+    X(U64, left_out_allocations, ALWAYS, "`alloc` events not replayed because their pool is not known (verdict `partial`)")                \
+    X(U64, ignored_events, ALWAYS, "events of unknown kinds")                                                                              \
+    X(U64, difference_count, ALWAYS, "number of differences")
+
 struct vram_exact_device {
     uint32_t device;
     enum vram_exact_verdict verdict;
-    char reason[512]; // how the history contradicts the final state, or what was left out; otherwise ""
-    uint64_t events;
-    uint64_t allocations; // alloc events replayed
-    uint64_t at_recorded_address;
-    uint64_t segment_events; // segment_alloc and segment_map
-    uint64_t segment_events_agreeing;
-    uint64_t releases; // segment_free and segment_unmap
-    uint64_t releases_agreeing;
-    uint64_t
-        releases_as_recorded; // of these, released only because recorded: garbage collection depends on ages that recordings do not have
-    uint64_t release_runs;
-    uint64_t oom_events;
-    uint64_t oom_events_agreeing;
-    uint64_t final_blocks;        // in the recorded final state
-    uint64_t final_blocks_equal;  // with the same address, size, state and pool
-    uint64_t final_blocks_extra;  // blocks of this allocator that the recorded state does not have
-    uint64_t start_blocks;        // live before the first event
-    uint64_t start_sizes_unknown; // of these, freed in the history: their sizes had to be inferred
-    uint64_t start_sizes_from_neighbour;
-    uint64_t start_ages_inferred;  // segments of the initial state whose ages were inferred from choices between equal blocks
-    uint64_t private_allocations;  // of the allocations, those in private pools
-    uint64_t left_out_allocations; // alloc events that were not replayed because their pool is unknown
-    uint64_t ignored_events;       // events with actions that this version does not know
-    uint64_t difference_count;     // total; `differences` has the first few
-    struct vram_difference *differences;
+    char reason[512]; // why the history contradicts the picture, or what was left out; "" otherwise
+    VRAM_EXACT_FACTS(VRAM_FACT_MEMBER)
+    struct vram_difference *differences; // the first few
     size_t differences_kept;
     struct vram_placement *placements; // one per replayed allocation, in order; NULL unless requested
     size_t placement_count;
