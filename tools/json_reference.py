@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/reference/json.md"
 FOLDERS = ("recordings", "replay", "cli")
 TYPES = {"U64": "integer", "I64": "integer", "BOOL": "boolean", "TEXT": "string", "DOUBLE": "number", "MS": "number", "OBJECT": "object",
-         "MAP": "object", "ARRAY": "array"}
+         "MAP": "object", "ARRAY": "array", "NAME": "string"}
 UNITS = {"_bytes": "bytes", "_ms": "ms", "_us": "µs", "_seconds": "s"}
 TABLE = re.compile(r"(<!-- facts: ([A-Z0-9_ ]+) -->\n)(.*?)(<!-- end -->\n)", re.S)
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "analyze/forecast.h"
+#include "present/json_rows.h"
 #include "present/shared_texts.h"
 #include "present/text_parts.h"
 
@@ -120,52 +121,72 @@ enum vram_status vram_forecast_text(const struct vram_forecast *asked, const str
     return status;
 }
 
-static void put_run(const struct vram_forecast *asked, const struct vr_forecast *forecast, size_t side, struct vr_json *json) {
-    vr_json_object(json, NULL);
-    vr_json_string(json, "file", asked->title[side]);
-    vr_json_double(json, "size", asked->size[side]);
-    vr_json_i64(json, "event", forecast->event[side]);
-    vr_json_u64(json, "allocated_bytes", forecast->allocated[side]);
-    vr_json_u64(json, "reserved_bytes", forecast->reserved[side]);
-    vr_json_i64(json, "moment_event", forecast->moment[side]);
-    vr_json_u64(json, "moment_bytes", forecast->moment_bytes[side]);
-    vr_json_object_end(json);
+#define FORECAST_RUN_FACTS(X)                                                                                                              \
+    X(TEXT, "file", asked->title[side], ALWAYS, "name of the file without its folder")                                                     \
+    X(DOUBLE, "size", asked->size[side], ALWAYS, "the run's size")                                                                         \
+    X(I64, "event", it->event[side], ALWAYS, "the event of its peak")                                                                      \
+    X(U64, "allocated_bytes", it->allocated[side], ALWAYS, "what it had allocated there")                                                  \
+    X(U64, "reserved_bytes", it->reserved[side], ALWAYS, "what it held from the driver at most; 0: the recording does not say")            \
+    X(I64, "moment_event", it->moment[side], ALWAYS, "in this run, the moment that is the peak at the size asked for")                     \
+    X(U64, "moment_bytes", it->moment_bytes[side], ALWAYS, "what it had allocated there")
+
+static void put_runs(struct vr_json *json, const char *key, const struct vram_forecast *asked, const struct vr_forecast *it) {
+    vr_json_array(json, key);
+    for (size_t i = 0; i < asked->count; i++) {
+        const size_t side = it->order[i];
+        vr_json_object(json, NULL);
+        FORECAST_RUN_FACTS(VR_FACT_JSON)
+        vr_json_object_end(json);
+    }
+    vr_json_array_end(json);
 }
 
-static void put_group(const struct vram_forecast *asked, const struct vr_forecast *forecast, const struct vr_forecast_group *group,
-                      struct vr_json *json) {
-    vr_json_object(json, NULL);
-    vr_json_string(json, "name", group->name);
-    vr_json_string(json, "curve", shapes[group->shape]);
-    vr_json_array(json, "bytes");
-    for (size_t k = 0; k < asked->count; k++) vr_json_u64(json, NULL, group->bytes[forecast->order[k]]);
+static void put_group_bytes(struct vr_json *json, const char *key, const struct vram_forecast *asked, const struct vr_forecast *forecast,
+                            const struct vr_forecast_group *group) {
+    vr_json_array(json, key);
+    for (size_t i = 0; i < asked->count; i++) vr_json_u64(json, NULL, group->bytes[forecast->order[i]]);
     vr_json_array_end(json);
-    vr_json_u64(json, "forecast_bytes", group->forecast_bytes);
-    vr_json_u64(json, "low_bytes", group->low_bytes);
-    vr_json_u64(json, "high_bytes", group->high_bytes);
-    vr_json_object_end(json);
 }
 
-static void put_forecast_json(const struct vram_forecast *asked, const struct vr_forecast *forecast, struct vr_json *json) {
-    const struct vram_forecast_result *made = &forecast->result;
-    vr_json_double(json, "size", asked->wanted);
-    vr_json_u64(json, "allocated_bytes", made->allocated_bytes);
-    vr_json_u64(json, "allocated_low_bytes", made->allocated_low_bytes);
-    vr_json_u64(json, "allocated_high_bytes", made->allocated_high_bytes);
-    vr_json_u64(json, "reserved_bytes", made->reserved_bytes);
-    vr_json_u64(json, "reserved_low_bytes", made->reserved_low_bytes);
-    vr_json_u64(json, "reserved_high_bytes", made->reserved_high_bytes);
-    vr_json_string(json, "moment", forecast->moment_site);
-    vr_json_bool(json, "peaks_followed", forecast->peaks_followed);
-    vr_json_u64(json, "not_in_every_run_bytes", forecast->only_some_bytes);
-    vr_json_array(json, "runs");
-    for (size_t i = 0; i < asked->count; i++) put_run(asked, forecast, forecast->order[i], json);
+#define FORECAST_GROUP_FACTS(X)                                                                                                            \
+    X(TEXT, "name", it->name, ALWAYS, "of the group")                                                                                      \
+    X(TEXT, "curve", shapes[it->shape], ALWAYS, "`constant`, `inverse`, `straight`, `square` or `cube`: the steepest of its allocations")  \
+    X(ARRAY, "bytes", put_group_bytes(json, key, asked, forecast, it), ALWAYS, "what it holds in each run")                                \
+    X(U64, "forecast_bytes", it->forecast_bytes, ALWAYS, "what it would hold at the size asked for")                                       \
+    X(U64, "low_bytes", it->low_bytes, ALWAYS, "the least of its range")                                                                   \
+    X(U64, "high_bytes", it->high_bytes, ALWAYS, "the most of its range")
+
+static void put_forecast_groups(struct vr_json *json, const char *name, const struct vram_forecast *asked,
+                                const struct vr_forecast *forecast) {
+    vr_json_array(json, name);
+    for (size_t i = 0; i < forecast->count && i < rows_of(asked); i++) {
+        const struct vr_forecast_group *it = &forecast->group[i];
+        vr_json_object(json, NULL);
+        FORECAST_GROUP_FACTS(VR_FACT_JSON)
+        vr_json_object_end(json);
+    }
     vr_json_array_end(json);
-    vr_json_string(json, "by", vr_grouping_words[forecast->by]);
-    vr_json_u64(json, "distinct", forecast->count);
-    vr_json_array(json, "groups");
-    for (size_t i = 0; i < forecast->count && i < rows_of(asked); i++) put_group(asked, forecast, &forecast->group[i], json);
-    vr_json_array_end(json);
+}
+
+#define FORECAST_FACTS(X)                                                                                                                  \
+    X(DOUBLE, "size", asked->wanted, ALWAYS, "the size asked for")                                                                         \
+    X(U64, "allocated_bytes", it->result.allocated_bytes, ALWAYS, "the peak of what the program asks for")                                 \
+    X(U64, "allocated_low_bytes", it->result.allocated_low_bytes, ALWAYS, "the least of its range")                                        \
+    X(U64, "allocated_high_bytes", it->result.allocated_high_bytes, ALWAYS, "the most of its range")                                       \
+    X(U64, "reserved_bytes", it->result.reserved_bytes, ALWAYS, "the peak of what is held from the driver; 0: a recording does not say")   \
+    X(U64, "reserved_low_bytes", it->result.reserved_low_bytes, ALWAYS, "the least of its range")                                          \
+    X(U64, "reserved_high_bytes", it->result.reserved_high_bytes, ALWAYS, "the most of its range")                                         \
+    X(TEXT, "moment", it->moment_site, ALWAYS, "the call site whose allocation the peak follows at that size, or null")                    \
+    X(BOOL, "peaks_followed", it->peaks_followed, ALWAYS, "false: a run has its peak at a place that another run does not reach")          \
+    X(U64, "not_in_every_run_bytes", it->only_some_bytes, ALWAYS,                                                                          \
+      "of the largest run: what groups hold at that moment that hold nothing there in some run")                                           \
+    X(ARRAY, "runs", put_runs(json, key, asked, it), ALWAYS, "by ascending size: below")                                                   \
+    X(TEXT, "by", vr_grouping_words[it->by], ALWAYS, "what is grouped by")                                                                 \
+    X(U64, "distinct", it->count, ALWAYS, "number of groups")                                                                              \
+    X(ARRAY, "groups", put_forecast_groups(json, key, asked, it), ALWAYS, "of that moment, by falling forecast: below")
+
+static void put_forecast_json(const struct vram_forecast *asked, const struct vr_forecast *it, struct vr_json *json) {
+    FORECAST_FACTS(VR_FACT_JSON)
 }
 
 enum vram_status vram_forecast_json(const struct vram_forecast *asked, vram_write write, void *user, struct vram_forecast_result *result,

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "analyze/leaks.h"
+#include "present/json_rows.h"
 #include "present/shared_texts.h"
 #include "present/text_parts.h"
 
@@ -84,15 +85,6 @@ static void leak_answer_text(const struct vr_model *model, const struct vr_steps
 // "3 of 12": at how many of the points since the growth began there was more than at the one before.
 static void leak_points_grown(const struct vr_grower *grower, struct vr_text *text) {
     vr_text_printf(text, "%zu of %zu", grower->grew_points, grower->course_points);
-}
-
-void vr_leak_answer_json(const struct vr_model *model, const struct vr_steps *steps, const struct vr_leak_finding *finding,
-                         struct vr_json *json) {
-    struct vr_text sentence = {0};
-    leak_answer_text(model, steps, finding, &sentence);
-    vr_json_string(json, "answer", vr_leak_answer_word(finding->answer));
-    vr_json_string(json, "sentence", vr_text_string(&sentence));
-    vr_text_release(&sentence);
 }
 
 // ---- What leaks or grows from step to step, for people and for programs.
@@ -227,43 +219,84 @@ enum vram_status vram_leaks_text(const struct vram_recording *recording, const s
 // To a thousandth: what lies behind it is the arithmetic's, not the recording's.
 static double round_to_bytes(double value) { return round(value * 1000) / 1000; }
 
-static enum vram_status put_leaks_json(const struct vr_leaks *leaks, struct vr_json *json) {
-    vr_json_u64(json, "device", leaks->profile.view->device);
-    struct vr_text words = {0};
-    vr_leak_steps_text(leaks->profile.model, &leaks->steps, &words);
-    vr_json_string(json, "steps_text", vr_text_string(&words));
-    vr_text_release(&words);
-    vr_json_string(json, "steps_from", vr_step_source_word(leaks->steps.source));
-    vr_json_bool(json, "steps_sure", !leaks->steps.unsure);
-    vr_json_string(json, "step_name", leaks->steps.name == 0 ? NULL : vr_model_string(leaks->profile.model, leaks->steps.name));
-    vr_json_u64(json, "steps", leaks->steps.count);
-    vr_leak_answer_json(leaks->profile.model, &leaks->steps, &leaks->finding, json);
-    vr_json_u64(json, "leaks", leaks->finding.leaks);
-    vr_json_double(json, "bytes_per_step", round_to_bytes(leaks->finding.bytes_per_step));
-    vr_json_string(json, "by", vr_grouping_words[leaks->grouping.by]);
-    vr_json_array(json, "marks");
+#define LEAK_MARK_FACTS(X)                                                                                                                 \
+    X(TEXT, "name", vr_model_string(model, it->name), ALWAYS, "of the mark")                                                               \
+    X(U64, "count", it->count, ALWAYS, "how often it occurs")
+
+static void put_marks(struct vr_json *json, const char *key, const struct vr_leaks *leaks) {
+    const struct vr_model *model = leaks->profile.model;
+    vr_json_array(json, key);
     for (size_t i = 0; i < leaks->marks.count && i < MARKS_SHOWN; i++) {
+        const struct vr_step_mark *it = &leaks->marks.mark[i];
         vr_json_object(json, NULL);
-        vr_json_string(json, "name", vr_model_string(leaks->profile.model, leaks->marks.mark[i].name));
-        vr_json_u64(json, "count", leaks->marks.mark[i].count);
+        LEAK_MARK_FACTS(VR_FACT_JSON)
         vr_json_object_end(json);
     }
     vr_json_array_end(json);
-    vr_json_array(json, "groups");
+}
+
+#define LEAK_GROUP_FACTS(X)                                                                                                                \
+    X(NAME, "name", VR_TRY(vr_group_name_json(&leaks->grouping, it->key, json)), ALWAYS, "of the group")                                   \
+    X(TEXT, "verdict", vr_verdict_word(it->verdict), ALWAYS, "`leak` or `growth`")                                                         \
+    X(DOUBLE, "bytes_per_step", round_to_bytes(it->bytes_per_step), ALWAYS,                                                                \
+      "of a leak what stays per step since the first of it, else the slope of a straight line through the beginnings of the steps")        \
+    X(DOUBLE, "objects_per_step", round_to_bytes(it->objects_per_step), ALWAYS, "the same, of allocations")                                \
+    X(U64, "grew_points", it->grew_points, ALWAYS, "of `course_points`: those at which there was more than at the one before")             \
+    X(U64, "course_points", it->course_points, ALWAYS, "beginnings of steps since the growth began, of at most 256")                       \
+    X(U64, "first_bytes", it->first_bytes, ALWAYS, "live at the beginning of the second step")                                             \
+    X(U64, "last_bytes", it->last_bytes, ALWAYS, "live at the beginning of the last step")
+
+static enum vram_status put_growers(struct vr_json *json, const char *name, const struct vr_leaks *leaks) {
+    vr_json_array(json, name);
     for (size_t i = 0; i < leaks->finding.shown; i++) {
-        const struct vr_grower *grower = &leaks->growth.grower[i];
+        const struct vr_grower *it = &leaks->growth.grower[i];
         vr_json_object(json, NULL);
-        VR_TRY(vr_group_name_json(&leaks->grouping, grower->key, json));
-        vr_json_string(json, "verdict", vr_verdict_word(grower->verdict));
-        vr_json_double(json, "bytes_per_step", round_to_bytes(grower->bytes_per_step));
-        vr_json_double(json, "objects_per_step", round_to_bytes(grower->objects_per_step));
-        vr_json_u64(json, "grew_points", grower->grew_points);
-        vr_json_u64(json, "course_points", grower->course_points);
-        vr_json_u64(json, "first_bytes", grower->first_bytes);
-        vr_json_u64(json, "last_bytes", grower->last_bytes);
+        LEAK_GROUP_FACTS(VR_FACT_JSON)
         vr_json_object_end(json);
     }
     vr_json_array_end(json);
+    return VRAM_OK;
+}
+
+#define LEAK_ANSWER_FACTS(X)                                                                                                               \
+    X(TEXT, "answer", vr_leak_answer_word(it->answer), ALWAYS, "one word: the table below")                                                \
+    X(TEXT, "sentence", vr_text_string(&sentence), ALWAYS, "the answer in words, those of the command, of `vram mcp` and of the page")
+
+void vr_leak_answer_json(const struct vr_model *model, const struct vr_steps *steps, const struct vr_leak_finding *it,
+                         struct vr_json *json) {
+    struct vr_text sentence = {0};
+    leak_answer_text(model, steps, it, &sentence);
+    LEAK_ANSWER_FACTS(VR_FACT_JSON)
+    vr_text_release(&sentence);
+}
+
+#define LEAK_STEP_FACTS(X)                                                                                                                 \
+    X(TEXT, "file", title, ALWAYS, "name of the file without its folder")                                                                  \
+    X(U64, "device", it->profile.view->device, ALWAYS,                                                                                     \
+      "without `--device` the one that ran out of memory, else the one with the highest peak")                                             \
+    X(TEXT, "steps_text", vr_text_string(&steps), ALWAYS, "where steps begin, in the words of the command")                                \
+    X(TEXT, "steps_from", vr_step_source_word(it->steps.source), ALWAYS,                                                                   \
+      "`marked` (by the program), `given`, `repeated` (guessed from how allocations repeat), `none`")                                      \
+    X(BOOL, "steps_sure", !it->steps.unsure, ALWAYS, "false: repeated ones that are or may be the layers of a model")                      \
+    X(TEXT, "step_name", vr_model_string(it->profile.model, it->steps.name), NULL_UNLESS(it->steps.name != 0), "name of the marks")        \
+    X(U64, "steps", it->steps.count, ALWAYS, "number of steps")
+
+#define LEAK_FACTS(X)                                                                                                                      \
+    X(U64, "leaks", it->finding.leaks, ALWAYS, "number of groups that leak: 0 unless the answer is `leak`")                                \
+    X(DOUBLE, "bytes_per_step", round_to_bytes(it->finding.bytes_per_step), ALWAYS, "of the groups below together")                        \
+    X(TEXT, "by", vr_grouping_words[it->grouping.by], ALWAYS,                                                                              \
+      "what is grouped by; `stack` also where nothing was asked for, no call site leaks and a call stack does")                            \
+    X(ARRAY, "marks", put_marks(json, key, it), ALWAYS, "the recording's marks that occur most often, at most 8: below")                   \
+    X(ARRAY, "groups", VR_TRY(put_growers(json, key, it)), ALWAYS,                                                                         \
+      "empty unless the answer is `leak` or `growing`; by falling slope: below")
+
+static enum vram_status put_leaks_json(const struct vr_leaks *it, const char *title, struct vr_json *json) {
+    struct vr_text steps = {0};
+    vr_leak_steps_text(it->profile.model, &it->steps, &steps);
+    LEAK_STEP_FACTS(VR_FACT_JSON)
+    vr_text_release(&steps);
+    vr_leak_answer_json(it->profile.model, &it->steps, &it->finding, json);
+    LEAK_FACTS(VR_FACT_JSON)
     return VRAM_OK;
 }
 
@@ -276,8 +309,7 @@ enum vram_status vram_leaks_json(const struct vram_recording *recording, const s
     VR_TRY(vr_leaks_open(recording, options, &found, error));
     vr_json_init(&json, &text, true);
     vr_json_object(&json, NULL);
-    vr_json_string(&json, "file", title);
-    enum vram_status status = put_leaks_json(&found, &json);
+    enum vram_status status = put_leaks_json(&found, title, &json);
     vr_json_object_end(&json);
     if (status == VRAM_OK) status = vr_text_hand_over(&text, write, user);
     if (status == VRAM_OK && leaks != NULL) *leaks = found.finding.leaks;

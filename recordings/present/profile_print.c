@@ -1,5 +1,6 @@
 // The largest groups of what is live at a moment, or of two moments side by side, for people and for programs.
 #include "analyze/group_diff.h"
+#include "present/json_rows.h"
 #include "present/shared_texts.h"
 #include "present/text_parts.h"
 
@@ -266,40 +267,58 @@ enum vram_status vram_profile_text(const struct vram_recording *recording, const
     return status;
 }
 
-static void put_totals(const struct profile *profile, struct vr_json *json) {
-    vr_json_array(json, "totals");
+#define ROLE_TOTAL_FACTS(X)                                                                                                                \
+    X(TEXT, "name", vram_role_word(role), ALWAYS, "of the role")                                                                           \
+    X(U64, "highest_bytes", highest->bytes, ALWAYS, "the most at once, each role at its own moment")                                       \
+    X(U64, "highest_count", highest->count, ALWAYS, "number of allocations then")                                                          \
+    X(U64, "made_bytes", made->bytes, ALWAYS, "bytes of all allocations of it")                                                            \
+    X(U64, "made_count", made->count, ALWAYS, "number of all allocations of it")
+
+static void put_totals(struct vr_json *json, const char *key, const struct profile *profile) {
+    vr_json_array(json, key);
     for (size_t role = 0; role < VRAM_ROLE_COUNT; role++) {
         const struct vram_report_sum *made = &profile->totals.made[role], *highest = &profile->totals.highest[role];
         if (made->count == 0) continue;
         vr_json_object(json, NULL);
-        vr_json_string(json, "name", vram_role_word(role));
-        vr_json_u64(json, "highest_bytes", highest->bytes);
-        vr_json_u64(json, "highest_count", highest->count);
-        vr_json_u64(json, "made_bytes", made->bytes);
-        vr_json_u64(json, "made_count", made->count);
+        ROLE_TOTAL_FACTS(VR_FACT_JSON)
         vr_json_object_end(json);
     }
     vr_json_array_end(json);
 }
 
-static enum vram_status put_profile_json(const struct profile *profile, struct vr_json *json) {
-    vr_json_u64(json, "device", profile->subject.view->device);
-    vr_json_i64(json, "event", profile->subject.event);
-    vr_json_u64(json, "bytes", profile->subject.bytes);
-    vr_json_u64(json, "allocations", profile->subject.count);
-    vr_json_string(json, "by", vr_grouping_words[profile->grouping.by]);
-    vr_json_u64(json, "distinct", profile->count);
-    vr_json_array(json, "groups");
+#define PROFILE_GROUP_FACTS(X)                                                                                                             \
+    X(NAME, "name", VR_TRY(vr_group_name_json(&profile->grouping, it->key, json)), ALWAYS, "of the group; by role one of the roles below") \
+    X(U64, "bytes", it->bytes, ALWAYS, "live then")                                                                                        \
+    X(U64, "count", it->count, ALWAYS, "number of allocations")                                                                            \
+    X(U64, "largest_bytes", it->largest_bytes, ALWAYS, "the largest of them")
+
+static enum vram_status put_profile_groups(struct vr_json *json, const char *name, const struct profile *profile) {
+    vr_json_array(json, name);
     for (size_t i = 0; i < profile->count && i < profile->top; i++) {
+        const struct vr_group *it = &profile->groups[i];
         vr_json_object(json, NULL);
-        VR_TRY(vr_group_name_json(&profile->grouping, profile->groups[i].key, json));
-        vr_json_u64(json, "bytes", profile->groups[i].bytes);
-        vr_json_u64(json, "count", profile->groups[i].count);
-        vr_json_u64(json, "largest_bytes", profile->groups[i].largest_bytes);
+        PROFILE_GROUP_FACTS(VR_FACT_JSON)
         vr_json_object_end(json);
     }
     vr_json_array_end(json);
-    if (profile->grouping.by == VR_GROUP_ROLE) put_totals(profile, json);
+    return VRAM_OK;
+}
+
+#define PROFILE_FACTS(X)                                                                                                                   \
+    X(TEXT, "file", title, ALWAYS, "name of the file without its folder")                                                                  \
+    X(U64, "device", it->subject.view->device, ALWAYS,                                                                                     \
+      "without `--device` the one that ran out of memory, else the one with the highest peak")                                             \
+    X(I64, "event", it->subject.event, ALWAYS, "the moment, after this event; -1: before the first")                                       \
+    X(U64, "bytes", it->subject.bytes, ALWAYS, "live then; at the peak the `peak_bytes` of the report")                                    \
+    X(U64, "allocations", it->subject.count, ALWAYS, "number of allocations live then")                                                    \
+    X(TEXT, "by", vr_grouping_words[it->grouping.by], ALWAYS, "what is grouped by")                                                        \
+    X(U64, "distinct", it->count, ALWAYS, "number of groups")                                                                              \
+    X(ARRAY, "groups", VR_TRY(put_profile_groups(json, key, it)), ALWAYS, "the largest groups: below")                                     \
+    X(ARRAY, "totals", put_totals(json, key, it), OMIT_UNLESS(it->grouping.by == VR_GROUP_ROLE),                                           \
+      "by role: each role that the history has at any time: below")
+
+static enum vram_status put_profile_json(const struct profile *it, const char *title, struct vr_json *json) {
+    PROFILE_FACTS(VR_FACT_JSON)
     return VRAM_OK;
 }
 
@@ -312,8 +331,7 @@ enum vram_status vram_profile_json(const struct vram_recording *recording, const
     VR_TRY(open_profile(recording, options, &profile, error));
     vr_json_init(&json, &text, true);
     vr_json_object(&json, NULL);
-    vr_json_string(&json, "file", title);
-    enum vram_status status = put_profile_json(&profile, &json);
+    enum vram_status status = put_profile_json(&profile, title, &json);
     vr_json_object_end(&json);
     if (status == VRAM_OK) status = vr_text_hand_over(&text, write, user);
     vr_text_release(&text);
@@ -448,35 +466,48 @@ enum vram_status vram_diff_text(const struct vram_diff *diff, const struct vram_
     return status;
 }
 
-static void put_diff_json(const struct vram_diff *diff, const struct vr_comparison *comparison, struct vr_json *json) {
-    static const char *const sides[] = {"before", "after"};
-    for (unsigned side = 0; side < 2; side++) {
-        vr_json_object(json, sides[side]);
-        vr_json_string(json, "file", diff->title[side]);
-        vr_json_u64(json, "device", comparison->side[side].view->device);
-        vr_json_i64(json, "event", comparison->side[side].event);
-        vr_json_u64(json, "bytes", comparison->pairs.bytes[side]);
-        vr_json_u64(json, "allocations", comparison->pairs.allocations[side]);
-        vr_json_object_end(json);
-    }
-    vr_json_i64(json, "change_bytes", (int64_t)(comparison->pairs.bytes[1] - comparison->pairs.bytes[0]));
-    vr_json_string(json, "by", vr_grouping_words[comparison->by]);
-    vr_json_u64(json, "distinct", comparison->pairs.count);
-    vr_json_array(json, "groups");
+#define DIFF_SIDE_FACTS(X)                                                                                                                 \
+    X(TEXT, "file", diff->title[side], ALWAYS, "name of the file without its folder")                                                      \
+    X(U64, "device", it->side[side].view->device, ALWAYS, "the device")                                                                    \
+    X(I64, "event", it->side[side].event, ALWAYS, "the moment, after this event")                                                          \
+    X(U64, "bytes", it->pairs.bytes[side], ALWAYS, "live then")                                                                            \
+    X(U64, "allocations", it->pairs.allocations[side], ALWAYS, "number of allocations live then")
+
+static void put_side(struct vr_json *json, const char *name, const struct vram_diff *diff, const struct vr_comparison *it, unsigned side) {
+    vr_json_object(json, name);
+    DIFF_SIDE_FACTS(VR_FACT_JSON)
+    vr_json_object_end(json);
+}
+
+#define DIFF_GROUP_FACTS(X)                                                                                                                \
+    X(TEXT, "name", it->name, ALWAYS, "of the group")                                                                                      \
+    X(U64, "before_bytes", it->bytes[0], ALWAYS, "live before")                                                                            \
+    X(U64, "after_bytes", it->bytes[1], ALWAYS, "live after")                                                                              \
+    X(I64, "change_bytes", vr_pair_change(it), ALWAYS, "after minus before")                                                               \
+    X(U64, "before_count", it->count[0], ALWAYS, "number of allocations before")                                                           \
+    X(U64, "after_count", it->count[1], ALWAYS, "number of allocations after")                                                             \
+    X(TEXT, "remark", pair_remark(it), ALWAYS, "`new`, `gone`, `moved` (the same function at another line), or empty")
+
+static void put_pairs(struct vr_json *json, const char *name, const struct vr_comparison *comparison) {
+    vr_json_array(json, name);
     for (size_t i = 0; i < comparison->pairs.count && i < comparison->top; i++) {
-        const struct vr_pair *pair = &comparison->pairs.pair[i];
+        const struct vr_pair *it = &comparison->pairs.pair[i];
         vr_json_object(json, NULL);
-        vr_json_string(json, "name", pair->name);
-        vr_json_u64(json, "before_bytes", pair->bytes[0]);
-        vr_json_u64(json, "after_bytes", pair->bytes[1]);
-        vr_json_i64(json, "change_bytes", vr_pair_change(pair));
-        vr_json_u64(json, "before_count", pair->count[0]);
-        vr_json_u64(json, "after_count", pair->count[1]);
-        vr_json_string(json, "remark", pair_remark(pair));
+        DIFF_GROUP_FACTS(VR_FACT_JSON)
         vr_json_object_end(json);
     }
     vr_json_array_end(json);
 }
+
+#define DIFF_FACTS(X)                                                                                                                      \
+    X(OBJECT, "before", put_side(json, key, diff, it, 0), ALWAYS, "what is live at the first moment: below")                               \
+    X(OBJECT, "after", put_side(json, key, diff, it, 1), ALWAYS, "what is live at the second moment: below")                               \
+    X(I64, "change_bytes", (int64_t)(it->pairs.bytes[1] - it->pairs.bytes[0]), ALWAYS, "after minus before")                               \
+    X(TEXT, "by", vr_grouping_words[it->by], ALWAYS, "what is grouped by")                                                                 \
+    X(U64, "distinct", it->pairs.count, ALWAYS, "number of groups that either has")                                                        \
+    X(ARRAY, "groups", put_pairs(json, key, it), ALWAYS, "the largest changes, of either direction: below")
+
+static void put_diff_json(const struct vram_diff *diff, const struct vr_comparison *it, struct vr_json *json) { DIFF_FACTS(VR_FACT_JSON) }
 
 enum vram_status vram_diff_json(const struct vram_diff *diff, vram_write write, void *user, struct vram_diff_result *result,
                                 struct vram_error *error) {
