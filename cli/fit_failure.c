@@ -9,8 +9,8 @@
 
 #include "../simulator/standins/common/own_runtime.h"
 #include "../simulator/standins/common/read_values.h"
-#include "base/json.h"
 #include "fit_run.h"
+#include "base/json_rows.h"
 #include "ui.h"
 
 // Reads the frame that *stack begins with, and moves *stack to the next one. False at the end.
@@ -180,21 +180,25 @@ bool fit_failure_try(const struct fit_run *run, char *option, size_t capacity, c
     return true;
 }
 
-void fit_failure_json(struct vr_json *json, const struct fit_run *run) {
-    char site[2 * FIT_FRAME_CAPACITY + 20], option[FIT_FRAME_CAPACITY + 60], text[2000];
-    const struct fit_failure *failure = fit_failure_of(run);
-    if (!fit_run_failed(run)) {
+#define FIT_FAILURE_FACTS(X)                                                                                                               \
+    X(TEXT, "text", text, ALWAYS, "the failure as a sentence")                                                                             \
+    X(TEXT, "exception", failure == NULL ? "" : failure->what, ALWAYS, "type and message; empty: none is known")                           \
+    X(TEXT, "site", site, ALWAYS, "where the program raised it")                                                                           \
+    X(I64, "signal", it->signal != 0 ? it->signal : it->exit_code > 128 ? it->exit_code - 128 : 0, ALWAYS, "that ended it; 0: none")       \
+    X(TEXT, "try", tried ? option : "", ALWAYS, "an option that supplies the value the program read just before; empty: none")
+
+void fit_failure_json(struct vr_json *json, const struct fit_run *it) {
+    char site[2 * FIT_FRAME_CAPACITY + 20], place[sizeof site], option[FIT_FRAME_CAPACITY + 60], text[2000];
+    const struct fit_failure *failure = fit_failure_of(it);
+    if (!fit_run_failed(it)) {
         vr_json_null(json, "failure");
         return;
     }
-    fit_failure_text(run, text, sizeof text);
-    vr_json_object(json, "failure");
-    vr_json_string(json, "text", text);
-    vr_json_string(json, "exception", failure == NULL ? "" : failure->what);
+    fit_failure_text(it, text, sizeof text);
     find_site(failure, site, sizeof site);
-    vr_json_string(json, "site", site);
-    vr_json_i64(json, "signal", run->signal != 0 ? run->signal : run->exit_code > 128 ? run->exit_code - 128 : 0);
-    vr_json_string(json, "try", fit_failure_try(run, option, sizeof option, site, sizeof site) ? option : "");
+    const bool tried = fit_failure_try(it, option, sizeof option, place, sizeof place);
+    vr_json_object(json, "failure");
+    FIT_FAILURE_FACTS(VR_FACT_JSON)
     vr_json_object_end(json);
 }
 

@@ -1,158 +1,176 @@
-// fit_json.c: the answer of `vram fit` as one JSON object. Keys: docs/reference/json.md.
+// fit_json.c: the answer of `vram fit` as one JSON object. Its lists of facts are the tables of docs/reference/json.md.
 #include "output.h"
 #include "fit_print.h"
 #include "fit_failure.h"
+#include "base/json_rows.h"
 #include "vram/roles.h"
 
-// What is not sure is null.
-static void put_truth(struct vr_json *json, const char *key, bool truth, bool unsure) {
-    if (unsure)
-        vr_json_null(json, key);
-    else
-        vr_json_bool(json, key, truth);
+#define FIT_OOM_FACTS(X)                                                                                                                   \
+    X(U64, "step", it->step, ALWAYS, "from 1; 0: there are no steps")                                                                      \
+    X(U64, "requested_bytes", it->requested_bytes, ALWAYS, "the request that fails")                                                       \
+    X(U64, "allocated_bytes", it->allocated_bytes, ALWAYS, "blocks in use then")                                                           \
+    X(U64, "cached_bytes", it->cached_bytes, ALWAYS, "free blocks then")                                                                   \
+    X(U64, "largest_free_bytes", it->largest_free_bytes, ALWAYS, "the largest of them")                                                    \
+    X(U64, "room_bytes", it->room_bytes, ALWAYS, "for the allocator")                                                                      \
+    X(TEXT, "site", it->site, ALWAYS, "the call site of the request")
+
+static void put_oom(struct vr_json *json, const char *name, const struct fit_oom *it) {
+    vr_json_object(json, name);
+    FIT_OOM_FACTS(VR_FACT_JSON)
+    vr_json_object_end(json);
 }
 
-// "" is null.
-static void put_text(struct vr_json *json, const char *key, const char *text) {
-    vr_json_string(json, key, text == NULL || text[0] == '\0' ? NULL : text);
-}
+#define FIT_CARD_FACTS(X)                                                                                                                  \
+    X(TEXT, "key", it->model.key, ALWAYS, "as `--card` has it")                                                                            \
+    X(TEXT, "name", it->model.name, ALWAYS, "the vendor's name")                                                                           \
+    X(BOOL, "asked", it->asked, ALWAYS, "asked for on the command line")                                                                   \
+    X(BOOL, "fits", it->fits, NULL_UNLESS(!it->unsure), "it fits; null: not sure, for the program failed, or data-dependent sizes decide") \
+    X(TEXT, "by", fit_method_names[it->method], ALWAYS,                                                                                    \
+      "`run`, `peak`, `replay`, `share`; `other`: by a run on a card of another generation, for the program failed on this one; "          \
+      "`no_kernels`: the "                                                                                                                 \
+      "same, for the program's PyTorch has no kernels for this one")                                                                       \
+    X(U64, "memory_bytes", it->model.memory_bytes, ALWAYS, "its memory")                                                                   \
+    X(BOOL, "memory_estimated", fit_memory_is_estimated(&it->model), ALWAYS, "no log of a real card gives its memory")                     \
+    X(U64, "context_bytes", it->model.context_bytes, ALWAYS, "the context of a program there")                                             \
+    X(U64, "room_bytes", it->room_bytes, ALWAYS, "for the allocator")                                                                      \
+    X(U64, "need_bytes", it->need_bytes, ALWAYS, "reserved, context and libraries at most")                                                \
+    X(U64, "retries", it->retries, ALWAYS, "releases of the whole cache there")                                                            \
+    X(OBJECT, "out_of_memory", put_oom(json, key, &it->oom), NULL_UNLESS(it->oom.known), "where memory runs out: below")
 
-static void put_oom(struct vr_json *json, const struct fit_oom *oom) {
-    if (!oom->known) {
-        vr_json_null(json, "out_of_memory");
-        return;
+static void put_cards(struct vr_json *json, const char *name, const struct fit_verdict *verdict) {
+    vr_json_array(json, name);
+    for (size_t i = 0; i < verdict->card_count; i++) {
+        const struct fit_card *it = &verdict->cards[i];
+        vr_json_object(json, NULL);
+        FIT_CARD_FACTS(VR_FACT_JSON)
+        vr_json_object_end(json);
     }
-    vr_json_object(json, "out_of_memory");
-    vr_json_u64(json, "step", oom->step);
-    vr_json_u64(json, "requested_bytes", oom->requested_bytes);
-    vr_json_u64(json, "allocated_bytes", oom->allocated_bytes);
-    vr_json_u64(json, "cached_bytes", oom->cached_bytes);
-    vr_json_u64(json, "largest_free_bytes", oom->largest_free_bytes);
-    vr_json_u64(json, "room_bytes", oom->room_bytes);
-    vr_json_string(json, "site", oom->site);
-    vr_json_object_end(json);
+    vr_json_array_end(json);
 }
 
-static void put_card(struct vr_json *json, const struct fit_card *card) {
-    vr_json_object(json, NULL);
-    vr_json_string(json, "key", card->model.key);
-    vr_json_string(json, "name", card->model.name);
-    vr_json_bool(json, "asked", card->asked);
-    put_truth(json, "fits", card->fits, card->unsure);
-    vr_json_string(json, "by", fit_method_names[card->method]);
-    vr_json_u64(json, "memory_bytes", card->model.memory_bytes);
-    vr_json_bool(json, "memory_estimated", fit_memory_is_estimated(&card->model));
-    vr_json_u64(json, "context_bytes", card->model.context_bytes);
-    vr_json_u64(json, "room_bytes", card->room_bytes);
-    vr_json_u64(json, "need_bytes", card->need_bytes);
-    vr_json_u64(json, "retries", card->retries);
-    put_oom(json, &card->oom);
-    vr_json_object_end(json);
+#define FIT_HOLDING_FACTS(X)                                                                                                               \
+    X(U64, "rank", it->process->rank, ALWAYS, "rank of the process")                                                                       \
+    X(U64, "device", it->device, ALWAYS, "number of the device")                                                                           \
+    X(U64, "ordinal", it->ordinal, ALWAYS, "its number in the process")                                                                    \
+    X(TEXT, "recorded_by", it->process->whole_program ? "vram run" : "pytorch", ALWAYS, "`pytorch` or `vram run`")                         \
+    X(TEXT, "torch", it->process->torch, ALWAYS, "version of PyTorch")                                                                     \
+    X(U64, "steps", it->process->steps, ALWAYS, "steps seen")                                                                              \
+    X(U64, "allocated_bytes", it->allocated_bytes, ALWAYS, "peak of blocks in use")                                                        \
+    X(U64, "reserved_bytes", it->reserved_bytes, ALWAYS, "peak of memory held from the driver")                                            \
+    X(U64, "outside_bytes", it->outside_bytes, ALWAYS, "context and libraries")                                                            \
+    X(U64, "ooms", it->ooms, ALWAYS, "requests that failed")                                                                               \
+    X(U64, "retries", it->retries, ALWAYS, "releases of the whole cache")
+
+static void put_holdings(struct vr_json *json, const char *name, const struct fit_run *run) {
+    vr_json_array(json, name);
+    for (size_t i = 0; i < run->holding_count; i++) {
+        const struct fit_holding *it = &run->holdings[i];
+        vr_json_object(json, NULL);
+        FIT_HOLDING_FACTS(VR_FACT_JSON)
+        vr_json_object_end(json);
+    }
+    vr_json_array_end(json);
 }
 
-static void put_holding(struct vr_json *json, const struct fit_holding *holding) {
-    vr_json_object(json, NULL);
-    vr_json_u64(json, "rank", holding->process->rank);
-    vr_json_u64(json, "device", holding->device);
-    vr_json_u64(json, "ordinal", holding->ordinal);
-    vr_json_string(json, "recorded_by", holding->process->whole_program ? "vram run" : "pytorch");
-    vr_json_string(json, "torch", holding->process->torch);
-    vr_json_u64(json, "steps", holding->process->steps);
-    vr_json_u64(json, "allocated_bytes", holding->allocated_bytes);
-    vr_json_u64(json, "reserved_bytes", holding->reserved_bytes);
-    vr_json_u64(json, "outside_bytes", holding->outside_bytes);
-    vr_json_u64(json, "ooms", holding->ooms);
-    vr_json_u64(json, "retries", holding->retries);
-    vr_json_object_end(json);
-}
-
-static void put_roles(struct vr_json *json, const struct fit_verdict *verdict) {
+static void put_roles(struct vr_json *json, const char *key, const struct fit_verdict *verdict) {
     const struct vram_roles_options options = {.device = verdict->highest->device};
     struct vram_roles *roles;
     if (verdict->highest->process->whole_program || vram_roles_create(verdict->recording, &options, &roles, NULL) != VRAM_OK) {
-        vr_json_null(json, "roles");
+        vr_json_null(json, key);
         return;
     }
-    vr_json_object(json, "roles");
+    vr_json_object(json, key);
     for (size_t role = 0; role < VRAM_ROLE_COUNT; role++) vr_json_u64(json, vram_role_word(role), roles->at_peak[role].bytes);
     vr_json_object_end(json);
     vram_roles_destroy(roles);
 }
 
-static void put_batch(struct vr_json *json, const struct fit_batch *batch) {
-    if (!batch->known) {
-        vr_json_null(json, "batch");
-        return;
-    }
-    vr_json_object(json, "batch");
-    vr_json_u64(json, "fixed_bytes", batch->fixed_bytes);
-    vr_json_u64(json, "varying_bytes", batch->varying_bytes);
-    answer_json_decimal(json, "share", batch->share, 2);
-    vr_json_string(json, "argument", batch->argument);
-    vr_json_u64(json, "value", batch->value);
-    vr_json_u64(json, "about", batch->about);
-    vr_json_bool(json, "tried", batch->tried);
+#define FIT_BATCH_FACTS(X)                                                                                                                 \
+    X(U64, "fixed_bytes", it->fixed_bytes, ALWAYS, "of the peak: what does not scale with the batch")                                      \
+    X(U64, "varying_bytes", it->varying_bytes, ALWAYS, "of the peak: what scales with the batch")                                          \
+    X(NUMBER, "share", answer_json_decimal(json, key, it->share, 2), ALWAYS, "of the batch for which there is room")                       \
+    X(TEXT, "argument", it->argument, ALWAYS, "argument of the program that changes the peak; empty: none")                                \
+    X(U64, "value", it->value, ALWAYS, "its value")                                                                                        \
+    X(U64, "about", it->about, ALWAYS, "about what value may fit")                                                                         \
+    X(BOOL, "tried", it->tried, ALWAYS, "found by runs with half of the value")
+
+static void put_batch(struct vr_json *json, const char *name, const struct fit_batch *it) {
+    vr_json_object(json, name);
+    FIT_BATCH_FACTS(VR_FACT_JSON)
     vr_json_object_end(json);
 }
 
-static void put_setting(struct vr_json *json, const struct fit_setting *setting, const struct fit_batch *batch,
-                        const struct fit_remedies *remedies) {
-    if (!setting->any) {
-        vr_json_null(json, "smaller");
-        return;
-    }
-    vr_json_object(json, "smaller");
-    vr_json_string(json, "card", setting->card == NULL ? NULL : setting->card->model.key);
-    vr_json_u64(json, "room_bytes", setting->room_bytes);
-    vr_json_bool(json, "tried", setting->tried);
-    vr_json_string(json, "conf", setting->found ? setting->conf : NULL);
-    put_batch(json, batch);
-    fit_remedies_json(json, remedies);
+static const char *card_key(const struct fit_card *card, const char *otherwise) { return card == NULL ? otherwise : card->model.key; }
+
+#define FIT_SMALLER_FACTS(X)                                                                                                               \
+    X(TEXT, "card", card_key(it->card, NULL), ALWAYS, "key of the card; null: the limit")                                                  \
+    X(U64, "room_bytes", it->room_bytes, ALWAYS, "for the allocator")                                                                      \
+    X(BOOL, "tried", it->tried, ALWAYS, "settings were replayed")                                                                          \
+    X(TEXT, "conf", it->conf, NULL_UNLESS(it->found), "the setting that makes it fit; null: none does")                                    \
+    X(OBJECT, "batch", put_batch(json, key, &answer->batch), NULL_UNLESS(answer->batch.known),                                             \
+      "what a smaller batch would do, where no setting helps: below")                                                                      \
+    X(ARRAY, "remedies", fit_remedies_json(json, key, &answer->remedies), NULL_UNLESS(answer->remedies.demand != NULL),                    \
+      "where no setting helps, what the program could change, as the report of the same peak has it: below; null: not asked")
+
+static void put_smaller(struct vr_json *json, const char *name, const struct fit_answer *answer) {
+    const struct fit_setting *it = &answer->setting;
+    vr_json_object(json, name);
+    FIT_SMALLER_FACTS(VR_FACT_JSON)
     vr_json_object_end(json);
 }
 
-static void put_names(struct vr_json *json, const char *key, const struct sim_wanted *rows, size_t count) {
-    vr_json_array(json, key);
-    for (size_t i = 0; i < count; i++) {
+#define FIT_CALLED_FACTS(X)                                                                                                                \
+    X(TEXT, "name", it->function, ALWAYS, "the function")                                                                                  \
+    X(TEXT, "library", it->library, ALWAYS, "its library; of a guessed size `size`")                                                       \
+    X(U64, "calls", it->count, ALWAYS, "how often it was called")                                                                          \
+    X(U64, "stake_bytes", it->bytes, ALWAYS, "what one of them may come to, as far as the library says; 0: not known")
+
+static void put_called(struct vr_json *json, const char *name, const struct sim_wanted *rows, size_t count) {
+    vr_json_array(json, name);
+    for (const struct sim_wanted *it = rows; it < rows + count; it++) {
         vr_json_object(json, NULL);
-        vr_json_string(json, "name", rows[i].function);
-        vr_json_string(json, "library", rows[i].library);
-        vr_json_u64(json, "calls", rows[i].count);
-        vr_json_u64(json, "stake_bytes", rows[i].bytes);
+        FIT_CALLED_FACTS(VR_FACT_JSON)
         vr_json_object_end(json);
     }
     vr_json_array_end(json);
 }
 
-static void put_reads(struct vr_json *json, const struct fit_run *run) {
-    vr_json_array(json, "reads");
+#define FIT_READ_FACTS(X)                                                                                                                  \
+    X(U64, "calls", it->calls, ALWAYS, "how often")                                                                                        \
+    X(TEXT, "place", it->text, ALWAYS, "frames, a line each")                                                                              \
+    X(TEXT, "operation", it->operation, NULL_IF_EMPTY, "PyTorch's, as `nonzero`; null: none is known")
+
+static void put_reads(struct vr_json *json, const char *name, const struct fit_run *run) {
+    vr_json_array(json, name);
     for (size_t i = 0; i < run->read_count; i++) {
+        const struct sim_read_place *it = &run->reads[i];
         vr_json_object(json, NULL);
-        vr_json_u64(json, "calls", run->reads[i].calls);
-        vr_json_string(json, "place", run->reads[i].text);
-        put_text(json, "operation", run->reads[i].operation);
+        FIT_READ_FACTS(VR_FACT_JSON)
         vr_json_object_end(json);
     }
     vr_json_array_end(json);
 }
 
-static void put_stake(struct vr_json *json, const struct fit_stake *stake) {
-    if (!stake->tried) {
-        vr_json_null(json, "at_stake");
-        return;
-    }
-    vr_json_object(json, "at_stake");
-    vr_json_u64(json, "reserved_bytes", stake->reserved_bytes);
-    vr_json_u64(json, "allocated_bytes", stake->allocated_bytes);
-    vr_json_bool(json, "finished", stake->finished);
+#define FIT_STAKE_FACTS(X)                                                                                                                 \
+    X(U64, "reserved_bytes", it->reserved_bytes, ALWAYS, "held from the driver in that run")                                               \
+    X(U64, "allocated_bytes", it->allocated_bytes, ALWAYS, "allocated in that run")                                                        \
+    X(BOOL, "finished", it->finished, ALWAYS, "it ended as the first run did")
+
+static void put_stake(struct vr_json *json, const char *name, const struct fit_stake *it) {
+    vr_json_object(json, name);
+    FIT_STAKE_FACTS(VR_FACT_JSON)
     vr_json_object_end(json);
 }
 
-static void put_ending(struct vr_json *json, const struct fit_run *run) {
-    vr_json_string(json, "ended", fit_ending_names[run->ending]);
-    vr_json_i64(json, "exit_code", run->exit_code);
-    vr_json_u64(json, "steps", run->steps);
-}
+#define FIT_ENDING_FACTS(X)                                                                                                                \
+    X(TEXT, "ended", fit_ending_names[it->ending], ALWAYS,                                                                                 \
+      "`end`, `repeats`, `stands` (ten steps with the same peak, or 100 without a new one), `steps`, `until`, `time`, `oom`, "             \
+      "`interrupted` or "                                                                                                                  \
+      "`failed`")                                                                                                                          \
+    X(I64, "exit_code", it->exit_code, ALWAYS, "of the program")                                                                           \
+    X(U64, "steps", it->steps, ALWAYS, "steps seen")
+
+static void put_ending(struct vr_json *json, const struct fit_run *it) { FIT_ENDING_FACTS(VR_FACT_JSON) }
 
 int fit_json_nothing(const struct fit_run *run, const char *varied, struct answers *answers) {
     struct answer_json answer;
@@ -173,62 +191,71 @@ int fit_json_nothing(const struct fit_run *run, const char *varied, struct answe
     return answer_json_end(&answer, answers);
 }
 
+#define FIT_NEED_FACTS(X)                                                                                                                  \
+    X(BOOL, "fits", answer->fits, NULL_UNLESS(!answer->unsure),                                                                            \
+      "on every card that was asked for; with `--memory`, within it; null: not sure, for the program failed, or data-dependent sizes "     \
+      "decide")                                                                                                                            \
+    X(U64, "need_bytes", fit_need_bytes(it), ALWAYS,                                                                                       \
+      "of a device like the one it ran on: reserved, context and libraries at most; of a program that failed: until then")                 \
+    X(U64, "need_most_bytes", fit_need_bytes(it) + answer->stake_bytes, ALWAYS, "the same with the data-dependent bytes")                  \
+    X(U64, "allocated_bytes", it->highest->allocated_bytes, ALWAYS,                                                                        \
+      "peak of the allocator that held the most; of a program without PyTorch what it allocated at the driver")                            \
+    X(U64, "reserved_bytes", it->highest->reserved_bytes, ALWAYS, "peak of what it held from the driver")                                  \
+    X(U64, "context_bytes", it->highest->outside_bytes - it->library_bytes, ALWAYS, "the context")                                         \
+    X(U64, "library_bytes", it->library_bytes, ALWAYS, "what libraries held")                                                              \
+    X(U64, "smallest_bytes", it->smallest_bytes, NULL_UNLESS(!fit_run_failed(answer->run)),                                                \
+      "the least memory of a device in which it completes, to 2 MiB; null: the program failed")                                            \
+    X(U64, "smallest_retries", it->smallest_retries, NULL_UNLESS(!fit_run_failed(answer->run)), "releases of the cache there")
+
 static void put_need(struct vr_json *json, const struct fit_answer *answer) {
-    const struct fit_verdict *verdict = answer->verdict;
-    put_truth(json, "fits", answer->fits, answer->unsure);
-    vr_json_u64(json, "need_bytes", fit_need_bytes(verdict));
-    vr_json_u64(json, "need_most_bytes", fit_need_bytes(verdict) + answer->stake_bytes);
-    vr_json_u64(json, "allocated_bytes", verdict->highest->allocated_bytes);
-    vr_json_u64(json, "reserved_bytes", verdict->highest->reserved_bytes);
-    vr_json_u64(json, "context_bytes", verdict->highest->outside_bytes - verdict->library_bytes);
-    vr_json_u64(json, "library_bytes", verdict->library_bytes);
-    if (fit_run_failed(answer->run)) {
-        vr_json_null(json, "smallest_bytes");
-        vr_json_null(json, "smallest_retries");
-        return;
-    }
-    vr_json_u64(json, "smallest_bytes", verdict->smallest_bytes);
-    vr_json_u64(json, "smallest_retries", verdict->smallest_retries);
+    const struct fit_verdict *it = answer->verdict;
+    FIT_NEED_FACTS(VR_FACT_JSON)
 }
 
-static void put_run(struct vr_json *json, const struct fit_answer *answer) {
-    const struct fit_verdict *verdict = answer->verdict;
-    fit_failure_json(json, answer->run);
-    if (answer->limit_bytes == UINT64_MAX)
-        vr_json_null(json, "limit_bytes");
-    else
-        vr_json_u64(json, "limit_bytes", answer->limit_bytes);
-    vr_json_string(json, "ran_on", verdict->ran_on.key);
-    put_ending(json, answer->run);
-    answer_json_decimal(json, "seconds", answer->run->seconds, 1);
-    vr_json_string(json, "smallest_card", verdict->smallest_card == NULL ? "" : verdict->smallest_card->model.key);
-    vr_json_string(json, "varied", answer->varied);
-}
+#define FIT_RUN_FACTS(X)                                                                                                                   \
+    X(U64, "limit_bytes", it->limit_bytes, NULL_UNLESS(it->limit_bytes != UINT64_MAX), "`--memory`; null without")                         \
+    X(TEXT, "ran_on", it->verdict->ran_on.key, ALWAYS, "the card of the run")
 
-int fit_json_answer(const struct fit_answer *answer, struct answers *answers) {
-    const struct fit_verdict *verdict = answer->verdict;
-    const struct fit_run *run = answer->run;
+#define FIT_TIME_FACTS(X)                                                                                                                  \
+    X(NUMBER, "seconds", answer_json_decimal(json, key, it->run->seconds, 1), ALWAYS, "time of the run")                                   \
+    X(TEXT, "smallest_card", card_key(it->verdict->smallest_card, ""), ALWAYS, "key of the smallest card that it fits, or empty")          \
+    X(TEXT, "varied", it->varied, ALWAYS, "the argument as it was in this run, or null")
+
+#define FIT_ANSWER_FACTS(X)                                                                                                                \
+    X(MAP, "roles", put_roles(json, key, verdict), ALWAYS,                                                                                 \
+      "bytes that the program asked for and that were live at the peak, by role; null without PyTorch")                                    \
+    X(OBJECT, "serving", fit_serving_json(json, key, &it->serving, verdict), NULL_UNLESS(it->serving.any),                                 \
+      "a model that is served: below; null: no KV cache")                                                                                  \
+    X(OBJECT, "smaller", put_smaller(json, key, it), NULL_UNLESS(it->setting.any),                                                         \
+      "the largest card asked for that is too small, else the next smaller one: below; null: it fits on all")                              \
+    X(ARRAY, "not_known", put_called(json, key, run->sizes, run->size_count), ALWAYS, "sizes that were guessed: below")                    \
+    X(ARRAY, "not_simulated", put_called(json, key, run->missing, run->missing_count), ALWAYS, "functions that are not simulated: below")  \
+    X(TEXT, "not_reached", fit_unreached_module(run), ALWAYS,                                                                              \
+      "the file of a module that has NVIDIA's runtime linked into it and so found no device, or null. Of a program that left no "          \
+      "recording, too")                                                                                                                    \
+    X(ARRAY, "reads", put_reads(json, key, run), ALWAYS, "where the program reads what a kernel would have computed: below")               \
+    X(OBJECT, "at_stake", put_stake(json, key, &it->stake), NULL_UNLESS(it->stake.tried),                                                  \
+      "of a second run, in which `nonzero()`, masks and `unique()` found all: below; null: nothing of the kind was read, or `--nonzero` "  \
+      "set how many")                                                                                                                      \
+    X(TEXT, "no_kernels", it->unrunnable, ALWAYS,                                                                                          \
+      "a card on which it was to run, and for which PyTorch has no kernels: it ran on `ran_on`; null: none")                               \
+    X(U64, "ranks", it->fold->ranks == 0 ? (uint64_t)run->process_count : it->fold->ranks, ALWAYS,                                         \
+      "number of ranks; with `--fold` more than `holdings` has")                                                                           \
+    X(ARRAY, "cards", put_cards(json, key, verdict), ALWAYS, "every known card, by memory: below")                                         \
+    X(ARRAY, "holdings", put_holdings(json, key, run), ALWAYS, "one object per process and device: below")
+
+int fit_json_answer(const struct fit_answer *it, struct answers *answers) {
+    const struct fit_verdict *verdict = it->verdict;
+    const struct fit_run *run = it->run;
     struct answer_json made;
     struct vr_json *json = answer_json_begin(&made);
     vr_json_object(json, NULL);
-    put_need(json, answer);
-    put_run(json, answer);
-    put_roles(json, verdict);
-    fit_serving_json(json, &answer->serving, verdict);
-    put_setting(json, &answer->setting, &answer->batch, &answer->remedies);
-    put_names(json, "not_known", run->sizes, run->size_count);
-    put_names(json, "not_simulated", run->missing, run->missing_count);
-    vr_json_string(json, "not_reached", fit_unreached_module(run));
-    put_reads(json, run);
-    put_stake(json, &answer->stake);
-    vr_json_string(json, "no_kernels", answer->unrunnable);
-    vr_json_u64(json, "ranks", answer->fold->ranks == 0 ? (uint64_t)run->process_count : answer->fold->ranks);
-    vr_json_array(json, "cards");
-    for (size_t i = 0; i < verdict->card_count; i++) put_card(json, &verdict->cards[i]);
-    vr_json_array_end(json);
-    vr_json_array(json, "holdings");
-    for (size_t i = 0; i < run->holding_count; i++) put_holding(json, &run->holdings[i]);
-    vr_json_array_end(json);
+    put_need(json, it);
+    fit_failure_json(json, run);
+    FIT_RUN_FACTS(VR_FACT_JSON)
+    put_ending(json, run);
+    FIT_TIME_FACTS(VR_FACT_JSON)
+    FIT_ANSWER_FACTS(VR_FACT_JSON)
     vr_json_object_end(json);
     return answer_json_end(&made, answers);
 }

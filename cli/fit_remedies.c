@@ -1,4 +1,5 @@
 #include "fit_remedies.h"
+#include "base/json_rows.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -64,21 +65,20 @@ void fit_remedies_print(const struct fit_remedies *remedies, bool batch_printed)
     }
 }
 
-void fit_remedies_json(struct vr_json *json, const struct fit_remedies *remedies) {
-    if (remedies->demand == NULL) {
-        vr_json_null(json, "remedies");
-        return;
-    }
-    vr_json_array(json, "remedies");
+#define FIT_REMEDY_FACTS(X)                                                                                                                \
+    X(TEXT, "remedy", vram_remedy_name(it->remedy), ALWAYS, "one word, as in the report")                                                  \
+    X(BOOL, "fits", it->fits, ALWAYS, "it makes the program fit")                                                                          \
+    X(U64, "saved_bytes", it->saved_bytes, ALWAYS, "by which the highest demand falls")                                                    \
+    X(U64, "left_bytes", it->left_bytes, ALWAYS, "what it is then")                                                                        \
+    X(TEXT, "site", it->site, ALWAYS, "where it would be done; empty: that is not one place")                                              \
+    X(TEXT, "text", it->text, ALWAYS, "what to do, and what comes of it, as a sentence")
+
+void fit_remedies_json(struct vr_json *json, const char *key, const struct fit_remedies *remedies) {
+    vr_json_array(json, key);
     for (size_t i = 0; i < remedies->demand->remedy_count; i++) {
-        const struct vram_report_remedy *remedy = &remedies->demand->remedies[i];
+        const struct vram_report_remedy *it = &remedies->demand->remedies[i];
         vr_json_object(json, NULL);
-        vr_json_string(json, "remedy", vram_remedy_name(remedy->remedy));
-        vr_json_bool(json, "fits", remedy->fits);
-        vr_json_u64(json, "saved_bytes", remedy->saved_bytes);
-        vr_json_u64(json, "left_bytes", remedy->left_bytes);
-        vr_json_string(json, "site", remedy->site);
-        vr_json_string(json, "text", remedy->text);
+        FIT_REMEDY_FACTS(VR_FACT_JSON)
         vr_json_object_end(json);
     }
     vr_json_array_end(json);

@@ -39,8 +39,8 @@ void fit_remedies_release(struct fit_remedies *remedies);
 bool fit_remedies_know_passes(const struct fit_remedies *remedies);
 // The largest three, a sentence each, under the setting; that of the batch only where `batch_printed` is false.
 void fit_remedies_print(const struct fit_remedies *remedies, bool batch_printed);
-// The member "remedies": an array of objects, or null.
-void fit_remedies_json(struct vr_json *json, const struct fit_remedies *remedies);
+// An array of objects, for the demand that there is.
+void fit_remedies_json(struct vr_json *json, const char *key, const struct fit_remedies *remedies);
 
 // Which smaller batch makes a program fit, and which of its arguments that is.
 

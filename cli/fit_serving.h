@@ -73,7 +73,8 @@ struct fit_serving_card fit_serving_on(const struct fit_serving *serving, const 
 // Judges the cards anew by what is served there.
 void fit_serving_judge(const struct fit_serving *serving, struct fit_verdict *verdict);
 void fit_serving_print(const struct fit_serving *serving, const struct fit_verdict *verdict);
-void fit_serving_json(struct vr_json *json, const struct fit_serving *serving, const struct fit_verdict *verdict);
+// An object; there is a cache of keys and values.
+void fit_serving_json(struct vr_json *json, const char *name, const struct fit_serving *serving, const struct fit_verdict *verdict);
 // dummy_weights: that option was given.
 void fit_host_print(const struct fit_run *run, bool dummy_weights);
 

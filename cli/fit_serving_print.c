@@ -7,6 +7,7 @@
 #include "fit_cards.h"
 #include "fit_run.h"
 #include "fit_serving.h"
+#include "base/json_rows.h"
 #include "ui.h"
 
 #define SIZE(bytes) ui_size((bytes), (char[UI_SIZE_CAPACITY]){0})
@@ -133,48 +134,51 @@ void fit_serving_print(const struct fit_serving *serving, const struct fit_verdi
 
 // --- JSON -----------------------------------------------------------------------------------------------------------------------------
 
-static void put_cards(struct vr_json *json, const struct fit_serving *serving, const struct fit_verdict *verdict) {
-    vr_json_array(json, "cards");
+#define FIT_SERVED_CARD_FACTS(X)                                                                                                           \
+    X(TEXT, "key", card->model.key, ALWAYS, "as `--card` has it")                                                                          \
+    X(NUMBER, "most_share", answer_json_decimal(json, key, it.most_share, 4), ALWAYS, "the most that the card can give")                   \
+    X(U64, "cache_bytes", it.cache_bytes, ALWAYS, "with the share that the program asks for, or the most where that is less")              \
+    X(U64, "tokens", it.tokens, ALWAYS, "tokens of that cache")                                                                            \
+    X(BOOL, "fits", it.fits, ALWAYS, "the share fits, and a sequence of the whole length")
+
+static void put_cards(struct vr_json *json, const char *name, const struct fit_serving *serving, const struct fit_verdict *verdict) {
+    vr_json_array(json, name);
     for (size_t i = 0; fit_serving_by_share(serving) && i < verdict->card_count; i++) {
-        const struct fit_serving_card on = fit_serving_on(serving, verdict, &verdict->cards[i]);
-        if (!verdict->cards[i].asked) continue;
+        const struct fit_card *card = &verdict->cards[i];
+        const struct fit_serving_card it = fit_serving_on(serving, verdict, card);
+        if (!card->asked) continue;
         vr_json_object(json, NULL);
-        vr_json_string(json, "key", verdict->cards[i].model.key);
-        answer_json_decimal(json, "most_share", on.most_share, 4);
-        vr_json_u64(json, "cache_bytes", on.cache_bytes);
-        vr_json_u64(json, "tokens", on.tokens);
-        vr_json_bool(json, "fits", on.fits);
+        FIT_SERVED_CARD_FACTS(VR_FACT_JSON)
         vr_json_object_end(json);
     }
     vr_json_array_end(json);
 }
 
-void fit_serving_json(struct vr_json *json, const struct fit_serving *serving, const struct fit_verdict *verdict) {
-    const struct fit_served *served = serving->served;
-    if (!serving->any) {
-        vr_json_null(json, "serving");
-        return;
-    }
-    vr_json_object(json, "serving");
-    vr_json_string(json, "engine", served->engine);
-    vr_json_string(json, "share_option", served->share_option);
-    answer_json_decimal(json, "share", served->share, 4);
-    vr_json_u64(json, "weight_bytes", serving->weight_bytes);
-    vr_json_u64(json, "cache_bytes", serving->cache_bytes);
-    vr_json_u64(json, "tokens", served->tokens);
-    vr_json_u64(json, "blocks", served->blocks);
-    vr_json_u64(json, "block_tokens", served->block_tokens);
-    vr_json_u64(json, "token_bytes", serving->token_bytes);
-    vr_json_u64(json, "length", served->length);
-    vr_json_u64(json, "sequences", served->sequences);
-    vr_json_u64(json, "loading_bytes", serving->loading_bytes);
-    vr_json_u64(json, "profiling_bytes", serving->profiling_bytes);
-    vr_json_u64(json, "capture_bytes", serving->capture_bytes);
-    vr_json_u64(json, "graphs", served->captures);
-    vr_json_u64(json, "graph_bytes", served->graph_bytes);
-    vr_json_u64(json, "held_bytes", serving->held_bytes);
-    vr_json_i64(json, "beyond_bytes", fit_serving_by_share(serving) ? serving->beyond_bytes : 0);
-    put_cards(json, serving, verdict);
+#define FIT_SERVING_FACTS(X)                                                                                                               \
+    X(TEXT, "engine", served->engine, ALWAYS, "the engine; empty: none that is known")                                                     \
+    X(TEXT, "share_option", served->share_option, ALWAYS, "its option for the share of the device")                                        \
+    X(NUMBER, "share", answer_json_decimal(json, key, served->share, 4), ALWAYS, "the share of the device")                                \
+    X(U64, "weight_bytes", it->weight_bytes, ALWAYS, "weights")                                                                            \
+    X(U64, "cache_bytes", it->cache_bytes, ALWAYS, "KV cache")                                                                             \
+    X(U64, "tokens", served->tokens, ALWAYS, "tokens that the cache holds")                                                                \
+    X(U64, "blocks", served->blocks, ALWAYS, "blocks of the cache")                                                                        \
+    X(U64, "block_tokens", served->block_tokens, ALWAYS, "tokens of a block")                                                              \
+    X(U64, "token_bytes", it->token_bytes, ALWAYS, "of a token; 0: not known")                                                             \
+    X(U64, "length", served->length, ALWAYS, "tokens of the longest sequence")                                                             \
+    X(U64, "sequences", served->sequences, ALWAYS, "sequences at once; 0: not known")                                                      \
+    X(U64, "loading_bytes", it->loading_bytes, ALWAYS, "live at most while loading; 0: there was no such phase")                           \
+    X(U64, "profiling_bytes", it->profiling_bytes, ALWAYS, "live at most while profiling; 0: there was no such phase")                     \
+    X(U64, "capture_bytes", it->capture_bytes, ALWAYS, "live at most while capturing graphs; 0: there was no such phase")                  \
+    X(U64, "graphs", served->captures, ALWAYS, "CUDA graphs captured")                                                                     \
+    X(U64, "graph_bytes", served->graph_bytes, ALWAYS, "what their pools hold")                                                            \
+    X(U64, "held_bytes", it->held_bytes, ALWAYS, "by the allocator at most, with activations as while profiling")                          \
+    X(I64, "beyond_bytes", fit_serving_by_share(it) ? it->beyond_bytes : 0, ALWAYS, "what the share does not cover")                       \
+    X(ARRAY, "cards", put_cards(json, key, it, verdict), ALWAYS, "the cards asked for: below")
+
+void fit_serving_json(struct vr_json *json, const char *name, const struct fit_serving *it, const struct fit_verdict *verdict) {
+    const struct fit_served *served = it->served;
+    vr_json_object(json, name);
+    FIT_SERVING_FACTS(VR_FACT_JSON)
     vr_json_object_end(json);
 }
 

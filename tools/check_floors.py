@@ -69,7 +69,7 @@ PUBLIC_ONLY = ("cli", "adapters", "examples", "viewer")
 # The command prints JSON by the library's own writer.
 # `vram sim --missing` reads what stand-ins counted, and makes the file by which processes know of each other; the doctor says which
 # driver they are.
-BESIDES = {("viewer", "allocator/base/hash.h"), ("cli", "allocator/base/hash.h"), ("cli", "allocator/base/json.h"), ("cli", "simulator/standins/common/missing.h"), ("cli", "simulator/standins/common/reads.h"), ("cli", "simulator/standins/common/session.h"),
+BESIDES = {("viewer", "allocator/base/hash.h"), ("cli", "allocator/base/hash.h"), ("cli", "allocator/base/json.h"), ("cli", "allocator/base/json_rows.h"), ("cli", "simulator/standins/common/missing.h"), ("cli", "simulator/standins/common/reads.h"), ("cli", "simulator/standins/common/session.h"),
            ("cli", "simulator/standins/common/read_values.h"), ("cli", "simulator/standins/common/own_runtime.h"),
            ("cli", "simulator/standins/facts/cuda.def")}
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the tables of docs/reference/json.md from the lists of facts in the sources (recordings/present/json_rows.h says what a row is).
+"""Writes the tables of docs/reference/json.md from the lists of facts in the sources (allocator/base/json_rows.h says what a row is).
 
 A list is a macro NAME_FACTS(X). In the page its table is between the lines `<!-- facts: NAME_FACTS ... -->` and `<!-- end -->`; several lists
 that are written into one object share a table.
@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/reference/json.md"
 FOLDERS = ("recordings", "replay", "cli")
 TYPES = {"U64": "integer", "I64": "integer", "BOOL": "boolean", "TEXT": "string", "DOUBLE": "number", "MS": "number", "OBJECT": "object",
-         "MAP": "object", "ARRAY": "array", "NAME": "string"}
+         "MAP": "object", "ARRAY": "array", "NAME": "string", "NUMBER": "number"}
 UNITS = {"_bytes": "bytes", "_ms": "ms", "_us": "µs", "_seconds": "s"}
 TABLE = re.compile(r"(<!-- facts: ([A-Z0-9_ ]+) -->\n)(.*?)(<!-- end -->\n)", re.S)
 

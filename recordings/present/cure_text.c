@@ -1,6 +1,6 @@
 // A cure, and what paged memory would have saved, as sentences and as members of a JSON object.
 #include "base/base.h"
-#include "present/json_rows.h"
+#include "base/json_rows.h"
 #include "present/shared_texts.h"
 #include "present/text_parts.h"
 

@@ -1,5 +1,5 @@
 // What memory in use is made of, and what would lower it, in words. Names of call sites are a stranger's: they go in by vr_text_site().
-#include "present/json_rows.h"
+#include "base/json_rows.h"
 #include "present/report_members.h"
 #include "present/shared_texts.h"
 

@@ -1,7 +1,7 @@
 // exact_print.c: the result of an exact replay as JSON, as text for people and as a list of placements.
 #include <inttypes.h>
 
-#include "present/json_rows.h"
+#include "base/json_rows.h"
 #include "present/text_parts.h"
 #include "vram/replay.h"
 

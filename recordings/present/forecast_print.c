@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "analyze/forecast.h"
-#include "present/json_rows.h"
+#include "base/json_rows.h"
 #include "present/shared_texts.h"
 #include "present/text_parts.h"
 

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "analyze/leaks.h"
-#include "present/json_rows.h"
+#include "base/json_rows.h"
 #include "present/shared_texts.h"
 #include "present/text_parts.h"
 

@@ -1,6 +1,6 @@
 // The largest groups of what is live at a moment, or of two moments side by side, for people and for programs.
 #include "analyze/group_diff.h"
-#include "present/json_rows.h"
+#include "base/json_rows.h"
 #include "present/shared_texts.h"
 #include "present/text_parts.h"
 

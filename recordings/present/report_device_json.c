@@ -1,6 +1,6 @@
 // report_device_json.c: what one device held, as JSON: its events, its final state, what was live over the history, and where reserved
 // memory is.
-#include "present/json_rows.h"
+#include "base/json_rows.h"
 #include "present/report_members.h"
 #include "present/shared_texts.h"
 #include "vram/report.h"

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "present/json_rows.h"
+#include "base/json_rows.h"
 #include "present/report_members.h"
 #include "present/shared_texts.h"
 #include "present/text_parts.h"

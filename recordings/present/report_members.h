@@ -2,7 +2,7 @@
 #ifndef VR_PRESENT_REPORT_MEMBERS_H
 #define VR_PRESENT_REPORT_MEMBERS_H
 
-#include "present/json_rows.h"
+#include "base/json_rows.h"
 #include "vram/report.h"
 
 #define GROUP_FACTS(X)                                                                                                                     \

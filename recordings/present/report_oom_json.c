@@ -1,5 +1,5 @@
 // report_oom_json.c: out-of-memory events as JSON: the request, the cause, the picture at that moment and who held the rest of the device.
-#include "present/json_rows.h"
+#include "base/json_rows.h"
 #include "present/report_members.h"
 #include "present/shared_texts.h"
 #include "vram/report.h"

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "present/json_rows.h"
+#include "base/json_rows.h"
 #include "present/text_parts.h"
 #include "vram/replay.h"
 

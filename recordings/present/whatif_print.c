@@ -1,7 +1,7 @@
 // whatif_print.c: what-if runs as JSON and as tables for people.
 #include <inttypes.h>
 
-#include "present/json_rows.h"
+#include "base/json_rows.h"
 #include "present/text_parts.h"
 #include "replay/script.h"
 #include "vram/sim.h"

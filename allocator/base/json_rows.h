@@ -7,14 +7,14 @@
 //   X(type, member, absent, "sentence")         with VR_MEMBER_JSON: the key is the member's name (vram/facts.h)
 // type    U64, I64, BOOL, TEXT, DOUBLE or MS (nanoseconds, written as milliseconds); OBJECT, ARRAY or MAP (an object whose keys are names
 // of
-//         the recording), or NAME (a string that a function writes): `value` is then a statement that writes it under `key`
+//         the recording), NAME or NUMBER (a string or number that a function writes): `value` is then a statement that writes it under
+//         `key`
 // absent  ALWAYS (there is always a value), NULL_UNLESS(condition), OMIT_UNLESS(condition), and of numbers and texts NULL_IF_EMPTY and
-//         OMIT_IF_EMPTY (0 or ""). `value` is evaluated in any case, but for those four. A TEXT that is NULL is written as null.
-#ifndef VR_PRESENT_JSON_ROWS_H
-#define VR_PRESENT_JSON_ROWS_H
+//         OMIT_IF_EMPTY (0 or ""). `value` is evaluated in any case, but for those five. A TEXT that is NULL is written as null.
+#ifndef VR_BASE_JSON_ROWS_H
+#define VR_BASE_JSON_ROWS_H
 
 #include "base/json.h"
-#include "vram/facts.h"
 
 enum vr_fact_shown { VR_FACT_ALWAYS, VR_FACT_NULL, VR_FACT_OMIT, VR_FACT_NULL_IF_EMPTY, VR_FACT_OMIT_IF_EMPTY };
 
@@ -65,6 +65,7 @@ VR_INLINE void vr_fact_double(struct vr_json *json, const char *key, double valu
 #define VR_FACT_JSON_ARRAY  VR_FACT_JSON_NESTED
 #define VR_FACT_JSON_MAP    VR_FACT_JSON_NESTED
 #define VR_FACT_JSON_NAME   VR_FACT_JSON_NESTED
+#define VR_FACT_JSON_NUMBER VR_FACT_JSON_NESTED
 
 #define VR_FACT_JSON(type, key, value, absent, sentence) VR_FACT_JSON_##type(key, value, VR_FACT_##absent)
 #define VR_MEMBER_JSON(type, member, absent, sentence)   VR_FACT_JSON_##type(#member, it->member, VR_FACT_##absent)
