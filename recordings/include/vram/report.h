@@ -219,8 +219,8 @@ struct vram_report_accounts {
     X(TEXT, held_site, ALWAYS,                                                                                                             \
       "where free memory out of reach, or memory that waits, is the cause: who asked for the largest part of it; null otherwise")
 
-// An out-of-memory event. The picture at that moment is rebuilt from the final state and the events after it; sizes of blocks that
-// are gone by the end are their requests, rounded to 512 bytes.
+// An out-of-memory event. The state at that moment is rebuilt from the final state and the later events; the size of a block that is gone
+// by the end is its request, rounded to 512 bytes.
 struct vram_report_oom {
     uint64_t event;
     uint64_t size_bytes;        // the request, rounded
@@ -229,9 +229,9 @@ struct vram_report_oom {
     int64_t stream;
     bool has_time;
     int64_t time_us;
-    bool has_picture; // VRAM_REPORT_OOM_FACTS is known: of the last VRAM_REPORT_OOM_PICTURES events
+    bool has_picture; // VRAM_REPORT_OOM_FACTS are known (only for the last VRAM_REPORT_OOM_PICTURES events)
     VRAM_REPORT_OOM_FACTS(VRAM_FACT_MEMBER)
-    const struct vram_report_accounts *accounts; // who held what lies outside; NULL: the recording does not say
+    const struct vram_report_accounts *accounts; // NULL: the recording does not say
     const struct vram_report_group *libraries;   // in recordings of `vram run`: who asked for what was allocated then, most first
     size_t library_count;
     const struct vram_report_group *holders; // call sites of the allocated memory, largest first, at most 5
@@ -244,9 +244,9 @@ struct vram_report_oom {
     const struct vram_report_demand *demand;
     // For pinned host memory, the system is the "driver": device_free_bytes was available, device_total_bytes is all of it.
     bool is_host;
-    bool of_own_pool;         // of a whole program: asked from a pool of the driver's that the program made
-    bool has_held_stream;     // OTHER_STREAMS: `held_stream` has the largest segment of what lay free
-    bool held_stream_is_idle; // nothing was asked for on it any more before the request failed
+    bool of_own_pool;         // whole programs: the request went to one of the driver's pools that the program had made
+    bool has_held_stream;     // OTHER_STREAMS: `held_stream` has the largest segment of that free memory
+    bool held_stream_is_idle; // nothing more was requested on it before the request failed
     int64_t held_stream;
 };
 #define VRAM_REPORT_OOM_PICTURES 16

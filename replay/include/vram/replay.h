@@ -92,7 +92,7 @@ struct vram_placement {
 struct vram_exact_device {
     uint32_t device;
     enum vram_exact_verdict verdict;
-    char reason[512]; // why the history contradicts the picture, or what was left out; "" otherwise
+    char reason[512]; // how the history contradicts the final state, or what was left out; otherwise ""
     VRAM_EXACT_FACTS(VRAM_FACT_MEMBER)
     struct vram_difference *differences; // the first few
     size_t differences_kept;
