@@ -1,5 +1,5 @@
 // bench_driver.c: what calls of the driver cost the calling thread on the device that this machine has: the figures behind the simulator's
-// price list (docs/guides/simulator.md). Least and median of many, in nanoseconds; nothing else may use the device meanwhile.
+// price list (docs/internals/simulated-device.md). Least and median of many, in nanoseconds; nothing else may use the device meanwhile.
 //
 // Usage: bench_driver
 #include <time.h>

@@ -1,5 +1,5 @@
 // The simulated driver: the cost model against what was measured on GPUs. Every expectation below is a published figure, not one of
-// the model's own constants; docs/guides/simulator.md names the sources and the figures that no profile reproduces.
+// the model's own constants; docs/internals/simulated-device.md names the sources and the figures that no profile reproduces.
 #include "unit/sim_fixture.h"
 #include "vram/sim.h"
 

@@ -112,8 +112,8 @@ const char *vram_sim_model_estimated(const char *key) {
     return key == NULL ? "" : vr_sim_card_at(vr_sim_card_find(key, strlen(key)))->estimated;
 }
 
-// ---- Costs of calls on the virtual clock. The figures are published measurements where there are any; docs/guides/simulator.md names each
-// source. A call without a figure costs nothing.
+// ---- What calls cost on the virtual clock. The figures are measurements others published, as far as there are any;
+// docs/internals/simulated-device.md names the source of each. A call without a figure costs nothing.
 
 #define SMALL_PAGE  (2 * VR_MIB)
 #define SMALL_LIMIT VR_MIB // smaller sizes share 2 MiB pages
