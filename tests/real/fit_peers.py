@@ -5,7 +5,7 @@ device), accelerate's estimate-memory, fitcheck-llm, vramcalc.
 usage: fit_peers.py (--truth FILE | --own) --out FILE [ID...]
 FILE of --truth is what truth.py --out wrote. --own: programs of our own (programs/peer_programs.py), where the truth is what `vram fit` itself says:
 another table. VRAM_PEERS: a folder with the calculators (pip install --target FOLDER --no-deps accelerate fitcheck-llm
-vramcalc huggingface_hub safetensors). fit_tables.py makes the tables of docs/fit.md from both files."""
+vramcalc huggingface_hub safetensors). fit_tables.py makes the tables of fit_measured.md from both files."""
 import argparse
 import json
 import os

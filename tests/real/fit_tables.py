@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The tables of docs/fit.md, between their markers, from what truth.py and fit_peers.py measured.
+"""The tables of fit_measured.md, between their markers, from what truth.py and fit_peers.py measured.
 
 usage: fit_tables.py --truth FILE [--peers FILE] [--own FILE] [--date YYYY-MM-DD]   What truth.py and fit_peers.py (with --truth, with --own) wrote."""
 import argparse
@@ -12,7 +12,7 @@ import statistics
 import truth
 from fit_peers import NO_MODEL
 
-PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/fit.md"
+PAGE = pathlib.Path(__file__).resolve().parent / "fit_measured.md"
 CARDS = [size << 30 for size in (2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 141, 180)]
 PEERS = ("memtracker", "accelerate", "fitcheck", "vramcalc")
 TORCH = {"torch-2-4": "2.4", "torch-2-5": "2.5", "torch-cu12": "2.6", "torch-2-11": "2.11"}

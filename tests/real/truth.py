@@ -4,7 +4,7 @@
 usage: truth.py [--list] [--keep] [--explain] [--twice] [--out FILE] [ID...]
 Each program runs under `vram sim`, which gives its own snapshots, and under `vram fit`, whose answer and recording are the prediction.
 Needs recordings (VRAM_RECORDINGS, else the build's), sources (VRAM_PROGRAMS; sources.tsv) and environments (check_real.py --keep makes them): what is
-absent is skipped by name. --out writes what was measured as JSON; fit_tables.py makes the tables of docs/fit.md from it. --twice runs each program two
+absent is skipped by name. --out writes what was measured as JSON; fit_tables.py makes the tables of fit_measured.md from it. --twice runs each program two
 times and wants the same events, addresses and times. The last line is "ok" when nothing is worse than truth.toml's `differs` says."""
 import argparse
 import hashlib
