@@ -45,11 +45,11 @@ def files_of(root):
 class Pages:
     def __init__(self, root):
         self.root = root
-        self.pages = sorted(root.glob("*.md")) + sorted((root / "docs").rglob("*.md"))
+        self.pages = sorted(root.glob("*.md")) + [page for folder in ("docs", "tests") for page in sorted((root / folder).rglob("*.md"))]
         self.anchors = {}
 
     def find(self, source, name):
-        """The page that a file calls by this name, or None: from its own folder, from the root, or by the end of a path in docs/."""
+        """The page that a file calls by this name, or None: from its own folder, from the root, or by the end of a path in docs/ or tests/."""
         name = name.removeprefix(INSTALLED)
         for candidate in (source.parent / name, self.root / name):
             if candidate.is_file():

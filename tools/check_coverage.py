@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks docs/coverage.md: every row has a test that exists, or a reason.
+"""Checks tests/coverage.md: every row has a test that exists, or a reason.
 
 Usage: check_coverage.py [ROOT]
 
@@ -12,7 +12,7 @@ import re
 import sys
 from pathlib import Path
 
-PAGE = "docs/coverage.md"
+PAGE = "tests/coverage.md"
 REASON_LETTERS = 15  # fewer are no reason
 LISTS = (  # (file, part of it, names in that part)
     ("allocator/config/options.def", r"(?s)(.*)", r"^VR_OPTION(?:_ALIAS)?\((\w+),"),

@@ -301,7 +301,7 @@ class Symbols(unittest.TestCase):
 
 
 class Coverage(unittest.TestCase):
-    """docs/coverage.md of a small tree: one test of each kind, one name in each list."""
+    """tests/coverage.md of a small tree: one test of each kind, one name in each list."""
 
     FILES = {
         "allocator/config/options.def": "VR_OPTION(speed, SIZE, speed, 0, KEEP, \"MiB\", \"how fast\")\n",
@@ -319,7 +319,7 @@ class Coverage(unittest.TestCase):
 
     def check(self, page):
         with tempfile.TemporaryDirectory() as folder:
-            for name, text in {**self.FILES, "docs/coverage.md": page}.items():
+            for name, text in {**self.FILES, "tests/coverage.md": page}.items():
                 path = Path(folder) / name
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text)
@@ -346,7 +346,7 @@ class Coverage(unittest.TestCase):
             with self.subTest(row):
                 code, text = self.check(self.PAGE + f"| f | {row} |\n")
                 self.assertEqual(code, 1, text)
-                self.assertIn(f"docs/coverage.md:9: {wanted}", text)
+                self.assertIn(f"tests/coverage.md:9: {wanted}", text)
 
     def test_what_the_page_leaves_out_is_found(self):
         for name in ("speed", "count", "loud", "pool"):

@@ -1,4 +1,4 @@
-// What PyTorch's and NVIDIA's guides say of graphs and their memory, beside the tables of test_seed_graph_tables.c. docs/coverage.md has
+// What PyTorch's and NVIDIA's guides say of graphs and their memory, beside the tables of test_seed_graph_tables.c. tests/coverage.md has
 // every claim with its test.
 #include "support/table.h"
 #include "support/waits.h"

@@ -1,4 +1,4 @@
-// What PyTorch's guide says of the memory history, where no other test shows it. docs/coverage.md has every claim with its test.
+// What PyTorch's guide says of the memory history, where no other test shows it. tests/coverage.md has every claim with its test.
 #include "support/history.h"
 
 static const char *block_name(const struct vram_recording *recording, size_t row) {

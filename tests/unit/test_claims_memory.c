@@ -1,4 +1,4 @@
-// What PyTorch's guides say of memory outside of graphs, where no other test shows it. docs/coverage.md has every claim with its test.
+// What PyTorch's guides say of memory outside of graphs, where no other test shows it. tests/coverage.md has every claim with its test.
 #define _POSIX_C_SOURCE 200809L // setenv
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-// What PyTorch's guides say of the allocator's options, where no other test shows it. docs/coverage.md has every claim with its test.
+// What PyTorch's guides say of the allocator's options, where no other test shows it. tests/coverage.md has every claim with its test.
 #include "support/expect.h"
 #include "vram/sim.h"
 
