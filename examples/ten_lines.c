@@ -1,4 +1,4 @@
-// ten_lines.c: the example of the README: requests until memory runs out, and what the allocator says then. No GPU is needed.
+// ten_lines.c: allocates until memory runs out, and prints what the allocator says then. No GPU is needed.
 #include <stdio.h>
 #include <vram/sim.h>
 #include <vram/vram.h>

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Installs the build into a folder of its own and builds somebody else's project on it, by find_package and by pkg-config.
-# Usage: install.sh CMAKE BUILD PREFIX CONSUMER CC README
+# Usage: install.sh CMAKE BUILD PREFIX CONSUMER CC GUIDE
 set -eu
-cmake=$1 build=$2 prefix=$3 consumer=$4 cc=$5 readme=$6
+cmake=$1 build=$2 prefix=$3 consumer=$4 cc=$5 guide=$6
 
 rm -rf "$prefix" "$prefix-consumer"
 "$cmake" --install "$build" --prefix "$prefix" >/dev/null
@@ -62,12 +62,10 @@ for command in $("$prefix/bin/vram" --help | sed -n 's/^  \([a-z][a-z]*\)  .*/\1
     done
 done
 
-# The example of the README (backquotes are Markdown's), and what the README says it prints.
-# shellcheck disable=SC2016
-sed -n '/^```c$/,/^```$/p' "$readme" | sed '1d;$d' >"$prefix-consumer/example.c"
-"$cc" -std=c11 -Wall -Wextra -Werror -I"$prefix/include" "$prefix-consumer/example.c" "$libdir/libvram-sim.a" "$libdir/libvram.a" -pthread -ldl -lm -o "$prefix-consumer/example"
+# The first example of the guide, as it is installed, prints what the guide shows.
+"$cc" -std=c11 -Wall -Wextra -Werror -I"$prefix/include" "$prefix/share/doc/vram/examples/ten_lines.c" "$libdir/libvram-sim.a" "$libdir/libvram.a" -pthread -ldl -lm -o "$prefix-consumer/example"
 printed=$("$prefix-consumer/example" | tr -s ' \n' ' ')
-tr -s ' \n' ' ' <"$readme" | grep -q -F -- "$printed" || { echo "the README does not say: $printed"; exit 1; }
+tr -s ' \n' ' ' <"$guide" | grep -q -F -- "$printed" || { echo "the guide does not show: $printed"; exit 1; }
 
 command -v pkg-config >/dev/null || { echo "pkg-config is not there: vram.pc not tried"; exit 0; }
 export PKG_CONFIG_PATH="$libdir/pkgconfig"

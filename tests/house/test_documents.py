@@ -160,6 +160,12 @@ class Documents(unittest.TestCase):
         words |= set(re.findall(r"\w+", text("CMakeLists.txt") + text("CMakePresets.json")))
         self.assertEqual(self.names_missing(r"\b(VR(?:AM)?_[A-Z][A-Z0-9_]*[A-Z0-9])\b", words), [])
 
+    def test_programs_in_pages_are_the_examples(self):
+        shown = [(page, name, block) for page in PAGES
+                 for block, name in re.findall(r"^```c\n(// (\w+\.c): .*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)]
+        self.assertGreaterEqual(len(shown), 2)
+        self.assertEqual([f"{page.relative_to(ROOT)}: {name}" for page, name, block in shown if block != text(f"examples/{name}")], [])
+
     def test_make_targets_in_documents_exist(self):
         targets = set(re.findall(r"^([\w-]+):", text("Makefile"), re.MULTILINE))
         named = {name for page in PAGES for name in re.findall(r"(?:`|\n {4}|\n)make ([\w-]+)(?=[`\s])", page.read_text(encoding="utf-8"))}
