@@ -17,6 +17,7 @@
 #   make deb               Debian packages, into build/packages/deb
 #   make release           all that a release has, with checksums and a list of its parts, into build/packages/release
 #   make check-deb         installs the Debian packages into a Debian of their own and uses them (as root; needs the network)
+#   make site              the documents as a site, into build/site/html (MkDocs from PyPI, into a cache outside the tree; SHOTS=folder for screenshots)
 #   make wheel             what `pip install vram` gets, into build/packages
 #   make npx               the package that `npx vram` gets, into build/packages
 #   make vscode            the extension for Visual Studio Code, into build/packages
@@ -36,7 +37,7 @@ TESTS ?=
 SHOTS ?=
 # What tools/setup.sh installs: what a target needs, and no more.
 NEEDS = build
-viewer: NEEDS = viewer
+viewer site: NEEDS = viewer
 test check-asan check-asan-gcc check-tsan fuzz nightly check-packages torch-native: NEEDS = test
 prove: NEEDS = prove
 mutate: NEEDS = mutate
@@ -48,7 +49,7 @@ export FUZZ_SECONDS
 
 VRAM_CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/vram
 VRAM_SOURCES ?= $(VRAM_CACHE)/sources
-.PHONY: all setup viewer demo test check-asan check-asan-gcc check-tsan check-real check-arm64 torch-native fuzz prove mutate bench nightly amalgamation deb check-deb release wheel npx vscode check-vscode check-jupyter check-musl check-packages format install clean
+.PHONY: all setup viewer site demo test check-asan check-asan-gcc check-tsan check-real check-arm64 torch-native fuzz prove mutate bench nightly amalgamation deb check-deb release wheel npx vscode check-vscode check-jupyter check-musl check-packages format install clean
 
 all: setup
 	@generator=$$(sed -n 's/^CMAKE_GENERATOR:INTERNAL=//p' build/release/CMakeCache.txt 2>/dev/null); \
@@ -108,6 +109,9 @@ check-deb: deb
 
 release: deb amalgamation
 	packaging/release.sh build/packages/release build/packages/deb build/packages/amalgamation
+site: all
+	tools/site/site.sh "$(VRAM_CACHE)/site" build/release/cli/vram build/site $(abspath $(SHOTS))
+
 wheel: all
 	VRAM_SOURCES="$(VRAM_SOURCES)" packaging/wheel/build.sh
 
