@@ -138,6 +138,38 @@ static void json_has_every_flat_key_once_and_sorted(void **state) {
     free(seen);
 }
 
+// Every key of torch.cuda.memory_stats() in PyTorch 2.15 but the pools' own, and one of ours.
+static void json_names_are_pytorchs(void **state) {
+    (void)state;
+    static const char *const families[] = {"active",          "active_bytes",   "allocated_bytes",
+                                           "allocation",      "inactive_split", "inactive_split_bytes",
+                                           "requested_bytes", "reserved_bytes", "segment"};
+    static const char *const pools[] = {".all", ".large_pool", ".small_pool"}, *const numbers[] = {".allocated", ".current", ".freed",
+                                                                                                   ".peak"};
+    static const char *const others[] = {"max_split_size",       "moved_bytes",      "num_alloc_retries",  "num_device_alloc",
+                                         "num_device_free",      "num_ooms",         "num_oom_rejections", "num_sync_all_streams",
+                                         "oversize_allocations", "oversize_segments"};
+    struct vram_stats stats = sample();
+    stats.moved_bytes = 1; // written where it is not 0
+    char text[16384], wanted[96];
+    assert_true(vram_stats_json(&stats, text, sizeof text) < sizeof text);
+    size_t count = 0;
+    for (size_t f = 0; f < VR_COUNT_OF(families) * VR_COUNT_OF(pools) * VR_COUNT_OF(numbers); f++, count++) {
+        (void)snprintf(wanted, sizeof wanted, "\"%s%s%s\": ", families[f / 12], pools[f / 4 % 3], numbers[f % 4]);
+        assert_non_null(strstr(text, wanted));
+    }
+    for (size_t o = 0; o < VR_COUNT_OF(others); o++) {
+        const bool oversize = strncmp(others[o], "oversize", 8) == 0;
+        for (size_t n = 0; n < (oversize ? VR_COUNT_OF(numbers) : 1); n++, count++) {
+            (void)snprintf(wanted, sizeof wanted, "\"%s%s\": ", others[o], oversize ? numbers[n] : "");
+            assert_non_null(strstr(text, wanted));
+        }
+    }
+    size_t colons = 0;
+    for (const char *colon = strchr(text, ':'); colon != NULL; colon = strchr(colon + 1, ':')) colons++;
+    assert_int_equal(colons, count); // and no other
+}
+
 static void json_values_stand_at_their_keys(void **state) {
     (void)state;
     const struct vram_stats stats = sample();
@@ -188,8 +220,8 @@ static void texts_are_cut_to_the_capacity(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_summary_is_pytorchs_table),           cmocka_unit_test(an_abbreviated_summary_has_no_pools),
-        cmocka_unit_test(json_has_every_flat_key_once_and_sorted), cmocka_unit_test(json_values_stand_at_their_keys),
-        cmocka_unit_test(texts_are_cut_to_the_capacity),
+        cmocka_unit_test(json_has_every_flat_key_once_and_sorted), cmocka_unit_test(json_names_are_pytorchs),
+        cmocka_unit_test(json_values_stand_at_their_keys),         cmocka_unit_test(texts_are_cut_to_the_capacity),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
