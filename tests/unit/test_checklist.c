@@ -1,5 +1,5 @@
-// The checklist of observable behaviours (allocator.md §checklist), as far as it needs neither capture nor private pools. The number in a
-// test's name is the checklist's.
+// What a program can observe of the allocator's rules (docs/internals/allocator.md), a test for each, as far as it needs neither a capture
+// nor a private pool.
 #include "support/expect.h"
 #include "vram/sim.h"
 

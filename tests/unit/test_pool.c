@@ -99,7 +99,7 @@ static void a_pool_may_have_several_routes(void **state) {
 
 // --- lifetime -------------------------------------------------------------------------------------------------------------------------
 
-// allocator.md §checklist, with and without expandable segments.
+// Free segments of a released pool go at the next release, that of a live block later; with and without expandable segments.
 static void memory_goes_when_nothing_needs_it(void **state) {
     static const char *const confs[] = {"pytorch:2.5", "pytorch:2.5,expandable_segments:True", "", "expandable_segments:True"};
     (void)state;
