@@ -85,6 +85,11 @@ class Documents(unittest.TestCase):
             self.assertIn(f".B {command}\n", manual)
             self.assertIn(f"| `vram {command}` |", text("docs/README.md"))
 
+    def test_every_query_is_described(self):
+        queries = re.findall(r"^QUERY\((\w+)\)", text("recordings/explore/queries.def"), re.MULTILINE)
+        self.assertGreater(len(queries), 20)
+        self.assertEqual(sorted(queries), sorted(re.findall(r"^### (\w+)$", text("docs/reference/formats/queries.md"), re.MULTILINE)))
+
     def test_every_make_target_is_described_and_there(self):
         makefile = text("Makefile")
         described = set(re.findall(r"^#   make (\w[\w-]*) ", makefile, re.MULTILINE))
