@@ -16,7 +16,7 @@ static int usage_error(const struct args_command *command) {
 
 static bool is_digits(const char *text) { return text[0] != '\0' && text[strspn(text, "0123456789")] == '\0'; }
 
-// False where 64 bits cannot hold it.
+// Returns false if the number does not fit in 64 bits.
 static bool read_whole(const char *digits, uint64_t *number) {
     errno = 0;
     const unsigned long long whole = strtoull(digits, NULL, 10);
@@ -24,7 +24,7 @@ static bool read_whole(const char *digits, uint64_t *number) {
     return errno == 0;
 }
 
-// How many bytes the unit stands for, in any case of letters; 0 for none that is known.
+// Returns the number of bytes in the unit, which may be in upper or lower case; 0 for an unknown unit.
 static double unit_bytes(const char *unit) {
     static const struct {
         const char *name;
@@ -41,7 +41,7 @@ static double unit_bytes(const char *unit) {
     return 0;
 }
 
-// A number without a unit is bytes; a smaller one was meant as GiB or MiB.
+// A number without a unit is in bytes. A smaller one is refused: the user probably meant GiB or MiB.
 #define LEAST_PLAIN_BYTES (UINT64_C(1) << 20)
 
 bool args_size(const char *text, uint64_t *bytes) {
@@ -88,14 +88,14 @@ const char *args_nearest(const char *text, const char *const *first, size_t stri
     return best;
 }
 
-// A name with a longer value has a line to itself.
+// A longer name with its value gets its own line.
 enum { WIDEST_NAME = 30 };
 
 static size_t name_width(const struct args_option *option) {
     return 2 + strlen(option->name) + (option->value == NULL ? 0 : 1 + strlen(option->value));
 }
 
-// A list of values that is wider than the terminal goes on below its beginning; programs read it in one line.
+// Prints the name. A list of values that is wider than the terminal continues below its start; without a terminal it is one line.
 static void print_name(const struct args_option *option, const char *name, unsigned columns) {
     const unsigned begin = 6 + 2 + (unsigned)strlen(option->name) + 1;
     unsigned at = 6;
@@ -159,7 +159,7 @@ static bool take_choice(const struct args_option *option, const char *value) {
     return false;
 }
 
-// Stores the value in the option's target. False with a message when it does not fit the kind.
+// Stores the value in the option's target. Returns false, after a message, if the value is not of the option's kind.
 static bool take_value(const struct args_option *option, const char *value) {
     switch (option->kind) {
     case ARGS_FLAG: *(bool *)option->target = true; return true;
@@ -210,14 +210,14 @@ static bool is_among(const char *words, const char *word) {
     return false;
 }
 
-// The option that has the text among its other words; NULL where none has.
+// Returns the option that lists the text among its other words, or NULL.
 static const struct args_option *named_otherwise(const struct args_option *options, const char *text) {
     for (const struct args_option *option = options; option->name != NULL; option++)
         if (option->also != NULL && is_among(option->also, text)) return option;
     return NULL;
 }
 
-// An option under another word for it, with a note; NULL, with a message, for a word that no option has.
+// Finds an option by one of its other words and prints a note. Returns NULL, after a message, if no option has the word.
 static const struct args_option *find_otherwise(const struct args_command *command, const char *name, size_t length) {
     char text[64];
     (void)snprintf(text, sizeof text, "%.*s", (int)(length < 60 ? length : 60), name);
@@ -231,7 +231,7 @@ static const struct args_option *find_otherwise(const struct args_command *comma
     return NULL;
 }
 
-// One `--name`, `--name=value` or `--name value`; *at moves over a value taken from the next argument.
+// Parses one `--name`, `--name=value` or `--name value`. Advances *at past a value taken from the next argument.
 static enum outcome parse_long(const struct args_command *command, int argc, char **argv, int *at) {
     const char *name = argv[*at] + 2;
     const char *equals = strchr(name, '=');
@@ -251,12 +251,12 @@ static enum outcome parse_long(const struct args_command *command, int argc, cha
     return WRONG;
 }
 
-// One `-abc` or `-nvalue` or `-n value`.
+// Parses one `-abc`, `-nvalue` or `-n value`.
 static enum outcome parse_short(const struct args_command *command, int argc, char **argv, int *at) {
     for (const char *letter = argv[*at] + 1; *letter != '\0'; letter++) {
         const struct args_option *option = find_option(command->options, NULL, 0, *letter);
         if (option == NULL) {
-            int bytes = 1; // of the character, which may be none of ASCII
+            int bytes = 1; // of the character, which may be multi-byte UTF-8
             while (((unsigned char)letter[bytes] & 0xC0) == 0x80) bytes++;
             ui_say("vram: unknown option '-%.*s'", bytes, letter);
             return WRONG;

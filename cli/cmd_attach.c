@@ -1,4 +1,4 @@
-// vram attach: looks at, pauses and copies the recording of a running program.
+// vram attach: inspects, pauses and copies the recording of a running program.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static int pause_or_go_on(const struct recorded *recorded, bool pause) {
     return CLI_OK;
 }
 
-// The recording as it is now, whole: as a file that was closed.
+// Writes the current recording as a complete, closed file.
 static int dump_recording(const struct recorded *recorded, const char *path) {
     if (path == NULL) return ui_usage("attach", "vram: dump needs -o FILE");
     struct vram_recording *recording = NULL;

@@ -16,15 +16,15 @@
 #include "vram/recording.h"
 
 enum {
-    FRAME_BYTES = 40, // of keys, quotes and a line, as JSON has them
-    ROW_BYTES = 160,  // of an event, a block or a segment without its stack
-    MUCH = 10,        // times the input: said before it is written
-    TOO_MUCH = 1000   // refused: recordings of real programs have up to 150
+    FRAME_BYTES = 40, // keys, quotes and line number of a frame in JSON
+    ROW_BYTES = 160,  // an event, a block or a segment without its stack
+    MUCH = 10,        // times the input: warn before writing
+    TOO_MUCH = 1000   // refuse; recordings of real programs reach 150
 };
 #define MUCH_FROM     ((uint64_t)64 << 20)
 #define TOO_MUCH_FROM ((uint64_t)1 << 30)
 
-// No sum wraps: what would is as much as can be.
+// Adds and saturates at UINT64_MAX instead of wrapping.
 static uint64_t add_saturated(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
 
 static uint64_t stack_size(const struct vram_recording *recording, uint32_t stack) {
@@ -55,7 +55,7 @@ static uint64_t events_size(const struct vram_recording *recording, const uint64
     return sum;
 }
 
-// About how many bytes: JSON, or a table of the events alone. 0 without memory to count.
+// Estimates the bytes of JSON, or of a table of the events only. Returns 0 if memory runs out.
 static uint64_t text_size(const struct vram_recording *recording, bool events_alone) {
     uint64_t *sizes = stack_sizes(recording);
     if (sizes == NULL) return 0;
@@ -70,8 +70,8 @@ static uint64_t text_size(const struct vram_recording *recording, bool events_al
     return sum;
 }
 
-// Whether text of about `text_bytes` may be made of an input of `input_bytes`. Says on standard error what will be written where that is
-// much, and why it is not where that is too much: a file of a megabyte can share one stack among so many events that its JSON has 20 GB.
+// Decides whether to write about `text_bytes` of text from an input of `input_bytes`. Warns on standard error if that is large, and
+// explains the refusal if it is too large: in a 1 MB file many events can share one stack, which makes 20 GB of JSON.
 static bool text_size_is_good(const char *name, const char *format, uint64_t input_bytes, uint64_t text_bytes) {
     char size[UI_SIZE_CAPACITY];
     const uint64_t times = text_bytes / (input_bytes == 0 ? 1 : input_bytes);
@@ -87,7 +87,7 @@ static bool text_size_is_good(const char *name, const char *format, uint64_t inp
     return true;
 }
 
-// The formats of other tools that the library writes.
+// Writes one of the library's export formats for other tools.
 static enum vram_status export_as(const struct vram_recording *recording, enum vram_export_format format,
                                   const struct convert_options *options, vram_write write, void *user, struct vram_error *error) {
     const struct vram_export_options wanted = {.measure = (enum vram_export_measure)options->measure,
@@ -108,7 +108,7 @@ EXPORT(pprof, VRAM_EXPORT_PPROF)
 EXPORT(arrow, VRAM_EXPORT_ARROW)
 #undef EXPORT
 
-// vram convert: a recording in another format.
+// vram convert: writes a recording in another format.
 
 int cmd_convert(int argc, char **argv);
 
@@ -142,7 +142,7 @@ enum vram_status convert_vram(const struct vram_recording *recording, const stru
     return vram_recording_write(recording, VRAM_FORMAT_VRAM, write, user, error);
 }
 
-// The length of the format's longest extension that the name ends with; 0 for none.
+// Returns the length of the longest extension of the format that ends the name; 0 if none does.
 static size_t extension_length(const struct format *format, const char *name, size_t length) {
     size_t longest = 0;
     for (const char *next = format->extensions; *next != '\0'; next += strspn(next, " ")) {
@@ -154,7 +154,7 @@ static size_t extension_length(const struct format *format, const char *name, si
     return longest;
 }
 
-// By the name's extension, without .gz and the like. NULL when it says nothing.
+// Finds the format by the name's extension, ignoring .gz and the like. Returns NULL if the extension is unknown.
 static const struct format *format_of_path(const char *path) {
     const size_t length = output_plain_length(path);
     const struct format *found = NULL;
@@ -206,7 +206,7 @@ static int write_recording(const struct vram_recording *recording, const struct 
     return output_end(output, status, options->name, &error);
 }
 
-// Whether the text of formats that write each row's stack out may be made.
+// Checks the estimated size of formats that write out each row's stack.
 static bool size_is_good(const struct vram_recording *recording, const struct format *format, const struct input_facts *facts) {
     const bool is_json = format->write == convert_json;
     if (!is_json && format->write != convert_events) return true;
@@ -305,7 +305,7 @@ int cmd_convert(int argc, char **argv) {
     if (path == NULL && name == NULL) return ui_usage("convert", "vram: -o OUT or --to FORMAT is needed");
     if (path == NULL) path = "-";
     dataset.folder = path;
-    // A folder as output asks for many recordings as one dataset.
+    // A folder as output means one dataset of many recordings.
     if (name != NULL && strcmp(name, "arrow") == 0 && output_is_folder(path)) {
         return dataset_labels_are_good(&dataset) ? dataset_write(argv + 1, count, &dataset) : CLI_USAGE;
     }

@@ -1,4 +1,4 @@
-// vram diff: two recordings side by side.
+// vram diff: compares two recordings.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,13 +18,13 @@ struct settings {
     struct vram_profile_options options;
     const char *fail_over; // as given, or NULL
     uint64_t fail_over_bytes;
-    double fail_over_share; // of what the first holds; < 0: the bytes count
+    double fail_over_share; // of the first recording's bytes; < 0: use the bytes
     bool json;
     struct verdicts verdicts;
     struct answers answers;
 };
 
-// "100MiB" or "5%".
+// Parses "100MiB" or "5%".
 static bool settle_fail_over(struct settings *settings) {
     const char *text = settings->fail_over;
     settings->fail_over_bytes = UINT64_MAX;
@@ -84,7 +84,7 @@ static int compare_recordings(struct settings *settings, const char *const paths
     return code;
 }
 
-// A rank of the one job against the same rank, by order of names, of the other.
+// Compares each rank of one job with the same rank, in order of names, of the other.
 static int compare_all(struct settings *settings, const struct input_files files[2]) {
     int worst = CLI_OK;
     if (files[0].count != files[1].count) {

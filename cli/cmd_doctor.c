@@ -1,4 +1,4 @@
-// vram doctor: what this machine can do, which settings are in force, and why a feature is off.
+// vram doctor: shows what this machine can do, which settings are in force, and why a feature is off.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static int print_json(const struct doctor *doctor) {
     return answer_json_end(&answer, NULL);
 }
 
-// --- for people ---------------------------------------------------------------------------------------------------------------
+// --- text ------------------------------------------------------------------------------------------------------------------------
 static const char *mark_of(const struct vram_style *style, enum doctor_state state) {
     static const char *const plain[] = {"  ", " *", " -", " !"};
     static const char *const drawn[] = {" \xe2\x9c\x93", " \xe2\x80\xa2", " \xe2\x80\x93", " \xe2\x9c\x97"};
@@ -78,7 +78,7 @@ static int print_text(const struct doctor *doctor) {
     return CLI_OK;
 }
 
-// The version of CUDA that the shared simulator says it is: the newest that a name of the driver API is known of.
+// Returns the CUDA version that the shared simulator reports: the newest in which a driver API name is known.
 static int newest_driver(void) {
     static const int versions[] = {
 #define X(exported, base, first, last, result, parameters) last,
@@ -90,7 +90,7 @@ static int newest_driver(void) {
     return newest;
 }
 
-// The driver that a program finds under `vram sim` without further options.
+// Makes the driver that a program gets under `vram sim` without further options.
 static enum vram_status make_sim(struct vram_driver **driver) {
     char more[64], values[256], wrong[256];
     (void)snprintf(more, sizeof more, "backed=1,driver=%d", newest_driver());
@@ -101,7 +101,7 @@ static enum vram_status make_sim(struct vram_driver **driver) {
     return status == VRAM_OK ? vram_sim_create(&options, driver) : status;
 }
 
-// And the NVML in the same folder, where the user names none.
+// Uses the NVML in the simulator's folder, unless the user names another.
 static void put_sim_nvml(void) {
     char folder[4096], path[4200];
     if (getenv("VRAM_NVML") != NULL || !find_simcuda_folder(folder, sizeof folder)) return;

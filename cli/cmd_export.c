@@ -18,16 +18,16 @@
 #include "ui.h"
 #include "watch.h"
 
-// The text of this moment, borrowed until the next call. False when there is none any more, which ends the server.
+// Returns the current text, borrowed until the next call. Returns false, which ends the server, when there is no more.
 typedef bool export_answer(void *context, const char **text, size_t *length);
-// Takes in a piece of what there is to read before the first text; false when there is no more.
+// Reads another part of the input that precedes the first text. Returns false when all of it is read.
 typedef bool export_read(void *context);
 
 struct metrics_answer {
     export_answer *answer;
     export_read *read;
     void *context;
-    bool is_read; // all that there was at the start
+    bool is_read; // all input present at the start has been read
 };
 
 static bool read_metrics(void *context) {
@@ -51,16 +51,16 @@ static bool answer_metrics_request(void *context, const char *path, struct http_
     return metrics->answer(metrics->context, &reply->bytes, &reply->length);
 }
 
-// What is soon read is there before the address is.
+// Reads short recordings completely before the address is printed.
 static void read_what_is_little(struct metrics_answer *metrics) {
     enum { LONGEST_MS = 300 };
     const clock_t start = clock();
     while (!metrics->is_read && (clock() - start) * 1000 / CLOCKS_PER_SEC < LONGEST_MS) (void)read_metrics(metrics);
 }
 
-// Answers GET /metrics on the loopback interface, until *ended or the answers end. Prints the address on
-// standard error. Until everything is read the answer is 503, for figures of the middle of a recording would be taken for today's. Port 0:
-// any free one. An exit code.
+// Answers GET /metrics on the loopback interface until *ended is set or the answers end. Prints the address on standard error. Answers 503
+// until all input is read, so that figures from the middle of a recording are not taken for current ones. Port 0 means any free port.
+// Returns an exit code.
 static int export_serve(uint16_t port, export_answer *answer, export_read *read, void *context, volatile sig_atomic_t *ended) {
     struct metrics_answer metrics = {.answer = answer, .read = read, .context = context};
     struct http_server *server = NULL;
@@ -73,7 +73,7 @@ static int export_serve(uint16_t port, export_answer *answer, export_read *read,
     return code;
 }
 
-// vram export: what a program that is being recorded holds, for monitoring.
+// vram export: serves a recorded program's memory figures for monitoring.
 
 int cmd_export(int argc, char **argv);
 
@@ -82,7 +82,7 @@ enum { MOST_TEXT = 1 << 20 };
 struct source {
     const char *path;
     struct watch *watch;
-    char rank[24]; // "" where the name tells none
+    char rank[24]; // "" if the file name has no rank
 };
 
 struct exporter {
@@ -109,7 +109,7 @@ static void put_text(struct exporter *exporter, const char *format, ...) {
     va_end(arguments);
 }
 
-// A label's value: quotes, backslashes and newlines are escaped.
+// Appends a label's value, escaping quotes, backslashes and newlines.
 static void put_label(struct exporter *exporter, const char *value) {
     for (; *value != '\0'; value++) {
         if (*value == '"' || *value == '\\') put_text(exporter, "\\");
@@ -136,8 +136,7 @@ static void put_labels(struct exporter *exporter, const struct source *source) {
     put_text(exporter, "\"");
 }
 
-// What was seen to come from the driver is all that is held only where it covers what was handed out: of what a whole program asks the
-// driver for it is a part.
+// Reserved bytes are complete only if they cover the live bytes: the recording of a whole program sees only part of them.
 static bool knows_metric(const struct watch_device *device, const struct metric *metric) {
     return metric->field != offsetof(struct watch_device, reserved_bytes) || device->reserved_bytes >= device->live_bytes;
 }
@@ -170,7 +169,7 @@ static void put_events(struct exporter *exporter) {
     }
 }
 
-// What a program held stays in its recording after it has ended.
+// Marks each program as running or ended. An ended program's last figures stay in its recording.
 static void put_up(struct exporter *exporter) {
     put_text(exporter, "# HELP vram_up 1 until the program has ended.\n# TYPE vram_up gauge\n");
     for (int i = 0; i < exporter->count; i++) {
@@ -180,7 +179,7 @@ static void put_up(struct exporter *exporter) {
     }
 }
 
-// Takes in what has come. The exit code; *running: a program is still recording.
+// Reads what was recorded since and renews the text. Sets *running if a program is still recording. Returns an exit code.
 static int update_text(struct exporter *exporter, bool *running) {
     *running = false;
     for (int i = 0; i < exporter->count; i++) {
@@ -198,7 +197,7 @@ static int update_text(struct exporter *exporter, bool *running) {
     return CLI_OK;
 }
 
-// --- where it goes
+// --- output
 
 static int write_text(const struct exporter *exporter) {
     struct output *output = output_open(exporter->output);
@@ -233,7 +232,7 @@ static bool answer_text(void *context, const char **text, size_t *length) {
     return true;
 }
 
-// Reads a part of what the files hold at the start. The first answer reports files that cannot be read.
+// Reads part of the files' initial contents. Leaves unreadable files for the first answer to report.
 static bool read_on(void *context) {
     struct exporter *exporter = context;
     for (int i = 0; i < exporter->count; i++) {
@@ -244,7 +243,7 @@ static bool read_on(void *context) {
     return false;
 }
 
-// Whether a path is an operand itself, or a recording file that grows: a folder may have other recordings in it, too.
+// Returns whether a path is itself an operand or a growing recording file: a folder may also contain other recordings.
 static bool is_meant(char **operands, int count, const char *path) {
     const size_t length = strlen(path), end = strlen(".vram");
     for (int i = 0; i < count; i++)
@@ -283,7 +282,7 @@ static int export_files(char **operands, int count, struct exporter *exporter, u
     return code;
 }
 
-// "15s", "500ms", or seconds.
+// Parses "15s", "500ms", or plain seconds.
 static bool parse_interval(const char *text, uint64_t *ms) {
     char *unit;
     const unsigned long number = strtoul(text, &unit, 10);

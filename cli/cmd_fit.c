@@ -1,4 +1,4 @@
-// vram fit: will a program fit, and on which device.
+// vram fit: determines whether a program fits, and on which devices.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,21 +26,21 @@ struct settings {
     bool all, each, json, quiet, dummy_weights;
     const char *steps, *until, *seconds, *output, *more;
     uint64_t limit_bytes;
-    uint64_t asked;   // bits: numbers of models
-    char largest[32]; // of the models asked for
+    uint64_t asked;   // bit set of model numbers
+    char largest[32]; // key of the largest model asked for
     uint64_t most_seconds;
     uint64_t device_count;
-    const char *vary;   // "--name=A,B,C"; NULL: nothing
-    const char *varied; // the argument as it is in this run
+    const char *vary;   // "--name=A,B,C"; NULL if not given
+    const char *varied; // the argument with its value in this run
     struct sim_values values;
-    const char *folds; // which ranks run; NULL: all, or a few of very many
+    const char *folds; // which ranks to run; NULL: all, or a few if there are very many
     struct fit_fold fold;
-    char unrunnable[32];     // of `largest`, before another took its place; "": it did not
-    struct answers *answers; // one; of --vary and --each several
+    char unrunnable[32];     // the `largest` that another model replaced; "" if none
+    struct answers *answers; // one, or several with --vary and --each
 };
 
 #define USUAL_DEVICE "h100"
-#define MORE_MEMORY  ((uint64_t)1 << 40) // of a device on which nothing runs out
+#define MORE_MEMORY  ((uint64_t)1 << 40) // of a device that never runs out of memory
 
 static int usage_problem(const char *text) { return ui_usage("fit", "vram fit: %s", text); }
 
@@ -78,14 +78,14 @@ static bool settle_devices(struct settings *settings) {
             if (*at == '\0') break;
         }
     }
-    // It runs on one that every PyTorch of today has kernels for; where that is too small, with more memory.
+    // The program runs on a card that every current PyTorch has kernels for, with more memory if that card is too small.
     if (settings->all && most == 0) most = UINT64_MAX - 1, (void)strcpy(settings->largest, USUAL_DEVICE);
     for (uint32_t i = 0; settings->all && vram_sim_model_at(i, &model); i++)
         if (!ask_for(settings, model.key, strlen(model.key), &most)) return false;
     return settings->asked != 0 || ask_for(settings, USUAL_DEVICE, strlen(USUAL_DEVICE), &most);
 }
 
-// "90", "90s", "2m", "1h".
+// Parses "90", "90s", "2m" or "1h".
 static bool settle_time(struct settings *settings) {
     if (settings->seconds == NULL) return true;
     char *end;
@@ -101,7 +101,7 @@ static bool are_steps(const char *text) {
 
 // --- the work -----------------------------------------------------------------------------------------------------------------------
 
-// The recording of the highest holding.
+// Copies the recording of the highest holding.
 static int copy_recording(const struct fit_verdict *verdict, const char *path) {
     char bytes[65536];
     FILE *file = fopen(verdict->highest->process->path, "rb");
@@ -120,7 +120,7 @@ static bool all_fit(const struct fit_verdict *verdict, uint64_t limit_bytes) {
     return true;
 }
 
-// Of a program that failed nothing is sure; of another one where it fits, but not with what is at stake.
+// Returns whether the answer is uncertain: the program failed, or it fits only without the data-dependent bytes.
 static bool is_unsure(const struct fit_answer *answer) {
     const struct fit_verdict *verdict = answer->verdict;
     if (fit_run_failed(answer->run)) return true;
@@ -131,19 +131,20 @@ static bool is_unsure(const struct fit_answer *answer) {
     return false;
 }
 
-// In a memory in which it cannot run out.
+// Finds the data-dependent bytes in a run whose memory cannot run out.
 static void find_stake(const struct settings *settings, const struct fit_plan *plan, const struct fit_run *run, struct fit_stake *stake) {
     struct fit_plan larger = *plan;
     larger.sim.memory_bytes = MORE_MEMORY;
     fit_find_stake(&larger, run, settings->values.nonzero != NULL, stake);
 }
 
-// A card of another generation that is asked for: the recording says little of it.
+// Returns whether the card was asked for and is of another generation, about which the recording says little.
 static bool is_other(const struct fit_verdict *verdict, const struct fit_card *card) {
     return card->asked && fit_is_old(&card->model) != fit_is_old(&verdict->ran_on);
 }
 
-// The rows of a run on the largest of them. False: there is none, it failed there.
+// Judges the cards of `asked` by a run on `key`, the largest of them, and stores their rows in *verdict. Repeats the run with more memory
+// if it runs out. Returns false if the run failed.
 static bool judge_there(const struct fit_plan *there, const char *key, uint64_t asked, bool ran_out, struct fit_verdict *verdict) {
     struct fit_run run;
     struct fit_verdict judged;
@@ -165,7 +166,7 @@ static bool judge_there(const struct fit_plan *there, const char *key, uint64_t 
     return good;
 }
 
-// Of the cards of the other generations that are asked for. What this PyTorch has no kernels for is not run.
+// Judges the requested cards of other generations. Skips those that this PyTorch has no kernels for.
 static void judge_others(const struct settings *settings, const struct fit_plan *plan, const struct fit_run *run,
                          struct fit_verdict *verdict) {
     struct fit_plan there = *plan;
@@ -191,10 +192,10 @@ static void judge_others(const struct settings *settings, const struct fit_plan 
         ui_say("vram fit: the program failed there: the answer is that of %s", verdict->ran_on.key);
 }
 
-// What would make it fit, and what more it may need.
+// Finds what would make the program fit, and how much more it may need.
 static void complete_verdict(const struct settings *settings, const struct fit_plan *plan, struct fit_verdict *verdict,
                              struct fit_answer *answer) {
-    // A server's cache goes by the device's memory: other settings, and a run in more memory, are about another cache.
+    // A server sizes its cache by the device's memory, so other settings or a run with more memory would measure another cache.
     const bool by_share = fit_serving_by_share(&answer->serving);
     if (!by_share) find_stake(settings, plan, answer->run, &answer->stake);
     if (!by_share) answer->stake_bytes = fit_stake_bytes(answer->run, &answer->stake, verdict->highest);
@@ -206,7 +207,7 @@ static void complete_verdict(const struct settings *settings, const struct fit_p
     fit_find_setting(verdict, settings->limit_bytes, &answer->setting);
     fit_find_remedies(verdict, &answer->setting, &answer->remedies);
     if (fit_remedies_know_passes(&answer->remedies)) fit_find_batch(verdict, &answer->setting, &answer->batch);
-    if (settings->vary != NULL) return; // its user tries
+    if (settings->vary != NULL) return; // the user varies the arguments
     struct fit_plan larger = *plan;
     larger.sim.memory_bytes = MORE_MEMORY;
     fit_try_batch(&larger, verdict, &answer->setting, &answer->batch);
@@ -249,7 +250,7 @@ static int answer_run(struct settings *settings, const struct fit_plan *plan, co
     return code;
 }
 
-// Of a program that left no recording.
+// Answers for a program that left no recording.
 static int answer_nothing(struct settings *settings, const struct fit_run *run) {
     const bool failed = run->exit_code != 0 || run->signal != 0;
     char unreached[1000];
@@ -280,7 +281,7 @@ static int judge_run(struct settings *settings, const struct fit_plan *plan, con
     return CLI_BAD_INPUT;
 }
 
-// In place of a card that PyTorch has no kernels for: the largest of those asked for of another generation, else the usual one.
+// Replaces a card that PyTorch has no kernels for: by the largest requested card of another generation, else by the usual card.
 static bool choose_another(struct settings *settings) {
     struct vram_sim_model failed, model;
     uint32_t number;
@@ -308,7 +309,7 @@ static int run_where_it_can(struct settings *settings, struct fit_plan *plan, st
 static int fit_program(struct settings *settings, char **program) {
     struct fit_run run, more;
     char set[2048];
-    // Content of large copies from the host is of no use here, and takes its memory.
+    // The contents of large copies from the host are not needed and would take memory.
     if (snprintf(set, sizeof set, "bytes=none%s%s", settings->more == NULL ? "" : ",", settings->more == NULL ? "" : settings->more) >=
         (int)sizeof set)
         return usage_problem("--set is too long");
@@ -327,7 +328,7 @@ static int fit_program(struct settings *settings, char **program) {
         fit_run_release(&run);
         return code;
     }
-    // How much would have been enough?
+    // Find how much memory would have been enough.
     plan.sim.memory_bytes = MORE_MEMORY;
     code = fit_run(&plan, &more);
     if (code == CLI_OK) {
@@ -340,7 +341,7 @@ static int fit_program(struct settings *settings, char **program) {
 
 // --- other arguments ----------------------------------------------------------------------------------------------------------------
 
-// Where the program's arguments have "--name=..." or "--name" and a value behind it: the number of what holds the value; 0: nowhere.
+// Finds "--name=..." or "--name VALUE" in the program's arguments. Returns the index of the argument that contains the value; 0 if absent.
 static int find_argument(char **program, const char *name, size_t length, bool *joined) {
     for (int i = 1; program[i] != NULL; i++) {
         if (strncmp(program[i], name, length) != 0) continue;
@@ -358,7 +359,7 @@ static int run_on(struct settings *settings, const struct vram_sim_model *model,
     return fit_program(settings, program);
 }
 
-// A run and an answer for each of the cards.
+// Runs and answers once for each card.
 static int fit_each(struct settings *settings, char **program) {
     const uint64_t asked = settings->asked;
     struct vram_sim_model model;
@@ -372,13 +373,13 @@ static int fit_each(struct settings *settings, char **program) {
     return worst;
 }
 
-// A run and an answer for each of the values. 0 where one of them fits.
+// Runs and answers once for each value. Returns 0 if any of them fits.
 static int fit_varied(struct settings *settings, char **program) {
     const size_t length = strcspn(settings->vary, "=");
     bool joined = false;
     int place = find_argument(program, settings->vary, length, &joined);
     if (place == 0) {
-        // The program has it by default; there is room for one more (cmd_fit).
+        // The program uses the default. cmd_fit() left space for one more argument.
         while (program[place] != NULL) place++;
         joined = true;
         program[place + 1] = NULL;

@@ -1,4 +1,4 @@
-// vram flame: the call stacks of what is live, as a picture or as lines.
+// vram flame: draws the call stacks of live memory, or prints them as lines.
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-// vram forecast: the peak of a run of another size.
+// vram forecast: predicts the peak of a run of another size.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ struct settings {
     bool json;
 };
 
-// "16=run.pickle": the size, and where the path begins.
+// Splits "16=run.pickle" into the size and the path.
 static bool split_operand(const char *operand, double *size, const char **path) {
     char *end;
     *size = strtod(operand, &end);

@@ -1,4 +1,4 @@
-// vram leaks: what leaks or grows from step to step.
+// vram leaks: finds memory that leaks or grows from step to step.
 #include <stdio.h>
 #include <string.h>
 

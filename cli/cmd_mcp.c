@@ -1,4 +1,4 @@
-// vram mcp: answers about recordings for agents.
+// vram mcp: answers agents' questions about recordings.
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
@@ -11,10 +11,10 @@
 
 int cmd_mcp(int argc, char **argv);
 
-// A request is a few hundred bytes; a line beyond this is none, and is not kept.
+// A request has a few hundred bytes. A line beyond this is not a request and is dropped.
 #define LINE_MOST (1 << 20)
 
-// Reads a line without its newline. -1 at the end. A longer one is read to its end and is empty then.
+// Reads a line without its newline. Returns -1 at the end. Skips a line that is too long and returns it as empty.
 static ssize_t read_line(char *line, size_t capacity) {
     size_t length = 0;
     int c;

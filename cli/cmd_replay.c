@@ -1,4 +1,4 @@
-// vram replay: a recording driven through the real allocator.
+// vram replay: drives a recording through the real allocator.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +20,7 @@ struct settings {
     bool ignore_releases;
     struct args_list confs;
     struct whatif_settings world;
-    uint64_t device; // NO_DEVICE: all
+    uint64_t device; // NO_DEVICE: all devices
     const char *placements;
 };
 
@@ -32,7 +32,7 @@ static int write_placements(const char *path, const struct vram_exact_result *re
     struct output *output = output_open(path);
     if (output == NULL) return CLI_BAD_INPUT;
     const enum vram_status status = vram_exact_placements(result, output_write, output);
-    const int code = output_close(output, status == VRAM_OK); // says what could not be written
+    const int code = output_close(output, status == VRAM_OK); // reports a failed write
     return code != CLI_OK || status == VRAM_OK ? code : exit_code_of(status);
 }
 
@@ -54,7 +54,7 @@ static int replay_exact(const struct vram_recording *recording, const char *path
     return code;
 }
 
-// Runs every --conf; the results are printed side by side.
+// Runs every --conf. The results are printed in columns.
 static int run_confs(const struct vram_recording *recording, const char *path, const struct settings *settings,
                      struct vram_whatif_result **results, size_t count) {
     for (size_t i = 0; i < count; i++) {
@@ -101,7 +101,7 @@ static int replay_opened(const struct input_opened *opened, void *context) {
     return (settings->exact ? replay_exact : replay_whatif)(opened->recording, opened->facts.name, settings, opened->answers);
 }
 
-// Option strings are looked at before any recording is. True when all can be read.
+// Checks the option strings before any recording is read. Returns true if all are valid.
 static bool read_confs(const struct args_list *confs) {
     for (size_t i = 0; i < confs->count; i++) {
         struct vram_error error = {.status = VRAM_OK};
@@ -112,7 +112,7 @@ static bool read_confs(const struct args_list *confs) {
     return true;
 }
 
-// Options that do not go together. True when all is well.
+// Rejects options that conflict. Returns true if there are none.
 static bool options_agree(const struct settings *settings, int files) {
     const char *wrong = NULL;
     if (settings->exact && settings->confs.count > 1) wrong = "--exact takes one --conf";

@@ -1,4 +1,4 @@
-// vram report: what a recording says.
+// vram report: explains a recording.
 #include <stdio.h>
 #include <string.h>
 
@@ -17,19 +17,19 @@
 
 int cmd_report(int argc, char **argv);
 
-// For each device, to compare with paged:True: a net for histories in which an event takes long, since the comparison is bounded by events
-// (vram/replay.h), and wide, so that a busy machine changes no report.
+// Time limit per device for comparing with paged:True. The comparison is bounded by events (vram/replay.h); this only stops histories with
+// slow events, and is wide enough that a busy machine does not change a report.
 #define PAGED_PATIENCE_NS UINT64_C(60000000000)
 
 struct settings {
     bool json, check, no_cure, plain_sites, summary, full;
-    bool many; // recordings: a replay of each for what paged memory would save is not worth its time
+    bool many; // several recordings: replaying each to find the savings of paged memory takes too long
     uint64_t top, memory_bytes;
-    unsigned list;            // enum vram_listing; VRAM_LISTING_COUNT: the report
-    uint64_t fail_over_bytes; // UINT64_MAX: not asked for
+    unsigned list;            // enum vram_listing; VRAM_LISTING_COUNT means the report
+    uint64_t fail_over_bytes; // UINT64_MAX if not given
     struct verdicts verdicts;
     struct report_profile profile;
-    struct report_ranks *ranks; // of the reports for people
+    struct report_ranks *ranks; // for text reports
 };
 
 static bool has_oom(const struct vram_report *report) {
@@ -39,7 +39,7 @@ static bool has_oom(const struct vram_report *report) {
     return false;
 }
 
-// What a device must have for it: what was reserved, or allocated where the recording does not say.
+// Returns the device memory needed: the reserved peak, or the allocated peak if the recording has no reserved bytes.
 static uint64_t needed_bytes(const struct vram_report_device *device, bool *is_reserved) {
     *is_reserved = device->reserved.peak_bytes > 0 && !device->whole_program;
     return *is_reserved ? (uint64_t)device->reserved.peak_bytes : device->allocated.peak.bytes;
@@ -61,7 +61,7 @@ static void judge_peak(struct settings *settings, const char *name, const struct
     }
 }
 
-// One file's report, and the replays that say what would have helped.
+// One file's report, and the replays that find what would have helped.
 struct reported {
     const struct settings *settings;
     struct vram_recording *recording;
@@ -71,11 +71,11 @@ struct reported {
     struct vram_report_source source;
 };
 
-// A history that no replay takes leaves the report as it is.
+// Returns the replays for the report. If no replay accepts the history, the report is printed without them.
 static const struct vram_report_source *replay_source(void *user) {
     struct reported *reported = user;
     struct vram_report_source *source = &reported->source;
-    (void)fflush(stdout); // the facts: replays take their time
+    (void)fflush(stdout); // show the facts first: the replays are slow
     if (has_oom(reported->report) && vram_cures_find(reported->recording, reported->report, &reported->cures, NULL) == VRAM_OK) {
         source->cures = reported->cures->cures;
         source->cure_count = reported->cures->count;
@@ -124,7 +124,7 @@ static int report_opened(const struct input_opened *opened, void *context) {
     return ui_result(status, found, path, NULL);
 }
 
-// Lists what the recording holds.
+// Prints a list from the recording.
 static int list_opened(const struct input_opened *opened, void *context) {
     const struct settings *settings = context;
     const enum vram_listing listing = (enum vram_listing)settings->list;
@@ -137,10 +137,10 @@ static int list_opened(const struct input_opened *opened, void *context) {
     return ui_result(status, false, path, &error);
 }
 
-// From this many files on their reports are more than anyone reads.
+// With this many files or more, full reports are too long to read.
 enum { FILES_OF_SUMMARY = 9 };
 
-// How many recordings there are decides what is said of each.
+// Chooses how much to report about each recording, by their number.
 static void settle_count(struct settings *settings, const struct input_files *files) {
     settings->many = files->count > 1;
     settings->summary = !settings->json && !settings->full && files->count > 1 && (settings->summary || files->count >= FILES_OF_SUMMARY);

@@ -1,4 +1,4 @@
-// The end of `vram run`.
+// vram run's summary, printed after the program has ended.
 
 #define _POSIX_C_SOURCE 200809L // getdelim()
 #define _GNU_SOURCE             // mkostemp()
@@ -57,10 +57,10 @@ static bool has_oom(const struct vram_report *report) {
 static void print_report(const char *path, struct vram_recording *recording) {
     struct vram_report *report = NULL;
     struct vram_cures *cures = NULL;
-    // Machine code gets the names that this machine knows; without memory for them it stays as it is.
+    // Names machine code by this machine's modules. If memory runs out, the code stays unnamed.
     (void)!vram_recording_symbolize(recording, NULL, NULL);
     if (vram_report_create(recording, NULL, &report, NULL) != VRAM_OK) return;
-    // Without a cure the report says why all the same.
+    // Without a cure the report still explains the failure.
     (void)!vram_cures_find(recording, report, &cures, NULL);
     const struct vram_report_source source = {
         .file = path, .cures = cures == NULL ? NULL : cures->cures, .cure_count = cures == NULL ? 0 : cures->count};
@@ -92,7 +92,7 @@ static void summarize(const char *path, bool wants_report) {
     vram_recording_destroy(recording);
 }
 
-// A record is three texts, each with a NUL at its end. False at the end of the list.
+// Reads a record: three NUL-terminated texts. Returns false at the end of the list.
 static bool read_record(FILE *list, char *fields[3]) {
     size_t capacity;
     for (size_t i = 0; i < 3; i++) {
@@ -104,7 +104,7 @@ static bool read_record(FILE *list, char *fields[3]) {
     return true;
 }
 
-// A path as the user would write it here.
+// Returns the path relative to the current folder if it is inside it.
 static const char *shown_path(const char *path) {
     char folder[PATH_CAPACITY];
     if (getcwd(folder, sizeof folder) == NULL) return path;
@@ -112,7 +112,7 @@ static const char *shown_path(const char *path) {
     return length > 1 && strncmp(path, folder, length) == 0 && path[length] == '/' ? path + length + 1 : path;
 }
 
-// One that cannot be used, for lack of a device or of rights, is one.
+// Returns whether a CUDA driver exists, including one that cannot be used for lack of a device or of permissions.
 static bool has_driver(void) {
     struct vram_driver *driver = NULL;
     const enum vram_status status = vram_driver_cuda(&driver, NULL);
@@ -120,8 +120,8 @@ static bool has_driver(void) {
     return status != VRAM_NO_DRIVER;
 }
 
-// Reads the list that the preloaded library wrote, and says on standard error what the run came to: one line per recording, one per
-// thing that was missed, and after an out of memory the report (`wants_report`). `program` names the run.
+// Reads the list that the preloaded library wrote and prints a summary on standard error: one line per recording, one per missed thing, and
+// the report after an out of memory if `wants_report`. `program` names the run.
 static void run_list_summary(FILE *list, const char *program, bool wants_report) {
     char *fields[3] = {NULL};
     size_t files = 0;
@@ -137,7 +137,7 @@ static void run_list_summary(FILE *list, const char *program, bool wants_report)
     }
     for (size_t i = 0; i < 3; i++) free(fields[i]);
     if (files != 0) return;
-    // A process that may write no file cannot say so either.
+    // A process that may not write files cannot report that either.
     ui_say("vram run: no file was made: %s asked a CUDA driver for no memory that could be seen, or may write no files", program);
     if (!has_driver()) ui_say("vram run: there is no CUDA driver here; `vram sim -- vram run -- %s` runs it on a simulated one", program);
 }
@@ -170,7 +170,7 @@ static const char *temporary_folder(void) {
     return folder == NULL || folder[0] == '\0' ? "/tmp" : folder;
 }
 
-// A list file for the processes of this run; open for reading.
+// Creates a list file for the processes of this run. Returns it open for reading.
 static FILE *make_list(char *path) {
     const char *folder = temporary_folder();
     if (snprintf(path, PATH_CAPACITY, "%s/vram-run-XXXXXX", folder) >= PATH_CAPACITY) return NULL;
@@ -178,7 +178,7 @@ static FILE *make_list(char *path) {
     return file < 0 ? NULL : fdopen(file, "r");
 }
 
-// The pattern from the root on: the program may go to another folder before it asks for memory. NULL, or why there is none.
+// Makes the pattern absolute, because the program may change its folder before it allocates memory. Returns NULL, or why it cannot.
 static const char *make_absolute(const char *pattern, char absolute[PATH_CAPACITY]) {
     char folder[PATH_CAPACITY];
     size_t length = 0;
@@ -193,7 +193,7 @@ static const char *make_absolute(const char *pattern, char absolute[PATH_CAPACIT
     return wanted < (int)(PATH_CAPACITY - length) ? NULL : strerror(ENAMETOOLONG);
 }
 
-// Where the pattern is a plain name, the recording of the last run stands there, and goes. NULL, or why there can be no recording.
+// Removes the last run's recording if the pattern is a plain name. Returns NULL, or why no recording can be written.
 static const char *make_room(const char *pattern) {
     struct stat facts;
     if (strchr(pattern, '%') != NULL || lstat(pattern, &facts) != 0) return NULL;

@@ -16,12 +16,12 @@ int cmd_sim(int argc, char **argv);
 
 static const char *const profiles[] = {"cheap", "dear", "free", NULL};
 
-// What is said when the program is over.
+// Which summaries to print after the program.
 struct asked {
     bool missing, reads, hip;
 };
 
-// The exit code of the program, 128 + n for signal n.
+// Runs the program and prints the summaries. Returns its exit code, or 128 + n for signal n.
 static int run_and_report(const struct asked *asked, char **program) {
     struct sim_counts missing = {0}, reads = {0};
     const bool made = (!asked->missing || sim_missing_begin(&missing)) && (!asked->reads || sim_reads_begin(&reads));
@@ -123,7 +123,7 @@ int cmd_sim(int argc, char **argv) {
         .max_operands = -1,
     };
     int count, code;
-    // What follows the program's name is the program's.
+    // Arguments after the program's name belong to the program.
     if (!args_parse(&command, argc, argv, &count, &code)) return code;
     if (cards) {
         sim_cards_print();

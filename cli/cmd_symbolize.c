@@ -1,4 +1,4 @@
-// vram symbolize: names for the machine code in a recording.
+// vram symbolize: names the machine code in a recording.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ struct settings {
     bool json;
 };
 
-// The extensions that tell a format.
+// File extensions and their formats.
 static const struct {
     const char *extension;
     enum vram_recording_format format;

@@ -25,7 +25,7 @@ struct top_view {
     unsigned columns, rows;
     enum watch_by by;
     enum top_sort sort;
-    size_t first; // row at the top of the list; cut when it is beyond
+    size_t first; // first row shown of the list; clamped to its length
     char search[64];
     bool searching, paused;
 };
@@ -34,7 +34,7 @@ enum { BAR = 20, NUMBERS = 46, HEAD_ROWS = 6 };
 
 static const char *const sort_names[] = {"live", "peak", "count", "made"};
 
-// Control characters of a name do not reach the terminal; at most `columns` columns of it.
+// Prints at most `columns` columns of the text, with control characters replaced.
 static void print_cut(const char *text, unsigned columns) {
     unsigned used = 0;
     for (const unsigned char *c = (const unsigned char *)text; *c != '\0' && used < columns; c++) {
@@ -65,7 +65,7 @@ static void print_bar(const struct top_view *view, uint64_t part, uint64_t whole
     for (; used < BAR; used++) putchar(' ');
 }
 
-// --- what is shown ------------------------------------------------------------------------------------------------------------------
+// --- contents ---------------------------------------------------------------------------------------------------------------------------
 static enum top_sort sorting; // qsort() has no context
 
 static uint64_t sort_value(const struct watch_group *group) {
@@ -79,7 +79,7 @@ static int by_value(const void *a, const void *b) {
     return strcmp(x->label, y->label);
 }
 
-// The groups that the search leaves, in order. *shown is malloc'ed; NULL without memory.
+// Selects and sorts the groups that match the search. *shown is malloc'ed; NULL if memory runs out.
 static size_t select_groups(const struct watch *watch, const struct top_view *view, const struct watch_group ***shown) {
     size_t count = 0, kept = 0;
     const struct watch_group *groups = watch_groups(watch, view->by, &count);
@@ -157,7 +157,7 @@ static void print_foot(const struct top_view *view, bool live) {
     printf("\x1b[K");
 }
 
-// Prints the frame; with `live` over the one before, as many rows as the terminal has.
+// Prints a frame. With `live`, draws over the previous frame and fits the terminal's height.
 static void top_draw(const struct watch *watch, struct top_view *view, bool live) {
     const struct watch_group **shown = NULL;
     size_t devices = 0;
@@ -203,7 +203,7 @@ static void put_group(struct vr_json *json, const struct watch_group *group) {
     vr_json_object_end(json);
 }
 
-// The same as one JSON object. The exit code.
+// Prints the frame's contents as one JSON object. Returns an exit code.
 static int top_json(const struct watch *watch, const struct top_view *view) {
     const struct watch_group **shown = NULL;
     size_t count = 0;
@@ -228,7 +228,7 @@ static int top_json(const struct watch *watch, const struct top_view *view) {
     return answer_json_end(&answer, NULL);
 }
 
-// vram top: the live memory of a program that is being recorded, in the terminal.
+// vram top: shows a recorded program's live memory in the terminal.
 
 int cmd_top(int argc, char **argv);
 
@@ -238,7 +238,7 @@ enum { MOST_PROCESSES = 256, FRAME_MS = 500 };
 static struct termios before;
 static volatile sig_atomic_t terminal_taken;
 
-// From a signal handler, too: only calls that may be made there.
+// Restores the terminal. Async-signal-safe.
 static void give_back(void) {
     static const char leave[] = "\x1b[?25h\x1b[?1049l";
     if (!terminal_taken) return;
@@ -295,7 +295,7 @@ static void search_key(struct top_view *view, char key) {
     }
 }
 
-// False: the user wants to leave.
+// Handles a key. Returns false if the user quits.
 static bool press_key(struct top_view *view, char key) {
     if (view->searching) {
         search_key(view, key);
@@ -322,7 +322,7 @@ static bool press_key(struct top_view *view, char key) {
     return true;
 }
 
-// Arrows come as escape sequences; what is typed faster than it is read comes in one piece.
+// Handles a batch of input. Arrow keys are escape sequences; fast typing arrives as several keys at once.
 static bool press_all(struct top_view *view, const char *keys, size_t count) {
     for (size_t i = 0; i < count; i++) {
         char key = keys[i];
@@ -335,7 +335,8 @@ static bool press_all(struct top_view *view, const char *keys, size_t count) {
     return true;
 }
 
-// --- what is shown ----------------------------------------------------------------------------------------------------------------------
+// --- the loop
+// -------------------------------------------------------------------------------------------------------------------------------
 static int watch_live(struct watch *watch, struct top_view *view) {
     if (!take_terminal()) {
         ui_say("vram: the terminal cannot be used; try --once");

@@ -1,4 +1,4 @@
-// vram tune: which settings would have needed the least memory.
+// vram tune: finds the settings that would have needed the least memory.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ struct settings {
     bool json, each;
 };
 
-// One line on a terminal's standard error, written over itself.
+// Overwrites one line on a terminal's standard error.
 static void show_progress(uint64_t done, uint64_t total, void *user) {
     (void)user;
     fprintf(stderr, "\r%3" PRIu64 " of %" PRIu64 " settings tried", done, total);

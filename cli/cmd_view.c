@@ -1,4 +1,4 @@
-// vram view: recordings in the viewer, as one page with everything inside or from a server on this machine.
+// vram view: shows recordings in the viewer, as one self-contained page or from a server on this machine.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,22 +16,22 @@
 
 int cmd_view(int argc, char **argv);
 
-// A page larger than this is more than browsers keep in one text; it is written all the same, with a word of advice.
+// Browsers cannot keep a larger page in one text. It is written anyway, with a hint.
 #define LARGE_PAGE_BYTES ((uint64_t)400 << 20)
 
 struct embedding {
     const struct input_files *files;
-    int put;  // recordings that are in the page
-    int code; // the worst of those that are not
+    int put;  // recordings written to the page
+    int code; // the worst exit code of the recordings left out
 };
 
-// The page says which frames to skip, once it is known that they can be.
+// Writes to the page which frames to skip, after checking that they can be skipped.
 static int put_skip(struct vram_recording *recording, vram_write write, void *user) {
     const int code = input_skip_frames(recording);
     return code == CLI_OK ? view_page_skip(input_skip, write, user) : code;
 }
 
-// Every recording that can be read; what cannot was told on standard error.
+// Writes every readable recording. Failures have been reported on standard error.
 static int put_recordings(vram_write write, void *user, void *context) {
     struct embedding *embedding = context;
     for (int i = 0; i < embedding->files->count; i++) {
@@ -40,7 +40,7 @@ static int put_recordings(vram_write write, void *user, void *context) {
         struct input_facts facts;
         int code = input_recording(path, &recording, &facts);
         if (code == CLI_OK) {
-            (void)!vram_recording_symbolize(recording, NULL, NULL); // the page has no modules to look names up in
+            (void)!vram_recording_symbolize(recording, NULL, NULL); // the page cannot look names up in modules
             if (embedding->put == 0 && input_skip != NULL) code = put_skip(recording, write, user);
             if (code == CLI_OK)
                 code = view_page_recording(recording, strcmp(path, "-") == 0 ? facts.name : input_base_name(path), write, user);
@@ -77,7 +77,8 @@ static int write_page(const struct input_files *files, const char *path) {
     return code != CLI_OK ? code : closed != CLI_OK ? closed : embedding.code;
 }
 
-// A new folder for the page, so that its name can be a telling one. NULL with a line on standard error.
+// Creates a new folder for the page, so that the page can have a descriptive name. Returns the page's path; NULL after a line on standard
+// error.
 static char *temporary_path(const struct input_files *files) {
     const char *folder = getenv("TMPDIR"), *name = files->count == 0 ? "vram" : input_base_name(files->paths[0]);
     char *path = NULL;
@@ -96,7 +97,7 @@ static char *temporary_path(const struct input_files *files) {
     return path;
 }
 
-// The folder of temporary_path(), in which no page came to be.
+// Removes the folder of temporary_path() after the page could not be written.
 static void remove_folder(char *path) {
     char *slash = strrchr(path, '/');
     *slash = '\0';
@@ -110,7 +111,7 @@ static int view_file(const struct input_files *files, const char *output, bool o
     const int code = write_page(files, path);
     if (output == NULL && access(path, F_OK) != 0) remove_folder(path);
     if (code <= CLI_FINDING && strcmp(path, "-") != 0) {
-        // A program that reads the name gets it as it is.
+        // Print the name unchanged if a program reads it.
         if (output == NULL && isatty(STDOUT_FILENO))
             ui_put(stdout, path);
         else if (output == NULL)

@@ -14,7 +14,7 @@
 
 static bool is_digit(char byte) { return byte >= '0' && byte <= '9'; }
 
-// The number at *text, of at most 18 digits; steps over it.
+// Parses a number of at most 18 digits at *text and advances past it.
 static bool number_at(const char **text, const char *end, uint64_t *number) {
     const char *at = *text;
     uint64_t value = 0;
@@ -25,7 +25,7 @@ static bool number_at(const char **text, const char *end, uint64_t *number) {
     return good;
 }
 
-// The first "rank" in the text, in upper or lower case, or NULL.
+// Finds the first "rank" in the text, in upper or lower case. Returns NULL if absent.
 static const char *find_word(const char *text, const char *end) {
     for (; end - text > 4; text++) {
         size_t i = 0;
@@ -38,7 +38,7 @@ static const char *find_word(const char *text, const char *end) {
 bool rank_of_path(const char *path, uint64_t *rank) {
     const char *name = input_base_name(path), *end = strchr(name, '.');
     if (end == NULL || find_word(name, end) == NULL) {
-        // In "job.rank_12.json" it looks like a part of the extension.
+        // In "job.rank_12.json" the rank looks like part of the extension.
         const char *whole = name + strlen(name);
         if (find_word(name, whole) != NULL || end == NULL) end = whole;
     }
@@ -66,13 +66,13 @@ enum { PATH_BYTES = 4096 };
 static const struct table {
     const char *name;
     enum vram_export_table table;
-    bool by_device; // a file for each
+    bool by_device; // one file per device
 } tables[] = {{"events", VRAM_TABLE_EVENTS, true},
               {"peaks", VRAM_TABLE_PEAKS, true},
               {"sites", VRAM_TABLE_SITES, true},
               {"stacks", VRAM_TABLE_STACKS, false}};
 
-// What is written so far.
+// The output so far.
 struct progress {
     const struct dataset *dataset;
     uint64_t recordings, files, events;
@@ -84,7 +84,7 @@ static bool is_key_byte(char byte) {
     return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') || byte == '_';
 }
 
-// Text as a part of a path: what is neither letter, digit, '_', '-' nor '.' as %XX, and so are dots at the beginning.
+// Appends text as part of a path. Writes leading dots, and bytes other than letters, digits, '_', '-' and '.', as %XX.
 static void append_safe(char *path, size_t *length, const char *text, size_t text_length) {
     for (size_t i = 0; i < text_length && *length + 4 < PATH_BYTES; i++) {
         const unsigned char byte = (unsigned char)text[i];
@@ -117,7 +117,7 @@ bool dataset_labels_are_good(const struct dataset *dataset) {
     return true;
 }
 
-// The path of one file; false when it is too long.
+// Builds the path of one file. Returns false if it is too long.
 static bool path_of(const struct dataset *dataset, const struct table *table, uint64_t rank, int64_t device, const char *name, char *path) {
     size_t length = 0;
     append_plain(path, &length, dataset->folder);
@@ -182,7 +182,7 @@ static int write_tables(const struct vram_recording *recording, uint64_t rank, c
     return CLI_OK;
 }
 
-// Notes that a recording of this rank and name is there. False when one was, or when host memory ran out: a line says so.
+// Registers a recording's rank and name. Returns false, after a line on standard error, if they are taken or host memory ran out.
 static bool is_new(struct progress *progress, uint64_t rank, const char *name) {
     const size_t length = strlen(name) + 32;
     char *key = malloc(length);

@@ -1,4 +1,4 @@
-// The rows that the parts of vram doctor fill, one after the other.
+// Fills the rows of vram doctor, one area after another.
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -42,7 +42,7 @@ void doctor_explain(struct doctor_row *row, const char *format, ...) {
 
 // The driver and its devices.
 
-enum { FIRST_HIP_VERSION = 10000000 }; // HIP counts its versions otherwise than CUDA
+enum { FIRST_HIP_VERSION = 10000000 }; // HIP's version numbers start here, above CUDA's
 
 static void add_ability(struct doctor *doctor, const char *area, const char *name, bool can, const char *with, const char *without) {
     struct doctor_row *row = doctor_add(doctor, area, name, can ? DOCTOR_OK : DOCTOR_OFF, "%s", can ? "yes" : "no");
@@ -124,12 +124,12 @@ void doctor_look_at_driver(struct doctor *doctor, struct vram_driver *driver, co
     for (uint32_t device = 0; device < count; device++) look_at_device(doctor, driver, device);
 }
 
-// Which settings are in force, where they come from, and what keeps them from working.
+// Which settings are in force, where they come from, and what prevents them from working.
 
-// Where an option string comes from: the first that is set.
+// The sources of an option string. The first one set wins.
 static const char *const conf_names[] = {"VRAM_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"};
 
-// Options that need something of the devices.
+// Explains options that the devices do not support.
 static void explain_need(const struct doctor *doctor, struct doctor_row *row, const struct vram_option *option) {
     if (row == NULL || doctor->device_count == 0) return;
     const bool off = (strcmp(option->key, "expandable_segments") == 0 && !doctor->virtual_memory) ||
@@ -202,9 +202,9 @@ void doctor_look_at_settings(struct doctor *doctor) {
     look_at_variables(doctor);
 }
 
-// Limits of the system, and what of this project is at hand.
+// Limits of the system, and which parts of vram are installed.
 
-// The first line of a small file of the system, without its end. False when it cannot be read.
+// Reads the first line of a small system file, without its newline. Returns false if the file cannot be read.
 static bool read_line(const char *path, char *line, size_t capacity) {
     FILE *file = fopen(path, "r");
     if (file == NULL) return false;
@@ -259,7 +259,7 @@ static void look_at_profiling(struct doctor *doctor) {
         doctor_explain(row, "blocks are shared with other processes through a socket (vram_export_send), not through their descriptors");
 }
 
-// Whether it is there and starts; which devices it knows is asked where a device is named.
+// Checks that NVML is installed and starts. Its devices are queried only when a device is named.
 static void look_at_nvml(struct doctor *doctor) {
     struct vram_error error = {.status = VRAM_OK};
     const bool there = vram_processes_available(&error) == VRAM_OK;

@@ -12,7 +12,7 @@ bool embedded_is_page(const char *head, size_t length) {
     return false;
 }
 
-// At least `wanted` bytes of the text at hand. False at its end, and when it cannot be read on.
+// Makes at least `wanted` bytes of the text available. Returns false at its end, or if reading fails.
 static bool fill_text(struct embedded *page, size_t wanted) {
     if (page->error != NULL) return false;
     if (page->filled - page->at >= wanted) return true;
@@ -45,7 +45,7 @@ static bool find_mark(struct embedded *page) {
     return false;
 }
 
-// A byte of the name, which may be written as &#NN;.
+// Returns the next byte of the name, decoding &#NN;.
 static char name_byte(struct embedded *page) {
     const char byte = page->text[page->at++];
     unsigned number = 0;
@@ -97,6 +97,6 @@ size_t embedded_read(struct embedded *page, void *buffer, size_t capacity) {
         page->bit_count -= 8;
         to[count++] = (unsigned char)(page->bits >> page->bit_count);
     }
-    // What came before the damage is handed out first.
+    // Return the bytes that precede the damage first.
     return page->error != NULL && count == 0 ? SIZE_MAX : count;
 }

@@ -36,7 +36,7 @@ uint64_t fit_step_of(const struct vram_recording *recording, uint32_t device, ui
     for (uint64_t i = 0; vram_recording_annotation(recording, i, &mark); i++) {
         if (strcmp(mark.stage, "STEP") != 0 || mark.device != (int64_t)device) continue;
         any = true;
-        step += mark.time_us < row.time_us; // a mark is the end of its step
+        step += mark.time_us < row.time_us; // a mark ends its step
     }
     return any ? step + 1 : 0;
 }
@@ -52,12 +52,12 @@ void fit_site_of(const struct vram_recording *recording, uint32_t device, uint64
     free(frames);
 }
 
-// Kernels differ most there: bfloat16 and flash attention begin with 8.0.
+// Kernels differ most at compute capability 8.0, which introduced bfloat16 and flash attention.
 bool fit_is_old(const struct vram_sim_model *model) { return model->compute_major < 8; }
 
 bool fit_memory_is_estimated(const struct vram_sim_model *model) { return strchr(vram_sim_model_estimated(model->key), 'M') != NULL; }
 
-// Machine code runs on its own generation from its number on, the other kind is compiled for any that is as new.
+// sm_ code runs on its own generation from its version up; compute_ code is compiled for any device at least as new.
 bool fit_kernels_have(const char *built, const struct vram_sim_model *model) {
     bool any = false;
     for (const char *at = built; *at != '\0'; at += strcspn(at, " "), at += strspn(at, " ")) {
@@ -108,7 +108,7 @@ static enum vram_status replay_in_room(const struct vram_recording *recording, u
 
 // --- the least memory ---------------------------------------------------------------------------------------------------------------
 
-// By halves between what is live at once and what was held: less than the one cannot do, the other does.
+// Bisects between the live peak, which is always needed, and the reserved peak, which is always enough.
 static enum vram_status find_smallest(struct fit_verdict *verdict, struct vram_error *error) {
     const struct fit_holding *highest = verdict->highest;
     uint64_t low = highest->allocated_bytes / (2 * MIB), high = (highest->reserved_bytes + 2 * MIB - 1) / (2 * MIB), retries = 0;
@@ -134,12 +134,12 @@ static enum vram_status find_smallest(struct fit_verdict *verdict, struct vram_e
 
 static uint64_t subtract_saturated(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
 
-// What of a holding the context is not.
+// Returns the bytes outside the allocator except the context.
 static uint64_t libraries_of(const struct fit_verdict *verdict, const struct fit_holding *holding) {
     return subtract_saturated(holding->outside_bytes, verdict->ran_on.context_bytes);
 }
 
-// The room of one holding's allocator on a card that it shares with the others of the same device.
+// Returns the memory left for one holding's allocator on a card, after the other holdings of the same device.
 static uint64_t room_for(const struct fit_verdict *verdict, const struct fit_run *run, const struct fit_holding *holding,
                          const struct vram_sim_model *model) {
     uint64_t taken = libraries_of(verdict, holding) + model->context_bytes;
@@ -156,7 +156,7 @@ static bool is_like(const struct fit_holding *one, const struct fit_holding *oth
            one->outside_bytes == other->outside_bytes;
 }
 
-// A holding on a card: by its peaks where they decide. card->fits stays false once it is.
+// Judges a holding on a card: by its peaks if they decide, else by a replay. card->fits never returns to true.
 static int judge_holding(const struct fit_verdict *verdict, const struct fit_run *run, const struct fit_holding *holding,
                          struct fit_card *card) {
     const uint64_t room = room_for(verdict, run, holding, &card->model);
@@ -253,7 +253,7 @@ void fit_find_smallest_card(struct fit_verdict *verdict) {
             verdict->smallest_card = &verdict->cards[i];
 }
 
-// By its peaks; on a card that the run was replayed for, by the least that the replay needs.
+// Judges by the peaks; on a card that the run was replayed for, by the least memory the replay needs.
 static bool has_room(const struct fit_verdict *verdict, const struct fit_card *card, uint64_t stake_bytes) {
     const uint64_t least_bytes = subtract_saturated(verdict->smallest_bytes, verdict->highest->outside_bytes);
     if (card->need_bytes + stake_bytes <= card->model.memory_bytes || card->method == FIT_BY_SHARE) return true;

@@ -1,8 +1,8 @@
-// fit_cards.h: on which devices a run fits, and in how little memory it completes.
+// fit_cards.h: determines on which devices a run fits, and the least memory in which it completes.
 //
-// A device's room for an allocator is its memory less the context there, less what the libraries had in the run. What the allocator held at
-// most is enough in any case; where it is not there, the history is replayed in the room there is: the allocator gives its cache back and
-// tries again, or runs out.
+// The memory available to an allocator is the device's, less the context there and what the libraries used in the run. If that covers what
+// the allocator reserved at most, the program fits. Otherwise the history is replayed in the available memory: the allocator releases its
+// cache and retries, or runs out.
 #ifndef CLI_FIT_CARDS_H
 #define CLI_FIT_CARDS_H
 
@@ -35,10 +35,10 @@ extern const char *const fit_method_names[FIT_METHOD_COUNT];
 
 #define FIT_SITE_CAPACITY 300
 
-// Where memory runs out.
+// Where the program runs out of memory.
 struct fit_oom {
     bool known;
-    uint64_t step; // 1: the first; 0: there are no steps
+    uint64_t step; // from 1; 0: the recording has no steps
     uint64_t requested_bytes;
     uint64_t allocated_bytes, cached_bytes, largest_free_bytes, room_bytes;
     char site[FIT_SITE_CAPACITY];
@@ -48,49 +48,51 @@ struct fit_card {
     struct vram_sim_model model;
     bool asked; // on the command line
     bool fits;
-    bool unsure; // that it fits: the program failed before its end, or what is at stake decides
+    bool unsure; // it may not fit: the program failed early, or the data-dependent bytes decide
     enum fit_method method;
-    uint64_t room_bytes; // for the allocator of the holding that is the nearest to its end
-    uint64_t need_bytes; // of the device, with context and libraries, for what was held at most
-    uint64_t retries;    // releases of the whole cache
-    struct fit_oom oom;  // where it does not fit
+    uint64_t room_bytes; // for the allocator of the holding with the least room
+    uint64_t need_bytes; // of the device, with context and libraries, for the reserved peak
+    uint64_t retries;    // times the whole cache was released
+    struct fit_oom oom;  // if it does not fit
 };
 
 struct fit_verdict {
-    const struct fit_holding *highest; // whose allocator held the most
+    const struct fit_holding *highest; // the one whose allocator reserved the most
     struct vram_recording *recording;  // its recording
     struct vram_sim_model ran_on;
-    uint64_t ran_memory_bytes; // that the device had
-    uint64_t library_bytes;    // of it, outside of the allocator and the context
-    uint64_t smallest_bytes;   // memory of the device in which it completes, to 2 MiB; context as where it ran
+    uint64_t ran_memory_bytes; // of the device
+    uint64_t library_bytes;    // of the device's memory, outside the allocator and the context
+    uint64_t smallest_bytes;   // least device memory in which it completes, to 2 MiB; with the context of the card it ran on
     uint64_t smallest_retries;
-    struct fit_card *cards; // all that are known, by memory
+    struct fit_card *cards; // all known cards, by memory
     size_t card_count;
-    const struct fit_card *smallest_card; // that it fits; NULL: none
+    const struct fit_card *smallest_card; // that it fits on; NULL: none
 };
 
-// The numbers of cards that the command line asks for are bits of `asked`. The exit code, after a line on standard error.
+// Judges the cards. The bits of `asked` are the numbers of the cards on the command line. Returns an exit code, after a line on standard
+// error if it is not CLI_OK.
 int fit_judge(const struct fit_run *run, const char *ran_on, uint64_t asked, struct fit_verdict *verdict);
 void fit_verdict_release(struct fit_verdict *verdict);
-// Of the smallest that it fits, once more.
+// Finds the smallest card that the program fits on again.
 void fit_find_smallest_card(struct fit_verdict *verdict);
-// Of what fits: on which cards that is not sure with `stake_bytes` more; with `failed` on all.
+// Marks the cards on which fitting is uncertain: those without room for `stake_bytes` more, or all of them if `failed`.
 void fit_doubt_cards(struct fit_verdict *verdict, bool failed, uint64_t stake_bytes);
-// Whether a model is of a generation whose kernels take other memory than those of today's.
+// Returns whether the model's generation has kernels that need other memory than current ones.
 bool fit_is_old(const struct vram_sim_model *model);
-// No log of a real one gives its memory.
+// Returns whether the model's memory is an estimate, because no log of a real card confirms it.
 bool fit_memory_is_estimated(const struct vram_sim_model *model);
-// Whether what is said of a card holds: on an old one a program runs otherwise than on a new one, and may need more.
+// Returns whether the verdict on a card is reliable. Programs run differently on an old card and may need more.
 bool fit_is_judged(const struct fit_verdict *verdict, const struct fit_card *card);
-// Whether a card is one to name to a user who did not: its memory is known, and programs of other machines run on it (Jetson's do not).
+// Returns whether to suggest a card to a user who did not name it: its memory is known, and it is not a Jetson, which does not run programs
+// of other machines.
 bool fit_is_offered(const struct fit_card *card);
-// Whether a PyTorch that is built for `built` (sm_75 sm_90a compute_90) has code for the model; true where that is not known.
+// Returns whether a PyTorch built for `built` (sm_75 sm_90a compute_90) has code for the model; true if unknown.
 bool fit_kernels_have(const char *built, const struct vram_sim_model *model);
-// The number of the model that is called so; false where none is.
+// Finds a model and its number by name. Returns false if there is none.
 bool fit_model(const char *key, size_t length, struct vram_sim_model *model, uint32_t *number);
-// In which step an event is, counted from 1; 0 where the recording has no steps.
+// Returns the step of an event, counted from 1; 0 if the recording has no steps.
 uint64_t fit_step_of(const struct vram_recording *recording, uint32_t device, uint64_t event);
-// The call site of an event, "FILE:LINE:FUNCTION"; "": it has no stack.
+// Stores the call site of an event, "FILE:LINE:FUNCTION"; "" if it has no stack.
 void fit_site_of(const struct vram_recording *recording, uint32_t device, uint64_t event, char *site, size_t capacity);
 
 #endif

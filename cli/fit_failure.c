@@ -13,7 +13,7 @@
 #include "base/json_rows.h"
 #include "ui.h"
 
-// Reads the frame that *stack begins with, and moves *stack to the next one. False at the end.
+// Reads the first frame of *stack and advances *stack to the next. Returns false at the end.
 static bool fit_frame_next(const char **stack, struct fit_frame *frame) {
     static const char between[] = " at ";
     char text[FIT_FRAME_CAPACITY];
@@ -32,7 +32,7 @@ static bool fit_frame_next(const char **stack, struct fit_frame *frame) {
     return true;
 }
 
-// Whether it is of Python, of a package or of adapters/fit, and not of the program.
+// Returns whether the frame belongs to Python, a package or adapters/fit rather than to the program.
 static bool fit_frame_is_installed(const struct fit_frame *frame) {
     static const char *const folders[] = {"/site-packages/", "/dist-packages/", "/lib/python", "<frozen", "/vram_fit_"};
     const char *file = frame->line != 0 ? frame->file : frame->function;
@@ -113,7 +113,7 @@ static void say_when(const struct fit_run *run, char *text, size_t capacity) {
         (void)snprintf(text, capacity, "%s", has_steps(run) ? " before its first step ended" : "");
 }
 
-// The site without folders, "" where it is not known.
+// Stores the site without folders; "" if it is unknown.
 static void find_site(const struct fit_failure *failure, char *site, size_t capacity) {
     struct fit_frame frame;
     site[0] = '\0';
@@ -132,9 +132,10 @@ void fit_failure_text(const struct fit_run *run, char *text, size_t capacity) {
                    why ? ": " : "", why ? failure->what : "");
 }
 
-// --- what it had read ---------------------------------------------------------------------------------------------------------------
+// --- values it read -----------------------------------------------------------------------------------------------------------------
 
-// By how many lines the failure is behind the read; INT_MAX: it is elsewhere. A function that only called what failed is the same line.
+// Returns how many lines the failure follows the read; INT_MAX if it is elsewhere. Calling the function that failed counts as the same
+// line.
 static int lines_between(const struct sim_read_place *place, const struct fit_failure *failure) {
     struct fit_frame own, read, failed;
     int least = INT_MAX;
@@ -162,7 +163,7 @@ static const struct sim_read_place *find_read(const struct fit_run *run) {
     return nearest;
 }
 
-// A read of four bytes that is no count mostly is a float.
+// A read of four bytes that is not a count is usually a float.
 static const char *value_of(const struct sim_read_place *place) {
     const uint64_t bytes = place->unwritten_bytes + place->passed_bytes + place->not_kept_bytes;
     return place->calls != 0 && bytes == 4 * place->calls ? "f32:1" : "1";

@@ -1,62 +1,59 @@
-// fit_failure.h: how a program failed under `vram fit`: what, where, which read of a value may be the cause, and which modules found no
-// device.
+// fit_failure.h: describes how a program failed under `vram fit`: what, where, which read value may be the cause, and which modules found
+// no device.
 #ifndef CLI_FIT_FAILURE_H
 #define CLI_FIT_FAILURE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-// Places in programs, as `vram fit` reads and writes them.
+// A place in the program, as `vram fit` reads and writes it.
 //
-// A stack is text, a frame a line, innermost first: "FUNCTION at FILE:LINE". A call site is "FILE:LINE:FUNCTION".
+// A stack is text, one frame per line, innermost first: "FUNCTION at FILE:LINE". A call site is "FILE:LINE:FUNCTION".
 
 #define FIT_FRAME_CAPACITY 512
 
 struct fit_frame {
     char function[FIT_FRAME_CAPACITY], file[FIT_FRAME_CAPACITY];
-    unsigned line; // 0: it is not of that form, and all of it is in `function`
+    unsigned line; // 0: not in that form; `function` then contains all of it
 };
 
-// The innermost frame of the program's own, else the innermost one of all. False where there is none.
+// Finds the innermost frame of the program's own code, else the innermost of all. Returns false if the stack is empty.
 bool fit_frame_own(const char *stack, struct fit_frame *frame);
-// Its call site; of a frame of another form, what it says.
+// Stores the frame's call site, or its whole text if it is not in that form.
 void fit_frame_site(const struct fit_frame *frame, char *site, size_t capacity);
-// A call site, or a file, without the folders of its file but the last. Points into `site`.
+// Returns a call site or file with only the last folder of its path. Points into `site`.
 const char *fit_site_short(const char *site);
-
-// How a program failed under `vram fit`: what, where, and which read of a value may be the cause.
 
 struct vr_json;
 
 struct fit_run;
 
-// What the program's process told of itself: facts (adapters/fit/vram_fit_failure.py).
+// Facts the program's process wrote about its failure (adapters/fit/vram_fit_failure.py).
 struct fit_failure {
-    char what[420];    // "ValueError: ..."; "": no exception ended it, or none that is known
-    char frames[4000]; // where it was raised, as text of frames
+    char what[420];    // "ValueError: ..."; "" if no known exception ended it
+    char frames[4000]; // where it was raised, as a stack text
 };
 
-// A line of facts; false: it is of something else.
+// Reads a line of facts. Returns false if it is about something else.
 bool fit_failure_fact(struct fit_failure *failure, const char *line);
 
-// Whether what is known of the run ends where it failed or was interrupted.
+// Returns whether the run ends at a failure or an interrupt, so that the rest is unknown.
 bool fit_run_failed(const struct fit_run *run);
-// Of the lowest rank that knows why it ended. NULL: none does.
+// Returns the failure of the lowest rank that recorded one; NULL if none did.
 const struct fit_failure *fit_failure_of(const struct fit_run *run);
-// A sentence: "The program failed after 3 steps, at FILE:LINE:FUNCTION: ValueError: ...".
+// Writes a sentence: "The program failed after 3 steps, at FILE:LINE:FUNCTION: ValueError: ...".
 void fit_failure_text(const struct fit_run *run, char *text, size_t capacity);
-// Of a program that failed just after it had read what a kernel would have computed: the option that gives the read another value, as words
-// of a command line, and where it read. False: it did not.
+// For a program that failed just after it read what a kernel would have computed: stores the command-line option that gives the read
+// another value, and the site of the read. Returns false otherwise.
 bool fit_failure_try(const struct fit_run *run, char *option, size_t capacity, char *site, size_t site_capacity);
 
-// The object `failure` of the answer, or null.
+// Writes the member `failure` of the answer, an object or null.
 void fit_failure_json(struct vr_json *json, const struct fit_run *run);
 
-// Parts of a program that found no device, because NVIDIA's runtime is linked into them.
-
-// What is said of the first such module of a run; false where there is none. `whole`: the program used no device memory at all.
+// Describes the run's first module that found no device because NVIDIA's runtime is linked into it. Returns false if there is none.
+// `whole`: the program used no device memory at all.
 bool fit_unreached_text(const struct fit_run *run, bool whole, char *text, size_t capacity);
-// That module's file; NULL where there is none. Borrowed from the run.
+// Returns that module's file, borrowed from the run; NULL if there is none.
 const char *fit_unreached_module(const struct fit_run *run);
 
 #endif

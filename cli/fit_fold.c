@@ -8,10 +8,10 @@
 #include "vram/driver.h"
 #include "vram/sim.h"
 
-// The option that says how many processes, each with a device, a launcher starts on a machine; their words, with dashes or underscores.
+// Options that set how many processes, one per device, start on a machine; written with dashes or underscores.
 static const char *const counting[] = {"nproc-per-node",         "num-processes",      "num-gpus", "tensor-parallel-size",
                                        "pipeline-parallel-size", "data-parallel-size", NULL};
-// Of these, a launcher's; and how many machines there are.
+// Those of launchers, and the options for the number of machines.
 static const char *const processes[] = {"nproc-per-node", "num-processes", "num-gpus", NULL};
 static const char *const machines[] = {"nnodes", "num-machines", "num-nodes", NULL};
 
@@ -24,7 +24,7 @@ static bool is_one_of(const char *const *words, const char *argument, size_t len
     return false;
 }
 
-// The number that an option says; 0: it is none of these, or says none.
+// Returns the number that an option gives; 0 if it is another option or has no number.
 static uint64_t number_of(const char *const *words, char **at) {
     if (strncmp(*at, "--", 2) != 0) return 0;
     const char *name = *at + 2, *value = strchr(name, '=');
@@ -73,7 +73,7 @@ static int by_number(const void *a, const void *b) {
     return (one > other) - (one < other);
 }
 
-// The first is the one that meets the others, and often does more; the last may have less of what is divided.
+// The first rank meets the others and often does more; the last may get a smaller part of what is divided.
 static const char *choose_ranks(struct fit_fold *fold, const char *asked) {
     run_also(fold, 0);
     if (strcmp(asked, "auto") == 0) {
@@ -109,7 +109,7 @@ const char *fit_fold_begin(struct fit_fold *fold, const char *asked, char **prog
     uint64_t started, on;
     *fold = (struct fit_fold){.ranks = 0};
     char **processes_at = find_option(processes, program, &started), **machines_at = find_option(machines, program, &on);
-    // num-processes is of all machines.
+    // num-processes counts the processes of all machines.
     const bool of_all =
         processes_at != NULL && (strncmp(*processes_at + 2, "num-p", 5) == 0 || strncmp(*processes_at + 2, "num_p", 5) == 0);
     const uint64_t ranks = of_all ? started : started * on;

@@ -1,7 +1,7 @@
-// fit_fold.h: how many ranks a launcher is told to start, and a program of many of them judged by a few that run.
+// fit_fold.h: sets how many ranks a launcher starts, and judges a program of many ranks by a few that run.
 //
-// The launcher then starts as many processes as run; each takes the number of the rank that it is (adapters/fit/vram_fit.py) and is told of
-// all; the stand-in for NCCL does not wait for the others (simulator/standins/nccl/nccl_comm.c).
+// The launcher starts only the ranks that run. Each process takes its rank's number (adapters/fit/vram_fit.py) and sees the full count; the
+// stand-in for NCCL does not wait for the others (simulator/standins/nccl/nccl_comm.c).
 #ifndef CLI_FIT_FOLD_H
 #define CLI_FIT_FOLD_H
 
@@ -10,20 +10,20 @@
 #include <stdint.h>
 
 #define FIT_RANKS_MOST     1024
-#define FIT_RANKS_RUN_MOST 16 // without being asked for: each is a process of the program
+#define FIT_RANKS_RUN_MOST 16 // by default: each rank is a process
 
 struct fit_fold {
-    uint64_t ranks; // that the program is told of; 0: nothing is folded
+    uint64_t ranks; // that the program sees; 0: no ranks are left out
     uint64_t running[64];
     size_t running_count;
     char count_text[24]; // in the arguments
-    char joined[2][80];  // the same
+    char joined[2][80];  // likewise
 };
 
-// How many devices the program's own options ask for on a machine: their product, for parallel in several ways.
+// Returns how many devices per machine the program's options ask for. The product of several kinds of parallelism.
 uint64_t fit_count_devices(char **program);
-// Which ranks run, by `asked` ("auto", "none", "0,1,63"; NULL: auto, where there are more than FIT_RANKS_RUN_MOST); the program's
-// arguments, and the environment of it, are changed accordingly. NULL, or what is wrong.
+// Chooses which ranks run. `asked` is "auto", "none" or "0,1,63"; NULL means auto above FIT_RANKS_RUN_MOST ranks. Changes the program's
+// arguments and environment accordingly. Returns NULL, or what is wrong.
 const char *fit_fold_begin(struct fit_fold *fold, const char *asked, char **program);
 
 #endif

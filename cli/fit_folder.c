@@ -27,7 +27,7 @@ bool fit_folder_make(struct fit_run *run) {
     return false;
 }
 
-// Folders in it hold files only: weights that were made up.
+// Removes the files of a folder, and those of its folders, which contain only files (made-up weights).
 static void remove_entries(int folder) {
     DIR *entries = folder < 0 ? NULL : fdopendir(folder);
     if (entries == NULL) return;
@@ -75,9 +75,9 @@ static bool add_holding(struct fit_run *run, const struct fit_holding *holding) 
     return true;
 }
 
-// --- what the start-up module of Python left ----------------------------------------------------------------------------------------
+// --- files of the Python start-up module -------------------------------------------------------------------------------------------------
 
-// A line of facts. Holdings name their process by its number until all are there.
+// Reads a line of facts. Holdings store their process's index as the pointer until all processes are read.
 static bool read_fact(struct fit_run *run, struct fit_process *process, const char *line) {
     struct fit_holding holding = {.process = NULL};
     if (sscanf(line, "process %" SCNd64, &process->id) == 1 || sscanf(line, "rank %" SCNu64, &process->rank) == 1 ||
@@ -108,7 +108,7 @@ static bool read_facts(struct fit_run *run, const char *name) {
         good = read_fact(run, process, line);
     }
     (void)fclose(file);
-    // The recording has the facts' name with another end, which is longer by one.
+    // The recording's name is the facts' name with another extension, one character longer.
     char *path = good ? realloc(process->path, strlen(process->path) + 2) : NULL;
     if (path == NULL) return false;
     process->path = path;
@@ -116,7 +116,7 @@ static bool read_facts(struct fit_run *run, const char *name) {
     return true;
 }
 
-// --- what `vram run`'s recorder left ------------------------------------------------------------------------------------------------
+// --- files of `vram run`'s recorder -----------------------------------------------------------------------------------------------------
 
 static bool has_facts(const struct fit_run *run, int64_t id) {
     for (size_t i = 0; i < run->process_count; i++)
@@ -166,7 +166,7 @@ static int by_rank(const void *a, const void *b) {
     return one->device < other->device ? -1 : one->device > other->device;
 }
 
-// The rows of processes stay where they are from now on.
+// Turns the stored indexes into pointers. The array of processes does not move after this.
 static void link_holdings(struct fit_run *run) {
     for (size_t i = 0; i < run->holding_count; i++) {
         const int64_t id = (int64_t)(uintptr_t)run->holdings[i].process;
@@ -178,7 +178,7 @@ static void link_holdings(struct fit_run *run) {
         if (run->processes[i].steps > run->steps) run->steps = run->processes[i].steps;
 }
 
-// Of a process that was killed: PID.early and PID.early.pickle are what it wrote when it was ready to serve.
+// If a process was killed, uses PID.early and PID.early.pickle, which it wrote when it was ready to serve.
 static void take_early(const struct fit_run *run) {
     char name[300], from[sizeof run->folder + 340], to[sizeof run->folder + 340];
     DIR *entries = NULL;

@@ -1,4 +1,4 @@
-// fit_gguf.c: the format is that of GGUF versions 2 and 3 (ggml, whose description of it is the source). All numbers are little-endian.
+// fit_gguf.c: reads GGUF versions 2 and 3, as ggml's description of the format defines them. All numbers are little-endian.
 #define _GNU_SOURCE
 #include "fit_run.h"
 
@@ -15,11 +15,11 @@
 #include "ui.h"
 
 #define MOST_DIMENSIONS 8
-#define MOST_DEPTH      4 // of arrays in arrays
+#define MOST_DEPTH      4 // of nested arrays
 #define USUAL_ALIGNMENT 32
 #define MOST_PARTS      1000
 
-// Tensor types by their number: elements in a block, and its bytes (ggml's ggml_type_size() and ggml_blck_size()). 0: there is none.
+// Elements and bytes of a block, by tensor type (ggml's ggml_type_size() and ggml_blck_size()). 0: an unused number.
 static const struct {
     uint16_t elements, bytes;
 } types[] = {
@@ -29,13 +29,13 @@ static const struct {
     [23] = {256, 136}, [24] = {1, 1},    [25] = {1, 2},     [26] = {1, 4},     [27] = {1, 8},     [28] = {1, 8},     [29] = {256, 56},
     [30] = {1, 2},     [34] = {256, 54}, [35] = {256, 66},  [39] = {32, 17},   [40] = {64, 36},
 };
-// Metadata's types: bytes of a value. 8: a string, 9: an array.
+// Bytes of a metadata value, by type. 8 is a string, 9 an array.
 static const uint8_t value_bytes[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 enum { UINT32 = 4, STRING = 8, ARRAY = 9 };
 
 struct reader {
     FILE *file;
-    uint64_t at, size; // of the file as it is
+    uint64_t at, size; // of the actual file
     uint32_t alignment;
 };
 
@@ -51,11 +51,11 @@ static bool skip_bytes(struct reader *reader, uint64_t count) {
     return true;
 }
 
-// Little-endian, as this machine.
+// Little-endian, like this machine.
 static bool take_u32(struct reader *reader, uint32_t *value) { return take_bytes(reader, value, sizeof *value); }
 static bool take_u64(struct reader *reader, uint64_t *value) { return take_bytes(reader, value, sizeof *value); }
 
-// A string; what does not fit into `text` is passed over.
+// Reads a string. Skips what does not fit into `text`.
 static bool take_string(struct reader *reader, char *text, size_t capacity) {
     uint64_t length;
     if (!take_u64(reader, &length)) return false;
@@ -88,7 +88,7 @@ static bool take_pair(struct reader *reader) {
     return take_u32(reader, &reader->alignment) && reader->alignment != 0 && reader->alignment <= 1 << 20;
 }
 
-// A tensor's place behind data_begin and its bytes.
+// Reads a tensor's offset from data_begin, and its bytes.
 static bool take_tensor(struct reader *reader, uint64_t *offset, uint64_t *bytes) {
     char name[1];
     uint32_t count, type;
@@ -148,9 +148,9 @@ bool fit_gguf_read(const char *path, struct fit_gguf *gguf, char *wrong, size_t 
     return good;
 }
 
-// --- copies with a hole -----------------------------------------------------------------------------------------------------------------
+// --- sparse copies ----------------------------------------------------------------------------------------------------------------------
 
-// The hole is made when the header is complete.
+// Copies the header, then extends the copy with a hole.
 static bool copy_header(const char *from, const char *to, const struct fit_gguf *gguf) {
     char bytes[65536];
     FILE *in = fopen(from, "rb");
@@ -159,7 +159,7 @@ static bool copy_header(const char *from, const char *to, const struct fit_gguf 
     bool good = out != NULL;
     while (good && left > 0) {
         const size_t got = fread(bytes, 1, left < sizeof bytes ? (size_t)left : sizeof bytes, in);
-        if (got == 0) break; // the padding before the tensors may be missing, too
+        if (got == 0) break; // the padding before the tensors may be missing
         good = output_write(out, bytes, got);
         left -= got;
     }
@@ -190,7 +190,7 @@ static bool copy_one(const char *path, const char *folder, struct fit_gguf *sum)
     return true;
 }
 
-// "NAME-00001-of-00003.gguf" and its other parts, or the file alone.
+// Copies the file; for "NAME-00001-of-00003.gguf" the other parts as well.
 static bool copy_parts(const char *path, const char *folder, struct fit_gguf *sum) {
     unsigned part, count;
     const size_t length = strlen(path), tail = strlen("-00001-of-00003.gguf");
@@ -204,7 +204,7 @@ static bool copy_parts(const char *path, const char *folder, struct fit_gguf *su
     return true;
 }
 
-// Where in an argument, "FILE.gguf" or "--name=FILE.gguf", the path of a file begins; NULL: nowhere.
+// Returns where the path of a file begins in an argument, "FILE.gguf" or "--name=FILE.gguf"; NULL if there is no such path.
 static const char *path_in(const char *argument) {
     const size_t length = strlen(argument);
     if (length < 6 || strcmp(argument + length - 5, ".gguf") != 0) return NULL;

@@ -1,4 +1,4 @@
-// The first lines of the answer of `vram fit`: whether it fits, on which cards, how much it needs; or that the program
+// Prints the answer of `vram fit`. It begins with whether the program fits, on which cards, and how much it needs, or that the program
 // failed.
 
 #include "fit_print.h"
@@ -44,7 +44,7 @@ static void print_named(const struct fit_verdict *verdict, enum verdict of) {
     }
 }
 
-// On which of the cards that were asked for.
+// Prints the requested cards by verdict.
 static void print_where(const struct fit_verdict *verdict) {
     static const char *const first[VERDICTS] = {"Fits on ", "Not sure on ", "Does not fit on "};
     static const char *const further[VERDICTS] = {"", ", not sure on ", ", not on "};
@@ -123,7 +123,7 @@ void fit_print_headline(const struct fit_answer *answer) {
 
 uint64_t fit_need_bytes(const struct fit_verdict *verdict) { return verdict->highest->reserved_bytes + verdict->highest->outside_bytes; }
 
-// --- who and when -------------------------------------------------------------------------------------------------------------------
+// --- where and when -----------------------------------------------------------------------------------------------------------------
 
 static const struct vram_report_device *device_of(const struct vram_report *report, uint32_t device) {
     for (size_t i = 0; i < report->device_count; i++)
@@ -142,17 +142,17 @@ static void print_sites(const struct vram_report_device *device) {
     }
 }
 
-#define TEXT_COLUMN 17 // where what is said of a title begins
+#define TEXT_COLUMN 17 // column where the text after a title begins
 #define TEXT_WIDTH  80
 
-// A title and what is said of it, in lines that a terminal of 80 columns holds.
+// Prints a title and its text, wrapped for a terminal of 80 columns.
 static void print_wrapped(const char *title, const char *text) {
     printf("  %-*s", TEXT_COLUMN - 2, title);
     ui_wrap(stdout, text, TEXT_COLUMN, TEXT_WIDTH);
     printf("\n");
 }
 
-// What the peak is for, most first.
+// Prints the uses of the peak, largest first.
 static void print_roles(const struct vram_roles *roles) {
     size_t column = TEXT_COLUMN;
     bool printed[VRAM_ROLE_COUNT] = {false};
@@ -165,7 +165,7 @@ static void print_roles(const struct vram_roles *roles) {
         if (roles->at_peak[most].bytes == 0) break;
         const char *size = SIZE(roles->at_peak[most].bytes);
         const size_t length = strlen(vram_role_title(most)) + 1 + strlen(size);
-        // A size stays with what it is of, and its comma with it.
+        // Keep a size and its comma on the line of its name.
         const bool begins = n > 0 && column + length + 1 > TEXT_WIDTH;
         if (begins) column = TEXT_COLUMN;
         if (begins)
@@ -183,7 +183,7 @@ static void print_roles(const struct vram_roles *roles) {
     }
 }
 
-// Of a program without PyTorch: whether its stacks say what most of it is for.
+// Returns whether the stacks of a program without PyTorch explain most of its memory.
 static bool has_roles(const struct vram_roles *roles) {
     static const enum vram_role certain[] = {VRAM_ROLE_PARAMETERS, VRAM_ROLE_KV_CACHE, VRAM_ROLE_WORKSPACES};
     uint64_t all_bytes = 0, named_bytes = 0;
@@ -192,7 +192,7 @@ static bool has_roles(const struct vram_roles *roles) {
     return named_bytes > all_bytes / 2;
 }
 
-// In which step it was, and who asked for what made it.
+// Prints the step and the call site of the request that made the peak.
 static void print_when(const struct fit_verdict *verdict, const struct fit_run *run, int64_t event) {
     char site[FIT_SITE_CAPACITY];
     const uint32_t device = verdict->highest->device;
@@ -228,8 +228,8 @@ static void print_moment(const struct fit_verdict *verdict, const struct fit_run
     vram_report_destroy(report);
 }
 
-#define KEY_WIDTH     8 // of a card, at least
-#define MOST_DETAILED 3 // cards of which each says where memory runs out; of more the largest only
+#define KEY_WIDTH     8 // minimum width of a card's key
+#define MOST_DETAILED 3 // cards whose out of memory is described; with more cards, only the largest
 
 // --- the cards ----------------------------------------------------------------------------------------------------------------------
 
@@ -253,7 +253,7 @@ static void print_oom(const struct fit_oom *oom) {
     printf("\n");
 }
 
-// detailed: where it runs out is said, too. width: of the longest key.
+// Prints a card's row. `detailed` adds where memory runs out. `width` is that of the longest key.
 static void print_card(const struct fit_card *card, int width, bool detailed, bool failed) {
     const uint64_t spare = card->model.memory_bytes > card->need_bytes ? card->model.memory_bytes - card->need_bytes : 0;
     char size[UI_SIZE_CAPACITY + 1];
@@ -298,7 +298,7 @@ static void print_cards(const struct fit_verdict *verdict, bool failed) {
     if (estimated > 0) print_wrapped("", "~ estimated, after a like card: no log of a real one gives its memory");
 }
 
-// --- with what, and how sure ----------------------------------------------------------------------------------------------------------
+// --- settings and certainty -----------------------------------------------------------------------------------------------------------
 
 static void print_setting(const struct fit_setting *setting, const struct fit_verdict *verdict) {
     char title[48], text[500];
@@ -339,7 +339,7 @@ static void print_batch(const struct fit_batch *batch) {
 
 #define MOST_PLACES 3
 
-// The innermost frame of the program's own, else the innermost, as call sites are written: FOLDER/FILE:LINE:FUNCTION.
+// Prints the innermost frame of the program's own code, else the innermost, as a call site: FOLDER/FILE:LINE:FUNCTION.
 static void print_place(const struct sim_read_place *place) {
     char site[2 * FIT_FRAME_CAPACITY + 20] = "";
     struct fit_frame frame;
@@ -440,7 +440,7 @@ static void print_peak(const struct fit_verdict *verdict) {
 
 static bool is_near(uint64_t a, uint64_t b) { return a > b ? a - b <= b / 100 : b - a <= a / 100; }
 
-// Ranks in order, those that need the same together; a pipeline's stages stand one after the other.
+// Prints the ranks in order, grouping neighbours with nearly the same need: the ranks of one pipeline stage are neighbours.
 static void print_stages(const struct fit_run *run) {
     char text[1200] = "";
     size_t used = 0;
@@ -516,7 +516,7 @@ static void print_ending(const struct fit_run *run) {
     if (run->ending != FIT_ENDED) print_wrapped("", unseen);
 }
 
-// What is certain, what not, and what was not seen.
+// Prints what is certain, what is not, and what was not simulated.
 static void print_certainty(const struct fit_answer *answer) {
     printf("How sure\n");
     print_doubts(answer);
@@ -524,7 +524,7 @@ static void print_certainty(const struct fit_answer *answer) {
     print_ending(answer->run);
 }
 
-// In how little it completes, and what would make it fit.
+// Prints the least memory that suffices, and what would make the program fit.
 static void print_cures(const struct fit_answer *answer) {
     const struct fit_verdict *verdict = answer->verdict;
     printf("  Smallest       completes in %s", SIZE(verdict->smallest_bytes));

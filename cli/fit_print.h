@@ -1,4 +1,4 @@
-// fit_print.h: the answer of `vram fit`, for people and as JSON.
+// fit_print.h: prints the answer of `vram fit` as text and as JSON.
 #ifndef CLI_FIT_PRINT_H
 #define CLI_FIT_PRINT_H
 
@@ -12,35 +12,35 @@ struct answers;
 struct fit_answer {
     const struct fit_run *run;
     const struct fit_verdict *verdict;
-    const struct fit_run *failed; // an earlier run, which ran out of memory on the device itself; NULL: none
+    const struct fit_run *failed; // an earlier run that ran out of memory on the device itself; NULL if there was none
     struct fit_setting setting;
     struct fit_batch batch;
     struct fit_remedies remedies;
     struct fit_serving serving;
-    bool dummy_weights; // that option was given
+    bool dummy_weights; // the option was given
     struct fit_stake stake;
     const struct fit_fold *fold;
-    const char *unrunnable; // a card that PyTorch has no kernels for, on which it was to run; NULL: none
-    const char *varied;     // the argument of the program that was replaced, as it is now; NULL: none
+    const char *unrunnable; // a card that PyTorch has no kernels for and that was to run; NULL: none
+    const char *varied;     // the replaced argument with its current value; NULL: none
     uint64_t limit_bytes;   // UINT64_MAX: none
-    uint64_t stake_bytes;   // how much more it may need: library sizes without a source, results of masks
-    bool fits;              // on every card that was asked for, and within the limit
-    bool unsure;            // that it fits: the program failed, or what is at stake decides
+    uint64_t stake_bytes;   // data-dependent bytes: library sizes without a source, results of masks
+    bool fits;              // on every requested card, and within the limit
+    bool unsure;            // it may not fit: the program failed, or the data-dependent bytes decide
 };
 
-// What the device would have in use at most: what the allocator held, context, libraries.
+// Returns the most device memory in use: reserved by the allocator, context and libraries.
 uint64_t fit_need_bytes(const struct fit_verdict *verdict);
 
-// "53.3 to 60.1 GiB": what it needs, and what it may need with what is at stake.
+// Prints "53.3 to 60.1 GiB": without and with the data-dependent bytes.
 void fit_print_need(const struct fit_answer *answer);
 void fit_print_headline(const struct fit_answer *answer);
 
-// On standard output. The exit code.
+// Prints to standard output. Returns an exit code.
 int fit_print_text(const struct fit_answer *answer);
-// Of a program that left no recording.
+// Answers for a program that left no recording.
 void fit_print_nothing(const struct fit_run *run, const char *varied);
 
-// The same as JSON (keys: docs/reference/json.md), as the expected answer.
+// Write the same answers as JSON (keys: docs/reference/json.md), each as the next expected one.
 int fit_json_answer(const struct fit_answer *answer, struct answers *answers);
 int fit_json_nothing(const struct fit_run *run, const char *varied, struct answers *answers);
 

@@ -42,7 +42,7 @@ bool fit_remedies_know_passes(const struct fit_remedies *remedies) {
     return false;
 }
 
-// The sentence, with the folder and file of a call site in place of its whole path.
+// Prints the sentence with the call site's path shortened to its folder and file.
 static void print_sentence(const struct vram_report_remedy *remedy) {
     char text[2000];
     const char *site = remedy->site[0] == '\0' ? NULL : strstr(remedy->text, remedy->site);
@@ -86,7 +86,7 @@ void fit_remedies_json(struct vr_json *json, const char *key, const struct fit_r
 
 #define MOST_EVENTS 200000 // a search replays them hundreds of times
 
-// By memory, the one below the smallest that it fits.
+// Returns the next card by memory below the smallest that the program fits on.
 static const struct fit_card *next_smaller(const struct fit_verdict *verdict) {
     const struct fit_card *card = NULL;
     for (size_t i = 0; i < verdict->card_count && &verdict->cards[i] != verdict->smallest_card; i++)
@@ -108,7 +108,7 @@ static void search_setting(const struct fit_verdict *verdict, struct fit_setting
     vram_tune_result_destroy(result);
 }
 
-// One replay each, in the card's room; the first with which it completes.
+// Tries each usual setting with one replay in the card's room. Takes the first with which the program completes.
 static void try_usual(const struct fit_verdict *verdict, struct fit_setting *setting) {
     static const char *const usual[] = {"expandable_segments:True", "max_split_size_mb:128", "max_split_size_mb:256",
                                         "max_split_size_mb:64",     "max_split_size_mb:512", "garbage_collection_threshold:0.8"};
@@ -125,7 +125,7 @@ static void try_usual(const struct fit_verdict *verdict, struct fit_setting *set
     }
 }
 
-// The largest of those asked for that it does not fit; where it fits on all, the next smaller one.
+// Returns the largest requested card that the program does not fit on. If it fits on all, the next smaller card.
 static const struct fit_card *card_to_reach(const struct fit_verdict *verdict, bool *asked) {
     const struct fit_card *card = NULL;
     for (size_t i = 0; i < verdict->card_count; i++)
@@ -135,7 +135,7 @@ static const struct fit_card *card_to_reach(const struct fit_verdict *verdict, b
     return card != NULL ? card : next_smaller(verdict);
 }
 
-// What is to be reached: the limit, or a card. False: it is, or there is none.
+// Chooses the goal: the limit, or a card. Returns false if the goal is met or there is none.
 static bool aim_setting(const struct fit_verdict *verdict, uint64_t limit_bytes, struct fit_setting *setting) {
     const uint64_t outside_bytes = verdict->highest->outside_bytes;
     *setting = (struct fit_setting){.card = NULL};
@@ -166,7 +166,7 @@ void fit_find_setting(const struct fit_verdict *verdict, uint64_t limit_bytes, s
 // An argument that may be a batch.
 struct candidate {
     char name[64];
-    int place;   // among the program's words, of its value
+    int place;   // index of its value among the program's words
     bool joined; // to its name
     uint64_t value;
 };
@@ -185,7 +185,7 @@ static bool is_count(const char *text, uint64_t *value) {
     return *end == '\0' && *value < 1000000000;
 }
 
-// "--batch-size 16", "--batch_size=16", "train.batch_size=16", "-b 16": those whose value can be halved.
+// Finds arguments whose value can be halved: "--batch-size 16", "--batch_size=16", "train.batch_size=16", "-b 16".
 static size_t find_candidates(char *const *program, struct candidate *found) {
     size_t count = 0;
     for (int i = 1; program[0] != NULL && program[i] != NULL && count < MOST_TRIED; i++) {
@@ -193,7 +193,7 @@ static size_t find_candidates(char *const *program, struct candidate *found) {
         const size_t length = strcspn(program[i], "=");
         *one = (struct candidate){.joined = program[i][length] == '='};
         if (length >= sizeof one->name || !names_batch(program[i], length)) continue;
-        if (!one->joined && program[i][0] != '-') continue; // a file called so
+        if (!one->joined && program[i][0] != '-') continue; // a file of that name
         if (!is_count(one->joined ? program[i] + length + 1 : program[i + 1], &one->value) || one->value < 2) continue;
         one->place = one->joined ? i : i + 1;
         (void)snprintf(one->name, sizeof one->name, "%.*s", (int)length, program[i]);
@@ -210,7 +210,7 @@ void fit_find_batch(const struct fit_verdict *verdict, const struct fit_setting 
     if (!setting->any || setting->found || verdict->highest->process->whole_program) return;
     if (vram_roles_create(verdict->recording, &options, &roles, NULL) != VRAM_OK) return;
     for (size_t i = 0; i < sizeof varying / sizeof *varying; i++) batch->varying_bytes += roles->at_peak[varying[i]].bytes;
-    // Where next to none of these are live, it is the optimizer whose temporaries these are.
+    // Without nearly any of these, the temporaries belong to the optimizer.
     if (batch->varying_bytes > verdict->highest->allocated_bytes / 100) batch->varying_bytes += roles->at_peak[VRAM_ROLE_TEMPORARIES].bytes;
     vram_roles_destroy(roles);
     const uint64_t allocated = verdict->highest->allocated_bytes, room = setting->room_bytes;
@@ -218,7 +218,7 @@ void fit_find_batch(const struct fit_verdict *verdict, const struct fit_setting 
     batch->fixed_bytes = allocated - batch->varying_bytes;
     batch->known = batch->varying_bytes > 0;
     if (!batch->known || batch->fixed_bytes >= room) return;
-    // What is held beyond what is live is taken to be in proportion.
+    // Assume that reserved bytes grow in proportion to live bytes.
     const double held = (double)verdict->highest->reserved_bytes / (double)allocated;
     batch->share = ((double)room / held - (double)batch->fixed_bytes) / (double)batch->varying_bytes;
     if (batch->share < 0) batch->share = 0;
@@ -227,7 +227,7 @@ void fit_find_batch(const struct fit_verdict *verdict, const struct fit_setting 
 
 // --- by trying ----------------------------------------------------------------------------------------------------------------------
 
-// The peak with another value of the argument. 0: the program did not come as far.
+// Returns the peak with another value of the argument. 0 if the run did not get as far.
 static uint64_t peak_with(const struct fit_plan *plan, const struct candidate *one, uint64_t value) {
     struct fit_plan other = *plan;
     struct fit_run run;
@@ -252,12 +252,12 @@ static uint64_t peak_with(const struct fit_plan *plan, const struct candidate *o
     return peak_bytes;
 }
 
-// Two points of a line: the peak, and the one with half of the value.
+// Fits a line through two points: the peak, and the peak with half the value.
 static void settle_batch(const struct candidate *one, uint64_t half_bytes, const struct fit_holding *highest, uint64_t room_bytes,
                          struct fit_batch *batch) {
     const double steps = (double)(one->value - one->value / 2), each = (double)(highest->allocated_bytes - half_bytes) / steps;
     const double fixed = (double)highest->allocated_bytes - each * (double)one->value;
-    const double held = (double)highest->reserved_bytes / (double)highest->allocated_bytes; // what is held beyond what is live
+    const double held = (double)highest->reserved_bytes / (double)highest->allocated_bytes; // ratio of reserved to live bytes
     const double most = ((double)room_bytes / held - fixed) / each;
     batch->known = batch->tried = true;
     batch->fixed_bytes = fixed > 0 ? (uint64_t)fixed : 0;
@@ -273,7 +273,7 @@ void fit_try_batch(const struct fit_plan *plan, const struct fit_verdict *verdic
     struct candidate candidates[MOST_TRIED];
     const struct fit_holding *highest = verdict->highest;
     const struct candidate *best = NULL;
-    uint64_t least_bytes = highest->allocated_bytes - highest->allocated_bytes / 100; // less is a change
+    uint64_t least_bytes = highest->allocated_bytes - highest->allocated_bytes / 100; // a peak below this counts as a change
     if (!setting->asked || setting->found) return;
     const size_t count = find_candidates(plan->program, candidates);
     for (size_t i = 0; i < count; i++) {

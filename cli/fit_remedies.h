@@ -1,26 +1,26 @@
-// fit_remedies.h: what makes a program fit where it does not: a setting of the allocator, a smaller batch, a change of the program.
+// fit_remedies.h: finds what makes a program fit: an allocator setting, a smaller batch, or a change of the program.
 #ifndef CLI_FIT_REMEDIES_H
 #define CLI_FIT_REMEDIES_H
 
 #include "fit_cards.h"
 
-// Which setting of the allocator makes a program fit where it does not: on a card or in a limit.
+// The allocator setting that makes a program fit on a card or within a limit.
 
 struct fit_setting {
-    bool any;                    // there is something to reach that it does not fit
-    bool asked;                  // by the command line: a card or a limit
+    bool any;                    // there is a card or limit that it does not fit
+    bool asked;                  // the command line named the card or limit
     const struct fit_card *card; // NULL: the limit
     uint64_t room_bytes;         // for the allocator
-    bool tried;                  // no setting can help where more is live at once than there is room
+    bool tried;                  // false if no setting can help because the live bytes exceed the room
     bool found;
-    char conf[300];        // with which it fits; "": the defaults
-    uint64_t needed_bytes; // by the allocator with it
+    char conf[300];        // the setting; "": the defaults
+    uint64_t needed_bytes; // by the allocator with that setting
 };
 
-// Replays the recording of the highest holding under many settings, a very long one under the most promising alone.
+// Replays the recording of the highest holding under many settings; if it is very long, only under the most promising.
 void fit_find_setting(const struct fit_verdict *verdict, uint64_t limit_bytes, struct fit_setting *setting);
 
-// What the program could do to fit where no setting of the allocator is enough: what a report says of the same peak.
+// What the program could change to fit if no allocator setting is enough: the advice a report gives on the same peak.
 
 struct vr_json;
 
@@ -28,38 +28,36 @@ struct vram_report;
 struct vram_report_demand;
 
 struct fit_remedies {
-    struct vram_report *report;              // NULL: none was made
-    const struct vram_report_demand *demand; // of the report, at the peak of the highest holding; NULL: there is none
+    struct vram_report *report;              // NULL if none was made
+    const struct vram_report_demand *demand; // of the report, at the peak of the highest holding; NULL: none
 };
 
-// For the memory that the setting was looked for in; nothing where one was found. fit_remedies_release().
+// Finds remedies for the room that *setting was searched for; none if a setting was found. Release them with fit_remedies_release().
 void fit_find_remedies(const struct fit_verdict *verdict, const struct fit_setting *setting, struct fit_remedies *remedies);
 void fit_remedies_release(struct fit_remedies *remedies);
-// Whether the peak is of a pass of a model or of its optimizer: only of such a program can be said what a smaller batch would change.
+// Returns whether the peak is in a model's pass or its optimizer. Only then can the effect of a smaller batch be estimated.
 bool fit_remedies_know_passes(const struct fit_remedies *remedies);
-// The largest three, a sentence each, under the setting; that of the batch only where `batch_printed` is false.
+// Prints the largest three, a sentence each, below the setting. Includes the batch's only if `batch_printed` is false.
 void fit_remedies_print(const struct fit_remedies *remedies, bool batch_printed);
-// An array of objects, for the demand that there is.
-void fit_remedies_json(struct vr_json *json, const char *key, const struct fit_remedies *remedies);
+// Writes the member "remedies": an array of objects, or null.
+void fit_remedies_json(struct vr_json *json, const struct fit_remedies *remedies);
 
-// Which smaller batch makes a program fit, and which of its arguments that is.
-
-// What a smaller batch may come to, where no setting was found. By roles: activations, temporaries and input go by it. By trying: what an
-// argument that has "batch" in its name makes of the peak.
+// The effect of a smaller batch, estimated if no setting was found. By roles: activations, temporaries and input scale with the batch. By
+// trying: halve an argument that has "batch" in its name and measure the peak.
 struct fit_batch {
     bool known;             // there are roles, or an argument was found
-    bool tried;             // the bytes are of runs with half of an argument's value
-    uint64_t fixed_bytes;   // that no batch makes less: parameters, gradients, states, caches
+    bool tried;             // the bytes come from a run with half of an argument's value
+    uint64_t fixed_bytes;   // independent of the batch: parameters, gradients, states, caches
     uint64_t varying_bytes; // activations, temporaries, input
-    double share;           // of that, for which there is room; 0: not even for the rest
-    char argument[64];      // of the program's: "--batch-size"; "": none changed the peak
-    uint64_t value, about;  // of that argument, and what may fit
+    double share;           // of varying_bytes that fits; 0: not even the fixed bytes fit
+    char argument[64];      // of the program: "--batch-size"; "" if none changed the peak
+    uint64_t value, about;  // the argument's value, and roughly the one that fits
 };
 
-// By the roles of the recording, without a run.
+// Estimates by the roles of the recording, without a run.
 void fit_find_batch(const struct fit_verdict *verdict, const struct fit_setting *setting, struct fit_batch *batch);
-// Then by a run for each argument that may be a batch, at most four, with half of its value: the one that lowers the peak most. `plan` has
-// the memory in which none of them runs out.
+// Then runs the program for each argument that may be a batch, at most four, with half its value, and takes the one that lowers the peak
+// most. `plan` has enough memory for all of them.
 void fit_try_batch(const struct fit_plan *plan, const struct fit_verdict *verdict, const struct fit_setting *setting,
                    struct fit_batch *batch);
 

@@ -1,4 +1,5 @@
-// PID.begun stands in the folder of a run from a process's first use of a device on, PID.facts once its recording is written.
+// Runs a program for `vram fit`. In the run's folder, PID.begun exists from a process's first use of a device, PID.facts once its recording
+// is written.
 
 #define _GNU_SOURCE
 
@@ -36,36 +37,36 @@
 #define FIT_READY_PORTS 16
 
 struct fit_ready {
-    uint16_t ports[FIT_READY_PORTS]; // where it may come to listen; those where somebody listened before are left out
+    uint16_t ports[FIT_READY_PORTS]; // candidates; ports in use before the start are left out
     size_t port_count;
     unsigned ticks;
-    bool is_server; // one of them answers
+    bool is_server; // one of the ports answers
 };
 
 #define FIT_CONTROL_MAGIC UINT64_C(0x316c72746e6f6366) // "fcontrl1"
 #define FIT_CONTROL_ROWS  1024
 
-// One rank; it alone writes to it.
+// One rank's row; only that rank writes to it.
 struct fit_control_row {
     _Atomic uint64_t steps; // ended
     _Atomic uint64_t process;
-    _Atomic uint64_t reserved_bytes; // the most so far, of a device
-    _Atomic uint64_t ready;          // the step after which its steps are known to repeat; 0: not yet
+    _Atomic uint64_t reserved_bytes; // the device's maximum so far
+    _Atomic uint64_t ready;          // the step after which the steps repeat; 0 until known
     uint64_t unused[4];
 };
 
 struct fit_control {
     _Atomic uint64_t magic;
-    _Atomic uint64_t alone;    // not 0: ranks wait no more for each other
-    _Atomic uint64_t finished; // not 0: a process has seen enough; the command ends all
-    _Atomic uint64_t ending;   // not 0: the command ends them; each writes its recording
+    _Atomic uint64_t alone;    // not 0: ranks no longer wait for each other
+    _Atomic uint64_t finished; // not 0: a process has recorded enough; the command ends all
+    _Atomic uint64_t ending;   // not 0: the command ends the run; each process writes its recording
     uint64_t unused[4];
     struct fit_control_row rows[FIT_CONTROL_ROWS];
 };
 
 #define NAME_CAPACITY 300
 
-// Whether a process of the program has begun to use a device.
+// Returns whether a process of the program has begun to use a device.
 static bool fit_end_began(const struct fit_run *run) {
     char name[NAME_CAPACITY];
     DIR *entries = NULL;
@@ -80,7 +81,7 @@ static bool is_written(const struct fit_run *run, long process) {
     return access(path, F_OK) == 0 || (kill((pid_t)process, 0) != 0 && errno == ESRCH);
 }
 
-// Whether each that did has written its recording, or is gone.
+// Returns whether each of those processes has written its recording or exited.
 static bool fit_end_written(const struct fit_run *run) {
     char name[NAME_CAPACITY];
     DIR *entries = NULL;
@@ -89,7 +90,7 @@ static bool fit_end_written(const struct fit_run *run) {
     return all;
 }
 
-// Ends those but `program`: with `number`, a signal.
+// Sends the signal `number` to those processes except `program`.
 static void fit_end_processes(const struct fit_run *run, int64_t program, int number) {
     char name[NAME_CAPACITY];
     DIR *entries = NULL;
@@ -99,7 +100,7 @@ static void fit_end_processes(const struct fit_run *run, int64_t program, int nu
     }
 }
 
-// Says which files the program looked for in vain.
+// Prints which files the program looked for and did not find.
 static void fit_end_wanted(const struct fit_run *run) {
     char name[NAME_CAPACITY], path[sizeof run->folder + NAME_CAPACITY], line[4096], last[4096] = "";
     DIR *entries = NULL;
@@ -118,9 +119,9 @@ static void fit_end_wanted(const struct fit_run *run) {
     }
 }
 
-// Servers have a health endpoint, vLLM, SGLang, TGI and llama.cpp the same: "/health" is 200 when requests are taken. What has
-// none but speaks HTTP answers 404, and takes requests. Where nobody is known to listen nothing is sent: other sockets of a program (its
-// ranks' store) speak something else.
+// vLLM, SGLang, TGI and llama.cpp have the same health endpoint: "/health" returns 200 when the server takes requests. An HTTP server
+// without it returns 404 and takes requests. Only ports known to be a server's get a request: a program's other sockets (its ranks' store)
+// use other protocols.
 
 // vLLM and uvicorn, SGLang, llama.cpp, TGI, LMDeploy, Ollama, Triton's second, Gradio
 static const uint16_t usual_ports[] = {8000, 30000, 8080, 3000, 23333, 11434, 8001, 7860};
@@ -134,7 +135,7 @@ static bool listens_in(const char *path, uint16_t port) {
     unsigned local, state;
     bool found = false;
     FILE *file = fopen(path, "r");
-    // "  sl: ADDRESS:PORT ADDRESS:PORT STATE ...", numbers of base 16
+    // " sl: ADDRESS:PORT ADDRESS:PORT STATE ...", hexadecimal
     while (file != NULL && !found && fgets(line, sizeof line, file) != NULL)
         found = sscanf(line, " %*d: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %x", &local, &state) == 2 && local == port && state == LISTENING;
     if (file != NULL) (void)fclose(file);
@@ -154,7 +155,7 @@ static void add_unless_taken(struct fit_ready *ready, unsigned long port) {
     if (port <= UINT16_MAX && !port_listens((uint16_t)port)) add_port(ready, port);
 }
 
-// Which ports the program's options name; without any, those that servers take by themselves.
+// Collects the ports named by the program's options; without any, the servers' default ports.
 static void fit_ready_begin(struct fit_ready *ready, char **program) {
     *ready = (struct fit_ready){.port_count = 0};
     for (char **at = program; *at != NULL; at++) {
@@ -165,7 +166,7 @@ static void fit_ready_begin(struct fit_ready *ready, char **program) {
         if (!port_listens(usual_ports[i])) ready->ports[ready->port_count++] = usual_ports[i];
 }
 
-// A line of the output may name another port: "http://HOST:PORT" of this machine.
+// Adds a port that a line of output names: "http://HOST:PORT" of this machine.
 static void fit_ready_line(struct fit_ready *ready, const char *line) {
     static const char *const hosts[] = {"http://0.0.0.0:", "http://127.0.0.1:", "http://localhost:", "http://[::]:"};
     for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
@@ -198,7 +199,7 @@ static bool port_answers(uint16_t port) {
     return got > 0 && sscanf(answer, "HTTP/%*s %u", &code) == 1 && code != 503;
 }
 
-// Called about ten times a second: whether it answers "GET /health" with anything but "not yet" (503).
+// Returns whether a port answers "GET /health" with anything but 503 ("not yet"). Called about ten times a second.
 static bool fit_ready_is(struct fit_ready *ready) {
     if (ready->ticks++ % EVERY != 0) return ready->is_server;
     for (size_t i = 0; i < ready->port_count && !ready->is_server; i++)
@@ -206,7 +207,7 @@ static bool fit_ready_is(struct fit_ready *ready) {
     return ready->is_server;
 }
 
-// Starts the program with the simulated device in front of it and the recorders in it, and watches it.
+// Starts the program with the simulated device and the recorders loaded, and watches it.
 
 const char *const fit_ending_names[FIT_ENDING_COUNT] = {
 #define FIT_ENDING(constant, name) #name,
@@ -214,9 +215,9 @@ const char *const fit_ending_names[FIT_ENDING_COUNT] = {
 #undef FIT_ENDING
 };
 
-#define KEPT_BYTES 4000 // of output that is not shown
+#define KEPT_BYTES 4000 // of hidden output
 
-// A run under way.
+// The state of a run.
 struct running {
     const struct fit_plan *plan;
     struct fit_run *run;
@@ -225,15 +226,15 @@ struct running {
     regex_t until;
     bool looking, found, time_over;
     struct fit_ready ready;
-    bool finished, serves; // a process has seen enough; it is a server that answers
-    unsigned ready_ticks;  // since it answers
-    unsigned ending_ticks; // since it was known that the program ends
+    bool finished, serves; // a process has recorded enough; it is a server that answers
+    unsigned ready_ticks;  // since it first answered
+    unsigned ending_ticks; // since it began to end
     struct timespec begin;
-    char line[4096]; // of output, as far as it has come
+    char line[4096]; // the current, incomplete line of output
     size_t line_used;
-    char kept[KEPT_BYTES]; // the end of output that was not shown
+    char kept[KEPT_BYTES]; // the last part of hidden output
     size_t kept_used;
-    bool progress; // a line of it stands on the terminal
+    bool progress; // a progress line is on the terminal
 };
 
 static double seconds_since(const struct timespec *begin) {
@@ -252,7 +253,7 @@ static bool put_first(const char *name, const char *first) {
     return length > 0 && (size_t)length < sizeof value && setenv(name, value, 1) == 0;
 }
 
-// What PyTorch's allocator does is recorded by a module in Python; what a program asks the driver for, by the library of `vram run`.
+// A Python module records PyTorch's allocator; the library of `vram run` records calls to the driver.
 static bool put_recorders(const struct running *running) {
     char output[4200], list[4200], module[4096];
     (void)snprintf(output, sizeof output, "%s/%%p.vram", running->run->folder);
@@ -344,11 +345,11 @@ static void show_progress(struct running *running) {
     running->progress = true;
 }
 
-#define READY_TICKS   10  // after which a server that answers has what it takes at first
-#define LATE_TICKS    100 // the same where none of its processes is known to use a device
-#define WRITING_TICKS 300 // for recordings to be written
+#define READY_TICKS   10  // until an answering server has made its first allocations
+#define LATE_TICKS    100 // likewise if none of its processes is known to use a device
+#define WRITING_TICKS 300 // for processes to write their recordings
 
-// It is a server, answers, and was given the time to come to rest.
+// Returns whether the program is a server that has answered long enough to settle.
 static bool program_serves(struct running *running) {
     if (strcmp(running->plan->steps, "auto") != 0 || !fit_ready_is(&running->ready)) return false;
     return ++running->ready_ticks >= (fit_end_began(running->run) ? READY_TICKS : LATE_TICKS);
@@ -362,7 +363,7 @@ static bool is_over(struct running *running) {
     return running->time_over || running->found || running->finished || running->serves;
 }
 
-// Whoever has device memory writes its recording; then all are ended, the program itself by program.c.
+// Lets each process with device memory write its recording, then ends them all. program.c ends the program itself.
 static bool watch_tick(void *user, int64_t process) {
     struct running *running = user;
     struct fit_control *control = running->control.file;
@@ -375,7 +376,7 @@ static bool watch_tick(void *user, int64_t process) {
     return false;
 }
 
-// Recorded at the driver, a context is not seen as what the program asked for.
+// Adds the context's bytes to recordings made at the driver, which do not include it.
 static void add_contexts(struct running *running) {
     struct vram_sim_model model;
     uint32_t i = 0;
@@ -384,7 +385,7 @@ static void add_contexts(struct running *running) {
         if (running->run->holdings[j].process->whole_program) running->run->holdings[j].outside_bytes = model.context_bytes;
 }
 
-// Who is asked to end by the terminal says so by its exit code, too.
+// Returns the signal that ended the program. A program interrupted from the terminal also shows it in its exit code.
 static int ending_signal(const struct fit_run *run) {
     const struct fit_failure *failure = fit_failure_of(run);
     if (program_signal() != 0) return program_signal();
@@ -392,7 +393,7 @@ static int ending_signal(const struct fit_run *run) {
     return run->exit_code != 0 && failure != NULL && strcmp(failure->what, "KeyboardInterrupt") == 0 ? SIGINT : 0;
 }
 
-// What is known of a process that left no recording.
+// Reads what the control file says about a process that left no recording.
 static void take_last_step(struct running *running) {
     const struct fit_control *control = running->control.file;
     struct fit_run *run = running->run;
@@ -411,7 +412,7 @@ static enum fit_ending ending_of(const struct running *running) {
     bool repeats = false, stands = false, asked = false, calls = false, served = running->finished, oom = false;
     for (size_t i = 0; i < run->process_count; i++) {
         repeats = repeats || strcmp(run->processes[i].ended, "steps") == 0;
-        // Its recording ends there, also when the program was faster than who ends it.
+        // Its recording ends there, even if the program exited before it was ended.
         served = served || strcmp(run->processes[i].ended, "served") == 0;
         calls = calls || strcmp(run->processes[i].ended, "calls") == 0;
         stands = stands || strcmp(run->processes[i].ended, "stands") == 0;
@@ -442,7 +443,7 @@ static int run_program(struct running *running) {
     if (running->ending_ticks > 0 || running->serves || running->finished) fit_end_processes(run, 0, SIGKILL); // those that outlive it
     run->memory_bytes = running->plan->sim.memory_bytes == SIM_UNSET ? 0 : running->plan->sim.memory_bytes;
     if (!started) {
-        (void)fwrite(running->kept, 1, running->kept_used, stderr); // why
+        (void)fwrite(running->kept, 1, running->kept_used, stderr); // the reason
         return CLI_BAD_INPUT;
     }
     run->read_count = sim_reads_list(&running->reads, &run->reads);
@@ -477,7 +478,7 @@ int fit_run(const struct fit_plan *plan, struct fit_run *run) {
     *run = (struct fit_run){.ending = FIT_ENDED};
     if (!compile_until(&running)) return CLI_USAGE;
     int code = CLI_BAD_INPUT;
-    if (!run_library_find(&running.library)) running.library.path[0] = '\0'; // PyTorch is recorded without it
+    if (!run_library_find(&running.library)) running.library.path[0] = '\0'; // without it, PyTorch is still recorded
     if (!fit_folder_make(run) || (running.library.path[0] != '\0' && !run_library_open(&running.library)))
         ui_say("vram fit: no temporary folder could be made: %s", strerror(errno));
     else if (make_counts(&running))

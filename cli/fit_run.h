@@ -1,4 +1,4 @@
-// fit_run.h: one run of a program on a simulated device, recorded, for `vram fit`, and the files around it.
+// fit_run.h: runs a program on a simulated device and records it for `vram fit`, and manages the files of the run.
 #ifndef CLI_FIT_RUN_H
 #define CLI_FIT_RUN_H
 
@@ -12,19 +12,17 @@
 #include "sim_counts.h"
 #include "sim_settings.h"
 
-// One run of a program on a simulated device, recorded, for `vram fit`.
-
 struct vram_recording;
 
-// What a run is to be.
+// The settings of a run.
 struct fit_plan {
-    struct sim_settings sim; // of which `models` names one device
+    struct sim_settings sim; // `models` names one device
     char **program;          // ends with NULL
     const char *steps;       // "auto", or a number
-    const char *until;       // a regular expression that a line of its output is looked for; NULL: none
-    uint64_t most_seconds;   // 0: any
-    bool quiet;              // its output is shown when it fails only
-    bool dummy_weights;      // weights are made up from configurations
+    const char *until;       // a regular expression; a matching line of output ends the run; NULL: none
+    uint64_t most_seconds;   // 0: no limit
+    bool quiet;              // shows the program's output only if it fails
+    bool dummy_weights;      // makes up weights from configurations
 };
 
 // Why a run ended. X(constant, JSON name)
@@ -50,88 +48,88 @@ enum fit_ending {
 };
 extern const char *const fit_ending_names[FIT_ENDING_COUNT];
 
-// A process that had device memory.
+// A process that used device memory.
 struct fit_process {
     char *path;         // its recording
-    int64_t id;         // of the system
-    uint64_t rank;      // 0 where it is none of several
-    uint64_t steps;     // that were seen to end
-    char torch[32];     // the version of PyTorch; "": it was recorded at the driver
+    int64_t id;         // process id
+    uint64_t rank;      // 0 if it is the only one
+    uint64_t steps;     // completed steps
+    char torch[32];     // version of PyTorch; "" if recorded at the driver
     char ended[16];     // "steps", "asked" or "exit"
-    bool whole_program; // recorded at the driver: what libraries asked for, not an allocator
+    bool whole_program; // recorded at the driver: requests of libraries, not of an allocator
     struct fit_served served;
     struct fit_host host;
-    struct fit_failure failure; // where an exception ended it
+    struct fit_failure failure; // if an exception ended it
 };
 
-// What one process had on one device.
+// One process's memory on one device.
 struct fit_holding {
     const struct fit_process *process;
-    uint32_t device;          // as the recording numbers it
-    uint32_t ordinal;         // as the simulator does
-    uint64_t allocated_bytes; // the most in blocks at once
-    uint64_t reserved_bytes;  // the most held by the allocator at once; of whole programs what was allocated
-    uint64_t outside_bytes;   // the most that the device had in addition: context, libraries
+    uint32_t device;          // number in the recording
+    uint32_t ordinal;         // number in the simulator
+    uint64_t allocated_bytes; // most in blocks at once
+    uint64_t reserved_bytes;  // most reserved by the allocator at once; if whole_program, the allocated bytes
+    uint64_t outside_bytes;   // most of the device in addition: context, libraries
     uint64_t ooms, retries;
 };
 
 struct fit_run {
     enum fit_ending ending;
     int exit_code;         // of the program
-    double seconds;        // that it took
-    uint64_t steps;        // of the process that ended the most
-    uint64_t memory_bytes; // of the devices, where it was not the model's; else 0
-    int signal;            // that asked it to end from outside; 0: none
-    uint64_t least_bytes;  // that a rank had reserved by the end of a step; 0: no step ended
+    double seconds;        // duration
+    uint64_t steps;        // of the process that completed the most
+    uint64_t memory_bytes; // of the devices if set; 0: the model's own
+    int signal;            // sent from outside to end it; 0: none
+    uint64_t least_bytes;  // most that a rank reserved by the end of a step; 0: no step ended
     bool began;            // a process with PyTorch used a device
-    bool no_kernels;       // a PyTorch has none for the device
-    char kernels[512];     // for which devices it has, as torch.cuda.get_arch_list(): "sm_75 sm_80 compute_90"; "": not known
-    char folder[4096];     // of the recordings; "" when there is none any more
+    bool no_kernels;       // PyTorch has no kernels for the device
+    char kernels[512];     // devices it has kernels for, as torch.cuda.get_arch_list(): "sm_75 sm_80 compute_90"; "" if unknown
+    char folder[4096];     // of the recordings; "" once removed
     struct fit_process *processes;
     size_t process_count;
     struct fit_holding *holdings; // by rank, then process and device
     size_t holding_count;
-    struct sim_read_place *reads; // of what kernels would have computed; most first
+    struct sim_read_place *reads; // reads of what kernels would have computed; most frequent first
     size_t read_count;
     struct sim_wanted *missing; // calls that are not simulated
     size_t missing_count;
-    struct sim_wanted *sizes; // that libraries were taken to need, and that nobody knows
+    struct sim_wanted *sizes; // assumed needs of libraries that have no source
     size_t size_count;
 };
 
-// Runs the program to its end and reads what was recorded. CLI_OK, also when it failed; else after a line on standard error.
+// Runs the program to its end and reads the recordings. Returns CLI_OK even if the program failed; otherwise an exit code after a line on
+// standard error.
 int fit_run(const struct fit_plan *plan, struct fit_run *run);
-// Removes the recordings, too.
+// Also removes the recordings.
 void fit_run_release(struct fit_run *run);
-// The recording of a process; the exit code, after a line on standard error where it cannot be read.
+// Reads the recording of a process. Returns an exit code, after a line on standard error if it cannot be read.
 int fit_run_recording(const struct fit_process *process, struct vram_recording **recording);
 
-// GGUF files whose tensors are not there: the header says how large the file is, the rest is a hole.
+// The header of a GGUF file. Copies of the file have a hole in place of its tensors.
 
 struct fit_gguf {
-    uint64_t data_begin;   // where the first tensor begins
+    uint64_t data_begin;   // offset of the first tensor
     uint64_t file_bytes;   // of the whole file
     uint64_t tensor_bytes; // of all tensors
     uint64_t tensor_count;
 };
 
-// Reads a file's header. False with what is wrong in `wrong`; *gguf is untouched then.
+// Reads a file's header. Returns false, with the reason in `wrong` and *gguf unchanged, if it is invalid.
 bool fit_gguf_read(const char *path, struct fit_gguf *gguf, char *wrong, size_t capacity);
 
-// A program's arguments, of which those that name GGUF files name copies with a hole for the tensors, made in `folder`, and their other
-// parts with them. Ends with NULL; to be given to fit_gguf_release(). NULL after a line on standard error.
+// Returns the program's arguments, with GGUF files replaced by sparse copies in `folder`; their other parts are copied as well. Ends with
+// NULL. Release with fit_gguf_release(). Returns NULL after a line on standard error.
 char **fit_gguf_replace(char **program, const char *folder);
 void fit_gguf_release(char **program);
 
-// What the processes of a run left: recordings, and facts about them (adapters/fit/vram_fit.py, adapters/preload).
-
-// Makes a folder of this user's alone and puts its path into run->folder. False with errno.
+// Makes a folder that only this user can access and stores its path in run->folder. Returns false with errno set.
 bool fit_folder_make(struct fit_run *run);
-// The next file whose name ends so; *entries is NULL before the first, and after the last, when it returns false.
+// Finds the next file whose name ends with `end`. *entries is NULL before the first call, and again after the last, which returns false.
 bool fit_folder_next(const struct fit_run *run, const char *end, DIR **entries, char *name, size_t capacity);
-// Fills the processes and holdings. The exit code.
+// Fills the processes and holdings from the recordings and facts in the folder (adapters/fit/vram_fit.py, adapters/preload). Returns an
+// exit code.
 int fit_folder_read(struct fit_run *run);
-// Removes what is in the folder, and it.
+// Removes the folder and its contents.
 void fit_folder_remove(struct fit_run *run);
 
 #endif

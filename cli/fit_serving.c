@@ -57,17 +57,17 @@ bool fit_served_fact(struct fit_served *served, struct fit_host *host, const cha
     return true;
 }
 
-// --- what the recording says ----------------------------------------------------------------------------------------------------------
+// --- from the recording -----------------------------------------------------------------------------------------------------------------
 
 struct walk {
     struct fit_serving *serving;
     const struct vram_roles *roles;
     struct numbering caches; // live blocks of the cache by address
     uint64_t live_bytes, cache_count;
-    uint64_t last_bytes, growth_bytes; // of the cache's requests: the last, and by how much one is more than the one before, at least
-    uint64_t steady_count;             // blocks of the cache at most, between requests
+    uint64_t last_bytes, growth_bytes; // of the cache's requests: the last, and the smallest growth from one to the next
+    uint64_t steady_count;             // most cache blocks between requests
     bool loading;
-    uint64_t before_bytes; // live when loading began
+    uint64_t before_bytes; // live bytes when loading began
 };
 
 static uint64_t *peak_of(struct fit_serving *serving, const char *phase) {
@@ -78,7 +78,7 @@ static uint64_t *peak_of(struct fit_serving *serving, const char *phase) {
                                              : NULL;
 }
 
-// What stays when all is loaded are the weights, and what else a model has.
+// Ends loading: the bytes that remain are the weights and the model's other buffers.
 static void see_loaded(struct walk *walk) {
     if (!walk->loading) return;
     walk->serving->weight_bytes = walk->live_bytes - walk->before_bytes;
@@ -108,7 +108,7 @@ static void see_phase(struct walk *walk, int64_t time_us) {
     }
 }
 
-// A cache that grows is made anew, a layer after the other, with one token more.
+// Counts a cache block. A growing cache is reallocated layer by layer, each with one more token.
 static bool see_cache(struct walk *walk, const struct vram_recorded_event *event) {
     if (walk->cache_count > walk->steady_count) walk->steady_count = walk->cache_count;
     const uint64_t more = event->size_bytes > walk->last_bytes && walk->last_bytes != 0 ? event->size_bytes - walk->last_bytes : 0;
@@ -200,7 +200,7 @@ void fit_serving_judge(const struct fit_serving *serving, struct fit_verdict *ve
         card->retries = 0;
         if (card->fits && verdict->smallest_card == NULL) verdict->smallest_card = card;
     }
-    // A sequence of the whole length and what is taken before.
+    // Room for one sequence of full length and for what precedes the cache.
     const double needed =
         (double)serving->before_bytes + (double)serving->token_bytes * (double)(serving->served->length > 0 ? serving->served->length : 1);
     verdict->smallest_bytes = (uint64_t)(needed / share);

@@ -1,10 +1,9 @@
-// fit_serving.h: what a server of a model needs: weights, cache of keys and values, graphs; what fits into its cache; and how much of a
-// device it may take.
+// fit_serving.h: computes what a model server needs (weights, key-value cache, graphs), what fits into its cache, and how much of a device
+// it may take.
 //
-// An engine takes a share of the device, what the cache does not get of it is needed for other things. Both are the same wherever it runs,
-// so a share more is that much more cache: cache = share * memory - before, and what the device has in use at most is share * memory +
-// beyond. The recording says the bytes, by their roles; the engine says which option is the share and how many tokens the cache holds
-// (adapters/fit).
+// An engine takes a share of the device. The part that does not go to the cache, and the memory used beyond the share, are the same on
+// every device, so a larger share makes the cache larger by as much: cache = share * memory - before, and the device's peak use = share *
+// memory + beyond. The recording gives the bytes, by role; the engine gives the option for the share and the cache's tokens (adapters/fit).
 #ifndef CLI_FIT_SERVING_H
 #define CLI_FIT_SERVING_H
 
@@ -21,61 +20,60 @@ struct fit_phase {
     int64_t begin_us, end_us; // by the recording's clock
 };
 
-// What the program told of itself: facts (adapters/fit/vram_fit_engines.py).
+// Facts the program's engine wrote (adapters/fit/vram_fit_engines.py).
 struct fit_served {
-    char engine[16];       // "": none that is known
-    char share_option[48]; // "": the cache has a size of its own
+    char engine[16];       // "" if unknown
+    char share_option[48]; // "" if the cache's size is set directly
     double share;          // of the device's memory
     uint64_t tokens, blocks, block_tokens, length, sequences;
-    uint64_t captures, graph_bytes; // graphs, and what their pools hold
+    uint64_t captures, graph_bytes; // number of graphs, and bytes of their pools
     struct fit_phase phases[FIT_PHASES];
     size_t phase_count;
 };
 
-// What it cost the host until the device was used for the first time, and at most.
+// The host's cost until the first use of the device, and its peak.
 struct fit_host {
     double begin_seconds, fill_seconds;
     uint64_t begin_bytes, most_bytes;
-    uint64_t fill_bytes, skipped_bytes; // that were initialised on the CPU; and of these not, for weights are made up
+    uint64_t fill_bytes, skipped_bytes; // initialised on the CPU, and of these skipped because weights are made up
 };
 
-// A line of facts; false: it is of something else.
+// Reads a line of facts. Returns false if it is about something else.
 bool fit_served_fact(struct fit_served *served, struct fit_host *host, const char *line);
 
 struct fit_verdict;
 struct fit_run;
 struct fit_card;
 
-// On one card. All 0: no cache fits at all.
+// What is served on one card. All 0 if no cache fits.
 struct fit_serving_card {
     double most_share;    // that the card can give
-    uint64_t cache_bytes; // with the share that the program asks for, or the most where that is less
+    uint64_t cache_bytes; // with the requested share, or with most_share if that is less
     uint64_t tokens;
-    bool fits; // the share, and a sequence of the whole length
+    bool fits; // the share, and a sequence of full length
 };
 
 struct fit_serving {
-    bool any;                                                                 // there is a cache of keys and values
+    bool any;                                                                 // there is a key-value cache
     const struct fit_served *served;                                          // borrowed from the run
-    uint64_t weight_bytes, cache_bytes;                                       // the most at once, each
-    uint64_t loading_bytes, profiling_bytes, cache_peak_bytes, capture_bytes; // live at most in the phase; 0: there is no such phase
-    uint64_t token_bytes;                                                     // 0: not known
-    int64_t before_bytes;                                                     // of the share, not the cache's
-    int64_t beyond_bytes;                                                     // in use in addition to the share, on the device where it ran
-    uint64_t held_bytes; // by the allocator at most, with activations as while profiling
+    uint64_t weight_bytes, cache_bytes;                                       // the peak of each
+    uint64_t loading_bytes, profiling_bytes, cache_peak_bytes, capture_bytes; // live peak in each phase; 0: no such phase
+    uint64_t token_bytes;                                                     // 0 if unknown
+    int64_t before_bytes;                                                     // of the share, not used by the cache
+    int64_t beyond_bytes;                                                     // in use beyond the share, on the device where it ran
+    uint64_t held_bytes;                                                      // reserved peak, with activations as while profiling
 };
 
-// Of the holding that needs the most.
+// Fills *serving from the holding that needs the most.
 void fit_serving_find(const struct fit_verdict *verdict, struct fit_serving *serving);
-// Whether the engine's cache goes by the device's memory; then this decides what fits.
+// Returns whether the engine sizes its cache by the device's memory. If so, this decides what fits.
 bool fit_serving_by_share(const struct fit_serving *serving);
 struct fit_serving_card fit_serving_on(const struct fit_serving *serving, const struct fit_verdict *verdict, const struct fit_card *card);
-// Judges the cards anew by what is served there.
+// Judges the cards again by what they can serve.
 void fit_serving_judge(const struct fit_serving *serving, struct fit_verdict *verdict);
 void fit_serving_print(const struct fit_serving *serving, const struct fit_verdict *verdict);
-// An object; there is a cache of keys and values.
-void fit_serving_json(struct vr_json *json, const char *name, const struct fit_serving *serving, const struct fit_verdict *verdict);
-// dummy_weights: that option was given.
+void fit_serving_json(struct vr_json *json, const struct fit_serving *serving, const struct fit_verdict *verdict);
+// dummy_weights: the option was given.
 void fit_host_print(const struct fit_run *run, bool dummy_weights);
 
 #endif

@@ -1,4 +1,4 @@
-// fit_serving_print.c: what is served, for people and as JSON.
+// fit_serving_print.c: prints what is served, as text and as JSON.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #define SIZE(bytes) ui_size((bytes), (char[UI_SIZE_CAPACITY]){0})
 #define COLUMN      17
 #define WIDTH       80
-#define LENGTHS     4 // of sequences that are listed
+#define LENGTHS     4 // of sequences listed
 
 static void put_row(const char *title, const char *text) {
     printf("    %-*s", COLUMN - 4, title);
@@ -21,7 +21,7 @@ static void put_row(const char *title, const char *text) {
     printf("\n");
 }
 
-// "1,234,567"
+// Writes a number as "1,234,567".
 static const char *grouped_number(uint64_t number, char text[32]) {
     char digits[24];
     const int length = snprintf(digits, sizeof digits, "%" PRIu64, number);
@@ -80,7 +80,7 @@ static void print_card(const struct fit_serving *serving, const struct fit_verdi
     const struct fit_serving_card on = fit_serving_on(serving, verdict, card);
     char text[300];
     const double share = on.most_share < serving->served->share ? on.most_share : serving->served->share;
-    // Rounded down: what is said is there.
+    // Round down, so that the share is available.
     int used =
         snprintf(text, sizeof text, "up to %.3f of %s", (double)(int64_t)(on.most_share * 1000) / 1000, SIZE(card->model.memory_bytes));
     if (on.cache_bytes == 0)
@@ -91,7 +91,7 @@ static void print_card(const struct fit_serving *serving, const struct fit_verdi
     put_row(card->model.key, text);
 }
 
-// What the share does not cover.
+// Prints what the share does not cover.
 static void print_beyond(const struct fit_serving *serving, const struct fit_verdict *verdict) {
     const struct fit_holding *highest = verdict->highest;
     char text[400];
@@ -187,7 +187,7 @@ void fit_serving_json(struct vr_json *json, const char *name, const struct fit_s
 #define MUCH_SECONDS 10.0
 #define MUCH_BYTES   ((uint64_t)4 << 30)
 
-// Where its beginning took long, or much memory: of what, and what to do about it.
+// If start-up took long or much memory, prints what for and what to do about it.
 void fit_host_print(const struct fit_run *run, bool dummy_weights) {
     const struct fit_host *host = NULL;
     for (size_t i = 0; i < run->process_count; i++)

@@ -1,22 +1,22 @@
-// fit_stake.h: how many bytes depend on what operations find that count: nonzero(), masks, unique().
+// fit_stake.h: measures the bytes that depend on counts found in data: nonzero(), masks, unique().
 #ifndef CLI_FIT_STAKE_H
 #define CLI_FIT_STAKE_H
 
 #include "fit_run.h"
 
 struct fit_stake {
-    bool counts;              // such an operation's result was read
-    bool tried, finished;     // a run in which they find all; it ended as the other one did
-    uint64_t allocated_bytes; // its peaks, of the holding that has the most
+    bool counts;              // the run read the result of such an operation
+    bool tried, finished;     // a run in which all elements are found; it ended like the first one
+    uint64_t allocated_bytes; // its peaks, for the largest holding
     uint64_t reserved_bytes;
 };
 
-// Runs the program once more, with all found, where `run` has read such a result and `decided` (of `--nonzero`) is false. The run with the
-// memory that `plan` has; what the user's own rules give stays.
+// Runs the program again with all elements found, if `run` read such a result and `--nonzero` is not given (`decided`). Uses the memory of
+// `plan` and keeps the user's own rules.
 void fit_find_stake(const struct fit_plan *plan, const struct fit_run *run, bool decided, struct fit_stake *stake);
 
-// By how much the allocator of `highest` may need more than in the run: the largest of the sizes without a source, for one is there at a
-// time, and what masks may find.
+// Returns how much more the allocator of `highest` may need than in the run: the largest of the sizes without a source (one is live at a
+// time), plus what masks may find.
 uint64_t fit_stake_bytes(const struct fit_run *run, const struct fit_stake *stake, const struct fit_holding *highest);
 
 #endif

@@ -1,4 +1,4 @@
-// formats.h: what recordings can be written as.
+// formats.h: the formats that recordings can be written in.
 #ifndef CLI_FORMATS_H
 #define CLI_FORMATS_H
 
@@ -9,14 +9,14 @@
 #include "vram/status.h"
 
 struct convert_options {
-    bool pretty;      // for people: lines and indentation
+    bool pretty;      // with line breaks and indentation
     unsigned measure; // of folded stacks: enum vram_export_measure
     unsigned table;   // of Arrow files: enum vram_export_table
-    const char *name; // how the input is called
+    const char *name; // of the input, for messages
     const char *path; // where the output goes; "-": standard output
 };
 
-// Writes the recording through `write`. The status and *error as those of vram_recording_write().
+// Writes the recording through `write`. Returns the status, and sets *error, as vram_recording_write() does.
 typedef enum vram_status convert_function(const struct vram_recording *recording, const struct convert_options *options, vram_write write,
                                           void *user, struct vram_error *error);
 

@@ -39,12 +39,12 @@ static bool is_own_host(uint16_t port, const char *host) {
 struct headers {
     const char *host; // the last one
     size_t host_count;
-    bool foreign; // sent on behalf of a page from elsewhere
+    bool foreign; // sent on behalf of a page of another origin
     bool close;
     bool broken;
 };
 
-// --- syntax (RFC 9112): what two readers might read differently is refused -------------------------------------------------------------
+// --- syntax (RFC 9112): refuses whatever two readers might read differently ------------------------------------------------------------
 
 static bool is_token(const char *text) {
     static const char others[] = "!#$%&'*+-.^_`|~";
@@ -55,7 +55,7 @@ static bool is_token(const char *text) {
     return i != 0 && text[i] == '\0';
 }
 
-// No control character but tabs, and CR and LF only together.
+// Allows no control characters except tabs, and CR and LF only as a pair.
 static bool is_clean(const char *text) {
     for (const char *c = text; *c != '\0'; c++) {
         const bool ends = c[0] == '\r' && c[1] == '\n';
@@ -67,7 +67,7 @@ static bool is_clean(const char *text) {
 
 static bool is_version(const char *text) { return strncmp(text, "HTTP/1.", 7) == 0 && text[7] >= '0' && text[7] <= '9' && text[8] == '\0'; }
 
-// Whether a list of words, with commas in between, has the word.
+// Returns whether a comma-separated list contains the word.
 static bool has_word(const char *list, const char *word) {
     const size_t length = strlen(word);
     for (const char *at = list; *at != '\0'; at += strcspn(at, ","), at += *at == ',') {
@@ -96,7 +96,7 @@ static void take_header(struct headers *headers, const char *name, const char *v
     }
 }
 
-// A name that is followed by a space, and a line that goes on with the one before, are no header.
+// Refuses a name followed by a space, and a line that continues the previous one.
 static void read_header(struct headers *headers, char *line) {
     char *value = strchr(line, ':');
     if (value != NULL) *value++ = '\0';
@@ -109,7 +109,7 @@ static void read_header(struct headers *headers, char *line) {
     take_header(headers, line, value);
 }
 
-// The lines after the first one, each ended by CR LF.
+// Reads the lines after the first, each ended by CR LF.
 static void read_headers(struct headers *headers, char *lines) {
     for (char *end = strstr(lines, "\r\n"); end != NULL && end != lines; end = strstr(lines, "\r\n")) {
         *end = '\0';
@@ -125,7 +125,7 @@ static void refuse_request(struct http_request *request, int status) {
     request->close = true;
 }
 
-// http://host/path, which every server must take: its host is then what counts. Plain paths stay.
+// Splits "http://host/path", a form that every server must accept; its host then replaces the Host header. Leaves plain paths unchanged.
 static void take_absolute(struct headers *headers, char **target) {
     static const char scheme[] = "http://";
     if (strncasecmp(*target, scheme, sizeof scheme - 1) != 0) return;
@@ -134,7 +134,7 @@ static void take_absolute(struct headers *headers, char **target) {
         headers->broken = true;
         return;
     }
-    // The host moves to the front, and makes room for its end.
+    // Move the host to the front, which makes room for its terminator.
     memmove(*target, host, (size_t)(path - host));
     (*target)[path - host] = '\0';
     headers->host = *target;
@@ -153,7 +153,7 @@ static void judge_request(uint16_t port, const char *method, const struct header
 void http_parse(uint16_t port, char *text, size_t length, struct http_request *request) {
     *request = (struct http_request){.status = 200};
     struct headers headers = {0};
-    // Complete: it ends with an empty line, whose first character makes room for the end of a C string.
+    // A complete request ends with an empty line, whose first character is replaced by the terminator.
     text[length - 2] = '\0';
     const bool clean = strlen(text) == length - 2 && is_clean(text);
     char *line_end = clean ? strstr(text, "\r\n") : NULL, *target = clean ? strchr(text, ' ') : NULL;
@@ -176,7 +176,7 @@ void http_parse(uint16_t port, char *text, size_t length, struct http_request *r
     judge_request(port, text, &headers, request);
 }
 
-// Time does not tell how much of a guess was right.
+// Compares in constant time, so that timing does not reveal a partly correct guess.
 static bool same_token(const char *a, const char *b) {
     unsigned different = 0;
     for (size_t i = 0; i < SERVE_TOKEN_LENGTH; i++) different |= (unsigned)(unsigned char)a[i] ^ (unsigned char)b[i];

@@ -1,4 +1,4 @@
-// http.h: requests to our servers, taken apart and judged, and what their paths ask for. Pure text, no socket.
+// http.h: parses and checks requests to our servers, and finds what their paths ask for. Uses only text, no sockets.
 #ifndef CLI_HTTP_H
 #define CLI_HTTP_H
 
@@ -6,31 +6,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Requests to our servers, taken apart and judged. Pure text, no socket.
-
 enum { HTTP_REQUEST_BYTES = 16384 };
 
 struct http_request {
-    int status;       // 200, or why it is refused: 400, 403, 405
-    const char *path; // what is asked for, within the request; where the status is 200
-    bool close;       // the connection ends after the answer
+    int status;       // 200, or why the request is refused: 400, 403, 405
+    const char *path; // the requested path, within the request; only if the status is 200
+    bool close;       // close the connection after the answer
 };
 
-// The length of the first request in the buffer, with its empty line; 0 while it is not complete.
+// Returns the length of the first request in the buffer, including its empty line; 0 while it is incomplete.
 size_t http_length(const char *bytes, size_t length);
-// Takes a complete request to the server of this port apart, in place. The Host header must name this machine and the port, so that a
-// foreign page cannot reach the server under a name of its own; only GET is answered.
+// Parses a complete request to the server on this port, in place. Requires a Host header with this machine and port, so that a foreign page
+// cannot reach the server under its own name. Accepts only GET.
 void http_parse(uint16_t port, char *text, size_t length, struct http_request *request);
-// The reason of a status ("Not Found").
+// Returns the reason phrase of a status ("Not Found").
 const char *http_reason(int status);
 
-// What a path of the page's server asks for. Every one begins with the server's token.
+// The targets of a path on the page's server. Every path begins with the server's token.
 
 enum { SERVE_TOKEN_LENGTH = 32 };
 
 enum serve_target {
     SERVE_PAGE,     // "/TOKEN/"
-    SERVE_QUESTION, // "/TOKEN/ask?QUESTION": *question is in the path
+    SERVE_QUESTION, // "/TOKEN/ask?QUESTION": *question points into the path
     SERVE_NOTHING
 };
 

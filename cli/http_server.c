@@ -15,12 +15,12 @@
 #include "http.h"
 #include "ui.h"
 
-// A signal may come between a look at *ended and poll(): it is looked at again after LOOK_UP_MS.
+// A signal may arrive between the check of *ended and poll(), so *ended is checked again after LOOK_UP_MS.
 enum { MOST_CONNECTIONS = 32, SEND_SECONDS = 20, LOOK_UP_MS = 250 };
 
 struct connection {
     int socket;
-    int64_t used; // when something came last, by a count of requests
+    int64_t used; // when bytes last arrived, as a count of requests
     size_t filled;
     char bytes[HTTP_REQUEST_BYTES];
 };
@@ -31,7 +31,7 @@ struct http_server {
     http_answer *answer;
     void *context;
     const volatile sig_atomic_t *ended;
-    bool is_over; // an answer ended it
+    bool is_over; // an answer ended the server
     struct connection *connections[MOST_CONNECTIONS];
     size_t count;
     int64_t clock;
@@ -48,7 +48,7 @@ static bool send_all(const struct http_server *server, int socket, const char *b
     return true;
 }
 
-// False when the connection is done.
+// Returns false if the connection is finished.
 static bool send_reply(const struct http_server *server, int socket, const struct http_reply *reply, bool close) {
     char head[640];
     const int size = snprintf(head, sizeof head,
@@ -77,7 +77,7 @@ static bool answer_one(struct http_server *server, int socket, const struct http
     return goes_on;
 }
 
-// Answers what has come in completely. False when the connection is done.
+// Answers all complete requests. Returns false if the connection is finished.
 static bool serve_requests(struct http_server *server, struct connection *connection) {
     for (size_t length; (length = http_length(connection->bytes, connection->filled)) != 0;) {
         struct http_request request;
@@ -108,7 +108,7 @@ static void drop_connection(struct http_server *server, size_t index) {
     server->connections[index] = server->connections[--server->count];
 }
 
-// A new connection; where there are too many, the one that was silent longest gives way.
+// Accepts a connection. If there are too many, closes the one that was silent longest.
 static void accept_one(struct http_server *server) {
     const int socket = accept(server->socket, NULL, NULL);
     struct connection *connection = socket < 0 ? NULL : calloc(1, sizeof *connection);
@@ -142,7 +142,7 @@ bool http_server_run(struct http_server *server, http_answer *answer, http_idle 
         const int ready = poll(waits, server->count + 1, is_busy ? 0 : LOOK_UP_MS);
         if (is_busy) is_busy = idle(context);
         if (ready <= 0) continue;
-        // From the end, since a dropped one is replaced by the last.
+        // From the end, since the last connection replaces a dropped one.
         for (size_t i = server->count; i-- > 0;) {
             if (waits[i + 1].revents != 0 && !receive_request(server, server->connections[i])) drop_connection(server, i);
         }

@@ -15,9 +15,9 @@
 #include "zip.h"
 
 #define BUFFER_BYTES ((size_t)256 << 10)
-// xz -9 needs 65 MiB; more is no honest recording.
+// xz -9 needs 65 MiB. A file that needs more than this is refused.
 #define XZ_MEMORY_BYTES ((uint64_t)256 << 20)
-// What may be unpacked unless --max-unpacked says otherwise. Histories pack to a 10th to a 60th.
+// How much may be unpacked without --max-unpacked. Histories compress 10 to 60 times.
 #define UNPACKED_BYTES     ((uint64_t)1 << 30)
 #define UNPACKED_RATIO     200
 #define LEAST_MEMORY_BYTES ((uint64_t)256 << 20)
@@ -27,7 +27,7 @@ const char *input_skip = NULL;
 
 struct input;
 
-// How one compression is undone. fill() writes at most capacity bytes to `to` and returns how many, 0 at the end, SIZE_MAX on damage.
+// A decompressor. fill() writes at most `capacity` bytes to `to` and returns their number, 0 at the end, SIZE_MAX on damage.
 struct codec {
     const char *name;
     unsigned char magic[6];
@@ -39,21 +39,21 @@ struct codec {
 
 struct input {
     FILE *file;
-    struct embedded *page;     // where the bytes come from a page, not from the file; else NULL
-    struct zip *zip;           // or from an archive
-    struct input *outer;       // the page's or the archive's, with it
+    struct embedded *page;     // the page that the bytes come from; NULL: the file
+    struct zip *zip;           // or the archive that they come from
+    struct input *outer;       // the input of the page or the archive
     const struct codec *codec; // NULL: plain
     unsigned char *buffer;     // of the file
     size_t at, filled;
     bool at_end;  // of the file
-    bool between; // at a boundary of compressed members, where the file may end
+    bool between; // between compressed members, where the file may end
     uint64_t produced;
-    uint64_t taken;                    // bytes of the file that were read
+    uint64_t taken;                    // bytes read from the file
     uint64_t unpacked;                 // by the codec
-    bool over;                         // more than may be
-    unsigned char head[EMBEDDED_HEAD]; // what was looked at before it was read
+    bool over;                         // the limit is exceeded
+    unsigned char head[EMBEDDED_HEAD]; // bytes read ahead
     size_t head_at, head_filled;
-    char error[256]; // "" while all is well
+    char error[256]; // "" if nothing failed
     union {
         z_stream gzip;
         lzma_stream xz;
@@ -71,7 +71,7 @@ static size_t damaged_input(struct input *input, const char *reason) {
     return SIZE_MAX;
 }
 
-// More bytes in the buffer. False at the end of the file or on an error (then input->error says so).
+// Refills the buffer. Returns false at the end of the file, or on an error, which sets input->error.
 static bool refill_input(struct input *input) {
     if (input->at_end || input->error[0] != '\0') return false;
     input->at = 0;
@@ -187,7 +187,7 @@ static size_t fill_plain(struct input *input, unsigned char *to, size_t capacity
     return part;
 }
 
-// The file's bytes as they lie there; of what is no regular file those that were read until now.
+// Returns the size of the file; for other files, the bytes read so far.
 static uint64_t packed_bytes(const struct input *input) {
     struct stat facts;
     const struct input *from = input->outer != NULL ? input->outer : input;
@@ -201,7 +201,8 @@ static uint64_t most_unpacked(const struct input *input) {
     return most > UNPACKED_BYTES ? most : UNPACKED_BYTES;
 }
 
-// What is packed may be anything: it takes no more memory than its bytes may unpack to, but for what small ones need.
+// Returns the memory limit for decoding. Packed contents may be anything, so the limit is what the bytes may unpack to, but at least enough
+// for small files.
 static uint64_t most_memory(const struct input *input) {
     const uint64_t packed = packed_bytes(input), part = packed > UINT64_MAX / UNPACKED_RATIO ? UINT64_MAX : packed * UNPACKED_RATIO;
     const uint64_t most = input_max_unpacked != 0 ? input_max_unpacked : part;
@@ -217,10 +218,10 @@ static size_t too_much(struct input *input) {
     return SIZE_MAX;
 }
 
-// Whether a small file may be a large recording.
+// Returns whether a small file may be a large recording.
 static bool is_packed(const struct input *input) { return input->codec != NULL || input->zip != NULL; }
 
-// What goes beyond the limit is not handed out.
+// Decodes up to `capacity` bytes. Returns none beyond the limit.
 static size_t decode_input(struct input *input, void *buffer, size_t capacity) {
     if (input->error[0] != '\0') return SIZE_MAX;
     if (!is_packed(input)) return fill_plain(input, buffer, capacity);
@@ -230,7 +231,7 @@ static size_t decode_input(struct input *input, void *buffer, size_t capacity) {
     return input->unpacked > most_unpacked(input) ? too_much(input) : count;
 }
 
-// struct vram_input's read().
+// The read() of struct vram_input.
 static size_t input_read(void *context, void *buffer, size_t capacity) {
     struct input *input = context;
     const size_t left = input->head_filled - input->head_at;
@@ -245,7 +246,7 @@ static size_t input_read(void *context, void *buffer, size_t capacity) {
     return count;
 }
 
-// Whether it is a page of `vram view`; what was looked at is read all the same.
+// Returns whether the input is a page of `vram view`. Keeps the bytes read ahead for later reads.
 static bool is_page(struct input *input) {
     size_t count = 1;
     while (input->head_filled < sizeof input->head && count != 0 && count != SIZE_MAX) {
@@ -255,7 +256,7 @@ static bool is_page(struct input *input) {
     return embedded_is_page((const char *)input->head, input->head_filled);
 }
 
-// Looks at the first bytes. False when the decompressor cannot start.
+// Chooses the decompressor by the first bytes. Returns false if it cannot start.
 static bool choose_codec(struct input *input) {
     (void)refill_input(input);
     for (size_t i = 0; i < sizeof codecs / sizeof codecs[0]; i++) {
@@ -310,7 +311,7 @@ static int refused_limit(const char *name, const char *packed, const char *most)
     return ui_error(name, &error);
 }
 
-// How many bytes there will be; 0 where that shows at the end only.
+// Returns the number of bytes to come; 0 if it is unknown before the end.
 static uint64_t known_bytes(const struct input *input) {
     struct stat facts;
     const bool known = !is_packed(input) && input->page == NULL && fstat(fileno(input->file), &facts) == 0 && S_ISREG(facts.st_mode);
@@ -332,14 +333,14 @@ static int read_plain(struct input *input, const char *name, struct vram_recordi
     return input->error[0] == '\0' ? ui_error(name, &error) : fail_with_message(input, name);
 }
 
-// Whether the recording that is `number`th in a page, counted from 1, is meant.
+// Returns whether `wanted` names this recording of a page, by name or by number, from 1.
 static bool is_meant(const char *wanted, const char *name, unsigned long number) {
     char *end;
     if (wanted == NULL || strcmp(wanted, name) == 0) return true;
     return wanted[0] >= '0' && wanted[0] <= '9' && strtoul(wanted, &end, 10) == number && *end == '\0';
 }
 
-// One recording of the page; `wanted` is its name or number, NULL: there is only one.
+// Reads one recording of the page. `wanted` is its name or number; NULL if there is only one.
 static int read_embedded(struct input *outer, const char *name, const char *wanted, struct vram_recording **recording, uint64_t *bytes) {
     struct embedded *page = calloc(1, sizeof *page);
     struct input *inner = calloc(1, sizeof *inner);
@@ -384,13 +385,13 @@ static size_t read_at(void *context, uint64_t offset, void *buffer, size_t count
 
 static bool is_archive(const struct input *input) { return input->codec == NULL && zip_begins(input->buffer, input->filled); }
 
-// False with an error of the archive's.
+// Opens the archive. Returns false with the archive's error set.
 static bool open_archive(const struct input *input, struct zip *zip) {
     *zip = (struct zip){.read_at = read_at, .context = input->file, .archive_bytes = packed_bytes(input)};
     return zip_open(zip);
 }
 
-// Of an archive's files those that are called like recordings; where none is, its only file.
+// Returns whether a file in the archive may be the recording: by its name, or because it is the only file.
 static bool is_candidate(const struct zip *zip, const struct zip_file *file) {
     size_t named = 0, files = 0;
     for (size_t i = 0; i < zip->count; i++) {
@@ -402,7 +403,7 @@ static bool is_candidate(const struct zip *zip, const struct zip_file *file) {
     return files == 1 && file->name[0] != '\0' && file->name[strlen(file->name) - 1] != '/';
 }
 
-// The file that is meant; NULL where none or several are, with the reason.
+// Finds the wanted file. Returns NULL, with the reason, if there is none or more than one.
 static const struct zip_file *find_meant(const struct zip *zip, const char *wanted, const char **reason) {
     const struct zip_file *found = NULL;
     unsigned long number = 0;
@@ -515,7 +516,7 @@ bool input_names(const char *path, void (*visit)(void *context, const char *name
     const char *reason;
     char name[EMBEDDED_NAME];
     struct stat facts;
-    // A pipe would be read empty.
+    // Reading a pipe here would empty it.
     bool found = stat(path, &facts) == 0 && S_ISREG(facts.st_mode);
     if (found && input != NULL && page != NULL && (input->file = open_file(path, &reason)) != NULL) {
         *page = (struct embedded){.read = input_read, .context = input};
@@ -535,7 +536,7 @@ bool input_names(const char *path, void (*visit)(void *context, const char *name
     return found;
 }
 
-// Removes `suffix` from the end of the name's first *length characters. False when it is not there.
+// Removes `suffix` from the end of the name's first *length characters. Returns false if they do not end with it.
 static bool cut_suffix(const char *name, size_t *length, const char *suffix) {
     const size_t count = strlen(suffix);
     if (*length <= count || memcmp(name + *length - count, suffix, count) != 0) return false;

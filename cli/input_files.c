@@ -12,7 +12,7 @@
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// rank2 before rank10: digits compare as the number they are, by length without leading zeros and then by digits.
+// Compares names so that rank2 precedes rank10. Digits compare as numbers: by length without leading zeros, then digit by digit.
 static int compare_names(const char *a, const char *b) {
     while (*a != '\0' && *b != '\0') {
         if (!is_digit(*a) || !is_digit(*b)) {
@@ -44,7 +44,7 @@ static int folder_failed(const char *path, const char *reason) {
     return CLI_BAD_INPUT;
 }
 
-// Takes the path.
+// Adds the path and takes ownership of it.
 static bool add_path(struct input_files *files, char *path) {
     char **paths = path == NULL ? NULL : realloc(files->paths, ((size_t)files->count + 1) * sizeof *paths);
     if (paths == NULL) {
@@ -56,10 +56,10 @@ static bool add_path(struct input_files *files, char *path) {
     return true;
 }
 
-// More in one page are no recordings of anybody's, and each of them is looked for from the beginning.
+// A page with more recordings is not a real one, and each lookup starts from the beginning.
 enum { MOST_IN_A_PAGE = 1000 };
 
-// The recordings of a page, while they are listed.
+// Collects the names of a page's recordings.
 struct listing {
     const char *page;
     struct input_files names;
@@ -72,7 +72,7 @@ static void add_name(void *context, const char *name) {
     listing->failed = listing->failed || !add_path(&listing->names, strdup(name));
 }
 
-// PAGE#NAME, or PAGE#NUMBER where the name is not the only one of its kind.
+// Returns PAGE#NAME, or PAGE#NUMBER if several have the name.
 static char *page_address(const struct listing *listing, int index) {
     const char *name = listing->names.paths[index];
     int same = 0;
@@ -84,7 +84,7 @@ static char *page_address(const struct listing *listing, int index) {
     return path;
 }
 
-// A file is one path; a page with several recordings is one for each, one with too many itself: reading it says that it has several.
+// Adds a file. A page with several recordings adds one path each; with too many, its own path, and reading it reports that it has several.
 static bool add_file(struct input_files *files, const char *path) {
     struct listing listing = {.page = path};
     if (!input_names(path, add_name, &listing) || listing.names.count < 2 || listing.names.count > MOST_IN_A_PAGE) {
@@ -108,8 +108,8 @@ static bool is_folder(const char *path) {
     return strcmp(path, "-") != 0 && stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
 }
 
-// What else lies in a folder and is called like a recording: a pipe or a socket would be waited for, a folder is none. Said of what is
-// there.
+// Returns whether to skip an entry of a folder that has the name of a recording: a pipe or socket would block, and folders are not entered.
+// Prints a line about what is skipped, except folders.
 static bool is_left_out(const char *path) {
     struct stat facts;
     if (stat(path, &facts) != 0 || S_ISREG(facts.st_mode)) return false;
@@ -169,7 +169,7 @@ static int answer_for(const char *path, const struct input_work *work, struct an
 int input_files_run(const struct input_files *files, const struct input_work *work) {
     struct answers answers;
     int result = CLI_OK;
-    // A folder is an array, however many recordings are in it.
+    // A folder makes an array, whatever the number of its recordings.
     answers_open(&answers, work->json, files->count > 1 || files->had_folder, work->between);
     for (int i = 0; i < files->count; i++) {
         const int code = answer_for(files->paths[i], work, &answers);

@@ -1,4 +1,4 @@
-// input_files.h: the recordings that a command line names, one after the other.
+// input_files.h: finds the recordings that a command line names, and runs a command on each.
 #ifndef CLI_INPUT_FILES_H
 #define CLI_INPUT_FILES_H
 
@@ -7,42 +7,40 @@
 #include "output.h"
 #include "input.h"
 
-// Paths of recordings: the operands, and in place of a folder (the ranks of one job, say) the recordings in it, in place of a page of
-// `vram view` with several of them each, as PAGE#NAME.
+// Paths of recordings. A folder is replaced by the recordings in it (such as the ranks of one job), a page of `vram view` with several
+// recordings by PAGE#NAME for each.
 struct input_files {
-    char **paths; // "-" stands for standard input
+    char **paths; // "-" is standard input
     int count;
     bool had_folder;
 };
 
-// Lists what `count` operands name. Of a folder these are its files (not those of folders in it, and no hidden ones) that end in .pickle,
-// .pkl, .json, .html or .vram, each also with .gz, .zst or .xz, by name, numbers in names by their value.
-// Recordings of a page that have the same name are PAGE#NUMBER. On failure prints one line on
-// standard error and returns the exit code.
+// Lists the recordings of `count` operands. In a folder these are the files, except hidden ones, that end in .pickle, .pkl, .json, .html or
+// .vram, optionally with .gz, .zst or .xz. They are sorted by name, with numbers by value; folders inside it are not entered. Recordings of
+// a page with the same name become PAGE#NUMBER. Returns CLI_OK, or an exit code after a line on standard error.
 int input_files_open(char **operands, int count, struct input_files *files);
 void input_files_close(struct input_files *files);
 
-// One of them, read.
+// A recording from the list.
 struct input_opened {
     const char *path;
-    struct vram_recording *recording; // goes when its answer is made
+    struct vram_recording *recording; // destroyed after its answer
     struct input_facts facts;
-    struct answers *answers; // where the answer goes
+    struct answers *answers; // where to print the answer
 };
 
-// What a command does with each recording. `answer` makes and prints one answer and returns the exit code.
+// A command's work on each recording. `answer` prints one answer and returns an exit code.
 struct input_work {
     int (*answer)(const struct input_opened *opened, void *context);
     void *context;
-    bool json;           // several answers are one array,
-    const char *between; // else this is printed between two
-    bool plain;          // machine code keeps its addresses: nothing is shown of it
+    bool json;           // print several answers as one array
+    const char *between; // text between two answers if not JSON
+    bool plain;          // keeps machine code as addresses, because none is shown
 };
 
-// Reads every recording of the list, lets the work answer, and closes it; files that cannot be read are left out. Returns the highest exit
-// code.
+// Reads each recording, calls work->answer, and closes it. Skips files that cannot be read. Returns the highest exit code.
 int input_files_run(const struct input_files *files, const struct input_work *work);
-// The same for the recordings that the operands name: the tail of every command that answers for each of them.
+// Lists the operands and calls input_files_run(), for commands that answer about each recording.
 int run_command(const struct input_work *work, char **operands, int count);
 
 #endif

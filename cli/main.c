@@ -1,4 +1,4 @@
-// vram: one command for everything. The table of commands is commands.def.
+// vram: runs the command that the first argument names. commands.def is the table of commands.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -90,7 +90,7 @@ static int run_command(int argc, char **argv) {
     return unknown_command(name);
 }
 
-// A file that is opened must not become standard output because that was closed: reading and writing those fails instead.
+// Fills closed standard descriptors, so that a file opened later does not become standard output. Reading and writing the fillers fails.
 static void hold_standard_files(void) {
     for (int file = STDIN_FILENO; file <= STDERR_FILENO; file++) {
         if (fcntl(file, F_GETFD) >= 0 || errno != EBADF) continue;

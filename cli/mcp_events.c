@@ -1,4 +1,4 @@
-// Moments and lives: at, lifetimes.
+// Tools for moments and lifetimes: at, lifetimes.
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
@@ -113,11 +113,11 @@ void mcp_tool_lifetimes(struct mcp_server *server, const cJSON *arguments, struc
     mcp_next(answer, "at {\"file\": \"r%u\", \"event\": N} - what memory was like when one of these was made or freed", open->id);
 }
 
-// Named moments: marks, by the explorer's query of that name, with memory before the first event and after the last one of each.
+// Marks, from the explorer's query of that name, with the memory before the first event and after the last event of each.
 
 enum { SHOWN_MARKS = 12 };
 
-// What was allocated when `event` was about to happen. False with a failed answer.
+// Computes the allocated bytes just before `event`. Returns false with a failed answer.
 static bool allocated_before(struct mcp_recording *open, const struct vram_report_device *device, uint64_t event, uint64_t *bytes,
                              struct mcp_answer *answer) {
     *bytes = device->allocated.start.bytes;

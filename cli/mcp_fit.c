@@ -1,4 +1,4 @@
-// Will a program fit: `vram fit` as a process of its own, whose answer is fetched when it is there.
+// Tool fit: runs `vram fit` as a process and returns its answer when it is complete.
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,14 +15,14 @@
 
 enum { ARGUMENTS_MOST = 256, ANSWER_MOST = 16384, COMPLAINT_MOST = 1500 };
 
-// One at a time.
+// The running fit. There is at most one.
 struct mcp_fit {
-    char *asked; // the arguments of the call, as JSON
+    char *asked; // the call's arguments, as JSON
     pid_t process;
-    int output[2]; // its standard output and standard error; -1: at its end
+    int output[2]; // pipes from its standard output and standard error; -1 at the end
     char answer[ANSWER_MOST + 1];
     size_t answer_length;
-    char complaint[COMPLAINT_MOST + 1]; // the end of what it said on standard error
+    char complaint[COMPLAINT_MOST + 1]; // the last part of its standard error
     size_t complaint_length;
     time_t begun;
 };
@@ -41,7 +41,7 @@ void mcp_fit_end(struct mcp_server *server) {
         if (fit->output[i] >= 0) (void)close(fit->output[i]);
     }
     if (fit->process > 0) {
-        // `vram fit` ends its program, which is in the same group of processes.
+        // `vram fit` ends its program, which is in the same process group.
         (void)kill(-fit->process, SIGTERM);
         (void)waitpid(fit->process, NULL, 0);
     }
@@ -49,7 +49,7 @@ void mcp_fit_end(struct mcp_server *server) {
     free(fit);
 }
 
-// The strings of an array behind argv[count]; false when there are others, or too many.
+// Appends the strings of an array to argv. Returns false if it has other values or too many.
 static bool add_strings(const cJSON *array, char **argv, size_t *count) {
     const cJSON *item;
     cJSON_ArrayForEach(item, array) {
@@ -59,7 +59,7 @@ static bool add_strings(const cJSON *array, char **argv, size_t *count) {
     return true;
 }
 
-// Borrows from `arguments`. False with a failed answer.
+// Builds the command line, borrowing from `arguments`. Returns false with a failed answer.
 static bool command_of(const cJSON *arguments, char **argv, struct mcp_answer *answer) {
     static char self[] = "vram", fit[] = "fit", quiet[] = "--quiet", card_option[] = "--card", end[] = "--";
     size_t count = 0;
@@ -85,7 +85,7 @@ static bool command_of(const cJSON *arguments, char **argv, struct mcp_answer *a
     return true;
 }
 
-// In the child.
+// Runs in the child.
 static void become_command(char **argv, const char *folder, const int output[2]) {
     const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     (void)setpgid(0, 0);
@@ -134,7 +134,7 @@ static bool start_fit(struct mcp_server *server, const cJSON *arguments, char *a
     fit->begun = time(NULL);
     server->fit = fit;
     if (fit->process > 0) return true;
-    fit->asked = NULL; // stays the caller's
+    fit->asked = NULL; // the caller still owns it
     mcp_fit_end(server);
     mcp_fail(answer, "no process could be started");
     return false;
@@ -168,7 +168,7 @@ static void take_output(struct mcp_fit *fit, size_t which) {
     fit->output[which] = -1;
 }
 
-// Whether it came to its end in the time that a call may take.
+// Returns whether the process ended within the time of one call.
 static bool wait_for(struct mcp_fit *fit) {
     const int64_t until = clock_ms() + (int64_t)(MCP_PATIENCE_NS / 1000000);
     while (fit->output[0] >= 0 || fit->output[1] >= 0) {
@@ -210,7 +210,7 @@ void mcp_tool_fit(struct mcp_server *server, const cJSON *arguments, struct mcp_
         mcp_fail(answer, "%s", vram_status_text(VRAM_NO_HOST_MEMORY));
         return;
     }
-    if (server->fit != NULL && strcmp(server->fit->asked, asked) != 0) mcp_fit_end(server); // another question
+    if (server->fit != NULL && strcmp(server->fit->asked, asked) != 0) mcp_fit_end(server); // a different question
     const bool started = server->fit == NULL;
     if (started && !start_fit(server, arguments, asked, answer)) {
         free(asked);

@@ -1,4 +1,4 @@
-// The peak of another size: forecast, by the JSON of the command.
+// Tool forecast: predicts the peak of another size, from the command's JSON.
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 #define BYTES(bytes) mcp_bytes((bytes), (char[MCP_BYTES_CAPACITY]){0})
 
-// "16=run.pickle", or "16=r1".
+// Adds a run given as "16=run.pickle" or "16=r1".
 static bool add_run(struct mcp_server *server, const cJSON *operand, struct vram_forecast *forecast, struct mcp_answer *answer) {
     const char *text = cJSON_IsString(operand) ? operand->valuestring : "";
     char *end;

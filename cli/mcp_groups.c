@@ -1,4 +1,4 @@
-// Who holds memory: peak, sites, diff, leaks. The sums are those of the commands report, diff and leaks.
+// Tools that group memory by its user: peak, sites, diff, leaks. The sums are those of the commands report, diff and leaks.
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ cJSON *mcp_parsed(enum vram_status status, struct mcp_kept *kept, const struct v
     return json;
 }
 
-// Numbers of the library's JSON are whole and below 2^53 wherever memory is.
+// The library's JSON has whole numbers, below 2^53 for all real memory.
 uint64_t mcp_whole(const cJSON *object, const char *name) {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
     return cJSON_IsNumber(item) && item->valuedouble > 0 ? (uint64_t)item->valuedouble : 0;
@@ -65,7 +65,7 @@ static const char *by_of(const cJSON *arguments) {
     return mcp_text(arguments, "regex", NULL) != NULL ? "match" : mcp_text(arguments, "by", "site");
 }
 
-// Where each kind of sum leads.
+// Suggests the next question for each grouping.
 static void say_next(struct mcp_answer *answer, const char *by, unsigned id, const cJSON *first) {
     if (strcmp(by, "role") == 0)
         mcp_next(answer, "peak {\"file\": \"r%u\", \"by\": \"module\"} or by site - whose these are", id);
@@ -83,7 +83,7 @@ static void say_group(struct mcp_answer *answer, const cJSON *group, uint64_t to
              NUMBER(mcp_whole(group, "count")), BYTES(mcp_whole(group, "largest_bytes")), mcp_text(group, "name", ""));
 }
 
-// The call stack of the largest allocation of a group, innermost first.
+// Adds the call stack of a group's largest allocation, innermost first.
 static void say_frames(struct mcp_answer *answer, struct mcp_recording *open, uint32_t device, const cJSON *group) {
     cJSON *allocation = mcp_ask(open, answer, "allocation?device=%u&row=%" PRIu64, (unsigned)device, mcp_whole(group, "row"));
     if (allocation != NULL) mcp_frames(answer, allocation, FRAMES_OF_GROUP);

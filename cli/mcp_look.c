@@ -1,4 +1,4 @@
-// What a recording is, and where its memory was: open, summary, why.
+// Tools for an overview: open, summary, why.
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <string.h>
@@ -69,14 +69,14 @@ void mcp_tool_open(struct mcp_server *server, const cJSON *arguments, struct mcp
         mcp_next(answer, "peak {\"file\": \"r%u\", \"by\": \"role\"} - who holds the peak", open->id);
 }
 
-// Those of a live private pool stay with it.
+// Adds the cached bytes. Those of a live private pool stay with the pool.
 static void say_cached(struct mcp_answer *answer, const struct vram_report_device *device) {
     const uint64_t own = device->private_inactive.bytes, all = device->wholly_inactive.bytes;
     if (all > own) mcp_line(answer, "  empty_cache() returns %s of it", BYTES(all - own));
     if (own != 0) mcp_line(answer, "  private pools (MemPool, CUDA graphs) keep %s of it", BYTES(own));
 }
 
-// What is held in vain, and what gives it back.
+// Adds advice on wasted memory and how to return it.
 static void say_advice(struct mcp_answer *answer, const struct vram_report *report, const struct vram_report_device *device) {
     for (size_t i = 0; i < report->advice_count; i++) {
         if (report->advice[i].device == (int64_t)device->device) mcp_line(answer, "note: %s", report->advice[i].text);
@@ -162,7 +162,7 @@ static void say_oom(struct mcp_answer *answer, const struct vram_report_oom *oom
     say_groups(answer, oom->holders, oom->holder_count, oom->allocated_bytes);
 }
 
-// With a size of the device that the recording does not say, the causes are worked out again.
+// Analyzes the causes again for a device size that the recording does not contain.
 static struct vram_report *with_memory(const struct mcp_recording *open, uint64_t memory, struct mcp_answer *answer) {
     struct vram_report *report = NULL;
     struct vram_error error;

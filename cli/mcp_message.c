@@ -41,14 +41,14 @@ bool mcp_size(const cJSON *arguments, const char *name, uint64_t *bytes, struct 
     return false;
 }
 
-// What the message has around the text, with an id of 200 bytes.
+// Bytes of the message around the text, with an id of 200 bytes.
 #define ENVELOPE_BYTES 320
-// "next: ", and the device where the answer is about one of several.
+// "next: ", and the device if there are several.
 #define DEVICE_BYTES 40
-// For the last two lines.
+// Reserved for the last two lines.
 #define KEPT_BYTES (sizeof(((struct mcp_answer *)NULL)->next) + 64 + DEVICE_BYTES)
 
-// How long the text is as a string of JSON, without its quotes; SIZE_MAX without memory.
+// Returns the bytes of the text as a JSON string without quotes; SIZE_MAX if memory runs out.
 static size_t cost_of(const char *line) {
     struct vr_text text = {.bytes = NULL};
     struct vr_json json;
@@ -59,7 +59,7 @@ static size_t cost_of(const char *line) {
     return cost;
 }
 
-// The line as it is shown; given to the caller. NULL without memory.
+// Formats the line and makes control characters visible. The caller frees it. Returns NULL if memory runs out.
 static char *shown_line(const char *format, va_list arguments) {
     char *plain = NULL, *shown = NULL;
     size_t length;
@@ -77,7 +77,7 @@ static char *shown_line(const char *format, va_list arguments) {
 }
 
 static bool append_line(struct mcp_answer *answer, const char *line, size_t kept) {
-    const size_t length = strlen(line), text_cost = cost_of(line), cost = text_cost + 2; // with the line's end
+    const size_t length = strlen(line), text_cost = cost_of(line), cost = text_cost + 2; // with the newline
     if (text_cost == SIZE_MAX || answer->cost + cost + kept + ENVELOPE_BYTES > MCP_ANSWER_BYTES) return false;
     memcpy(answer->text + answer->length, line, length);
     answer->length += length;
@@ -92,7 +92,7 @@ void mcp_line(struct mcp_answer *answer, const char *format, ...) {
     va_start(arguments, format);
     char *line = shown_line(format, arguments);
     va_end(arguments);
-    // After the first line without room none may follow: a shorter one would stand in a wrong place.
+    // Drop all lines after the first that does not fit: a shorter one would appear out of order.
     if (line == NULL || answer->missed != 0 || !append_line(answer, line, KEPT_BYTES)) answer->missed++;
     free(line);
 }
@@ -103,7 +103,7 @@ void mcp_next(struct mcp_answer *answer, const char *format, ...) {
     char *line = shown_line(format, arguments);
     va_end(arguments);
     (void)snprintf(answer->next, sizeof answer->next, "%s", line == NULL ? "" : line);
-    // A name may be cut inside of a character.
+    // snprintf() may have cut the text inside a character.
     size_t length = strlen(answer->next);
     while (length != 0 && length == sizeof answer->next - 1 && ((unsigned char)answer->next[length - 1] & 0xC0) == 0x80)
         answer->next[--length] = '\0';
@@ -117,7 +117,7 @@ void mcp_fail(struct mcp_answer *answer, const char *format, ...) {
     char *line = shown_line(format, arguments);
     va_end(arguments);
     *answer = (struct mcp_answer){.is_error = true};
-    // A sentence that is longer than an answer names something absurd.
+    // A sentence longer than this quotes something absurd.
     if (line != NULL && strlen(line) > MCP_ANSWER_BYTES / 4) line[MCP_ANSWER_BYTES / 4] = '\0';
     (void)append_line(answer, line == NULL ? "no host memory" : line, 0);
     free(line);
@@ -125,7 +125,7 @@ void mcp_fail(struct mcp_answer *answer, const char *format, ...) {
 
 void mcp_about(struct mcp_answer *answer, uint32_t device) { answer->about = (uint64_t)device + 1; }
 
-// The file's argument of the call that comes next, up to its end; NULL where the tool takes no device, or the device is there.
+// Finds the end of the file argument in the next question. Returns NULL if the tool takes no device, or the device is already given.
 static const char *end_of_file(const char *next) {
     static const char file[] = "{\"file\": \"";
     const char *at = strstr(next, file);
@@ -135,7 +135,7 @@ static const char *end_of_file(const char *next) {
     return at == NULL ? NULL : at + 1;
 }
 
-// "next: why {"file": "r1", "device": 1} - ..."
+// Writes 'next: why {"file": "r1", "device": 1} - ...'.
 static void put_next(const struct mcp_answer *answer, char *line, size_t size) {
     const char *end = answer->about == 0 ? NULL : end_of_file(answer->next);
     if (end == NULL)
@@ -184,14 +184,14 @@ const char *mcp_bytes(uint64_t bytes, char text[MCP_BYTES_CAPACITY]) {
     return text;
 }
 
-// Messages: JSON-RPC 2.0, one a line. What is not understood is answered with an error and changes nothing.
+// Messages: JSON-RPC 2.0, one per line. An invalid message is answered with an error and changes nothing.
 
 enum rpc_error { RPC_PARSE = -32700, RPC_INVALID = -32600, RPC_NO_METHOD = -32601, RPC_BAD_PARAMS = -32602, RPC_NO_MEMORY = -32603 };
 
-// The newest first. A client that asks for another one is told the newest; it may go then.
+// Newest first. A client that asks for an unknown version gets the newest and may disconnect.
 static const char *const versions[] = {"2025-06-18", "2025-03-26", "2024-11-05"};
 
-// A message in the making, with the id of its request (null where it has none).
+// Begins a message with the id of its request, or null.
 static struct vr_json *begin_message(struct answer_json *message, const cJSON *id) {
     *message = (struct answer_json){.text = {.bytes = NULL}};
     vr_json_init(&message->json, &message->text, false);
@@ -204,7 +204,7 @@ static struct vr_json *begin_message(struct answer_json *message, const cJSON *i
     return &message->json;
 }
 
-// Sends the message as a line and releases it. False when `out` took no more.
+// Sends the message as a line and releases it. Returns false if `out` cannot be written.
 static bool end_message(struct answer_json *message, FILE *out) {
     vr_json_object_end(&message->json);
     vr_text_puts(&message->text, "\n");
@@ -317,7 +317,7 @@ bool mcp_message(struct mcp_server *server, const char *text, size_t length, FIL
     if (cJSON_IsArray(message))
         sent = send_error(out, NULL, RPC_INVALID, "a message is one object, not an array");
     else if (!sound_id || !cJSON_IsString(method)) {
-        // An answer to a request that was never made is nothing to answer.
+        // Ignore responses: this server sends no requests.
         const bool is_answer = method == NULL && cJSON_IsObject(message) && id != NULL;
         if (!is_answer || !sound_id) sent = send_error(out, sound_id ? id : NULL, RPC_INVALID, "this is no request of JSON-RPC 2.0");
     } else if (id != NULL) {

@@ -1,4 +1,4 @@
-// Recordings that are open.
+// Opens, finds and closes recordings.
 
 #include <cjson/cJSON.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 
 void mcp_close(struct mcp_recording *open) {
     vram_report_destroy(open->report);
-    // What the explorer was given it takes back.
+    // The explorer owns the recording.
     if (open->explorer != NULL)
         vram_explorer_destroy(open->explorer);
     else
@@ -33,7 +33,7 @@ static void stamp_file(struct mcp_recording *open, const struct stat *facts) {
 static bool has_changed(const struct mcp_recording *open) {
     struct stat facts;
     struct mcp_recording now = {.id = 0};
-    if (stat(open->path, &facts) != 0) return false; // what was read of it is still good
+    if (stat(open->path, &facts) != 0) return false; // keep what was read from it
     stamp_file(&now, &facts);
     return now.stamp_ns != open->stamp_ns || now.file_bytes != open->file_bytes || now.inode != open->inode;
 }
@@ -55,12 +55,12 @@ static struct mcp_recording *place_for_recording(struct mcp_server *server) {
         if (server->open[i].id == 0) return &server->open[i];
         if (!server->open[i].held && (oldest == NULL || server->open[i].asked < oldest->asked)) oldest = &server->open[i];
     }
-    // Of four one is held at most.
+    // At most one of the four is in use by a search.
     mcp_close(oldest);
     return oldest;
 }
 
-// Reads the file; what the commands say of one that cannot be read is the answer.
+// Reads the file. If that fails, the commands' error message becomes the answer.
 static bool load_recording(const char *path, struct mcp_recording *open, struct mcp_answer *answer) {
     char *complaint = NULL;
     size_t length;
@@ -133,12 +133,12 @@ struct mcp_recording *mcp_recording_of(struct mcp_server *server, const char *wa
         fresh.id = ++server->ids;
         *found = fresh;
     }
-    // Above all others, also of this call.
+    // Newest of all, including others of this call.
     found->asked = ++server->calls;
     return found;
 }
 
-// Which of several devices the answer is about, and why where the call names none.
+// States which of several devices the answer is about, and why if the call did not name one.
 static void say_choice(struct mcp_answer *answer, const struct vram_report_device *device, bool by_rule) {
     const char *why = !by_rule ? "" : device->oom_count != 0 ? ", which ran out of memory" : ", which has the highest peak";
     if (device->is_host)
@@ -164,9 +164,9 @@ const struct vram_report_device *mcp_device(const struct mcp_recording *open, co
     return found;
 }
 
-// Questions to a recording's explorer (docs/reference/formats/queries.md).
+// Queries of a recording's explorer (docs/reference/formats/queries.md).
 
-enum { HEAD_BYTES = 8 }; // of an answer: the length of its JSON, where its columns begin
+enum { HEAD_BYTES = 8 }; // of an answer: the length of its JSON, which its columns follow
 
 bool mcp_keep(void *user, const char *bytes, size_t length) {
     struct mcp_kept *kept = user;
@@ -190,7 +190,7 @@ static bool explore_recording(struct mcp_recording *open, struct vram_error *err
     return true;
 }
 
-// The answer as it comes: its bytes are given to the caller. False with a failed answer.
+// Queries the explorer and collects the raw answer, which the caller frees. Returns false with a failed answer.
 static bool ask_explorer(struct mcp_recording *open, const char *query, struct mcp_kept *kept, struct mcp_answer *answer) {
     struct vram_error error = {.status = VRAM_NO_HOST_MEMORY, .message = "no host memory"};
     *kept = (struct mcp_kept){.bytes = NULL};
@@ -230,7 +230,7 @@ cJSON *mcp_ask(struct mcp_recording *open, struct mcp_answer *answer, const char
     return json;
 }
 
-// The column of bits, a byte per eight rows, and its length; NULL where the answer has none.
+// Returns a column of bits, one byte per eight rows, and its length; NULL if the answer does not have it.
 static const unsigned char *bits_of(const struct mcp_kept *kept, const cJSON *json, const char *name, size_t *length) {
     const cJSON *column = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(json, "columns"), name);
     const cJSON *offset = cJSON_GetObjectItemCaseSensitive(column, "offset"), *count = cJSON_GetObjectItemCaseSensitive(column, "count");

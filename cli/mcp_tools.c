@@ -43,7 +43,7 @@ static void put_argument(struct vr_json *json, const struct argument *argument) 
     vr_json_object_end(json);
 }
 
-// A JSON Schema of the tool's arguments.
+// Writes a JSON Schema of the tool's arguments.
 static void put_schema(struct vr_json *json, const struct tool *tool) {
     vr_json_object(json, "inputSchema");
     vr_json_string(json, "type", "object");
@@ -80,7 +80,7 @@ void mcp_tools_list(const struct mcp_server *server, struct vr_json *json) {
     vr_json_array_end(json);
 }
 
-// Every argument is one of the tool's, of its type, and those that must be there are. An agent that errs is told how.
+// Checks that every argument is known and has its type, and that no required one is missing. Failed answers explain the mistake.
 static bool are_sound(const struct tool *tool, const cJSON *arguments, struct mcp_answer *answer) {
     const cJSON *item;
     cJSON_ArrayForEach(item, arguments) {
@@ -92,7 +92,7 @@ static bool are_sound(const struct tool *tool, const cJSON *arguments, struct mc
             mcp_fail(answer, "%s has no argument %s", tool->name, item->string);
             return false;
         }
-        // A size may also be a number, and "at" the number of an event.
+        // A size may also be a number, and "at" an event number.
         const char *type = arguments_of[i].type;
         const bool fits = cJSON_IsNull(item) || (strcmp(type, "array") == 0    ? cJSON_IsArray(item)
                                                  : strcmp(type, "string") == 0 ? cJSON_IsString(item) || cJSON_IsNumber(item)

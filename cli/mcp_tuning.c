@@ -1,4 +1,5 @@
-// What would have saved memory, in the report's words: paged memory and changes of the program. Parts of the answers of `why` and `cure`.
+// Adds what would have saved memory, in the report's words: paged memory and changes of the program. Part of the answers of `why` and
+// `cure`.
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
@@ -15,7 +16,7 @@
 #include "vram/report.h"
 
 #define BYTES(bytes) mcp_bytes((bytes), (char[MCP_BYTES_CAPACITY]){0})
-// In addition to what the tool itself waits for.
+// In addition to what the tool itself waits.
 #define PATIENCE_NS (MCP_PATIENCE_NS / 4 * 3)
 
 void mcp_say_remedies(struct mcp_answer *answer, const struct vram_report_demand *demand, size_t most) {
@@ -50,12 +51,13 @@ void mcp_say_saving(struct mcp_answer *answer, const struct mcp_recording *open,
     vram_paged_savings_destroy(savings);
 }
 
-// What settings would have done: cure and tune. Replays take time in proportion to the history; an answer does not wait for all of them.
+// Tools cure and tune: which settings would have helped. Replays take time in proportion to the history, so an answer does not wait for all
+// of them.
 
 #define NUMBER(number)        mcp_number((number), (char[MCP_BYTES_CAPACITY]){0})
 #define COUNTED(number, noun) mcp_counted((number), (noun), (char[MCP_BYTES_CAPACITY]){0})
 
-// The cure is to be that of `vram report`, which most recordings have in a second: it is waited for.
+// Wait for the full cure of `vram report`, which takes a second for most recordings.
 #define CURE_PATIENCE_NS UINT64_C(10000000000)
 
 enum { SHOWN_SETTINGS = 6 };
@@ -102,7 +104,7 @@ static void say_cure(struct mcp_answer *answer, const struct vram_cure *cure, un
     mcp_next(answer, "why {\"file\": \"r%u\"}", id);
 }
 
-// Nothing failed, but the card that is meant has less than the peak.
+// Answers for a recording without a failure, if the card in question has less memory than the peak.
 static void say_for_card(struct mcp_answer *answer, const struct mcp_recording *open, int64_t wanted, uint64_t memory) {
     const struct vram_report_options options = {.memory_bytes = memory};
     struct vram_report *report = NULL;
@@ -121,7 +123,7 @@ static void say_for_card(struct mcp_answer *answer, const struct mcp_recording *
     vram_report_destroy(report);
 }
 
-// The device that the answer is about comes last: its line says what to ask next.
+// Adds the cures. The device of the answer comes last, because its line suggests the next question.
 static void say_cures(struct mcp_answer *answer, const struct mcp_recording *open, const struct vram_cures *cures, int64_t wanted) {
     const struct vram_report_device *worst = vram_report_worst_device(open->report);
     const int64_t about = wanted >= 0 || worst == NULL ? wanted : (int64_t)worst->device;
@@ -160,12 +162,12 @@ void mcp_tool_cure(struct mcp_server *server, const cJSON *arguments, struct mcp
 
 // --- tune --------------------------------------------------------------------------------------------------------------------------------
 
-// A search that goes on between calls; one at a time. The recording stays open for it.
+// A search that continues between calls. There is at most one. Its recording stays open.
 struct mcp_tuning {
     pthread_t thread;
     char *path;
     uint64_t memory_bytes, file_bytes, stamp_ns;
-    const struct vram_recording *recording; // borrowed: mcp_recording.held
+    const struct vram_recording *recording; // borrowed; mcp_recording.held keeps it open
     unsigned id;
     struct vram_tune_result *result;
     struct vram_error error;
@@ -193,7 +195,7 @@ void mcp_tuning_end(struct mcp_server *server) {
     struct mcp_tuning *tuning = server->tuning;
     if (tuning == NULL) return;
     server->tuning = NULL;
-    // A search cannot be broken off; what the process has goes with it, and nobody waits for an answer any more.
+    // A search cannot be interrupted. The process is about to exit, so leave it running.
     if (!atomic_load(&tuning->ended)) return;
     (void)pthread_join(tuning->thread, NULL);
     for (size_t i = 0; i < MCP_OPEN_MOST; i++) server->open[i].held = server->open[i].held && server->open[i].id != tuning->id;

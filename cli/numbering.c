@@ -6,7 +6,7 @@
 
 enum { FIRST_SLOTS = 256 };
 
-// splitmix64's finalizer.
+// The finalizer of splitmix64.
 static uint64_t mix_bits(uint64_t value) {
     value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9u;
     value = (value ^ value >> 27) * 0x94d049bb133111ebu;
@@ -35,7 +35,7 @@ bool numbering_reserve(struct numbering *numbering) {
     larger.capacity = numbering->capacity == 0 ? FIRST_SLOTS : 2 * numbering->capacity;
     larger.slots = calloc(larger.capacity, sizeof *larger.slots);
     if (larger.slots == NULL) return false;
-    // Where the system has nothing random, an address has something.
+    // Without a source of randomness, use the address.
     if (larger.secret == 0 && getentropy(&larger.secret, sizeof larger.secret) != 0)
         larger.secret = mix_bits((uint64_t)(uintptr_t)larger.slots);
     for (size_t i = 0; i < numbering->capacity; i++) {
@@ -63,7 +63,7 @@ uint32_t numbering_take(struct numbering *numbering, uint64_t first, uint64_t se
     size_t gap = (size_t)(slot_of(numbering, first, second) - slots);
     const uint32_t number = slots[gap].after - 1;
     if (number == NUMBERING_NONE) return number;
-    // Every later pair of the run moves back unless it would come before its home.
+    // Move back every later pair of the run that would not precede its home.
     for (size_t at = (gap + 1) & (numbering->capacity - 1); slots[at].after != 0; at = (at + 1) & (numbering->capacity - 1)) {
         const size_t home = home_of(numbering, slots[at].first, slots[at].second);
         if (((at - home) & (numbering->capacity - 1)) < ((at - gap) & (numbering->capacity - 1))) continue;

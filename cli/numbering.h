@@ -1,7 +1,7 @@
-// numbering.h: pairs of numbers -> a small number: a device and an address, or what a recording calls a group.
+// numbering.h: maps a pair of numbers to a small number: a device and an address, or a recording's ids of a group.
 //
-// The one hash table of the commands, which see public headers only. Pairs fall by a secret of the table, so that nobody who writes a
-// recording can choose where.
+// The one hash table of the commands, which use only public headers. The hash has a secret per table, so that a recording cannot force
+// collisions.
 #ifndef CLI_NUMBERING_H
 #define CLI_NUMBERING_H
 
@@ -13,10 +13,10 @@
 
 struct numbering_slot {
     uint64_t first, second;
-    uint32_t after; // the number, plus one; 0: the slot is free
+    uint32_t after; // the number plus one; 0: a free slot
 };
 
-// All-zero is empty. At most half of the slots, a power of two, are used.
+// A zeroed struct is empty. The capacity is a power of two; at most half of it is used.
 struct numbering {
     struct numbering_slot *slots;
     size_t capacity, count;
@@ -24,11 +24,11 @@ struct numbering {
 };
 
 void numbering_release(struct numbering *numbering);
-// Room for one pair more. False without memory.
+// Makes room for one more pair. Returns false if memory runs out.
 bool numbering_reserve(struct numbering *numbering);
-// The number of the pair, or NUMBERING_NONE.
+// Returns the pair's number, or NUMBERING_NONE.
 uint32_t numbering_get(const struct numbering *numbering, uint64_t first, uint64_t second);
-// Gives the pair a number (not NUMBERING_NONE). There must be room.
+// Sets the pair's number, which must not be NUMBERING_NONE. Call numbering_reserve() first.
 void numbering_set(struct numbering *numbering, uint64_t first, uint64_t second, uint32_t number);
 // Removes the pair and returns its number, or NUMBERING_NONE.
 uint32_t numbering_take(struct numbering *numbering, uint64_t first, uint64_t second);

@@ -21,8 +21,8 @@
 
 enum { BUFFER_BYTES = 1 << 17, ZSTD_LEVEL = 6, XZ_LEVEL = 4 };
 
-// A way to compress. begin() returns false when there is no memory; fill() takes bytes in (all of them, or what is left at the end) and
-// hands what comes out to emit().
+// A compressor. begin() returns false if memory runs out. fill() takes all bytes, flushes the rest if `last`, and passes its output to
+// emit().
 struct packer {
     const char *suffix;
     bool (*begin)(struct output *output);
@@ -32,8 +32,8 @@ struct packer {
 
 struct output {
     FILE *file;
-    char *path;      // where the bytes shall be in the end; NULL: they are there already
-    char *temporary; // where they are now
+    char *path;      // final path; NULL: written in place
+    char *temporary; // current path
     const char *name;
     const struct packer *packer; // NULL: plain
     unsigned char *buffer;
@@ -144,8 +144,8 @@ bool output_is_input(const char *output, const char *input) {
     return there && S_ISREG(a.st_mode) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-// Opens a new file under a random name in the folder of output->path, for this user alone, or with the permissions of this user's file that
-// it will replace.
+// Opens a new file with a random name in the folder of output->path. Only this user may access it; if it replaces this user's file, it gets
+// that file's permissions.
 static bool open_temporary(struct output *output) {
     static const char ending[] = ".XXXXXX";
     const size_t length = strlen(output->path);
@@ -165,8 +165,8 @@ static bool open_temporary(struct output *output) {
     return output->file != NULL || fail_output(output, errno);
 }
 
-// The descriptor of this process that a path stands for; -1: it is the name of a file. Opened or replaced by its name, a log that a
-// stream goes into would lose what it has.
+// Returns the descriptor of this process that a path denotes; -1 if it names a file. Opening or replacing it by name would lose the
+// contents of a log that a stream appends to.
 static int descriptor_of(const char *path) {
     int number, end = 0;
     if (strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0) return STDOUT_FILENO;
@@ -184,7 +184,8 @@ static bool open_descriptor(struct output *output, int descriptor) {
     return output->file != NULL || fail_output(output, errno);
 }
 
-// A link that somebody else made, but the system, is not followed: who may write into the folder may have planted it.
+// Returns whether the path is a link made by another user, except root. Such a link is not followed: anyone who can write to the folder may
+// have planted it.
 static bool is_foreign_link(const char *path) {
     struct stat facts;
     return lstat(path, &facts) == 0 && S_ISLNK(facts.st_mode) && facts.st_uid != geteuid() && facts.st_uid != 0;
@@ -202,7 +203,7 @@ static bool open_path(struct output *output, const char *path) {
         output->file = file < 0 ? NULL : fdopen(file, "wb");
         return output->file != NULL || fail_output(output, errno);
     }
-    // A link of this user's stays; what it leads to is replaced.
+    // Keep this user's own link and replace its target.
     output->path = exists ? realpath(path, NULL) : strdup(path);
     return output->path == NULL ? fail_output(output, errno) : open_temporary(output);
 }
@@ -216,7 +217,7 @@ static void release_output(struct output *output) {
 }
 
 static void complain_of_output(const struct output *output) {
-    // What standard output does not take is told by ui_finish().
+    // ui_finish() reports failures of standard output.
     if (output->file == stdout && ferror(stdout)) return;
     ui_say("vram: %s: could not be written: %s", output->name, strerror(output->error));
 }

@@ -1,4 +1,4 @@
-// program.c: a program as a child of this process, that stands in for it to whoever watches from outside.
+// program.c: runs a program as a child of this process and passes signals and the exit code between it and the parent process.
 #include "program.h"
 
 #include <errno.h>
@@ -15,8 +15,8 @@
 
 #include "ui.h"
 
-// Signals that ask this process to end are passed on to the program. The terminal's keys reach it by themselves: they are noted.
-// Whether anybody reads what is said at the end is no matter of its exit code.
+// Requests to end and user signals are forwarded to the program. The terminal's signals reach it directly and are only noted. SIGPIPE must
+// not change the exit code if the summary is not read.
 static const struct {
     int number;
     bool passed_on, noted;
@@ -25,7 +25,7 @@ static const struct {
 #define HANDLED_COUNT (sizeof handled / sizeof handled[0])
 
 static volatile sig_atomic_t child_process, last_signal;
-static struct sigaction inherited[HANDLED_COUNT]; // as this process was started with
+static struct sigaction inherited[HANDLED_COUNT]; // the handlers at the start of this process
 static bool handling;
 
 static void take_signal(int number) {
@@ -49,14 +49,14 @@ static void handle_signals(void) {
     handling = true;
 }
 
-// In a child, of a process that may have run another program before.
+// Restores the handlers in a child, because this process may have run another program before.
 static void inherit_signals(void) {
     for (size_t i = 0; handling && i < HANDLED_COUNT; i++) (void)sigaction(handled[i].number, &inherited[i], NULL);
 }
 
 int program_signal(void) { return (int)last_signal; }
 
-// In the child. Says through `failed`, which exec closes, that the program did not start.
+// Runs in the child. Writes to `failed`, which exec closes, if the program did not start.
 static void become_program(const char *command, char **arguments, int failed) {
     (void)execvp(arguments[0], arguments);
     const int why = errno;
@@ -66,7 +66,8 @@ static void become_program(const char *command, char **arguments, int failed) {
     _exit(why == ENOENT ? PROGRAM_NOT_FOUND : PROGRAM_NO_EXECUTE);
 }
 
-// The program has the signals as this process had them; here none is lost between its birth and the handlers.
+// Forks. The program gets the signal handlers this process started with; signals are blocked until the handlers are in place, so that none
+// is lost.
 static pid_t fork_with_signals(bool *is_child) {
     sigset_t all, before;
     (void)sigfillset(&all);
@@ -83,7 +84,7 @@ static pid_t fork_with_signals(bool *is_child) {
     return child;
 }
 
-// The end of a pipe becomes the program's standard output and standard error. In the child.
+// Runs in the child. Makes the pipe's end the program's standard output and standard error.
 static void be_watched(const struct program_watch *watch, int output) {
     if (!watch->prepare(watch->user)) {
         (void)fflush(stderr);
@@ -92,7 +93,7 @@ static void be_watched(const struct program_watch *watch, int output) {
     if (dup2(output, STDOUT_FILENO) < 0 || dup2(output, STDERR_FILENO) < 0) abort(); // both are open
 }
 
-// watch: whose `output` is; NULL: nobody's.
+// output: the pipe of `watch`, if that is not NULL.
 static pid_t start_program(const char *command, char **arguments, const struct program_watch *watch, int output, bool *started) {
     int ends[2];
     bool is_child = false;
@@ -139,7 +140,7 @@ static int64_t now_ms(void) {
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-// Hands on what there is to read, after waiting for it until `until_ms`. False at the end.
+// Passes on available output, waiting for it until `until_ms`. Returns false at the end.
 static bool pass_output(int file, int64_t until_ms, const struct program_watch *watch) {
     char bytes[65536];
     struct pollfd wanted = {.fd = file, .events = POLLIN};

@@ -25,7 +25,7 @@ static void read_program(int pid, char *name, size_t capacity) {
     fclose(file);
 }
 
-// The path at the end of a line of /proc/PID/maps, which has "\\012" where a name has the end of a line.
+// Copies the path at the end of a line of /proc/PID/maps, where "\\012" is a newline in the name.
 static bool copy_path(const char *text, char *path, size_t capacity) {
     size_t length = 0;
     while (*text != '\0' && *text != '\n' && length + 1 < capacity) {
@@ -37,7 +37,7 @@ static bool copy_path(const char *text, char *path, size_t capacity) {
     return *text == '\0' || *text == '\n';
 }
 
-// Whether a file that is called something else is a recording that grows. Nothing but plain files is opened.
+// Returns whether a file without a recording's extension is a growing recording. Opens only regular files.
 static bool is_recording(const char *path) {
     const size_t length = strlen(path);
     struct stat facts;
@@ -48,7 +48,7 @@ static bool is_recording(const char *path) {
     return true;
 }
 
-// A recording is written through a shared mapping ("rw-s").
+// A recording is mapped shared and writable ("rw-s").
 static bool path_in(const char *line, char *path, size_t capacity) {
     const char *at = strchr(line, '/');
     return at != NULL && strstr(line, "rw-s") != NULL && copy_path(at, path, capacity) && is_recording(path);
@@ -85,7 +85,7 @@ size_t recorded_list(struct recorded *list, size_t capacity) {
 
 #define MAGIC 0x314c54434d415256u
 
-// As the program writes it.
+// The layout that the recorded program uses.
 struct page {
     uint64_t magic;
     uint32_t paused;
@@ -93,7 +93,7 @@ struct page {
     uint64_t left_out;
 };
 
-// Opens the descriptor of the process that is the page; -1 with errno.
+// Opens the process's descriptor of the page. Returns -1 with errno set.
 static int open_page(int pid) {
     char folder[64], path[320], target[128];
     snprintf(folder, sizeof folder, "/proc/%d/fd", pid);

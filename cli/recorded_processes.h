@@ -1,4 +1,4 @@
-// recorded_processes.h: processes of this machine that are being recorded, and the page through which each is asked to pause.
+// recorded_processes.h: finds processes of this machine that are being recorded, and pauses them through a shared page.
 #ifndef CLI_RECORDED_PROCESSES_H
 #define CLI_RECORDED_PROCESSES_H
 
@@ -6,28 +6,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Processes of this machine that are being recorded. Each has its recording file mapped, and the system tells which.
+// A process that is being recorded. It is found by its mapping of the recording file.
 
 struct recorded {
     int pid;
-    char program[64]; // as the system calls it
+    char program[64]; // its name in /proc
     char path[4096];  // of the recording
 };
 
-// The recording of one process. False when it has none, or may not be looked at.
+// Finds the recording of a process. Returns false if there is none, or if access is denied.
 bool recorded_find(int pid, struct recorded *recorded);
-// All processes that the caller may look at; at most `capacity`, by pid.
+// Lists recorded processes that the caller may inspect, at most `capacity`, by pid. Returns their number.
 size_t recorded_list(struct recorded *list, size_t capacity);
 
-// The page through which a program under `vram run` is told to pause its recording (adapters/preload/control.h).
+// The page that pauses the recording of a program under `vram run` (adapters/preload/control.h).
 
 struct control_state {
     bool paused;
-    uint64_t left_out; // allocations that were not written down
+    uint64_t left_out; // allocations that were not recorded
 };
 
-// Reads the page of a process and, where `set` is not NULL, pauses (true) or goes on (false) before. False with a sentence in *why when the
-// process has no such page or may not be looked at.
+// Reads the page of a process. If `set` is not NULL, first pauses (true) or resumes (false) the recording. Returns false, with a sentence
+// in *why, if the process has no such page or access is denied.
 bool control_of(int pid, const bool *set, struct control_state *state, const char **why);
 
 #endif

@@ -20,8 +20,8 @@ static char *refuse_rules(const char *path, const char *why, char *text) {
     return NULL;
 }
 
-// The text of the file, at most 1 MiB and without NUL. NULL, with a line on standard error, where it cannot be read. The caller's to
-// free(). What stands in it is looked at by the library.
+// Reads the file, at most 1 MiB and without NUL. The caller frees the text. Returns NULL after a line on standard error. The library checks
+// the rules themselves.
 static char *role_rules_file_read(const char *path) {
     char *text = malloc(MOST_BYTES + 1);
     if (text == NULL) return refuse_rules(path, "there is not enough memory to read it", NULL);
@@ -92,10 +92,10 @@ int report_profiles(struct report_profile *profile, char **operands, int count) 
     return code;
 }
 
-// Names longer than this are cut from the left: what tells ranks apart is at the end.
+// Longer names are cut on the left, because ranks differ at the end.
 enum { NAME_COLUMNS = 40, INDENT = 7, COLUMNS = 80 };
 
-// Of more rows only those that are unlike the others are shown.
+// With more rows, only unusual ones are shown.
 enum { MOST_ROWS = 16 };
 
 struct report_rank {
@@ -105,7 +105,7 @@ struct report_rank {
     size_t ooms;
     char *why; // of the last out of memory; NULL: none, or no memory for it
     bool knows_reserved;
-    bool shown; // in a table that has not room for all
+    bool shown; // in a table without room for all rows
 };
 
 static bool grow_ranks(struct report_ranks *ranks) {
@@ -140,7 +140,7 @@ void report_ranks_add(struct report_ranks *ranks, const char *name, const struct
     }
 }
 
-// The end of a name from a whole character on, at most so many bytes.
+// Returns the last `most` bytes of a name at most, starting at a whole character.
 static const char *name_tail(const char *name, size_t most) {
     const size_t length = strlen(name);
     const char *at = length <= most ? name : name + length - most;
@@ -163,12 +163,12 @@ static void print_row(const struct report_rank *row) {
     printf("\n");
 }
 
-// A name that a shell takes as it stands, or can: names may come from strangers.
+// Returns whether a shell takes the name without quotes. Names may be foreign.
 static bool is_plain(const char *name) {
     return name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./+-=,@%:")] == '\0' && *name != '-';
 }
 
-// What to ask next where one recording holds much more than another.
+// Suggests what to ask if one recording has a much higher peak than another.
 static void print_apart(const struct report_ranks *ranks) {
     const struct report_rank *high = &ranks->rows[0], *low = high;
     for (size_t i = 1; i < ranks->count; i++) {
@@ -192,7 +192,7 @@ static int by_peak(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
-// The peak that half of the rows do not exceed. 0 without memory to sort them.
+// Returns the median of the peaks; 0 if memory runs out.
 static uint64_t median_peak(const struct report_ranks *ranks) {
     uint64_t *peaks = malloc(ranks->count * sizeof *peaks);
     if (peaks == NULL) return 0;
@@ -205,14 +205,14 @@ static uint64_t median_peak(const struct report_ranks *ranks) {
 
 static uint64_t apart_from(uint64_t bytes, uint64_t middle) { return bytes > middle ? bytes - middle : middle - bytes; }
 
-// Whether `a` is more unlike the others than `b`: out of memory first, then how far its peak is from the median.
+// Orders rows by how unusual they are: out of memory first, then by distance from the median.
 static bool is_more_unlike(const struct report_rank *a, const struct report_rank *b, uint64_t middle) {
     if ((a->ooms != 0) != (b->ooms != 0)) return a->ooms != 0;
     return apart_from(a->allocated_bytes, middle) > apart_from(b->allocated_bytes, middle);
 }
 
-// Marks the rows that are shown: all where there are few, else those that ran out of memory or are a twentieth apart from the median, the
-// most unlike first while there is room. How many.
+// Marks the rows to show: all if there are few, else those that ran out of memory or differ from the median by a twentieth, the most
+// unusual first, while there is room. Returns their number.
 static size_t mark_rows(struct report_ranks *ranks, uint64_t middle) {
     const bool all = ranks->count <= MOST_ROWS;
     size_t shown = 0;
@@ -230,7 +230,7 @@ static size_t mark_rows(struct report_ranks *ranks, uint64_t middle) {
     return all ? ranks->count : shown;
 }
 
-// What is not shown, in a line.
+// Prints one line about the rows not shown.
 static void print_others(const struct report_ranks *ranks, size_t shown) {
     uint64_t least = UINT64_MAX, most = 0;
     for (size_t i = 0; i < ranks->count; i++) {
@@ -245,7 +245,7 @@ static void print_others(const struct report_ranks *ranks, size_t shown) {
                ui_size(least, low), ui_size(most, high));
 }
 
-// Who ran out of memory, and why: the first one, and how many more.
+// Prints which rank ran out of memory first, and why, and how many others did.
 static void print_ooms(const struct report_ranks *ranks) {
     const struct report_rank *first = NULL;
     size_t count = 0;

@@ -1,4 +1,4 @@
-// report_sections.h: sections of `vram report` in addition to the report itself: one profile, and the table of several recordings.
+// report_sections.h: prints the sections of `vram report` outside the report itself: a profile, and the table of several recordings.
 #ifndef CLI_REPORT_SECTIONS_H
 #define CLI_REPORT_SECTIONS_H
 
@@ -8,15 +8,15 @@
 #include "shared_options.h"
 #include "vram/report.h"
 
-// The part of `vram report` that shows one thing: who holds memory, or how it went.
+// A profile that `vram report` shows instead of the report: memory by group, or over time.
 
 struct report_profile {
     struct moment_settings moment;
     struct vram_profile_options options;
-    const char *roles; // a file of rules,
-    char *rules;       // and its text, once it is read
+    const char *roles; // a file of rules
+    char *rules;       // its text, once read
     bool site, stack, timeline, json;
-    bool wanted; // one of them was asked for
+    bool wanted; // a profile was asked for
 };
 
 #define REPORT_PROFILE_OPTIONS(profile)                                                                                                    \
@@ -40,24 +40,22 @@ struct report_profile {
         {.name = "timeline", .kind = ARGS_FLAG, .help = "only how memory went, as a chart", .target = &(profile)->timeline},               \
         MOMENT_OPTIONS(&(profile)->moment)
 
-// Settles what was asked for. False, with a line on standard error, for what is none.
+// Checks the options. Returns false, after a line on standard error, if they are invalid.
 bool report_profile_settle(struct report_profile *profile);
-// Shows it of every operand, and releases what was settled. The exit code.
+// Prints the profile of every operand, and releases the settings. Returns an exit code.
 int report_profiles(struct report_profile *profile, char **operands, int count);
 
-// Several recordings in one table, under their reports or in place of them: which of them stands out.
-
-// All-zero is empty. One thread.
+// Several recordings in one table, below their reports or instead of them. A zeroed struct is empty. Use from one thread.
 struct report_ranks {
-    struct report_rank *rows; // one per device of each recording
+    struct report_rank *rows; // one per device and recording
     size_t count, capacity, recordings;
-    bool failed;     // without memory for a row the table is left out
-    bool only_table; // the reports were not printed: the table says who ran out of memory, and why
+    bool failed;     // memory ran out: print no table
+    bool only_table; // without the reports, the table says which ranks ran out of memory, and why
 };
 
-// Notes what the report of the recording `name` says; copies.
+// Adds the report of the recording `name`. Copies what it needs.
 void report_ranks_add(struct report_ranks *ranks, const char *name, const struct vram_report *report);
-// Prints the table where there are two recordings or more. Then all is as before the first.
+// Prints the table if there are at least two recordings, and empties it.
 void report_ranks_end(struct report_ranks *ranks);
 
 #endif

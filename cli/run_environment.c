@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// The folder of this program, without a slash at the end.
+// Stores the folder of this executable, without a trailing slash.
 static bool own_folder(char *folder, size_t capacity) {
     const ssize_t length = readlink("/proc/self/exe", folder, capacity - 1);
     if (length <= 0) return false;
@@ -26,7 +26,7 @@ static bool is_there(const char *folder, const char *file) {
     return length > 0 && (size_t)length < sizeof path && access(path, R_OK) == 0;
 }
 
-// A folder that holds `file`: absolute as configured, else relative to this program.
+// Finds a folder that contains `file`. A folder is absolute as configured, else relative to this executable.
 static bool find_folder(const char *const *folders, size_t count, const char *file, char *path, size_t capacity) {
     char own[4096];
     if (!own_folder(own, sizeof own)) return false;
@@ -92,9 +92,9 @@ bool find_stacks_library(char *path, size_t capacity) {
     return snprintf(path + used, capacity - used, "/%s", VRAM_LIBRARY_FILE) < (int)(capacity - used);
 }
 
-// Programs that no library can be preloaded into: they have no dynamic linker, or it must not listen.
+// Programs into which nothing can be preloaded: they are static, or their dynamic linker ignores LD_PRELOAD.
 
-// The file that execvp() would run. False when there is none.
+// Finds the file that execvp() would run. Returns false if there is none.
 static bool find_program(const char *program, char *path) {
     if (strchr(program, '/') != NULL)
         return snprintf(path, RUN_PATH_CAPACITY, "%s", program) < RUN_PATH_CAPACITY && access(path, X_OK) == 0;
@@ -108,7 +108,7 @@ static bool find_program(const char *program, char *path) {
     return false;
 }
 
-// False also for what is no 64-bit ELF file: scripts, and what the kernel will refuse.
+// Returns false also for scripts and other files that are not 64-bit ELF, which the kernel handles or refuses.
 static bool is_static(FILE *file) {
     Elf64_Ehdr head;
     if (fread(&head, sizeof head, 1, file) != 1 || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_ident[EI_CLASS] != ELFCLASS64 ||
@@ -145,7 +145,7 @@ const char *run_check(const char *program) {
 
 // --- the library ------------------------------------------------------------------------------------------------------------------
 
-// The dynamic linker splits its list at spaces and colons.
+// The dynamic linker splits LD_PRELOAD at spaces and colons.
 static bool can_be_preloaded(const char *path) { return path[strcspn(path, " :")] == '\0'; }
 
 static const char *temporary_folder(void) {
@@ -153,8 +153,9 @@ static const char *temporary_folder(void) {
     return folder == NULL || folder[0] == '\0' ? "/tmp" : folder;
 }
 
-// A link of the same name, whose path the dynamic linker can read, in a folder of its own; `library` becomes its path. It stays as long as
-// this program runs: a child that lives longer runs on, but what that executes is not recorded. False with errno.
+// Makes a link to the library in its own folder, with a path that the dynamic linker can read, and stores the link's path in `library`. The
+// link lasts until this program ends: children that live longer continue, but programs they execute later are not recorded. Returns false
+// with errno set.
 static bool link_library(char library[RUN_PATH_CAPACITY], char folder[RUN_PATH_CAPACITY]) {
     char *target = realpath(library, NULL);
     const char *base = can_be_preloaded(temporary_folder()) ? temporary_folder() : "/tmp";
@@ -188,7 +189,7 @@ void run_library_close(struct run_library *library) {
 
 static bool put_variable(const char *name, const char *value) { return setenv(name, value, 1) == 0; }
 
-// The variable's value becomes `first`, the separator and what it was.
+// Sets the variable to `first`, the separator and its old value.
 static bool put_before(const char *name, const char *first, const char *separator) {
     char value[2 * RUN_PATH_CAPACITY];
     const char *others = getenv(name);
@@ -200,7 +201,7 @@ static bool put_before(const char *name, const char *first, const char *separato
 bool run_environment_put(const struct run_environment *environment) {
     char limit[32];
     (void)snprintf(limit, sizeof limit, "%" PRIu64, environment->limit_bytes);
-    // AddressSanitizer wants to be the first library of a program. None of its functions is taken from it here.
+    // AddressSanitizer insists on being the first library. The preloaded one takes none of its functions.
     return put_before("LD_PRELOAD", environment->library, ":") && put_before("ASAN_OPTIONS", "verify_asan_link_order=0", ":") &&
            put_variable("VRAM_RUN_OUT", environment->output) && put_variable("VRAM_RUN_LIST", environment->list) &&
            put_variable("VRAM_RUN_LIMIT", limit) && put_variable("VRAM_RUN_STACKS", environment->stacks) &&

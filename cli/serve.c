@@ -29,7 +29,7 @@ bool browser_open(const char *target) {
     posix_spawn_file_actions_t quiet;
     pid_t pid;
     if (posix_spawn_file_actions_init(&quiet) != 0) return false;
-    // Discards the output of browsers.
+    // Discard browsers' output.
     (void)posix_spawn_file_actions_addopen(&quiet, 1, "/dev/null", O_WRONLY, 0);
     (void)posix_spawn_file_actions_addopen(&quiet, 2, "/dev/null", O_WRONLY, 0);
     const int result = posix_spawnp(&pid, opener, &quiet, NULL, arguments, environ);
@@ -41,7 +41,7 @@ struct server {
     char token[SERVE_TOKEN_LENGTH + 1];
     struct vram_explorer *explorer;
     struct http_server *http;
-    char *page; // the whole HTML
+    char *page; // the complete HTML
     size_t page_length;
 };
 
@@ -52,7 +52,7 @@ static void on_signal(int number) {
     ended = 1;
 }
 
-// Text that grows; for the page and for one answer.
+// A growing text, for the page or an answer.
 struct body {
     char *bytes;
     size_t length, capacity;

@@ -1,4 +1,4 @@
-// serve.h: the page and the answers to its questions for a browser on this machine.
+// serve.h: serves the page, and answers to its questions, to a browser on this machine.
 #ifndef CLI_SERVE_H
 #define CLI_SERVE_H
 
@@ -7,22 +7,21 @@
 
 #include "vram/explorer.h"
 
-// The page and the answers to its questions for a browser on this machine.
+// Options of the server on the loopback interface.
 //
-// A small HTTP server on the loopback interface. Every path begins with a random token; the Host header must name this machine, so that a
-// foreign page cannot reach it under a name of its own; only GET is answered. One thread: an explorer answers one question at a time.
+// Every path begins with a random token. The Host header must name this machine, so that a foreign page cannot reach the server under its
+// own name. Only GET is answered. One thread: an explorer answers one question at a time.
 
 struct serve_options {
-    uint16_t port; // 0: any free one
+    uint16_t port; // 0: any free port
     bool open;     // show the page in a browser
 };
 
-// Serves until SIGINT or SIGTERM, after a line on standard output with the address. The explorer is borrowed. An exit code (args.h).
+// Prints a line with the address on standard output, then serves until SIGINT or SIGTERM. Borrows the explorer. Returns an exit code
+// (args.h).
 int serve(struct vram_explorer *explorer, const struct serve_options *options);
 
-// Shows a page to the user.
-
-// Asks the desktop to open a file or an address, without waiting. False where no desktop is reachable.
+// Asks the desktop to open a file or an address, without waiting. Returns false if there is no desktop.
 bool browser_open(const char *target);
 
 #endif

@@ -8,7 +8,7 @@
 
 enum { MOST_GROUPINGS = 63 };
 
-// A whole number of at least `least`, and nothing after it.
+// Parses a whole number of at least `least`, with nothing after it.
 static bool whole_number(const char *text, long long least, int64_t *number) {
     char *end;
     const long long read = strtoll(text, &end, 10);

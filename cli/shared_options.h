@@ -1,5 +1,4 @@
-// shared_options.h: options that several commands have: the device, moment and grouping that is meant, and the world in which a recording
-// is replayed.
+// shared_options.h: options that several commands share: the device, moment and grouping, and the settings of a replay.
 #ifndef CLI_SHARED_OPTIONS_H
 #define CLI_SHARED_OPTIONS_H
 
@@ -8,9 +7,9 @@
 #include "vram/replay.h"
 #include "vram/sim.h"
 
-// Options that say which device, moment and grouping of a recording is meant, the same for every command.
+// Options that choose the device, moment and grouping, the same for every command.
 
-// Targets of the options, with "peak" and -1 as defaults: see moment_init().
+// Targets of the options. Defaults, from moment_init(): "peak" and -1.
 struct moment_settings {
     const char *device;
     const char *at;
@@ -20,7 +19,7 @@ struct moment_settings {
     uint64_t top;
 };
 
-// What --by takes: the words of vram_profile_grouping().
+// The values of --by: the words of vram_profile_grouping().
 #define GROUPING_VALUES "site|stack|function|file|role|module|category|pool|stream|annotation|thread|metadata|context|size|regex"
 
 // Rows of a command's table of options.
@@ -55,12 +54,13 @@ struct moment_settings {
         .name = "top", .letter = 'n', .kind = ARGS_COUNT, .value = "N", .help = "rows (default 10)", .target = &(settings)->top            \
     }
 
-// The settings as options of the library; borrows the texts. False, with a line on standard error, for a moment or grouping that is none.
+// Converts the settings to library options, which borrow the texts. Returns false, after a line on standard error, if the moment or
+// grouping is invalid.
 bool moment_options(const struct moment_settings *settings, struct vram_profile_options *options);
 
-// Options that say in which world a recording is replayed, the same for every command that does.
+// Options of a replay, the same for every command that replays.
 
-// Targets of the options; all-zero are the defaults.
+// Targets of the options; a zeroed struct has the defaults.
 struct whatif_settings {
     uint64_t memory_bytes;   // of each device
     unsigned start, profile; // indices in the tables below
@@ -70,7 +70,7 @@ extern const char *const whatif_starts[], *const whatif_profiles[];
 enum vram_whatif_start whatif_start(const struct whatif_settings *settings);
 enum vram_sim_profile whatif_profile(const struct whatif_settings *settings);
 
-// Rows of a command's table of options. about: what --memory is for in this command.
+// Rows of a command's table of options. `about` says what --memory means in this command.
 #define WHATIF_OPTIONS(settings, about)                                                                                                    \
     {.name = "memory",                                                                                                                     \
      .letter = 'm',                                                                                                                        \

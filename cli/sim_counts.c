@@ -43,8 +43,8 @@ bool sim_counts_make(struct sim_counts *counts, const char *option, const char *
     return false;
 }
 
-// What it holds now, for the caller to free(); the rest is zero where the program made it shorter. NULL where there is no memory.
-// A copy of the file and not of the mapping: the program may have cut the file off.
+// Copies the file's contents, with zeros if the program truncated it. The caller frees the copy. Returns NULL if memory runs out. Reads the
+// file, not the mapping, because access beyond a truncated end would fault.
 static void *sim_counts_read(const struct sim_counts *counts) {
     char *bytes = calloc(1, counts->size_bytes);
     if (bytes == NULL) return NULL;
@@ -64,7 +64,7 @@ void sim_counts_end(struct sim_counts *counts) {
     counts->file = NULL;
 }
 
-// The reading half of simulator/standins/common/missing.h.
+// The reader of simulator/standins/common/missing.h.
 
 static int by_name(const void *a, const void *b) {
     const struct sim_wanted *one = a, *other = b;
@@ -84,7 +84,7 @@ static void end_text(char *into, const char *from, size_t capacity) {
     into[capacity - 1] = '\0';
 }
 
-// The rows that are whole, equal ones added up. Returns how many.
+// Collects the complete rows, adding up equal ones. Returns their number.
 static size_t collect_missing(const struct vr_missing_file *file, bool sizes, struct sim_wanted *wanted) {
     const uint64_t used = atomic_load(&file->used);
     size_t count = 0, kept = 0;
@@ -141,7 +141,7 @@ void sim_missing_report(const struct sim_counts *counts) {
     free(wanted);
 }
 
-// The reading half of simulator/standins/common/reads.h.
+// The reader of simulator/standins/common/reads.h.
 
 static void add_read_count(struct sim_read_place *place, const struct vr_reads_count *count) {
     place->calls += atomic_load(&count->calls);
@@ -156,7 +156,7 @@ static int by_calls(const void *a, const void *b) {
     return strcmp(one->text, other->text);
 }
 
-// The rows that are whole, those of one place added up. Returns how many.
+// Collects the complete rows, adding up those of one place. Returns their number.
 static size_t collect_reads(const struct vr_reads_file *file, struct sim_read_place *places) {
     const uint64_t used = atomic_load(&file->used);
     size_t kept = 0;

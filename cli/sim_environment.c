@@ -24,7 +24,7 @@
 #define PREFIX        "vram-session-"
 #define PATH_CAPACITY 4096
 
-// Shared memory where it has a folder, so that nothing is ever written to a disk.
+// Returns the folder of shared memory if there is one, so that nothing is written to a disk.
 static const char *folder_of(void) {
     struct stat facts;
     if (stat("/dev/shm", &facts) == 0 && S_ISDIR(facts.st_mode) && access("/dev/shm", W_OK) == 0) return "/dev/shm";
@@ -32,8 +32,8 @@ static const char *folder_of(void) {
     return folder == NULL || folder[0] == '\0' ? "/tmp" : folder;
 }
 
-// The program takes this process's place, so this process cannot remove the file at the end: the next `vram sim` does. The number in a
-// name is the id of the process that made the file, which the program has after it.
+// Removes files of ended sessions. exec() replaces this process with the program, so it cannot remove its own file; the next `vram sim`
+// does. The number in a file's name is the process id, which the program keeps.
 static void remove_ended(const char *folder) {
     DIR *entries = opendir(folder);
     if (entries == NULL) return;
@@ -75,7 +75,7 @@ void sim_session_put(void) {
 
 #define FOLDERS 4
 
-// The variable's value becomes `first`, a colon and what it was.
+// Sets the variable to `first`, a colon and its old value.
 static bool put_path_first(const char *name, const char *first) {
     const char *before = getenv(name);
     if (before == NULL || before[0] == '\0') return setenv(name, first, 1) == 0;
@@ -88,12 +88,12 @@ static bool put_path_first(const char *name, const char *first) {
     return put;
 }
 
-// The folders of what stands in for NVIDIA's libraries, divided by colons. An installed vram has them in one. AMD's runtime lies in one of
-// its own: programs that look for either take what they find.
+// Collects the folders of the stand-ins for NVIDIA's libraries, separated by colons. An installed vram has them in one folder. AMD's
+// runtime has its own folder, because programs that look for either use what they find.
 static bool find_folders(char folders[FOLDERS * PATH_CAPACITY], bool hip) {
     char found[FOLDERS][PATH_CAPACITY] = {"", "", "", ""};
     if (!find_simcuda_folder(found[0], PATH_CAPACITY)) return false;
-    if (!find_cudart_folder(found[1], PATH_CAPACITY)) found[1][0] = '\0'; // programs that call the driver do without
+    if (!find_cudart_folder(found[1], PATH_CAPACITY)) found[1][0] = '\0'; // programs that call the driver do not need it
     if (!find_standins_folder(found[2], PATH_CAPACITY)) found[2][0] = '\0';
     if (hip && snprintf(found[3], PATH_CAPACITY, "%s/hip", found[2]) >= PATH_CAPACITY) return false;
     size_t used = 0;
@@ -107,7 +107,7 @@ static bool find_folders(char folders[FOLDERS * PATH_CAPACITY], bool hip) {
 static bool put_environment(const char *folders) {
     char front[PATH_CAPACITY];
     if (!put_path_first("LD_LIBRARY_PATH", folders)) return false;
-    // Where there is no auditor, or the linker could not read its path, the folders are what there is.
+    // Without an auditor, or if the linker cannot read its path, the folders have to suffice.
     if (!find_front_library(front, sizeof front) || strchr(front, ':') != NULL) return true;
     return setenv("VRAM_SIM_FRONT", folders, 1) == 0 && put_path_first("LD_AUDIT", front);
 }
@@ -128,7 +128,7 @@ void sim_front_check(const char *program) {
     if (why != NULL) ui_say("vram sim: %s does not reach the simulated driver: %s; it is run all the same", program, why);
 }
 
-// Are these rules? `at`: of which option or file, for the message.
+// Checks rules. `at` names their option or file in messages.
 static bool are_rules(const char *command, const char *at, const char *text, bool lines) {
     struct vr_read_values made;
     struct vr_read_wrong wrong;
@@ -142,7 +142,7 @@ static bool are_rules(const char *command, const char *at, const char *text, boo
     return good;
 }
 
-// Adds it with a line's end; `text` has VR_READ_VALUES_BYTES. False after a message.
+// Appends rules and a newline to `text`, which has VR_READ_VALUES_BYTES. Returns false after a message.
 static bool add_rules(const char *command, char *text, size_t *used, const char *more) {
     const size_t length = strlen(more);
     if (length + 2 > VR_READ_VALUES_BYTES - *used) {
@@ -156,7 +156,7 @@ static bool add_rules(const char *command, char *text, size_t *used, const char 
     return true;
 }
 
-// `bytes` has VR_READ_VALUES_BYTES + 1: what is longer is refused when it is added.
+// Reads the file into `bytes`, which has VR_READ_VALUES_BYTES + 1; add_rules() refuses a file that is too long.
 static bool read_file(const char *command, const char *path, char *bytes) {
     FILE *file = fopen(path, "rb");
     size_t length = file == NULL ? 0 : fread(bytes, 1, VR_READ_VALUES_BYTES, file);
@@ -172,7 +172,7 @@ static bool read_file(const char *command, const char *path, char *bytes) {
     return false;
 }
 
-// The word is no file's name.
+// The word "none" is not a file name.
 static bool is_none(const struct sim_values *values) { return values->file != NULL && strcmp(values->file, "none") == 0; }
 
 static bool gather_rules(const char *command, const struct sim_values *values, char *text, char *bytes) {
@@ -207,7 +207,7 @@ int sim_values_put(const char *command, const struct sim_values *values) {
         ui_say("vram %s: there is not enough memory", command);
     else if (gather_rules(command, values, text, text + VR_READ_VALUES_BYTES + 1))
         code = setenv("VRAM_SIM_VALUES", text, 1) == 0 ? CLI_OK : CLI_BAD_INPUT;
-    // Places are found by it.
+    // It finds the places of reads.
     if (code == CLI_OK && find_stacks_library(stacks, sizeof stacks)) (void)setenv("VRAM_SIM_STACKS", stacks, 0);
     free(text);
     return code;

@@ -1,4 +1,4 @@
-// sim_environment.h: what `vram sim` puts into the environment of a program: libraries in front, the session, rules for values.
+// sim_environment.h: sets the environment of a program under `vram sim`: libraries, the session, rules for values.
 #ifndef CLI_SIM_ENVIRONMENT_H
 #define CLI_SIM_ENVIRONMENT_H
 
@@ -6,30 +6,29 @@
 
 #include "args.h"
 
-// The simulated driver and the stand-ins in front of the libraries that a program brings.
-
-// Sets the environment of the program to come: LD_LIBRARY_PATH, and for the dynamic linker's auditor LD_AUDIT and VRAM_SIM_FRONT
-// (simulator/standins/front). hip: AMD's runtime, too. Returns CLI_OK, or the exit code after a line on standard error.
+// Puts the simulated driver and the stand-ins in front of the program's libraries: sets LD_LIBRARY_PATH, and LD_AUDIT and VRAM_SIM_FRONT
+// for the dynamic linker's auditor (simulator/standins/front). `hip` adds AMD's runtime. Returns CLI_OK, or an exit code after a line on
+// standard error.
 int sim_front_put(bool hip);
-// A line on standard error where the program does not run on the simulator at all, because it has no dynamic linker or one that must not
-// listen.
+// Prints a line on standard error if the program cannot run on the simulator, because it is static or its dynamic linker ignores these
+// variables.
 void sim_front_check(const char *program);
 
-// The file by which the processes of one `vram sim` know of each other (simulator/standins/common/session.h).
+// The file through which the processes of one `vram sim` find each other (simulator/standins/common/session.h).
 
-// Makes it and names it in the environment; what other sessions that are over left behind goes. Without it, NVML tells of no process.
+// Creates the file, names it in the environment, and removes the files of ended sessions. Without it, NVML lists no processes.
 void sim_session_put(void);
 
-// Rules for what a program reads where only a kernel would have written (simulator/standins/common/read_values.h).
+// Rules for values that only a kernel would have written (simulator/standins/common/read_values.h).
 
 struct sim_values {
-    struct args_list rules; // of --value; these come first
-    const char *file;       // of --values; may be NULL
-    const char *nonzero;    // of --nonzero: the value of a last rule, for aten::nonzero; may be NULL
-    uint64_t compute_bytes; // of --compute: operands and results of PyTorch's operations up to this are computed
+    struct args_list rules; // from --value; these come first
+    const char *file;       // from --values; may be NULL
+    const char *nonzero;    // from --nonzero: the value of a last rule, for aten::nonzero; may be NULL
+    uint64_t compute_bytes; // from --compute: PyTorch's operations with operands and results up to this size are computed
 };
 
-#define SIM_VALUES_COMPUTED ((uint64_t)64 << 10) // where --compute is not given
+#define SIM_VALUES_COMPUTED ((uint64_t)64 << 10) // without --compute
 
 // The rows of the two options in a command's table.
 #define SIM_VALUES_OPTIONS(values)                                                                                                         \
@@ -53,9 +52,9 @@ struct sim_values {
         .target = &(values)->nonzero                                                                                                       \
     }
 
-// Into the environment of the program to come, where there are rules. Returns CLI_OK, or the exit code after a line on standard error.
+// Puts the rules, if there are any, into the program's environment. Returns CLI_OK, or an exit code after a line on standard error.
 int sim_values_put(const char *command, const struct sim_values *values);
-// Has PyTorch's small operations computed in a program of Python's to come. False: the environment could not be set.
+// Makes a Python program compute PyTorch's small operations. Returns false if the environment could not be set.
 bool sim_values_compute(const struct sim_values *values);
 
 #endif

@@ -77,7 +77,7 @@ void sim_cards_print(void) {
 
 #define USUAL_MODEL "h100"
 
-// `h100,t4` as `h100+t4`. `text` has room for as much.
+// Turns `h100,t4` into `h100+t4`. `text` has room for it.
 static bool join_models(const char *models, bool hip, char *text, char *wrong, size_t wrong_capacity) {
     for (const char *at = models;; text++) {
         const size_t length = strcspn(at, ",");
@@ -108,7 +108,7 @@ static bool check_ranges(const struct sim_settings *settings, char *wrong, size_
     return true;
 }
 
-// Would the simulator take that? What it does not take is in `more`: all else was looked at before.
+// Checks whether the simulator takes the text. Only the part from `more` can be wrong; the rest has been checked.
 static bool check_text(const char *more, const char *text, char *wrong, size_t capacity) {
     struct vram_sim_options options;
     struct vram_error error;

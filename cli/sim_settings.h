@@ -1,4 +1,4 @@
-// sim_settings.h: the devices that the simulator knows, and the text of the variable VRAM_SIM that asks for them.
+// sim_settings.h: names and lists the devices that the simulator knows, and writes the variable VRAM_SIM.
 #ifndef CLI_SIM_SETTINGS_H
 #define CLI_SIM_SETTINGS_H
 
@@ -6,32 +6,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// What `vram sim` lets a program's simulator be, as the text of the variable VRAM_SIM.
+// Settings of the simulated devices.
 
 #define SIM_UNSET UINT64_MAX
 
 struct sim_settings {
-    const char *models;             // keys of known devices with commas between them; NULL: the usual one
-    uint64_t devices, memory_bytes; // SIM_UNSET: as the models say
-    const char *profile;            // NULL: the usual one
-    bool hip;                       // AMD's devices are known, too
-    const char *more;               // further keys and values, which come last; may be NULL
+    const char *models;             // keys of known devices, separated by commas; NULL: the usual one
+    uint64_t devices, memory_bytes; // SIM_UNSET: as the models have it
+    const char *profile;            // NULL: the usual profile
+    bool hip;                       // also accepts AMD's devices
+    const char *more;               // further keys and values, appended; may be NULL
 };
 
-// False with the reason in `wrong` (one line) when a value is out of range, a device is not known, or it is all too long.
+// Writes the text of VRAM_SIM. Returns false, with the reason in `wrong` (one line), if a value is out of range, a device is unknown, or
+// the text is too long.
 bool sim_settings_text(const struct sim_settings *settings, char *text, size_t capacity, char *wrong, size_t wrong_capacity);
-
-// The devices that the simulator knows, as the commands name and list them.
 
 enum sim_card_maker { SIM_CARD_UNKNOWN, SIM_CARD_CUDA, SIM_CARD_AMD };
 
-// Whose device the key of `length` bytes names.
+// Returns the maker of the device that the key of `length` bytes names.
 enum sim_card_maker sim_card_maker_of(const char *key, size_t length);
-// "no card is called 'h10'; did you mean 'h100'? ...": one line.
+// Writes one line: "no card is called 'h10'; did you mean 'h100'? ...".
 void sim_card_say_unknown(const char *key, size_t length, char *wrong, size_t capacity);
-// The keys of the CUDA cards in one paragraph on standard error.
+// Prints the keys of the CUDA cards in one paragraph on standard error.
 void sim_cards_say_known(void);
-// All of them on standard output, at most 80 columns wide.
+// Prints all devices on standard output, at most 80 columns wide.
 void sim_cards_print(void);
 
 #endif

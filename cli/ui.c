@@ -32,7 +32,7 @@ struct vram_style ui_style(void) {
         style.colour = strcmp(wanted, "colour") == 0;
         style.unicode = style.colour || strcmp(wanted, "unicode") == 0;
     }
-    // Wider lines are harder to read, not better; in narrower ones nothing has room.
+    // Wider lines are hard to read, and the tables do not fit into narrower ones.
     if (style.columns > 140) style.columns = 140;
     if (style.columns < 60) style.columns = 60;
     return style;
@@ -43,11 +43,11 @@ bool ui_write(void *user, const char *bytes, size_t length) {
     return fwrite(bytes, 1, length, stdout) == length;
 }
 
-// How many bytes the character at `text` takes; 0 where there is no well-formed UTF-8, and for what ends the text.
+// Returns the length in bytes of the character at `text`; 0 at the end and for invalid UTF-8.
 static size_t character(const unsigned char *text) {
     if (text[0] < 0x80) return text[0] != '\0';
     const size_t length = text[0] >= 0xF0 ? 4 : text[0] >= 0xE0 ? 3 : 2;
-    // Overlong forms, surrogates and what lies beyond U+10FFFF show in the first two bytes.
+    // The first two bytes reveal overlong forms, surrogates and code points above U+10FFFF.
     const unsigned second_least = text[0] == 0xE0 ? 0xA0 : text[0] == 0xF0 ? 0x90 : 0x80;
     const unsigned second_most = text[0] == 0xED ? 0x9F : text[0] == 0xF4 ? 0x8F : 0xBF;
     if (text[0] < 0xC2 || text[0] > 0xF4 || text[1] < second_least || text[1] > second_most) return 0;
@@ -57,8 +57,8 @@ static size_t character(const unsigned char *text) {
     return length;
 }
 
-// U+0000 to U+001F, U+007F to U+009F; and what changes the order or the lines of what is read: U+061C, U+200E, U+200F, U+2028 to U+202E,
-// U+2066 to U+2069, U+FEFF.
+// Control characters, U+0000 to U+001F and U+007F to U+009F, and characters that change the order or lines of text: U+061C, U+200E, U+200F,
+// U+2028 to U+202E, U+2066 to U+2069, U+FEFF.
 static bool is_control(const unsigned char *text) {
     if (text[0] < 0x20 || text[0] == 0x7F || (text[0] == 0xC2 && text[1] < 0xA0)) return true;
     if (text[0] == 0xD8) return text[1] == 0x9C;
@@ -80,7 +80,7 @@ void ui_put(FILE *file, const char *text) { put_visible(file, text, strlen(text)
 
 void ui_wrap(FILE *file, const char *text, unsigned column, unsigned width) {
     unsigned used = column;
-    bool fresh = true; // nothing stands in the line
+    bool fresh = true; // the line is empty
     for (size_t length; *text != '\0'; text += length) {
         if (text[0] == '\n' && text[1] == ' ') {
             used = (unsigned)strspn(text + 1, " ");
@@ -124,7 +124,7 @@ static void say_line(const char *format, va_list arguments) {
     va_end(again);
     FILE *file = says_to == NULL ? stderr : says_to;
     fflush(stdout);
-    // Without memory the line is cut.
+    // If memory runs out, the line is cut.
     ui_put(file, longer != NULL ? longer : line);
     fputc('\n', file);
     free(longer);
@@ -189,7 +189,7 @@ int ui_result(enum vram_status status, bool found, const char *file, const struc
 
 const char *ui_size(uint64_t bytes, char text[UI_SIZE_CAPACITY]) {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-    // A unit is left when one decimal would round up to 1024.0 of it.
+    // Use the next unit when one decimal would round up to 1024.0.
     double value = (double)bytes;
     size_t unit = 0;
     for (; value >= (unit == 0 ? 1024.0 : 1023.95) && unit + 1 < sizeof units / sizeof units[0]; unit++) value /= 1024;

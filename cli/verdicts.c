@@ -15,7 +15,8 @@ struct verdict {
     bool passed;
 };
 
-// As ui_put() writes it: neither of the files has room for control characters or bytes that are no UTF-8. NULL without memory.
+// Returns the text as ui_put() prints it, because neither file may contain control characters or invalid UTF-8. Returns NULL if memory runs
+// out.
 static char *plain_text(const char *text) {
     char *made = NULL;
     size_t length;
@@ -64,14 +65,14 @@ static size_t count_failures(const struct verdicts *verdicts) {
     return failures;
 }
 
-// --- files for others --------------------------------------------------------------------------------------------------------
+// --- output files -------------------------------------------------------------------------------------------------------------
 
-// What each character of ASCII stands as; NULL: itself.
+// The replacement of each ASCII character; NULL: itself.
 struct escapes {
     const char *of[128];
 };
 static const struct escapes in_xml = {.of = {['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;"}};
-// A cell of a table of Markdown: numeric references, so that a name is never read as markup.
+// In a cell of a Markdown table: numeric references, so that a name is never read as markup.
 static const struct escapes in_cell = {.of = {['&'] = "&amp;",
                                               ['<'] = "&lt;",
                                               ['>'] = "&gt;",
@@ -82,7 +83,7 @@ static const struct escapes in_cell = {.of = {['&'] = "&amp;",
                                               ['['] = "&#91;",
                                               ['@'] = "&#64;",
                                               ['\\'] = "&#92;"}};
-// The message of a workflow command.
+// In the message of a workflow command.
 static const struct escapes in_command = {.of = {['%'] = "%25"}};
 
 static void put_escaped(FILE *file, const struct escapes *escapes, const char *text) {
@@ -146,7 +147,7 @@ static int save_junit(const struct verdicts *verdicts) {
     return output == NULL ? exit_code_of(VRAM_IO) : output_close(output, whole);
 }
 
-// The job's own file; a run elsewhere has none.
+// Appends to the summary of a GitHub job. Outside GitHub there is no such file.
 static int append_summary(const struct verdicts *verdicts) {
     const char *path = getenv("GITHUB_STEP_SUMMARY");
     if (path == NULL || path[0] == '\0') return CLI_OK;

@@ -1,4 +1,4 @@
-// verdicts.h: whether recordings keep to a limit, for continuous integration: a line for each that does not, JUnit's XML, GitHub's summary.
+// verdicts.h: reports which recordings exceed a limit, for continuous integration: a line for each, JUnit's XML, GitHub's summary.
 #ifndef CLI_VERDICTS_H
 #define CLI_VERDICTS_H
 
@@ -8,14 +8,15 @@
 #include "args.h"
 #include "vram/status.h"
 
-// `suite` is set by the command ("vram report"), `junit` and `github` by its options; all else zero. One thread.
+// Verdicts of one command. The command sets `suite` ("vram report"), its options set `junit` and `github`; the rest is zero. Use from one
+// thread.
 struct verdicts {
     const char *suite;
     const char *junit; // a path; NULL: none
     bool github;
     struct verdict *rows;
     size_t count, capacity;
-    bool failed; // without memory for a row
+    bool failed; // memory for a row ran out
 };
 
 #define VERDICT_OPTIONS(verdicts)                                                                                                          \
@@ -30,11 +31,11 @@ struct verdicts {
         .target = &(verdicts)->github                                                                                                      \
     }
 
-// One verdict: what was judged (copied), whether it keeps to the limit, and a sentence with the figures, which is printed on standard error
-// where it does not.
+// Adds a verdict: the recording's name (copied), whether it passed, and a sentence with the figures. Prints the sentence on standard error
+// if it failed.
 void verdicts_add(struct verdicts *verdicts, const char *name, bool passed, const char *format, ...) VRAM_PRINTF(4, 5);
-// Writes what was asked for and frees the rows. `code`: how the command ends otherwise. CLI_FINDING takes the place of CLI_OK where a
-// verdict failed; a file that could not be written is said, and the code is then that of output_close().
+// Writes the files and frees the rows. `code` is the command's exit code so far; a failed verdict turns CLI_OK into CLI_FINDING. If a file
+// cannot be written, reports it and returns the code of output_close().
 int verdicts_end(struct verdicts *verdicts, int code);
 
 #endif

@@ -1,4 +1,4 @@
-// The viewer's page, as it was when the command was built.
+// Writes the viewer's page, which is built into the command, with recordings inserted.
 
 #include "view_page.h"
 
@@ -13,7 +13,7 @@
 
 #ifdef VRAM_VIEWER_PAGE
 #ifdef __wasm__
-// There every object says its size, and a label that ends one is no address.
+// WebAssembly needs the size of every object, and a label at its end has no address.
 __asm__(".section .rodata.page_bytes,\"\",@\n"
         "page_bytes:\n"
         ".incbin \"" VRAM_VIEWER_PAGE "\"\n"
@@ -28,7 +28,7 @@ extern const char page_bytes[];
 extern const uint32_t page_length;
 #define PAGE_LENGTH ((size_t)page_length)
 #else
-// The assembler puts the file's bytes in; a NUL follows that does not count.
+// The assembler includes the file's bytes. A NUL follows, which does not count.
 __asm__(".section .rodata\n"
         ".balign 16\n"
         "page_bytes:\n"
@@ -61,7 +61,7 @@ const char *page_text(size_t *length) {
 
 static bool put_text(vram_write write, void *user, const char *text) { return write(user, text, strlen(text)); }
 
-// `text` within the page, which is no C string.
+// Finds `text` in the page, which is not NUL-terminated.
 static const char *find_text(const char *page, size_t length, const char *text) {
     const size_t size = strlen(text);
     for (const char *at = page; (size_t)(page + length - at) >= size; at++) {
@@ -95,7 +95,7 @@ int view_page_write(bool served, view_page_filler *fill, void *context, vram_wri
     return write(user, place, (size_t)(end - place)) ? CLI_OK : CLI_BAD_INPUT;
 }
 
-// Text of an attribute: what could end it, or is no text, is replaced.
+// Writes an attribute's text. Replaces characters that could end it, and invalid ones.
 static bool put_name(vram_write write, void *user, const char *name) {
     for (const char *c = name; *c != '\0'; c++) {
         char number[16];
@@ -110,14 +110,14 @@ static bool put_name(vram_write write, void *user, const char *name) {
     return true;
 }
 
-// gzip, then base64, as a stream.
+// Compresses with gzip and encodes in base64, as a stream.
 struct packed {
     z_stream stream;
     vram_write write;
     void *user;
-    unsigned char left[BASE64_GROUP]; // bytes that wait for more of their group
+    unsigned char left[BASE64_GROUP]; // bytes of an incomplete group
     size_t left_count;
-    bool failed; // `write` did not take something
+    bool failed; // `write` failed
     unsigned char out[PACKED_BYTES];
 };
 
@@ -157,7 +157,7 @@ static bool pack_bytes(struct packed *packed, const char *bytes, size_t length, 
 }
 
 static bool take_packed(void *user, const char *bytes, size_t length) {
-    // zlib counts in unsigned int; the library's pieces are small.
+    // zlib counts in unsigned int; the library writes small pieces.
     return pack_bytes(user, bytes, length, Z_NO_FLUSH);
 }
 

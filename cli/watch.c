@@ -10,14 +10,14 @@
 #include "numbering.h"
 #include "vram/recording.h"
 
-// An allocation that is alive: its size, and the groups it counts in.
+// A live allocation: its size, and its group of each kind.
 struct piece {
     uint64_t bytes;
     uint32_t group[WATCH_BY_COUNT];
-    uint32_t next_free; // of a piece that is none: the next such, or NUMBERING_NONE
+    uint32_t next_free; // if free: the next free piece, or NUMBERING_NONE
 };
 
-// Groups of one kind, and which one an id of the recording (or a number, or a pair of them) stands for.
+// Groups of one kind. `keys` maps an id of the recording, a number or a pair of them to its group.
 struct grouping {
     struct watch_group *groups;
     size_t count, capacity;
@@ -28,7 +28,7 @@ struct watch {
     struct vram_follow *follow;
     struct piece *pieces;
     size_t piece_count, piece_capacity;
-    uint32_t free_piece;   // NUMBERING_NONE: none below piece_count
+    uint32_t free_piece;   // NUMBERING_NONE: no free piece below piece_count
     struct numbering live; // device, address -> piece
     struct grouping by[WATCH_BY_COUNT];
     struct watch_device *devices;
@@ -42,7 +42,7 @@ const char *watch_by_name(enum watch_by by) {
 }
 
 // --- groups -----------------------------------------------------------------------------------------------------------------------
-// The frame that stands for the stack. False without any.
+// Finds the frame that represents the stack. Returns false if it has no frames.
 static bool site_frame(const struct watch *watch, uint32_t stack, struct vram_frame *frame) {
     enum { MOST = 64 };
     struct vram_frame frames[MOST];
@@ -103,7 +103,7 @@ static char *copy_of(const char *text) {
     return copy == NULL ? NULL : memcpy(copy, text, strlen(text) + 1);
 }
 
-// The group with this label, made where it is new. SIZE_MAX without memory.
+// Returns the group with this label, created if new; SIZE_MAX if memory runs out.
 static size_t group_labelled(struct grouping *grouping, const char *label) {
     for (size_t i = 0; i < grouping->count; i++)
         if (strcmp(grouping->groups[i].place, label) == 0) return i;
@@ -124,7 +124,7 @@ static size_t group_labelled(struct grouping *grouping, const char *label) {
     return grouping->count++;
 }
 
-// Remembers where a call site in machine code lies, for its name. Without memory it keeps none.
+// Stores the module and offset of a call site in machine code, to name it later. Stores nothing if memory runs out.
 static void note_place(const struct watch *watch, uint32_t stack, struct watch_group *group) {
     struct vram_frame frame;
     if (group->offset != NULL || !site_frame(watch, stack, &frame) || strncmp(frame.name, "0x", 2) != 0) return;
@@ -132,7 +132,7 @@ static void note_place(const struct watch *watch, uint32_t stack, struct watch_g
     group->offset = copy_of(frame.name);
 }
 
-// The group of an event. Stacks of one site share a group. SIZE_MAX without memory.
+// Returns the group of an event; stacks of one site share a group. SIZE_MAX if memory runs out.
 static size_t group_of(struct watch *watch, enum watch_by by, const struct vram_log_event *event) {
     struct grouping *grouping = &watch->by[by];
     const struct group_key key = key_of(by, event);
@@ -150,11 +150,11 @@ static size_t group_of(struct watch *watch, enum watch_by by, const struct vram_
 
 // --- names of machine code ------------------------------------------------------------------------------------------------------------
 struct naming {
-    struct watch_group *const *places; // ascending by module and offset
-    uint64_t named;                    // 1 + the index of the last one that got its name
+    struct watch_group *const *places; // sorted by module and offset
+    uint64_t named;                    // 1 + the index of the last one named
 };
 
-// The innermost frame comes first, and is the site.
+// Takes the first name of each place: the innermost frame, which is the site.
 static bool take_name(void *user, size_t index, const struct vram_frame *frame) {
     struct naming *naming = user;
     char label[256];
@@ -177,12 +177,12 @@ static int by_place(const void *left, const void *right) {
     return order != 0 ? order : (x > y) - (x < y);
 }
 
-// Those of one module. Places are groups of their own, so their offsets are distinct; in another order none is named.
+// Names the places of one module. Their offsets must be ascending; they are distinct because each place is its own group.
 static void name_module(struct watch_group *const *places, size_t count) {
     struct naming naming = {.places = places};
     uint64_t *offsets = malloc(count * sizeof *offsets);
     for (size_t i = 0; offsets != NULL && i < count; i++) offsets[i] = offset_of(places[i]);
-    // What has no name stays as it is.
+    // Places without a symbol keep their labels.
     if (offsets != NULL) (void)!vram_symbolize(places[0]->module, NULL, offsets, count, NULL, take_name, &naming);
     free(offsets);
 }
@@ -206,7 +206,7 @@ void watch_name_sites(struct watch *watch) {
         if (group->module != NULL && group->offset != NULL) places[count++] = group;
     }
     name_places(places, count);
-    // Each is looked for once.
+    // Look each up only once.
     for (size_t i = 0; i < count; i++) {
         free(places[i]->module);
         places[i]->module = NULL;
@@ -215,7 +215,7 @@ void watch_name_sites(struct watch *watch) {
 }
 
 // --- pieces -------------------------------------------------------------------------------------------------------------------------
-// A piece that is none yet. NUMBERING_NONE without memory.
+// Returns an unused piece; NUMBERING_NONE if memory runs out.
 static uint32_t make_piece(struct watch *watch) {
     const uint32_t reused = watch->free_piece;
     if (reused != NUMBERING_NONE) {
@@ -267,7 +267,7 @@ static void end_piece(struct watch *watch, struct watch_device *device, uint64_t
     forget_piece(watch, number);
 }
 
-// The groups of an event. False without memory.
+// Finds the groups of an event. Returns false if memory runs out.
 static bool find_groups(struct watch *watch, const struct vram_log_event *event, uint32_t groups[WATCH_BY_COUNT]) {
     for (int by = 0; by < WATCH_BY_COUNT; by++) {
         const size_t group = group_of(watch, (enum watch_by)by, event);
@@ -323,7 +323,7 @@ static bool apply_event(struct watch *watch, const struct vram_log_event *event)
 
 enum vram_status watch_open(const char *path, struct watch **watch, struct vram_error *error) {
     struct stat facts;
-    // To open a pipe would be to wait for who writes into it.
+    // Opening a pipe would wait for a writer.
     if (stat(path, &facts) == 0 && !S_ISREG(facts.st_mode)) {
         *error = (struct vram_error){.status = VRAM_IO, .offset = VRAM_NO_OFFSET};
         (void)snprintf(error->message, sizeof error->message, "%s: is no regular file", path);

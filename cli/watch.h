@@ -1,4 +1,4 @@
-// watch.h: what is alive in a program that is being recorded, kept up from its recording file as it grows.
+// watch.h: tracks the live memory of a program that is being recorded, from its growing recording file.
 #ifndef CLI_WATCH_H
 #define CLI_WATCH_H
 
@@ -8,46 +8,46 @@
 
 #include "vram/log.h"
 
-// By what live memory is grouped.
+// How live memory is grouped.
 enum watch_by { WATCH_LIBRARY, WATCH_KIND, WATCH_SITE, WATCH_STREAM, WATCH_POOL, WATCH_BY_COUNT };
 const char *watch_by_name(enum watch_by by);
 
 struct watch_group {
     char *label;           // owned
-    char *place;           // owned: the label as it was made, by which stacks find their group
-    char *module, *offset; // owned: the place in a program file that the label tells until watch_name_sites(); else NULL
-    uint64_t bytes, count; // alive
+    char *place;           // owned; the original label, by which stacks find their group
+    char *module, *offset; // owned; the place in a program file, until watch_name_sites(); else NULL
+    uint64_t bytes, count; // live
     uint64_t peak_bytes;   // of this group
-    uint64_t made;         // allocations ever
+    uint64_t made;         // allocations in total
 };
 
 struct watch_device {
     uint32_t device; // VRAM_LOG_HOST: pinned host memory
     uint64_t live_bytes, live_count, peak_bytes;
-    uint64_t reserved_bytes; // by segment events; 0 where there are none
+    uint64_t reserved_bytes; // from segment events; 0 without them
     uint64_t ooms;
 };
 
 struct watch;
 
-// Opens the recording at `path`. *watch is given to the caller: watch_close(). As vram_follow_open().
+// Opens the recording at `path`. Release *watch with watch_close(). Returns as vram_follow_open() does.
 enum vram_status watch_open(const char *path, struct watch **watch, struct vram_error *error);
-// NULL is ignored.
+// Accepts NULL.
 void watch_close(struct watch *watch);
-// Takes in what has come since. *events is how many. As vram_follow_next().
+// Reads all new events. Stores their number in *events. Returns as vram_follow_next() does.
 enum vram_status watch_update(struct watch *watch, uint64_t *events, struct vram_error *error);
-// The same of a few thousand events at most: what takes long, piece by piece. 0 events: there are no more yet.
+// Reads a few thousand events at most, to divide a long update. 0 events: there are no more yet.
 enum vram_status watch_step(struct watch *watch, uint64_t *events, struct vram_error *error);
-// Whether the program has closed the file, or is gone.
+// Returns whether the program has closed the file or exited.
 bool watch_ended(const struct watch *watch);
 
 // Borrowed until the next update.
 const struct watch_device *watch_devices(const struct watch *watch, size_t *count);
 const struct watch_group *watch_groups(const struct watch *watch, enum watch_by by, size_t *count);
-// Gives names to call sites in machine code, as far as their program files are here: those of the recorded program's machine.
+// Names call sites in machine code by the program files on this machine, which must be the recorded one.
 void watch_name_sites(struct watch *watch);
 uint64_t watch_events(const struct watch *watch);
-// Of the events: first and last, since the epoch; 0 where there are none.
+// Return the time of the first and the last event, since the epoch; 0 without events.
 uint64_t watch_first_ns(const struct watch *watch);
 uint64_t watch_last_ns(const struct watch *watch);
 

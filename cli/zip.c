@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Signatures and lengths of the records (APPNOTE.TXT, 4.3).
+// Lengths of the records (APPNOTE.TXT, 4.3).
 enum {
     LOCAL_LENGTH = 30,
     CENTRAL_LENGTH = 46,
@@ -44,7 +44,7 @@ struct directory {
     uint64_t count;
 };
 
-// Where sizes do not fit into 32 bits another record says them, which the one before the last names.
+// Reads the ZIP64 end record, if there is one. The locator before the end record points to it.
 static bool read_end64(struct zip *zip, uint64_t end, struct directory *directory) {
     unsigned char locator[LOCATOR_LENGTH], record[END64_LENGTH];
     if (end < LOCATOR_LENGTH || !read_exactly(zip, end - LOCATOR_LENGTH, locator, sizeof locator)) return zip->error == NULL;
@@ -55,7 +55,7 @@ static bool read_end64(struct zip *zip, uint64_t end, struct directory *director
     return true;
 }
 
-// The last record of the archive: before a comment of any length.
+// Finds the archive's end record, which a comment of any length may follow.
 static bool find_directory(struct zip *zip, struct directory *directory) {
     const uint64_t most = END_LENGTH + COMMENT_MOST, length = zip->archive_bytes < most ? zip->archive_bytes : most;
     unsigned char *tail = malloc((size_t)length + 1);
@@ -76,7 +76,7 @@ static bool find_directory(struct zip *zip, struct directory *directory) {
     return found;
 }
 
-// Sizes that are all ones stand in the extra field, in this order.
+// Reads sizes from the extra field, in this order. Only those that are all ones in the header are there.
 static void read_extra64(struct zip_file *file, const unsigned char *extra, size_t length) {
     uint64_t *const fields[] = {&file->bytes, &file->packed_bytes, &file->offset};
     for (size_t at = 0; at + 4 <= length; at += 4 + (size_t)read_u16(extra + at + 2)) {
@@ -176,7 +176,7 @@ static size_t read_packed(struct zip *zip, void *buffer, size_t capacity) {
     return count;
 }
 
-// Up to capacity bytes; fewer only where the packed ones are over, or on an error.
+// Inflates up to `capacity` bytes; fewer only at the end of the packed bytes, or on an error.
 static size_t inflate_some(struct zip *zip, unsigned char *to, size_t capacity) {
     z_stream *stream = &zip->stream;
     stream->next_out = to;

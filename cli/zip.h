@@ -1,7 +1,7 @@
-// zip.h: the files in a ZIP archive: what torch.save() writes, and what a download of an issue's attachment is.
+// zip.h: reads the files in a ZIP archive, such as those of torch.save() and downloaded attachments of an issue.
 //
-// The list of files is at the end of the archive, so that it is read at places, not as a stream. Files are stored or deflated; others, and
-// encrypted ones, are refused. Sizes beyond 4 GiB (ZIP64) are understood.
+// The list of files is at the end of the archive, so reading needs random access, not a stream. Files may be stored or deflated; other
+// methods and encryption are refused. Supports sizes beyond 4 GiB (ZIP64).
 #ifndef CLI_ZIP_H
 #define CLI_ZIP_H
 
@@ -14,7 +14,7 @@
 enum { ZIP_NAME = 256, ZIP_MOST_FILES = 4096, ZIP_BUFFER = 16384 };
 
 struct zip_file {
-    char name[ZIP_NAME]; // cut where it is longer
+    char name[ZIP_NAME]; // cut if longer
     uint64_t offset;     // of its header in the archive
     uint64_t packed_bytes;
     uint64_t bytes;
@@ -24,14 +24,14 @@ struct zip_file {
 };
 
 struct zip {
-    // As pread(): how many bytes were read, fewer only at the end; SIZE_MAX on an error.
+    // Reads like pread(): returns the number of bytes, fewer only at the end; SIZE_MAX on an error.
     size_t (*read_at)(void *context, uint64_t offset, void *buffer, size_t count);
     void *context;
     uint64_t archive_bytes;
-    const char *error; // NULL while all is well
+    const char *error; // NULL if nothing failed
     struct zip_file *files;
     size_t count;
-    // Of the file that is read.
+    // The file being read.
     const struct zip_file *file;
     uint64_t at, packed_left, left;
     uint32_t crc;
@@ -40,13 +40,15 @@ struct zip {
     unsigned char buffer[ZIP_BUFFER];
 };
 
-// Whether a file that begins so is a ZIP archive.
+// Returns whether a file with this beginning is a ZIP archive.
 bool zip_begins(const unsigned char *head, size_t length);
-// Reads the list of files; read_at, context and archive_bytes are set, all else is zero. False with an error. zip_close() in any case.
+// Reads the list of files. Before the call set read_at, context and archive_bytes; all else must be zero. Returns false with zip->error
+// set. Call zip_close() in any case.
 bool zip_open(struct zip *zip);
-// Begins to read a file. False with an error.
+// Begins to read a file. Returns false with zip->error set.
 bool zip_begin(struct zip *zip, const struct zip_file *file);
-// The file's next bytes, unpacked: fewer than capacity only at its end; SIZE_MAX with an error, also where its checksum is another.
+// Reads the file's next bytes, unpacked: fewer than `capacity` only at its end. Returns SIZE_MAX, with zip->error set, on an error or a
+// wrong checksum.
 size_t zip_read(struct zip *zip, void *buffer, size_t capacity);
 void zip_close(struct zip *zip);
 

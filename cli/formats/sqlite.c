@@ -1,4 +1,4 @@
-// A database of a recording. SQLite writes files by name, so it is made in a file in the folder of the output and copied from there.
+// Writes a recording as an SQLite database. SQLite writes only to named files, so the database is built in the output's folder and copied.
 #include <sqlite3.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "../formats.h"
 #include "vram/recording.h"
 
-// Documented in docs/reference/formats/sqlite.md. Addresses and streams are 64-bit numbers of SQLite, which are signed.
+// Documented in docs/reference/formats/sqlite.md. Addresses and streams are SQLite's signed 64-bit numbers.
 static const char schema[] =
     "PRAGMA page_size=8192; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-16384;"
     "BEGIN;"
@@ -38,8 +38,8 @@ static const char ending[] =
 
 struct database {
     sqlite3 *handle;
-    sqlite3_stmt *insert; // of the table that is being filled
-    bool good;            // false: SQLite says why
+    sqlite3_stmt *insert; // for the table being filled
+    bool good;            // false: SQLite has the error
 };
 
 static bool step_result(struct database *db, int result) {
@@ -61,7 +61,7 @@ static bool begin_table(struct database *db, const char *sql) {
     return db->good && step_result(db, sqlite3_prepare_v2(db->handle, sql, -1, &db->insert, NULL));
 }
 
-// A row: per letter of `kinds` i: uint64_t; o: int, whether there is a number, and uint64_t; s: a string ("" becomes NULL).
+// Adds a row. Each letter of `kinds` is a column: i: uint64_t; o: an int that is 0 for NULL, then uint64_t; s: a string ("" becomes NULL).
 static bool add_row(struct database *db, const char *kinds, ...) {
     va_list values;
     int column = 1;
@@ -99,7 +99,7 @@ static void put_names(struct database *db, const struct vram_recording *recordin
     for (uint64_t i = 0; vram_recording_setting_at(recording, i, &key, &value) && add_row(db, "ss", key, value);) i++;
 }
 
-// sites: the frame that stands for each stack.
+// Writes the stacks. `sites` has each stack's representative frame.
 static void put_stacks(struct database *db, const struct vram_recording *recording, const uint32_t *sites) {
     struct vram_frame frame;
     const uint32_t stacks = vram_recording_stack_count(recording);
@@ -200,7 +200,7 @@ static enum vram_status copy_file(FILE *file, vram_write write, void *user, stru
     return ferror(file) ? fail_database(error, VRAM_NO_HOST_MEMORY, "the database could not be read back") : VRAM_OK;
 }
 
-// "FOLDER/.vram-XXXXXX" in the folder of the output, or in TMPDIR. NULL when there is no memory.
+// Builds "FOLDER/.vram-XXXXXX" in the output's folder, or in TMPDIR. Returns NULL if memory runs out.
 static char *temporary_path(const char *output) {
     static const char name[] = ".vram-XXXXXX";
     const char *folder = strcmp(output, "-") == 0 ? getenv("TMPDIR") : output, *slash = strrchr(output, '/');

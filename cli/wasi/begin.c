@@ -1,4 +1,4 @@
-// Before main(): what a process has on other systems, and gets from the program around it here.
+// Runs before main(): sets up what other systems give to a process, from the host program.
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -6,8 +6,8 @@
 
 #include "base/hash.h"
 
-// Relative paths are those of the folder that the program around this one is in; that has `/` opened. Nothing is laid out at random here,
-// so that the secret of our hash tables is random bits of the system's.
+// Relative paths start at the host program's folder; the host has opened `/`. Memory layout is not random here, so the secret of our hash
+// tables comes from the system's random bits.
 __attribute__((constructor)) static void begin(void) {
     const char *folder = getenv("PWD");
     uint64_t seed;

@@ -1,5 +1,4 @@
-// What the command cannot do as a WebAssembly program, because it needs processes, devices or sockets: it says so. And what it does by the
-// program around it, which opens browsers.
+// Refuses what a WebAssembly program cannot do because it needs processes, devices or sockets. The host program opens browsers.
 #include <string.h>
 
 #include "../args.h"
@@ -8,7 +7,7 @@
 #include "../ui.h"
 #include "vram/recording.h"
 
-// Whether the program around this one opens what `target`, of `length` bytes, names.
+// Asks the host program to open `target`, of `length` bytes. Returns whether it does.
 __attribute__((import_module("vram"), import_name("open_browser"))) int vram_open_browser(const char *target, size_t length);
 
 #define NATIVE_ONLY "needs the command for Linux: this one is compiled to WebAssembly and has no processes and no devices"
@@ -43,7 +42,7 @@ void mcp_tool_fit(struct mcp_server *server, const struct cJSON *arguments, stru
 }
 void mcp_fit_end(struct mcp_server *server) { (void)server; }
 
-// Frames stay offsets: the files that would name them are another system's.
+// Keeps frames as offsets: the files that would name them belong to another system.
 enum vram_status vram_recording_symbolize(struct vram_recording *recording, const struct vram_symbols_options *options,
                                           struct vram_symbols_counts *counts) {
     (void)options;

@@ -10,7 +10,7 @@
 
 enum { LETTERS = 6, TRIES = 100 };
 
-// Letters of chance in place of the name's last six, which are X.
+// Replaces the name's last six letters, which are X, by random ones.
 static bool name_by_chance(char *name) {
     static const char alphabet[] = "abcdefghijklmnopqrstuvwxyz012345";
     unsigned char chance[LETTERS];
@@ -50,7 +50,7 @@ char *realpath(const char *path, char *resolved) {
     (void)resolved;
     for (int i = 0; real != NULL; i++) {
         const ssize_t length = readlink(real, target, sizeof target - 1);
-        if (length < 0) return real; // no link any more
+        if (length < 0) return real; // not a link
         target[length] = '\0';
         const char *slash = target[0] == '/' ? NULL : strrchr(real, '/');
         const size_t folder = slash == NULL ? 0 : (size_t)(slash + 1 - real), size = folder + (size_t)length + 1;

@@ -1,27 +1,27 @@
-// posix_gaps.h: what the command asks of POSIX and the C library of WASI (2022) does not have; in front of every file of it by -include.
+// posix_gaps.h: declares what the command uses of POSIX and WASI's C library (2022) lacks. Included before every file of it by -include.
 #ifndef CLI_WASI_POSIX_GAPS_H
 #define CLI_WASI_POSIX_GAPS_H
 
 #include <sys/types.h>
 
-// There is one user, and no permissions of files.
+// There is one user, and files have no permissions.
 static inline uid_t geteuid(void) { return 0; }
 static inline int fchmod(int file, mode_t mode) {
     (void)file, (void)mode;
     return 0;
 }
 
-// The width of a terminal is what COLUMNS says.
+// COLUMNS gives the width of the terminal.
 struct winsize {
     unsigned short ws_row, ws_col, ws_xpixel, ws_ypixel;
 };
 #define TIOCGWINSZ 0x5413
 
-// As POSIX has them, but for descriptors that are no files (dup: EBADF).
+// As in POSIX, but only for descriptors of files (dup: EBADF).
 int dup(int file);
 int mkstemp(char *name);
 char *mkdtemp(char *name);
-// Of a path whose folders are no links; `resolved` is NULL. The result is the caller's.
+// Expects that no folder of the path is a link, and that `resolved` is NULL. The caller frees the result.
 char *realpath(const char *path, char *resolved);
 
 #endif

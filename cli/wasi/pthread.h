@@ -1,4 +1,4 @@
-// pthread.h: of WebAssembly's one thread. A thread's work is done before pthread_create() returns.
+// pthread.h: runs everything on WebAssembly's one thread. pthread_create() does the thread's work before it returns.
 #ifndef CLI_WASI_PTHREAD_H
 #define CLI_WASI_PTHREAD_H
 

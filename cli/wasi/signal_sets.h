@@ -1,4 +1,4 @@
-// signal_sets.h: sets of signals for a program that gets none: what liblzma asks of them. In front of each of its files by -include.
+// signal_sets.h: the signal set functions that liblzma uses, for a program without signals. Included before each of its files by -include.
 #ifndef CLI_WASI_SIGNAL_SETS_H
 #define CLI_WASI_SIGNAL_SETS_H
 
