@@ -14,23 +14,23 @@
 #define UUID_SIZE            16
 #define CAPTURE_MODE_RELAXED 2 // CU_STREAM_CAPTURE_MODE_RELAXED
 
-// What a context costs.
+// The cost of a context.
 struct cost {
-    uint64_t context; // 0: no entry
+    uint64_t context; // 0: a free entry
     uint32_t device;
-    uint64_t context_bytes; // VRAM_NOT_KNOWN
-    uint64_t module_bytes;  // VRAM_NOT_KNOWN until one was measured
+    uint64_t context_bytes; // or VRAM_NOT_KNOWN
+    uint64_t module_bytes;  // VRAM_NOT_KNOWN until one module is measured
 };
 
 static struct {
     struct cost contexts[CONTEXTS];
-    uint64_t at_start[PL_DEVICES]; // bytes plus one; 0: not known
-    uint64_t begun;                // measures so far
+    uint64_t at_start[PL_DEVICES]; // bytes in use plus one; 0: unknown
+    uint64_t begun;                // measurements started
     unsigned under_way;
 } costs;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // the costs; nothing is taken under it, the driver not called
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // guards the costs; no lock and no driver call below it
 
-// The answer that is handed out, and the device and time it was asked for.
+// The answer being handed out, with its device and time.
 static struct {
     atomic_flag taken;
     struct vram_accounts accounts;
@@ -43,7 +43,7 @@ static struct {
 
 // --- measuring --------------------------------------------------------------------------------------------------------------
 
-// In relaxed mode, so that no capture of the program can be the worse for our asking.
+// Queries in relaxed mode, so that the query cannot invalidate a capture of the program.
 static bool free_now(const struct pl_driver *driver, uint64_t *free_bytes, uint64_t *total_bytes) {
     int32_t mode = CAPTURE_MODE_RELAXED;
     if (driver->mem_get_info == NULL) return false;
@@ -64,7 +64,7 @@ void pl_measure_begin(const struct pl_call *call, struct pl_measure *measure) {
     (void)pthread_mutex_unlock(&lock);
 }
 
-// Whether nothing else of this process can have changed what is free.
+// Returns whether nothing else in this process can have changed the free memory.
 static bool was_alone_locked(const struct pl_measure *measure, uint64_t births) {
     costs.under_way--;
     return measure->known && costs.begun == measure->number && births == measure->births;
@@ -88,7 +88,7 @@ static bool is_first_locked(uint32_t device) {
     return costs.at_start[device] == 0;
 }
 
-// Asked in the context, which is made current for it where it is not.
+// Queries in the context, and makes it current for that if necessary.
 static bool free_in(const struct pl_driver *driver, uint64_t context, uint64_t *free_bytes, uint64_t *total_bytes) {
     uint64_t current = 0;
     if (driver->ctx_get_current != NULL && driver->ctx_get_current(&current) == PL_SUCCESS && current == context)
@@ -122,7 +122,7 @@ void pl_measure_module(const struct pl_call *call, const struct pl_measure *meas
     (void)pthread_mutex_lock(&lock);
     const bool alone = was_alone_locked(measure, births);
     struct cost *cost = known && alone && call->context != 0 ? cost_locked(call->context) : NULL;
-    if (cost == NULL && known && alone && call->context != 0) { // nobody saw how it was made
+    if (cost == NULL && known && alone && call->context != 0) { // the context's creation was not seen
         cost = cost_locked(0);
         if (cost != NULL) *cost = (struct cost){call->context, call->device, VRAM_NOT_KNOWN, VRAM_NOT_KNOWN};
     }
@@ -142,9 +142,9 @@ void pl_accounts_context_gone(uint64_t context) {
     (void)pthread_mutex_unlock(&lock);
 }
 
-// --- asking -------------------------------------------------------------------------------------------------------------------
+// --- querying -----------------------------------------------------------------------------------------------------------------
 
-// Contexts count only where each of them was measured; of modules what was.
+// Adds the contexts' bytes only if each context was measured; of modules, adds the measured ones.
 static void add_costs(uint32_t device, struct vram_accounts *accounts) {
     bool all = true;
     size_t count = 0;
@@ -202,7 +202,7 @@ struct vram_accounts *pl_accounts_take(const struct pl_driver *driver, uint32_t 
 void pl_accounts_give(void) { atomic_flag_clear(&answer.taken); }
 
 void pl_accounts_forget(void) {
-    const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER; // whoever held it is not here
+    const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER; // its owner is not in this process
     memcpy(&lock, &fresh, sizeof lock);
     memset(&costs, 0, sizeof costs);
     answer.asked = false;

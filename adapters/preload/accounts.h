@@ -1,9 +1,9 @@
-// accounts.h: what of a device's memory no allocation of the program explains: contexts, modules, other processes.
+// accounts.h: the part of a device's memory that no allocation of the program explains: contexts, modules, other processes.
 //
-// What a context or a module takes is the fall of the device's free memory over the call that makes it. The fall counts only where no other
-// measured call of this process was under way and no allocation of it was born meanwhile; that no other process took or gave memory in that
-// moment is assumed. Nobody can be asked for free memory before there is a context: the first one of a device is not measured, only what
-// is in use right after it. With lazy loading, code comes to the device later than its module: that part is not the module's here.
+// The cost of a context or module is the fall of the device's free memory during the call that makes it. It counts only if no other
+// measured call of this process was running and no allocation was made meanwhile; other processes are assumed not to allocate or free in
+// that moment. Free memory cannot be queried before there is a context, so the first context of a device is not measured, only the memory
+// in use right after it. With lazy loading, code reaches the device after its module is loaded; that part is not counted as the module's.
 #ifndef PL_ACCOUNTS_H
 #define PL_ACCOUNTS_H
 
@@ -11,24 +11,24 @@
 #include "vram/accounts.h"
 #include "vram/oom.h"
 
-// A call that makes or ends a context or module, being measured.
+// The measurement of a call that makes or ends a context or module.
 struct pl_measure {
-    bool known;          // free_bytes is what the driver says
-    uint32_t device;     // of free_bytes
+    bool known;          // free_bytes is the driver's answer
+    uint32_t device;     // the device of free_bytes
     uint64_t free_bytes; // before the call
     uint64_t births;
-    uint64_t number; // of this measure
+    uint64_t number; // of this measurement
 };
 
-// Before the call.
+// Call before the driver's function.
 void pl_measure_begin(const struct pl_call *call, struct pl_measure *measure);
-// After it: it made this context of the device, which need not be current.
+// Call after the driver made this context of the device. The context need not be current.
 void pl_measure_context(const struct pl_call *call, const struct pl_measure *measure, uint64_t context, uint32_t device);
-// After it: it loaded or (ended) unloaded something in the current context.
+// Call after something was loaded or, if `ended`, unloaded in the current context.
 void pl_measure_module(const struct pl_call *call, const struct pl_measure *measure, bool ended);
-// After it: nothing came of it.
+// Call after the driver's function failed.
 void pl_measure_drop(void);
-// The whole of a door that is measured: the real call, and `made`, an expression over `call` and `measure`, where it went well.
+// The whole body of a measured door: calls the driver and, on success, evaluates `made`, an expression over `call` and `measure`.
 #define PL_MEASURED(parameters, arguments, made)                                                                                           \
     struct pl_call call;                                                                                                                   \
     struct pl_measure measure;                                                                                                             \
@@ -41,14 +41,14 @@ void pl_measure_drop(void);
         pl_measure_drop();                                                                                                                 \
     pl_end(&call);                                                                                                                         \
     return result
-// The context is gone, with its modules.
+// Removes a destroyed context and its modules.
 void pl_accounts_context_gone(uint64_t context);
 
-// What is known of the device now; asks NVML, at most every 200 ms, without any lock of ours. NULL while another thread is at it. Until
-// pl_accounts_give() it is the caller's.
+// Returns what is known about the device now. Queries NVML at most every 200 ms, without holding a lock of ours. Returns NULL while another
+// thread has the answer. The caller owns it until pl_accounts_give().
 struct vram_accounts *pl_accounts_take(const struct pl_driver *driver, uint32_t device);
 void pl_accounts_give(void);
-// In the child of a fork.
+// Call in the child of a fork.
 void pl_accounts_forget(void);
 
 #endif

@@ -1,7 +1,7 @@
-// cache.c: our allocator behind cuMemAlloc() and cuMemAllocAsync().
+// cache.c: serves cuMemAlloc() and cuMemAllocAsync() from our allocator.
 //
-// It is made with the driver's own functions: while it loads them, this thread is inside (pl_depth), and the doors hand out what is behind
-// them. Its memory is that of primary contexts, so only calls from those are served.
+// The allocator uses the driver's own functions: while it loads them, this thread is inside (pl_depth), and the doors return the driver's
+// functions. Its memory belongs to primary contexts, so only calls from those are served.
 #include "cache.h"
 #include "notices.h"
 
@@ -13,7 +13,7 @@
 static _Atomic(struct vram_allocator *) allocator;
 static atomic_bool failed;
 
-// Without a lock: making one loads libraries, and a thread that is at that may come here from a constructor.
+// Takes no lock: creating the allocator loads libraries, and a thread that does so may get here from a constructor.
 static struct vram_allocator *get_allocator(void) {
     struct vram_allocator *made = atomic_load_explicit(&allocator, memory_order_acquire), *none = NULL;
     if (made != NULL || atomic_load(&failed)) return made;
@@ -24,7 +24,7 @@ static struct vram_allocator *get_allocator(void) {
         return NULL;
     }
     if (atomic_compare_exchange_strong(&allocator, &none, made)) return made;
-    vram_destroy(made); // another thread was first
+    vram_destroy(made); // another thread was faster
     return none;
 }
 
@@ -38,7 +38,7 @@ bool pl_cache_serve(const struct pl_call *call, uint64_t size, uint64_t stream, 
     return status == VRAM_OK || status == VRAM_OUT_OF_MEMORY;
 }
 
-// An address inside memory of ours that is no live block: freed before, or never given out.
+// Searches for an address in our memory that is not a live block: it was freed before, or never returned.
 struct search {
     uint64_t address;
     bool found;
@@ -55,8 +55,8 @@ static bool is_stale(struct vram_allocator *from, uint64_t address, uint32_t dev
     return vram_walk(from, device, look_at, &search) == VRAM_OK && search.found;
 }
 
-// Whether the free of this address is the allocator's business: of a live block, or of none, which is the error that the driver would
-// have given. The driver never hears of it: the address may be that of a whole segment.
+// Returns whether the allocator handles the free of this address: it is a live block, or an invalid address in our memory, which gives the
+// driver's error. The driver does not see the call, because the address may be that of a whole segment.
 static bool is_ours(struct vram_allocator *from, const struct pl_call *call, uint64_t address, int32_t *result) {
     if (from == NULL || address == 0) return false;
     *result = PL_SUCCESS;
@@ -78,7 +78,7 @@ bool pl_cache_free_async(const struct pl_call *call, uint64_t address, int32_t *
     struct vram_allocator *from = atomic_load_explicit(&allocator, memory_order_acquire);
     if (!is_ours(from, call, address, result)) return false;
     if (*result != PL_SUCCESS) return true;
-    // Work of the stream that frees comes before whatever the memory is used for next.
+    // Wait for the freeing stream's work before the memory is reused.
     if (vram_record_stream(from, address, call->stream) != VRAM_OK || vram_free(from, address) != VRAM_OK) *result = PL_INVALID_VALUE;
     return true;
 }

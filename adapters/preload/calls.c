@@ -1,4 +1,4 @@
-// calls.c: the beginning of every watched call.
+// calls.c: begins every watched call.
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -7,7 +7,7 @@
 #include "live.h"
 #include "session.h"
 
-// The device of a context is the same as long as it lives: each thread asks once for the one it uses.
+// A context keeps its device for life, so each thread queries it once for the context it uses.
 static atomic_uint_fast64_t generation; // of contexts
 static _Thread_local struct {
     const struct pl_driver *driver;
@@ -37,7 +37,7 @@ PL_INLINE bool device_of_current(const struct pl_driver *driver, uint64_t contex
 
 PL_INLINE bool open_call(const struct pl_slot *slot, struct pl_call *call) {
     if (pl_depth > 0 || !pl_config()->watches) return false;
-    // Member by member: what pl_charge() sets is not cleared before.
+    // Member by member, to skip what pl_charge() sets.
     call->slot = slot;
     call->caller = pl_caller;
     call->context = call->stream = call->pool = 0;
@@ -45,7 +45,7 @@ PL_INLINE bool open_call(const struct pl_slot *slot, struct pl_call *call) {
     call->device = 0;
     call->saved_errno = errno;
     pl_depth++;
-    // What is asked of the system on the way would be places where a thread is cancelled, under a lock.
+    // System calls within the call would be cancellation points while a lock is held.
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &call->cancel_state);
     pl_process_setup();
     return true;

@@ -17,26 +17,26 @@
 #define PL_PATH_MAX 4096
 
 struct pl_config {
-    bool watches; // at all: records, limits or caches
+    bool watches; // records, limits or caches
     bool records;
-    bool takes_stacks; // while it records
+    bool takes_stacks; // while recording
     bool caches;
     bool dumps_on_oom;
-    uint64_t limit_bytes; // 0: none
+    uint64_t limit_bytes; // 0: no limit
     enum vram_stack_kind stacks;
     char pattern[PL_PATH_MAX];
-    char list[PL_PATH_MAX]; // "" none
+    char list[PL_PATH_MAX]; // "": no list
 };
 
-// Read at the first call; the environment may change later. Never NULL.
+// Reads the environment at the first call; later changes have no effect. Never returns NULL.
 const struct pl_config *pl_config_first(void);
 extern _Atomic(const struct pl_config *) pl_config_known __attribute__((visibility("hidden")));
 static inline const struct pl_config *pl_config(void) {
     const struct pl_config *known = atomic_load_explicit(&pl_config_known, memory_order_acquire);
     return known != NULL ? known : pl_config_first();
 }
-// The name of this process's file, as vram_expand_path() has it; `number` above 0 is put before the last suffix, for a name that is
-// taken. False when it is too long, or the pattern is none.
+// Builds the name of this process's file, as vram_expand_path() does. Inserts `number`, if it is not 0, before the last suffix, in case the
+// name is taken. Returns false if the name is too long or the pattern is invalid.
 bool pl_config_path(const char *pattern, unsigned number, char *path, size_t capacity);
 
 #endif

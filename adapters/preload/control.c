@@ -14,7 +14,7 @@ static struct pl_control_page *page;
 static int file = -1;
 static struct stat facts; // of the file
 
-// Far from the numbers that the program counts on.
+// Moves the descriptor far above the numbers that the program expects.
 static int make_file(size_t bytes) {
     const int made = pl_may_grow(bytes) ? memfd_create(PL_CONTROL_NAME, MFD_CLOEXEC) : -1;
     if (made < 0) return -1;
@@ -46,7 +46,7 @@ void pl_control_count(void) {
 }
 
 void pl_control_forget(void) {
-    struct stat now; // the program may have closed the descriptor, and use its number again
+    struct stat now; // the program may have closed the descriptor and reused its number
     if (file >= 0 && fstat(file, &now) == 0 && now.st_dev == facts.st_dev && now.st_ino == facts.st_ino) (void)close(file);
     if (page != NULL) (void)munmap(page, (size_t)sysconf(_SC_PAGESIZE));
     page = NULL;

@@ -1,6 +1,6 @@
-// doors.c: one door per function of a driver. A door is an exported symbol, or one of a few trampolines that are given out in place of
-// pointers; each trampoline stands for one pointer of a driver, so that an old and a new binary interface, a per-thread twin, or a
-// second copy of libcuda each reach their own target.
+// doors.c: one door per function of a driver. A door is an exported symbol, or one of a few trampolines returned in place of pointers. Each
+// trampoline stands for one pointer of a driver, so that an old and a new binary interface, a per-thread variant, or a second copy of
+// libcuda each reach their own target.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -10,8 +10,8 @@
 #include "preload.h"
 #include "real.h"
 
-// Pointers of one name that can be told apart: the exported symbol, what cuGetProcAddress() says (they may differ), the same of other
-// namespaces. TRAMPOLINES(X) has a row per slot.
+// Different pointers for one name: the exported symbol, the result of cuGetProcAddress() (which may differ), and the same in other
+// namespaces. TRAMPOLINES(X) has one row per slot.
 #define SLOTS             6
 #define TRAMPOLINES(X, n) X(0, n) X(1, n) X(2, n) X(3, n) X(4, n) X(5, n)
 
@@ -32,7 +32,7 @@ static inline const struct pl_slot *global_slot(enum row row) {
     return __builtin_expect(slot != NULL, 1) ? slot : find_global_slot(row);
 }
 
-// The program's own call, which the stack written down begins with.
+// Notes the program's own call, at which the recorded stack begins.
 #define ENTERED_FROM(address, frame)                                                   \
     if (pl_depth == 0) pl_caller = (struct pl_caller){address, frame}
 #define WITH_SLOT(...) slot, __VA_ARGS__
@@ -111,7 +111,7 @@ static bool is_ours(enum row row, pl_function *entry) {
     return false;
 }
 
-// Whether the library that the function lay in is gone.
+// Returns whether the library that contained the function has been unloaded.
 static bool is_stale(pl_function *real) {
     void *address;
     memcpy(&address, &real, sizeof address);
@@ -119,7 +119,7 @@ static bool is_stale(pl_function *real) {
     return dladdr(address, &info) == 0;
 }
 
-// The slot that has `real` or nothing or `outdated` is that of `real` now. SLOTS when there is none.
+// Assigns to `real` the slot that contains `real`, nothing, or `outdated`. Returns SLOTS if there is none.
 static size_t take_slot(enum row row, pl_function *real, const struct pl_driver *driver, pl_function *outdated) {
     pl_doors_lock();
     size_t at = 0;
@@ -136,7 +136,7 @@ static pl_function *function_in(enum row row, size_t at) {
     return real;
 }
 
-// The loader is asked without our lock, as pl_driver_of() says.
+// Queries the loader without our lock, as pl_driver_of() explains.
 static size_t slot_for(enum row row, pl_function *real) {
     pl_depth++;
     const struct pl_driver *driver = pl_driver_of(real);
@@ -157,7 +157,7 @@ pl_function *pl_wrap(const char *exported, pl_function *real) {
     return at == SLOTS ? real : rows[row].trampolines[at];
 }
 
-// The exported symbols stand for the copy that the program would have been linked with.
+// The exported symbols represent the copy that the program would be linked with.
 static const struct pl_slot *find_global_slot(enum row row) {
     pl_function *real = pl_next(rows[row].exported);
     if (real == NULL || is_ours(row, real)) return NULL;

@@ -1,7 +1,7 @@
-// filter.c: what the thunks of dlsym() and its kin ask: is this name one of ours, and what is given out in its place.
+// filter.c: tells the thunks of dlsym() and related functions whether a name is one of ours, and what to return for it.
 //
-// A circle that stays: the thunks (thunks_x86_64.S, thunks_aarch64.S) call the filters, and a lookup of "dlsym" is answered with the
-// address of its thunk.
+// Contains a deliberate circle: the thunks (thunks_x86_64.S, thunks_aarch64.S) call the filters, and looking up "dlsym" returns the address
+// of its thunk.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -11,10 +11,10 @@
 #include "real.h"
 #include "notices.h"
 
-// The answer to a thunk, in the two registers that a pair of pointers is returned in.
+// The answer to a thunk, in the two registers that return a pair of pointers.
 struct answer {
     void *value;
-    pl_function *jump; // go there with the program's own arguments; NULL: value is the result
+    pl_function *jump; // jump here with the program's own arguments; NULL: value is the result
 };
 
 __attribute__((visibility("hidden"))) struct answer pl_filter_dlsym(void *handle, const char *name);
@@ -38,7 +38,7 @@ static void *as_address(pl_function *entry) {
     return address;
 }
 
-// cuXyz and the functions of the C library that are ours. Without the C library, which may not be ready (real.c).
+// Returns whether the name is cuXyz or one of our functions of the C library. Does not use the C library, which may not be ready (real.c).
 static bool concerns_us(const char *name) {
     if (name == NULL || pl_depth > 0) return false;
     if (name[0] == 'c' && name[1] == 'u') return pl_is_door(name) || pl_begins(name, "cuGetProcAddress");
@@ -51,7 +51,7 @@ static void *own_of_libc(const char *name) {
     return as_address((pl_function *)dlopen);
 }
 
-// What a lookup of `name` that found `found` gives.
+// Returns the result for a lookup of `name` that found `found`.
 static void *stand_in(const char *name, void *found) {
     if (found == NULL) return NULL;
     if (name[0] == 'd') return own_of_libc(name);
@@ -60,10 +60,10 @@ static void *stand_in(const char *name, void *found) {
     return wrapped == NULL ? found : as_address(wrapped);
 }
 
-// A lookup in the global scope finds our own symbols first, also where the program alone would find none.
+// A lookup in the global scope finds our own symbols first, even if the program alone would find none.
 static bool is_global(const void *handle) { return handle == RTLD_DEFAULT || handle == RTLD_NEXT; }
 
-// The first of that name that comes after us. A lookup that fails says so to dlerror(), as the C library does.
+// Finds the first symbol of that name after ours. A failed lookup sets dlerror(), as in the C library.
 static struct answer global_answer(const char *name) {
     if (name[0] == 'd') return (struct answer){own_of_libc(name), NULL};
     pl_function *next = pl_next(name);
@@ -85,11 +85,11 @@ struct answer pl_filter_dlvsym(void *handle, const char *name, const char *versi
     pl_function *jump = (pl_function *)libc->dlvsym;
     if (!concerns_us(name)) return (struct answer){NULL, jump};
     if (!is_global(handle)) return (struct answer){stand_in(name, libc->dlvsym(handle, name, version)), NULL};
-    // Of what comes after us, so that the version is looked at.
+    // Search after us, so that the version is checked.
     return (struct answer){stand_in(name, libc->dlvsym(RTLD_NEXT, name, version)), NULL};
 }
 
-// RTLD_DEEPBIND would make the library find libcuda before us.
+// Removes RTLD_DEEPBIND, which would make the library find libcuda before us.
 struct flags_answer pl_filter_dlopen(const char *file, int flags) {
     struct flags_answer answer = {(pl_function *)pl_libc()->dlopen, (uint64_t)(unsigned)flags};
     if ((flags & RTLD_DEEPBIND) == 0 || pl_depth > 0) return answer;
@@ -101,8 +101,7 @@ struct flags_answer pl_filter_dlopen(const char *file, int flags) {
     return answer;
 }
 
-// A namespace of its own has libraries of its own; what they call does not come by here, but for pointers that the program takes out
-// of it with dlsym().
+// A new namespace loads its own libraries. Their calls are not seen, except through pointers that the program gets with dlsym().
 pl_function *pl_filter_dlmopen(long space, const char *file) {
     const char *slash = file == NULL ? NULL : strrchr(file, '/');
     const char *name = slash == NULL ? file : slash + 1;

@@ -1,4 +1,4 @@
-// inside.c: what a thread knows of itself between the beginning and the end of a watched call.
+// inside.c: the state of a thread within a watched call.
 #include <errno.h>
 #include <pthread.h>
 

@@ -1,4 +1,4 @@
-// journal.c: events of this process as a recording, through vram/log.h and vram/stack.h.
+// journal.c: records events of this process, through vram/log.h and vram/stack.h.
 #define _GNU_SOURCE
 #include "journal.h"
 #include "notices.h"
@@ -19,14 +19,14 @@
 #include "vram/accounts.h"
 #include "vram/stack.h"
 
-#define NAMES_MAX 1000 // tries for a name that is not taken
+#define NAMES_MAX 1000 // attempts to find a free name
 
-// The libraries that stand between a program and its memory without being the one that asked.
+// Libraries between a program and its memory, which are never the caller of interest.
 static const char *const between[] = {"libvram_preload.so", "libcuda.so.1",      "libcuda.so",        "libcudart.so",
                                       "libcudart.so.10.1",  "libcudart.so.10.2", "libcudart.so.11.0", "libcudart.so.12",
                                       "libcudart.so.13",    "libffi.so.6",       "libffi.so.7",       "libffi.so.8"};
 
-// Libraries by the place they called from, so that the loader is not asked again for each call.
+// Caches the library of each call address, to avoid asking the loader at every call.
 #define CALLERS 256
 struct caller {
     const void *address;
@@ -34,27 +34,27 @@ struct caller {
     uint32_t name;
 };
 
-// And by the stack.
+// Caches the library of each stack.
 #define KNOWN_STACKS 1024
 struct known_stack {
     uint32_t stack;
     uint32_t name; // of the library, in the recording
-    uint32_t id;   // its own, in the recording
+    uint32_t id;   // of the stack, in the recording
 };
 
-#define TOTALS 64 // devices whose memory is written down
+#define TOTALS 64 // devices whose memory is recorded
 static struct {
     struct vram_log *log;
-    bool ended;                  // could not be made, or written to
-    struct vram_log_event event; // the last one; what is never set is 0
+    bool ended;                  // creating or writing the log failed
+    struct vram_log_event event; // the last one; unused fields stay 0
     char path[PL_PATH_MAX];
     uint32_t tags[PL_KIND_COUNT];
     struct caller callers[CALLERS];
     struct known_stack known[KNOWN_STACKS];
     unsigned dumps;
-    unsigned accounts;           // written so far
-    bool paused;                 // as marked last
-    uint64_t totals[TOTALS + 1]; // of the devices, and of the host, as written
+    unsigned accounts;           // number written
+    bool paused;                 // in the last mark
+    uint64_t totals[TOTALS + 1]; // of the devices and of the host, as recorded
 } journal;
 
 static _Atomic(struct vram_stacks *) stacks;
@@ -64,7 +64,7 @@ static struct vram_stacks *table_of_stacks(void) {
     struct vram_stacks *table = atomic_load_explicit(&stacks, memory_order_acquire), *none = NULL;
     if (table != NULL || vram_stacks_create(NULL, &table) != VRAM_OK) return table;
     if (atomic_compare_exchange_strong(&stacks, &none, table)) return table;
-    vram_stacks_destroy(table); // another thread was first
+    vram_stacks_destroy(table); // another thread was faster
     return none;
 }
 
@@ -109,7 +109,7 @@ static void write_tags(void) {
         if (vram_log_string(journal.log, names[i], strlen(names[i]), &journal.tags[i]) != VRAM_OK) fail("a name could not be written");
 }
 
-// A name that is taken is another process's, or what this one was before exec().
+// A taken name belongs to another process, or to this one before exec().
 static enum vram_status create_journal(struct vram_error *error) {
     const struct vram_log_options options = {.producer = "vram run", .serialized = true};
     enum vram_status status = VRAM_IO;
@@ -134,7 +134,7 @@ static void open_journal(void *unused) {
     write_settings();
 }
 
-// The first call may come from a handler of a signal, on a small stack.
+// The first call may come from a signal handler, on a small stack.
 PL_SELDOM static bool open_first(void) {
     if (journal.log == NULL && !journal.ended && pl_config()->records) vram_stack_spare(open_journal, NULL);
     return journal.log != NULL && !journal.ended;
@@ -157,7 +157,7 @@ PL_SELDOM static uint32_t ask_library(const void *address, uint64_t generation, 
     return id;
 }
 
-// By the address of the call itself: what is there without a stack.
+// Finds the library by the address of the call, if there is no stack.
 PL_INLINE uint32_t library_by_address(const void *address) {
     struct caller *caller = &journal.callers[((uintptr_t)address * 0x9e3779b97f4a7c15u >> 40) % CALLERS];
     const uint64_t generation = pl_libraries_closed();
@@ -173,7 +173,7 @@ PL_SELDOM static const struct known_stack *log_stack(uint32_t stack, struct know
     return known;
 }
 
-// A stack means the same for ever. NULL: there is none.
+// Returns the cache entry of a stack; NULL without a stack. A stack id never changes its meaning.
 PL_INLINE const struct known_stack *known_stack(uint32_t stack) {
     if (stack == 0) return NULL;
     struct known_stack *known = &journal.known[stack % KNOWN_STACKS];
@@ -252,7 +252,7 @@ static bool copy_file(const char *from, const char *to) {
     if (stat(from, &facts) != 0 || !pl_may_grow((uint64_t)facts.st_size)) return false;
     const int in = open(from, O_RDONLY | O_CLOEXEC);
     const int out = in < 0 ? -1 : open(to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    static char bytes[16384]; // whose stack this is may be small
+    static char bytes[16384]; // the caller's stack may be small
     ssize_t got = out < 0 ? -1 : 1;
     while (got > 0 && (got = read(in, bytes, sizeof bytes)) > 0)
         if (write(out, bytes, (size_t)got) != got) got = -1;

@@ -1,5 +1,5 @@
-// journal.h: the recording of this process. Made at the first event; what is written is in the file at once. The session's lock
-// orders everything here but pl_journal_stack().
+// journal.h: the recording of this process. It is created at the first event, and each event is in the file at once. Call everything here
+// except pl_journal_stack() with the session's lock held.
 #ifndef PL_JOURNAL_H
 #define PL_JOURNAL_H
 
@@ -9,7 +9,7 @@
 #include "vram/log.h"
 #include "vram/oom.h"
 
-// One event, which the journal gives its time and thread, and what stack, caller and kind are in the recording.
+// An event. The journal adds the time, the thread, and the recording's ids of stack, caller and kind.
 struct pl_entry {
     enum vram_log_action action;
     uint32_t device;
@@ -17,34 +17,34 @@ struct pl_entry {
     uint64_t size_bytes;
     uint64_t stream;
     uint64_t pool;
-    int kind;           // enum pl_kind, or -1: no tag
-    uint32_t stack;     // pl_journal_stack()
-    const void *caller; // where the program called from
+    int kind;           // enum pl_kind; -1: no tag
+    uint32_t stack;     // from pl_journal_stack()
+    const void *caller; // address of the program's call
 };
 
-// The program's stack where it called the door; 0: none. Any thread, without the lock.
+// Captures the program's stack at its call of the door; 0: none. Any thread may call it, without the lock.
 uint32_t pl_journal_take_stack(const struct pl_caller *caller);
 static inline uint32_t pl_journal_stack(const struct pl_caller *caller) {
     return __builtin_expect(pl_config()->takes_stacks, 0) ? pl_journal_take_stack(caller) : 0;
 }
-// Makes what has hooks around fork() of its own. Called before ours are set: the last ones set take their locks first, and the session's
-// lock is taken before those of the stacks.
+// Creates what installs its own fork() hooks. Call before ours are installed: hooks installed last run first, and the session's lock comes
+// before the locks of the stacks.
 void pl_journal_prepare(void);
-// Writes the event down; an allocation given back is two of them, asked for and done. Failures end the recording, once and aloud. The time
-// it has; 0 where nothing is written.
+// Records the event; an allocation's end becomes two events, requested and completed. A failure ends the recording and is reported once.
+// Returns the event's time; 0 if nothing is recorded.
 uint64_t pl_journal_write(const struct pl_entry *entry);
-// Who else held the device at the event of that time, an out of memory. The newest VRAM_ACCOUNTS_SLOTS are kept.
+// Records which processes used the device at the out of memory of that time. The newest VRAM_ACCOUNTS_SLOTS are kept.
 void pl_journal_accounts(struct vram_accounts *accounts, uint64_t time_ns);
-// What the device has in all, as the driver says; written once per device.
+// Records the device's total memory, as the driver gives it, once per device.
 void pl_journal_total(uint32_t device, uint64_t total_bytes);
-// Whether `vram attach` has asked for a pause: an allocation that is born now is not written down, which is counted. Beginning and end of
-// a pause are marks in the recording.
+// Returns whether `vram attach` has asked for a pause. New allocations are then counted instead of recorded. Records a mark at the start
+// and the end of a pause.
 bool pl_journal_paused(void);
-// Copies the recording as it is beside itself.
+// Copies the current recording to another file in its folder.
 void pl_journal_dump(void);
-// In the child of a fork: the file is the parent's.
+// Call in the child of a fork, where the file is the parent's.
 void pl_journal_abandon(void);
-// The program ends.
+// Call at the program's end.
 void pl_journal_close(void);
 
 #endif

@@ -1,4 +1,4 @@
-// live.c: a hash table with chains. Pieces are named by numbers, so that the table can grow under them.
+// live.c: a hash table with chains. Pieces are linked by index, so that the table can grow.
 #include "live.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static void link_piece(struct pl_live *live, uint32_t number) {
     *chain = number;
 }
 
-// Twice as many buckets as pieces at most.
+// Doubles the table. There are at most twice as many buckets as pieces.
 PL_SELDOM static bool grow(struct pl_live *live) {
     const size_t capacity = live->capacity == 0 ? FIRST_CAPACITY : live->capacity * 2;
     if (capacity > UINT32_MAX / 2) return false;
@@ -39,7 +39,7 @@ PL_SELDOM static bool grow(struct pl_live *live) {
 }
 
 struct pl_piece *pl_live_add(struct pl_live *live, enum pl_space space, uint64_t key) {
-    // A table is only ever full when no piece is free: the list of free pieces survives growing because grow() is not called then.
+    // The table is only full if no piece is free, so grow() need not keep the free list.
     if (live->free_list == 0 && live->used == live->capacity && !grow(live)) return NULL;
     uint32_t number = live->free_list;
     if (number != 0)

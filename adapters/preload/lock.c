@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// Who had to wait leaves the word AWAITED, for there may be others that wait.
+// Leaves the word AWAITED after waiting, since other threads may be waiting.
 void pl_lock_wait(_Atomic uint32_t *word) {
     const int saved = errno;
     while (atomic_exchange_explicit(word, PL_LOCK_AWAITED, memory_order_acquire) != PL_LOCK_FREE)

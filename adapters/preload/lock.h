@@ -1,5 +1,5 @@
-// lock.h: the session's lock, one word: an uncontended lock is one atomic instruction, and none before the second thread is made (glibc
-// says so since 2.32; the symbol is weak, because older ones have none).
+// lock.h: the session's lock, in one word. Locking without contention takes one atomic instruction, and none before the second thread is
+// created (glibc reports that since 2.32; the symbol is weak for older versions).
 #ifndef PL_LOCK_H
 #define PL_LOCK_H
 
@@ -13,7 +13,7 @@ enum { PL_LOCK_FREE, PL_LOCK_HELD, PL_LOCK_AWAITED };
 extern char __libc_single_threaded __attribute__((weak));
 static inline bool pl_is_single_threaded(void) { return &__libc_single_threaded != NULL && __libc_single_threaded != 0; }
 
-// lock.c: waiting and waking, by the kernel's futex. No place where a thread is cancelled.
+// lock.c: wait and wake by the kernel's futex. Not a cancellation point.
 void pl_lock_wait(_Atomic uint32_t *word);
 void pl_lock_wake(_Atomic uint32_t *word);
 

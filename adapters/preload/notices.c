@@ -1,4 +1,4 @@
-// notices.c: what `vram run` is to know of this process besides its recording: files that were made, things that cannot be recorded.
+// notices.c: reports to `vram run` what is not in the recording: files that were made, and things that cannot be recorded.
 #define _GNU_SOURCE
 #include "notices.h"
 
@@ -28,7 +28,7 @@ struct record {
     uint64_t length;
 };
 
-// One write per record: processes share the file. False where the process has no descriptor left.
+// Appends a record in one write, because processes share the file. Returns false if the process is out of descriptors.
 static bool append_record(const struct record *record) {
     struct stat facts;
     const int file = open(pl_config()->list, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
@@ -42,20 +42,20 @@ static bool append_record(const struct record *record) {
 }
 
 static int append_in_child(void *record) {
-    (void)close(STDIN_FILENO); // of the child alone
+    (void)close(STDIN_FILENO); // only in the child
     (void)append_record(record);
     return 0;
 }
 
-// By a child that has this memory and descriptors of its own, of which it gives one up. The thread stands still meanwhile, and the program
-// gets no signal of it.
+// Appends in a child that shares the memory but has its own descriptors, of which it closes one. This thread waits for it, and the program
+// gets no signal about it.
 static void append_elsewhere(struct record *record) {
     enum { STACK = 32768 };
     sigset_t all, before;
     char *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (stack == MAP_FAILED) return;
     (void)sigfillset(&all);
-    (void)sigdelset(&all, SIGBUS); // of a window: window_guard.c
+    (void)sigdelset(&all, SIGBUS); // caught by window_guard.c
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     const int child = clone(append_in_child, stack + STACK, CLONE_VM | CLONE_VFORK, record);
     if (child > 0) (void)waitpid(child, NULL, __WCLONE);
@@ -63,7 +63,7 @@ static void append_elsewhere(struct record *record) {
     (void)munmap(stack, STACK);
 }
 
-// A record that finds no room is missing; the program has no part in it.
+// Writes a record. A failure only loses the record; the program is not affected.
 void pl_list(const char *what, const char *detail, const char *more) {
     const char *const fields[] = {what, detail, more};
     struct record record = {.length = 0};
@@ -77,11 +77,11 @@ void pl_list(const char *what, const char *detail, const char *more) {
     errno = saved;
 }
 
-// Each thing once.
+// Reports each thing once.
 #define NOTICES_MAX 32
 static char notices[NOTICES_MAX][200];
 static size_t notice_count;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // taken under any other lock; nothing is taken under it
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // taken below any other lock; no lock below it
 
 void pl_notices_lock(void) { (void)pthread_mutex_lock(&lock); }
 void pl_notices_unlock(void) { (void)pthread_mutex_unlock(&lock); }

@@ -1,9 +1,9 @@
-// on_arrays.c: arrays for textures. The driver does not say how much memory they take; written down is what their elements need.
+// on_arrays.c: arrays for textures. The driver does not report their size, so the bytes of their elements are recorded.
 #include "preload.h"
 
-enum { NO_BYTES_YET = 0x40 | 0x80 }; // CUDA_ARRAY3D_SPARSE, CUDA_ARRAY3D_DEFERRED_MAPPING: memory is mapped later, by other calls
+enum { NO_BYTES_YET = 0x40 | 0x80 }; // CUDA_ARRAY3D_SPARSE, CUDA_ARRAY3D_DEFERRED_MAPPING: other calls map memory later
 
-// Bytes of one channel of CUarray_format; 1 for the packed and compressed ones, where that is near.
+// Returns the bytes of one channel of a CUarray_format. 1 is an approximation for packed and compressed formats.
 static uint64_t channel_bytes(uint32_t format) {
     switch (format) {
     case 0x02: // UNSIGNED_INT16
@@ -33,7 +33,7 @@ static uint64_t array_bytes(const struct pl_array3d *what, uint32_t levels) {
     return sum;
 }
 
-// Every way to make an array, after its arguments were brought into one shape.
+// Creates an array, for every function that does, after its arguments are brought into one form.
 #define CREATE(slot, array, wide, levels, real)                                                                                            \
     struct pl_call call;                                                                                                                   \
     if (!pl_begin(slot, &call)) return real;                                                                                               \

@@ -1,10 +1,10 @@
-// on_async.c: memory in the order of a stream, from the driver's own pools.
+// on_async.c: stream-ordered memory from the driver's pools.
 #include "cache.h"
 #include "preload.h"
 
 enum { POOL_RESERVED_CURRENT = 5, POINTER_DEVICE_ORDINAL = 9 };
 
-// In a capture these calls make nodes of a graph, not memory.
+// Returns whether the stream is being captured: these calls then make graph nodes instead of memory.
 static bool is_capturing(const struct pl_slot *slot, uint64_t stream) {
     int32_t status = 0;
     const struct pl_driver *driver = slot->driver;
@@ -13,10 +13,10 @@ static bool is_capturing(const struct pl_slot *slot, uint64_t stream) {
     return driver->stream_is_capturing != NULL && driver->stream_is_capturing(stream, &status) == PL_SUCCESS && status != 0;
 }
 
-// The stream by which the recording tells default streams apart: 2 is the thread's own, as in the driver's handles.
+// Returns the stream as the recording identifies it: 2 is the thread's own default stream, as in the driver's handles.
 static uint64_t stream_meant(const struct pl_slot *slot, uint64_t stream) { return slot->per_thread && stream == 0 ? 2 : stream; }
 
-// The stream may be another device's than the current one.
+// Sets the device, because the stream may belong to another device than the current one.
 static void find_device(struct pl_call *call, uint64_t address) {
     int32_t device = 0;
     if (call->slot->driver->pointer_attribute != NULL &&
@@ -24,7 +24,7 @@ static void find_device(struct pl_call *call, uint64_t address) {
         call->target = (uint32_t)device;
 }
 
-// What the pool has taken from the device by now. Pool 0: the one that the device uses at the moment.
+// Records how much the pool has reserved on the device. Pool 0 is the device's current pool.
 static void look_at_pool(const struct pl_call *call, uint64_t pool, uint32_t device) {
     const struct pl_driver *driver = call->slot->driver;
     if (pool == 0 && (driver->device_get_mem_pool == NULL || driver->device_get_mem_pool(&pool, (int32_t)device) != PL_SUCCESS)) return;
@@ -33,7 +33,7 @@ static void look_at_pool(const struct pl_call *call, uint64_t pool, uint32_t dev
     pl_pool_holds(call, device, pool, reserved);
 }
 
-// Before it fails a driver gives back what pools do not need: what they still have then is a part of the answer why.
+// Before a driver fails it releases the pools' unused memory, so the memory they still reserve helps to explain the failure.
 static bool pool_matters(int32_t result) { return result == PL_SUCCESS || result == PL_OUT_OF_MEMORY; }
 
 int32_t pl_on_mem_alloc_async(const struct pl_slot *slot, uint64_t *address, uint64_t size, uint64_t stream) {

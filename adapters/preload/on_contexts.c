@@ -1,10 +1,10 @@
-// on_contexts.c: contexts, which take what they hold with them, and the two questions that the limit answers.
+// on_contexts.c: contexts, whose end frees their memory, and the two queries that the limit changes.
 #include "accounts.h"
 #include "cache.h"
 #include "preload.h"
 
 int32_t pl_on_primary_ctx_retain(const struct pl_slot *slot, uint64_t *context, int32_t device) {
-    // One that is known already is not looked at.
+    // A known context is not measured again.
     PL_MEASURED((uint64_t *, int32_t), (context, device),
                 (pl_primary_context((uint32_t)device, *context), pl_measure_context(&call, &measure, *context, (uint32_t)device)));
 }
@@ -28,9 +28,9 @@ int32_t pl_on_primary_ctx_release(const struct pl_slot *slot, int32_t device) {
     struct pl_call call;
     if (!pl_begin(slot, &call)) return PL_REAL(slot, (int32_t), (device));
     const int32_t result = PL_REAL(slot, (int32_t), (device));
-    pl_contexts_changed(); // also where the driver cannot say whether it ended
+    pl_contexts_changed(); // even if the driver cannot report whether it ended
     uint32_t flags = 0;
-    int32_t active = 1; // somebody else may hold it still
+    int32_t active = 1; // others may still retain it
     const struct pl_driver *driver = slot->driver;
     if (result == PL_SUCCESS && driver->primary_ctx_get_state != NULL &&
         driver->primary_ctx_get_state(device, &flags, &active) == PL_SUCCESS && active == 0)
@@ -58,7 +58,7 @@ int32_t pl_on_ctx_destroy(const struct pl_slot *slot, uint64_t context) {
     return result;
 }
 
-// Sizes of the first interface end at 4 GiB.
+// Sizes in the first interface end at 4 GiB.
 static uint32_t narrow(uint64_t size) { return size > UINT32_MAX ? UINT32_MAX : (uint32_t)size; }
 
 int32_t pl_on_mem_get_info_v1(const struct pl_slot *slot, uint32_t *free_bytes, uint32_t *total_bytes) {

@@ -1,4 +1,4 @@
-// on_memory.c: device, managed and host memory, whose calls are done when they return.
+// on_memory.c: device, managed and host memory, from calls that complete before they return.
 #include "cache.h"
 #include "preload.h"
 #include "vram/log.h"
@@ -24,7 +24,7 @@ int32_t pl_on_mem_alloc(const struct pl_slot *slot, uint64_t *address, uint64_t 
     return result;
 }
 
-// The rows of real devices begin at multiples of this: what the limit is asked for before the driver says what it gives.
+// Rows on real devices are aligned to this. Used to charge the limit before the driver returns the pitch.
 #define PITCH_UNIT             512u
 #define PITCH_PARAMETERS(word) (word *, word *, word, word, uint32_t)
 #define PITCH_ARGUMENTS        (address, pitch, width, height, element)

@@ -1,4 +1,4 @@
-// on_modules.c: code that comes to the device: nothing is written down but what it takes.
+// on_modules.c: code loaded onto the device. Only its size is recorded.
 #include "accounts.h"
 
 int32_t pl_on_module_load(const struct pl_slot *slot, uint64_t *module, const char *file) {

@@ -1,4 +1,4 @@
-// on_pages.c: virtual memory management: physical memory, and where it is mapped. Address ranges alone are no memory.
+// on_pages.c: virtual memory management: physical memory and its mappings. Address ranges alone are not memory.
 #include "preload.h"
 #include "vram/log.h"
 

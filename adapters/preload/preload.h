@@ -1,16 +1,16 @@
-// preload.h: the library that `vram run` preloads: it stands in every door through which a program reaches libcuda, and writes down
-// what the program gets from the driver and gives back.
+// preload.h: the library that `vram run` preloads. It intercepts every way in which a program calls libcuda, and records the memory that
+// the program allocates and frees.
 //
-// A call comes in through an exported symbol, or through a pointer that dlsym() or cuGetProcAddress() gave out (filter.c, proc.c). Either
-// way it arrives at a slot (doors.c), which knows the driver's own function; the handler of its kind (on_*.c) begins a watched call
-// (calls.c), calls that function and gives the session (session.c) the outcome. The session owns the table of what is alive (live.c), the
-// limit, and the recording (journal.c). Files call downwards in that order: doors, handlers, calls, process, session, journal; at the
-// bottom notices, real, inside.
+// A call arrives through an exported symbol, or through a pointer that dlsym() or cuGetProcAddress() returned (filter.c, proc.c). Either
+// way it reaches a slot (doors.c), which has the driver's own function. The handler of its kind (on_*.c) begins a watched call (calls.c),
+// calls that function and passes the result to the session (session.c). The session owns the table of live memory (live.c), the limit, and
+// the recording (journal.c). Files call downwards in that order: doors, handlers, calls, process, session, journal; at the bottom notices,
+// real, inside.
 //
-// Nothing here depends on having been initialised: everything is made at first use. While a thread is inside (pl_depth > 0), every door
-// lets it pass: what the driver, the stack walker or our own allocator calls on the way is theirs, not the program's.
+// Nothing here needs initialization: everything is created at first use. While a thread is inside (pl_depth > 0), every door passes its
+// calls through: they come from the driver, the stack walker or our own allocator, not from the program.
 //
-// Numbers of this file that are the driver's (results, flags, attributes) are those of cuda.h.
+// The driver's numbers in this file (results, flags, attributes) are those of cuda.h.
 #ifndef PL_PRELOAD_H
 #define PL_PRELOAD_H
 
@@ -19,16 +19,16 @@
 #include <stdint.h>
 
 #define PL_EXPORT __attribute__((visibility("default")))
-// On the way of every call; and off it, so that the registers that it needs are saved only there.
+// For the path of every call, and for rare code, so that the registers it needs are saved only there.
 #define PL_INLINE static inline __attribute__((always_inline))
 #define PL_SELDOM __attribute__((noinline, cold))
 
-enum { PL_DEVICES = 64 }; // that the limit and the accounts know
+enum { PL_DEVICES = 64 }; // devices covered by the limit and the accounts
 enum { PL_SUCCESS = 0, PL_INVALID_VALUE = 1, PL_OUT_OF_MEMORY = 2, PL_NOT_INITIALIZED = 3 };
 
 typedef void pl_function(void);
 
-// CUmemAllocationProp as far as it is read here: type, handle types, kind and number of the place.
+// The members of CUmemAllocationProp that are read here: type, handle types, kind and number of the location.
 struct pl_allocation_prop {
     int32_t type, requested_handle_types, location_type, location_id;
 };
@@ -47,9 +47,9 @@ struct pl_array3d {
     uint32_t format, channels, flags;
 };
 
-// --- real.c: the functions of the C library and of the driver behind us -------------------------------------------------
+// --- real.c: the functions of the C library and of the driver that we replace ------------------------------------------------
 
-// The C library's own, found without asking any of them. NULL where there is none.
+// The C library's own functions, found without calling any of them. NULL if absent.
 struct pl_libc {
     void *(*dlsym)(void *handle, const char *name);
     void *(*dlvsym)(void *handle, const char *name, const char *version);
@@ -59,7 +59,7 @@ struct pl_libc {
 };
 const struct pl_libc *pl_libc(void);
 
-// What is asked of a driver on the way. Each may be NULL: an older driver, or none. X(member, exported name, parameters)
+// The driver's functions that we call ourselves. Each may be NULL if the driver is old or missing. X(member, exported name, parameters)
 #define PL_DRIVER_CALLS(X)                                                                                                                 \
     X(ctx_get_device, cuCtxGetDevice, (int32_t * device))                                                                                  \
     X(ctx_get_current, cuCtxGetCurrent, (uint64_t * context))                                                                              \
@@ -78,48 +78,48 @@ const struct pl_libc *pl_libc(void);
     X(device_get_uuid_v2, cuDeviceGetUuid_v2, (unsigned char *uuid, int32_t device))                                                       \
     X(device_get_bus_id, cuDeviceGetPCIBusId, (char *text, int32_t length, int32_t device))
 
-// One loaded copy of libcuda. There is one, but for programs that load it into several namespaces.
+// A loaded copy of libcuda. There is more than one only if the program loads it into several namespaces.
 struct pl_driver {
-    void *library; // a handle for dlsym(); NULL: whatever comes after us
+    void *library; // a handle for dlsym(); NULL: the next library after us
 #define PL_DRIVER_MEMBER(member, name, parameters) int32_t(*member) parameters;
     PL_DRIVER_CALLS(PL_DRIVER_MEMBER)
 #undef PL_DRIVER_MEMBER
 };
-// The copy that `entry` lies in. Never NULL.
+// Returns the copy that contains `entry`. Never returns NULL.
 const struct pl_driver *pl_driver_of(pl_function *entry);
-// The driver's function that an exported name stands for when nobody says which copy: the next one after us, or that of a loaded
-// libcuda.so.1. NULL while there is none.
+// Returns the driver's function of an exported name if no copy is specified: the next one after us, or that of a loaded libcuda.so.1.
+// Returns NULL while there is none.
 pl_function *pl_next(const char *name);
 
 // --- doors.c ------------------------------------------------------------------------------------------------------------
 
-// One function of a driver and the door that leads to it.
+// A driver's function and the door that leads to it.
 struct pl_slot {
     pl_function *real;
     const struct pl_driver *driver;
-    bool per_thread; // the default stream is the thread's own
+    bool per_thread; // the default stream is per thread
 };
 
-// What is given out in place of `real`, which is the function called `exported`; `real` itself for a name that has no door.
-// What is ours already comes back unchanged: that makes each call seen exactly once.
+// Returns the door for `real`, which is the function called `exported`, or `real` itself if the name has no door. Returns a door unchanged,
+// so that each call is seen exactly once.
 pl_function *pl_wrap(const char *exported, pl_function *real);
-// Whether calls of this exported name pass through here.
+// Returns whether calls of this exported name pass through a door.
 bool pl_is_door(const char *exported);
-// The exported name of the binary interface of `symbol` that `version` and `flags` of cuGetProcAddress() ask for; NULL: none of ours.
+// Returns the exported name of the binary interface of `symbol` for `version` and `flags` of cuGetProcAddress(); NULL if it has no door.
 const char *pl_interface(const char *symbol, int version, uint64_t flags);
 
 // --- proc.c -------------------------------------------------------------------------------------------------------------
 
-#define PL_KNOWN_VERSION 13000 // the driver interface that doors.def was compared with
+#define PL_KNOWN_VERSION 13000 // the driver interface that doors.def was checked against
 PL_EXPORT int32_t cuGetProcAddress(const char *symbol, void **function, int version, uint64_t flags);
 PL_EXPORT int32_t cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags, int *status);
-// As pl_wrap(), for cuGetProcAddress and cuGetProcAddress_v2; NULL for other names.
+// Returns the door for cuGetProcAddress and cuGetProcAddress_v2, as pl_wrap() does; NULL for other names.
 pl_function *pl_wrap_lookup(const char *exported, pl_function *real);
 
-// --- inside.c, session.c: what is going on ----------------------------------------------------------------------------
+// --- inside.c, session.c: watched calls -------------------------------------------------------------------------------
 
 extern _Thread_local int pl_depth __attribute__((tls_model("initial-exec"), visibility("hidden")));
-// Where the program called us from, and the frame of the door, which is there as long as the call; set by the doors.
+// The program's call address and the frame of the door, which exists as long as the call. Set by the doors.
 struct pl_caller {
     const void *address, *frame;
 };
@@ -141,12 +141,12 @@ enum pl_kind {
         PL_KIND_COUNT
 };
 
-// A call that is being watched. pl_begin() fills it.
+// A watched call. pl_begin() fills it.
 struct pl_call {
     const struct pl_slot *slot;
     struct pl_caller caller;
-    uint64_t context; // current context, 0: none
-    uint64_t serial;  // what is alive now is older than this
+    uint64_t context; // current context; 0: none
+    uint64_t serial;  // all memory now live is older than this
     uint64_t stream;
     uint64_t pool;
     uint32_t device; // of the current context
@@ -154,47 +154,47 @@ struct pl_call {
     int saved_errno;
     int cancel_state;
     bool refused;
-    // What pl_charge() was called with.
+    // The arguments of pl_charge().
     enum pl_kind kind;
-    uint32_t target;  // device; VRAM_LOG_HOST for host memory. May be put right once the memory is there
-    uint32_t limited; // whose limit was charged
+    uint32_t target;  // device; VRAM_LOG_HOST for host memory; may be corrected once the memory exists
+    uint32_t limited; // device whose limit was charged
     uint64_t charged_bytes;
 };
 
-// calls.c, inside.c. Opens a call: true when it is the program's own and is to be watched (then pl_end() must follow), false when it only
-// passes through. errno is kept by pl_end().
+// calls.c, inside.c. Begins a call. Returns true if it is the program's own and is watched; then call pl_end(), which restores errno.
+// Returns false if it only passes through.
 bool pl_begin(const struct pl_slot *slot, struct pl_call *call);
-// The same for calls that give memory back. Which context is current is asked for only where our allocator serves (--cache).
+// Begins a call that frees memory, as pl_begin() does. Queries the current context only if our allocator serves (--cache).
 bool pl_begin_free(const struct pl_slot *slot, struct pl_call *call);
-// A context may have ended: its handle may be that of another one, of another device.
+// Call when a context may have ended: its handle may be reused for another device.
 void pl_contexts_changed(void);
 void pl_end(const struct pl_call *call);
 
-// A call that gives memory: first pl_charge(), then, if that says so, the driver, then pl_settle() in any case, which also ends the call.
-// pl_charge() takes `size` bytes of `device` from the limit. False: they go past it, and the call is to fail with PL_OUT_OF_MEMORY (that is
-// written down here).
+// Charges `size` bytes against the limit of `device`, at the start of a call that allocates. If it returns true, call the driver. Returns
+// false if the limit is exceeded, which is recorded; the call must then fail with PL_OUT_OF_MEMORY. Call pl_settle() in both cases, which
+// also ends the call.
 bool pl_charge(struct pl_call *call, enum pl_kind kind, uint32_t device, uint64_t size);
-// `key` tells the memory apart within its kind, and is its address where it has one; `size` is what it has. Neither is looked at unless
-// `result` is PL_SUCCESS.
+// Records the outcome. `key` identifies the memory within its kind and is its address if it has one; `size` is its size. Both are ignored
+// unless `result` is PL_SUCCESS.
 void pl_settle(struct pl_call *call, int32_t result, uint64_t key, uint64_t size);
-// It is gone. Nothing happens when it is not known, or was born after pl_begin().
+// Records that memory was freed. Ignores memory that is unknown or newer than pl_begin().
 void pl_died(const struct pl_call *call, enum pl_kind kind, uint64_t key);
-// All that the context held is gone.
+// Records that a context and all its memory are gone.
 void pl_context_gone(const struct pl_call *call, uint64_t context);
-// The primary context of a device, once the program retained it; 0: it did not.
+// Set and return the primary context of a device that the program retained; 0: none.
 void pl_primary_context(uint32_t device, uint64_t context);
 uint64_t pl_primary_context_of(uint32_t device);
-// Physical memory: another reference to the handle, one less; it dies with the last reference and mapping.
+// Track physical memory: add and drop a reference to the handle, map and unmap. The memory ends with its last reference and mapping.
 void pl_retained(uint64_t handle, uint64_t address);
 void pl_released(const struct pl_call *call, uint64_t handle);
 void pl_mapped(const struct pl_call *call, uint64_t address, uint64_t size, uint64_t handle);
 void pl_unmapped(const struct pl_call *call, uint64_t address, uint64_t size);
-// What a pool of the driver holds now.
+// Records the bytes that a pool of the driver reserves now.
 void pl_pool_holds(const struct pl_call *call, uint32_t device, uint64_t pool, uint64_t bytes);
-// What --limit leaves of what the driver says. Unchanged without a limit.
+// Reduces the driver's figures to what --limit leaves. Changes nothing without a limit.
 void pl_limit_view(uint32_t device, uint64_t *free_bytes, uint64_t *total_bytes);
 
-// Calls the driver's own function with the type of the door: PL_REAL(slot, (uint64_t), (address)).
+// Calls the driver's own function, with the door's type: PL_REAL(slot, (uint64_t), (address)).
 #define PL_REAL(slot, parameters, arguments) (((int32_t(*) parameters)(slot)->real)arguments)
 
 // --- the handlers: int32_t pl_on_<handler>(slot, parameters) ------------------------------------------------------------

@@ -1,5 +1,5 @@
-// proc.c: cuGetProcAddress(), the door that the CUDA runtime uses. It is asked for a base name and a version; which binary interface that
-// is, doors.def says. The two functions have doors of their own, told apart as others are.
+// proc.c: cuGetProcAddress(), through which the CUDA runtime gets its functions. It takes a base name and a version; doors.def says which
+// binary interface that is. The two functions have their own doors, chosen like others.
 #include <stdatomic.h>
 #include <string.h>
 
@@ -9,14 +9,14 @@
 typedef int32_t lookup_v1(const char *symbol, void **function, int version, uint64_t flags);
 typedef int32_t lookup_v2(const char *symbol, void **function, int version, uint64_t flags, int *status);
 
-// A driver's pair of lookups. Either may be NULL.
+// A driver's two lookup functions. Either may be NULL.
 struct lookup {
     _Atomic(pl_function *) real;
 };
 #define LOOKUPS 6
 static struct lookup first_versions[LOOKUPS], second_versions[LOOKUPS];
 
-// One query of the driver's own function, in whichever form.
+// A query of one of the driver's own lookup functions.
 struct query {
     pl_function *real;
     bool second;
@@ -31,8 +31,8 @@ static int32_t run(const struct query *query, const char *symbol, void **functio
     return result;
 }
 
-// A binary interface that came after doors.def would be called with the wrong arguments. It is one if the newest known version of the
-// name is another function.
+// Returns whether the function is newer than doors.def: the name's newest known version is a different function. Its door would pass the
+// wrong arguments.
 static bool is_newer(const struct query *query, const char *symbol, const void *found, int version, uint64_t flags) {
     if (version <= PL_KNOWN_VERSION) return false;
     void *known = NULL;

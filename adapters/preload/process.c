@@ -1,4 +1,4 @@
-// process.c: what happens to a process: fork, and the end.
+// process.c: handles fork and the end of the process.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>
@@ -14,7 +14,7 @@
 
 // --- fork -----------------------------------------------------------------------------------------------------------------
 
-// A thread that is inside and forks from there (from a handler of a signal) may hold the locks itself; its child goes on to exec().
+// A thread that forks while inside (in a signal handler) may hold the locks itself. Its child only calls exec().
 static void before_fork(void) {
     if (pl_depth > 0) return;
     pl_doors_lock();
@@ -29,9 +29,9 @@ static void in_parent(void) {
     pl_doors_unlock();
 }
 
-// A page that a child finds wiped, however it was forked; NULL: an old kernel has none.
+// A page that is zero in every child, however it was forked; NULL if the kernel is too old for that.
 static char *mark;
-// The byte of it that is looked at, not 0 in the process that made it; a byte that is 0 until everything is set up.
+// The byte to check: not 0 in the process that set it. `unset` is 0 until everything is set up.
 static char unset;
 _Atomic(const char *) pl_process_mark = &unset;
 
@@ -43,7 +43,7 @@ static void in_child(void) {
     in_parent();
 }
 
-// A child that was made past fork() and its hooks: nobody unlocked what others held.
+// Handles a child that was created without fork() and its hooks: the owners of its locks do not exist in it.
 static void renew_process(void) {
     pl_notices_renew();
     pl_doors_renew();
@@ -77,8 +77,8 @@ void pl_process_setup_now(void) {
 
 // --- the end --------------------------------------------------------------------------------------------------------------
 
-// After the destructors of all libraries: they give memory back. A program that ends otherwise (a signal, _exit) leaves a recording
-// without its index, which is read all the same.
+// Runs after the destructors of all libraries, because they free memory. A program that ends otherwise (a signal, _exit) leaves a recording
+// without an index, which can still be read.
 static void at_exit(int code, void *unused) {
     (void)code;
     (void)unused;

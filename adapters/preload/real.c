@@ -1,5 +1,5 @@
-// real.c: what lies behind us: the C library's true dlsym() and its kin, found by walking its symbol table (asking dlsym() for
-// dlsym() would find ourselves), and the copies of libcuda.
+// real.c: finds the functions that we replace: the C library's own dlsym() and related functions, by walking its symbol table (dlsym()
+// would find ours), and the copies of libcuda.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <elf.h>
@@ -14,8 +14,8 @@
 #include "real.h"
 #include "vram/stack.h"
 
-// The C library is found without its help: a sanitizer that puts its own functions before it asks for them by dlsym(), and until that is
-// done calls of strcmp() and the like end nowhere.
+// Searching uses no function of the C library: a sanitizer that wraps them finds the originals by dlsym(), and until then strcmp() and
+// others cannot be called.
 bool pl_same(const char *text, const char *other) {
     while (*text != '\0' && *text == *other) {
         text++;
@@ -32,7 +32,7 @@ bool pl_begins(const char *text, const char *start) {
     return *start == '\0';
 }
 
-// The parts of a loaded library's dynamic section that name its symbols. Addresses are final: glibc relocates them at load.
+// The dynamic section of a loaded library, as far as it describes symbols. Addresses are final: glibc relocates them at load.
 struct symbols {
     const ElfW(Sym) * table;
     const char *strings;
@@ -60,8 +60,8 @@ static bool read_dynamic(const struct link_map *map, struct symbols *symbols) {
     return symbols->table != NULL && symbols->strings != NULL && (symbols->gnu_hash != NULL || symbols->hash != NULL);
 }
 
-// The function at this index if it is called `name` and is defined here; versions are not looked at (dlsym@GLIBC_2.2.5 and
-// dlsym@@GLIBC_2.34 are the same).
+// Returns the function at this index if it has this name and is defined here. Ignores versions (dlsym@GLIBC_2.2.5 and dlsym@@GLIBC_2.34 are
+// the same).
 static void *take_symbol(const struct symbols *symbols, uint32_t index, const char *name) {
     const ElfW(Sym) *symbol = &symbols->table[index];
     if (symbol->st_shndx == SHN_UNDEF || (symbol->st_info & 0xf) != STT_FUNC || !pl_same(symbols->strings + symbol->st_name, name))
@@ -86,7 +86,7 @@ static void *by_gnu_hash(const struct symbols *symbols, const char *name) {
 }
 
 static void *by_hash(const struct symbols *symbols, const char *name) {
-    const uint32_t count = symbols->hash[1]; // as many chain entries as symbols
+    const uint32_t count = symbols->hash[1]; // one chain entry per symbol
     for (uint32_t i = 0; i < count; i++) {
         void *found = take_symbol(symbols, i, name);
         if (found != NULL) return found;
@@ -98,7 +98,7 @@ static void *find_symbol(const struct symbols *symbols, const char *name) {
     return symbols->gnu_hash != NULL ? by_gnu_hash(symbols, name) : by_hash(symbols, name);
 }
 
-// Older C libraries keep dlsym() in libdl.
+// Older C libraries have dlsym() in libdl.
 static bool is_c_library(const char *path) {
     static const char *const starts[] = {"libc.so", "libc-", "libdl.so", "libdl-", "ld-musl", "libc.musl"};
     const char *name = path;
@@ -127,7 +127,7 @@ static void look_at(const struct link_map *map, struct pl_libc *libc) {
     }
 }
 
-// Libraries that the program started with come before all that it loads, and stay: the list is walked without its lock as far as is needed.
+// Libraries loaded at start come first in the list and stay, so this part is walked without the loader's lock.
 static struct pl_libc true_libc;
 static atomic_bool libc_found;
 
@@ -135,7 +135,7 @@ const struct pl_libc *pl_libc(void) {
     if (atomic_load_explicit(&libc_found, memory_order_acquire)) return &true_libc;
     struct pl_libc libc = {0};
     for (const struct link_map *map = _r_debug.r_map; map != NULL && libc.dlsym == NULL; map = map->l_next) look_at(map, &libc);
-    true_libc = libc; // the same, whoever comes first
+    true_libc = libc; // every thread stores the same
     atomic_store_explicit(&libc_found, true, memory_order_release);
     return &true_libc;
 }
@@ -165,7 +165,8 @@ static int look_for_holder(struct dl_phdr_info *info, size_t size, void *data) {
     return 1;
 }
 
-// By the list of what is loaded, whose lock nobody holds for long. dladdr() takes the lock under which dlopen() runs constructors.
+// Searches the list of loaded libraries, whose lock is only held briefly. dladdr() would take the lock that dlopen() holds while it runs
+// constructors.
 bool pl_library_of(const void *address, char *name, size_t capacity) {
     struct holder holder = {(uintptr_t)address, name, capacity, true};
     return address != NULL && dl_iterate_phdr(look_for_holder, &holder) != 0;
@@ -173,7 +174,7 @@ bool pl_library_of(const void *address, char *name, size_t capacity) {
 
 _Atomic uint64_t pl_closed_libraries;
 
-// Counts, and closes.
+// Counts closed libraries.
 PL_EXPORT int dlclose(void *library) {
     const int result = pl_libc()->dlclose == NULL ? -1 : pl_libc()->dlclose(library);
     atomic_fetch_add_explicit(&pl_closed_libraries, 1, memory_order_relaxed);
@@ -183,9 +184,9 @@ PL_EXPORT int dlclose(void *library) {
 // --- drivers --------------------------------------------------------------------------------------------------------------
 
 #define DRIVERS_MAX 16
-static struct pl_driver drivers[DRIVERS_MAX]; // [0]: whatever comes after us
+static struct pl_driver drivers[DRIVERS_MAX]; // [0]: the next library after us
 static size_t driver_count;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // drivers, and the slots of doors; taken under no other lock of ours
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // guards the drivers and the doors' slots; taken with no other lock of ours held
 
 void pl_doors_lock(void) { (void)pthread_mutex_lock(&lock); }
 void pl_doors_unlock(void) { (void)pthread_mutex_unlock(&lock); }
@@ -202,7 +203,7 @@ static void *next_symbol(const char *name) {
     void *library = libc->dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
     if (library == NULL) return NULL;
     found = libc->dlsym(library, name);
-    (void)libc->dlclose(library); // the program holds it; so do we, no longer than it does
+    (void)libc->dlclose(library); // the program keeps it open; we must not keep it longer
     return found;
 }
 
@@ -225,7 +226,7 @@ static void fill_driver(struct pl_driver *driver, void *library) {
 #undef FILL
 }
 
-// Opens the library that holds `entry` once more, in its own namespace; the caller closes it. NULL when it is not a libcuda.
+// Reopens the library that contains `entry`, in its own namespace. The caller closes it. Returns NULL if it is not a libcuda.
 static void *open_library_of(pl_function *entry) {
     void *address;
     memcpy(&address, &entry, sizeof address);
@@ -247,18 +248,18 @@ struct driver_question {
     const struct pl_driver *driver;
 };
 
-// The loader is asked without our lock: a thread inside dlopen() may come here, and wait for it, from a constructor.
+// Calls the loader without our lock: a thread in dlopen() may get here from a constructor and wait for that lock.
 static void find_driver(void *argument) {
     struct driver_question *question = argument;
     pl_function *entry = question->entry;
-    void *library = open_library_of(entry); // not kept: the program decides how long it stays
+    void *library = open_library_of(entry); // not kept, so that the program decides when to unload it
     struct pl_driver asked;
     fill_driver(&asked, library);
     pl_doors_lock();
     size_t at = 0;
     while (at < driver_count && drivers[at].library != library) at++;
-    if (at == DRIVERS_MAX) at = 0; // more copies than anybody has: the questions go to the first
-    // Only what is new is written: others may be reading. (A library closed and opened again may lie elsewhere under the same handle.)
+    if (at == DRIVERS_MAX) at = 0; // more copies than expected; use the first
+    // Write only changes, because others may be reading. (A library that was closed and reopened may have moved and have the same handle.)
     if (at == driver_count || memcmp(&drivers[at], &asked, sizeof asked) != 0) drivers[at] = asked;
     if (at == driver_count) driver_count++;
     pl_doors_unlock();
@@ -266,7 +267,7 @@ static void find_driver(void *argument) {
     question->driver = &drivers[at];
 }
 
-// Once per function, and the loader is deep.
+// Once per function. The loader needs a deep stack.
 const struct pl_driver *pl_driver_of(pl_function *entry) {
     struct driver_question question = {.entry = entry};
     pl_depth++;

@@ -1,4 +1,4 @@
-// real.h: what of the C library and of the loader the other parts use.
+// real.h: access to the C library and the loader for the other files.
 #ifndef PL_REAL_H
 #define PL_REAL_H
 
@@ -6,19 +6,20 @@
 
 #include "preload.h"
 
-// As strcmp() == 0, and whether a text begins so, without the C library.
+// Compare like strcmp() == 0, and check a prefix, without the C library.
 bool pl_same(const char *text, const char *other);
 bool pl_begins(const char *text, const char *start);
-// The path of the library that holds the address, cut to fit; false for none. Under any lock but the loader's own.
+// Stores the path of the library that contains the address, cut to fit. Returns false if there is none. May be called with any lock held
+// except the loader's.
 bool pl_library_of(const void *address, char *name, size_t capacity);
-// How many libraries have been closed so far: an address may be another library's after that.
+// The number of closed libraries. When it changes, an address may belong to another library.
 extern _Atomic uint64_t pl_closed_libraries __attribute__((visibility("hidden")));
 static inline uint64_t pl_libraries_closed(void) { return atomic_load_explicit(&pl_closed_libraries, memory_order_relaxed); }
 
-// The lock of the table of drivers and of the doors' slots (doors.c). Held across fork(), so that the child finds them whole.
+// Guards the table of drivers and the doors' slots (doors.c). Held across fork(), so that the child finds both consistent.
 void pl_doors_lock(void);
 void pl_doors_unlock(void);
-// In a child where nobody unlocked it: it is free.
+// Makes the lock free in a child where its owner does not exist.
 void pl_doors_renew(void);
 
 #endif

@@ -1,4 +1,4 @@
-// session.c: what the program has, what it may have, and what is written down of it.
+// session.c: tracks the program's memory, applies the limit, and records events.
 #include "session.h"
 
 #include <stdatomic.h>
@@ -15,8 +15,8 @@
 #include "vram/log.h"
 #include "vram/stack.h"
 
-// Where the recording puts what has no address: physical memory, arrays, and what pools of the driver hold. No address of a device or
-// of a process lies there.
+// Addresses in the recording for memory that has none: physical memory, arrays and the driver's pools. They are outside all device and
+// process addresses.
 #define OPAQUE_BASE 0x6000000000000000u
 #define POOL_BASE   0x6800000000000000u
 #define POOL_SPAN   0x0000100000000000u
@@ -24,13 +24,13 @@
 
 static struct {
     struct pl_live live;
-    uint64_t used[PL_DEVICES]; // towards the limit: alive, and charged for calls under way
+    uint64_t used[PL_DEVICES]; // counted against the limit: live memory, and charges of calls in progress
     uint64_t next_opaque;
     uint64_t next_pool;
-    uint64_t primary[PL_DEVICES]; // primary contexts, as far as the program retained them
+    uint64_t primary[PL_DEVICES]; // primary contexts that the program retained
 } session;
 
-// Guards the session and the journal. Nothing of the driver's is called under it; the doors' lock is taken before it, if at all.
+// Guards the session and the journal. Do not call the driver with it held. The doors' lock is taken before it, never after.
 static _Atomic uint32_t lock;
 
 void pl_session_lock(void) { pl_lock(&lock); }
@@ -47,7 +47,7 @@ void pl_session_forget(void) {
 }
 
 void pl_session_close(void) {
-    if (pl_depth > 0) return; // a handler of a signal ends the program from inside, where this thread may hold the lock
+    if (pl_depth > 0) return; // a signal handler ends the program while this thread may hold the lock
     pl_depth++;
     pl_session_lock();
     pl_journal_close();
@@ -55,7 +55,7 @@ void pl_session_close(void) {
     pl_depth--;
 }
 
-// --- what is alive --------------------------------------------------------------------------------------------------------
+// --- live memory -----------------------------------------------------------------------------------------------------------
 
 PL_INLINE enum pl_space space_of(enum pl_kind kind) {
     switch (kind) {
@@ -100,7 +100,7 @@ static bool is_counted(enum pl_kind kind) { return kind != PL_PINNED && kind != 
 
 PL_SELDOM static void miss_piece(void) { pl_missed("no host memory for", "an allocation"); }
 
-// NULL without host memory: the recording then lacks this one.
+// Returns NULL if host memory runs out; the recording then lacks this piece.
 PL_INLINE struct pl_piece *add_locked(enum pl_space space, uint64_t key) {
     struct pl_piece *piece = pl_live_add(&session.live, space, key);
     if (piece == NULL) {
@@ -112,10 +112,10 @@ PL_INLINE struct pl_piece *add_locked(enum pl_space space, uint64_t key) {
     return piece;
 }
 
-// Whatever is there under this key is over in the driver; the call that ended it has not come back yet.
+// Ends an old piece with the same key. The driver has freed it, but the call that did so has not returned yet.
 PL_SELDOM static void forget_locked(const struct pl_call *call, struct pl_piece *old, uint32_t stack) { end_locked(call, old, stack); }
 
-// A name in the recording for what has no address; that of physical memory is found by its handle.
+// Returns an address in the recording for memory that has none. For physical memory it is found by the handle.
 PL_SELDOM static uint64_t name_locked(enum pl_kind kind, uint64_t key, uint64_t size) {
     const uint64_t address = opaque_address(size);
     if (kind == PL_PHYSICAL) {
@@ -189,7 +189,7 @@ static uint64_t left_locked(uint32_t device) {
     return session.used[device] < limit ? limit - session.used[device] : 0;
 }
 
-// accounts: who else holds the device; NULL: not asked.
+// accounts: the users of the device; NULL: not queried.
 static void oom_locked(const struct pl_call *call, uint32_t device, uint64_t size, uint64_t free_bytes, uint32_t stack,
                        struct vram_accounts *accounts) {
     const struct pl_entry entry = {.action = VRAM_LOG_OOM,
@@ -212,12 +212,12 @@ struct refusal {
     uint32_t stack;
 };
 
-// Seldom, and with files that are copied.
+// Runs on a spare stack, because it is rare and may copy files.
 static void record_refusal(void *argument) {
     const struct refusal *refusal = argument;
     const struct pl_call *call = refusal->call;
     pl_session_lock();
-    oom_locked(call, call->target, call->charged_bytes, refusal->free_bytes, refusal->stack, NULL); // the device itself may have had enough
+    oom_locked(call, call->target, call->charged_bytes, refusal->free_bytes, refusal->stack, NULL); // the device itself may have had room
     pl_session_unlock();
 }
 
@@ -241,8 +241,8 @@ bool pl_charge(struct pl_call *call, enum pl_kind kind, uint32_t device, uint64_
     return pl_config()->limit_bytes == 0 || charge_limit(call, kind, device, size);
 }
 
-// What the driver has left, as far as the program may know. Not under the lock.
-// *total_bytes is the device's, whatever the limit; 0: not known.
+// Returns the free memory as the program may see it. Do not hold the lock. *total_bytes is the device's total without the limit; 0 if
+// unknown.
 static uint64_t free_bytes_now(const struct pl_call *call, uint64_t *total_bytes) {
     uint64_t free_bytes = 0, within_limit;
     const struct pl_driver *driver = call->slot->driver;
@@ -252,18 +252,18 @@ static uint64_t free_bytes_now(const struct pl_call *call, uint64_t *total_bytes
     return free_bytes;
 }
 
-// The same of main memory.
+// Returns the available and total main memory.
 static uint64_t host_bytes_now(uint64_t *total_bytes) {
     uint64_t available_bytes = 0;
     if (!vram_main_memory(&available_bytes, total_bytes)) available_bytes = *total_bytes = 0;
     return available_bytes;
 }
 
-// A call that gave nothing.
+// A failed allocation.
 struct failure {
     struct pl_call *call;
     uint32_t stack;
-    bool out_of_memory; // as the driver says
+    bool out_of_memory; // by the driver's result
 };
 
 static void settle_failure(void *argument) {
@@ -273,10 +273,10 @@ static void settle_failure(void *argument) {
     uint64_t total_bytes = 0;
     const bool of_host = call->target == VRAM_LOG_HOST;
     const uint64_t free_bytes = !out_of_memory ? 0 : of_host ? host_bytes_now(&total_bytes) : free_bytes_now(call, &total_bytes);
-    const bool asks = out_of_memory && !of_host && pl_config()->records; // who else holds a device
+    const bool asks = out_of_memory && !of_host && pl_config()->records; // for the other users of a device
     struct vram_accounts *accounts = asks ? pl_accounts_take(call->slot->driver, call->target) : NULL;
     pl_session_lock();
-    // What was charged ahead goes back.
+    // Undo the charge.
     if (pl_config()->limit_bytes != 0 && is_counted(call->kind) && !call->refused) take_back(call->limited, call->charged_bytes);
     if (total_bytes != 0) pl_journal_total(call->target, total_bytes);
     if (out_of_memory) oom_locked(call, call->target, call->charged_bytes, free_bytes, failure->stack, accounts);
@@ -287,13 +287,13 @@ static void settle_failure(void *argument) {
 PL_SELDOM static void failed(struct pl_call *call, int32_t result) {
     const bool out_of_memory = result == PL_OUT_OF_MEMORY && !call->refused;
     struct failure failure = {.call = call, .stack = out_of_memory ? pl_journal_stack(&call->caller) : 0, .out_of_memory = out_of_memory};
-    if (out_of_memory) // NVML is loaded, other processes are asked for, files copied
+    if (out_of_memory) // loads NVML, queries other processes, copies files
         vram_stack_spare(settle_failure, &failure);
     else
         settle_failure(&failure);
 }
 
-// What was charged ahead goes back, and what it came to is charged.
+// Replaces the charge by the actual size.
 PL_SELDOM static void charge_outcome_locked(const struct pl_call *call, uint64_t size) {
     if (!is_counted(call->kind)) return;
     take_back(call->limited, call->charged_bytes);
@@ -336,7 +336,7 @@ static const struct pl_piece *range_holding(uint64_t address) {
     return NULL;
 }
 
-// The driver gives the handle that the range was mapped with, or, after that was released, a new one.
+// The driver returns the handle of the mapping or, if that was released, a new one.
 void pl_retained(uint64_t handle, uint64_t address) {
     pl_session_lock();
     struct pl_piece *piece = physical_of(handle);
@@ -382,7 +382,7 @@ static void write_range(const struct pl_call *call, enum vram_log_action action,
 void pl_mapped(const struct pl_call *call, uint64_t address, uint64_t size, uint64_t handle) {
     const uint32_t stack = pl_journal_stack(&call->caller);
     pl_session_lock();
-    // First the range, then the piece: adding may move pieces.
+    // Add the range first: adding may move pieces.
     struct pl_piece *range = add_locked(PL_SPACE_RANGES, address);
     struct pl_piece *piece = physical_of(handle);
     if (piece != NULL) piece->mappings++;
@@ -396,7 +396,7 @@ void pl_mapped(const struct pl_call *call, uint64_t address, uint64_t size, uint
     pl_session_unlock();
 }
 
-// One call may undo several mappings, which lie one behind the other.
+// One call may remove several adjacent mappings.
 void pl_unmapped(const struct pl_call *call, uint64_t address, uint64_t size) {
     const uint32_t stack = pl_journal_stack(&call->caller);
     pl_session_lock();
@@ -415,7 +415,7 @@ void pl_unmapped(const struct pl_call *call, uint64_t address, uint64_t size) {
 
 // --- pools of the driver --------------------------------------------------------------------------------------------------
 
-// A pool's memory is written as one range that grows and shrinks at its end.
+// A pool's memory is recorded as one range that grows and shrinks at its end.
 void pl_pool_holds(const struct pl_call *call, uint32_t device, uint64_t pool, uint64_t bytes) {
     const uint32_t stack = pl_journal_stack(&call->caller);
     pl_session_lock();

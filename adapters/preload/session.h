@@ -1,4 +1,4 @@
-// session.h: the state of the process as the doors see it, for the parts that hold or reset it.
+// session.h: locks, resets and closes the session.
 #ifndef PL_SESSION_H
 #define PL_SESSION_H
 
@@ -6,19 +6,19 @@
 
 #include "preload.h"
 
-// Held across fork().
+// The lock is held across fork().
 void pl_session_lock(void);
 void pl_session_unlock(void);
-// In a child where nobody unlocked it: it is free.
+// Makes the lock free in a child where its owner does not exist.
 void pl_session_renew(void);
-// In the child of a fork, with the lock held: nothing of the parent's memory is the child's.
+// Call in the child of a fork, with the lock held: drops all memory, which is the parent's.
 void pl_session_forget(void);
-// The program ends.
+// Call at the program's end.
 void pl_session_close(void);
 
-// Hooks around fork() and the end of the program. Called before anything is watched; any number of times. (process.c)
+// Installs the hooks for fork() and the program's end (process.c). Call before anything is watched; repeated calls are harmless.
 void pl_process_setup_now(void);
-extern _Atomic(const char *) pl_process_mark __attribute__((visibility("hidden"))); // at 0: there is something to do
+extern _Atomic(const char *) pl_process_mark __attribute__((visibility("hidden"))); // points to 0 if pl_process_setup_now() has work
 static inline void pl_process_setup(void) {
     if (*atomic_load_explicit(&pl_process_mark, memory_order_acquire) == 0) pl_process_setup_now();
 }

@@ -1,6 +1,6 @@
-// torch.OutOfMemoryError out of C: an object of PyTorch's class c10::OutOfMemoryError is made by functions that PyTorch's libraries and the
-// runtime of C++ export, and thrown as C++ throws. The class adds nothing to c10::Error but its name, so that an Error with the other
-// table of virtual functions is one.
+// Throws torch.OutOfMemoryError from C. An object of PyTorch's class c10::OutOfMemoryError is built with functions that PyTorch's libraries
+// and the C++ runtime export, and thrown as C++ does. The class adds only its name to c10::Error, so a c10::Error with the other class's
+// virtual table is one.
 #include "inside.h"
 #include "vram_torch.h"
 
@@ -20,13 +20,13 @@ struct location {
 static struct {
     void *(*allocate)(size_t size);                                             // __cxa_allocate_exception
     void (*throw_object)(void *object, void *type, void (*destroy)(void *));    // __cxa_throw
-    void (*make_string)(void *string, const char *text, const void *allocator); // of the ABI that PyTorch has
-    void (*make_error)(void *object, struct location location, void *string);   // c10::Error; a string by value is passed by address
+    void (*make_string)(void *string, const char *text, const void *allocator); // for PyTorch's ABI
+    void (*make_error)(void *object, struct location location, void *string);   // c10::Error; passing a string by value passes its address
     void *type;
-    void **table; // the functions: the destructor first
+    void **table; // virtual functions, the destructor first
 } oom_class;
 
-// Which std::string a PyTorch was built with shows in the names.
+// The symbol names show which std::string PyTorch was built with.
 static const struct {
     const char *make_string, *make_error;
 } by_abi[] = {
@@ -35,7 +35,7 @@ static const struct {
     {"_ZNSsC1EPKcRKSaIcE", "_ZN3c105ErrorC1ENS_14SourceLocationESs"},
 };
 
-// The library of this name, if it is loaded already: a handle that is kept.
+// Returns a handle of the named library if it is already loaded. The handle is kept.
 static void *find_loaded_library(const char *folder, const char *name) {
     char path[PATH_BYTES];
     const int length = snprintf(path, sizeof path, "%s%s%s", folder, folder[0] == '\0' ? "" : "/", name);
@@ -49,7 +49,7 @@ static void *find_symbol(void *const libraries[3], const char *name) {
     return found;
 }
 
-// POSIX's way from an object's address to a function's.
+// Stores an object's address in a function pointer, as POSIX allows.
 static bool find_function(void *const libraries[3], const char *name, void *function) {
     void *found = find_symbol(libraries, name);
     *(void **)function = found;
@@ -69,13 +69,13 @@ int vram_torch_use_oom_error(const char *folder) {
     oom_class.type = find_symbol(libraries, "_ZTIN3c1016OutOfMemoryErrorE");
     void **const table = find_symbol(libraries, "_ZTVN3c1016OutOfMemoryErrorE");
     if (!complete || oom_class.type == NULL || table == NULL) return false;
-    oom_class.table = table + 2; // after the offset and the type
+    oom_class.table = table + 2; // skip the offset and the type
     return true;
 }
 
 void vr_torch_raise_oom(const char *function, const char *message) {
     if (oom_class.table == NULL) return;
-    // Aligned for every class; the string is small or its text is on the heap, and goes with the exception.
+    // Aligned for any class. The string is short, or its text is on the heap and is freed with the exception.
     _Alignas(16) unsigned char string[STRING_BYTES] = {0};
     const char no_allocator = 0;
     oom_class.make_string(string, message, &no_allocator);

@@ -1,4 +1,4 @@
-// PyTorch's private pools, by its ids.
+// Maps PyTorch's private pools to vram's, by their ids.
 #include "vram_torch.h"
 #include "inside.h"
 
@@ -10,22 +10,22 @@
 
 struct route {
     pthread_t thread;
-    uint64_t stream; // of the capture; 0: the thread's
+    uint64_t stream; // of the capture; 0: the thread is routed
 };
 
-// Lives while PyTorch refers to it or a route leads into it.
+// Exists while PyTorch refers to it or a route leads to it.
 struct pool {
     struct pool *next;
     struct vram_torch_pool_id id;
     int device;
-    uint32_t references;    // PyTorch's
-    struct vram_pool *pool; // one reference
+    uint32_t references;    // from PyTorch
+    struct vram_pool *pool; // holds one reference
     struct route *routes;   // open, oldest first
     size_t route_count;
     size_t route_capacity;
 };
 
-// Guards the list. Taken before the allocator's locks.
+// Guards the list. Lock order: before the allocator's locks.
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pool *pools;
 static _Thread_local uint64_t expected_stream;
@@ -36,7 +36,7 @@ static struct pool *find_pool(int device, struct vram_torch_pool_id id) {
     return pool;
 }
 
-// A new pool without PyTorch's references, in the list.
+// Adds a new pool to the list, without references from PyTorch.
 static enum vram_status make_pool(struct vram_allocator *allocator, int device, struct vram_torch_pool_id id, struct pool **pool) {
     struct pool *made = calloc(1, sizeof *made);
     if (made == NULL) return VRAM_NO_HOST_MEMORY;

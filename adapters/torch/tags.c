@@ -1,4 +1,4 @@
-// Memory that sleeps, by tags: a pool per device and tag, into which a thread is routed while it is inside of a region.
+// Suspends memory by tag: a pool per device and tag, to which a thread's requests are routed within a region.
 #include "vram_torch.h"
 #include "inside.h"
 
@@ -9,18 +9,18 @@
 
 #include "vram/sleep.h"
 
-// PyTorch counts the ids of its own pools from 1 on, and must not meet ours.
+// PyTorch numbers its pools from 1, which must not collide with ours.
 #define FIRST_ID ((uint64_t)1 << 24)
 
-// Made at the first region with its tag, for the rest of the process.
+// Created at the first region with its tag, and kept until the process ends.
 struct tagged {
     struct tagged *next;
     int device;
     struct vram_pool *pool;
-    char tag[VRAM_TAG_BYTES]; // "": memory that does not sleep
+    char tag[VRAM_TAG_BYTES]; // "": memory that is never suspended
 };
 
-// Guards the list. Taken before the allocator's locks.
+// Guards the list. Lock order: before the allocator's locks.
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct tagged *all;
 static uint64_t made_pools;
@@ -67,7 +67,7 @@ int vram_torch_tag_end(int device, const char *tag) {
     pthread_mutex_lock(&lock);
     const struct tagged *tagged = find_tagged(device, tag);
     const enum vram_status status = tagged == NULL ? VRAM_INVALID_ARGUMENT : vram_pool_end(tagged->pool, &by_thread);
-    // What was freed inside of the region need not wait for the next one. What the driver refuses is offered again later.
+    // Release the memory freed within the region now, not at the next one. What the driver refuses to free is retried later.
     if (status == VRAM_OK) (void)!vram_pool_empty_cache(tagged->pool);
     pthread_mutex_unlock(&lock);
     return vr_torch_answer(status, "end of a tag");
@@ -113,7 +113,7 @@ static enum vram_status make_choices(const char *const *tags, const int *levels,
     return VRAM_OK;
 }
 
-// count 0: everything.
+// count 0 means everything.
 static int sleep_or_wake(int device, const char *const *tags, const int *levels, size_t count, int wakes, uint64_t *bytes, bool asleep) {
     struct vram_allocator *allocator = NULL;
     struct vram_sleep_choice *choices = NULL;

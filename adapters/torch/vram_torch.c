@@ -18,11 +18,11 @@ enum { TEXT_BYTES = 2048 };
 static _Atomic(struct vram_allocator *) the_allocator; // set once, under `lock`
 static _Atomic(vram_torch_raise) the_raise;
 
-// Guards the making of the allocator and the report.
+// Guards the creation of the allocator and the report.
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char oom_report[TEXT_BYTES];
-static char rules[16];         // of a version of PyTorch; "": the newest
-static bool on_process_driver; // libcuda.so.1, whatever VRAM_SIM says
+static char rules[16];         // of a PyTorch version; "": the newest
+static bool on_process_driver; // use libcuda.so.1 even if VRAM_SIM is set
 static _Thread_local char error_text[TEXT_BYTES];
 
 // --- failures -----------------------------------------------------------------------------------------------------------------------
@@ -72,7 +72,8 @@ const char *vr_torch_environment_options(void) {
     return "";
 }
 
-// The environment's options after the rules of the PyTorch that is here: what a user says of `pytorch` counts, being later.
+// Creates the allocator with the rules of the installed PyTorch, followed by the environment's options, so that a user's `pytorch` option
+// wins.
 static enum vram_status make_by_rules(const struct vram_create_info *info, struct vram_allocator **allocator, struct vram_error *error) {
     const char *options = vr_torch_environment_options();
     const size_t capacity = strlen(options) + sizeof rules + sizeof "pytorch:,";
@@ -89,7 +90,7 @@ static enum vram_status make_by_rules(const struct vram_create_info *info, struc
 static enum vram_status make_allocator(struct vram_allocator **allocator, struct vram_error *error) {
     const char *settings = on_process_driver ? NULL : getenv("VRAM_SIM");
     struct vram_create_info info = {0};
-    // A mistake is shown where the user made it, and not behind words of ours.
+    // Check the user's options alone, so that an error does not show our prefix.
     enum vram_status status = vram_options_check(vr_torch_environment_options(), error);
     if (status == VRAM_OK && settings != NULL) status = make_simulated(settings, &info.driver, error);
     if (status == VRAM_OK) status = make_by_rules(&info, allocator, error);
@@ -126,7 +127,7 @@ int vr_torch_first_use(struct vram_allocator **allocator) {
 
 // --- memory -------------------------------------------------------------------------------------------------------------------------
 
-// As PyTorch writes sizes.
+// Writes a size as PyTorch does.
 static const char *text_of_size(uint64_t bytes, char text[32]) {
     static const char *const units[] = {"bytes", "KiB", "MiB", "GiB"};
     unsigned unit = 0;
@@ -184,7 +185,8 @@ int vram_torch_empty_cache(void) {
     return vr_torch_answer(emptied != VRAM_OK ? emptied : trimmed, "empty_cache");
 }
 
-// --- settings and questions -----------------------------------------------------------------------------------------------------------
+// --- settings and queries
+// -----------------------------------------------------------------------------------------------------------------
 
 int vram_torch_set_fraction(int device, double fraction) {
     struct vram_allocator *allocator = NULL;
@@ -273,7 +275,7 @@ size_t vram_torch_metadata(char *text, size_t capacity) { return vram_metadata(t
 
 int vram_torch_set_metadata(const char *text) { return vr_torch_answer(vram_set_metadata(text), "metadata"); }
 
-// false: *stats is not filled, and `text` is the empty string.
+// Returns false, with *stats unset and `text` empty, on failure.
 static bool read_stats(int device, struct vram_stats *stats, char *text, size_t capacity) {
     struct vram_allocator *allocator = NULL;
     if (vr_torch_first_use(&allocator) == VRAM_OK &&
@@ -311,13 +313,13 @@ void *vram_torch_malloc(ssize_t size, int device, void *stream) {
 }
 
 void vram_torch_free(void *pointer, ssize_t size, int device, void *stream) {
-    (void)size, (void)device, (void)stream; // the block knows them
+    (void)size, (void)device, (void)stream; // the block has them
     (void)vram_torch_release((uint64_t)(uintptr_t)pointer);
 }
 
 void vram_torch_init(int device_count) {
     struct vram_allocator *allocator = NULL;
-    (void)device_count; // the driver knows it
+    (void)device_count; // the driver has it
     if (vr_torch_first_use(&allocator) != VRAM_OK) vr_torch_raise_last("vram_torch_init");
 }
 

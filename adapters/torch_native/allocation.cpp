@@ -1,4 +1,4 @@
-// Memory: given out, taken back, used on other streams.
+// Allocates, frees, and records the use of memory on other streams.
 #include "native.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ constexpr size_t EXABYTE = size_t{1} << 60;
 constexpr uint64_t BLOCK_ALIGNMENT = 512;
 int devices;
 
-// What PyTorch's profiler is told of a block that came (bytes > 0) or went.
+// Reports to PyTorch's profiler that a block was allocated (bytes > 0) or freed.
 void report_to_profiler(void *pointer, int64_t bytes, Device device) {
     struct vram_stats stats;
     if (vram_get_stats(made, static_cast<uint32_t>(device), &stats) != VRAM_OK) return;
@@ -34,7 +34,7 @@ void report_to_profiler(void *pointer, int64_t bytes, Device device) {
 
 bool profiled() { return c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE) != nullptr; }
 
-// A filter that threw decides the request, as in PyTorch: whatever came of it goes back.
+// If a filter threw, the request fails with its exception, as in PyTorch, and the block is freed.
 void throw_for_filter(vram_status status, uint64_t address) {
     if (thrown_by_filter == nullptr) return;
     if (status == VRAM_OK) check(vram_free(made, address), "free");
@@ -53,7 +53,8 @@ void *request(size_t size, Device device, cudaStream_t stream) {
     return pointer;
 }
 
-// A destructor's exception ends the program. Where the driver refused a question the block is live as before, and it is asked once more.
+// Frees a block. An exception from a destructor would end the program, so a block that stays live because the driver refused a query is
+// freed once more.
 void take_back(uint64_t address) {
     vram_status status = vram_free(made, address);
     if (C10_UNLIKELY(status == VRAM_DRIVER)) status = vram_free(made, address);
@@ -67,7 +68,7 @@ void delete_profiled(uint64_t address) {
     if (known) report_to_profiler(pointer_to(address), -static_cast<int64_t>(block.size_bytes), static_cast<Device>(block.device));
 }
 
-// The deleter of every DataPtr that is given out: PyTorch knows its own blocks by it.
+// The deleter of every returned DataPtr. PyTorch recognizes its own blocks by it.
 void delete_block(void *pointer) {
     if (pointer == nullptr) return;
     if (const c10::impl::PyInterpreter *watcher = c10::impl::GPUTrace::get_trace(); C10_UNLIKELY(watcher != nullptr))
@@ -76,7 +77,8 @@ void delete_block(void *pointer) {
     take_back(address_of(pointer));
 }
 
-// What PyTorch's parts registered to give memory back, before new memory is asked for: tensors that other processes are done with.
+// Runs the callbacks that PyTorch's parts registered to free memory before a new allocation, such as tensors that other processes have
+// released.
 bool run_free_callbacks(uint32_t device, uint64_t size_bytes, void *user) {
     (void)device, (void)size_bytes, (void)user;
     bool freed = false;
@@ -155,7 +157,7 @@ c10::DataPtr Native::allocateWithAddress(size_t size, void *address) {
 }
 
 void Native::recordStream(const c10::DataPtr &data, c10::cuda::CUDAStream stream) {
-    // Memory of other allocators and of other processes is not ours to keep.
+    // Ignores memory of other allocators and other processes.
     if (data.get() == nullptr || data.get_deleter() != &delete_block) return;
     check(vram_record_stream(made, address_of(data.get()), VRAM_STREAM(stream.stream())), "record_stream");
 }

@@ -1,4 +1,4 @@
-// What fails leaves as PyTorch's exceptions, with vram's report in it.
+// Turns failures into PyTorch's exceptions, with vram's report.
 #include "native.h"
 
 #include <c10/util/Exception.h>
@@ -15,7 +15,7 @@ std::mutex observers_mutex; // guards both lists
 std::vector<torch_cuda::OutOfMemoryObserver> observers;
 std::vector<RejectionObserver> rejection_observers;
 
-// Without the lock: an observer may wait for Python's.
+// Calls the observers without the lock, because an observer may wait for Python's.
 void notify_observers(const struct vram_oom &oom) {
     std::unique_lock<std::mutex> lock(observers_mutex);
     const auto of_failures = observers;

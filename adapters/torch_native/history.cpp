@@ -1,4 +1,4 @@
-// The memory history in PyTorch's own entries, with the stacks that PyTorch gathers.
+// Keeps the memory history in PyTorch's own entries, with the stacks that PyTorch gathers.
 #include "native.h"
 
 #include <c10/cuda/CUDAFunctions.h>
@@ -14,13 +14,13 @@ c10::ApproximateClockToUnixTimeConverter clock_converter;
 
 namespace {
 
-// A gathered stack as vram keeps it: blocks, segments and entries refer to it.
+// A gathered stack, as vram holds it for blocks, segments and entries.
 struct Held {
     std::atomic<long> references{1};
     Context context;
 };
 
-// Guards a device's entries; taken under the allocator's locks.
+// `mutex` guards a device's entries. Lock order: after the allocator's locks.
 struct DeviceHistory {
     std::mutex mutex;
     Ring<Entry> ring;
@@ -30,13 +30,13 @@ DeviceHistory histories[VRAM_MAX_DEVICES];
 std::mutex annotations_mutex;
 Ring<Annotation> annotation_ring;
 
-// What is recorded. Written under `settings_mutex`, which is taken before the allocator's locks; read anywhere.
+// What to record. Written under `settings_mutex`, which is taken before the allocator's locks; read anywhere.
 std::mutex settings_mutex;
 std::atomic<bool> recording;
 std::atomic<int> level; // RecordContext
 std::atomic<MakeContext> make_context;
-std::atomic<uint32_t> skipped;                           // bit of each action that is not stored
-std::vector<torch_cuda::AllocatorTraceTracker> trackers; // grows only while nobody listens
+std::atomic<uint32_t> skipped;                           // a bit for each action that is not stored
+std::vector<torch_cuda::AllocatorTraceTracker> trackers; // grows only while the listener is off
 bool ever_recorded;                                      // live blocks may have stacks
 
 thread_local std::vector<std::string> compile_contexts;
@@ -53,7 +53,7 @@ void *take_context(void *user) {
         auto *held = new Held;
         held->context = std::move(context);
         return held;
-    } catch (const std::exception &) { // a stack is not worth the request
+    } catch (const std::exception &) { // continue without a stack
         return nullptr;
     }
 }
@@ -69,7 +69,7 @@ void release_context(void *context, void *user) {
     if (held->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete held;
 }
 
-// The number of PyTorch's action for one of vram's; -1: this version has none.
+// Returns PyTorch's number for one of vram's actions; -1 if this version lacks it.
 int action_of(enum vram_event_action action) {
     switch (action) {
     case VRAM_EVENT_ALLOC: return Entry::ALLOC;
@@ -81,11 +81,11 @@ int action_of(enum vram_event_action action) {
     case VRAM_EVENT_SEGMENT_UNMAP: return Entry::SEGMENT_UNMAP;
     case VRAM_EVENT_OOM: return Entry::OOM;
     case VRAM_EVENT_ANNOTATE: return annotate_action<Entry>();
-    default: return -1; // snapshots are noted here (note_snapshot())
+    default: return -1; // note_snapshot() adds snapshots
     }
 }
 
-// Trackers may keep no exception from the allocator's C code.
+// Calls the trackers. Exceptions must not pass through the allocator's C code.
 void notify_trackers(const Entry &entry) {
     for (const auto &tracker : trackers) {
         try {
@@ -152,7 +152,7 @@ void listen_locked() {
     listener.retain_context = retain_context;
     listener.release_context = release_context;
     listener.level = stacks ? static_cast<enum vram_context_level>(level.load()) : VRAM_CONTEXT_NEVER;
-    // Blocks that got a stack keep it, also when the history ends.
+    // Blocks that have a stack keep it even when the history ends.
     const bool needed = listener.event != nullptr || ever_recorded;
     check(vram_set_event_listener(made, needed ? &listener : nullptr), "memory history");
 }
@@ -168,7 +168,7 @@ void begin_listening() {
 
 void note_snapshot(Device device, size_t active_bytes, PoolId id) {
     if (!recording && trackers.empty()) return;
-    // PyTorch names neither device nor stream here.
+    // PyTorch sets neither device nor stream here.
     EntryFacts facts = {Entry::SNAPSHOT, 0, 0, active_bytes, 0, id, nullptr, nullptr, &user_metadata};
     facts.compile_context = compile_contexts.empty() ? &no_context : &compile_contexts.back();
     const std::lock_guard<std::mutex> lock(histories[device].mutex);
@@ -231,7 +231,7 @@ void Native::recordAnnotation(const std::vector<std::pair<std::string, std::stri
 
 void Native::attachAllocatorTraceTracker(torch_cuda::AllocatorTraceTracker tracker) {
     const std::lock_guard<std::mutex> lock(settings_mutex);
-    if (made != nullptr) { // nobody is in notify_trackers() while the list grows
+    if (made != nullptr) { // the listener must be off while the list grows
         vram_event_listener silent = {};
         silent.retain_context = retain_context;
         silent.release_context = release_context;
@@ -261,7 +261,7 @@ void Native::setUserMetadata(const std::string &metadata) {
 
 std::string Native::getUserMetadata() { return user_metadata; }
 
-// Words for memory that is gone, or another allocator's, have no place.
+// Refuses annotations for freed memory or memory of another allocator.
 void Native::annotateMemory(const void *pointer, const std::string &metadata) {
     const vram_status status = vram_annotate(made, address_of(pointer), metadata.c_str());
     TORCH_CHECK(status != VRAM_INVALID_POINTER, "annotateMemory: no live allocation found at pointer ", pointer);

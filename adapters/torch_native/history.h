@@ -1,4 +1,4 @@
-// history.h: what the adapter's other files need of its history.
+// history.h: the adapter's history, for its other files.
 #ifndef VRAM_TORCH_NATIVE_HISTORY_H
 #define VRAM_TORCH_NATIVE_HISTORY_H
 
@@ -10,7 +10,7 @@
 
 namespace vram_native {
 
-// The newest `most` of what was put in.
+// Keeps the newest `most` items.
 template <typename Item> class Ring {
   public:
     void put(Item &&item) {
@@ -35,27 +35,27 @@ template <typename Item> class Ring {
 
   private:
     std::vector<Item> items;
-    size_t next = 0; // the oldest, once it is full
+    size_t next = 0; // the oldest, if full
     size_t most = 1;
 };
 
-// Measures the processor's clock from the library's load on.
+// Measures the processor's clock since the library was loaded.
 extern c10::ApproximateClockToUnixTimeConverter clock_converter;
 
-// Entries and annotations have the processor's time until somebody looks: then microseconds since 1970.
+// Converts times of entries and annotations, when they are read, from the processor's clock to microseconds since 1970.
 template <typename Made> void set_times(std::vector<Made> *entries) {
     const auto nanoseconds = clock_converter.makeConverter();
     for (Made &entry : *entries) entry.time_.t_ = nanoseconds(entry.time_.approx_t_) / 1000;
 }
 
-// Once the allocator is there: what was asked for before then begins.
+// Starts a history that was requested before the allocator existed.
 void begin_listening();
-// The events of a device, oldest first, and all annotations.
+// Return a device's events, oldest first, and all annotations.
 Trace events_of(Device device);
 std::vector<Annotation> annotations();
-// Puts the event of a snapshot into the device's history.
+// Adds a snapshot event to the device's history.
 void note_snapshot(Device device, size_t active_bytes, PoolId id);
-// The stack behind a `void *` of vram's (vram/events.h), which may be NULL.
+// Returns the stack behind vram's `void *` (vram/events.h), which may be NULL.
 Context context_of(void *held);
 
 } // namespace vram_native

@@ -1,4 +1,4 @@
-// Putting the allocator in PyTorch's place, if this library was made for the PyTorch that is here.
+// Replaces PyTorch's allocator, if this library was built for the installed PyTorch.
 #include "install.h"
 
 #include <c10/core/Allocator.h>
@@ -32,6 +32,6 @@ int vram_native_install(const char *release, const char *git, int abi, char *tex
     if (place.load() == native) return VRAM_NATIVE_INSTALLED;
     if (place.load()->initialized()) return answer(VRAM_NATIVE_TOO_LATE, text, capacity, "CUDA is initialised already");
     place.store(native);
-    c10::SetAllocator(c10::DeviceType::CUDA, native, UINT8_MAX); // what torch.accelerator asks; the highest priority wins
+    c10::SetAllocator(c10::DeviceType::CUDA, native, UINT8_MAX); // for torch.accelerator; the highest priority wins
     return VRAM_NATIVE_INSTALLED;
 }

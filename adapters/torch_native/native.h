@@ -1,7 +1,7 @@
-// native.h: PyTorch's class of CUDA allocators, over vram's C interface. One object of it takes the place of PyTorch's own.
+// native.h: implements PyTorch's class of CUDA allocators with vram's C interface. One object replaces PyTorch's own.
 //
-// Methods are grouped by the file that has them. Signatures of all versions stand side by side: `override` is left out where a version has
-// another one, and what a version does not know is a method that nobody calls.
+// Methods are grouped by their file. All versions' signatures are listed: `override` is omitted if some version has a different one, and a
+// method that a version does not know is never called.
 #ifndef VRAM_TORCH_NATIVE_NATIVE_H
 #define VRAM_TORCH_NATIVE_NATIVE_H
 
@@ -100,24 +100,24 @@ class Native final : public torch_cuda::CUDAAllocator {
     Snapshot snapshot(PoolId id, bool traces); // 2.12
 };
 
-// The allocator of the process. NULL until init(): nothing is asked of it before.
+// The process's allocator. NULL until init(), before which it is not used.
 extern struct vram_allocator *made;
-// How many devices init() was told of.
+// Returns the number of devices passed to init().
 int device_count();
-// settings.cpp: the option string in force.
+// settings.cpp: returns the option string in force.
 std::string configuration();
-// An error of PyTorch's for a device that init() was not told of.
+// Throws PyTorch's error for a device that init() did not get.
 void check_device(Device device);
 
-// failures.cpp: leaves by the exception that PyTorch's own allocator would throw for the failure.
+// failures.cpp: throws the exception that PyTorch's own allocator would throw for the failure.
 [[noreturn]] void refuse(vram_status status, const char *what);
 inline void check(vram_status status, const char *what) {
     if (C10_UNLIKELY(status != VRAM_OK)) refuse(status, what);
 }
-// The same for a request that failed: torch.OutOfMemoryError, after the observers.
+// Calls the observers and throws torch.OutOfMemoryError, or the exception of another failure of a request.
 [[noreturn]] void refuse_request(vram_status status);
 
-// pools.cpp: how often the filter of a route threw, and what it threw in the calling thread's request.
+// pools.cpp: how often the filter of a route threw, and its exception in the calling thread's request.
 extern std::atomic<uint32_t> filters_threw;
 extern thread_local std::exception_ptr thrown_by_filter;
 

@@ -1,4 +1,4 @@
-// Pinned host memory: what at::getHostAllocator() answers with.
+// Implements the pinned host allocator that at::getHostAllocator() returns.
 #include "torch_versions.h"
 
 #if VRAM_TORCH_HAS_HOST_ALLOCATOR
@@ -19,13 +19,13 @@ namespace {
 
 using HostFilter = std::function<bool(c10::Stream)>;
 
-struct vram_host *host; // made at the first request, under pinned_mutex; never destroyed: tensors outlive every point where it could be
+struct vram_host *host; // created at the first request, under pinned_mutex; never destroyed: tensors may outlive any such point
 std::mutex pinned_mutex;
-std::vector<std::string> host_settings; // given before it was made, in their order; under pinned_mutex
+std::vector<std::string> host_settings; // settings made before it was created, in order; under pinned_mutex
 
 struct HostPool {
-    struct vram_host_pool *pool = nullptr; // one reference
-    int references = 0;                    // PyTorch's
+    struct vram_host_pool *pool = nullptr; // holds one reference
+    int references = 0;                    // from PyTorch
 };
 std::map<PoolId, HostPool> host_pools; // under pinned_mutex
 
@@ -53,12 +53,12 @@ struct vram_host *made_host() {
 void delete_pinned(void *pointer) {
     const PinnedCall call(RecordContext::ALL);
     const vram_status status = vram_host_free(host, pointer);
-    // As in delete_block(). A block that the driver did not take back is free all the same, and not known the second time.
+    // As in delete_block(): a block that the driver refused is freed nevertheless, and unknown the second time.
     if (status == VRAM_DRIVER && vram_host_free(host, pointer) != VRAM_DRIVER) return;
     host_check(status, "free of pinned memory");
 }
 
-// The pool that the calling thread's current stream is routed to, the newest first; NULL: the default one.
+// Returns the pool to which the calling thread's current stream is routed, by the newest route; NULL: the default pool.
 struct vram_host_pool *routed_pool(c10::cuda::CUDAStream stream) {
     const std::lock_guard<std::mutex> lock(pinned_mutex);
     for (size_t i = host_routes.size(); i-- > 0;)
@@ -82,7 +82,7 @@ template <typename Stat> void copy_host(Stat &to, const struct vram_stat &from) 
     to.freed = from.freed;
 }
 
-// In microseconds, as PyTorch's.
+// Copies times, which PyTorch counts in microseconds.
 template <typename Time> void copy_time(Time &to, const struct vram_host_time &from) {
     to.total = static_cast<int64_t>(from.total_ns / 1000);
     to.max = static_cast<int64_t>(from.max_ns / 1000);
@@ -90,7 +90,7 @@ template <typename Time> void copy_time(Time &to, const struct vram_host_time &f
     to.count = static_cast<int64_t>(from.count);
 }
 
-// Names differ between versions: what is active was once `allocation` and `allocated_bytes`, what is held `segment` and `reserved_bytes`.
+// Names differ between versions: active memory was once `allocation` and `allocated_bytes`, reserved memory `segment` and `reserved_bytes`.
 template <typename Made> void copy_host_stats(Made &to, const struct vram_host_stats &from) {
     if constexpr (requires { to.reserved_bytes; }) {
         copy_host(to.allocation, from.active_requests);
@@ -112,7 +112,7 @@ template <typename Made> void copy_host_stats(Made &to, const struct vram_host_s
             to.bucket_allocation[i] = static_cast<int64_t>(from.bucket_allocation[i]);
 }
 
-// As Native: `override` is left out where versions differ.
+// As in Native, `override` is omitted if versions differ.
 class Pinned final : public at::HostAllocator {
   public:
     c10::DataPtr allocate(size_t size) override {
@@ -124,7 +124,7 @@ class Pinned final : public at::HostAllocator {
     c10::DeleterFnPtr raw_deleter() const override { return &delete_pinned; }
     void copy_data(void *to, const void *from, size_t size) const override { default_copy_data(to, from, size); }
 
-    // Memory of other allocators is not known: false. The context is the block's first byte; a view has another pointer.
+    // Returns false for memory of other allocators. The context is the block's first byte; a view has another pointer.
     bool record_event(void *pointer, void *context, c10::Stream stream) override {
         if (host == nullptr) return false;
         const uint64_t handle = VRAM_STREAM(c10::cuda::CUDAStream(stream).stream());

@@ -1,4 +1,4 @@
-// The history of pinned host memory: PyTorch's entries, and the stacks of blocks that live.
+// Records the history of pinned host memory: PyTorch's entries, and the stacks of live blocks.
 #include "torch_versions.h"
 
 #if VRAM_TORCH_HAS_HOST_ALLOCATOR
@@ -14,13 +14,13 @@ namespace vram_native {
 
 namespace {
 
-// What lives and was recorded: its stack, and of what the program pinned by itself the size.
+// A live, recorded block: its stack and, if the program pinned it, its size.
 struct PinnedBlock {
     Context context;
     size_t registered_size = 0;
 };
 
-// Guards the ring and the blocks; taken under the host allocator's lock.
+// Guards the ring and the blocks. Lock order: after the host allocator's lock.
 std::mutex pinned_history_mutex;
 Ring<Entry> pinned_ring;
 std::map<uint64_t, PinnedBlock> pinned_blocks;
@@ -35,7 +35,7 @@ Context pinned_context(RecordContext level) {
     if (pinned_level.load() < static_cast<int>(level) || make == nullptr) return nullptr;
     try {
         return make();
-    } catch (const std::exception &) { // a stack is not worth the request
+    } catch (const std::exception &) { // continue without a stack
         return nullptr;
     }
 }
@@ -94,7 +94,7 @@ bool visit_pinned(const struct vram_host_block_view *view, void *user) {
 
 } // namespace
 
-// Without a stack a thread's call has none: what the events of other calls say stays theirs.
+// Sets the stack of the thread's call. Without recording it is empty, so that events do not take another call's stack.
 PinnedCall::PinnedCall(RecordContext level) {
     pinned_call = pinned_recording.load(std::memory_order_acquire) ? pinned_context(level) : Context();
 }
@@ -109,12 +109,12 @@ void record_pinned_history(struct vram_host *host, bool enabled, MakeContext mak
     if (enabled) pinned_make = make;
     pinned_level = static_cast<int>(enabled ? when : RecordContext::NEVER);
     pinned_recording = enabled;
-    // When it returns, no event is under way: what follows is the last word.
+    // No event is in progress after this returns.
     if (host != nullptr) vram_host_set_event_listener(host, enabled ? on_pinned_event : nullptr, nullptr);
     const std::lock_guard<std::mutex> lock(pinned_history_mutex);
     if (enabled) pinned_ring.set_most(most);
     if (clear) pinned_ring.clear();
-    if (!enabled) pinned_blocks.clear(); // nobody would tell when they go
+    if (!enabled) pinned_blocks.clear(); // their frees would not be noticed
 }
 
 bool pinned_history_is_enabled() { return pinned_recording; }
@@ -141,7 +141,7 @@ Trace pinned_traces() {
     return trace;
 }
 
-// As a segment with one block, which is in no list of segments of the allocator.
+// Records memory pinned by the program, as a segment with one block that is not in the allocator's list of segments.
 void note_registered(void *pointer, size_t size) {
     if (!pinned_recording) return;
     Context context = pinned_context(RecordContext::STATE);

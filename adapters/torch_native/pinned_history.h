@@ -1,4 +1,4 @@
-// pinned_history.h: the history of pinned host memory, as PyTorch 2.15 asks a host allocator for it; older versions have none.
+// pinned_history.h: the history of pinned host memory, which PyTorch 2.15 asks of a host allocator; older versions do not.
 #ifndef VRAM_TORCH_NATIVE_PINNED_HISTORY_H
 #define VRAM_TORCH_NATIVE_PINNED_HISTORY_H
 
@@ -9,7 +9,7 @@
 
 namespace vram_native {
 
-// What a version's get_segments() answers with; for versions without an empty list of nothing.
+// The type that a version's get_segments() returns; an empty list for versions without the function.
 struct NoHostSegment {};
 template <typename Base> struct HostSegmentsOf { using List = std::vector<NoHostSegment>; };
 template <typename Base>
@@ -19,7 +19,7 @@ struct HostSegmentsOf<Base> {
 };
 using HostSegments = HostSegmentsOf<at::HostAllocator>::List;
 
-// The stack of the calling thread's call, while one lives: events take it.
+// Sets the stack of the calling thread's call for its events, during the object's life.
 class PinnedCall {
   public:
     explicit PinnedCall(RecordContext level);
@@ -29,12 +29,12 @@ class PinnedCall {
 };
 
 void record_pinned_history(struct vram_host *host, bool enabled, MakeContext make, size_t most, RecordContext when, bool clear);
-// An allocator that is made after the recording began.
+// Starts listening to an allocator that was created after the recording began.
 void listen_to_pinned(struct vram_host *host);
 bool pinned_history_is_enabled();
 HostSegments pinned_segments(struct vram_host *host);
 Trace pinned_traces();
-// Memory that the program pinned by itself.
+// Record memory that the program pinned itself.
 void note_registered(void *pointer, size_t size);
 void note_unregistered(void *pointer);
 

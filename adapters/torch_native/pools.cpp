@@ -1,4 +1,4 @@
-// Private pools, by PyTorch's ids: references, routes, captures, checkpoints.
+// Implements private pools, by PyTorch's ids: references, routes, captures, checkpoints.
 #include "native.h"
 
 #include <c10/cuda/CUDAGuard.h>
@@ -17,24 +17,25 @@ namespace {
 
 using Filter = std::function<bool(cudaStream_t)>;
 
-// Lives while PyTorch refers to it.
+// Exists while PyTorch refers to it.
 struct Pool {
-    struct vram_pool *pool = nullptr; // one reference
-    int references = 0;               // PyTorch's
-    std::deque<Filter> routes;        // open, oldest first; a deque: the allocator has their addresses
+    struct vram_pool *pool = nullptr; // holds one reference
+    int references = 0;               // from PyTorch
+    std::deque<Filter> routes;        // open, oldest first; a deque, because the allocator has their addresses
 };
 using Key = std::pair<Device, PoolId>;
 
-// Guards the table and the marks. Taken before the allocator's locks.
+// Guards the table and the marks. Lock order: before the allocator's locks.
 std::mutex pools_mutex;
 std::map<Key, Pool> pools;
-std::map<Device, std::vector<uint64_t>> marked; // streams of captures that are under way, by device
+std::map<Device, std::vector<uint64_t>> marked; // capturing streams, by device
 
-// Memory for a pool from another allocator of PyTorch's (torch.cuda.MemPool(allocator)). They are kept: a pool's memory may outlive it.
+// Other PyTorch allocators that supply a pool's memory (torch.cuda.MemPool(allocator)). They are kept, because the memory may outlive its
+// pool.
 using Own = std::shared_ptr<torch_cuda::CUDAAllocator>;
 std::deque<Own> owners;
 
-// An exception must not pass through C: it counts as "out of memory".
+// Allocates. An exception, which must not pass through C, counts as out of memory.
 uint64_t allocate_own(uint64_t size_bytes, uint32_t device, uint64_t stream, void *user) {
     (void)stream;
     try {
@@ -56,8 +57,8 @@ void deallocate_own(uint64_t address, uint64_t size_bytes, uint32_t device, uint
     }
 }
 
-// An exception must not pass through C, nor through the allocator's locks: the request goes on as if it were not accepted, and its caller
-// throws what was thrown here.
+// Calls the filter of a route. An exception must not pass through C or the allocator's locks: the request continues as if refused, and its
+// caller rethrows it.
 bool accepts(uint64_t stream, void *user) {
     try {
         return (*static_cast<const Filter *>(user))(reinterpret_cast<cudaStream_t>(stream));
@@ -82,7 +83,7 @@ Pool &find_locked(Device device, PoolId id) {
     return found->second;
 }
 
-// The pool with one reference more, made if need be.
+// Adds a reference to the pool, creating it if necessary.
 Pool &refer_locked(Device device, PoolId id, Own own) {
     check_device(device);
     Pool &pool = pools[{device, id}];
@@ -114,7 +115,7 @@ void release_locked(Device device, PoolId id) {
     pools.erase(found);
 }
 
-// What setCheckpointPoolState() goes back to.
+// The state to which setCheckpointPoolState() returns.
 struct Checkpoint final : torch_cuda::AllocatorState {
     struct vram_checkpoint *checkpoint = nullptr;
     PoolId id;
@@ -183,7 +184,7 @@ int Native::getPoolUseCount(Device device, PoolId id) {
 void Native::ensureExistsAndIncrefPool(Device device, PoolId id) { createOrIncrefPool(device, id, Own()); }
 
 void Native::createOrIncrefPool(Device device, PoolId id, torch_cuda::CUDAAllocator *own) {
-    // Borrowed: it lives as long as the program.
+    // Borrows the allocator, which lives as long as the program.
     createOrIncrefPool(device, id, own == nullptr ? Own() : Own(own, [](torch_cuda::CUDAAllocator *) {}));
 }
 
@@ -213,7 +214,7 @@ void Native::markCaptureBegin(Device device) {
     marked[device].push_back(stream);
 }
 
-// A capture ends on the stream where it began, which need not be the newest one.
+// Ends the capture on its stream, which need not be the newest one.
 void Native::markCaptureEnd(Device device) {
     const uint64_t stream = VRAM_STREAM(c10::cuda::getCurrentCUDAStream(device).stream());
     const std::lock_guard<std::mutex> lock(pools_mutex);

@@ -1,4 +1,4 @@
-// Limits, the cache, and what the allocator says about itself.
+// Implements limits, the cache, and queries of the allocator's settings.
 #include "native.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ std::string configuration() {
     return text.c_str();
 }
 
-// Programs compare it: what they may do with this one is what they may do with PyTorch's own of the same name.
+// Returns PyTorch's name of the backend, because programs compare it to decide what the allocator supports.
 std::string Native::name() {
     bool is_async = false;
     const std::string options = made == nullptr ? std::string(vr_torch_environment_options()) : configuration();
@@ -61,7 +61,7 @@ void Native::emptyCache(PoolId pool) {
         check(vram_empty_cache_pool(made, static_cast<uint32_t>(device), id_of(pool)), "empty_cache of a pool");
 }
 
-// *largest comes as the caller's guess; 0: none.
+// *largest is the caller's guess; 0: none.
 void Native::cacheInfo(Device device, size_t *largest) {
     check_device(device);
     uint64_t free_bytes = 0, total_bytes = 0;

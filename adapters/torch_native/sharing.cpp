@@ -1,11 +1,11 @@
-// Memory that other processes and other devices use.
+// Shares memory with other processes and devices.
 #include "native.h"
 
 #include <cuda_runtime_api.h>
 
 namespace vram_native {
 
-// A handle is of one block, not of the segment around it: its offset is 0.
+// Returns a handle of the block itself, not of its segment, so its offset is 0.
 torch_cuda::ShareableHandle Native::shareIpcHandle(void *pointer) {
     size_t size = 0;
     TORCH_CHECK(vram_export_size(made, address_of(pointer), &size) == VRAM_OK, "invalid device pointer: ", pointer);
@@ -17,13 +17,13 @@ torch_cuda::ShareableHandle Native::shareIpcHandle(void *pointer) {
     return {0, std::move(handle)};
 }
 
-// Every call has a reference of its own, and memory that is here already keeps its address.
+// Imports memory. Every call takes a reference; memory that is already imported keeps its address.
 std::shared_ptr<void> Native::getIpcDevPtr(std::string handle) {
     struct vram_imported imported = {};
     struct vram_error error = {};
     const vram_status status = vram_import(made, handle.data(), handle.size(), &imported, &error);
     TORCH_CHECK(status == VRAM_OK, "vram: ", error.message[0] != '\0' ? error.message : vram_status_text(status));
-    // What the driver refuses to take back is offered again by the library itself.
+    // If the driver refuses the release, the library retries it.
     return {pointer_to(imported.address), [](void *pointer) { (void)!vram_import_release(made, address_of(pointer)); }};
 }
 
@@ -33,8 +33,8 @@ void Native::enablePeerAccess(Device device, Device peer) {
     TORCH_CHECK(status == VRAM_OK, "vram: ", error.message[0] != '\0' ? error.message : vram_status_text(status));
 }
 
-// Pages that were mapped are not known to the runtime's copy between devices that are no peers; cudaMemcpyPeerAsync is right for all
-// memory.
+// Copies between devices. The runtime's copy between devices without peer access does not know mapped pages; cudaMemcpyPeerAsync handles
+// all memory.
 cudaError_t Native::memcpyAsync(void *to, int to_device, const void *from, int from_device, size_t size, cudaStream_t stream, bool peers) {
     bool mapped = false;
     for (const int device : {to_device, from_device}) {

@@ -1,4 +1,4 @@
-// The allocator's state in PyTorch's structures.
+// Returns the allocator's state in PyTorch's structures.
 #include "native.h"
 
 #include <cstdlib>
@@ -11,10 +11,10 @@ namespace vram_native {
 
 namespace {
 
-// What a walk over a device has gathered.
+// The results of a walk over a device.
 struct Gathered {
     std::vector<Segment> *segments;
-    PoolId pool;           // of these alone; (0, 0): all
+    PoolId pool;           // restricts to this pool; (0, 0): all
     uint64_t next_address; // where the next block of the same segment begins
     uint64_t segment_number;
     size_t active_bytes;
@@ -46,7 +46,7 @@ bool visit(const struct vram_block_view *view, void *user) {
     auto *gathered = static_cast<Gathered *>(user);
     const PoolId id = id_of(view->block.pool);
     if ((gathered->pool.first != 0 || gathered->pool.second != 0) && id != gathered->pool) return true;
-    // Of an expandable segment each range without holes is one.
+    // In an expandable segment each range without holes is one segment.
     const bool first =
         gathered->segments->empty() || view->block.address != gathered->next_address || view->segment_number != gathered->segment_number;
     if (first) gathered->segments->push_back(begin_segment(*view));
@@ -68,7 +68,7 @@ using Config = decltype(Snapshot::config_metadata);
 
 bool is_true(const std::string &value) { return value == "True" || value == "true" || value == "1"; }
 
-// Divisors by power of two, from "[256:1,512:2,>:4]" or one number for all, as PyTorch counts them: 16 from 1 MiB on.
+// Parses divisors by power of two, "[256:1,512:2,>:4]" or one number for all. PyTorch has 16 of them, from 1 MiB.
 void read_roundups(const std::string &value, std::vector<size_t> *divisions) {
     divisions->assign(16, 0);
     if (value.empty() || value[0] != '[') {
@@ -95,7 +95,7 @@ template <typename Made> void set_stream_reuse(Made *config, bool value) {
     if constexpr (requires { config->graph_capture_record_stream_reuse; }) config->graph_capture_record_stream_reuse = value;
 }
 
-// Limits of pinned memory, of 2.15. Without the options there are none.
+// Sets the limits of pinned memory, new in 2.15. Leaves them unset if the options are absent.
 template <typename Made> void set_pinned_limits(Made *config, size_t round, size_t cached) {
     if constexpr (requires { config->max_round_threshold; }) {
         if (round != 0) config->max_round_threshold = round;
@@ -103,7 +103,7 @@ template <typename Made> void set_pinned_limits(Made *config, size_t round, size
     }
 }
 
-// An option in force, into the field that PyTorch has for it.
+// Stores an option in force in PyTorch's field for it.
 bool read_option(const struct vram_option *option, void *user) {
     auto *config = static_cast<Config *>(user);
     const std::string key = option->key, value = option->value;
@@ -121,7 +121,7 @@ bool read_option(const struct vram_option *option, void *user) {
     return true;
 }
 
-// What the user wrote: the rules of this PyTorch, which stand before it, are ours.
+// Returns the options that the user wrote, without the PyTorch rules that we put in front.
 std::string without_rules(const std::string &text) {
     const std::string key = "pytorch:";
     if (text.compare(0, key.size(), key) != 0 || strncmp(vr_torch_environment_options(), key.c_str(), key.size()) == 0) return text;

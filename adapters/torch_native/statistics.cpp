@@ -1,4 +1,4 @@
-// Counters: vram's have PyTorch's names.
+// Returns the counters. vram's have PyTorch's names.
 #include "native.h"
 
 namespace vram_native {

@@ -1,4 +1,4 @@
-// All of the library in one unit: PyTorch's headers are read once, which takes longer than the rest.
+// Compiles the whole library as one unit, because reading PyTorch's headers takes longer than the rest.
 #include "allocation.cpp"
 #include "failures.cpp"
 #include "history.cpp"

@@ -1,7 +1,7 @@
-// torch_versions.h: what differs between the versions of PyTorch that this adapter is compiled for, all of it.
+// torch_versions.h: the differences between the versions of PyTorch that this adapter is compiled for.
 //
-// Signatures of methods are not here: Native (native.h) has those of every version, and a version's class overrides the ones it knows. A
-// method that is missing is a compiler's error, since the class declares what it cannot do without as pure.
+// Method signatures are not here: Native (native.h) has those of every version, and each version's class overrides the ones it knows. A
+// missing method is a compile error, because the class declares the methods it needs as pure.
 #ifndef VRAM_TORCH_NATIVE_TORCH_VERSIONS_H
 #define VRAM_TORCH_NATIVE_TORCH_VERSIONS_H
 
@@ -17,7 +17,7 @@
 #endif
 #define VRAM_TORCH_AT_LEAST(minor) (TORCH_VERSION_MINOR >= (minor))
 
-// Until 2.12 a capture was whatever is routed to a pool; since then the allocator is told of captures (markCaptureBegin).
+// Until 2.12 a capture was whatever is routed to a pool; since then PyTorch reports captures (markCaptureBegin).
 #define VRAM_TORCH_CAPTURES_ARE_MARKED VRAM_TORCH_AT_LEAST(13)
 // at::setHostAllocator().
 #define VRAM_TORCH_HAS_HOST_ALLOCATOR VRAM_TORCH_AT_LEAST(8)
@@ -39,7 +39,7 @@ using RecordContext = torch_cuda::RecordContext;
 using Context = std::shared_ptr<c10::GatheredContext>;
 using RejectionObserver = std::function<void(int64_t, size_t, size_t, size_t)>; // of 2.12
 
-// What an event says, as far as a version's TraceEntry has room for it.
+// The facts of an event that fit into a version's TraceEntry.
 struct EntryFacts {
     int action;
     c10::DeviceIndex device;
@@ -65,7 +65,7 @@ template <typename Made> Made make_entry(EntryFacts &&facts) {
         return Made(action, facts.device, facts.address, facts.size, stream, now, std::move(facts.context));
 }
 
-// The number of the action ANNOTATE, or -1 in versions without.
+// Returns the number of the action ANNOTATE; -1 in versions without it.
 template <typename Made> constexpr int annotate_action() {
     if constexpr (requires { Made::ANNOTATE; })
         return static_cast<int>(Made::ANNOTATE);
