@@ -1,5 +1,5 @@
-"""Python imports this at its start, because `vram fit` and `vram sim` put its folder in front. It begins vram's parts, and then is not there any more: the
-program finds the modules, and the sitecustomize, that it would have found."""
+"""Python imports this module at start, because `vram fit` and `vram sim` put its folder first. It starts vram's parts and then removes
+itself: the program finds the modules, and the sitecustomize, that it would have found without it."""
 
 
 def _begin():
@@ -16,7 +16,7 @@ def _begin():
     for variable, name in (("VRAM_SIM_COMPUTE", "vram_values"), ("VRAM_FIT", "vram_fit")):
         if os.environ.get(variable):
             shared.part(name).watch_imports()
-    # The next one, under its own name: site imported this file as that.
+    # Import the next one under its own name, which refers to this file so far.
     found = importlib.machinery.PathFinder.find_spec("sitecustomize", sys.path)
     if found is None or found.loader is None:
         return None

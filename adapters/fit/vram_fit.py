@@ -1,8 +1,8 @@
-"""vram's part in a Python program that `vram fit` runs: records PyTorch's history of device memory from its first use on, sees steps pass, ends the
-program when they repeat, and writes the recording with what else the command wants to know into the folder that VRAM_FIT names.
+"""vram's part in a Python program under `vram fit`. It records PyTorch's memory history from the first use of a device, observes steps, and
+ends the program when they repeat. It writes the recording, and facts for the command, into the folder VRAM_FIT.
 
-VRAM_FIT_STEPS: `auto` (until three steps in a row are alike), a number, or `0` (to the end of the program). Nothing here may disturb
-the program: what goes wrong is written to the facts, and the program runs on."""
+VRAM_FIT_STEPS is `auto` (until three consecutive steps are alike), a number, or `0` (to the end of the program). Nothing here may
+disturb the program: an error is written to the facts, and the program continues."""
 import atexit
 import contextlib
 import functools
@@ -20,17 +20,17 @@ import time
 import _vram_shared as shared
 
 FOLDER = os.environ.get("VRAM_FIT", "")
-# Of a program that is told of more ranks than run, "COUNT:RANK,...": these run. As the stand-in for NCCL reads it.
+# If the program sees more ranks than run: "COUNT:RANK,...", the ranks that run. The stand-in for NCCL reads it too.
 RANKS = os.environ.get("VRAM_SIM_RANKS", "")
-MAX_ENTRIES = 1_000_000  # of the history of a device: about 1 KiB each in PyTorch's own memory
-ALIKE = 3  # so many steps in a row
-STANDING = 100  # steps without a new peak, of a program whose steps are never alike
+MAX_ENTRIES = 1_000_000  # of a device's history; PyTorch needs about 1 KiB for each
+ALIKE = 3  # consecutive steps
+STANDING = 100  # steps without a new peak, if steps are never alike
 WAIT_SECONDS = 60.0  # for the other ranks at the end of a step
-# The file that all processes and the command share (cli/fit_run.c): a head of 64 bytes, then a row of 64 per rank.
+# The file shared by all processes and the command (cli/fit_run.c): a head of 64 bytes, then a row of 64 bytes per rank.
 ROW_BYTES, ROWS = 64, 1024
-ALONE = 8  # in the head: ranks wait no more for each other
-FINISHED = 16  # in the head: enough was seen; the command ends the program
-ENDING = 24  # in the head: the command ends the program; whoever has device memory writes its recording
+ALONE = 8  # in the head: ranks no longer wait for each other
+FINISHED = 16  # in the head: enough was recorded; the command ends the program
+ENDING = 24  # in the head: the command ends the program; each process with device memory writes its recording
 BEGUN = time.monotonic()
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -40,7 +40,7 @@ def part(name):
 
 
 def remove_own_frames(snapshot):
-    """What wraps the program's functions is not the program's."""
+    """Removes the frames of our wrappers around the program's functions."""
     def clean(entry):
         frames = entry.get("frames")
         if frames and any(frame["filename"].startswith(HERE) for frame in frames):
@@ -56,30 +56,32 @@ def remove_own_frames(snapshot):
 
 
 def take_rank():
-    """A launcher started so many processes as run; each takes the number that it stands for, before the program looks."""
+    """Sets this process's rank before the program reads it. A launcher starts only as many processes as run; each takes its rank from the
+    list."""
     count, _, running = RANKS.partition(":")
     running = [int(rank) for rank in running.split(",") if rank]
     index = os.environ.get("RANK")
     if not running or index is None or not index.isdigit() or int(index) >= len(running) or "LOCAL_RANK" not in os.environ:
         return
     if os.environ.get("WORLD_SIZE") != str(len(running)):
-        return  # already taken, in a parent
+        return  # a parent process has set it
     os.environ["RANK"] = str(running[int(index)])
     os.environ["WORLD_SIZE"] = os.environ["ROLE_WORLD_SIZE"] = count
     if "ROLE_RANK" in os.environ:
         os.environ["ROLE_RANK"] = os.environ["RANK"]
-    # LOCAL_RANK stays, for a device each; how many a machine has is what the launcher was told.
+    # LOCAL_RANK stays, so that each process has its own device; the number per machine is what the launcher was given.
     os.environ["LOCAL_WORLD_SIZE"] = os.environ.get("VRAM_FIT_LOCAL_WORLD", count)
 
 
 def running_ranks(world):
-    """The ranks, of so many, that are processes."""
+    """Returns which of `world` ranks are processes."""
     count, _, running = RANKS.partition(":")
     return [int(rank) for rank in running.split(",")] if RANKS and int(count) == world else range(world)
 
 
 def refuse_parts(torch):
-    """Ranks that do not run can be folded in groups of all ranks only: another group waits for ranks that never come."""
+    """Refuses groups of some ranks: ranks that do not run can only be left out of groups of all ranks; another group would wait for them
+    forever."""
     import torch.distributed.distributed_c10d as c10d
 
     made = c10d.new_group
@@ -99,7 +101,7 @@ def refuse_parts(torch):
 
 
 class Control:
-    """Words of 64 bits in shared memory. A row has one writer."""
+    """Words of 64 bits in shared memory. Each row has one writer."""
 
     def __init__(self):
         with open(os.environ["VRAM_FIT_CONTROL"], "r+b") as file:
@@ -116,7 +118,7 @@ class Control:
 
 
 class Step:
-    """What one step came to; two that did the same are equal."""
+    """The allocations of one step. Steps that allocate alike are equal."""
 
     def __init__(self, sums, before):
         self.allocations = sums["allocations"] - before["allocations"]
@@ -133,11 +135,11 @@ class Recorder:
         self.torch = None
         self.process = 0
         self.control = None
-        self.marker = None  # the optimizer whose calls are counted
+        self.marker = None  # the optimizer whose calls count as steps
         self.backward = None
         self.counts, self.notes = {}, []
-        self.trains = False  # an optimizer was made
-        self.initialised = [0.0, 0, 0]  # on the CPU: seconds, bytes, bytes that were left as they were
+        self.trains = False  # the program made an optimizer
+        self.initialised = [0.0, 0, 0]  # on the CPU: seconds, bytes, bytes left uninitialised
         self.serving = part("engines").Serving(self)
         self.reset()
 
@@ -145,7 +147,7 @@ class Recorder:
         self.steps, self.marks, self.seen, self.before = 0, [], [], None
         self.outside, self.written, self.ended = {}, False, "exit"
         self.writing, self.segments = threading.RLock(), []
-        self.peaks = {}  # by device: allocated and reserved, also those that the program has reset since
+        self.peaks = {}  # by device: allocated and reserved, including peaks that the program has reset since
         self.ready, self.attempts = 0, 0
         self.highest, self.highest_step = 0, 0
         self.step_peaks = part("peaks").Peaks(self)
@@ -158,10 +160,10 @@ class Recorder:
     def say(self, text):
         print("vram fit: " + text, file=sys.stderr, flush=True)
 
-    # --- the beginning ---------------------------------------------------------------------------------------------------
+    # --- start -----------------------------------------------------------------------------------------------------------
 
     def begin(self):
-        """PyTorch initialises CUDA. Also in a child of a process that had imported PyTorch."""
+        """Starts recording when PyTorch initialises CUDA, also in a child of a process that had imported PyTorch."""
         if self.process == os.getpid():
             return
         self.process = os.getpid()
@@ -182,13 +184,13 @@ class Recorder:
         self.own_record("all", context="alloc", stacks="python", max_entries=MAX_ENTRIES)
 
         def record_memory_history(enabled="all", *args, **kwargs):
-            """The program's own: it records already, and goes on when the program has enough."""
+            """Replaces the program's own call: recording has begun, and continues when the program stops it."""
 
         memory._record_memory_history = record_memory_history
         self.keep_peaks(memory)
 
     def keep_peaks(self, memory):
-        """A program that resets the allocator's peaks sees what it would see; here they are kept."""
+        """Keeps the peaks that the program resets. The program sees them reset."""
         for name in ("reset_peak_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached"):
             reset = getattr(memory, name, None)
             if reset is None:
@@ -214,7 +216,7 @@ class Recorder:
                 self.peaks[device] = tuple(map(max, before, now))
 
     def wait_for_end(self):
-        """Not every program leaves its processes the time to write when it is asked to end."""
+        """Writes the recording when the command asks, because not every program gives its processes time to write before they end."""
         while not self.written and not self.control.get(ENDING):
             time.sleep(0.05)
         self.write()
@@ -223,7 +225,7 @@ class Recorder:
         import multiprocessing.util
 
         atexit.register(self.write)
-        # Children of multiprocessing end without atexit.
+        # Children of multiprocessing exit without atexit.
         multiprocessing.util.Finalize(None, self.write, exitpriority=-100)
         leave = os._exit
 
@@ -236,7 +238,7 @@ class Recorder:
             if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
                 signal.signal(signal.SIGTERM, self.terminated)
         except ValueError:
-            pass  # not the main thread
+            pass  # not in the main thread
 
     def terminated(self, number, frame):
         self.write()
@@ -280,12 +282,12 @@ class Recorder:
         elif wanted == "auto" and not self.ready:
             self.ready = self.steps
         if self.control is not None:
-            self.control.put(self.control.row(rank, 3), self.ready)  # before the number of steps, by which others know that it stands
+            self.control.put(self.control.row(rank, 3), self.ready)  # before the number of steps, which tells others that it is set
             self.control.put(self.control.row(rank, 0), self.steps)
         self.maybe_stop(wanted, world)
 
     def end_call(self, sums):
-        """A step of a program without an optimizer."""
+        """Ends a step of a program without an optimizer."""
         self.steps += 1
         self.marks.append(time.time_ns() // 1000)
         self.see_outside()
@@ -295,7 +297,7 @@ class Recorder:
                 self.control.put(self.control.row(rank, word), value)
 
     def stop_together(self, why):
-        """A program without an optimizer repeats itself: this step is the last one, when it is that of all ranks."""
+        """Ends a program without an optimizer whose steps repeat, if this step is the last of all ranks."""
         rank, world = self.place()
         self.ready = self.ready or self.steps
         if self.control is not None:
@@ -304,7 +306,7 @@ class Recorder:
             self.stop(why)
 
     def finish(self, why):
-        """A process of several has seen enough: the command ends them all."""
+        """Ends this process's recording. The command ends the other processes."""
         self.ended = why
         if self.control is not None:
             self.write()
@@ -326,13 +328,13 @@ class Recorder:
         return self.history_repeats(self.seen[-1].allocations)
 
     def history_repeats(self, count):
-        """The sums agree; now the sizes, one by one."""
+        """Compares the sizes of the steps one by one, after their sums agree."""
         for trace in self.torch.cuda.memory._snapshot()["device_traces"]:
             sizes = [entry["size"] for entry in trace if entry["action"] == "alloc"]
             if not sizes:
                 continue
             if len(self.traced()) > 1:
-                count = max(1, min(count, len(sizes) // ALIKE))  # shared between devices: the sums have to do
+                count = max(1, min(count, len(sizes) // ALIKE))  # several devices share the steps, so the sums must suffice
                 continue
             parts = [sizes[len(sizes) - (i + 1) * count : len(sizes) - i * count] for i in range(ALIKE)]
             if len(sizes) < ALIKE * count or any(part != parts[0] for part in parts):
@@ -340,7 +342,7 @@ class Recorder:
         return True
 
     def together(self, world):
-        """Whether this step is the last one of all ranks: they decide by the same rows, so they agree."""
+        """Returns whether this step is the last one of all ranks. All decide by the same rows, so they agree."""
         if world <= 1 or self.control is None:
             return bool(self.ready)
         if self.ready == 0 or not self.wait_for(world):
@@ -349,7 +351,7 @@ class Recorder:
         return all(0 < row <= self.steps for row in rows)
 
     def wait_for(self, world):
-        """For all ranks to have ended this step. A rank that needs another step to come first is not waited for in vain for long."""
+        """Waits until all ranks have ended this step, with a time limit, since a rank may need another's next step first."""
         if world <= 1 or self.control is None:
             return True
         until = time.monotonic() + WAIT_SECONDS
@@ -373,17 +375,17 @@ class Recorder:
 
     @staticmethod
     def end_children():
-        """Those that multiprocessing ends with the program: it does so where a program ends by itself."""
+        """Ends the daemon children of multiprocessing, as it does when a program exits normally."""
         import multiprocessing
 
         for child in multiprocessing.active_children():
             if child.daemon:
                 child.terminate()
 
-    # --- what there is to say --------------------------------------------------------------------------------------------
+    # --- facts -----------------------------------------------------------------------------------------------------------
 
     def place(self):
-        """Rank and number of ranks."""
+        """Returns the rank and the number of ranks."""
         distributed = self.torch.distributed
         if distributed.is_available() and distributed.is_initialized():
             return distributed.get_rank(), distributed.get_world_size()
@@ -402,7 +404,7 @@ class Recorder:
             if not stats:
                 continue
             sums["allocations"] += stats["allocation"]["all"]["allocated"]
-            # What was asked for: the sizes of blocks go by which free block is next, and may never repeat.
+            # Use requested sizes: sizes of blocks depend on which block is free and may never repeat.
             asked = stats.get("requested_bytes", stats["allocated_bytes"])["all"]
             sums["bytes"] += asked["allocated"]
             sums["live"] += asked["current"]
@@ -411,12 +413,12 @@ class Recorder:
         return sums
 
     def highest_now(self):
-        """The peaks of all devices: allocated and reserved."""
+        """Returns the peaks over all devices: allocated and reserved."""
         self.see_peaks()
         return tuple(map(max, zip(*self.peaks.values()))) if self.peaks else (0, 0)
 
     def see_outside(self):
-        """What this process has on its devices besides the allocator's segments: the driver's row for it, less what is reserved."""
+        """Measures what this process uses on its devices outside the allocator's segments: the driver's figure less the reserved bytes."""
         path = os.environ.get("VRAM_SIM_SESSION")
         if not path:
             return
@@ -441,7 +443,7 @@ class Recorder:
         visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
         return int(visible[device]) if device < len(visible) and visible[device].strip().isdigit() else device
 
-    # --- the end ---------------------------------------------------------------------------------------------------------
+    # --- end -------------------------------------------------------------------------------------------------------------
 
     def write(self):
         with self.writing:
@@ -451,7 +453,8 @@ class Recorder:
             self.write_all()
 
     def write_early(self):
-        """An engine is ready. Its workers are killed as soon as the program ends: what is written now is taken where the end leaves nothing."""
+        """Writes a recording when an engine is ready. Its workers are killed when the program ends; if they leave nothing else, this one is
+        used."""
         with self.writing:
             if self.is_recording():
                 self.write_all(f"{self.process}.early.pickle", f"{self.process}.early")
@@ -465,7 +468,7 @@ class Recorder:
         try:
             self.write_facts(facts or f"{self.process}.facts")
         except Exception:
-            pass  # the command says that there is no recording
+            pass  # the command reports that there is no recording
 
     def write_recording(self, name):
         snapshot = self.torch.cuda.memory._snapshot()
@@ -482,7 +485,8 @@ class Recorder:
             pickle.dump(snapshot, file)
 
     def lacks_kernels(self):
-        """Whether this PyTorch has none for a device: neither machine code of its generation nor code that is compiled for any."""
+        """Returns whether this PyTorch has no kernels for a device: neither machine code of its generation nor code that is compiled for
+        any."""
         built = [flag.split("_") for flag in self.torch.cuda.get_arch_list()]
         built = [(kind, int(number.rstrip("af")[:-1]), int(number.rstrip("af")[-1])) for kind, number in built]
         has = [self.torch.cuda.get_device_capability(device) for device in range(self.torch.cuda.device_count())]
@@ -517,7 +521,7 @@ RECORDER = Recorder()
 
 
 def torch_is_there(torch):
-    """PyTorch is imported. CUDA is not initialised yet, and may never be."""
+    """Called when PyTorch is imported. CUDA is not initialised yet, and may never be."""
     RECORDER.torch = torch
     torch.cuda._lazy_call(RECORDER.begin)
     os.register_at_fork(after_in_child=lambda: torch.cuda._lazy_call(RECORDER.begin) if not torch.cuda.is_initialized() else None)
@@ -540,7 +544,7 @@ def torch_is_there(torch):
 
 
 def watch_optimizers(kind):
-    """A program that makes one trains: its steps are those of the optimizer, and calls of models are none."""
+    """Notes that the program makes an optimizer. Its steps are then the optimizer's, not calls of models."""
     if kind is None:
         return
     make = kind.__init__
@@ -554,13 +558,13 @@ def watch_optimizers(kind):
 
 
 class Finder:
-    """Stands before all others: what is to be done after which module is imported."""
+    """A finder placed first. `wanted` maps a module to the function to call after its import."""
 
     def __init__(self, wanted):
         self.wanted, self.under_way = wanted, set()
 
     def find_spec(self, name, path=None, target=None):
-        """Also for those who only ask whether there is such a module."""
+        """Also called if the program only asks whether the module exists."""
         if name not in self.wanted or name in self.under_way:
             return None
         self.under_way.add(name)

@@ -1,5 +1,6 @@
-"""Who called the backward pass. PyTorch's engine runs it on threads of its own, which have no Python below them: what is allocated there is recorded
-without a stack, or, of compiled functions and hooks, with one that begins in PyTorch. Its caller waits meanwhile, and it is his stack that says why."""
+"""Finds the caller of the backward pass. PyTorch's engine runs it on its own threads, which have no Python frames below it. Allocations
+there have no stack or, from compiled functions and hooks, one that begins in PyTorch. The caller waits meanwhile, and its stack explains
+them."""
 import bisect
 import functools
 import sys
@@ -7,11 +8,11 @@ import threading
 import time
 
 MADE = ("alloc", "segment_alloc", "segment_map", "oom")
-LATE_US = 1000  # an entry's time may be as much behind the clock, or before it: PyTorch reads a faster one, and adjusts it
+LATE_US = 1000  # tolerance between an entry's time and ours: PyTorch reads a faster clock and converts it
 
 
 def stack_of(frame):
-    """As an entry has it, innermost first."""
+    """Returns the stack in the form of an entry, innermost first."""
     found = []
     while frame is not None:
         found.append((frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))
@@ -20,7 +21,7 @@ def stack_of(frame):
 
 
 class Calls:
-    """Of the engine, one after the other; those that are made inside of another belong to it."""
+    """Consecutive calls of the engine. A nested call belongs to the outer one."""
 
     def __init__(self, recorder):
         self.recorder, self.under_way, self.lock = recorder, 0, threading.Lock()
@@ -45,7 +46,7 @@ class Calls:
                 self.ended[-1] = time.time_ns() // 1000
 
     def caller(self, time_us):
-        """Whose call was under way then."""
+        """Returns the stack of the call in progress at that time."""
         i = bisect.bisect_right(self.begun, time_us + LATE_US) - 1
         if i > 0 and self.begun[i] > time_us and self.ended[i - 1] is not None and time_us <= self.ended[i - 1]:
             i -= 1
@@ -54,7 +55,7 @@ class Calls:
         return self.stacks[i]
 
     def complete(self, snapshot):
-        """Gives stacks to what was allocated for a caller on the engine's threads."""
+        """Adds the caller's stack to allocations on the engine's threads."""
         joined = {}
         for device, trace in enumerate(snapshot["device_traces"]):
             given = {}  # by address
@@ -68,7 +69,7 @@ class Calls:
                 caller = self.caller(entry["time_us"])
                 if caller is None:
                     continue
-                # The lists that are the same object are written once.
+                # Identical list objects are written once.
                 key = id(caller), *((frame["filename"], frame["line"], frame["name"]) for frame in own)
                 entry["frames"] = given[entry.get("addr")] = joined.setdefault(key, own + caller)
             self.complete_blocks([segment for segment in snapshot["segments"] if segment["device"] == device], given)
@@ -82,7 +83,7 @@ class Calls:
 
 
 def watch(recorder, torch):
-    """Wraps what all of PyTorch's ways to the engine go through."""
+    """Wraps the function through which PyTorch always calls the engine."""
     autograd = getattr(torch, "autograd", None)
     called = getattr(autograd, "_engine_run_backward", None)
     if called is None:

@@ -1,9 +1,9 @@
-"""What servers of models tell `vram fit`, while they start: which phase they are in, how large their cache of keys and values is and how many
-tokens that is, what share of the device they were given. One table for all engines; an engine that is not in it is known by its recording alone.
+"""Facts from model servers for `vram fit` during their start: the current phase, the size of the key-value cache and its number of tokens,
+and the share of the device they may use. One table covers all engines; for other engines only the recording is used.
 
-The facts (text, in PID.facts): `serving engine NAME`, `serving share OPTION VALUE` (of the device's memory), `serving tokens N`, `serving
-block_tokens N`, `serving length N` (the longest sequence), `serving sequences N` (at once), `serving graphs COUNT BYTES`, `phase NAME BEGIN END`
-(microseconds of the recording's clock)."""
+The facts (text, in PID.facts): `serving engine NAME`, `serving share OPTION VALUE` (of the device's memory), `serving tokens N`,
+`serving block_tokens N`, `serving length N` (the longest sequence), `serving sequences N` (at once), `serving graphs COUNT BYTES`,
+`phase NAME BEGIN END` (microseconds of the recording's clock)."""
 import functools
 import os
 import sys
@@ -17,11 +17,11 @@ def now():
 
 
 class Serving:
-    """Of this process. What goes wrong here is a note; the engine never sees it."""
+    """The serving state of this process. Errors here become notes; the engine never sees them."""
 
     def __init__(self, recorder):
         self.recorder = recorder
-        self.inside = 0  # of phases: what computes then computes for none
+        self.inside = 0  # depth of phases; computation within a phase is not for a request
         self.reset()
 
     def reset(self):
@@ -36,7 +36,7 @@ class Serving:
             lines.append(f"serving graphs {self.captures} {inside}")
         return lines + [f"phase {name} {begin} {end}" for name, begin, end in self.phases[:64]]
 
-    # --- what is seen ----------------------------------------------------------------------------------------------------
+    # --- observations ----------------------------------------------------------------------------------------------------
 
     def passed(self, phase, begin):
         last = self.phases[-1] if self.phases else None
@@ -46,7 +46,7 @@ class Serving:
             self.phases.append([phase, begin, now()])
 
     def step(self):
-        """An engine computed for requests."""
+        """Counts a step that computes for requests."""
         self.steps += 1
         peaks = self.recorder.highest_now()
         if any(new > old for new, old in zip(peaks, self.highest)):
@@ -59,7 +59,7 @@ class Serving:
 
 
 def vllm_cache(worker, config):
-    """After vLLM's worker made its cache as `config` says."""
+    """Returns the facts after vLLM's worker created its cache from `config`."""
     settings = worker.vllm_config
     block = getattr(config.kv_cache_groups[0].kv_cache_spec, "block_size", None) if config.kv_cache_groups else None
     tokens = config.num_blocks * block if block else None
@@ -73,7 +73,7 @@ def vllm_cache(worker, config):
 
 
 def sglang_cache(runner, *_):
-    """After SGLang's runner made its pools."""
+    """Returns the facts after SGLang's runner created its pools."""
     arguments = runner.server_args
     page = getattr(runner, "page_size", None) or getattr(arguments, "page_size", None) or 1
     tokens = getattr(runner, "max_total_num_tokens", None)
@@ -81,7 +81,7 @@ def sglang_cache(runner, *_):
             "block_tokens": page, "length": runner.model_config.context_len, "sequences": getattr(runner, "max_running_requests", None)}
 
 
-# Module, class, method; the phase that it is ("": none); what it tells; whether it is a step.
+# Module, class, method; its phase ("": none); the function that returns its facts; whether it is a step.
 METHODS = (
     ("vllm.v1.worker.gpu_worker", "Worker", "load_model", "loading", None, False),
     ("vllm.v1.worker.gpu_worker", "Worker", "determine_available_memory", "profiling", None, False),
@@ -94,7 +94,7 @@ METHODS = (
     ("sglang.srt.model_executor.model_runner", "ModelRunner", "init_device_graphs", "capture", None, False),
     ("sglang.srt.model_executor.model_runner", "ModelRunner", "forward", "", None, True),
 )
-READY = ("cache", "capture")  # phases: after the last of them it serves
+READY = ("cache", "capture")  # phases after which the engine serves
 WANTED_BY_ENGINE = "VRAM_FIT_DUMMY"
 
 
@@ -133,7 +133,7 @@ def watch_methods(serving, module):
 
 
 def watch_captures(serving, torch):
-    """Graphs keep what they allocate in pools of their own, whoever captures."""
+    """Counts the memory of graphs, which is in their own pools, for any engine."""
     graph = getattr(torch.cuda, "CUDAGraph", None)
     end = getattr(graph, "capture_end", None)
     if end is None:
@@ -152,20 +152,20 @@ def watch_captures(serving, torch):
     graph.capture_end = capture_end
 
 
-# --- weights that are not there ------------------------------------------------------------------------------------------------------
+# --- weights that are made up ---------------------------------------------------------------------------------------------------------
 
 WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "vocab.json", "tekken.json")
 
 
 def lacks(folder, names):
-    """Whether it is a folder of a model without any file that ends so."""
+    """Returns whether the folder is a model's but contains no file with such an ending."""
     folder = str(folder)
     return os.path.isfile(os.path.join(folder, "config.json")) and not any(name.endswith(names) for name in os.listdir(folder))
 
 
 def settle_engine(arguments, model, recorder):
-    """An engine's own options for weights that are made up, where none are there or none are wanted."""
+    """Sets an engine's own options for made-up weights, if none exist or --dummy-weights is given."""
     if arguments.load_format != "dummy" and (os.environ.get(WANTED_BY_ENGINE) == "1" or lacks(model, WEIGHTS)):
         arguments.load_format = "dummy"
         recorder.say("weights are made up by the engine: as with --load-format dummy")
@@ -174,7 +174,7 @@ def settle_engine(arguments, model, recorder):
         recorder.say("there is no tokenizer: as with --skip-tokenizer-init")
 
 
-# Module, class, the attribute that names the model.
+# Module, class, the attribute with the model's name.
 ARGUMENTS = (("vllm.engine.arg_utils", "EngineArgs", "model"), ("sglang.srt.server_args", "ServerArgs", "model_path"))
 
 
@@ -197,7 +197,7 @@ def watch_arguments(recorder, module):
 
 
 def modules(recorder, serving):
-    """What is to be done after which module is imported."""
+    """Maps each module to the function to call after its import."""
     wanted = {place: functools.partial(watch_methods, serving) for place, *_ in METHODS}
     wanted.update({place: functools.partial(watch_arguments, recorder) for place, *_ in ARGUMENTS})
     return wanted

@@ -1,8 +1,8 @@
-"""Steps of programs that train nothing: a step is a call of a model by the program itself, or by what it called in a library, such as
-`generate()` or a pipeline, as long as that is the same call. Where they repeat the program has shown what it needs.
+"""Finds steps of programs that do not train. A step is a call of a model by the program itself, or all calls of models within one call of a
+library, such as `generate()` or a pipeline. When steps repeat, the program has shown its needs.
 
-A call that a library makes is whole, so three alike (or three alike series of them) are enough; a bare call of a model may be one of many that
-make an image or a text together, whose end takes more: there a hundred calls in a row must be without a new peak."""
+A library call is complete, so three alike (or three alike series of them) suffice. A direct call of a model may be one of many that
+together make an image or a text, whose end needs more memory, so a hundred consecutive calls must pass without a new peak."""
 import functools
 import os
 import sys
@@ -12,13 +12,13 @@ import _vram_shared as shared
 
 STANDING = 100
 ALIKE = 3
-LONGEST = 64  # series of calls
+LONGEST = 64  # calls per series
 INSTALLED = ("/site-packages/", "/dist-packages/", "/lib/python3", "/lib64/python3", "<frozen")
 
 
 class Call:
-    """Of a function of a library by the program. It is kept where a debugger would keep its trace function, for a frame has no other place that ends
-    with the call; where one does trace, it is called, and traces nothing."""
+    """A call of a library function by the program. It is stored as the frame's trace function, the only place in a frame that ends with the
+    call. Python calls it if another tracer is active; it traces nothing."""
 
     def __call__(self, frame, event, argument):
         return None
@@ -29,7 +29,7 @@ def is_installed(frame):
 
 
 def call_of(frame):
-    """What the program called that is still under way: a Call, None for the model itself, False where nobody can tell."""
+    """Returns the library call in progress that the program made: a Call, None for the model itself, False if unknown."""
     called = None
     while frame is not None and is_installed(frame):
         called, frame = frame, frame.f_back
@@ -59,7 +59,7 @@ class Loops:
         return not self.inside and threading.get_ident() == self.thread and recorder.is_recording() and not recorder.trains and not recorder.serving.values
 
     def begin_call(self, frame):
-        """A model is called by no other. What came before is over unless it belongs to the same call of a library."""
+        """Begins an outermost call of a model. It ends the previous step unless it belongs to the same library call."""
         call = call_of(frame)
         if call is False:
             self.reset()
@@ -93,7 +93,7 @@ class Loops:
             self.recorder.stop_together("calls" if length else "stands")
 
     def series(self):
-        """How many calls make the series that came three times in a row, in which something was allocated; 0: none did."""
+        """Returns the length of the series of calls that came three times in a row and allocated something; 0 if there is none."""
         steps = self.steps
         for length in range(1, min(LONGEST, len(steps) // ALIKE) + 1):
             last = steps[-length:]
@@ -103,7 +103,7 @@ class Loops:
 
 
 def watch(recorder, torch, step):
-    """While a model is called torch.nn.Module is what it was; the stacks have one frame of ours, which the recording is rid of again."""
+    """Wraps the call of torch.nn.Module. During a call the class is as it was; our one frame is removed from the recorded stacks."""
     module = getattr(getattr(torch, "nn", None), "Module", None)
     if module is None:
         return

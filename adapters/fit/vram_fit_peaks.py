@@ -1,7 +1,7 @@
-"""Peaks of single steps, of a program whose steps are never alike: one logs every tenth step, another has sentences of its own length. Where the
-last steps all needed as much at their highest, the next one needs no more."""
-REPEATED = 10  # steps whose peaks are the same, and in which nothing was reserved
-SLACK = 1000  # of so many bytes one may differ: a number more that is logged
+"""Compares the peaks of single steps, for programs whose steps are never alike: one logs every tenth step, another has sentences of
+different lengths. If the last steps all had the same peak, the next one will not need more."""
+REPEATED = 10  # steps with the same peak that reserved nothing
+SLACK = 1000  # peaks may differ by one part in this many, such as by a logged number
 
 
 class Peaks:
@@ -9,7 +9,7 @@ class Peaks:
         self.recorder, self.next = recorder, REPEATED
 
     def repeat(self):
-        """Asked at the end of each step. The history is looked at when the steps have doubled since the last time."""
+        """Called at the end of each step. Examines the history when the number of steps has doubled since the last time."""
         recorder = self.recorder
         if recorder.steps < self.next or recorder.steps - recorder.highest_step < REPEATED or len(recorder.marks) <= REPEATED:
             return False
@@ -27,7 +27,8 @@ class Peaks:
 
 
 def of_steps(trace, marks, live):
-    """The highest sum of live bytes between each two marks; `live` are so many at the end. Empty: the history does not go back so far."""
+    """Returns the maximum of live bytes between each two marks; `live` is the number at the end. Empty if the history does not go back far
+    enough."""
     peaks, step = [live] * (len(marks) - 1), len(marks) - 2
     for entry in reversed(trace):
         while step >= 0 and entry["time_us"] < marks[step]:

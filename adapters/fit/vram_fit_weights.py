@@ -1,10 +1,12 @@
-"""Weights that are not needed to know what memory they take (`vram fit --dummy-weights`), and files that were wanted and are not there.
+"""Avoids reading weights whose values do not matter (`vram fit --dummy-weights`), and notes files that the program looked for and did not
+find.
 
-A model of `transformers` or `diffusers` that is loaded by `from_pretrained` gets a checkpoint of its configuration's names, shapes and type whose data is
-a hole in the file: the library's own loading does what it always does, and the host reads nothing, for the simulated device does not look at
-what is copied to it. What programs fill with random numbers on the CPU before it goes to the device is left as it was made.
+A model of `transformers` or `diffusers` loaded by `from_pretrained` gets a checkpoint with the names, shapes and type of its
+configuration, whose data is a hole in the file. The library loads it as usual and the host reads nothing, because the simulated device
+ignores the data copied to it. Tensors that programs fill with random numbers on the CPU before copying them to the device are left
+uninitialised.
 
-Files that `torch.load` and safetensors do not find are written into PID.wanted, a line for each: what was called, and the path."""
+Files that `torch.load` and safetensors do not find are listed in PID.wanted, one per line: the function called, and the path."""
 import contextlib
 import functools
 import json
@@ -15,7 +17,7 @@ import time
 
 FOLDER = os.environ.get("VRAM_FIT", "")
 WANTED = os.environ.get("VRAM_FIT_DUMMY") == "1"
-LARGE = 1 << 20  # bytes of a tensor on the CPU, from which on filling it counts
+LARGE = 1 << 20  # bytes of a CPU tensor above which filling it is counted
 TYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16", "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2", "int64": "I64",
          "int32": "I32", "int16": "I16", "int8": "I8", "uint8": "U8", "bool": "BOOL"}
 
@@ -25,11 +27,11 @@ def want(what, path):
         file.write(f"{what} {path}".replace("\n", " ") + "\n")
 
 
-# --- what is filled on the CPU -----------------------------------------------------------------------------------------------------------
+# --- filling on the CPU ----------------------------------------------------------------------------------------------------------------
 
 FILLS = ("uniform_", "normal_", "trunc_normal_", "ones_", "zeros_", "constant_", "eye_", "dirac_", "xavier_uniform_", "xavier_normal_", "kaiming_uniform_",
          "kaiming_normal_", "orthogonal_", "sparse_")
-RANDOM = ("normal_", "uniform_", "exponential_", "log_normal_", "cauchy_", "bernoulli_", "geometric_")  # of a tensor
+RANDOM = ("normal_", "uniform_", "exponential_", "log_normal_", "cauchy_", "bernoulli_", "geometric_")  # methods of a tensor
 
 
 def watch_fill(recorder, owner, name, under_way):
@@ -111,7 +113,7 @@ def watch_safetensors(module):
 
 
 def write_file(path, tensors):
-    """A safetensors file: a length, names with types, shapes and places, and a hole."""
+    """Writes a safetensors file: a length, a header with names, types, shapes and offsets, and a hole."""
     header, at = {"__metadata__": {"format": "pt"}}, 0
     for name, (kind, shape, size) in tensors.items():
         header[name] = {"dtype": kind, "shape": list(shape), "data_offsets": [at, at + size]}
@@ -129,7 +131,7 @@ def host_bytes():
 
 
 def shards_of(tensors, most):
-    """The tensors in their order, in parts of at most so many bytes, or of one tensor."""
+    """Divides the tensors, in order, into parts of at most `most` bytes, or of one tensor."""
     shards, held = [{}], 0
     for name, tensor in tensors.items():
         if shards[-1] and held + tensor[2] > most:
@@ -141,8 +143,8 @@ def shards_of(tensors, most):
 
 
 def write_checkpoint(folder, stem, tensors):
-    """One file, as the library looks for it; where that is more than half of the host's memory, shards with an index, because the kernel refuses
-    to map a file that is larger than memory. Returns the bytes."""
+    """Writes one file under the name that the library expects. If that would exceed half the host's memory, writes shards with an index,
+    because the kernel refuses to map a file larger than memory. Returns the bytes."""
     size, host = sum(tensor[2] for tensor in tensors.values()), host_bytes()
     if size <= host // 2:
         return write_file(os.path.join(folder, f"{stem}.safetensors"), tensors)
@@ -157,7 +159,8 @@ def write_checkpoint(folder, stem, tensors):
 
 
 def tensors_of(torch, model, dtype):
-    """What a checkpoint of the model holds: each parameter once, and the buffers that are saved; floating ones in the checkpoint's type."""
+    """Returns a checkpoint's tensors for the model: each parameter once, and the saved buffers; floating-point ones in the checkpoint's
+    type."""
     tensors, seen = {}, set()
     for name, tensor in model.state_dict(keep_vars=True).items():
         if not isinstance(tensor, torch.Tensor) or id(tensor) in seen:
@@ -172,7 +175,7 @@ def tensors_of(torch, model, dtype):
 
 
 def stand_in(source, skip=()):
-    """A folder with all small files of another, where that is one."""
+    """Creates a folder with all small files of `source`, if that is a folder."""
     folder = tempfile.mkdtemp(prefix="weights-", dir=FOLDER or None)
     source = str(source)
     for name in os.listdir(source) if os.path.isdir(source) else ():
@@ -182,13 +185,13 @@ def stand_in(source, skip=()):
 
 
 def weights_in(folder):
-    """Whether the folder has files of weights; None where it is no folder."""
+    """Returns whether the folder has files of weights; None if it is not a folder."""
     folder = str(folder)
     return any(name.endswith((".safetensors", ".bin", ".pt", ".pth", ".msgpack", ".h5")) for name in os.listdir(folder)) if os.path.isdir(folder) else None
 
 
 def are_there(name, kwargs):
-    """Whether weights lie in the folder, or in the cache of the hub under the name."""
+    """Returns whether weights exist in the folder, or in the hub's cache under the name."""
     subfolder = kwargs.get("subfolder") or ""
     here = weights_in(os.path.join(str(name), subfolder))
     with contextlib.suppress(Exception):
@@ -218,7 +221,7 @@ HUB = ("cache_dir", "force_download", "local_files_only", "token", "revision", "
 
 
 def model_without_data(torch, kind, config):
-    """The modules as they are loaded into, quantized where the checkpoint is."""
+    """Builds the modules that weights are loaded into, quantized if the checkpoint is."""
     import copy
 
     config = copy.deepcopy(config)
@@ -304,6 +307,6 @@ def watch_diffusers(recorder, module):
 
 
 def modules(recorder):
-    """What is to be done after which module is imported."""
+    """Maps each module to the function to call after its import."""
     return {"safetensors.torch": watch_safetensors, "transformers.modeling_utils": functools.partial(watch_transformers, recorder),
             "diffusers.models.modeling_utils": functools.partial(watch_diffusers, recorder)}

@@ -1,4 +1,4 @@
-"""What vram's parts in a Python program share. sitecustomize loads it first, as `_vram_shared`: the program itself does not find it."""
+"""Shared by vram's parts in a Python program. sitecustomize loads it first, as `_vram_shared`, a name the program does not look for."""
 import importlib.util
 import os
 import sys
@@ -7,7 +7,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def part(name):
-    """The module of the file NAME.py in this folder, loaded at its first use, as `_NAME`."""
+    """Returns the module of the file NAME.py in this folder, loaded at its first use as `_NAME`."""
     if "_" + name not in sys.modules:
         spec = importlib.util.spec_from_file_location("_" + name, os.path.join(HERE, name + ".py"))
         sys.modules["_" + name] = importlib.util.module_from_spec(spec)
@@ -16,7 +16,7 @@ def part(name):
 
 
 def when_imported(name, function):
-    """Calls it with the module of that name: now where it is there, else once it is imported."""
+    """Calls `function` with the module of that name: now if it is loaded, else after its import."""
     if name in sys.modules:
         function(sys.modules[name])
     else:
@@ -24,7 +24,7 @@ def when_imported(name, function):
 
 
 class Finder:
-    """In front of all others, for one module. Also for those who only ask whether it is there."""
+    """A finder placed first, for one module. Also called if the program only asks whether the module exists."""
 
     def __init__(self, name, function):
         self.name, self.function, self.looking = name, function, False
@@ -52,7 +52,7 @@ class Finder:
 
 
 def leave_to_python(torch, code):
-    """torch.compile() does not compile this function; it begins with what is called from it, as if nothing stood in between."""
+    """Excludes this function from torch.compile(), which then begins with the functions it calls."""
     frames = getattr(getattr(getattr(torch, "_C", None), "_dynamo", None), "eval_frame", None)
     if hasattr(frames, "skip_code"):
         frames.skip_code(code)

@@ -1,13 +1,13 @@
-"""What is small is computed: vram's part in a PyTorch program on the simulated device.
+"""Computes small values: vram's part in a PyTorch program on the simulated device.
 
-An operation of PyTorch's whose operands and results are small is done a second time, on the host, and its results are put where its kernels would
-have put them. Memory, launches and addresses are those of the operation itself, which runs whole. This happens in the place of the kernels for
-CUDA, below autograd. So it serves every thread, compiled programs and subclasses of tensors, and operations on the host pay nothing.
+If an operation's operands and results are small, it is repeated on the host, and the results are stored where its kernels would have
+stored them. The operation itself still runs completely, with its own memory, launches and addresses. This replaces the CUDA kernels,
+below autograd, so it covers every thread, compiled programs and tensor subclasses, and costs nothing for operations on the host.
 
-Each byte of device memory is known, likely or unknown; the driver keeps that (simulator/sim/streams/sim_callbacks.h). Results have the levels that
-the operands give them (vram_values_levels.py). What is unknown is left as a kernel leaves it: reads give zeros, and are listed. Reductions and
-searches over what is unknown have likely results, by a table (vram_values_table.py). Random numbers are likely, and what they decide: they
-come from PyTorch's generator for the host, and a GPU draws others."""
+Each byte of device memory is known, likely or unknown; the driver tracks that (simulator/sim/streams/sim_callbacks.h). Results get their
+levels from the operands (vram_values_levels.py). Unknown bytes stay as a kernel leaves them: reads return zeros and are listed.
+Reductions and searches over unknown values have likely results, from a table (vram_values_table.py). Random numbers, and what depends on
+them, are likely: they come from PyTorch's generator for the host, and a GPU draws different ones."""
 import ctypes
 import functools
 import os
@@ -18,12 +18,12 @@ import warnings
 import _vram_shared as shared
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-LIMIT = int(os.environ.get("VRAM_SIM_COMPUTE") or 0)  # bytes of an operand or a result; 0: nothing is computed
-SPREAD = 4  # so many times LIMIT may lie between the first and the last element of a view
-FAILURES = 4  # of an operation on the host: then it is left alone
+LIMIT = int(os.environ.get("VRAM_SIM_COMPUTE") or 0)  # bytes of an operand or a result; 0: compute nothing
+SPREAD = 4  # a view may span up to this many times LIMIT
+FAILURES = 4  # failures of an operation on the host before it is no longer computed
 KNOWN, LIKELY, UNKNOWN, UNTOUCHED = range(4)
-NOT_SUPPORTED = 801  # a result of the driver
-ALIKE = {1 << KNOWN: KNOWN, 1 << LIKELY: LIKELY, 1 << UNKNOWN: UNKNOWN}  # which levels an operand has: one
+NOT_SUPPORTED = 801  # a result code of the driver
+ALIKE = {1 << KNOWN: KNOWN, 1 << LIKELY: LIKELY, 1 << UNKNOWN: UNKNOWN}  # bit set of an operand's levels -> its level, if it has only one
 
 
 def part(name):
@@ -49,7 +49,7 @@ class Driver:
 
 
 class Operand:
-    """A small tensor of a device: its elements on the host, as they lie there, and their levels (None: each has the worst one)."""
+    """A small device tensor: its elements on the host, in storage order, and their levels (None: all have the worst level)."""
 
     __slots__ = ("host", "levels", "worst")
 
@@ -58,7 +58,7 @@ class Operand:
 
 
 class Memory:
-    """Elements of tensors in device memory."""
+    """Access to tensors' elements in device memory."""
 
     def __init__(self, torch):
         self.torch, self.driver, self.local = torch, Driver(), threading.local()
@@ -66,13 +66,13 @@ class Memory:
 
     @staticmethod
     def extent(tensor):
-        """How many elements lie between the first and the last one, both included."""
+        """Returns the number of elements from the first to the last, inclusive."""
         if tensor.is_contiguous() or tensor.numel() == 0:
             return tensor.numel()
         return 1 + sum((size - 1) * stride for size, stride in zip(tensor.size(), tensor.stride()))
 
     def fetch(self, tensor):
-        """None: it is not small, or cannot be looked at."""
+        """Returns an Operand; None if the tensor is not small or cannot be read."""
         torch, width = self.torch, tensor.element_size()
         if tensor.numel() * width > LIMIT or tensor.layout is not torch.strided or tensor.is_quantized:
             return None
@@ -91,19 +91,19 @@ class Memory:
         return Operand(host, levels, int(levels.max()))
 
     def room(self):
-        """For the levels of an operand; one for each thread."""
+        """Returns this thread's buffer for an operand's levels."""
         room = getattr(self.local, "room", None)
         if room is None:
             room = self.local.room = self.torch.empty(SPREAD * LIMIT + 16, dtype=self.torch.uint8, device="cpu")
         return room
 
     def seen_as(self, tensor, values):
-        """A tensor may be seen as the conjugate, or the negative, of what lies in memory; both ways."""
+        """Converts between a tensor's values and memory, in both directions: the tensor may be a conjugate or negative view."""
         values = values.conj() if tensor.is_conj() else values
         return self.torch._neg_view(values) if tensor.is_neg() else values
 
     def lay(self, tensor, values, filler):
-        """Values as the tensor's elements lie in memory, from the first to the last."""
+        """Returns the values in the order of the tensor's memory, from its first element to its last."""
         if tensor.is_contiguous() and values.is_contiguous() and values.shape == tensor.shape:
             return values
         laid = self.torch.full((self.extent(tensor),), filler, dtype=values.dtype, device="cpu")
@@ -111,7 +111,7 @@ class Memory:
         return laid
 
     def put(self, tensor, values, levels):
-        """levels: one for all elements, or a tensor of them. values None: they are not known."""
+        """Stores values. levels is one level for all elements, or a tensor of levels. values None means unknown."""
         torch, width, extent = self.torch, tensor.element_size(), self.extent(tensor)
         if extent == 0 or tensor.layout is not torch.strided:
             return
@@ -138,12 +138,13 @@ class Values:
         self.cuda = torch._C.DispatchKeySet(torch._C.DispatchKey.CUDA)
         self.stream = torch._C._cuda_getCurrentRawStream
         self.generator = torch.Generator()
-        self.libraries, self.taken = {}, set()  # by the name of the space
+        self.libraries, self.taken = {}, set()  # by namespace
         self.graphs = part("graphs").Graphs(self)
         self.begin, self.plain = part("call").begin, torch._C.DisableTorchFunction
 
     def run(self, operation, args, kwargs):
-        """What PyTorch calls for an operation that may be small. Those that it calls itself are computed, too: they may decide sizes."""
+        """Runs an operation that may be small; PyTorch calls this. Operations that it calls itself are also computed, because they may
+        decide sizes."""
         local = self.local
         if operation.failures >= FAILURES or getattr(local, "counted", False):
             return operation.call(self.cuda, *args, **kwargs)
@@ -166,7 +167,7 @@ class Values:
         return out
 
     def forgetting(self, operation):
-        """The call of an operation by a library: what it gives is unknown, and may be computed then."""
+        """Returns a library's operation followed by marking its results unknown. They may be computed afterwards."""
         call, handed_on = operation.call, operation.handed_on
 
         def called(*args, **kwargs):
@@ -181,7 +182,7 @@ class Values:
         return called
 
     def without_harm(self, operation, function, *args):
-        """The program runs on, whatever goes wrong here."""
+        """Calls the function. The program continues even if it fails."""
         try:
             with self.plain():
                 return function(*args)
@@ -206,7 +207,7 @@ class Values:
         self.torch.ops.load_library = load_library
 
     def take_operations(self):
-        """All that are there and were not taken before: libraries bring their own."""
+        """Replaces all operations that exist and have not been replaced: libraries bring their own."""
         operations = part("operations")
         place = self.in_place_of_kernels if hasattr(self.torch.library, "get_kernel") else self.in_front_of_kernels
         with warnings.catch_warnings():
@@ -231,7 +232,8 @@ class Values:
         library.impl(op, kernel_of(self, operation), "CUDA", allow_override=True)
 
     def in_front_of_kernels(self, op, kind, library):
-        """Before 2.9 a kernel cannot be called once another one is in its place. The choice of a backend comes right before it, for all devices."""
+        """Installs before the choice of a backend. Before 2.9 a replaced kernel cannot be called; the choice of a backend comes right
+        before it, for all devices."""
         torch = self.torch
         operation = kind(torch, op, op.redispatch)
         operation.call = self.forgetting(operation) if operation.by_library else operation.call
@@ -239,10 +241,10 @@ class Values:
 
 
 def chooser_of(torch, op, operation, kernel):
-    """Calls ours for CUDA, and what PyTorch would call for others."""
+    """Calls our function for CUDA, and PyTorch's own for other devices."""
     below = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
     cuda, redispatch, tensors, numbers = torch._C.DispatchKey.CUDA, op.redispatch, operation.tensors, (int, float, complex)
-    makes = torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), "BackendSelect")  # a tensor, on the device that an argument names
+    makes = torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), "BackendSelect")  # the operation creates a tensor on the device given by an argument
 
     def keys_of(device):
         return torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, torch._C._dispatch_key_for_device(torch.device(device or "cpu").type)))
@@ -257,7 +259,7 @@ def chooser_of(torch, op, operation, kernel):
                     args = operation.with_tensors(args)
             return redispatch(keys, *args, **kwargs)
         except BaseException as error:
-            args = kwargs = None  # as below
+            args = kwargs = None  # as in kernel_of()
             raise error.with_traceback(None)
 
     shared.leave_to_python(torch, chooser.__code__)
@@ -265,7 +267,7 @@ def chooser_of(torch, op, operation, kernel):
 
 
 def kernel_of(values, operation):
-    """The function in the place of an operation's kernels. Nearly all that it is called for is large: that is cheap."""
+    """Returns the function that replaces an operation's kernels. Nearly all its calls are large, so that case is fast."""
     kind, call, cuda, run, row = values.torch.Tensor, operation.call, values.cuda, values.run, operation.row is not None
     tensors, numbers = operation.tensors, (int, float, complex)
 
@@ -285,7 +287,7 @@ def kernel_of(values, operation):
                                 return call(cuda, *args, **kwargs)
             return run(operation, args, kwargs)
         except BaseException as error:
-            args = kwargs = value = item = None  # the frame that stays with the error holds no memory
+            args = kwargs = value = item = None  # drop them, because the frame stays with the error
             raise error.with_traceback(None)
 
     shared.leave_to_python(values.torch, kernel.__code__)
@@ -293,7 +295,7 @@ def kernel_of(values, operation):
 
 
 def own_code():
-    """Of all functions here."""
+    """Yields the code of all functions here."""
     for name in ("_vram_values", "_vram_values_call", "_vram_values_levels", "_vram_values_table", "_vram_values_operations"):
         for holder in [sys.modules[name], *(value for value in vars(sys.modules[name]).values() if isinstance(value, type))]:
             for value in list(vars(holder).values()):
@@ -303,7 +305,7 @@ def own_code():
 
 
 def begin(torch):
-    """PyTorch is imported; the operations get their places when it initialises CUDA."""
+    """Called when PyTorch is imported. The operations are replaced when it initialises CUDA."""
     if LIMIT <= 0 or not hasattr(torch, "library"):
         return
 
@@ -311,7 +313,7 @@ def begin(torch):
         try:
             values = Values(torch)
             if values.driver.begin(0, 0) == NOT_SUPPORTED:
-                return  # nothing is kept of what is written, or all of it lies open to the host
+                return  # the simulator keeps no written bytes, or the host can access them all
             values.install()
             part("graphs").watch(values.graphs)
             part("triton").begin(values)
@@ -321,12 +323,12 @@ def begin(torch):
             sys.stderr.write(f"vram sim: what is small is not computed: {error!r}\n")
 
     torch.cuda._lazy_call(install)
-    if not os.environ.get("VRAM_FIT"):  # there it is done for the recording
+    if not os.environ.get("VRAM_FIT"):  # there the recorder does it
         remove_own_frames(torch)
 
 
 def remove_own_frames(torch):
-    """From the snapshots that a program takes: what is called in the place of kernels is not the program's."""
+    """Removes the frames of our replaced kernels from the snapshots that a program takes."""
     memory = torch.cuda.memory
     taken = memory._snapshot
 
@@ -347,6 +349,6 @@ def remove_own_frames(torch):
 
 
 def watch_imports():
-    """Where nothing else of vram's is in the program."""
+    """For programs without another part of vram."""
     if LIMIT > 0:
         shared.when_imported("torch", begin)

@@ -1,17 +1,17 @@
-"""One call of an operation whose operands are small: they are fetched before it, and its results are put after it."""
+"""Handles one call of an operation with small operands: fetches them before the call and stores the results after it."""
 import ctypes
 import hashlib
 import sys
 
 KNOWN, LIKELY, UNKNOWN = range(3)
 MOST_SHIELDS = 8
-MANY = 16  # operands, or results
+MANY = 16  # operands or results
 EVERYWHERE, EVERYWHERE_SIZE = (ctypes.c_uint64 * 1)(0), (ctypes.c_uint64 * 1)(2**64 - 1)
-TINY = 1024  # elements: that is computed even where nothing is known, with zeros
+TINY = 1024  # elements; a tensor this small is computed with zeros even if it is unknown
 
 
 def begin(values, operation, args, kwargs):
-    """A Call that has something to do at the end; None: nothing is known."""
+    """Returns a Call with work to do at the end; None if nothing is known."""
     call = Call(values, operation, args, kwargs)
     if call.device is None or values.driver.begin(call.device, values.stream(call.device)) != 0:
         return None
@@ -28,9 +28,9 @@ class Call:
     def __init__(self, values, operation, args, kwargs):
         self.values, self.torch, self.operation = values, values.torch, operation
         self.args, self.kwargs = args, kwargs
-        self.operands = {}  # by the tensor's id
+        self.operands = {}  # by id of the tensor
         self.results, self.levels = None, None
-        self.number = 0  # in a captured graph, whose operations find the same state of the generator
+        self.number = 0  # in a captured graph, whose operations all see the same generator state
         self.unread = operation.unread | {"self"} if operation.scaled and self.argument("beta", 1) == 0 else operation.unread
         self.tensors = list(self.find_tensors())
         self.device = self.find_device()
@@ -40,7 +40,7 @@ class Call:
         yield from self.kwargs.items()
 
     def argument(self, name, default=None):
-        """By its name in the schema."""
+        """Returns an argument by its name in the schema."""
         place = self.operation.places.get(name, len(self.args))
         return self.args[place] if place < len(self.args) else self.kwargs.get(name, default)
 
@@ -53,17 +53,17 @@ class Call:
                 yield from ((name, item) for item in value if isinstance(item, kind))
 
     def find_device(self):
-        """The number of the device; None: it is the host."""
+        """Returns the device's number; None for the host."""
         device = next((tensor.device for _, tensor in self.tensors if tensor.is_cuda), self.kwargs.get("device"))
         if device is None or self.torch.device(device).type != "cuda":
             return None
         index = self.torch.device(device).index
         return self.torch._C._cuda_getDevice() if index is None else index
 
-    # --- before ----------------------------------------------------------------------------------------------------------
+    # --- before the call -------------------------------------------------------------------------------------------------
 
     def fetch(self):
-        """Whether all operands are small, and something would come of them."""
+        """Fetches the operands. Returns whether all are small and the computation is worthwhile."""
         read = unknown = idle = 0
         for name, tensor in self.tensors:
             if not tensor.is_cuda and name in self.operation.written:
@@ -80,7 +80,7 @@ class Call:
                     unknown += 1
                     idle += tensor.numel() > TINY and not bool(found.host.any())
                 if read == unknown == MANY:
-                    return False  # gradients' norms, say: the others will be no better known
+                    return False  # such as gradients' norms: the others will not be better known
         return read == 0 or idle < read
 
     def to_host(self, value):
@@ -109,7 +109,7 @@ class Call:
             self.answer([int(number) for number in operation.counted(self.torch, self.results)])
 
     def draw(self, args, kwargs):
-        """By numbers that the state of the device's generator decides, so that equal seeds give equal numbers."""
+        """Draws random numbers from a seed derived from the device generator's state, so that equal seeds give equal numbers."""
         torch, operation = self.torch, self.operation
         given = next((value for _, value in self.named() if isinstance(value, torch.Generator)), None)
         state = (given or torch.cuda.default_generators[self.device]).get_state()
@@ -127,25 +127,25 @@ class Call:
             torch.default_generator.set_state(kept)
 
     def answer(self, numbers):
-        """How many a kernel will have counted, for the operation itself, which asks on its way."""
+        """Sets the counts that the operation reads during its call, which a kernel would have computed."""
         worst = max((operand.worst for operand in self.operands.values()), default=KNOWN)
         self.values.driver.answer((ctypes.c_int64 * len(numbers))(*numbers), len(numbers), worst)
 
     def shield(self):
-        """The kernels leave the operands' memory as it is: what they write of it is put there at the end. How many shields there were."""
-        if self.operation.listed:  # what its kernels get holds addresses of earlier calls, too
+        """Protects the operands' memory from the kernels; the results are stored there at the end. Returns the number of shields."""
+        if self.operation.listed:  # its kernels' arguments also contain addresses of earlier calls
             return self.values.driver.shield(EVERYWHERE, EVERYWHERE_SIZE, 1)
         extent = self.values.memory.extent
         tensors = [tensor for _, tensor in self.tensors if tensor.is_cuda and tensor.layout is self.torch.strided][:MOST_SHIELDS]
         room = ctypes.c_uint64 * len(tensors)
-        # No storages: PyTorch adds gradients in place only where nothing in Python has held theirs.
+        # Do not touch storages: PyTorch accumulates gradients in place only if Python has never referred to them.
         addresses, sizes = room(*(tensor.data_ptr() for tensor in tensors)), room(*(extent(tensor) * tensor.element_size() for tensor in tensors))
         return self.values.driver.shield(addresses, sizes, len(tensors))
 
-    # --- after -----------------------------------------------------------------------------------------------------------
+    # --- after the call --------------------------------------------------------------------------------------------------
 
     def level(self, i):
-        """Of the result with that number."""
+        """Returns the level of result `i`."""
         return self.levels[i] if isinstance(self.levels, list) and i < len(self.levels) else self.levels if not isinstance(self.levels, list) else UNKNOWN
 
     def finish(self, out):
@@ -156,7 +156,7 @@ class Call:
         written = [tensor for name, tensor in self.tensors if name in self.operation.written]
         for i, tensor in enumerate(written):
             self.put(tensor, self.operands[id(tensor)].host, self.level(i), i)
-        own = {id(tensor) for tensor in written} | set(self.operands)  # one that is given back as it was
+        own = {id(tensor) for tensor in written} | set(self.operands)  # tensors that are returned unchanged
         for i, tensor in enumerate(made):
             if isinstance(tensor, torch.Tensor) and tensor.is_cuda and id(tensor) not in own:
                 self.put(tensor, self.results[i] if i < len(self.results) else None, self.level(i), i)
@@ -170,7 +170,7 @@ class Call:
         self.values.memory.put(tensor, host, levels)
 
     def suppose(self, supposed, tensor, host, levels):
-        """Where the result is unknown, what the table has, or what was computed where that goes before; it is likely then."""
+        """Returns the table's values if the result is unknown, or if they take precedence over computed ones; they are likely then."""
         torch = self.torch
         if supposed is None:
             return host, levels

@@ -1,28 +1,28 @@
-"""Captured graphs: what is small is computed at each launch. While a graph is captured, operations and kernels of Triton are noted in their order, with
-tensors that hold no memory: a graph's pool is the program's. Behind each launch they are done on the host, one after the other. Kernels that are captured
-in between and not noted make unknown what they write, in that order too."""
+"""Captured graphs: small values are computed at each launch. During capture, operations and Triton kernels are noted in order, with tensors
+that hold no memory, because a graph's pool belongs to the program. After each launch they are repeated on the host, in order. The output
+of captured kernels in between that are not noted becomes unknown, in the same order."""
 import ctypes
 import functools
 import sys
 import threading
 import weakref
 
-CAPTURING = 900  # a result of the driver: the stream captures
+CAPTURING = 900  # a result code of the driver: the stream is being captured
 EVERYTHING = 2**64 - 1
-MOST_PLACES = 64  # that are asked for at once
+MOST_PLACES = 64  # per query
 UNKNOWN = 2
 
 
 class Graphs:
     def __init__(self, values):
         self.values, self.torch, self.driver = values, values.torch, values.driver
-        self.current, self.local = None, threading.local()  # what is noted of the graph that is captured now
+        self.current, self.local = None, threading.local()  # notes of the graph being captured
         self.notes = weakref.WeakKeyDictionary()
         room = ctypes.c_uint64 * 1
         self.everywhere = room(0), room(EVERYTHING)
         self.places = (ctypes.c_uint64 * MOST_PLACES)(), (ctypes.c_uint64 * MOST_PLACES)()
 
-    # --- while it is captured ---------------------------------------------------------------------------------------------
+    # --- during capture ---------------------------------------------------------------------------------------------------
 
     def begin(self):
         self.driver.captured(None, None, 0)
@@ -35,7 +35,7 @@ class Graphs:
         self.current = None
 
     def note_others(self):
-        """What kernels write that were captured since, and that nothing here computes."""
+        """Notes the output of other kernels captured since, which is not computed."""
         addresses, sizes = self.places
         while self.current is not None:
             count = self.driver.captured(addresses, sizes, MOST_PLACES)
@@ -44,13 +44,14 @@ class Graphs:
                 break
 
     def note_library(self, tensor):
-        """A library wrote that: it is unknown then."""
+        """Notes that a library wrote the tensor, which becomes unknown."""
         if not getattr(self.local, "inside", False):
             self.note_others()
             self.current.append(functools.partial(self.values.memory.put, self.view(tensor), None, UNKNOWN))
 
     def capture(self, call, note):
-        """Calls what is captured as one step; note() gives with its result what is done at each launch, or None: nothing is known of it."""
+        """Calls `call` as one captured step. note() takes its result and returns what to do at each launch, or None if nothing is known
+        about it."""
         if self.current is None or getattr(self.local, "inside", False):
             return call()
         self.note_others()
@@ -73,7 +74,7 @@ class Graphs:
         return self.capture(call, note)
 
     def without_memory(self, value):
-        """The same, with tensors of a device that hold nothing."""
+        """Returns the value with device tensors replaced by ones without memory."""
         torch = self.torch
         if isinstance(value, torch.Tensor):
             return self.view(value) if value.is_cuda and value.layout is torch.strided else value
@@ -103,7 +104,7 @@ class Graphs:
         return made
 
     def again(self, operation, number, args, kwargs, made):
-        """An operation of the graph, on what lies in memory now."""
+        """Repeats an operation of the graph on the current memory."""
         module = sys.modules["_vram_values_call"]
         call = module.Call(self.values, operation, args, kwargs)
         call.number = number
@@ -116,7 +117,7 @@ class Graphs:
             operation.failures += 1
 
     def forget(self, call, made):
-        """What is not computed is unknown, before the table says what it may be."""
+        """Marks results that are not computed as unknown, before the table is applied."""
         if call.results is None:
             written = [tensor for name, tensor in call.tensors if name in call.operation.written]
             for tensor in (*written, *sys.modules["_vram_values_call"].flat(made)):
@@ -125,7 +126,7 @@ class Graphs:
 
 
 def watch(graphs):
-    """Graphs of PyTorch's, by whatever of it they are captured."""
+    """Watches PyTorch's graphs, whichever part of PyTorch captures them."""
     kind = graphs.torch.cuda.graphs.CUDAGraph
     begin, end, replay, reset = kind.capture_begin, kind.capture_end, kind.replay, kind.reset
 

@@ -1,8 +1,8 @@
-"""A kernel of Triton's run on the host by Triton's own interpreter, on device memory as it is known (vram_values_pages.py).
+"""Runs a Triton kernel on the host with Triton's own interpreter, on the known device memory (vram_values_pages.py).
 
-The interpreter's loads and stores go to the pages, by addresses on the device. Each of its values (TensorHandle) has levels besides, element by element:
-those of what it was made of. A value without any was made by the interpreter itself: it counts as no better known than the worst
-that the program of the grid has loaded. The interpreter changes Triton's language while it runs: then, and only then, the changes are in force."""
+The interpreter's loads and stores use the pages, with device addresses. Each of its values (TensorHandle) also has a level per element,
+from the values it was computed from. A value without levels was created by the interpreter itself and counts as the worst level the
+program of the grid has loaded. The interpreter patches Triton's language; the patches are in force only while it runs."""
 import functools
 import inspect
 import re
@@ -14,15 +14,15 @@ import numpy
 
 KNOWN, LIKELY, UNKNOWN = range(3)
 LOCK = threading.RLock()
-MIXED = ("dot", "dot_scaled", "gather", "histogram", "atomic_cas", "atomic_rmw", "cat", "join", "split", "descriptor_gather")  # each element of many
-MOVED = ("trans", "expand_dims", "broadcast", "reshape", "join", "cat")  # the operation does the same to levels
+MIXED = ("dot", "dot_scaled", "gather", "histogram", "atomic_cas", "atomic_rmw", "cat", "join", "split", "descriptor_gather")  # each result element depends on many
+MOVED = ("trans", "expand_dims", "broadcast", "reshape", "join", "cat")  # applied to levels as to values
 ARITHMETIC = ("fadd", "fmul", "fdiv", "frem", "fsub", "fneg", "fcmp", "fma", "minimumf", "minnumf", "maximumf", "maxnumf", "precise_", "approx_", "clampf", "exp", "log", "sin", "cos",
-              "sqrt", "rsqrt", "erf", "floor", "ceil", "dot")  # names begin so
-CASTS = ("_to_fp", "fp_to_si", "fp_to_ui", "fp_ext", "fp_trunc")  # names end so
+              "sqrt", "rsqrt", "erf", "floor", "ceil", "dot")  # prefixes of names
+CASTS = ("_to_fp", "fp_to_si", "fp_to_ui", "fp_ext", "fp_trunc")  # suffixes of names
 ACCESSES = ("load", "masked_load", "store", "masked_store")
 
 
-# Instructions of machine code that kernels have in them, approximate ones as well.
+# Machine instructions used in kernels, including approximate ones.
 INSTRUCTIONS = {"rcp": numpy.reciprocal, "ex2": numpy.exp2, "lg2": numpy.log2, "tanh": numpy.tanh, "sqrt": numpy.sqrt, "rsqrt": lambda x: 1 / numpy.sqrt(x), "sin": numpy.sin,
                 "cos": numpy.cos, "abs": numpy.abs, "neg": numpy.negative, "add": numpy.add, "sub": numpy.subtract, "mul": numpy.multiply, "div": numpy.divide,
                 "fma": lambda x, y, z: (x.astype(float) * y + z).astype(x.dtype)}
@@ -30,7 +30,7 @@ INSTRUCTION = re.compile(r"\s*(\w+)[\w.]*\s+\$0((?:,\s*\$\d)+)\s*;?\s*")
 
 
 class NotHere(Exception):
-    """This kernel is not computed."""
+    """Raised if this kernel cannot be computed."""
 
 
 def as_method(function):
@@ -38,7 +38,7 @@ def as_method(function):
 
 
 class Interpreter:
-    """Of one version of Triton; made once."""
+    """The interpreter for one version of Triton; created once."""
 
     def __init__(self, torch):
         import triton
@@ -50,7 +50,7 @@ class Interpreter:
         self.pages, self.worst, self.control = None, KNOWN, KNOWN
         self.done = self.most = 0  # operations of the language in this launch
 
-    # --- what changes while it runs ---------------------------------------------------------------------------------------
+    # --- patches ------------------------------------------------------------------------------------------------------------
 
     def changeable(self):
         core = self.language.core
@@ -58,7 +58,7 @@ class Interpreter:
         yield from (value for value in vars(core).values() if inspect.isclass(value) and value.__module__ == core.__name__)
 
     def find_changes(self):
-        """What the interpreter changes: its changes are made once, taken back, and kept; ours are added."""
+        """Collects the interpreter's patches by applying them once and undoing them, and adds ours."""
         core = self.language.core
         places = list({id(place): place for place in self.changeable()}.values())
         before = [dict(vars(place)) for place in places]
@@ -82,7 +82,7 @@ class Interpreter:
         return found
 
     def library(self):
-        """The functions of libdevice, under the names of its modules; one of these has names alone."""
+        """Yields the functions of libdevice for each of its modules; one of the modules has only names."""
         modules = [module for name, module in sorted(sys.modules.items()) if name.startswith("triton.language.extra.") and name.endswith(".libdevice")]
         own = next((module for module in modules if ".cuda." in module.__name__), None)
         for name, value in dict(vars(own)).items() if own is not None else ():
@@ -90,7 +90,7 @@ class Interpreter:
                 yield from ((module, name, self.builtin(value), vars(module)[name]) for module in modules if name in vars(module))
 
     def rounding(self, method):
-        """Real numbers of one type as those of another: to the nearest, as a GPU does it. The interpreter's own cuts digits off."""
+        """Converts floating-point types with rounding to nearest, as a GPU does. The interpreter's own conversion truncates."""
         torch, language = self.torch, self.language
         kinds = {language.float16: torch.float16, language.bfloat16: torch.bfloat16, language.float32: torch.float32, language.float64: torch.float64,
                  language.float8e5: torch.float8_e5m2, language.float8e4nv: torch.float8_e4m3fn}
@@ -120,7 +120,7 @@ class Interpreter:
             delattr(place, name) if old is self else setattr(place, name, old)
 
     def rewritten(self, function):
-        """As the interpreter wants it, with names of its own that the module of the function does not get."""
+        """Returns the function rewritten for the interpreter, with its own globals, so that its module does not change."""
         found = self.functions.get(function)
         if found is None:
             rewriter = self.interpreter.FunctionRewriter(function)
@@ -140,7 +140,7 @@ class Interpreter:
         return getattr(handle, "vram_levels", self.worst)
 
     def joined(self, handles, shape=None):
-        """Element by element where the shapes allow, else one level."""
+        """Returns the levels per element if the shapes allow it, else one level."""
         found = [self.levels(handle) for handle in handles]
         if all(isinstance(level, int) for level in found):
             return max(found, default=KNOWN)
@@ -156,7 +156,7 @@ class Interpreter:
         return max(level if isinstance(level, int) else int(level.max(initial=KNOWN)) for level in found)
 
     def own_methods(self):
-        """Of the builder, which makes all values: as they are, and with levels."""
+        """Yields the builder's methods, which create all values, extended by levels."""
         for name in dir(self.builder):
             if name.startswith(("create_", "get_")) and callable(getattr(self.builder, name)):
                 own = getattr(self, name, None)
@@ -183,7 +183,7 @@ class Interpreter:
         return carried
 
     def widened(self, method, is_cast):
-        """Real numbers of 8 bits, and those of bfloat16, lie in the interpreter as integers: they are calculated with as float32."""
+        """Computes in float32 for bfloat16 and 8-bit floating-point types, which the interpreter stores as integers."""
         own, handle, wide = self, self.interpreter.TensorHandle, self.language.float32
 
         def is_narrow(kind):
@@ -218,7 +218,7 @@ class Interpreter:
         return self.joined(handles, None if name in MIXED else shape)
 
     def reducing(self, method):
-        """Reductions and scans along an axis, or over everything."""
+        """Wraps reductions and scans, along an axis or over all elements."""
         own = self
 
         def reduced(operation, inputs):
@@ -237,13 +237,13 @@ class Interpreter:
         return reduced
 
     def combined(self, operation, first, second, inputs):
-        """By the function that a reduction or a scan is given, on arrays."""
+        """Applies the function of a reduction or scan to arrays."""
         made = [operation.to_tensor(data, one.dtype) for several in (first, second) for data, one in zip(several, inputs)]
         results = self.rewritten(operation.combine_fn.fn)(*made)
         return [one.handle.data for one in (results if isinstance(results, (list, tuple)) else (results,))]
 
     def halving(self, operation, inputs):
-        """A reduction by neighbours: the interpreter's own goes element by element."""
+        """Reduces by combining neighbours, faster than the interpreter's element by element."""
         shape = inputs[0].handle.data.shape
         inputs, axis = operation.unravel(inputs, operation.axis)
         data = [one.handle.data for one in inputs]
@@ -258,17 +258,17 @@ class Interpreter:
         return [operation.to_tensor(one, own.dtype) for one, own in zip(data, inputs)]
 
     def doubling(self, operation, inputs):
-        """A scan by distances of 1, 2, 4 and on."""
+        """Scans with distances 1, 2, 4, ..."""
         data, axis, distance = [one.handle.data for one in inputs], operation.axis, 1
         while distance < data[0].shape[axis]:
-            before = self.combined(operation, [numpy.roll(one, distance, axis) for one in data], data, inputs)  # nothing wider or narrower is a block
+            before = self.combined(operation, [numpy.roll(one, distance, axis) for one in data], data, inputs)  # blocks must keep their size
             kept = range(distance), range(distance, data[0].shape[axis])
             data = [numpy.concatenate([numpy.take(old, kept[0], axis), numpy.take(new, kept[1], axis)], axis) for old, new in zip(data, before)]
             distance *= 2
         return [operation.to_tensor(one, own.dtype) for one, own in zip(data, inputs)]
 
     def deciding(self, method):
-        """A value by which the program goes on."""
+        """Wraps the conversion of a value on which control flow depends."""
         def decided(tensor):
             levels = self.levels(tensor.handle)
             self.control = max(self.control, levels if isinstance(levels, int) else int(levels.max(initial=KNOWN)))
@@ -317,7 +317,7 @@ class Interpreter:
         return mask
 
     def create_atomic_rmw(self, operation, ptr, value, mask, *rest):
-        """One element after the other, as they come. Only the first of several at one place is sure to be found as it was."""
+        """Performs the accesses in order. If several access one address, only the first is sure to see the old value."""
         name = self.builder.ir_rmw_op_to_interpreter_rmw_op[operation].name
         function = {"ADD": numpy.add, "FADD": numpy.add, "AND": numpy.bitwise_and, "OR": numpy.bitwise_or, "XOR": numpy.bitwise_xor, "MAX": numpy.maximum, "MIN": numpy.minimum,
                     "UMAX": numpy.maximum, "UMIN": numpy.minimum, "XCHG": lambda old, new: new}[name]
@@ -340,7 +340,7 @@ class Interpreter:
         raise NotHere("programs that wait for each other")
 
     def create_extern_elementwise(self, library, path, symbol, handles, kind, pure):
-        """A function of libdevice, by PyTorch's of the same name."""
+        """Calls PyTorch's function of the same name for a function of libdevice."""
         name = symbol.removeprefix("__nv_").removeprefix("fast_")
         names = {"rint": "round", "nearbyint": "round", "fabs": "abs", "isinfd": "isinf", "isnand": "isnan", "isfinited": "isfinite", "finitef": "isfinite",
                  "isinff": "isinf", "isnanf": "isnan", "fmin": "fmin", "cbrt": None}
@@ -355,7 +355,7 @@ class Interpreter:
         return made
 
     def create_inline_asm(self, text, constraints, handles, kinds, pure, pack):
-        """One instruction on real numbers, its operands in their order."""
+        """Computes one floating-point instruction with operands in order."""
         found = INSTRUCTION.fullmatch(text)
         function = INSTRUCTIONS.get(found[1]) if found else None
         ordered = found is not None and re.findall(r"\d", found[2]) == [str(i + 1) for i in range(len(handles))]
@@ -368,7 +368,7 @@ class Interpreter:
     # --- running ----------------------------------------------------------------------------------------------------------
 
     def arguments(self, function, given):
-        """As the interpreter passes them: addresses and numbers are values, what is constant stays."""
+        """Converts arguments for the interpreter: addresses and numbers become values, constants stay."""
         kinds = inspect.get_annotations(function)
         made = {}
         for name, value in given.items():
@@ -380,7 +380,8 @@ class Interpreter:
         return made
 
     def run(self, function, given, grid, pages, most):
-        """All programs of a grid, one after the other; at most so many operations of the language. How many there were. Raises what goes wrong."""
+        """Runs all programs of a grid, one after another, with at most `most` operations of the language. Returns the number of operations.
+        Raises any error."""
         with LOCK:
             if self.changes is None:
                 self.changes = self.find_changes()

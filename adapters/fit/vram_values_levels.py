@@ -1,12 +1,12 @@
-"""How far the results of an operation are known, by how far its operands are: element by element where the operation's rule is here, else as the
-least known operand. Elements of no operand are known: a number, a tensor of the host."""
+"""Derives the levels of an operation's results from its operands: per element if the operation has a rule here, else that of the least
+known operand. Numbers and host tensors are known."""
 import sys
 
 KNOWN, LIKELY, UNKNOWN = range(3)
 
 
 def of(call):
-    """Before the operation is done: one level, or a list with one, or a tensor of them, for each result."""
+    """Called before the operation. Returns one level, or for each result one or a tensor of them."""
     operation = call.operation
     worst = max((operand.worst for operand in read_operands(call)), default=KNOWN)
     if operation.random:
@@ -27,7 +27,7 @@ def read_operands(call):
 
 
 def levels(call, value):
-    """Those of an argument, in its shape."""
+    """Returns the levels of an argument, in its shape."""
     torch = call.torch
     operand = call.operands.get(id(value))
     if operand is not None and operand.levels is not None:
@@ -56,7 +56,7 @@ def pointwise(call):
 
 
 def decided(call, first, second, decides):
-    """Of two operands of which one may decide alone: true or unknown is true."""
+    """Returns the levels if either operand can decide the result alone, as in true or unknown."""
     torch, both = call.torch, pointwise(call)
     for value in (first, second):
         own = torch.where(decides(torch.as_tensor(host(call, value))), levels(call, value), UNKNOWN)
@@ -65,7 +65,7 @@ def decided(call, first, second, decides):
 
 
 def either(call):
-    """Logical or; of integers' bits nothing decides alone."""
+    """Logical or. For integers, a bitwise or is never decided by one operand."""
     first, second = call.argument("self"), call.argument("other")
     if call.operation.base != "logical_or" and first.dtype != call.torch.bool:
         return pointwise(call)
@@ -73,7 +73,7 @@ def either(call):
 
 
 def both(call):
-    """Logical and, and the product of integers: nothing times unknown is nothing."""
+    """Logical and, and the product of integers: zero times unknown is zero."""
     first, second = call.argument("self"), call.argument("other")
     if call.operation.base == "mul" and (first.is_floating_point() or first.is_complex()):
         return pointwise(call)
@@ -96,7 +96,7 @@ def copy(call):
 
 
 def reduced(call, found):
-    """Along the operation's dimensions, the highest."""
+    """Returns the maximum along the operation's dimensions."""
     dim, keep = call.argument("dim"), bool(call.argument("keepdim", False))
     if dim is None or isinstance(dim, (list, tuple)) and not dim:
         return found.amax() if not keep else found.amax().view([1] * found.dim())
@@ -125,7 +125,7 @@ def disjunction(call):
 
 
 def along(call):
-    """The shape stays; along one dimension the elements depend on each other."""
+    """Keeps the shape; the elements along one dimension depend on each other."""
     found = levels(call, call.argument("self"))
     return found.amax(call.argument("dim", -1), True).expand(found.shape) if found.dim() else found
 
@@ -136,7 +136,7 @@ def running(call):
 
 
 def ordered(call):
-    """sort() and topk(): every result depends on all elements along the dimension."""
+    """sort() and topk(): each result depends on all elements along the dimension."""
     found = levels(call, call.argument("self"))
     return found.amax(call.argument("dim", -1), True) if found.dim() else found
 
@@ -146,13 +146,13 @@ def concatenation(call):
 
 
 def moved(call):
-    """The operation moves elements: it moves their levels alike."""
+    """Applies an operation that moves elements to their levels."""
     arguments = [levels(call, value) if value is call.argument("self") else call.to_host(value) for value in call.args]
     return call.operation.host(*arguments, **{name: call.to_host(value) for name, value in call.kwargs.items() if name != "out"})
 
 
 def selected(call):
-    """The same, by places that may not be known themselves."""
+    """Moves elements by an index that may itself be unknown."""
     index, found = call.argument("index"), levels(call, call.argument("self"))
     dim, own = call.argument("dim"), levels(call, index)
     if call.operation.base == "gather":
@@ -170,14 +170,14 @@ def indexed(call):
 
 
 def product(call):
-    """Matrices: a row of one and a column of the other."""
+    """Matrix product: a row of one and a column of the other."""
     first = call.argument("self")
     second = call.argument("mat2")
     return highest(call, levels(call, first).amax(-1, True), levels(call, second).amax(-2, True))
 
 
 def each(call):
-    """Operations on lists: of each place in them alone."""
+    """Operations on lists: each position separately."""
     lists = [value for name, value in call.named() if isinstance(value, (list, tuple)) and name not in call.unread and any(isinstance(item, call.torch.Tensor) for item in value)]
     single = [levels(call, value) for name, value in call.named() if isinstance(value, call.torch.Tensor)]
     found = [highest(call, *(levels(call, item) for item in items), *single) for items in zip(*lists)]

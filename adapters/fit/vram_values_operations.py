@@ -1,25 +1,25 @@
-"""Which of PyTorch's operations are computed, and what is to be known of them beyond their schema."""
+"""Selects the PyTorch operations to compute, with facts that their schemas do not contain."""
 import re
 import sys
 
-# Not: what only makes memory, or says something of it; what the driver does itself; types of tensors whose elements lie elsewhere; what only
-# a device has. pow(): with a number that lies on a device it cannot be given to Python.
+# Excluded: operations that only allocate or describe memory, that the driver itself performs, on tensor types whose elements are elsewhere,
+# or that exist only on a device. pow() with a number on a device cannot be passed to Python.
 LEFT = re.compile(r"_?empty|set_|resize|_local_scalar_dense|record_stream|is_|_?pin_memory|_?sparse|(_indices|_values|indices|values|crow_indices|col_indices)$|"
                   r".*(quant|mkldnn|miopen|nested|flash|efficient_attention|cudnn_attention|scaled_dot|cudnn_rnn|cudnn_init|thnn_fused|_to_copy|_coalesce|csr|coo|int4|int8|"
                   r"scaled_mm|scaled_grouped|grouped_mm|assert_async|_mixed_dtypes|_cslt|_convert_indices|_compute_linear|_transformer_encoder|_native_multi_head|_triton|"
                   r"_fused_sdp|_cufft|_storage|_symm|_use_)|pow\.Tensor_Tensor_out$")
 
-# Those that have one kernel for all devices, which calls no other operation.
+# Operations with one kernel for all devices that calls no other operation.
 ALL_DEVICES = {"aten::copy_", "aten::convolution_backward", "aten::ldexp.Tensor", "aten::ldexp_", "aten::ldexp.out"}
 
-# Those that libraries do for PyTorch, which launch no kernels here: what lay where they write is gone all the same.
+# Operations that libraries perform, which launch no kernels here. Their output must still be marked unknown.
 BY_LIBRARY = re.compile(r"_?(add|ba?dd|add?b)?(mm|mv|bmm)(_dtype|_activation)?$|_?int_mm$|v?dot$|addr$|.*conv|_?cudnn|.*fft|_?linalg|.*cholesky|lu_|_lu|triangular_solve|geqrf|ormqr|orgqr|"
                         r".*householder|.*cudnn_attention|_?scaled_(grouped_)?mm")
 
-# A result of theirs that they do not write: the weights as they were given.
+# A result that the library does not write: the weights as passed in.
 HANDED_ON = {"_cudnn_rnn": 4}
 
-# What a call reads on its way that a kernel has counted; what it calls itself is not computed then.
+# Counts that a call reads from a kernel's output. Operations it calls itself are then not computed.
 COUNTED = {
     "nonzero": lambda torch, results: [results[0].size(0)],
     "masked_select": lambda torch, results: [results[0].numel()],
@@ -28,21 +28,22 @@ COUNTED = {
     **dict.fromkeys(("_unique2", "unique_dim", "unique_consecutive", "unique_dim_consecutive", "_unique"), lambda torch, results: [results[0].size(0)]),
 }
 
-# Arguments that are written whole, and that nothing is read of, though their names do not say so.
+# Arguments that are fully written and not read, although their names do not say so.
 OVERWRITTEN = {"_cummax_helper": {"values", "indices"}, "_cummin_helper": {"values", "indices"}}
-# What a forward pass of attention keeps is done again instead.
+# The saved values of an attention's forward pass are computed again instead.
 KEPT = {"out", "logsumexp", "philox_seed", "philox_offset", "cum_seq_q", "cum_seq_k"}
 OVERWRITTEN |= dict.fromkeys((f"_scaled_dot_product_{kind}_attention_backward" for kind in ("flash", "efficient", "cudnn")), KEPT)
-# The same of the first argument.
+# Operations that fully overwrite their first argument.
 OVERWRITE = {"_foreach_copy_", "_foreach_zero_", "copy_", "fill_", "zero_", "uniform_", "normal_", "random_", "bernoulli_", "exponential_", "cauchy_", "log_normal_", "geometric_"}
 
 
-# Of other libraries' operations: not those that tell other ranks, or that only a test has.
+# Operations of other libraries to exclude: those that communicate with ranks, and those for tests.
 OTHERS_LEFT = re.compile(r"_?(c10d|symm_mem|inductor|quanti|prim|debugprims|rngprims|profiler|dist)")
 
 
 def names(torch):
-    """Those that have a kernel for CUDA, or one for all devices that calls no other operation; of other libraries those that have one for the host, too."""
+    """Yields operations with a CUDA kernel, or with one for all devices that calls no other operation; of other libraries, only those that
+    also have a host kernel."""
     known = torch._C._dispatch_has_kernel_for_dispatch_key
     for name in torch._C._dispatch_get_all_op_names():
         if name in ALL_DEVICES or name.startswith("aten::") and known(name, "CUDA") and (name[6:] in ON_HOST or not LEFT.match(name[6:])):
@@ -89,13 +90,13 @@ def sampled_grid(torch):
 
 
 def recurrent(torch):
-    """cuDNN's layers of any kind. What only the backward pass wants is left unknown."""
+    """cuDNN's recurrent layers. Values needed only by the backward pass stay unknown."""
     def on_host(self, weight, stride, buffer, hidden, cell, mode, hidden_size, projected, layers, batch_first, dropout, train, both_ways, sizes, state):
         if dropout and train:
             raise NotHere("dropout between layers")
         function = (torch._VF.rnn_relu, torch._VF.rnn_tanh, torch._VF.lstm, torch._VF.gru)[mode]
         first = (hidden, cell) if cell is not None else hidden
-        biases = stride > 3  # of an LSTM with projections, 3 without
+        biases = stride > 3  # 3 for an LSTM with projections without biases
         if sizes:
             return function(self, torch.tensor(sizes, device="cpu"), first, weight, biases, layers, 0.0, False, both_ways)
         return function(self, first, weight, biases, layers, 0.0, False, both_ways, batch_first)
@@ -121,11 +122,11 @@ def gru_cell(torch):
 
 
 class NotHere(Exception):
-    """This call of the operation is not computed; others are."""
+    """Raised if this call of the operation is not computed; others may be."""
 
 
 def attend(torch, query, key, value, bias, dropout, causal, scale):
-    """The values alone; the logarithms and the state of the generator, which a backward pass wants, stay unknown."""
+    """Computes the values only. The logarithms and the generator's state, for the backward pass, stay unknown."""
     if dropout:
         raise NotHere("attention with dropout")
     wide = [item.float() if item.dtype in (torch.bfloat16, torch.float16) else item for item in (query, key, value)]
@@ -147,7 +148,7 @@ def biased_attention(torch):
 
 
 def attend_backward(torch, gradient, query, key, value, bias, dropout, causal, scale):
-    """The gradients of query, key, value and of the scores, which are those of a bias."""
+    """Computes the gradients of query, key, value and of the scores, which are those of a bias."""
     if dropout:
         raise NotHere("attention with dropout")
     groups = query.size(1) // key.size(1)
@@ -186,7 +187,7 @@ def cudnn_attention_backward(torch):
 
 
 def scaled_product(torch):
-    """Of matrices of 8 bits, each with one scale, or with one for each row of the first and column of the second."""
+    """The product of 8-bit matrices, with one scale each, or one per row of the first and column of the second."""
     def on_host(first, second, scale, second_scale, bias=None, result_scale=None, out_dtype=None, fast=False, *, out=None):
         if scale.numel() not in (1, first.size(0)) or second_scale.numel() not in (1, second.size(1)):
             raise NotHere("scales of blocks")
@@ -195,7 +196,7 @@ def scaled_product(torch):
     return on_host
 
 
-# Of operations that only a device has, the one that does the same.
+# Host functions for operations that exist only on a device.
 ON_HOST = {"cudnn_convolution": convolution, "cudnn_convolution_transpose": transposed_convolution, "cudnn_batch_norm": batch_normalisation,
            "cudnn_batch_norm_backward": batch_normalisation_backward, "_conv_depthwise2d": depthwise_convolution, "conv_depthwise3d": depthwise_convolution,
            "cudnn_grid_sampler": sampled_grid, "_cudnn_rnn": recurrent, "_thnn_fused_lstm_cell": lstm_cell, "_thnn_fused_gru_cell": gru_cell,
@@ -205,7 +206,7 @@ ON_HOST = {"cudnn_convolution": convolution, "cudnn_convolution_transpose": tran
            "_scaled_dot_product_efficient_attention": biased_attention, "_scaled_dot_product_cudnn_attention": biased_attention}
 
 
-NUMBERS, MOST_NUMBERS = {}, 10000  # as tensors: no operation writes them
+NUMBERS, MOST_NUMBERS = {}, 10000  # tensors for numbers; no operation writes them
 
 
 class Operation:
@@ -223,21 +224,21 @@ class Operation:
         self.random = generator is not None or torch.Tag.nondeterministic_seeded in op.tags
         self.random = self.random and self.name not in ON_HOST
         self.listed = self.name.startswith(("_foreach", "_fused", "_amp_foreach"))
-        self.scaled = "beta" in self.places or any(argument.name == "beta" for argument in schema.arguments)  # addmm() and its kin
+        self.scaled = "beta" in self.places or any(argument.name == "beta" for argument in schema.arguments)  # addmm() and similar ones
         self.host = ON_HOST[self.name](torch) if self.name in ON_HOST else op
         self.counted = COUNTED.get(self.base)
         self.by_library, self.handed_on = BY_LIBRARY.match(self.base) is not None, HANDED_ON.get(self.base)
         self.rule = sys.modules["_vram_values_levels"].rule_of(self)
         self.row = sys.modules["_vram_values_table"].ROWS.get(self.base)
         self.failures = 0
-        # Places of tensors, of operations of two or more.
+        # Positions of tensors, if the operation has two or more.
         self.tensors = [i for i, argument in enumerate(schema.arguments) if str(argument.type) == "Tensor" and not argument.kwarg_only]
         self.tensors = self.tensors if len(self.tensors) > 1 else []
         self.torch = torch
 
     def with_tensors(self, args):
-        """A number in the place of a tensor: PyTorch gives functions in Python the number, and takes none back. A tensor of the type that the
-        number would have had in the result does the same."""
+        """Replaces numbers by tensors: for a tensor argument PyTorch passes a number to Python but does not accept one back. A tensor of
+        the result's type is equivalent."""
         torch, args, other = self.torch, list(args), None
         for i in self.tensors:
             tensor = args[i] if i < len(args) else None

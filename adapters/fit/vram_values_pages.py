@@ -1,21 +1,21 @@
-"""Device memory as a kernel of Triton sees it that is run on the host: bytes by their addresses on the device, fetched when they are looked at, with the
-level of each (vram_values.py). What is written stays here until commit()."""
+"""Device memory for a Triton kernel on the host: bytes by device address, fetched on access, with each byte's level (vram_values.py).
+Written bytes stay here until commit()."""
 import numpy
 
-PAGE = 512  # allocators' blocks begin at multiples of it (VR_SIM_BLOCK_BYTES)
+PAGE = 512  # allocators' blocks are aligned to it (VR_SIM_BLOCK_BYTES)
 KNOWN, LIKELY, UNKNOWN, UNTOUCHED = range(4)
 
 
 class OutOfReach(Exception):
-    """The kernel looks at what is no device memory, or at too much of it."""
+    """Raised if the kernel accesses memory that is not the device's, or too much of it."""
 
 
 class Pages:
     def __init__(self, driver, most_bytes):
         self.driver, self.most = driver, max(1, most_bytes // PAGE)
-        self.slots = {}  # the number of a page -> where it lies here
+        self.slots = {}  # page number -> index here
         self.bytes, self.levels, self.stored = (self.grown(None, kind) for kind in (numpy.uint8, numpy.uint8, bool))
-        self.read = set()  # numbers of the pages that were loaded from
+        self.read = set()  # page numbers that were loaded from
 
     def grown(self, old, kind):
         new = numpy.zeros(16 * PAGE if old is None else 2 * len(old), kind)
@@ -40,7 +40,7 @@ class Pages:
         return slot
 
     def places(self, addresses, width):
-        """Where the first bytes of elements lie here; also the numbers of their pages."""
+        """Returns the indexes of the elements' first bytes here, and their page numbers."""
         if len(addresses) and int((addresses % width).max()) and PAGE % width == 0:
             raise OutOfReach("not aligned")
         pages, which = numpy.unique(addresses // PAGE, return_inverse=True)
@@ -48,19 +48,19 @@ class Pages:
         return slots[which.reshape(-1)] * PAGE + (addresses % PAGE).astype(numpy.int64), pages
 
     def load(self, addresses, width):
-        """The bytes of elements, a row for each, and their levels."""
+        """Returns the elements' bytes, one row each, and their levels."""
         places, pages = self.places(addresses, width)
         self.read.update(pages.tolist())
         whole = places[:, None] + numpy.arange(width)
         return self.bytes[whole], self.levels[whole].max(1) if len(places) else numpy.zeros(0, numpy.uint8)
 
     def store(self, addresses, rows, levels):
-        """The last one of several at one place stays."""
+        """Stores elements. If several have one address, the last wins."""
         whole = self.places(addresses, rows.shape[1])[0][:, None] + numpy.arange(rows.shape[1])
         self.bytes[whole], self.levels[whole], self.stored[whole] = rows, levels[:, None], True
 
     def doubt(self, addresses, width, levels):
-        """Places that may have been stored to: what lies there is no better known than that. Those out of reach are left out."""
+        """Raises the levels at addresses that may have been written. Ignores addresses out of reach."""
         inside = numpy.array([page in self.slots for page in (addresses // PAGE).tolist()], bool)
         whole = self.places(addresses[inside], width)[0][:, None] + numpy.arange(width)
         self.levels[whole] = numpy.maximum(self.levels[whole], levels[inside][:, None])

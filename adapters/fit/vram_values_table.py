@@ -1,12 +1,12 @@
-"""What is taken for granted where an operation looks at what is unknown: its results are likely then, and reads of them are listed.
+"""Assumed results of operations on unknown values. They are likely, and reads of them are listed.
 
-Each row is a function of a call, the number of a result and the result's tensor; it gives the result's values on the host, or None: it stays
-unknown, and reads give zero. `--value` and `--values` override all of it, read by read."""
+Each row is a function of a call, a result's index and its tensor. It returns the result's values on the host, or None to leave it
+unknown, so that reads return zero. `--value` and `--values` override everything, read by read."""
 import math
 
-MOST_BYTES = 65536  # of a result: what a program looks at is small
-MOST_REALS = 1024  # elements of a result of real numbers: most are parts of a training step, which no program looks at
-LARGE = 1000  # elements of a vocabulary rather than of a list of experts
+MOST_BYTES = 65536  # of a result; programs read only small ones
+MOST_REALS = 1024  # elements of a floating-point result; most larger ones are parts of a training step that no program reads
+LARGE = 1000  # more elements indicate a vocabulary rather than a list of experts
 
 
 def full(call, tensor, value):
@@ -14,17 +14,17 @@ def full(call, tensor, value):
 
 
 def true(call, i, tensor):
-    """A check of what ought to hold passes: isfinite(x).all(), (mask == 1).all(), torch.equal()."""
+    """A validity check passes: isfinite(x).all(), (mask == 1).all(), torch.equal()."""
     return full(call, tensor, True)
 
 
 def false(call, i, tensor):
-    """Nothing exceptional is found: isnan(x).any(), a stop token among those that were made."""
+    """Nothing exceptional is found: isnan(x).any(), a stop token among the generated ones."""
     return full(call, tensor, False)
 
 
 def one(call, i, tensor):
-    """Sums, norms, means, losses and extremes of real numbers are finite, and a division by them is possible."""
+    """Sums, norms, means, losses and extremes are finite and can be divided by."""
     return full(call, tensor, 1) if tensor.is_floating_point() and tensor.numel() <= MOST_REALS else None
 
 
@@ -36,30 +36,30 @@ def size_of(call, default=-1):
 
 
 def first_of(size):
-    """A token that is inside the vocabulary, and not one of those at its ends, where stop tokens are; nor is it so where the vocabularies of several
-    beams make one list. Of a few experts the first one."""
+    """Returns a token inside the vocabulary and away from its ends, where stop tokens are, even if the vocabularies of several beams form
+    one list. For a few experts, returns the first."""
     return size * 382 // 1000 if size > LARGE else 0
 
 
 def place(call, i, tensor):
-    """argmax() and a sampled token."""
+    """argmax() and sampled tokens."""
     return full(call, tensor, first_of(size_of(call, None)))
 
 
 def extreme(call, i, tensor):
-    """max() and min() along a dimension: a value, and its place."""
+    """max() and min() along a dimension: a value and its index."""
     return one(call, i, tensor) if i == 0 else full(call, tensor, first_of(size_of(call)))
 
 
 def places(call, i, tensor):
-    """Samples and the places of the largest elements, which differ: counted up from the first one."""
+    """Samples and the indexes of the largest elements, which are distinct: consecutive from the first."""
     dim = call.argument("dim", -1)
     counted = 0 if call.operation.base in ("topk", "multinomial") and size_of(call) <= LARGE else first_of(size_of(call))
     return along(call, tensor, dim, min(counted, max(0, size_of(call) - (tensor.size(dim) if tensor.dim() else 1))))
 
 
 def order(call, i, tensor):
-    """sort() and argsort() give every place once."""
+    """sort() and argsort(): each index once."""
     return along(call, tensor, call.argument("dim", -1), 0)
 
 
@@ -73,14 +73,14 @@ def along(call, tensor, dim, first):
 
 
 def second(row):
-    """For operations whose second result is a list of places, the first one values."""
+    """For operations whose first result is values and whose second is indexes."""
     def both(call, i, tensor):
         return row(call, i, tensor) if i == 1 else None
     return both
 
 
 def same(call, i, tensor):
-    """x == x, a half of isfinite(x)."""
+    """x == x, one half of isfinite(x)."""
     return full(call, tensor, True) if call.argument("self") is call.argument("other") else None
 
 
@@ -90,7 +90,7 @@ def not_infinite(call, i, tensor):
     return full(call, tensor, True) if isinstance(other, float) and not math.isfinite(other) else None
 
 
-# By the name of the operation without its overload; `_` at the end of those in place is left out.
+# By the operation's name without its overload and without the final `_` of in-place variants.
 ROWS = {
     "all": true, "any": false,
     "eq": same, "ne": not_infinite,
@@ -103,8 +103,8 @@ ROWS = {
 
 
 def is_for_what_is_computed(call):
-    """Whether the row goes before what was computed with zeros in the place of what is unknown. Not where it only stands in for a computation that was too large,
-    and not of the places in a short list: computed ones respect what is known of it."""
+    """Returns whether the row takes precedence over results computed with zeros for unknown values. Not for a row that only replaces
+    computations that are too large, nor for indexes in a short list: computed ones respect what is known about it."""
     base = call.operation.base
     if base in ("any", "eq", "ne"):
         return False

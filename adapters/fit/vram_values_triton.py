@@ -1,42 +1,44 @@
-"""Kernels of Triton's whose grid is small are computed on the host, those of torch.compile among them: vram_values_interpreter.py runs them before they are
-launched, and what they wrote is put behind the launch. A kernel that looks at too much, or that Triton's interpreter cannot run, is left alone."""
+"""Computes Triton kernels with a small grid on the host, including those of torch.compile(). vram_values_interpreter.py runs them before
+the launch, and their output is stored after it. Kernels that access too much memory, or that Triton's interpreter cannot run, are not
+computed."""
 import functools
 import threading
 import weakref
 
 import _vram_shared as shared
 
-MOST_PROGRAMS = 256  # of a grid
-# Operations of Triton's language that are done, some 20 us each: in a launch, of one kernel in all launches, and of all kernels.
+MOST_PROGRAMS = 256  # in a grid
+# Limits of operations of Triton's language, about 20 us each: per launch, per kernel in all launches, and for all kernels.
 MOST_DONE, MOST_OF_ONE, MOST_OF_ALL = 100000, 300000, 3000000
 FAILURES = 4
 UNKNOWN = 2
-TOO_LARGE = (-1,)  # in the place of a grid
+TOO_LARGE = (-1,)  # used instead of a grid
 MODULES = {"triton.runtime.jit": "watch_functions", "triton.runtime.autotuner": "watch_tuner", "torch._inductor.runtime.triton_heuristics": "watch_compiled"}
 
 
 class Kernel:
-    """What is known of one, by what was computed of it."""
+    """What earlier computations showed about a kernel."""
 
     __slots__ = ("done", "failures", "grids", "function", "read", "reads")
 
     def __init__(self):
         self.failures, self.done, self.function = 0, 0, None
-        self.grids = {}  # of one of torch.compile()'s, by its numbers
-        self.read, self.reads = set(), None  # names of arguments that it has read from; whether it reads at all
+        self.grids = {}  # of a torch.compile() kernel, by its numbers
+        self.read, self.reads = set(), None  # names of arguments that it has read; whether it reads any
 
 
 class Triton:
     def __init__(self, values):
         self.values, self.torch, self.driver, self.interpreter = values, values.torch, values.driver, None
-        self.limit = values.memory.alike[0].numel()  # bytes that a kernel may look at
+        self.limit = values.memory.alike[0].numel()  # bytes that a kernel may access
         self.done = 0
         self.kernels, self.local = weakref.WeakKeyDictionary(), threading.local()
 
     # --- one launch -------------------------------------------------------------------------------------------------------
 
     def launch(self, key, function_of, grid_of, given_of, call, numbers=None):
-        """Calls what launches; given_of() are the kernel's arguments by name, grid_of() its grid, which the numbers decide if there are some."""
+        """Calls the launch. given_of() returns the kernel's arguments by name, grid_of() its grid, which depends on the numbers if there
+        are any."""
         kernel = self.kernels.get(key)
         if kernel is None:
             kernel = self.kernels[key] = Kernel()
@@ -65,12 +67,12 @@ class Triton:
         try:
             grid = tuple(int(size) for size in (*grid_of(), 1, 1)[:3])
         except Exception:
-            return TOO_LARGE  # it is not compiled yet, say
+            return TOO_LARGE  # such as a kernel that is not compiled yet
         kernel.grids[numbers] = grid if grid[0] * grid[1] * grid[2] <= MOST_PROGRAMS else TOO_LARGE
         return kernel.grids[numbers]
 
     def note(self, kernel, function_of, grid_of, given_of):
-        """What is done at each launch of a graph that the kernel is captured in."""
+        """Returns what to do at each launch of a graph that captures the kernel."""
         grid, given = grid_of(), self.values.graphs.without_memory(given_of())
         tensors = [value for value in given.values() if isinstance(value, self.torch.Tensor)]
 
@@ -84,7 +86,7 @@ class Triton:
         return again
 
     def compute(self, kernel, function_of, grid_of, given_of):
-        """The memory as the kernel leaves it; None: it is not computed."""
+        """Returns the memory as the kernel leaves it; None if it is not computed."""
         torch, device = self.torch, self.torch._C._cuda_getDevice()
         try:
             if self.driver.begin(device, self.values.stream(device)) != 0:
@@ -117,7 +119,7 @@ class Triton:
         return pages
 
     def is_known(self, kernel, tensors):
-        """Whether something of what it reads is known; what that is, its first computation shows."""
+        """Returns whether some of its input is known. Its first computation shows what it reads."""
         if kernel.reads is None or not kernel.reads:
             return True
         return any(self.begins_known(tensor) for name, tensor in tensors.items() if name in kernel.read)
@@ -131,10 +133,10 @@ class Triton:
         other = self.torch.empty(512, dtype=self.torch.uint8, device="cpu")
         return self.driver.look(tensor.data_ptr(), size, 1, other.data_ptr(), room.data_ptr()) not in (1 << UNKNOWN, -1)
 
-    # --- where launches are -----------------------------------------------------------------------------------------------
+    # --- hooks into launches ------------------------------------------------------------------------------------------------
 
     def watch_functions(self, module):
-        """Functions under @triton.jit."""
+        """Watches functions under @triton.jit."""
         run = module.JITFunction.run
 
         @functools.wraps(run)
@@ -156,11 +158,11 @@ class Triton:
         module.JITFunction.run = watched
 
     def watch_tuner(self, module):
-        """Launches that only time a kernel."""
+        """Skips launches that only measure a kernel's time."""
         module.Autotuner._bench = self.idly(module.Autotuner._bench)
 
     def watch_compiled(self, module):
-        """Kernels that torch.compile() writes, and those that it calls."""
+        """Watches the kernels that torch.compile() writes, and those they call."""
         tuner = module.CachingAutotuner
         run = tuner.run
         for name in ("bench", "benchmark_all_configs"):
@@ -196,13 +198,14 @@ class Triton:
 
 
 def configuration(compiled):
-    """The first of a kernel of torch.compile()'s; all of them give the same results."""
+    """Returns the first configuration of a torch.compile() kernel; all give the same results."""
     made = compiled.launchers or compiled.compile_results
     return made[0].config if made else compiled.configs[0]
 
 
 def compiled_arguments(compiled, args, kwargs):
-    """Of a kernel of torch.compile()'s by name: what it is called with, and what its first configuration and its compilation fix."""
+    """Returns the arguments of a torch.compile() kernel by name: those of the call, and those fixed by its first configuration and its
+    compilation."""
     blocks = configuration(compiled).kwargs
     fixed = {**compiled.triton_meta.get("constants", {}), **blocks}
     names = compiled.fn.arg_names
@@ -214,7 +217,7 @@ def compiled_arguments(compiled, args, kwargs):
 
 
 def begin(values):
-    """Those of the modules that are there are watched at once, the others when they are imported."""
+    """Watches modules that are loaded now, and the others when they are imported."""
     triton = Triton(values)
     for name, method in MODULES.items():
         shared.when_imported(name, getattr(triton, method))

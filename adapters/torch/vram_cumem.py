@@ -1,5 +1,5 @@
-"""The calls of vLLM's allocator for its sleep mode, by vram: `from vram_cumem import CuMemAllocator` in place of
-`from vllm.device_allocator.cumem import CuMemAllocator`. Expandable segments may be on. docs/guides/sleep.md has the rest.
+"""vLLM's sleep mode with vram: use `from vram_cumem import CuMemAllocator` instead of `from vllm.device_allocator.cumem import
+CuMemAllocator`. Expandable segments may be on. See docs/guides/sleep.md.
 """
 import contextlib
 import gc
@@ -9,11 +9,11 @@ import vram_torch
 __all__ = ["CuMemAllocator", "cumem_available"]
 
 cumem_available = True
-DEFERRABLE_TAGS = ("weights", "kv_cache")  # vLLM's: wake_up(tags) wakes all others in any case
+DEFERRABLE_TAGS = ("weights", "kv_cache")  # as in vLLM: wake_up(tags) always wakes all others
 
 
 class CuMemAllocator:
-    """One object per process: get_instance(). What is not said otherwise is as there."""
+    """The process's one object: get_instance(). Behaves like vLLM's unless stated otherwise."""
 
     instance = None
     default_tag = "default"
@@ -31,7 +31,7 @@ class CuMemAllocator:
 
     @contextlib.contextmanager
     def use_memory_pool(self, tag=None):
-        """Tensors made inside get this tag."""
+        """Gives tensors created inside this tag."""
         tag = CuMemAllocator.default_tag if tag is None else tag
         assert isinstance(tag, str)
         before, self.current_tag = self.current_tag, tag
@@ -43,7 +43,7 @@ class CuMemAllocator:
 
     @contextlib.contextmanager
     def cudagraph_pool(self):
-        """The id of a pool for torch.cuda.graph(), whose memory sleeps as the tag "cudagraph"."""
+        """Returns the id of a pool for torch.cuda.graph(), suspended with the tag "cudagraph"."""
         import torch
 
         if self._graph_pool is None:
@@ -56,7 +56,7 @@ class CuMemAllocator:
             self.current_tag = before
 
     def sleep(self, offload_tags=None):
-        """Puts all tags to sleep: the bytes of `offload_tags` (default: the default tag) go to the host, the others are discarded."""
+        """Suspends all tags. Moves the bytes of `offload_tags` (default: the default tag) to the host and discards the others."""
         if offload_tags is None:
             offload_tags = (CuMemAllocator.default_tag,)
         elif isinstance(offload_tags, str):
@@ -69,14 +69,14 @@ class CuMemAllocator:
         vram_torch.empty_cache()
 
     def discard(self, tags):
-        """Puts these tags to sleep without their bytes."""
+        """Suspends these tags and discards their bytes."""
         tags = (tags,) if isinstance(tags, str) else tuple(tags)
         levels = {tag: "discard" for tag in vram_torch.tags_of() if tag in tags}
         if levels:
             vram_torch.sleep(levels)
 
     def wake_up(self, tags=None):
-        """Wakes these tags, and all but "weights" and "kv_cache" in any case; None: everything."""
+        """Resumes these tags and, in any case, all except "weights" and "kv_cache"; None resumes everything."""
         gc.collect()
         vram_torch.empty_cache()
         asleep = [sleeper.tag for sleeper in vram_torch.sleepers()]
@@ -85,17 +85,17 @@ class CuMemAllocator:
             vram_torch.wake(list(dict.fromkeys(wanted)))
 
     def get_current_usage(self):
-        """Bytes in the pools of all tags, asleep or not."""
+        """Returns the bytes in the pools of all tags, suspended or not."""
         made = vram_torch.allocator()
         held = 0
         for number in vram_torch.tagged_devices():
             for tag in vram_torch.tags_of(number):
-                with contextlib.suppress(vram_torch.Error):  # a graph's pool
+                with contextlib.suppress(vram_torch.Error):  # of a graph's pool
                     held += made.tag_bytes(tag, number)
         return held + sum(sleeper.away_bytes for sleeper in vram_torch.sleepers())
 
     def release_pools(self):
-        """Lets the pool of graphs go."""
+        """Releases the pool for graphs."""
         self._graph_pool = None
 
     def close(self):

@@ -1,5 +1,5 @@
-"""The calls of torch_memory_saver, by vram: `from vram_memory_saver import torch_memory_saver` in place of
-`from torch_memory_saver import torch_memory_saver`. Nothing is preloaded, and expandable segments may be on. docs/guides/sleep.md has the rest.
+"""torch_memory_saver with vram: use `from vram_memory_saver import torch_memory_saver` instead of `from torch_memory_saver import
+torch_memory_saver`. Nothing is preloaded, and expandable segments may be on. See docs/guides/sleep.md.
 """
 import contextlib
 import os
@@ -17,7 +17,7 @@ def _pool_tag(tag, backup):
 
 
 class TorchMemorySaver:
-    """One object per process, torch_memory_saver. What is not said otherwise is as there."""
+    """The process's one object, torch_memory_saver. Behaves like the original unless stated otherwise."""
 
     def __init__(self):
         self._regions = {}  # tag -> set of enable_cpu_backup
@@ -27,7 +27,7 @@ class TorchMemorySaver:
 
     @contextlib.contextmanager
     def region(self, tag=_DEFAULT, enable_cpu_backup=False, enable_disk_backup=False, cpu_backup_backend=None):
-        """Tensors made inside can be paused, under this tag; their bytes are kept in pinned memory of the host with enable_cpu_backup."""
+        """Tensors created inside can be paused under this tag. With enable_cpu_backup their bytes are kept in the host's pinned memory."""
         _check(enable_cpu_backup, enable_disk_backup, cpu_backup_backend)
         self._enable()
         self._regions.setdefault(tag, set()).add(bool(enable_cpu_backup))
@@ -37,7 +37,7 @@ class TorchMemorySaver:
     @contextlib.contextmanager
     def cuda_graph(self, cuda_graph, pool=None, stream=None, capture_error_mode="global", tag=_DEFAULT, enable_cpu_backup=False,
                    cpu_backup_backend=None):
-        """torch.cuda.graph() whose memory can be paused: it comes from a pool with the tag. `pool` must be a torch.cuda.MemPool, or None."""
+        """torch.cuda.graph() with memory that can be paused, from a pool with the tag. `pool` must be a torch.cuda.MemPool, or None."""
         import torch
 
         _check(enable_cpu_backup, False, cpu_backup_backend)
@@ -52,7 +52,7 @@ class TorchMemorySaver:
 
     @contextlib.contextmanager
     def disable(self, dispose_mem_pool_after_use=True):
-        """Inside of a region: tensors made here are not paused."""
+        """Within a region: tensors created here are not paused."""
         del dispose_mem_pool_after_use
         self._enable()
         with vram_torch.untagged():
@@ -65,14 +65,14 @@ class TorchMemorySaver:
         return [(_pool_tag(name, backup), _LEVELS[backup]) for name, backups in wanted.items() for backup in sorted(backups)]
 
     def pause(self, tag=None):
-        """Gives the memory of a tag, or of all, back to the driver. A tag that was never used is ignored, as there."""
+        """Releases the memory of a tag, or of all, to the driver. Ignores unknown tags, like the original."""
         self._enable()
         levels = dict(self._tags(tag))
         if levels:
             vram_torch.sleep(levels)
 
     def resume(self, tag=None):
-        """Puts memory behind the same addresses again."""
+        """Restores memory at the same addresses."""
         self._enable()
         tags = [name for name, _ in self._tags(tag)]
         if tags:
@@ -89,7 +89,7 @@ class TorchMemorySaver:
     @hook_mode.setter
     def hook_mode(self, hook_mode):
         if hook_mode not in ("preload", "torch"):
-            raise ValueError(f"hook_mode is preload or torch, not {hook_mode!r}")  # both are the same here
+            raise ValueError(f"hook_mode is preload or torch, not {hook_mode!r}")  # both are equivalent here
 
     @property
     def memory_margin_bytes(self):
@@ -113,7 +113,7 @@ class TorchMemorySaver:
             raise NotImplementedError("vram gives the host's copy back when memory wakes")
 
     def get_cpu_backup(self, x, zero_copy=False):
-        """The bytes of a paused tensor as one on the CPU, a copy also with zero_copy; None where they are not kept."""
+        """Returns the bytes of a paused tensor as a CPU tensor, a copy even with zero_copy; None if they are not kept."""
         import torch
 
         del zero_copy
@@ -139,7 +139,7 @@ def _check(enable_cpu_backup, enable_disk_backup, cpu_backup_backend):
 
 @contextlib.contextmanager
 def configure_subprocess():
-    """Nothing needs to be preloaded into processes that are started inside."""
+    """Does nothing: processes started inside need no preloaded library."""
     yield os.environ
 
 

@@ -1,12 +1,12 @@
 """vram as PyTorch's CUDA allocator.
 
     import vram_torch
-    vram_torch.enable()        # before anything uses CUDA
+    vram_torch.enable()              # before anything uses CUDA
     ...
     print(vram_torch.memory_summary())
 
-Without PyTorch, `Allocator` is the same allocator through ctypes. The library is libvram_torch.so beside this file, or what the
-environment variable VRAM_TORCH_LIBRARY names. Options: VRAM_ALLOC_CONF, then PyTorch's own variables. docs/guides/torch.md has the rest.
+Without PyTorch, `Allocator` is the same allocator through ctypes. The library is libvram_torch.so in this file's folder, or the one that
+the environment variable VRAM_TORCH_LIBRARY names. Options: VRAM_ALLOC_CONF, then PyTorch's own variables. See docs/guides/torch.md.
 """
 import collections
 import contextlib
@@ -28,16 +28,16 @@ __all__ = [
 
 OPTION_VARIABLES = ("VRAM_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
 
-# enum vram_status, as far as it is told apart here.
+# Values of enum vram_status used here.
 OUT_OF_MEMORY, REJECTED = 4, 5
 
 
 class Error(RuntimeError):
-    """What the allocator, or switching it on, refused; one line."""
+    """A refusal by the allocator, or by enable(); one line."""
 
 
 class OptionError(Error, ValueError):
-    """An option string that is wrong; the character is named."""
+    """An invalid option string; the message gives the character."""
 
 
 class OutOfMemory(Error, MemoryError):
@@ -54,8 +54,8 @@ class _PoolId(ctypes.Structure):
 
 SLEEP_LEVELS = ("keep", "discard", "zero")  # enum vram_sleep_level
 
-# A pool that sleeps: PyTorch's id of it, its level, whether requests wake it; bytes of its live blocks, of device memory that it will need and of
-# pinned memory that keeps it; its tag.
+# A suspended pool: PyTorch's id, its level, whether requests wake it; bytes of its live blocks, of device memory it will need, and of
+# pinned memory with its contents; its tag.
 Sleeper = collections.namedtuple("Sleeper", "pool level wakes live_bytes away_bytes host_bytes tag")
 
 
@@ -63,7 +63,7 @@ def _tags(tags):
     return (ctypes.c_char_p * max(1, len(tags)))(*(tag.encode() for tag in tags))
 
 
-# Name without vram_torch_, result, arguments.
+# Name without vram_torch_, result type, argument types.
 _FUNCTIONS = (
     ("allocate", ctypes.c_int, (ctypes.c_uint64, ctypes.c_int, _ADDRESS, _OUT)),
     ("release", ctypes.c_int, (_ADDRESS,)),
@@ -107,15 +107,15 @@ _FUNCTIONS = (
 
 
 def library_path():
-    """Where the shared library is looked for."""
+    """Returns the path of the shared library."""
     beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libvram_torch.so")
     return os.environ.get("VRAM_TORCH_LIBRARY") or beside
 
 
 class Allocator:
-    """The one allocator of this process. Objects of this class are handles of it: all of them mean the same.
+    """The process's one allocator. All objects of this class refer to it.
 
-    Addresses and streams are integers. What fails raises Error, for lack of memory OutOfMemory. Any thread may call any method.
+    Addresses and streams are integers. Failures raise Error; running out of memory raises OutOfMemory. Any thread may call any method.
     """
 
     def __init__(self, library=None):
@@ -129,7 +129,7 @@ class Allocator:
             function.restype, function.argtypes = result, arguments
 
     def address_of(self, symbol):
-        """The address of a C function of the library, as an integer."""
+        """Returns the address of a C function in the library, as an integer."""
         return ctypes.cast(getattr(self._library, symbol), ctypes.c_void_p).value
 
     def _call(self, name, *arguments):
@@ -155,7 +155,7 @@ class Allocator:
     # Memory
 
     def malloc(self, size_bytes, device=0, stream=0):
-        """The address of `size_bytes` new bytes, 0 for 0 bytes."""
+        """Returns the address of `size_bytes` new bytes; 0 for 0 bytes."""
         if size_bytes < 0 or size_bytes >= 1 << 64:
             raise ValueError("size_bytes is not a size")
         address = ctypes.c_uint64(0)
@@ -163,27 +163,27 @@ class Allocator:
         return address.value
 
     def free(self, address):
-        """Takes a block back; address 0 is ignored."""
+        """Frees a block; ignores address 0."""
         self._call("release", address)
 
     def record_stream(self, address, stream):
-        """The block is also used on `stream`: it is not given out again before that stream has passed the moment of its free."""
+        """Marks the block as also used on `stream`: it is not reused before that stream has passed the moment of its free."""
         self._call("use_on", address, stream)
 
     def base_allocation(self, address):
-        """(first address, bytes) of the segment that holds `address`; (address, 0) if none does."""
+        """Returns (first address, bytes) of the segment that contains `address`; (address, 0) if none does."""
         size = ctypes.c_size_t(0)
         base = self._library.vram_torch_base_alloc(address, ctypes.byref(size))
         return base or 0, size.value
 
     def empty_cache(self):
-        """Gives all memory that nobody uses back to the driver."""
+        """Releases all unused memory to the driver."""
         self._call("empty_cache")
 
-    # Memory that sleeps
+    # Suspended memory
 
     def tag_begin(self, tag, device=0):
-        """From now on requests of this thread on the device go to the pool with this tag; "": to one that does not sleep."""
+        """Routes this thread's requests on the device to the pool with this tag; "" is a pool that is never suspended."""
         self._call("tag_begin", device, tag.encode())
 
     def tag_end(self, tag, device=0):
@@ -191,14 +191,14 @@ class Allocator:
         self._call("tag_end", device, tag.encode())
 
     def tag_pool(self, pool_id, tag, device=0):
-        """Gives a pool of PyTorch's (torch.cuda.MemPool.id) a tag; what it gets from now on can sleep."""
+        """Gives one of PyTorch's pools (torch.cuda.MemPool.id) a tag. Its allocations from now on can be suspended."""
         self._call("tag_pool", device, _PoolId(*pool_id), tag.encode())
 
     def sleep(self, levels=None, on_request="fail", device=0):
-        """Puts pools of the device to sleep and returns the bytes that went back to the driver.
+        """Suspends pools of the device and returns the bytes released to the driver.
 
-        levels: a dictionary of tags with "keep", "discard" or "zero", or one of these words for all pools of the device.
-        on_request: what a request to a pool that sleeps does: "fail" or "wake".
+        levels: a dictionary from tags to "keep", "discard" or "zero", or one of these words for all pools of the device. on_request:
+        what a request to a suspended pool does: "fail" or "wake".
         """
         if on_request not in ("fail", "wake"):
             raise ValueError(f"on_request is fail or wake, not {on_request!r}")
@@ -210,26 +210,26 @@ class Allocator:
         return went.value
 
     def wake(self, tags=None, device=0):
-        """Wakes the pools with these tags, or all; returns the bytes that came from the driver."""
+        """Resumes the pools with these tags, or all; returns the bytes allocated from the driver."""
         came = ctypes.c_uint64(0)
         self._call("wake", device, _tags(tags or ()), len(tags or ()), ctypes.byref(came))
         return came.value
 
     def sleepers(self, device=0):
-        """The pools of the device that sleep, as Sleeper objects, the newest first."""
+        """Returns the suspended pools of the device as Sleeper objects, newest first."""
         lines = self._text("sleepers", device).splitlines()
         fields = [line.split("\t", 7) for line in lines]
         return [Sleeper((int(a), int(b)), SLEEP_LEVELS[int(level)], wakes == "1", int(live), int(away), int(host), tag)
                 for a, b, level, wakes, live, away, host, tag in fields]
 
     def tag_bytes(self, tag, device=0):
-        """What the pool of a tag holds of the device's memory now."""
+        """Returns the device memory that the pool of a tag reserves now."""
         held = ctypes.c_uint64(0)
         self._call("tag_bytes", device, tag.encode(), ctypes.byref(held))
         return held.value
 
     def kept(self, address, size_bytes):
-        """The bytes at this address of a pool that sleeps, out of the host's memory that keeps them."""
+        """Returns the bytes at this address of a suspended pool, from the host's copy."""
         buffer = ctypes.create_string_buffer(max(1, size_bytes))
         self._call("kept", address, size_bytes, buffer)
         return buffer.raw[:size_bytes]
@@ -237,38 +237,38 @@ class Allocator:
     # Settings
 
     def configure(self, conf):
-        """Reads an option string, as PYTORCH_CUDA_ALLOC_CONF; some options apply to later segments only."""
+        """Applies an option string in the form of PYTORCH_CUDA_ALLOC_CONF; some options affect only later segments."""
         self._call("configure", conf.encode())
 
     def check_options(self, conf):
-        """Raises OptionError with the character if the option string is wrong; changes nothing."""
+        """Raises OptionError, with the character, if the option string is invalid; changes nothing."""
         try:
             self._call("check_options", conf.encode())
         except Error as error:
             raise OptionError(str(error)) from None
 
     def configuration(self):
-        """The option string in force."""
+        """Returns the option string in force."""
         return self._text("configuration")
 
     def set_memory_fraction(self, fraction, device=0):
-        """Limits what is held on the device to this share of its memory."""
+        """Limits the reserved memory to this share of the device's memory."""
         self._call("set_fraction", device, fraction)
 
     def memory_fraction(self, device=0):
-        """The share of the device's memory that may be held."""
+        """Returns the share of the device's memory that may be reserved."""
         fraction = ctypes.c_double(0)
         self._call("fraction", device, ctypes.byref(fraction))
         return fraction.value
 
-    # Questions
+    # Queries
 
     def memory_stats(self, device=0):
-        """Counters under PyTorch's flat names ("allocated_bytes.all.current"), sorted."""
+        """Returns counters under PyTorch's flat names ("allocated_bytes.all.current"), sorted."""
         return json.loads(self._text("stats_json", device, needed=True), object_pairs_hook=collections.OrderedDict)
 
     def memory_stats_as_nested_dict(self, device=0):
-        """The same as dictionaries in dictionaries."""
+        """Returns the counters as nested dictionaries."""
         nested = {}
         for key, value in self.memory_stats(device).items():
             *path, last = key.split(".")
@@ -276,7 +276,7 @@ class Allocator:
         return nested
 
     def memory_summary(self, device=0, abbreviated=False):
-        """The table of torch.cuda.memory_summary()."""
+        """Returns the table of torch.cuda.memory_summary()."""
         return self._text("summary", device, int(bool(abbreviated)), needed=True)
 
     def memory_allocated(self, device=0):
@@ -298,7 +298,7 @@ class Allocator:
         self._call("reset_accumulated_stats", device)
 
     def mem_get_info(self, device=0):
-        """(free, total) bytes of the device, by the driver."""
+        """Returns the driver's (free, total) bytes of the device."""
         free, total = ctypes.c_uint64(0), ctypes.c_uint64(0)
         self._call("memory_info", device, ctypes.byref(free), ctypes.byref(total))
         return free.value, total.value
@@ -312,7 +312,7 @@ class Allocator:
 
     def record_memory_history(self, enabled="all", context="all", stacks="all", max_entries=sys.maxsize, device=None, clear_history=False,
                               compile_context=False, global_record_annotations=False, skip_actions=None):
-        """The memory history, with the arguments of torch.cuda.memory._record_memory_history(); `device` is ignored as there.
+        """Starts the memory history, with the arguments of torch.cuda.memory._record_memory_history(); ignores `device`, as that does.
 
         `enabled` None stops it. `stacks` may also be "c".
         """
@@ -338,7 +338,7 @@ class Allocator:
         self._call("snapshot_save", os.fsencode(filename).replace(b"%", b"%%"))
 
     def snapshot(self):
-        """State and history as the dictionary of torch.cuda.memory._snapshot()."""
+        """Returns state and history as the dictionary of torch.cuda.memory._snapshot()."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "snapshot.pickle")
             self.dump_snapshot(path)
@@ -346,33 +346,33 @@ class Allocator:
                 return pickle.load(file)
 
     def annotate_memory(self, address, text):
-        """Writes a name onto a live block; snapshots show it as its user_metadata."""
+        """Names a live block; snapshots show the name as its user_metadata."""
         self._call("annotate", address, text.encode())
 
     def set_memory_metadata(self, text):
-        """What stands in the events of the calling thread from now on, as user_metadata."""
+        """Sets the user_metadata of the calling thread's events from now on."""
         self._call("set_metadata", text.encode())
 
     def memory_metadata(self):
-        """What set_memory_metadata() said in the calling thread."""
+        """Returns the calling thread's last set_memory_metadata()."""
         return self._text("metadata")
 
     # Failures
 
     def add_oom_observer(self, function):
-        """A ctypes function (const struct vram_oom *, void *) that is called when a request fails; the caller keeps it alive."""
+        """Adds a ctypes function (const struct vram_oom *, void *) to call when a request fails; the caller keeps it alive."""
         self._call("add_oom_observer", ctypes.cast(function, ctypes.c_void_p))
 
     def last_oom(self):
-        """The report of the newest request that failed for lack of memory, of any thread; None if there was none."""
+        """Returns the report of the newest request of any thread that ran out of memory; None if there is none."""
         return self._text("oom_text") or None
 
     def last_error(self):
-        """One line about the calling thread's newest failure; "" if there was none."""
+        """Returns one line about the calling thread's newest failure; "" if there is none."""
         return self._text("error")
 
     def check(self):
-        """Verifies the allocator's own state; Error with the first thing that does not hold."""
+        """Verifies the allocator's state; raises Error with the first violation."""
         self._call("check")
 
     def version(self):
@@ -383,7 +383,7 @@ class Allocator:
 
 
 class _Enabled:
-    """What enable() made. PyTorch keeps addresses only: these objects must live as long as the process."""
+    """The result of enable(). PyTorch keeps only addresses, so these objects must live as long as the process."""
 
     allocator = None
     pluggable = None
@@ -392,7 +392,7 @@ class _Enabled:
 
 
 def _usable_torch():
-    """The module torch, or an Error that says in one line why this cannot work."""
+    """Returns the module torch, or raises Error with one line that says why vram cannot be used with it."""
     try:
         import torch
     except ImportError as error:
@@ -409,7 +409,7 @@ def _usable_torch():
 
 
 def _under_vram_sim():
-    """Whether `vram sim` started this process: the driver that PyTorch loads is a simulated one then."""
+    """Returns whether `vram sim` started this process, so that PyTorch loads a simulated driver."""
     return "VRAM_SIM_FRONT" in os.environ or any("/simcuda" in path for path in os.environ.get("LD_LIBRARY_PATH", "").split(":"))
 
 
@@ -417,7 +417,7 @@ SETTINGS = ("_cuda_cudaCachingAllocator_set_allocator_settings", "_accelerator_s
 
 
 def _check_options(torch, made, conf):
-    """What PyTorch refuses, too, it refuses in its own words."""
+    """Checks the options, letting PyTorch report in its own words what it refuses too."""
     given = [os.environ[variable] for variable in OPTION_VARIABLES if variable in os.environ] if conf is None else [conf]
     try:
         for text in given[:1]:
@@ -430,7 +430,7 @@ def _check_options(torch, made, conf):
 
 
 def _redirect_settings(torch, made):
-    """What changes PyTorch's settings at run time changes this allocator's, too."""
+    """Makes changes of PyTorch's settings at run time also apply to this allocator."""
     module = getattr(torch, "_C", None)
     for name in SETTINGS:
         before = getattr(module, name, None)
@@ -448,7 +448,7 @@ def _redirect_settings(torch, made):
 
 
 def _enable_native(torch, wanted, conf):
-    """(Allocator in PyTorch's own place, how); (None, why) where only the pluggable interface is left."""
+    """Returns (Allocator in PyTorch's own place, how), or (None, why) if only the pluggable interface remains."""
     import vram_torch_native
 
     try:
@@ -484,7 +484,7 @@ def _enable_pluggable(torch, library, conf, redirect):
     _check_options(torch, made, conf)
     release = re.match(r"\d+\.\d+", str(getattr(torch, "__version__", "")))
     if release:
-        with contextlib.suppress(Error):  # one that is newer than the rules: the newest of them
+        with contextlib.suppress(Error):  # for a version newer than our rules, use the newest rules
             _follow(made, release[0])
     pluggable = torch.cuda.memory.CUDAPluggableAllocator(made.path, "vram_torch_malloc", "vram_torch_free")
     pools = interface.set_hooks(pluggable, made)
@@ -507,12 +507,12 @@ def _enable_pluggable(torch, library, conf, redirect):
 def enable(library=None, conf=None, redirect=True, way=None):
     """Makes vram PyTorch's CUDA allocator for the rest of the process, and returns its Allocator. Calling it again changes nothing.
 
-    way: "native" takes the place of PyTorch's own class of allocators, with everything that PyTorch can ask of it, by a library that is
-    compiled for this PyTorch once; "pluggable" is the interface that PyTorch has for other allocators. None: VRAM_TORCH_WAY, else native
-    where it can be had. way() says which it became, and why. library: path of libvram_torch.so, for the pluggable interface. conf: option
-    string, as VRAM_ALLOC_CONF. redirect: torch.cuda.memory_stats() and its relatives, which the pluggable interface refuses, answer from
-    here. Raises Error, and has changed nothing then, if there is no PyTorch with CUDA, if CUDA was used already, if a library cannot be
-    loaded, or if the option string is wrong.
+    way: "native" replaces PyTorch's own class of allocators, with everything PyTorch can ask of it, by a library compiled once for this
+    PyTorch; "pluggable" uses PyTorch's interface for other allocators. None: VRAM_TORCH_WAY, else native if possible. way() returns the
+    choice and its reason. library: path of libvram_torch.so, for the pluggable interface. conf: option string, as VRAM_ALLOC_CONF.
+    redirect: make torch.cuda.memory_stats() and related functions, which the pluggable interface refuses, answer from here. Raises
+    Error, changing nothing, if there is no PyTorch with CUDA, if CUDA was already used, if a library cannot be loaded, or if the option
+    string is invalid.
     """
     if _Enabled.way:
         return _Enabled.allocator
@@ -525,21 +525,23 @@ def enable(library=None, conf=None, redirect=True, way=None):
         made = _enable_pluggable(torch, library, conf, redirect)
     _Enabled.allocator, _Enabled.torch, _Enabled.way = made, torch, how
     if conf is not None:
-        os.environ["VRAM_ALLOC_CONF"] = conf  # read when PyTorch asks for memory first: until then the process may fork
+        os.environ["VRAM_ALLOC_CONF"] = conf  # read when PyTorch first asks for memory; the process may fork before that
     _redirect_settings(torch, made)
     return made
 
 
 def way():
-    """How enable() did it: "native: ..." or "pluggable: ..." with where the library came from, or why there is none; "" before."""
+    """Returns how enable() did it: "native: ..." or "pluggable: ..." with the library's origin, or why there is none; "" before
+    enable()."""
     return _Enabled.way
 
 
 def annotate(model=None, optimizer=None):
-    """Names for recordings: `vram report --by role` and `--by module` take them before anything that they would conclude themselves.
+    """Names memory for recordings: `vram report --by role` and `--by module` prefer these names over their own conclusions.
 
-    Of a model (torch.nn.Module) the parameters and buffers now, gradients as they are put down, and in whose forward() an allocation is made; of
-    an optimizer its state, when it has made it. Switch the history on first. Returns an Annotation, whose remove() ends it. Any allocator.
+    For a model (torch.nn.Module): its present parameters and buffers, gradients when they are stored, and the module whose forward()
+    makes an allocation. For an optimizer: its state once created. Start the history first. Returns an Annotation, whose remove() ends
+    it. Works with any allocator.
     """
     import vram_torch_annotate
 
@@ -551,14 +553,14 @@ def is_enabled():
 
 
 def allocator():
-    """The Allocator of this process, made by enable() or here."""
+    """Returns the Allocator of this process, creating it if enable() did not."""
     if _Enabled.allocator is None:
         _Enabled.allocator = Allocator()
     return _Enabled.allocator
 
 
 def _index(device):
-    """A device's number from what PyTorch takes for one: None, 1, "cuda:1", torch.device("cuda:1")."""
+    """Returns a device's number from PyTorch's forms: None, 1, "cuda:1", torch.device("cuda:1")."""
     if isinstance(device, str):
         kind, _, number = device.partition(":")
         if kind != "cuda" or (number and not number.isdigit()):
@@ -571,7 +573,7 @@ def _index(device):
 
 
 def _of_device(name):
-    """A function with the arguments of torch.cuda's of the same name, answered by the Allocator's method."""
+    """Returns a function with the arguments of torch.cuda's function of the same name that calls the Allocator's method."""
     method = getattr(Allocator, name)
 
     def function(device=None, *arguments, **named):
@@ -596,27 +598,27 @@ memory_fraction = _of_device("memory_fraction")
 
 
 def empty_cache():
-    """Gives all memory that nobody uses back to the driver."""
+    """Releases all unused memory to the driver."""
     allocator().empty_cache()
 
 
 def configure(conf):
-    """Reads an option string for the running allocator."""
+    """Applies an option string to the running allocator."""
     allocator().configure(conf)
 
 
 def last_oom():
-    """The report of the newest request that failed for lack of memory, of any thread; None if there was none."""
+    """Returns the report of the newest request of any thread that ran out of memory; None if there is none."""
     return allocator().last_oom()
 
 
 def record_memory_history(*arguments, **named):
-    """torch.cuda.memory._record_memory_history() of this allocator."""
+    """torch.cuda.memory._record_memory_history() for this allocator."""
     allocator().record_memory_history(*arguments, **named)
 
 
 def snapshot():
-    """State and history as the dictionary of torch.cuda.memory._snapshot()."""
+    """Returns state and history as the dictionary of torch.cuda.memory._snapshot()."""
     return allocator().snapshot()
 
 
@@ -625,7 +627,8 @@ def dump_snapshot(filename="dump_snapshot.pickle"):
     allocator().dump_snapshot(filename)
 
 
-# --- as torch.cuda.memory has them, in whose places they stand where PyTorch refuses its own ----------------------------------------------------
+# --- replacements for functions of torch.cuda.memory that PyTorch refuses
+# -----------------------------------------------------------------------
 
 
 def _snapshot_of(device=None, augment_with_fx_traces=False):
@@ -639,7 +642,7 @@ def _dump_snapshot_to(filename="dump_snapshot.pickle", augment_with_fx_traces=Fa
 
 
 def memory_snapshot(mempool_id=None, include_traces=True):
-    """The segments of torch.cuda.memory_snapshot(), of one pool or of all."""
+    """Returns the segments of torch.cuda.memory_snapshot(), of one pool or all."""
     del include_traces
     segments = snapshot()["segments"]
     if mempool_id is None or tuple(mempool_id) == (0, 0):
@@ -648,7 +651,7 @@ def memory_snapshot(mempool_id=None, include_traces=True):
 
 
 def set_memory_metadata(metadata):
-    """torch.cuda.memory._set_memory_metadata() of this allocator."""
+    """torch.cuda.memory._set_memory_metadata() for this allocator."""
     allocator().set_memory_metadata(metadata if isinstance(metadata, str) else json.dumps(metadata))
 
 
@@ -657,11 +660,12 @@ def memory_metadata():
 
 
 def annotate_tensor(tensor, metadata):
-    """torch.cuda.memory._annotate_tensor() of this allocator."""
+    """torch.cuda.memory._annotate_tensor() for this allocator."""
     allocator().annotate_memory(tensor.untyped_storage().data_ptr(), metadata if isinstance(metadata, str) else json.dumps(metadata))
 
 
-# --- memory that sleeps ---------------------------------------------------------------------------------------------------------------------------
+# --- suspended memory
+# -----------------------------------------------------------------------------------------------------------------------------
 
 
 def _of_sleep(name):

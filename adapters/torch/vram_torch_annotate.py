@@ -1,39 +1,39 @@
-"""What memory is for: names that a program gives its tensors and modules, for recordings. vram_torch.annotate() is this module's."""
+"""Names a program's tensors and modules in recordings. vram_torch.annotate() is implemented here."""
 import threading
 
 import vram_torch
 
 
 class Annotation:
-    """What annotate() hooked into a program; remove() takes it out again."""
+    """The hooks that annotate() installed; remove() removes them."""
 
     def __init__(self):
         self._handles = []
 
     def remove(self):
-        """Nothing further is said; what was said stays in the recording."""
+        """Stops naming; earlier names stay in the recording."""
         while self._handles:
             self._handles.pop().remove()
 
 
 class _Speaker:
-    """Says roles and modules where a recording keeps them: in this allocator's history or PyTorch's, else as record_function() does, which
-    recordings have with global_record_annotations=True."""
+    """Writes roles and modules into this allocator's history or PyTorch's; if neither takes them, uses record_function(), which recordings
+    contain with global_record_annotations=True."""
 
     def __init__(self, torch):
         self._torch, self._own = torch, vram_torch.allocator() if vram_torch.is_enabled() else None
         self._memory = torch.cuda.memory
-        self._open = {}  # without metadata: by thread, what record_function() has open
+        self._open = {}  # without metadata: the open record_function() of each thread
 
     def role(self, role, tensor, name):
-        tensor = getattr(tensor, "_local_tensor", tensor)  # of a DTensor, what this process has of it
+        tensor = getattr(tensor, "_local_tensor", tensor)  # this process's part of a DTensor
         if not tensor.is_cuda or not (address := tensor.untyped_storage().data_ptr()):
             return
         if self._own is not None:
             try:
                 self._own.annotate_memory(address, f"vram.role {role} {name}")
             except vram_torch.Error:
-                pass  # memory of another allocator's
+                pass  # memory of another allocator
         elif hasattr(self._memory, "_annotate_tensor"):
             self._memory._annotate_tensor(tensor, f"vram.role {role} {name}")
         else:
@@ -41,7 +41,7 @@ class _Speaker:
                 pass
 
     def begin(self, module, name):
-        """The module's name stands with what its thread allocates, until end()."""
+        """Labels the thread's allocations with the module's name until end()."""
         stack = self._open.setdefault(threading.get_ident(), [])
         if self._own is not None:
             self._own.set_memory_metadata(f"vram.module {name}")
@@ -55,7 +55,7 @@ class _Speaker:
             stack.append((module, name, record))
 
     def end(self, module):
-        """Ends the module, and what a failure left open inside it."""
+        """Ends the module, and modules inside it that a failure left open."""
         stack = self._open.get(threading.get_ident(), [])
         if all(entry[0] is not module for entry in stack):
             return
@@ -72,10 +72,11 @@ class _Speaker:
 
 
 def annotate(model=None, optimizer=None):
-    """Names for recordings: `vram report --by role` and `--by module` take them before anything that they would conclude themselves.
+    """Names memory for recordings: `vram report --by role` and `--by module` prefer these names over their own conclusions.
 
-    Of a model (torch.nn.Module) the parameters and buffers now, gradients as they are put down, and in whose forward() an allocation is made; of
-    an optimizer its state, when it has made it. Switch the history on first. Returns an Annotation, whose remove() ends it. Any allocator.
+    For a model (torch.nn.Module): its present parameters and buffers, gradients when they are stored, and the module whose forward()
+    makes an allocation. For an optimizer: its state once created. Start the history first. Returns an Annotation, whose remove() ends
+    it. Works with any allocator.
     """
     import torch
 
@@ -98,7 +99,7 @@ def annotate(model=None, optimizer=None):
 
 
 def _state_hook(speaker, names):
-    said = set()  # addresses: state is made once
+    said = set()  # addresses: state is created once
 
     def after_step(optimizer, *_):
         for parameter, state in optimizer.state.items():

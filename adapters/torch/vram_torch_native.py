@@ -1,8 +1,8 @@
-"""The library that puts vram in the place of PyTorch's own class of CUDA allocators: found or compiled for the PyTorch that is here.
+"""Finds or compiles the library that replaces PyTorch's own class of CUDA allocators, for the installed PyTorch.
 
-vram_torch.enable() uses this module. A library serves exactly one release of PyTorch with one string ABI, whatever the version of Python: it is
-looked for among those that were built before (`make torch-native VERSIONS=...`), then in the cache of the user, and is compiled there by
-the C++ compiler otherwise. docs/guides/torch.md has the rest.
+vram_torch.enable() uses this module. A library serves exactly one release of PyTorch with one string ABI, for any version of Python. It
+is looked for among prebuilt ones (`make torch-native VERSIONS=...`), then in the user's cache; otherwise the C++ compiler builds it
+there. See docs/guides/torch.md.
 """
 import contextlib
 import ctypes
@@ -16,9 +16,9 @@ import subprocess
 import sys
 import tempfile
 
-KNOWN = ((2, 6), (2, 15))  # releases whose class the sources know, both included
+KNOWN = ((2, 6), (2, 15))  # first and last release whose class the sources know
 COMPILER_SECONDS = 600
-# Where PyTorch's functions are found at run time: the names under which it loads its own libraries.
+# Libraries with PyTorch's functions at run time, by the names under which PyTorch loads them.
 LIBRARIES = ("libc10.so", "libc10_cuda.so", "libtorch_cpu.so")
 
 
@@ -27,14 +27,14 @@ class Unavailable(Exception):
 
 
 class Release:
-    """What a library is made for."""
+    """The PyTorch that a library is built for."""
 
     def __init__(self, version, git, abi):
         self.version, self.git, self.abi = version, git, int(abi)
 
     @classmethod
     def of(cls, torch):
-        """That of an imported PyTorch."""
+        """Returns the release of an imported PyTorch."""
         version, git = getattr(torch, "__version__", None), getattr(torch.version, "git_version", None)
         abi = getattr(getattr(torch, "_C", None), "_GLIBCXX_USE_CXX11_ABI", None)
         if version is None or git is None or abi is None:
@@ -46,7 +46,7 @@ class Release:
         return (int(found[1]), int(found[2])) if found else (0, 0)
 
     def rules(self):
-        """The version as the option `pytorch` has it."""
+        """Returns the version as the option `pytorch` takes it."""
         return "{}.{}".format(*self.numbers())
 
     def file_name(self):
@@ -58,7 +58,7 @@ class Release:
 
 
 def sources_folder():
-    """The sources, headers and archives beside this file."""
+    """Returns the folder of sources, headers and archives, in this file's folder."""
     return os.path.join(os.path.dirname(os.path.abspath(__file__)), "native")
 
 
@@ -71,7 +71,7 @@ def cache_folder():
 
 
 def _fingerprint(folder):
-    """Of everything that a library is made from, and of how: this file."""
+    """Hashes everything a library is built from, including this file."""
     with open(os.path.abspath(__file__), "rb") as file:
         hashed = hashlib.sha256(file.read())
     for path in sorted(glob.glob(os.path.join(folder, "**"), recursive=True)):
@@ -82,7 +82,7 @@ def _fingerprint(folder):
 
 
 def cuda_headers(site):
-    """Folders with CUDA's headers, the first ones first: a toolkit, NVIDIA's wheels, and Triton's copy, which PyTorch brings along."""
+    """Returns folders with CUDA's headers in order of preference: a toolkit, NVIDIA's wheels, and Triton's copy, which PyTorch includes."""
     toolkits = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
     folders = [os.path.join(toolkit, "include") for toolkit in toolkits if toolkit]
     folders += sorted(glob.glob(os.path.join(site, "nvidia", "*", "include")), reverse=True)
@@ -108,7 +108,7 @@ def _run(command):
 
 
 def compile_library(release, torch_folder, target, folder=None):
-    """Makes `target` for the release whose headers are in torch_folder/include. The file appears whole or not at all."""
+    """Builds `target` for the release whose headers are in torch_folder/include. The file appears only when complete."""
     folder, site = folder or sources_folder(), os.path.dirname(torch_folder)
     headers = os.path.join(torch_folder, "include")
     source = os.path.join(folder, "torch_native", "torch_native.cpp")
@@ -128,7 +128,7 @@ def compile_library(release, torch_folder, target, folder=None):
         for path in include:
             command += ["-isystem", path]
         _run([*command, "-c", source, "-o", os.path.join(work, "made.o")])
-        # Empty libraries of the right names: the loader finds PyTorch's, whose files need not be here.
+        # Link against empty libraries with the right names: the loader finds PyTorch's, whose files need not be present.
         for name in LIBRARIES:
             _run([compiler, "-shared", "-nostdlib", f"-Wl,-soname,{name}", "-x", "c++", os.devnull, "-o", os.path.join(work, name)])
         _run([compiler, "-shared", "-o", made, os.path.join(work, "made.o"), os.path.join(folder, "libvram_torch.a"),
@@ -139,7 +139,7 @@ def compile_library(release, torch_folder, target, folder=None):
 
 @contextlib.contextmanager
 def _locked(path):
-    """Of several processes one compiles; the others wait for it."""
+    """Makes one of several processes compile while the others wait."""
     with open(path, "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -162,11 +162,11 @@ def _compiled(release, torch_folder):
     return target, "compiled now"
 
 
-# --- what enable() asks -----------------------------------------------------------------------------------------------------------------
+# --- for enable() -----------------------------------------------------------------------------------------------------------------------
 
 
 def library_for(torch):
-    """(path, how it came, Release) of a library for exactly this PyTorch. Unavailable says in one line why there is none."""
+    """Returns (path, origin, Release) of a library for exactly this PyTorch. Raises Unavailable, with one line, if there is none."""
     release = Release.of(torch)
     release.check()
     for folder in (os.environ.get("VRAM_TORCH_PREBUILT"), os.path.join(sources_folder(), "prebuilt")):
@@ -178,7 +178,7 @@ def library_for(torch):
 
 
 def install(library, release):
-    """Puts the loaded library's allocator into PyTorch's place; the library looks once more whether it was made for this PyTorch."""
+    """Puts the loaded library's allocator into PyTorch's place. The library checks again that it was built for this PyTorch."""
     function = library.vram_native_install
     function.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t)
     text = ctypes.create_string_buffer(512)

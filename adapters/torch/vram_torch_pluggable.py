@@ -1,7 +1,7 @@
-"""PyTorch's interface for other allocators (CUDAPluggableAllocator), and what PyTorch refuses for every one of them.
+"""Uses PyTorch's interface for other allocators (CUDAPluggableAllocator), and handles what PyTorch refuses to all of them.
 
-vram_torch.enable() uses this module where there is no library for the PyTorch that is here. What PyTorch refuses although vram has it is
-answered by vram; what cannot be had this way is refused at once, in words that say what to do.
+vram_torch.enable() uses this module if there is no library for the installed PyTorch. Functions that PyTorch refuses but vram supports
+are answered by vram. Functions that this interface cannot support are refused at once, with advice.
 """
 import ctypes
 import functools
@@ -17,7 +17,7 @@ HOOKS = (
     ("set_base_alloc_fn", "vram_torch_base_alloc"),
     ("set_record_stream_fn", "vram_torch_record_stream"),
 )
-# The same for private pools. CUDA graphs need all of them.
+# Methods for private pools. CUDA graphs need all of them.
 POOL_HOOKS = (
     ("set_begin_allocate_to_pool", "vram_torch_begin_allocate_to_pool"),
     ("set_end_allocate_to_pool_fn", "vram_torch_end_allocate_to_pool"),
@@ -31,7 +31,7 @@ ADVICE = "vram_torch.way() says why this PyTorch has no library of its own, with
 
 
 def set_hooks(pluggable, made):
-    """Whether PyTorch took those for private pools."""
+    """Sets the hooks. Returns whether PyTorch accepted those for private pools."""
     hooks = pluggable.allocator()
     pools = all(hasattr(hooks, method) for method, _ in POOL_HOOKS)
     for method, symbol in HOOKS + (POOL_HOOKS if pools else ()):
@@ -41,7 +41,7 @@ def set_hooks(pluggable, made):
 
 
 def set_raise(torch, made):
-    """Failures become exceptions: PyTorch's own function throws them, and for lack of memory its own class."""
+    """Turns failures into exceptions, thrown by PyTorch's own function; out of memory uses its own class."""
     folder = os.path.join(os.path.dirname(os.path.abspath(torch.__file__)), "lib")
     try:
         function = getattr(ctypes.CDLL(os.path.join(folder, "libc10.so")), RAISE_SYMBOL)
@@ -53,7 +53,7 @@ def set_raise(torch, made):
 
 
 def offer_graphs(torch, made):
-    """Captures say on which stream they begin: the hook of PyTorch's does not, in words that C understands."""
+    """Passes the stream at the start of a capture, because PyTorch's hook passes it only as a C++ object."""
     graph = getattr(torch.cuda, "CUDAGraph", None)
     if graph is None:
         return
@@ -74,7 +74,7 @@ def offer_graphs(torch, made):
 
 
 def refuse_graphs(torch, error):
-    """A graph would be captured with memory that is given out again while the graph still writes to it."""
+    """Refuses graphs: their memory would be reused while the graph still writes to it."""
 
     def refuse(self, *_arguments, **_named):
         raise error("vram_torch: this PyTorch has no hooks for private pools, and CUDA graphs need them (docs/guides/torch.md)")
@@ -97,7 +97,7 @@ def _refuse_mempool(torch, error):
 
 
 def _uses_cudagraphs(torch, named):
-    """Whether torch.compile() with these arguments keeps its memory in checkpoints of pools."""
+    """Returns whether torch.compile() with these arguments saves its memory in checkpoints of pools."""
     if named.get("backend") == "cudagraphs" or (named.get("options") or {}).get("triton.cudagraphs"):
         return True
     mode = named.get("mode")
@@ -106,7 +106,7 @@ def _uses_cudagraphs(torch, named):
     try:
         from torch._inductor import list_mode_options
         return bool(list_mode_options(mode).get("triton.cudagraphs"))
-    except Exception:  # of a mode that is none: PyTorch says so itself
+    except Exception:  # PyTorch itself reports an invalid mode
         return mode in ("reduce-overhead", "max-autotune")
 
 
@@ -134,7 +134,7 @@ def _has_cuda_tensor(torch, value, depth=4):
 
 
 def _refuse_sharing(torch, error):
-    """Where a tensor is put, and not in a thread that feeds the queue while the receiver waits for ever."""
+    """Refuses where a tensor is put into a queue, not in a feeder thread while the receiver waits forever."""
     import multiprocessing.queues
 
     words = f"vram_torch: a CUDA tensor cannot go to another process by the pluggable interface: send tensor.cpu(); {ADVICE}"
@@ -156,7 +156,7 @@ def _refuse_sharing(torch, error):
 
 
 def refuse(torch, error):
-    """What this interface cannot do is said where it is asked for, with what to do instead."""
+    """Refuses what this interface cannot support where it is called, with an alternative."""
     _refuse_mempool(torch, error)
     _refuse_cudagraph_trees(torch, error)
     if hasattr(torch, "Tensor"):
@@ -165,14 +165,14 @@ def refuse(torch, error):
 
 # --- answered ----------------------------------------------------------------------------------------------------------------------------
 
-# Functions of torch.cuda and torch.cuda.memory, and those of vram_torch that take their places.
+# Functions of torch.cuda and torch.cuda.memory, and their replacements in vram_torch.
 ANSWERS = {name: name for name in (
     "memory_stats", "memory_stats_as_nested_dict", "memory_summary", "memory_allocated", "max_memory_allocated", "memory_reserved",
     "max_memory_reserved", "reset_peak_memory_stats", "reset_accumulated_memory_stats")}
 ANSWERS.update(_record_memory_history="record_memory_history", _snapshot="_snapshot_of", _dump_snapshot="_dump_snapshot_to",
                memory_snapshot="memory_snapshot", get_per_process_memory_fraction="memory_fraction", _set_memory_metadata="set_memory_metadata",
                _get_memory_metadata="memory_metadata", _annotate_tensor="annotate_tensor")
-# Of torch.accelerator and torch.accelerator.memory, which ask another place than torch.cuda does.
+# Functions of torch.accelerator and torch.accelerator.memory, which query another place than torch.cuda does.
 ACCELERATOR_ANSWERS = {name: name for name in (
     "memory_stats", "memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved", "empty_cache")}
 ACCELERATOR_ANSWERS.update(reset_peak_memory_stats="reset_peak_memory_stats", reset_accumulated_memory_stats="reset_accumulated_memory_stats")
@@ -185,20 +185,20 @@ def _put(modules, answers, source):
                 setattr(module, name, getattr(source, answer))
 
 
-# Observers are called by their thread's request that failed; each is kept as long as the process.
+# Observers run in the thread whose request failed. Each is kept as long as the process.
 _observers = []
 _observers_lock = threading.Lock()
 
 
 class _Oom(ctypes.Structure):
-    """struct vram_oom, as far as observers are told."""
+    """The first members of struct vram_oom, for observers."""
 
     _fields_ = [("device", ctypes.c_uint32)] + [(name, ctypes.c_uint64) for name in (
         "stream", "requested_bytes", "rounded_bytes", "segment_bytes", "device_total_bytes", "device_free_bytes", "limit_bytes")]
 
 
 def _attach_observer(made):
-    """torch._C._cuda_attach_out_of_memory_observer: called with (device, allocated, total of the device, free of the device)."""
+    """Replaces torch._C._cuda_attach_out_of_memory_observer: observers get (device, allocated, device total, device free)."""
     kind = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Oom), ctypes.c_void_p)
 
     def attach(observer):
@@ -216,8 +216,7 @@ def _attach_observer(made):
 
 
 def redirect(torch, made, source):
-    """PyTorch's questions about memory, which it would only answer with an error or with nothing now, are answered by this allocator.
-    `source`: the module vram_torch."""
+    """Makes this allocator answer PyTorch's memory queries, which would fail or return nothing now. `source` is the module vram_torch."""
     _put((torch.cuda, torch.cuda.memory), ANSWERS, source)
     accelerator = getattr(torch, "accelerator", None)
     _put((accelerator, getattr(accelerator, "memory", None)), ACCELERATOR_ANSWERS, source)

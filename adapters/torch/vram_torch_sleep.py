@@ -1,12 +1,12 @@
-"""Memory that sleeps: vram_torch.tagged(), sleep(), wake() and sleepers() are this module's. docs/guides/sleep.md has the rest."""
+"""Suspends tagged memory: vram_torch.tagged(), sleep(), wake() and sleepers() are implemented here. See docs/guides/sleep.md."""
 import contextlib
 import threading
 
 import vram_torch
 
 _lock = threading.Lock()
-_pools = []  # of PyTorch, that have a tag: they live as long as the process
-_used = {}  # device -> tags, in the order of their first use
+_pools = []  # tagged pools of PyTorch, kept as long as the process
+_used = {}  # device -> tags, in order of first use
 
 
 def _devices(device):
@@ -17,7 +17,7 @@ def _devices(device):
 
 @contextlib.contextmanager
 def tagged(tag, device=None):
-    """What the calling thread allocates inside goes to a pool of its own with this tag, which vram_torch.sleep(tag) puts to sleep."""
+    """Puts the calling thread's allocations inside into a pool with this tag, which vram_torch.sleep(tag) suspends."""
     if not tag:
         raise ValueError("a tag has at least one character")
     number = vram_torch._index(device)
@@ -34,7 +34,7 @@ def tagged(tag, device=None):
 
 @contextlib.contextmanager
 def untagged(device=None):
-    """Inside of tagged(): what the calling thread allocates does not sleep."""
+    """Within tagged(): the calling thread's allocations are not suspended."""
     number = vram_torch._index(device)
     vram_torch.allocator().tag_begin("", number)
     try:
@@ -44,7 +44,8 @@ def untagged(device=None):
 
 
 def tag_pool(pool, tag, device=None):
-    """Gives a torch.cuda.MemPool a tag: what it gets from now on can sleep, also as the pool of a CUDA graph. By the native way only."""
+    """Gives a torch.cuda.MemPool a tag. Its allocations from now on can be suspended, also as the pool of a CUDA graph. Only the native way
+    supports it."""
     number = vram_torch._index(device)
     vram_torch.allocator().tag_pool(pool.id, tag, number)
     with _lock:
@@ -55,24 +56,24 @@ def tag_pool(pool, tag, device=None):
 
 
 def tags_of(device=None):
-    """The tags that were used, of a device or of all."""
+    """Returns the used tags of a device, or of all."""
     with _lock:
         return list(dict.fromkeys(tag for number in _devices(device) for tag in _used.get(number, ())))
 
 
 def tagged_devices():
-    """The devices on which tags were used."""
+    """Returns the devices on which tags were used."""
     with _lock:
         return sorted(_used)
 
 
 def sleep(tags=None, level="keep", on_request="fail", device=None):
-    """Gives the device memory of tagged tensors back to the driver; addresses stay. Returns how many bytes went.
+    """Releases the device memory of tagged tensors to the driver; addresses stay valid. Returns the number of bytes released.
 
-    tags: one, several, or None for everything, the memory without a tag too (that must be made of pages: sleepable:True or
-    expandable_segments:True). A dictionary says a level for each. level: "keep" (the bytes go to pinned memory of the host), "discard", "zero".
-    on_request: whether a request to a pool that sleeps fails or wakes it ("fail", "wake"). device: one; None: all that have tags.
-    On failure nothing sleeps that was awake.
+    tags: one, several, or None for everything, including memory without a tag (which must consist of pages: sleepable:True or
+    expandable_segments:True). A dictionary gives each tag its level. level: "keep" (move the bytes to the host's pinned memory),
+    "discard" or "zero". on_request: whether a request to a suspended pool fails or wakes it ("fail", "wake"). device: one; None: all
+    that have tags. On failure no pool that was awake is suspended.
     """
     if isinstance(tags, str):
         tags = (tags,)
@@ -108,9 +109,8 @@ def sleep(tags=None, level="keep", on_request="fail", device=None):
 
 
 def wake(tags=None, device=None):
-    """Puts device memory behind the addresses again, with the bytes that were kept; returns how many bytes came. tags: one, several, None: all.
-
-    On failure (vram_torch.OutOfMemory where the device is full) everything sleeps on.
+    """Restores device memory at the same addresses, with the bytes that were kept. Returns the number of bytes allocated. tags: one,
+    several, None: all. On failure (vram_torch.OutOfMemory if the device is full) everything stays suspended.
     """
     if isinstance(tags, str):
         tags = (tags,)
@@ -132,12 +132,12 @@ def wake(tags=None, device=None):
 
 
 def sleepers(device=None):
-    """What sleeps: Sleeper objects with pool, level, wakes, live_bytes, away_bytes, host_bytes and tag."""
+    """Returns the suspended pools as Sleeper objects with pool, level, wakes, live_bytes, away_bytes, host_bytes and tag."""
     return [sleeper for number in _devices(device) for sleeper in vram_torch.allocator().sleepers(number)]
 
 
 def _wait(device):
-    """The work that PyTorch has queued ends before memory goes; the allocator waits for the device as well."""
+    """Waits for the work that PyTorch has queued before memory is released; the allocator also waits for the device."""
     torch = vram_torch._Enabled.torch
     if torch is not None and torch.cuda.is_initialized():
         for number in _devices(device):

@@ -1,17 +1,17 @@
 """`vram fit` in tests: `pytest -p vram_pytest`, with this folder on PYTHONPATH (docs/guides/fit.md).
 
     def test_it_fits(vram_fit):
-        answer = vram_fit([sys.executable, "train.py"], limit="22GiB")     # the test fails where it needs more
+        answer = vram_fit([sys.executable, "train.py"], limit="22GiB")  # fails if the program needs more
 
     @pytest.mark.vram(limit="22GiB", device="rtx4090")
-    def test_a_step():                                                     # the test itself runs on the simulated card
+    def test_a_step():  # the test itself runs on the simulated card
         ...
 
     def test_its_peak(vram_peak):
-        with vram_peak("2GiB"):                                            # PyTorch's peak in the block, on the device that is there
+        with vram_peak("2GiB"):  # PyTorch's peak in the block, on the real device
             step()
 
-The command is VRAM_COMMAND, else `vram` beside this file's installation, else of the PATH."""
+The command is VRAM_COMMAND, else the `vram` installed with this file, else the one in PATH."""
 import contextlib
 import json
 import os
@@ -25,7 +25,7 @@ import tempfile
 import pytest
 
 FITS, DOES_NOT = 0, 1
-MOST_LINES = 40  # of what the program printed
+MOST_LINES = 40  # of the program's output
 
 
 def command():
@@ -38,7 +38,7 @@ def command():
 
 
 def options_of(limit=None, device=None, **more):
-    """vram_fit(..., steps=3, nonzero="50%", vary="--batch=8,4", each=True): the command's own options."""
+    """Turns vram_fit(..., steps=3, nonzero="50%", vary="--batch=8,4", each=True) into the command's options."""
     options = ["--memory", f"{limit}B" if isinstance(limit, int) else limit] if limit is not None else []
     options += ["--card", device] if device is not None else []
     for name, value in more.items():
@@ -48,7 +48,7 @@ def options_of(limit=None, device=None, **more):
 
 
 def judge(program, cwd=None, env=None, **options):
-    """The answer of one run; the test fails where the program does, or where it does not fit."""
+    """Returns the answer of one run. Fails the test if the program fails or does not fit."""
     words = [command(), "fit", "--json", "-q", *options_of(**options), "--", *map(str, program)]
     run = subprocess.run(words, capture_output=True, text=True, check=False, cwd=cwd, env=None if env is None else {**os.environ, **env})
     if run.returncode not in (FITS, DOES_NOT):
@@ -60,7 +60,7 @@ def judge(program, cwd=None, env=None, **options):
 
 
 def reasons(answer, limit):
-    """What to say where it does not fit: how much, what for, and where."""
+    """Yields why it does not fit: how much it needs, what for, and where."""
     for one in answer if isinstance(answer, list) else [answer]:
         yield f"needs {one['need_bytes']:,} bytes of a device, completes in {one['smallest_bytes']:,}" + (f", the limit is {limit}" if limit else "")
         roles = sorted((one.get("roles") or {}).items(), key=lambda row: -row[1])
@@ -72,7 +72,7 @@ def reasons(answer, limit):
 
 @pytest.fixture
 def vram_fit():
-    """Calls `vram fit` for a program, given as a list of words."""
+    """Runs `vram fit` for a program, given as a list of words."""
     return judge
 
 
@@ -80,7 +80,7 @@ UNITS = {"": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40, 
 
 
 def bytes_of(size):
-    """A number of bytes, or a text such as "2GiB" or "500 MB"."""
+    """Converts a number of bytes, or a text such as "2GiB" or "500 MB"."""
     found = re.fullmatch(r"([0-9.]+)\s*([a-z]*)", str(size).strip().lower())
     if found is None or found[2] not in UNITS:
         raise ValueError(f"{size!r} is no size: a number of bytes, or a text such as 2GiB")
@@ -89,11 +89,12 @@ def bytes_of(size):
 
 @contextlib.contextmanager
 def watched(limit):
-    """The block fails the test where PyTorch allocates more than `limit` at once on any device; says which lines hold it, by `vram report`."""
+    """Fails the test if PyTorch allocates more than `limit` at once on any device within the block; `vram report` names the lines that
+    did."""
     import torch
     most = bytes_of(limit)
     cuda, folder = torch.cuda, tempfile.mkdtemp(prefix="vram-peak-")
-    cuda.init()  # there are no statistics before
+    cuda.init()  # statistics need it
     devices = range(cuda.device_count())
     before = {device: cuda.memory_allocated(device) for device in devices}
     for device in devices:
@@ -115,14 +116,14 @@ def watched(limit):
 
 
 def sites(recording):
-    """What the recording says of who held memory at the peak; a test that is over its limit fails with or without it."""
+    """Returns the recording's lines that allocated the memory at the peak; empty on failure, so that the test still fails for its limit."""
     run = subprocess.run([command(), "report", "--site", "--top", "8", recording], capture_output=True, text=True, check=False)
     return run.stdout.splitlines()[:MOST_LINES]
 
 
 @pytest.fixture
 def vram_peak():
-    """with vram_peak("2GiB"): fails the test where PyTorch's peak in the block is over the limit."""
+    """with vram_peak("2GiB"): fails the test if PyTorch's peak in the block exceeds the limit."""
     return watched
 
 
@@ -134,7 +135,7 @@ def pytest_configure(config):
 def pytest_pyfunc_call(pyfuncitem):
     mark = pyfuncitem.get_closest_marker("vram")
     if mark is None or os.environ.get("VRAM_FIT"):
-        return None  # one that is run already is run as it is
+        return None  # this test already runs under `vram fit`
     options = {"steps": "all", **mark.kwargs}
     root = pyfuncitem.config.rootpath
     path = os.pathsep.join([str(pathlib.Path(__file__).resolve().parent), *filter(None, [os.environ.get("PYTHONPATH")])])
