@@ -1,10 +1,9 @@
-// thunks_aarch64.S: dlsym(), dlvsym(), dlopen() and dlmopen() as the program sees them, as in thunks_x86_64.S: each asks a filter in C and
-// then jumps to the C library's own function with the program's return address in the link register.
+// thunks_aarch64.S: the program's dlsym(), dlvsym(), dlopen() and dlmopen(), as in thunks_x86_64.S. Each calls a filter in C and then jumps
+// to the C library's own function, with the program's return address in the link register.
 
         .text
 
-// Keeps the arguments of the call and where it returns to across the filter. `hint #34` is `bti c`: the functions are called by pointers,
-// too.
+// Saves the arguments and the return address across the filter. `hint #34` is `bti c`, because the functions are also called by pointers.
 #define BEGIN(name)                                                                                                                        \
         .globl name; .type name, %function; .balign 16;                                                                                    \
 name:   .cfi_startproc;                                                                                                                    \
@@ -23,7 +22,7 @@ name:   .cfi_startproc;                                                         
         .cfi_endproc;                                                                                                                      \
         .size name, .-name
 
-// struct { void *value; pl_function *jump; } filter(arguments as they are), in x0 and x1: jump is NULL when value is the answer.
+// struct { void *value; pl_function *jump; } filter(the same arguments), in x0 and x1: if jump is NULL, value is the result.
 #define THUNK(name, filter)                                                                                                                \
         BEGIN(name);                                                                                                                       \
         bl filter;                                                                                                                         \
@@ -41,7 +40,7 @@ name:   .cfi_startproc;                                                         
         THUNK(dlsym, pl_filter_dlsym)
         THUNK(dlvsym, pl_filter_dlvsym)
 
-// dlopen(file, flags): the filter gives the function in x0 and the flags in x1.
+// dlopen(file, flags): the filter returns the function in x0 and the flags in x1.
         BEGIN(dlopen)
         bl pl_filter_dlopen
         mov x16, x0
@@ -55,7 +54,7 @@ name:   .cfi_startproc;                                                         
         ret
         END(dlopen)
 
-// dlmopen(namespace, file, flags): the same.
+// dlmopen(namespace, file, flags): the filter returns only the function.
         BEGIN(dlmopen)
         bl pl_filter_dlmopen
         mov x16, x0

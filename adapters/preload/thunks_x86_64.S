@@ -1,15 +1,15 @@
-// thunks_x86_64.S: dlsym(), dlvsym(), dlopen() and dlmopen() as the program sees them. Each asks a filter in C and then jumps to the
-// C library's own function as if the program had called it: the caller that RTLD_NEXT and namespaces go by stays the program.
+// thunks_x86_64.S: the program's dlsym(), dlvsym(), dlopen() and dlmopen(). Each calls a filter in C and then jumps to the C library's own
+// function as if the program had called it, so that RTLD_NEXT and namespaces refer to the program as the caller.
 
         .text
 
-// Keeps the arguments of the call across the filter; the stack is aligned for a call.
+// Saves the arguments across the filter; the stack is aligned for a call.
 #define KEEP                                                                                                                               \
         pushq %rdi; .cfi_adjust_cfa_offset 8; pushq %rsi; .cfi_adjust_cfa_offset 8; pushq %rdx; .cfi_adjust_cfa_offset 8
 #define GIVE_BACK                                                                                                                          \
         popq %rdx; .cfi_adjust_cfa_offset -8; popq %rsi; .cfi_adjust_cfa_offset -8; popq %rdi; .cfi_adjust_cfa_offset -8
 
-// struct { void *value; pl_function *jump; } filter(arguments as they are): jump is NULL when value is the answer.
+// struct { void *value; pl_function *jump; } filter(the same arguments): if jump is NULL, value is the result.
 #define THUNK(name, filter)                                                                                                                \
         .globl name; .type name, @function; .balign 16;                                                                                    \
 name:   .cfi_startproc;                                                                                                                    \
@@ -32,7 +32,7 @@ name:   .cfi_startproc;                                                         
         THUNK(dlsym, pl_filter_dlsym)
         THUNK(dlvsym, pl_filter_dlvsym)
 
-// dlopen(file, flags): the filter gives the function in %rax and the flags in %rdx.
+// dlopen(file, flags): the filter returns the function in %rax and the flags in %rdx.
         .globl dlopen
         .type dlopen, @function
         .balign 16
@@ -52,7 +52,7 @@ dlopen: .cfi_startproc
         .cfi_endproc
         .size dlopen, .-dlopen
 
-// dlmopen(namespace, file, flags): the same.
+// dlmopen(namespace, file, flags): the filter returns only the function.
         .globl dlmopen
         .type dlmopen, @function
         .balign 16

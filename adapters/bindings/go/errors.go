@@ -23,7 +23,7 @@ func check(status C.enum_vram_status) error {
 	return &Error{Status: int(status), Message: C.GoString(C.vram_status_text(status))}
 }
 
-// told is check with the sentence of a function that gives one.
+// told is check with the message of a function that gives one.
 func told(status C.enum_vram_status, failure *C.struct_vram_error) error {
 	if status == C.VRAM_OK {
 		return nil

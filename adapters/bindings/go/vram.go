@@ -1,7 +1,7 @@
 // Package vram is a caching allocator for CUDA device memory: PyTorch's, for any program.
 //
-// Memory is used by kernels, not by Go: a Block is an address and a size. All functions may be called from any goroutine. Blocks, pools and
-// allocators are given back by Free, Release and Close; the garbage collector gives nothing back.
+// Kernels use the memory, Go does not: a Block is an address and a size. All functions may be called from any goroutine. Release blocks,
+// pools and allocators with Free, Release and Close; the garbage collector does not release them.
 package vram
 
 /*
@@ -20,11 +20,11 @@ import (
 // Stream is the handle of a stream, a CUstream or cudaStream_t, as a number; 0 is the legacy default stream.
 type Stream uint64
 
-// Options say how an allocator is made; the zero value is NVIDIA's driver with the options of the environment.
+// Options configure a new allocator. The zero value is NVIDIA's driver with the options of the environment.
 type Options struct {
-	// Conf is an option string, "expandable_segments:True"; empty: VRAM_ALLOC_CONF and its kin.
+ // Conf is an option string, "expandable_segments:True". If empty, VRAM_ALLOC_CONF and similar variables are used.
 	Conf string
-	// Simulator describes a simulated driver, "device=h100,devices=2": no GPU is needed. Empty: NVIDIA's driver.
+ // Simulator describes a simulated driver, "device=h100,devices=2", which needs no GPU. If empty, NVIDIA's driver is used.
 	Simulator string
 }
 
@@ -34,7 +34,7 @@ type Allocator struct {
 	driver *C.struct_vram_driver
 }
 
-// Open makes an allocator, which is given to the caller: Close.
+// Open creates an allocator. The caller releases it with Close.
 func Open(options Options) (*Allocator, error) {
 	var failure C.struct_vram_error
 	made := &Allocator{}
@@ -49,7 +49,7 @@ func Open(options Options) (*Allocator, error) {
 			return nil, check(status)
 		}
 	}
-	// In C's memory: the struct has pointers of its own.
+ // Allocate in C's memory, because the struct contains pointers.
 	info := (*C.struct_vram_create_info)(C.calloc(1, C.sizeof_struct_vram_create_info))
 	defer C.free(unsafe.Pointer(info))
 	info.driver = made.driver
@@ -64,45 +64,46 @@ func Open(options Options) (*Allocator, error) {
 	return made, nil
 }
 
-// Close gives all memory back to the driver, also of blocks that were never freed. Nothing of the allocator may be used after it.
+// Close releases all memory to the driver, including blocks that were never freed. Do not use the allocator or anything made by it
+// afterwards.
 func (a *Allocator) Close() {
 	C.vram_destroy(a.c)
 	C.vram_driver_destroy(a.driver)
 	a.c, a.driver = nil, nil
 }
 
-// Pointer is the struct vram_allocator, for functions of C.
+// Pointer returns the struct vram_allocator, for C functions.
 func (a *Allocator) Pointer() unsafe.Pointer { return unsafe.Pointer(a.c) }
 
-// Block is live memory of a device.
+// Block is live device memory.
 type Block struct {
 	allocator *Allocator
 	address   C.uint64_t
 	bytes     uint64
 }
 
-// Malloc gives memory of a device for use on a stream. 0 bytes give a block without an address.
+// Malloc allocates device memory for use on a stream. 0 bytes give a block without an address.
 func (a *Allocator) Malloc(device int, bytes uint64, stream Stream) (*Block, error) {
 	return a.malloc(nil, device, bytes, stream)
 }
 
-// Address is that of the block on its device.
+// Address returns the block's address on its device.
 func (b *Block) Address() uintptr { return uintptr(b.address) }
 
-// Bytes is what was asked for.
+// Bytes returns the requested size.
 func (b *Block) Bytes() uint64 { return b.bytes }
 
-// AllocatedBytes is what the block has, at least Bytes; 0 after Free.
+// AllocatedBytes returns the block's size, at least Bytes; 0 after Free.
 func (b *Block) AllocatedBytes() uint64 {
 	return uint64(C.vram_allocated_size(b.allocator.c, b.address))
 }
 
-// RecordStream says that work on a stream uses the block, too: after Free nobody gets it before that work is done.
+// RecordStream marks the block as also used on a stream: after Free it is not reused before that stream's work is done.
 func (b *Block) RecordStream(stream Stream) error {
 	return check(C.vram_record_stream(b.allocator.c, b.address, C.uint64_t(stream)))
 }
 
-// Free gives the block back to the cache of its stream; work queued there may still use it. A second Free does nothing.
+// Free returns the block to the cache of its stream; work queued there may still use it. A second Free does nothing.
 func (b *Block) Free() error {
 	if err := check(C.vram_free(b.allocator.c, b.address)); err != nil {
 		return err
@@ -111,7 +112,7 @@ func (b *Block) Free() error {
 	return nil
 }
 
-// EmptyCache gives what is cached back to the driver.
+// EmptyCache releases cached memory to the driver.
 func (a *Allocator) EmptyCache() error { return check(C.vram_empty_cache(a.c)) }
 
 // Configure changes options while the allocator runs.
@@ -135,32 +136,32 @@ func (a *Allocator) SetOption(key, value string) error {
 	return told(C.vram_set_option(a.c, name, text, &failure), &failure)
 }
 
-// SetLimit is the most bytes that the allocator may hold of a device.
+// SetLimit limits the bytes that the allocator may reserve on a device.
 func (a *Allocator) SetLimit(device int, bytes uint64) error {
 	return check(C.vram_set_memory_limit(a.c, C.uint32_t(device), C.uint64_t(bytes)))
 }
 
-// MemoryInfo is what the driver says of a device: free and total bytes.
+// MemoryInfo returns the driver's free and total bytes of a device.
 func (a *Allocator) MemoryInfo(device int) (free, total uint64, err error) {
 	var f, t C.uint64_t
 	err = check(C.vram_memory_info(a.c, C.uint32_t(device), &f, &t))
 	return uint64(f), uint64(t), err
 }
 
-// DeviceCount is how many devices the driver has.
+// DeviceCount returns the number of the driver's devices.
 func (a *Allocator) DeviceCount() (int, error) {
 	var count C.uint32_t
 	err := check(C.vram_device_count(a.c, &count))
 	return int(count), err
 }
 
-// Stat is a counter: now, at most, and in all.
+// Stat is a counter: current, peak and cumulative values.
 type Stat struct{ Current, Peak, Allocated, Freed int64 }
 
-// Stats are the counters of a device that most programs want; all of them are in PyTorch's words.
+// Stats has a device's most used counters, under PyTorch's names.
 type Stats struct{ Allocation, Segment, AllocatedBytes, ReservedBytes, ActiveBytes, RequestedBytes Stat }
 
-// Stats of a device, a consistent picture.
+// Stats returns a consistent set of a device's counters.
 func (a *Allocator) Stats(device int) (Stats, error) {
 	var stats C.struct_vram_stats
 	err := check(C.vram_get_stats(a.c, C.uint32_t(device), &stats))
@@ -172,13 +173,13 @@ func (a *Allocator) Stats(device int) (Stats, error) {
 		of(stats.requested_bytes)}, err
 }
 
-// Pool is memory kept apart.
+// Pool is a private memory pool.
 type Pool struct {
 	allocator *Allocator
 	c         *C.struct_vram_pool
 }
 
-// NewPool makes a private pool of a device, which is given to the caller: Release.
+// NewPool creates a private pool on a device. The caller releases it with Release.
 func (a *Allocator) NewPool(device int) (*Pool, error) {
 	pool := &Pool{allocator: a}
 	if err := check(C.vram_pool_create(a.c, C.uint32_t(device), nil, &pool.c)); err != nil {
@@ -187,28 +188,28 @@ func (a *Allocator) NewPool(device int) (*Pool, error) {
 	return pool, nil
 }
 
-// Malloc gives memory of the pool.
+// Malloc allocates from the pool.
 func (p *Pool) Malloc(bytes uint64, stream Stream) (*Block, error) {
 	return p.allocator.malloc(p.c, 0, bytes, stream)
 }
 
-// Trim gives the pool's wholly free segments back to the driver.
+// Trim releases the pool's wholly free segments to the driver.
 func (p *Pool) Trim() error { return check(C.vram_pool_empty_cache(p.c)) }
 
-// Release ends the pool; its live blocks stay good until they are freed.
+// Release ends the pool; its live blocks stay valid until they are freed.
 func (p *Pool) Release() {
 	C.vram_pool_release(p.c)
 	p.c = nil
 }
 
-// ErrOutOfMemory is what errors.Is finds in an error of a request that did not fit.
+// ErrOutOfMemory matches, with errors.Is, the error of a request that did not fit.
 var ErrOutOfMemory = errors.New("out of memory")
 
-// Error is a status in words.
+// Error is a failed status with its message.
 type Error struct {
 	Status  int
 	Message string
-	// RequestedBytes and LimitHit are of a request that did not fit, whose Message is the report.
+ // RequestedBytes and LimitHit describe a request that did not fit; its Message is the report.
 	RequestedBytes uint64
 	LimitHit       bool
 }
@@ -220,5 +221,5 @@ func (e *Error) Is(target error) bool {
 	return target == ErrOutOfMemory && (e.Status == C.VRAM_OUT_OF_MEMORY || e.Status == C.VRAM_REJECTED)
 }
 
-// Version is that of the library that is linked.
+// Version returns the version of the linked library.
 func Version() string { return C.GoString(C.vram_version()) }

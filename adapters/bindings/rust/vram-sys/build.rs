@@ -1,9 +1,9 @@
-//! Where libvram is: in VRAM_LIB_DIR, or where pkg-config says, or where the linker looks anyway. VRAM_STATIC=1 links the archives.
+//! Finds libvram: in VRAM_LIB_DIR, else where pkg-config says, else on the linker's path. VRAM_STATIC=1 links the archives.
 use std::env;
 use std::path::Path;
 use std::process::Command;
 
-/// The folder that pkg-config names, or why it names none.
+/// Returns the folder that pkg-config names, or why it names none.
 fn from_pkg_config() -> Result<String, String> {
     let asked = Command::new("pkg-config").args(["--variable=libdir", "vram"]).output();
     let told = asked.map_err(|error| format!("pkg-config cannot be started ({error})"))?;

@@ -34,7 +34,7 @@ impl Stream {
     }
 }
 
-/// The allocator, and the simulated driver that it stands on, if it does: destroyed in this order, after the last block and pool.
+/// The allocator and its simulated driver, if any. Destroyed in this order, after the last block and pool.
 pub(crate) struct Shared {
     pub(crate) allocator: *mut sys::vram_allocator,
     driver: *mut sys::vram_driver,
@@ -45,7 +45,7 @@ unsafe impl Sync for Shared {}
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // SAFETY: nobody else has it; both take null.
+        // SAFETY: there is no other reference; both functions accept null.
         unsafe {
             sys::vram_destroy(self.allocator);
             sys::vram_driver_destroy(self.driver);
@@ -62,18 +62,18 @@ fn text(value: &str) -> Result<CString> {
 pub struct Allocator(pub(crate) Arc<Shared>);
 
 impl Allocator {
-    /// On NVIDIA's driver, with the options of the environment.
+    /// Creates an allocator on NVIDIA's driver, with the options of the environment.
     pub fn new() -> Result<Allocator> {
         Allocator::create(null_mut(), None)
     }
-    /// The same with an option string, "expandable_segments:True".
+    /// Creates an allocator on NVIDIA's driver with an option string, "expandable_segments:True".
     pub fn with_options(options: &str) -> Result<Allocator> {
         Allocator::create(null_mut(), Some(options))
     }
-    /// On a simulated driver, "device=h100,devices=2": no GPU is needed.
+    /// Creates an allocator on a simulated driver, "device=h100,devices=2", which needs no GPU.
     pub fn on_simulator(device: &str, options: &str) -> Result<Allocator> {
         let (device, mut driver, mut error) = (text(device)?, null_mut(), no_error());
-        // SAFETY: zeros are every default; the text ends with its NUL.
+        // SAFETY: zeros are the defaults; the text ends with a NUL.
         unsafe {
             let mut parsed: sys::vram_sim_options = std::mem::zeroed();
             check_with(sys::vram_sim_parse(device.as_ptr(), &mut parsed, &mut error), &error)?;
@@ -85,7 +85,7 @@ impl Allocator {
     fn create(driver: *mut sys::vram_driver, options: Option<&str>) -> Result<Allocator> {
         let mut shared = Shared { allocator: null_mut(), driver };
         let (options, mut error) = (options.map(text).transpose()?, no_error());
-        // SAFETY: zeros are every default; what is borrowed lives until the call is over, the driver longer than the allocator.
+        // SAFETY: zeros are the defaults; borrowed values outlive the call, and the driver outlives the allocator.
         unsafe {
             let mut info: sys::vram_create_info = std::mem::zeroed();
             info.driver = driver;
@@ -103,22 +103,22 @@ impl Allocator {
         check(unsafe { sys::vram_device_count(self.0.allocator, &mut count) })?;
         Ok(count)
     }
-    /// Gives what is cached back to the driver.
+    /// Releases cached memory to the driver.
     pub fn empty_cache(&self) -> Result<()> {
         check(unsafe { sys::vram_empty_cache(self.0.allocator) })
     }
-    /// Changes options while it runs.
+    /// Changes options while the allocator runs.
     pub fn configure(&self, options: &str) -> Result<()> {
         let (options, mut error) = (text(options)?, no_error());
         check_with(unsafe { sys::vram_configure(self.0.allocator, options.as_ptr(), &mut error) }, &error)
     }
-    /// Changes one option and keeps all others; `None` is its default.
+    /// Changes one option and keeps all others; `None` restores its default.
     pub fn set_option(&self, key: &str, value: Option<&str>) -> Result<()> {
         let (key, value, mut error) = (text(key)?, value.map(text).transpose()?, no_error());
         let value = value.as_ref().map_or(std::ptr::null(), |value| value.as_ptr());
         check_with(unsafe { sys::vram_set_option(self.0.allocator, key.as_ptr(), value, &mut error) }, &error)
     }
-    /// For functions of `vram::sys`; borrowed.
+    /// Returns the allocator for functions of `vram::sys`; borrowed.
     pub fn as_raw(&self) -> *mut sys::vram_allocator {
         self.0.allocator
     }
@@ -132,29 +132,29 @@ pub struct Device {
 }
 
 impl Device {
-    /// Memory for use on `stream`. 0 bytes give a block without an address.
+    /// Allocates memory for use on `stream`. 0 bytes give a block without an address.
     pub fn malloc(&self, bytes: u64, stream: Stream) -> Result<Block> {
         let mut address = 0;
         check(unsafe { sys::vram_malloc(self.shared.allocator, self.ordinal, bytes, stream.0, &mut address) })?;
         Ok(Block { shared: self.shared.clone(), address, bytes })
     }
-    /// A private pool with one reference.
+    /// Creates a private pool with one reference.
     pub fn pool(&self) -> Result<Pool> {
         Pool::create(self)
     }
-    /// What the driver says: free and total bytes.
+    /// Returns the driver's free and total bytes.
     pub fn memory_info(&self) -> Result<(u64, u64)> {
         let (mut free, mut total) = (0, 0);
         check(unsafe { sys::vram_memory_info(self.shared.allocator, self.ordinal, &mut free, &mut total) })?;
         Ok((free, total))
     }
     pub fn stats(&self) -> Result<sys::vram_stats> {
-        // SAFETY: numbers.
+        // SAFETY: the struct has only numbers.
         let mut stats: sys::vram_stats = unsafe { std::mem::zeroed() };
         check(unsafe { sys::vram_get_stats(self.shared.allocator, self.ordinal, &mut stats) })?;
         Ok(stats)
     }
-    /// The most bytes that may be held of the device.
+    /// Limits the bytes that may be reserved on the device.
     pub fn set_limit(&self, bytes: u64) -> Result<()> {
         check(unsafe { sys::vram_set_memory_limit(self.shared.allocator, self.ordinal, bytes) })
     }
@@ -163,7 +163,7 @@ impl Device {
     }
 }
 
-/// Live memory of a device; it goes back to the cache when it is dropped: work queued on its stream by then may still use it.
+/// Live device memory. Dropping it returns it to its stream's cache; work queued there before may still use it.
 pub struct Block {
     pub(crate) shared: Arc<Shared>,
     pub(crate) address: u64,
@@ -174,27 +174,27 @@ impl Block {
     pub fn address(&self) -> u64 {
         self.address
     }
-    /// What was asked for.
+    /// Returns the requested size.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
-    /// What the block has: at least that.
+    /// Returns the block's size, at least `bytes()`.
     pub fn allocated_bytes(&self) -> u64 {
         unsafe { sys::vram_allocated_size(self.shared.allocator, self.address) }
     }
-    /// Work on `stream` uses it, too: after the drop nobody gets it before that work is done.
+    /// Marks the block as also used on `stream`: after the drop it is not reused before that stream's work is done.
     pub fn record_stream(&self, stream: Stream) -> Result<()> {
         check(unsafe { sys::vram_record_stream(self.shared.allocator, self.address, stream.0) })
     }
-    /// What a drop does, with its answer: an error where another stream's work could not be fenced; the memory stays live then, for good.
+    /// Frees the block like a drop, but returns an error if another stream's work could not be fenced; the memory then stays live.
     pub fn free(self) -> Result<()> {
         let block = std::mem::ManuallyDrop::new(self);
         let status = unsafe { sys::vram_free(block.shared.allocator, block.address) };
-        // SAFETY: read once, and the block is not dropped.
+        // SAFETY: the value is read once, and the block is not dropped.
         drop(unsafe { std::ptr::read(&block.shared) });
         check(status)
     }
-    /// The address; nobody frees the block but `vram_free()` and the end of the allocator.
+    /// Returns the address. Only `vram_free()` or the end of the allocator frees the block then.
     pub fn into_raw(self) -> u64 {
         let block = std::mem::ManuallyDrop::new(self);
         drop(unsafe { std::ptr::read(&block.shared) });
@@ -208,8 +208,8 @@ impl Drop for Block {
     }
 }
 
-/// The version of the library that is linked.
+/// Returns the version of the linked library.
 pub fn version() -> String {
-    // SAFETY: a static text.
+    // SAFETY: the text is static.
     unsafe { std::ffi::CStr::from_ptr(sys::vram_version()) }.to_string_lossy().into_owned()
 }

@@ -1,11 +1,11 @@
-//! Private pools: memory kept apart.
+//! Private memory pools.
 use crate::error::check;
 use crate::{sys, Block, Device, Result, Shared, Stream};
 use std::marker::PhantomData;
 use std::ptr::{null, null_mut};
 use std::sync::Arc;
 
-/// A private pool; when it is dropped, what is free in it goes back to the driver. Blocks of it stay good until they are dropped themselves.
+/// A private pool. Dropping it releases its free memory to the driver; its blocks stay valid until they are dropped.
 pub struct Pool {
     shared: Arc<Shared>,
     pool: *mut sys::vram_pool,
@@ -24,28 +24,28 @@ impl Pool {
         check(unsafe { sys::vram_pool_create(device.shared.allocator, device.ordinal, null(), &mut pool) })?;
         Ok(Pool { shared: device.shared.clone(), pool })
     }
-    /// Memory of this pool, whatever routes there are.
+    /// Allocates from this pool, regardless of routes.
     pub fn malloc(&self, bytes: u64, stream: Stream) -> Result<Block> {
         let mut address = 0;
         check(unsafe { sys::vram_pool_malloc(self.pool, bytes, stream.0, &mut address) })?;
         Ok(Block { shared: self.shared.clone(), address, bytes })
     }
-    /// Until the route is dropped, requests of this thread are served from the pool.
+    /// Serves this thread's requests from the pool until the route is dropped.
     pub fn route_this_thread(&self) -> Result<Route<'_>> {
         check(unsafe { sys::vram_pool_begin(self.pool, &of_this_thread()) })?;
         Ok(Route { pool: self, _not_send: PhantomData })
     }
-    /// Gives its wholly free segments back to the driver.
+    /// Releases wholly free segments to the driver.
     pub fn trim(&self) -> Result<()> {
         check(unsafe { sys::vram_pool_empty_cache(self.pool) })
     }
     pub fn stats(&self) -> Result<sys::vram_pool_stats> {
-        // SAFETY: numbers.
+        // SAFETY: the struct has only numbers.
         let mut stats: sys::vram_pool_stats = unsafe { std::mem::zeroed() };
         check(unsafe { sys::vram_get_pool_stats(self.pool, &mut stats) })?;
         Ok(stats)
     }
-    /// For functions of `vram::sys`; borrowed.
+    /// Returns the pool for functions of `vram::sys`; borrowed.
     pub fn as_raw(&self) -> *mut sys::vram_pool {
         self.pool
     }
@@ -57,7 +57,7 @@ impl Drop for Pool {
     }
 }
 
-/// An open route; it stays on its thread.
+/// An open route. It cannot leave its thread.
 pub struct Route<'a> {
     pool: &'a Pool,
     _not_send: PhantomData<*const ()>,

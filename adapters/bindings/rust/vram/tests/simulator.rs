@@ -1,4 +1,4 @@
-//! Everything on the simulated driver.
+//! Tests on the simulated driver.
 use vram::{sys, Allocator, Stream};
 
 fn allocator() -> Allocator {
