@@ -1,5 +1,5 @@
-// The engine of the page: the explorer as a WebAssembly module. The page's worker calls the exported functions; the two imported ones
-// give it the bytes of a file and take answers. Addresses are offsets in the module's memory. Nothing else of the world is seen.
+// The page's engine: the explorer as a WebAssembly module. The page's worker calls the exported functions; the two imported ones read a
+// file and take answers. Addresses are offsets in the module's memory. The module has no other access to the outside.
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -9,13 +9,13 @@
 #define EXPORT(name) __attribute__((export_name(#name))) name
 #define IMPORT(name) __attribute__((import_module("page"), import_name(#name))) name
 
-// At most `capacity` bytes of the file being opened; 0 at its end, SIZE_MAX when it cannot be read.
+// Reads at most `capacity` bytes of the file being opened. Returns 0 at its end, SIZE_MAX if it cannot be read.
 size_t IMPORT(page_read)(void *buffer, size_t capacity);
-// An answer; the bytes are valid during the call.
+// Takes an answer; the bytes are valid during the call.
 void IMPORT(page_answer)(const char *bytes, size_t length);
 
 static struct vram_explorer *explorer;
-static struct vram_explorer *preview; // answers in its place while it is there: the beginning of a file that is not read yet
+static struct vram_explorer *preview; // if set, answers instead of `explorer`: the beginning of a file that is still being read
 static struct vram_error last_error;
 
 static size_t read_file(void *context, void *buffer, size_t capacity) {
@@ -29,12 +29,12 @@ static bool take_answer(void *user, const char *bytes, size_t length) {
     return true;
 }
 
-// Where nothing is laid out at random, the secret of our hash tables is what the page gives: 64 random bits, in two halves, before anything
+// Sets the secret of our hash tables: 64 random bits, in two halves, because WebAssembly has no random memory layout. Call before anything
 // is opened. Answers do not depend on it.
 void EXPORT(engine_seed)(uint32_t low, uint32_t high);
 void engine_seed(uint32_t low, uint32_t high) { vr_hash_seed((uint64_t)high << 32 | low); }
 
-// Room for a text that the page hands over; engine_free() takes it back. NULL without memory.
+// Allocates memory for a text from the page; engine_free() frees it. Returns NULL if memory runs out.
 char *EXPORT(engine_room)(size_t bytes);
 char *engine_room(size_t bytes) { return malloc(bytes); }
 
@@ -56,14 +56,14 @@ static void end_preview(void) {
     preview = NULL;
 }
 
-// Reads a file to its end and adds it; a preview ends. 0, or 1 with engine_error().
+// Reads a file to its end and adds it; ends a preview. Returns 0, or 1 with engine_error().
 int EXPORT(engine_open)(const char *name, double bytes);
 int engine_open(const char *name, double bytes) {
     end_preview();
     return read_into(&explorer, name, bytes);
 }
 
-// Reads what the page gives of a file's beginning; queries are about that alone until the next engine_open(). As above.
+// Reads the given beginning of a file. Queries answer only about it until the next engine_open(). Returns 0, or 1 with engine_error().
 int EXPORT(engine_preview)(const char *name, double bytes);
 int engine_preview(const char *name, double bytes) {
     end_preview();
@@ -72,13 +72,13 @@ int engine_preview(const char *name, double bytes) {
     return failed;
 }
 
-// Asks; the answer goes to page_answer(). 0, or 1 with engine_error().
+// Answers a query through page_answer(). Returns 0, or 1 with engine_error().
 int EXPORT(engine_ask)(const char *query);
 int engine_ask(const char *query) {
     if (explorer == NULL && vram_explorer_create(&explorer) != VRAM_OK) return 1;
     return vram_explorer_ask(preview != NULL ? preview : explorer, query, take_answer, NULL, &last_error) == VRAM_OK ? 0 : 1;
 }
 
-// The sentence of the last failure.
+// Returns the message of the last failure.
 const char *EXPORT(engine_error)(void);
 const char *engine_error(void) { return last_error.message; }

@@ -1,5 +1,5 @@
-// Puts the page together: one HTML file with everything inside, and a content security policy that lets nothing in or out.
-// Usage: node build.mjs ENGINE.wasm OUTPUT.html
+// Builds the page: one self-contained HTML file, with a content security policy that blocks all network access. Usage: node build.mjs
+// ENGINE.wasm OUTPUT.html
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -28,7 +28,7 @@ async function bundle(entry) {
     return result.outputFiles[0].text.trim();
 }
 
-// What stands inside <script> must not end it.
+// Text inside <script> must not end it.
 const safe = (script) => script.replaceAll("</script", "<\\/script");
 const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
@@ -49,7 +49,7 @@ const policy = [
     "form-action 'none'",
 ].join("; ");
 
-// Replacements by functions: "$&" and its like in the text mean nothing.
+// Replace with functions, so that "$&" and similar text is literal.
 const fill = (template, parts) => Object.entries(parts).reduce((page, [name, text]) => page.replace(`{{${name}}}`, () => text), template);
 const page = fill(readFileSync(join(here, "src", "index.html"), "utf8"), { policy, engine, parts, boot });
 writeFileSync(outputPath, page);

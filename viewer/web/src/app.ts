@@ -1,4 +1,4 @@
-// What every view is given: the engine, the state, what is open, and where to say that something went wrong.
+// What every view gets: the engine, the state, the open recordings, and ways to report errors.
 import type { Engine } from "./engine";
 import type { State, Store } from "./state";
 
@@ -17,7 +17,7 @@ export type Device = {
     has_times: boolean;
     first_time_us?: number;
     duration_us?: number;
-    ooms: number; // requests that ran out of memory; the page counts them when a recording is opened
+    ooms: number; // requests that ran out of memory; counted when a recording is opened
 };
 export type Recording = { name: string; bytes: number; devices: Device[] };
 
@@ -25,48 +25,48 @@ export interface App {
     readonly engine: Engine;
     readonly store: Store;
     recordings: Recording[];
-    readonly partial: boolean; // what is on show is the beginning of a file that is still read
+    readonly partial: boolean; // only the beginning of the file has been read so far
     recording(): Recording | undefined;
     device(): Device | undefined;
-    // The whole history's length on the present axis, and the present window within it.
+    // The length of the whole history on the current axis, and the current window in it.
     length(): number;
     window(): { from: number; to: number };
-    // What the search box found, for highlighting; undefined when nothing is searched for or the answer is not there yet. State.found
-    // changes whenever the answer does.
+    // The matches of the search box, for highlighting; undefined without a search or before the answer. State.found changes whenever the
+    // answer does.
     matches(): Matches | undefined;
-    readonly canOpen: boolean; // false where a server has the files
+    readonly canOpen: boolean; // false if a server has the files
     chooseFiles(): void; // the system's dialog
-    announce(text: string): void; // for those who hear the page: what a key has done
-    say(message: string): void; // a sentence about something that failed; "" takes it back
+    announce(text: string): void; // tells users of a screen reader what a key has done
+    say(message: string): void; // shows an error message; "" removes it
 }
 
 export type Matches = {
     text: string;
-    allocations: number; // how many allocations match, and their bytes
+    allocations: number; // matching allocations, and their bytes
     bytes: number;
-    has(row: number, stack: number): boolean; // an allocation's row and the number of its stack (NaN where one is not known)
+    has(row: number, stack: number): boolean; // an allocation's row and its stack's number (NaN if unknown)
 };
 
-// A key of a view and what it does, for the help: ["\u2191 \u2193", "one event back or on"].
+// A view's key and its meaning, for the help: ["\u2191 \u2193", "one event back or on"].
 export type KeyHelp = readonly [keys: string, meaning: string];
 
-// A view is made once and lives as long as the page. show() is called when it is chosen, update() when the state has changed while it is
-// on show; both may be called before any recording is open.
+// A view is created once and lives as long as the page. show() is called when it is chosen, update() when the state changes while it is
+// visible. Both may be called before any recording is open.
 export interface View {
     readonly id: string;
     readonly title: string;
     readonly tab?: string; // a shorter title for the row of tabs
-    readonly key: string; // chooses it
-    available?(): boolean; // whether it has anything to show; always without it
+    readonly key: string; // the key that chooses it
+    available?(): boolean; // whether it has anything to show; if absent, always
     readonly root: HTMLElement;
     show(state: State): void;
     update(state: State, changed: ReadonlySet<keyof State>): void;
-    hide?(): void; // another view takes its place: what the pointer brought up goes
-    // Keys the frame does not use itself; true when it was one of the view's.
+    hide?(): void; // another view is shown: remove what the pointer opened
+    // Handles keys that the frame does not use. Returns true if the view used the key.
     onKey?(event: KeyboardEvent): boolean;
     readonly keys?: readonly KeyHelp[];
-    // What the view can be saved as. Texts are whole files: an SVG document with its own colours (no CSS variables), a table as CSV
-    // (dom.ts has csvText()). Without png() a PNG is painted from the SVG.
+    // The formats in which the view can be saved. Texts are whole files: an SVG document with its own colours (no CSS variables), a table
+    // as CSV (csvText() in dom.ts). Without png(), a PNG is painted from the SVG.
     svg?(): string | Promise<string>;
     png?(): Blob | Promise<Blob>;
     csv?(): string | Promise<string>;

@@ -14,14 +14,14 @@ import { prepare } from "./working";
 type Mark = { kind: string; event: number; bytes?: number };
 type CureJson = { cure: Cure | null };
 
-const MOST_EVENTS = 2_000_000; // whose cause is worked out without being asked for
-const MOST_REPLAYED = 200_000; // events of a history that is replayed without being asked for
+const MOST_EVENTS = 2_000_000; // with more events, the cause is analyzed only on demand
+const MOST_REPLAYED = 200_000; // with more events, the history is replayed only on demand
 const FOLDED = "vram.banner.folded";
 
-// Every call site that the cause names.
+// Returns every call site that the cause names.
 const sitesOf = (cause: Cause): (string | null | undefined)[] => [cause.site, cause.pin_site, ...[...(cause.holders ?? []), ...(cause.libraries ?? []), ...(cause.demand?.sites ?? []), ...(cause.demand?.remedies ?? [])].map(({ site }) => site)];
 
-// The reason in a sentence, and who holds most where it names no call site.
+// Returns the reason in a sentence, with the largest holder if the reason names no call site.
 function whyText(cause: Cause, text: string): string {
     const named = (site: string | null | undefined) => site && !text.includes(site);
     const most = cause.holders?.[0];
@@ -32,13 +32,13 @@ function whyText(cause: Cause, text: string): string {
     return `${sentence(text)}${who}${through}${asked}`;
 }
 
-// What to change in the program: the first that is enough, else the first.
+// Returns what to change in the program: the first remedy that suffices, else the first.
 function changeText({ demand, advice }: Cause): string {
     const remedy = demand?.remedies.find(({ fits }) => fits) ?? demand?.remedies[0];
     return sentence(remedy?.text ?? advice);
 }
 
-// What helps, as short as it can be said; the view of out of memory has the rest.
+// Returns what helps, briefly; the out-of-memory view has the details.
 function helpOf(cure: Cure | null, cause: Cause): (Node | string)[] {
     const change = shortSites(changeText(cause), sitesOf(cause));
     if (!cure) return [change];
@@ -58,7 +58,7 @@ export class TroubleBanner implements Panel {
     private readonly fold: HTMLButtonElement = el("button", { type: "button", class: "quiet icon trouble-fold", "aria-controls": "trouble-more", onclick: () => this.setFolded(!this.more.hidden) });
     readonly root = el("section", { class: "trouble", "aria-label": "Out of memory", hidden: true }, this.head, this.lead, this.fold, this.more);
     private asked = 0;
-    private said = ""; // which recording and device it speaks of, seen from where
+    private said = ""; // recording and device of the text, and the ones on screen
     private trouble: Trouble | undefined;
 
     constructor(private readonly frame: Frame) {
@@ -107,7 +107,7 @@ export class TroubleBanner implements Panel {
         const { marks } = (await askOnce<{ marks: Mark[] }>(frame, { name: "marks", ...about })).json;
         if (overtaken() || !frame.device()) return;
         this.show(trouble, marks.filter((mark) => mark.kind === "oom").at(-1));
-        // Of another recording it only says where the trouble is.
+        // For another recording it only says where the trouble is.
         if (trouble.rec !== rec || trouble.device.events > MOST_EVENTS) return;
         const { oom_causes: causes } = (await askOnce<{ oom_causes: Cause[] }>(frame, { name: "oom", ...about })).json;
         const cause = causes.at(-1);
@@ -117,7 +117,7 @@ export class TroubleBanner implements Panel {
         if (!overtaken()) this.tell(cure, cause);
     }
 
-    // The line has its place while the cure is looked for. Null where that would take too long.
+    // Searches for the cure, keeping the line's place meanwhile. Returns null if that would take too long.
     private async findCure({ device }: Trouble, about: { rec: number; device: number }, overtaken: () => boolean): Promise<Cure | null> {
         if (device.events > MOST_REPLAYED) return null;
         const question = { name: "cure", ...about };
@@ -127,7 +127,7 @@ export class TroubleBanner implements Panel {
     }
 
     private explain(cause: Cause): void {
-        // Of a long reason the beginning says who holds the memory; the whole is its title.
+        // Show the beginning of a long reason, which names the holder; the title has all of it.
         const beginning = cause.demand?.text;
         const short = beginning && cause.text.startsWith(beginning) ? beginning : cause.text;
         this.why.textContent = shortSites(whyText(cause, short), sitesOf(cause));
@@ -157,7 +157,7 @@ export class TroubleBanner implements Panel {
         this.place();
     }
 
-    // What tells one from the other: the device, or the recording.
+    // Names what distinguishes the two: the device or the recording.
     private placeOf({ rec, device }: Trouble, other: Trouble): string {
         return rec === other.rec ? deviceName(device) : placeName(this.frame.recordings[rec], device);
     }
@@ -166,10 +166,10 @@ export class TroubleBanner implements Panel {
         const { devices } = this.frame.recordings[trouble.rec];
         if (trouble.rec === shown.rec && devices.length === 1) return "The program";
         const place = this.placeOf(trouble, shown);
-        return devices.length > 1 ? capital(place) : place; // a file keeps its name
+        return devices.length > 1 ? capital(place) : place; // keep a file's name unchanged
     }
 
-    // What else ran out of memory: other devices of the recording, and how many other recordings.
+    // Lists what else ran out of memory: other devices of the recording, and the number of other recordings.
     private others({ rec, device }: Trouble): string {
         const { recordings } = this.frame;
         const failed = (all: readonly Device[]) => all.some(({ ooms }) => ooms > 0);

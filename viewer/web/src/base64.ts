@@ -1,5 +1,5 @@
-// Bytes out of base64: the engine and recordings stand so in a page.
-type Native = { fromBase64?(text: string): Uint8Array<ArrayBuffer> }; // newer browsers have it
+// Decodes base64, in which a page contains the engine and recordings.
+type Native = { fromBase64?(text: string): Uint8Array<ArrayBuffer> }; // newer browsers only
 
 export function bytesOfBase64(text: string): Uint8Array<ArrayBuffer> {
     const native = (Uint8Array as Native).fromBase64;

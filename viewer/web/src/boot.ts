@@ -1,5 +1,5 @@
-// The page's first script: its style and its other scripts lie packed in it, and are put in place one after the other. The policy names
-// each of them by its hash, as if they had been there all the time.
+// The page's first script. It contains the page's style and other scripts in packed form and adds them one after another. The policy lists
+// the hash of each.
 import { bytesOfBase64 } from "./base64";
 
 type Part = "style" | "worker" | "painting" | "main";
@@ -9,8 +9,8 @@ const NEEDED = "This browser has no DecompressionStream: the page needs Firefox 
 function place(part: Part, text: string): void {
     const element = document.createElement(part === "style" ? "style" : "script");
     element.id = part;
-    element.className = "unpacked"; // a saved page has them packed only (pages.ts)
-    // A script that is no JavaScript waits for the one that makes a worker of it.
+    element.className = "unpacked"; // a saved page has only the packed form (pages.ts)
+    // A script of another type is not run; main makes a worker of it.
     if (part === "worker" || part === "painting") (element as HTMLScriptElement).type = "text/plain";
     element.textContent = text;
     document.head.append(element);

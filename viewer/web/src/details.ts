@@ -1,4 +1,4 @@
-// The panel at the right: all that is known of the picked allocation or segment.
+// The panel on the right: everything known about the picked allocation or segment.
 import { add, clear, el } from "./dom";
 import { bytes, count, duration } from "./format";
 import type { Changed, Frame, Panel } from "./frame";
@@ -32,15 +32,15 @@ export type Allocation = {
     context?: string;
     role?: string;
     frames: StackFrame[];
-    site?: number; // the call site's place in them
+    site?: number; // index of the call site in `frames`
 };
 
 const siteFrame = (item: Allocation): StackFrame | undefined => (item.site === undefined ? undefined : item.frames[item.site]);
 
-// PyTorch writes "N/A" where it has nothing to say.
+// PyTorch writes "N/A" for an unknown value.
 const known = (text: string | undefined): string | undefined => (text === "N/A" ? undefined : text);
 
-// "12.0 MiB of activations", what people call it by.
+// Returns a descriptive title: "12.0 MiB of activations".
 const titleOf = ({ bytes: size, role, kind, label }: Allocation): string => (kind === "segment" ? label : `${bytes(size)}${role && role !== "unknown" ? ` of ${role.replaceAll("_", " ")}` : ""}`);
 
 export class Details implements Panel {
@@ -52,7 +52,7 @@ export class Details implements Panel {
         least: 200,
         most: 900,
         start: 340,
-        step: -20, // to the left it grows
+        step: -20, // it grows to the left
         valueAt: (event) => this.root.getBoundingClientRect().right - event.clientX,
         use: (width) => (this.root.style.flexBasis = `${width}px`),
     });
@@ -113,7 +113,7 @@ export class Details implements Panel {
         return el("div", { class: "details-head" }, el("h2", {}, title), copy, close);
     }
 
-    // The pick in a sentence, whichever way it was made.
+    // Describes the pick in a sentence, for screen readers.
     private spoken(item: Allocation): string {
         const place = siteFrame(item);
         const life = `${item.birth_event === null ? "made before the recording" : `made at event ${count(item.birth_event)}`}, ${item.death_event === null ? "never freed" : `freed at event ${count(item.death_event)}`}`;
@@ -169,7 +169,7 @@ export class Details implements Panel {
         add(this.body, this.head(titleOf(item), item.label), table, actions, framesList(item.frames, item.site));
     }
 
-    // The window with its life and a margin.
+    // Sets the window to the item's lifetime with a margin.
     private showLife(item: Allocation): void {
         const length = this.frame.length();
         const first = this.frame.device()?.first_time_us ?? 0;

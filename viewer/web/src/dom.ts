@@ -1,4 +1,4 @@
-// Elements by hand. Text is always text: nothing in this page makes markup of what a file says.
+// Creates elements. Text is always inserted as text: the page never interprets a file's contents as markup.
 
 type Child = Node | string | number | null | undefined | false;
 type Attributes = { [name: string]: string | number | boolean | ((event: never) => void) | undefined };
@@ -25,7 +25,7 @@ export function clear(element: Element): void {
     element.replaceChildren();
 }
 
-// Rows as CSV (RFC 4180). A text that a spreadsheet would take for a formula gets an apostrophe in front.
+// Formats rows as CSV (RFC 4180). Prefixes an apostrophe to text that a spreadsheet would take for a formula.
 export function csvText(header: readonly string[], rows: Iterable<readonly (string | number | null | undefined)[]>): string {
     const field = (value: string | number | null | undefined): string => {
         if (value === null || value === undefined) return "";
@@ -38,7 +38,7 @@ export function csvText(header: readonly string[], rows: Iterable<readonly (stri
     return lines.join("\r\n") + "\r\n";
 }
 
-// For SVG made as text.
+// Escapes text for SVG source.
 export function xmlText(text: string | number): string {
     return String(text).replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`).replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g, " ");
 }

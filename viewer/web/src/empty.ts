@@ -1,4 +1,4 @@
-// What the page shows before a recording is open: what it opens, and how to make one.
+// The page before a recording is open: which files it opens, and how to make one.
 import { el } from "./dom";
 import type { Frame } from "./frame";
 
@@ -29,12 +29,12 @@ export function emptyState(frame: Frame): HTMLElement {
     );
 }
 
-// In its place while something is read: nobody is asked for a file that is there already.
+// Replaces it while a file is being read.
 export function openingState(names: string): HTMLElement {
     return el("section", { class: "empty", "aria-label": "Opening" }, el("div", { class: "zone" }, el("p", { class: "zone-title opening" }, `Opening ${names}\u2026`)));
 }
 
-// Says of a recording that is open why there is nothing to see.
+// Explains why an open recording shows nothing.
 export function explainEmpty(root: HTMLElement, recording: string | undefined): void {
     const why = root.querySelector<HTMLElement>(".empty-why")!;
     why.hidden = recording === undefined;

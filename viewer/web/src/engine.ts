@@ -1,20 +1,20 @@
-// The engine as the page sees it: files go in, questions are answered.
+// The page's interface to the engine: opens files and answers questions.
 import { Answer, type FromWorker, type ToWorker } from "./protocol";
 import { asRecorded, visible } from "./visible";
 
 export type Progress = (done: number, total: number) => void;
 export type Question = { name: string; [key: string]: string | number | boolean | undefined };
 
-// Whoever answers questions: the engine in a worker, or a server on this machine.
+// Answers questions: an engine in a worker, or a server on this machine.
 export interface Engine {
-    // `early` is called when the beginning of a file that takes long to read can be asked about; the rest is read when it is done.
+    // Opens a file. For a large file, calls `early` when its beginning can be queried; the rest is read after `early` is done.
     open(name: string, file: Blob, progress?: Progress, early?: () => Promise<void>): Promise<void>;
     ask<T = Record<string, unknown>>(question: Question): Promise<Answer<T>>;
 }
 
 let skipped: string | undefined;
 
-// Frames that name no call site, of all that is asked from now on.
+// Sets the frames that are not call sites, for all later questions.
 export function skipFrames(expression: string): void {
     skipped = expression === "" ? undefined : expression;
 }
@@ -28,7 +28,7 @@ function inline(id: string): string {
     return document.getElementById(id)?.textContent?.trim() ?? "";
 }
 
-// The blob without its gzip wrapping, or as it is when it has none.
+// Decompresses a gzip blob; returns other blobs unchanged.
 export async function unwrapped(blob: Blob): Promise<Blob> {
     const head = new Uint8Array(await blob.slice(0, 2).arrayBuffer());
     if (head[0] !== 0x1f || head[1] !== 0x8b) return blob;
@@ -39,12 +39,12 @@ export async function unwrapped(blob: Blob): Promise<Blob> {
     }
 }
 
-// What the engine cannot do without, and old browsers lack or cautious people switch off.
-const NEEDED = ["WebAssembly", "Worker"]; // and what unpacked this script (boot.ts)
+// Features that the engine needs, and that old browsers lack or users disable.
+const NEEDED = ["WebAssembly", "Worker"]; // besides those that unpacked this script (boot.ts)
 
-const OWN_MAGIC = "VRAM"; // from the second byte on
+const OWN_MAGIC = "VRAM"; // from the second byte
 const PREVIEW_LEAST = 8 << 20;
-const PREVIEW_BYTES = 1 << 20; // some 150,000 events, that are there in a fifth of a second
+const PREVIEW_BYTES = 1 << 20; // about 150,000 events, ready in a fifth of a second
 
 export class WorkerEngine implements Engine {
     private readonly worker: Worker;
@@ -60,7 +60,7 @@ export class WorkerEngine implements Engine {
         };
     }
 
-    // The worker unpacks the engine: the page is there meanwhile.
+    // The worker unpacks the engine while the page is displayed.
     static create(): WorkerEngine {
         const absent = NEEDED.find((name) => !(name in globalThis));
         if (absent) throw new Error(`This browser has no ${absent}: the page needs Firefox 113, Chromium 111, Safari 16.4 or newer. \`vram view --serve\` does without.`);
@@ -72,7 +72,7 @@ export class WorkerEngine implements Engine {
     async open(name: string, file: Blob, progress?: Progress, early?: () => Promise<void>): Promise<void> {
         const plain = await unwrapped(file);
         if (early && plain.size > PREVIEW_LEAST && (await plain.slice(1, 1 + OWN_MAGIC.length).text()) === OWN_MAGIC) {
-            // Our own files are readable up to any cut.
+            // Our own format can be read up to any cut.
             const begun = await this.send((id) => ({ kind: "preview", id, name, file: plain.slice(0, PREVIEW_BYTES) })).then(
                 () => true,
                 () => false,
@@ -87,7 +87,7 @@ export class WorkerEngine implements Engine {
         return new Answer<T>(bytes!);
     }
 
-    // When nothing is asked any more, for the length of two frames.
+    // Resolves when no question has been open for two frames.
     async quiet(): Promise<void> {
         const frame = () => new Promise((resolve) => setTimeout(resolve, 16));
         for (let still = 0; still < 2; still = this.waiting.size === 0 ? still + 1 : 0) await frame();

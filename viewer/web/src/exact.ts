@@ -1,7 +1,7 @@
-// JSON as the engine writes it: integers beyond 2^53 keep their digits, and texts show what they hold.
+// Parses the engine's JSON: integers beyond 2^53 keep their digits, and invisible characters in texts become visible.
 import { visible } from "./visible";
 
-// An integer that a number cannot hold: arithmetic takes the nearest number, text has every digit.
+// An integer that a number cannot represent: arithmetic uses the nearest number, text has every digit.
 export class Exact extends Number {
     constructor(readonly digits: string) {
         super(digits);
@@ -17,11 +17,11 @@ export class Exact extends Number {
     }
 }
 
-const SAFE_DIGITS = 15; // that many are always below 2^53
+const SAFE_DIGITS = 15; // numbers with this many digits are below 2^53
 const MAYBE_LARGE = /\d{16}/;
-// A text with its escapes, or a number that stands outside of one.
+// A string with its escapes, or a number outside of one.
 const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?/gs;
-// Which text stands for such an integer nobody can know who made a recording before the page was opened.
+// Marks such integers. It is random, so that a recording cannot contain it.
 const TAG = `exact ${Math.random()} `;
 
 const isLarge = (token: string): boolean => /^-?\d+$/.test(token) && token.replace("-", "").length > SAFE_DIGITS && !Number.isSafeInteger(Number(token));

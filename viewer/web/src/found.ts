@@ -1,12 +1,12 @@
-// Which groups of a table have anything to do with the search.
+// Finds the groups of a table that contain matches of the search.
 import type { App } from "./app";
 
 type What = { rec?: number; device?: number; made?: number; event?: number | string };
 type GroupsJson = { groups: { name: string; found_bytes: number }[] };
 
-const EVER: readonly What[] = [{ made: 1 }, { event: -1 }]; // all that was made, and what lived before
+const EVER: readonly What[] = [{ made: 1 }, { event: -1 }]; // everything allocated in the recording, and what was live before it
 
-// The names of the groups that hold any of what is found, at one of these moments; null where nothing is searched for.
+// Returns the names of the groups that contain matches at one of these moments; null without a search.
 export async function foundNames(app: App, by: string, whats: readonly What[] = EVER): Promise<ReadonlySet<string> | null> {
     const { rec, notion, search, regex } = app.store.state;
     if (!app.matches()) return null;

@@ -1,4 +1,4 @@
-// The page's head: what is open, the search, the switches, and the tabs under it.
+// The page's head: the open recordings, the search, the switches, and the tabs below.
 import { add, clear, el } from "./dom";
 import { bytes, count, counted, duration } from "./format";
 import type { Changed, Frame, Panel } from "./frame";
@@ -11,7 +11,7 @@ import { UNCHOSEN, type Axis, type Notion, type State } from "./state";
 import { isDark } from "./theme";
 import { deviceName, oomMark, ooms } from "./trouble";
 
-// Two words of which one holds.
+// A choice between two words.
 class Switch<T extends string> {
     readonly root = el("div", { class: "switch", role: "radiogroup" });
     private readonly buttons = new Map<T, HTMLButtonElement>();
@@ -98,7 +98,7 @@ export class Header implements Panel {
         this.frame.store.set({ notion: this.frame.store.state.notion === "active" ? "allocated" : "active" });
     }
 
-    // The device or the recording `by` places on, round and round.
+    // Moves by `by` devices or recordings, wrapping around.
     step(what: "device" | "rec", by: number): void {
         const { store } = this.frame;
         if (what === "rec") {
@@ -124,7 +124,7 @@ export class Header implements Panel {
     }
 
     update(state: State, changed: Changed): void {
-        // Moving the window changes nothing here.
+        // A move of the window changes nothing here.
         if (changed !== null && [...changed].every((key) => key === "from" || key === "to")) return;
         if (changed === null) this.fillFiles(state);
         if (changed === null || changed.has("rec")) this.fillDevices();
@@ -170,7 +170,7 @@ export class Header implements Panel {
     }
 }
 
-// Segments with blocks in them.
+// Draws segments with blocks in them.
 function logo(): SVGSVGElement {
     const space = "http://www.w3.org/2000/svg";
     const svg = document.createElementNS(space, "svg");

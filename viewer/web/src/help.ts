@@ -1,4 +1,4 @@
-// The help: every key, what the words and colours mean.
+// The help: all keys, and the meaning of words and colours.
 import { add, clear, el } from "./dom";
 import type { KeyHelp } from "./app";
 import type { Frame } from "./frame";

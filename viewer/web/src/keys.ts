@@ -1,4 +1,4 @@
-// The keys that work everywhere. A view is asked first, then these.
+// Keys that work everywhere. The view handles a key first.
 import type { Frame } from "./frame";
 import { moved, zoomed } from "./span";
 

@@ -1,10 +1,10 @@
-// Questions that come faster than answers: one is under way, of those that wait only the newest is asked.
+// Limits questions that come faster than answers: one is asked at a time, and of waiting ones only the newest.
 import type { Engine, Question } from "./engine";
 import type { Answer } from "./protocol";
 import { prepare } from "./working";
 
-// Asks; resolves to null for a question that a newer one overtook. Errors are those of the newest question. With `tell` what the answer is
-// made of is worked out in pieces before, and a newer question need not wait for more than one of them.
+// Returns a function that asks. It resolves to null for a question overtaken by a newer one; errors are those of the newest. With `tell`,
+// the answer's basis is first prepared in pieces, so that a newer question waits for at most one piece.
 export function latest<T = Record<string, unknown>>(engine: Engine, tell?: (share: number | null) => void): (question: Question) => Promise<Answer<T> | null> {
     let waiting: { question: Question; resolve(answer: Answer<T> | null): void; reject(error: unknown): void } | null = null;
     let busy = false;

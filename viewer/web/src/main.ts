@@ -1,4 +1,4 @@
-// The page: its parts put together, files opened, the chosen view on its stage.
+// The page: creates its parts, opens files, and shows the chosen view.
 import type { App, Device, Matches, Recording, View } from "./app";
 import { TroubleBanner } from "./banner";
 import { Details } from "./details";
@@ -39,12 +39,12 @@ class Page implements Frame, App {
     private panels: Panel[] = [];
     private minimap: Panel | undefined;
     private empty: HTMLElement | null = null;
-    private counted: readonly Recording[] = []; // whose failed requests are counted
-    private opening = ""; // the names of what is being read
+    private counted: readonly Recording[] = []; // recordings whose failed requests have been counted
+    private opening = ""; // names of files being read
     private shown: View | null = null;
     private failure = "";
-    private wrongLink = ""; // what the address named that is not there
-    private mended = ""; // the recording and device that the page chose in place of what a link named
+    private wrongLink = ""; // what the address names that does not exist
+    private mended = ""; // recording and device shown instead of those that a link named
     private readonly announcer = el("p", { class: "unseen", role: "status", "aria-live": "polite" });
 
     constructor(readonly engine: Engine) {
@@ -95,7 +95,7 @@ class Page implements Frame, App {
     say(message: string): void {
         this.failure = message;
         const text = [this.wrongLink, message].filter((part) => part !== "").join("\n");
-        if (this.message.textContent !== text) this.message.textContent = text; // what is said already is not said again
+        if (this.message.textContent !== text) this.message.textContent = text; // do not repeat the announcement
         this.message.hidden = text === "";
     }
 
@@ -142,7 +142,7 @@ class Page implements Frame, App {
         this.refresh(null);
     }
 
-    // The same part of the history on the other axis.
+    // Switches the axis, keeping the same part of the history.
     private async setAxis(axis: Axis): Promise<void> {
         const device = this.device();
         const { rec, axis: before, from, to } = this.store.state;
@@ -196,18 +196,18 @@ class Page implements Frame, App {
         this.loading.hidden = true;
         this.tellOpening("");
         this.say(failures.join("\n"));
-        // What was just opened is what one wants to see, unless a link said otherwise.
+        // Show what was just opened, unless a link names something else.
         if (before !== 0 && this.recordings.length > before) this.store.set({ rec: worstRecording(this.recordings, before)?.rec ?? before, device: -1, ...UNCHOSEN });
     }
 
-    // What is read while there is nothing else to show; "" when it is done.
+    // Shows what is being read if nothing else is shown; "" when done.
     tellOpening(names: string): void {
         if (this.opening === names) return;
         this.opening = names;
         if (!this.device()) this.refresh(new Set());
     }
 
-    // No link says what to show: the beginning of a file is as good as any other part.
+    // Returns whether no link says what to show, so that the beginning of a file will do.
     private isFresh(): boolean {
         const { from, to, event, pick, rec } = this.store.state;
         return from === 0 && to === 0 && Number.isNaN(event) && pick === "" && rec === -1;
@@ -221,10 +221,10 @@ class Page implements Frame, App {
         if (this.engine instanceof WorkerEngine) await this.engine.quiet();
     }
 
-    // Asks again what is open.
+    // Queries what is open.
     async list(): Promise<void> {
         const { recordings } = (await this.engine.ask<{ recordings: Recording[] }>({ name: "list" })).json;
-        // Of a beginning nobody asks: the whole will say it.
+        // Count failed requests only for whole files.
         if (this.partial) for (const { devices } of recordings) for (const device of devices) device.ooms = 0;
         else {
             await countOoms(this.engine, recordings, this.counted);
@@ -235,8 +235,8 @@ class Page implements Frame, App {
         this.refresh(null);
     }
 
-    // Says what a link got wrong until another recording or device is chosen. The change that mends it is none, but what is chosen before that
-    // one is told of is.
+    // Shows what is wrong with a link until another recording or device is chosen. The correction itself is not such a choice, but a choice
+    // made before the correction is announced is.
     private checkLink(): void {
         const wrong = this.outOfRange();
         const { rec, device } = this.store.state;
@@ -248,7 +248,7 @@ class Page implements Frame, App {
         this.say(this.failure);
     }
 
-    // A link that names a recording or a device that is not there shows what is, and a sentence says so.
+    // Handles a link to a recording or device that does not exist: shows an existing one, and returns a sentence.
     private outOfRange(): string {
         const { rec, device } = this.store.state;
         const open = this.recordings.length;
@@ -266,20 +266,20 @@ class Page implements Frame, App {
     }
 
     private refresh(changed: Changed): void {
-        // What views have worked out is of other call sites.
+        // The views' results depend on the call sites.
         if (changed?.has("skip")) {
             skipFrames(this.store.state.skip);
             this.shown?.hide?.();
             this.views = makers.map((make) => make(this));
             changed = null;
         }
-        // Of the frame only the strip shows the window: nothing else is touched at a turn of the wheel.
+        // Only the strip of the frame depends on the window, so a turn of the wheel updates nothing else.
         if (changed !== null && this.device() && this.view() === this.shown && [...changed].every((key) => key === "from" || key === "to")) {
             this.minimap?.update(this.store.state, changed);
             return this.shown.update(this.store.state, changed);
         }
         if (changed === null || changed.has("rec") || changed.has("device")) this.checkLink();
-        const { state } = this.store; // the link may be mended now
+        const { state } = this.store; // checkLink() may have corrected it
         const chosen = this.view();
         applyTheme(this.store);
         for (const panel of this.panels) panel.update(state, changed);

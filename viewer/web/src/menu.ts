@@ -1,4 +1,4 @@
-// A button with a list of commands under it: arrows, Home and End walk, Enter chooses, Escape closes.
+// A button with a list of commands: arrows, Home and End move, Enter chooses, Escape closes.
 import { clear, el } from "./dom";
 
 export type Command = { title: string; hint?: string; disabled?: boolean; run(): void };
@@ -17,7 +17,7 @@ export class Menu {
         this.root = el("div", { class: "menu" }, this.button, this.list);
         this.list.setAttribute("aria-label", title);
         this.root.addEventListener("keydown", (event) => this.onKey(event));
-        // Where a click does not focus a button (macOS), the press would take the focus from the list, and with it the list.
+        // Where a click does not focus a button (macOS), it would remove the focus from the list and so close it.
         this.root.addEventListener("mousedown", (event) => this.list.hidden || event.preventDefault());
         this.root.addEventListener("focusout", (event) => {
             if (!this.root.contains(event.relatedTarget as Node | null)) this.close();

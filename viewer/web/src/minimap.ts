@@ -1,4 +1,4 @@
-// The strip: the totals of the whole history, the marks on it, and the window as a brush.
+// The strip: totals of the whole history, the marks on it, and the window as a brush.
 import { clear, el } from "./dom";
 import { byteTicks, tickBytes, xTicks } from "./draw/axes";
 import { Strip } from "./draw/strip";
@@ -14,9 +14,9 @@ type Mark = { kind: string; event: number; time?: number; name: string; end_even
 type Drag = { kind: "new" | "move" | "from" | "to"; start: number; from: number; to: number; moved: boolean };
 
 const HEADROOM = 10; // pixels above the curve
-const GRAB = 6; // pixels at each side of an edge
+const GRAB = 6; // pixels on either side of an edge
 const MOST_SPANS = 2000;
-const SAY_MS = 200; // at rest: between two turns of a wheel nobody reads
+const SAY_MS = 200; // pause before the text is updated
 
 export class Minimap implements Panel {
     readonly root: HTMLElement;
@@ -31,13 +31,13 @@ export class Minimap implements Panel {
     private marks: Mark[] = [];
     private asked = 0;
     private saying = 0;
-    private pixels = 0; // asked for
+    private pixels = 0; // requested
     private drag: Drag | null = null;
 
     constructor(private readonly frame: Frame) {
         this.handles = { from: this.handle("from", "Beginning of the window"), to: this.handle("to", "End of the window") };
         this.brush.append(this.handles.from, this.handles.to);
-        this.scale.setAttribute("aria-hidden", "true"); // the canvas's label says it
+        this.scale.setAttribute("aria-hidden", "true"); // the canvas has a label
         this.root = el("div", { class: "minimap", title: "Drag to choose a window, wheel to zoom, double click for everything" }, this.canvas, this.brush, this.scale, this.flags, this.readout);
         this.root.addEventListener("pointerdown", (event) => this.press(event));
         this.root.addEventListener("pointermove", (event) => this.hover(event));
@@ -82,14 +82,14 @@ export class Minimap implements Panel {
         this.pixels = pixels;
         const ticket = ++this.asked;
         const { rec, axis } = this.frame.store.state;
-        const common = { rec, device: device.device }; // as marksOf() asks
+        const common = { rec, device: device.device }; // the same arguments as in marksOf(), to share the answer
         const asked = this.frame.engine.ask({ name: "curve", ...common, axis, pixels: Math.min(pixels, 4096) });
         const marks = askOnce<{ marks: Mark[] }>(this.frame, { name: "marks", ...common });
         const curve = await asked;
         if (ticket !== this.asked) return;
         this.curve = Object.fromEntries(["allocated_high", "active_high", "reserved_high"].map((name) => [name, curve.column(name)]));
         this.marks = [];
-        this.paint(); // the marks come when they are known
+        this.paint(); // the marks are added when they are known
         this.place(this.frame.store.state);
         const known = (await marks).json.marks;
         if (ticket !== this.asked || known.length === 0) return;
@@ -137,7 +137,7 @@ export class Minimap implements Panel {
         this.paintMarks(context, height, colour);
     }
 
-    // How much, at the left, and when, below: few ticks, each with its number on a ground of its own.
+    // Draws the scales: bytes on the left, position below; few ticks, each with its number on a background.
     private drawScale(top: number, width: number, height: number): void {
         clear(this.scale);
         const room = height - HEADROOM;
@@ -175,7 +175,7 @@ export class Minimap implements Panel {
         }
     }
 
-    // Little flags over the curve, with their notes.
+    // Places flags with their notes over the curve.
     private async placePins(): Promise<void> {
         const { rec, axis } = this.frame.store.state;
         const device = this.frame.device();
@@ -201,7 +201,7 @@ export class Minimap implements Panel {
         this.saying = window.setTimeout(() => this.sayWindow(state), SAY_MS);
     }
 
-    // What is written and heard of the window, once it rests.
+    // Updates the window's text and announcement, once it rests.
     private sayWindow(state: State): void {
         const length = this.frame.length();
         const { from, to } = this.frame.window();
@@ -255,7 +255,7 @@ export class Minimap implements Panel {
         this.frame.setWindow(from, to);
     }
 
-    // A click beside the window brings the window there.
+    // A click outside the window moves it there.
     private release(event: PointerEvent): void {
         const drag = this.drag;
         this.drag = null;

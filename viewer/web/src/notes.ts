@@ -1,4 +1,4 @@
-// What the recording lacks or contradicts: a chip beside the tabs, the sentences under it.
+// Shows what the recording lacks or contradicts: a chip next to the tabs, with sentences below.
 import { clear, el } from "./dom";
 import type { Changed, Frame, Panel } from "./frame";
 import { askOnce } from "./once";
@@ -6,7 +6,7 @@ import type { State } from "./state";
 
 type Note = { kind: "missing" | "contradiction"; device?: number; code: string; text: string };
 
-// Notes that change what one may conclude, and their name on the chip. Others only count.
+// Notes that affect conclusions, with their names on the chip. Others are only counted.
 const GRAVE: Record<string, string> = {
     overflow: "oldest events lost",
     ring_full: "oldest events probably lost",

@@ -1,4 +1,4 @@
-// Questions about a whole device or recording, that several parts of the page ask: the first asks, the others get the same answer.
+// Shares questions about a whole device or recording: parts of the page that ask the same get the same answer.
 import type { App } from "./app";
 import { questionText, type Engine, type Question } from "./engine";
 import type { Answer } from "./protocol";
@@ -9,7 +9,7 @@ const kept = new WeakMap<Engine, Map<string, Promise<Answer<never>>>>();
 export function askOnce<T>(app: App, question: Question): Promise<Answer<T>> {
     const answers = kept.get(app.engine) ?? new Map<string, Promise<Answer<never>>>();
     kept.set(app.engine, answers);
-    // The beginning of a file and the whole of it differ in their events.
+    // The key includes the number of events, because the beginning of a file differs from the whole.
     const events = app.recordings.map(({ name, devices }) => [name, devices.map((device) => device.events)]);
     const key = JSON.stringify([questionText(question), events]);
     const known = answers.get(key);

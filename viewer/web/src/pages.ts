@@ -1,4 +1,4 @@
-// Pages with recordings inside, as `vram view -o` writes them: this page writes such ones, too, and opens what is inside of them.
+// Pages that contain recordings, as `vram view -o` writes them: writes such pages, and opens the recordings in them.
 import type { Opened } from "./frame";
 import { bytesOfBase64 } from "./base64";
 import { unwrapped } from "./engine";
@@ -10,15 +10,15 @@ const MOST_BYTES = 400 * 2 ** 20; // browsers refuse texts beyond about 500 MB
 const inside = (page: Document): HTMLScriptElement[] => [...page.querySelectorAll<HTMLScriptElement>(KIND)];
 const nameOf = (element: HTMLScriptElement): string => element.dataset.name ?? "recording";
 
-// The names of what a page has inside, to be shown while it is unpacked.
+// Returns the names of a page's recordings, to show while they are unpacked.
 export const embeddedNames = (page: Document): string => inside(page).map((element) => visible(nameOf(element))).join(", ");
 
-// What `vram view --skip` was given.
+// Returns the argument of `vram view --skip`.
 export const embeddedSkip = (page: Document): string => page.querySelector<HTMLMetaElement>('meta[name="vram-skip"]')?.content ?? "";
 
-const PART = 4 << 20; // letters of base64, that are unpacked at a time: a multiple of four
+const PART = 4 << 20; // characters of base64 unpacked at a time; a multiple of four
 
-// A part at a time: what is large holds nobody up.
+// Unpacks in parts, so that a large recording does not block the page.
 async function blobOf(text: string): Promise<Blob> {
     const parts: Uint8Array<ArrayBuffer>[] = [];
     for (let at = 0; at < text.length; at += PART) {
@@ -34,7 +34,7 @@ export async function embeddedIn(page: Document): Promise<Opened[]> {
     return found;
 }
 
-// What is inside where a file is such a page; else the file. Nothing of it runs: it is parsed, not shown.
+// Replaces pages by the recordings in them. A page is only parsed: nothing in it runs or is shown.
 export async function unpacked(given: readonly Opened[]): Promise<Opened[]> {
     const all: Opened[] = [];
     for (const item of given) {
@@ -46,9 +46,9 @@ export async function unpacked(given: readonly Opened[]): Promise<Opened[]> {
 }
 
 async function base64(file: Blob): Promise<string> {
-    const plain = new Uint8Array(await (await unwrapped(file)).arrayBuffer()); // as the command embeds it, and reads it
+    const plain = new Uint8Array(await (await unwrapped(file)).arrayBuffer()); // the form that the command writes and reads
     let text = "";
-    // A multiple of three: the parts can be put together.
+    // A multiple of three, so that the parts can be concatenated.
     for (let at = 0; at < plain.length; at += 24576) text += btoa(String.fromCharCode(...plain.subarray(at, at + 24576)));
     return text;
 }

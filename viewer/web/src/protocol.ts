@@ -1,4 +1,4 @@
-// What the page and its worker say to each other, and how an answer is taken apart.
+// The messages between the page and its worker, and the parsing of an answer.
 import { parseAnswer } from "./exact";
 
 export type ToWorker =
@@ -14,7 +14,7 @@ export type FromWorker =
 type Column = { type: "u8" | "i32" | "u32" | "f32" | "f64"; offset: number; count: number };
 export type Numbers = Uint8Array | Int32Array | Uint32Array | Float32Array | Float64Array;
 
-// An answer of the engine: `json` as docs/reference/formats/queries.md describes it, and columns of numbers.
+// An answer of the engine: `json` as described in docs/reference/formats/queries.md, and columns of numbers.
 export class Answer<T = Record<string, unknown>> {
     readonly json: T & { columns: Record<string, Column> };
     constructor(private readonly bytes: ArrayBuffer) {

@@ -1,4 +1,4 @@
-// Saving what is on show: a picture, a table, a link. Files are made here and handed to the browser; nothing goes anywhere else.
+// Saves what is shown: a picture, a table, a link. Files are created here and given to the browser; nothing is sent anywhere else.
 import type { Frame } from "./frame";
 import type { Command } from "./menu";
 import { pageOf } from "./pages";
@@ -16,7 +16,7 @@ function fileName(frame: Frame, extension: string): string {
     return `${recording || "recording"}-${frame.view().id}.${extension}`;
 }
 
-// The SVG painted at twice its size, so that it is sharp on a slide.
+// Paints the SVG at twice its size, so that it is sharp on a slide.
 async function painted(svg: string): Promise<Blob> {
     const image = new Image();
     const url = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
@@ -48,7 +48,7 @@ export async function copyText(text: string): Promise<void> {
     try {
         await navigator.clipboard.writeText(text);
     } catch {
-        // Without the permission: the old way, through a selection.
+        // Without permission, copy through a selection.
         const area = document.createElement("textarea");
         area.value = text;
         document.body.append(area);

@@ -1,4 +1,4 @@
-// What paged memory would have saved: a chip beside the tabs where it is worth saying, the sentences in the view of out of memory.
+// Shows what paged memory would have saved: a chip next to the tabs if it is significant, and sentences in the out-of-memory view.
 import { clear, el } from "./dom";
 import type { Engine } from "./engine";
 import type { Changed, Frame, Panel } from "./frame";
@@ -8,7 +8,7 @@ import { prepare } from "./working";
 type Saving = { text: string | null; headline: string | null };
 type About = { rec: number; device: number };
 
-// Replays the history, one after the other, with anything else between. Null where nothing is said, or `overtaken` says that nobody asks any more.
+// Replays the history in pieces, between other questions. Returns null if there is nothing to say, or if `overtaken` returns true.
 async function findSaving(engine: Engine, about: About, overtaken: () => boolean): Promise<Saving | null> {
     const question = { name: "paged", ...about };
     if (!(await prepare(engine, question, () => {}, overtaken))) return null;

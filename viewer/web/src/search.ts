@@ -1,4 +1,4 @@
-// The search box: a text or an expression, what it finds is marked in every view.
+// The search box for a text or an expression. Matches are highlighted in every view.
 import type { Matches } from "./app";
 import { el } from "./dom";
 import { bytes, count } from "./format";
@@ -25,8 +25,8 @@ export class SearchBox implements Panel {
     private readonly ways: HTMLElement;
     private readonly ask;
     private timer = 0;
-    private rows: ArrayLike<number> = []; // bits of the allocations that were found
-    private at = -1; // the one that was gone to
+    private rows: ArrayLike<number> = []; // a bit for each matching allocation
+    private at = -1; // the current match
     private failed = false;
 
     constructor(private readonly frame: Frame) {
@@ -50,7 +50,7 @@ export class SearchBox implements Panel {
         this.regex.addEventListener("click", () => frame.store.set({ regex: !frame.store.state.regex }));
     }
 
-    // Picks the next allocation that was found, or the one before, round and round.
+    // Picks the next or previous match, wrapping around.
     private async step(by: 1 | -1): Promise<void> {
         const bits = 8 * this.rows.length;
         const { rec, notion } = this.frame.store.state;
@@ -100,7 +100,7 @@ export class SearchBox implements Panel {
         } catch (error) {
             this.input.setAttribute("aria-invalid", "true");
             this.tell(undefined, "error");
-            this.frame.say(`Search: ${(error as Error).message}`); // in full: the field is narrow
+            this.frame.say(`Search: ${(error as Error).message}`); // the field is too narrow for the full message
             this.failed = true;
         }
     }

@@ -1,4 +1,4 @@
-// The engine behind `vram view --serve`: the same questions, answered by a server on this machine that holds the files.
+// The engine behind `vram view --serve`: a server on this machine has the files and answers the same questions.
 import { questionText, type Engine, type Question } from "./engine";
 import { Answer } from "./protocol";
 import { visible } from "./visible";
@@ -6,7 +6,7 @@ import { visible } from "./visible";
 export class ServerEngine implements Engine {
     private constructor(private readonly path: string) {}
 
-    // The engine that the page was sent with, if it was sent by a server.
+    // Returns the engine of the server that sent the page, if a server did.
     static ofPage(): ServerEngine | null {
         const path = document.querySelector<HTMLMetaElement>('meta[name="vram-server"]')?.content;
         return path ? new ServerEngine(path) : null;

@@ -1,8 +1,9 @@
-// Names of groups as people read them: "file:line:function" with the function first and the path cut to its end.
+// Readable names of groups: "file:line:function" becomes the function first, then the end of the path.
 
 export type Site = { title: string; place: string };
 
-// A C++ function without what it is given: "at::_ops::empty::call" for its whole signature, so that a narrow place shows the operator.
+// Returns a C++ function without its arguments: "at::_ops::empty::call" instead of the whole signature, so that a narrow place shows the
+// operator.
 export function shortFunction(name: string): string {
     if (!/[(<]/.test(name) || name.startsWith("<")) return name;
     let depth = 0;
@@ -21,11 +22,11 @@ export function shortFunction(name: string): string {
         else if (depth === 0 && plain[i] === "(") break;
         else if (depth === 0) kept += plain[i];
     }
-    // In front of the name stands the type of the result.
+    // Remove the result type before the name.
     return kept.trim().replace(/^.*\s(?=\S+$)/s, (type) => (/operator\s+$/.test(type) ? type : "")) || name;
 }
 
-// Machine code without a name is "library+0x38b00".
+// Unnamed machine code is "library+0x38b00".
 export const frameName = (name: string, file: string): string => (name.startsWith("0x") && file !== "" ? `${file.split(/[/\\]/).at(-1)}+${name}` : shortFunction(name));
 
 export function siteOf(name: string): Site {
@@ -36,10 +37,10 @@ export function siteOf(name: string): Site {
     return { title: shortFunction(match[3]) || "?", place: match[1] === "" || match[1] === "??" ? "" : Number(match[2]) > 0 ? `${short}:${match[2]}` : short };
 }
 
-// A call site without what is not known of it: "step" for "??:0:step", "train.py:main" for "train.py:0:main".
+// Removes unknown parts of a call site: "step" for "??:0:step", "train.py:main" for "train.py:0:main".
 export const plainSite = (name: string): string => name.replace(/^(stack \d+: )?(?:\?\?)?:0:(?=.)/, "$1").replace(/^([^:]+):0:(?=.)/, "$1:");
 
-// A text without the folders of the call sites that it names: "models.py:174:update_nodes", as everywhere in the page.
+// Removes folders from the call sites in a text: "models.py:174:update_nodes", as everywhere on the page.
 export function shortSites(text: string, sites: readonly (string | null | undefined)[]): string {
     const known = [...new Set(sites)].filter((site): site is string => Boolean(site)).sort((a, b) => b.length - a.length);
     return known.reduce((short, site) => {
@@ -48,10 +49,10 @@ export function shortSites(text: string, sites: readonly (string | null | undefi
     }, text);
 }
 
-// For the narrowest places: of a C++ name its last two parts, "BmmBackward0::apply"; the whole stands in the title.
+// Shortens a C++ name to its last two parts, "BmmBackward0::apply", for the narrowest places; the title has the whole name.
 export const tailOf = (title: string): string => (/^[\w:~]+$/.test(title) ? title.split("::").slice(-2).join("::") : title);
 
-// What the engine groups by, and how that is called.
+// The engine's groupings and their names.
 export const GROUPINGS: readonly (readonly [string, string])[] = [
     ["site", "call site"],
     ["stack", "call stack"],
@@ -70,6 +71,6 @@ export const GROUPINGS: readonly (readonly [string, string])[] = [
     ["regex", "expression\u2026"],
 ];
 
-// Groups whose name the search finds again in every view.
+// Groupings whose names the search finds in every view.
 export const searchable = (by: string): boolean => ["site", "stack", "function", "file", "category", "metadata", "context"].includes(by);
 export const searchText = (by: string, name: string): string => (by === "stack" ? name.replace(/^stack \d+: /, "") : name);

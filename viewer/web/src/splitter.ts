@@ -1,8 +1,8 @@
-// A bar between two parts of the page: mouse and arrow keys move their border, a double click puts it back. The browser keeps where it is.
+// A bar between two parts of the page. Mouse and arrow keys move it, a double click resets it, and the browser remembers its position.
 import { el } from "./dom";
 import { recall, remember } from "./state";
 
-// `upright`: the bar stands between what lies side by side. valueAt: what a place of the pointer means; use: what the value does.
+// `upright`: the bar separates parts that are next to each other. valueAt() converts the pointer's position to a value; use() applies it.
 export type Splitting = { name: string; label: string; upright: boolean; least: number; most: number; start: number; step: number; valueAt(event: PointerEvent): number; use(value: number): void };
 
 export function splitter({ name, label, upright, least, most, start, step, valueAt, use }: Splitting): HTMLElement {

@@ -1,15 +1,15 @@
-// A call stack as a list: the call site first, what is none of the program's folded. Which frames these are says the engine.
+// A call stack as a list: the call site first, frames outside the program folded. The engine decides which frames these are.
 import { el } from "./dom";
 import { frameName } from "./sites";
 
-// The last part is a word for what a frame is folded as (docs/reference/formats/queries.md, allocation), "" for the program's own.
+// The last part says what a frame is folded as (docs/reference/formats/queries.md, allocation); "" for the program's own frames.
 export type StackFrame = [name: string, file: string, line: number, fold?: string];
 
 export function frameText([name, file, line]: StackFrame): string {
     return `${file}:${line}:${name}`;
 }
 
-// Where a frame is, as people read it: nothing where it is not known, no line where there is none.
+// Returns a frame's location for display: empty if unknown, without a line if there is none.
 export function placeText([, file, line]: StackFrame, full = false): string {
     if (file === "" || file === "??") return "";
     const shown = full ? file : file.split(/[/\\]/).slice(-2).join("/");
@@ -18,7 +18,7 @@ export function placeText([, file, line]: StackFrame, full = false): string {
 
 type Run = { frames: StackFrame[]; folded: boolean };
 
-// Consecutive frames that are not the program's become one run, but for the call site.
+// Joins consecutive frames outside the program into runs, except the call site.
 export function folded(frames: readonly StackFrame[], site?: number): Run[] {
     const runs: Run[] = [];
     frames.forEach((frame, i) => {
@@ -31,10 +31,10 @@ export function folded(frames: readonly StackFrame[], site?: number): Run[] {
     return runs;
 }
 
-// What a fold holds: "12 frames: PyTorch, dispatcher, allocator".
+// Describes a fold: "12 frames: PyTorch, dispatcher, allocator".
 export const foldText = (frames: readonly StackFrame[]): string => `${frames.length} frames: ${[...new Set(frames.map((frame) => frame[3]))].join(", ")}`;
 
-// Where a line of a source is opened: an address with {file} and {line} in it, which the reader gives; kept by the browser.
+// How to open a source line: a URL with {file} and {line}, which the reader enters and the browser stores.
 const TEMPLATE_KEY = "vram.source";
 const SCHEMES = /^(https?|vscode|vscode-insiders|vscodium|cursor|zed|idea|pycharm|subl|txmt|file):/i;
 
@@ -42,11 +42,11 @@ export function sourceTemplate(): string {
     try {
         return localStorage.getItem(TEMPLATE_KEY) ?? "";
     } catch {
-        return ""; // a page from a file may have no storage
+        return ""; // a page loaded from a file may have no storage
     }
 }
 
-// False for what is no such address; "" takes it back.
+// Returns false for an invalid URL; "" removes it.
 export function setSourceTemplate(template: string): boolean {
     if (template !== "" && !(SCHEMES.test(template) && template.includes("{file}"))) return false;
     try {
@@ -76,7 +76,7 @@ export function framesList(frames: readonly StackFrame[], site?: number): HTMLEl
     if (frames.length === 0) return el("p", { class: "quiet-text" }, "No call stack: it was not recorded, or the allocation is older than the recording.");
     const list = el("ol", { class: "stack", "aria-label": "Call stack, innermost first" });
     const own = site === undefined ? undefined : frames[site];
-    // Where it is the innermost frame anyway, it is on top already.
+    // The innermost frame is on top already.
     if (own && site !== 0) list.append(el("li", { class: "frame-site" }, el("span", { class: "frame-word" }, "call site"), el("span", { class: "frame-name", title: own[0] }, frameName(own[0], own[1]) || "?"), " ", place(own)));
     for (const run of folded(frames, site)) {
         if (!run.folded) list.append(...run.frames.map(item));
@@ -85,7 +85,7 @@ export function framesList(frames: readonly StackFrame[], site?: number): HTMLEl
     return list;
 }
 
-// The stack in lines for a tip: the site, then what called it; what is folded is one line.
+// Returns the stack as lines for a tip: the call site, then its callers; a fold is one line.
 export function stackLines(frames: readonly StackFrame[], site: number | undefined, most: number): string[] {
     const line = (frame: StackFrame) => `${frameName(frame[0], frame[1]) || "?"}  ${placeText(frame)}`.trim();
     const lines = folded(frames, site).flatMap((run) => (run.folded ? [`(${foldText(run.frames)})`] : run.frames.map(line)));

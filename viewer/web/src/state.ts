@@ -1,5 +1,5 @@
-// What the page shows: one state, shared by all views, kept in the URL's fragment. Views read it and change it by set(); everybody who
-// listens hears of it once per frame.
+// The page's state, shared by all views and stored in the URL's fragment. Views read it and change it with set(); listeners are notified
+// once per frame.
 
 export type Axis = "event" | "time";
 export type Notion = "allocated" | "active";
@@ -12,18 +12,18 @@ export type State = {
     notion: Notion;
     from: number; // the window, in positions of the axis (docs/reference/formats/queries.md)
     to: number; // 0: the whole history
-    event: number; // the chosen moment: after this event; -1: before the first; NaN: none chosen
-    pick: string; // the chosen allocation's or segment's label ("b7f03c0000000_0", "s7f03c0000000_0"), or ""
+    event: number; // the chosen moment, after this event; -1: before the first; NaN: none
+    pick: string; // label of the chosen allocation or segment ("b7f03c0000000_0", "s7f03c0000000_0"), or ""
     search: string;
     regex: boolean;
     by: string; // grouping
-    legend: string; // the group that is lifted out of the others, or ""
+    legend: string; // the highlighted group, or ""
     other: number; // the recording to compare with; -1: none
-    step: number; // the step (from 1) at which recordings are compared; 0: the peak of each, -1: the end
-    base: number; // the step that `step` is compared with where one recording is compared with itself
-    skip: string; // an expression over file:line:function: frames that name no call site
+    step: number; // the step (from 1) at which recordings are compared; 0: the peak of each; -1: the end
+    base: number; // the step to compare `step` with, if one recording is compared with itself
+    skip: string; // a regular expression for the file:line:function of frames that are not call sites
     pins: string; // events with notes (pins.ts)
-    dark: boolean | null; // null: as the system says
+    dark: boolean | null; // null: the system's choice
     found: number; // counts answers to the search; not part of the URL
 };
 
@@ -49,20 +49,20 @@ export const initial: State = {
     dark: null,
     found: 0,
 };
-// What another recording or device has no part in.
+// Reset when another recording or device is chosen.
 export const UNCHOSEN: Partial<State> = { from: 0, to: 0, event: NaN, pick: "" };
 
-// What the URL does not keep.
+// Not stored in the URL.
 const passing: ReadonlySet<keyof State> = new Set(["found"]);
 
-// What changes many times in one gesture, and how long one may rest within it.
+// Keys that change many times in one gesture, and the longest pause within it.
 const GLIDING: ReadonlySet<keyof State> = new Set(["from", "to", "search", "dark", "legend", "event"]);
 const GLIDE_MS = 1500;
 const REST_MS = 400; // after the last move of the window
 
 type Listener = (state: State, changed: ReadonlySet<keyof State>) => void;
 
-// What an address leaves out is usual.
+// Decodes a fragment. Missing keys get their default.
 function decode(fragment: string, usual: State): State {
     const state: State = { ...usual };
     for (const [key, text] of new URLSearchParams(fragment)) {
@@ -79,7 +79,7 @@ function encode(state: State, usual: State): string {
     return new URLSearchParams(pairs.map((key) => [key, String(state[key])])).toString();
 }
 
-// What the browser keeps from one page to the next. A page from a file may have no storage: it holds as long as the page then.
+// Values that the browser keeps between pages. A page loaded from a file may have no storage; they then last as long as the page.
 const kept = new Map<string, string>();
 export function recall(key: string): string | null {
     try {
@@ -100,14 +100,14 @@ export function remember(key: string, value: string): void {
 export class Store {
     private listeners = new Set<Listener>();
     private pending = new Set<keyof State>();
-    private written = 0; // the timer that will write the address
-    private last = { state: initial, at: -Infinity }; // what the address says, and since when
-    private followed = true; // the address was there first: it is mended, nothing is added to the way back
+    private written = 0; // timer that will write the address
+    private last = { state: initial, at: -Infinity }; // the state in the address, and since when
+    private followed = true; // the address was set from outside: replace it instead of adding to the browser's history
     private usual = initial;
     state: State = decode(location.hash.slice(1), initial);
 
     constructor() {
-        // What was asked for counts, not what the timer has written since.
+        // Compare with the requested address, not with one that the timer has written since.
         window.addEventListener("hashchange", (event) => {
             const fragment = new URL(event.newURL).hash.slice(1);
             if (fragment === encode(this.state, this.usual)) return;
@@ -116,7 +116,7 @@ export class Store {
         });
     }
 
-    // The recording that an address without one means. It is shown unless another one was chosen.
+    // Sets the recording that an address without one means. Shows it unless another was chosen.
     open(rec: number): void {
         const before = this.usual.rec;
         this.usual = { ...initial, rec };
@@ -139,7 +139,7 @@ export class Store {
         this.state = { ...this.state, ...change };
     }
 
-    // A choice is a step of the way back; moves of the window that follow each other are one.
+    // Writes the address. A choice adds to the browser's history; consecutive moves of the window are one entry.
     private write(): void {
         const { state, last } = this;
         const fragment = `#${encode(state, this.usual)}`;
@@ -150,7 +150,7 @@ export class Store {
         this.followed = false;
         this.last = { state, at: now };
         if (fragment === (location.hash || "#")) return;
-        // A page in a frame of another's (srcdoc, in a notebook) has that one's base, and its own address.
+        // A page inside another's frame (srcdoc, in a notebook) has the outer page's base, but its own address.
         const address = location.href.split("#", 1)[0] + fragment;
         if (replace) history.replaceState(null, "", address);
         else history.pushState(null, "", address);
@@ -159,7 +159,7 @@ export class Store {
     private tell(): void {
         const changed = this.pending;
         this.pending = new Set();
-        // Browsers refuse more than some hundred changes of the address in half a minute, and each one takes milliseconds.
+        // Browsers refuse more than some hundred changes of the address in half a minute, and each takes milliseconds.
         clearTimeout(this.written);
         const moves = [...changed].every((key) => key === "from" || key === "to");
         this.written = window.setTimeout(() => this.write(), moves ? REST_MS : 120);

@@ -1,12 +1,12 @@
-// A table whose columns sort, by mouse or keyboard, and whose rows are chosen the same way. Only so many rows are drawn; the rest is said.
+// A table with sortable columns and selectable rows, by mouse or keyboard. Draws a limited number of rows and gives the number of the rest.
 import { clear, csvText, el } from "./dom";
 import { counted } from "./format";
 
 export type Column<Row> = {
     title: string;
-    value(row: Row): number | string; // what sorts and what a CSV has
-    cell?(row: Row): Node | string; // what is shown; the value without it
-    number?: boolean; // right-aligned, sorts falling first
+    value(row: Row): number | string; // for sorting and for CSV
+    cell?(row: Row): Node | string; // what to show; defaults to the value
+    number?: boolean; // right-aligned, sorts in descending order first
 };
 
 const MOST_ROWS = 500;
@@ -16,7 +16,7 @@ export class SortTable<Row> {
     private readonly head = el("tr", {});
     private readonly body = el("tbody", {});
     private readonly rest = el("p", { class: "quiet-text table-rest" });
-    found: ((row: Row) => boolean) | null = null; // of the search; null: nothing is searched for
+    found: ((row: Row) => boolean) | null = null; // by the search; null: no search
     private rows: readonly Row[] = [];
     private by: number;
     private falling = true;
@@ -36,7 +36,7 @@ export class SortTable<Row> {
         this.drawHead();
     }
 
-    // The order to begin with, until the reader chooses another.
+    // Sets the initial order, until the reader chooses another.
     fallFirst(falling: boolean): void {
         if (this.sortedByReader) return;
         this.falling = falling;
@@ -110,7 +110,7 @@ export class SortTable<Row> {
     }
 }
 
-// A share of the whole as a bar with its number.
+// Returns a bar for a share of the whole, with its number.
 export function barCell(value: number, whole: number, text: string, colour?: string): HTMLElement {
     const bar = el("span", { class: "bar" });
     bar.style.width = `${whole > 0 ? Math.max(0, Math.min(100, (100 * value) / whole)) : 0}%`;

@@ -1,4 +1,4 @@
-// Light or dark: the system's choice until the reader makes another. The page's colours hang on <html data-theme>.
+// Light or dark: follows the system until the reader chooses. The page's colours depend on <html data-theme>.
 import type { Store } from "./state";
 
 const system = matchMedia("(prefers-color-scheme: dark)");

@@ -1,5 +1,5 @@
-// Where the trouble is: an out of memory, else the highest peak. The page opens on that recording and that device; the menus and the tab of
-// "Out of memory" count the requests that failed.
+// Finds the trouble: an out of memory, else the highest peak. The page opens on its recording and device; the menus and the out-of-memory
+// tab count the failed requests.
 import type { Device, Recording } from "./app";
 import type { Engine } from "./engine";
 import { count } from "./format";
@@ -7,14 +7,14 @@ import { count } from "./format";
 export const deviceName = (device: Device): string => (device.host ? "pinned host" : `device ${device.device}`);
 export const ooms = (devices: readonly Device[]): number => devices.reduce((sum, device) => sum + device.ooms, 0);
 
-// "rank9.pickle", or "device 1 of rank9.pickle" where it has several.
+// Returns "rank9.pickle", or "device 1 of rank9.pickle" if it has several devices.
 export const placeName = ({ name, devices }: Recording, device: Device): string => (devices.length > 1 ? `${deviceName(device)} of ${name}` : name);
 export const capital = (text: string): string => `${text[0].toUpperCase()}${text.slice(1)}`;
 
-// What a menu adds to a name.
+// Returns a menu's addition to a name.
 export const oomMark = (failed: number): string => (failed > 0 ? ` \u26a0 ${count(failed)} OOM` : "");
 
-// Of several that ran out of memory the one with the most such requests.
+// Of several that ran out of memory, the one with the most failed requests is worse.
 const worse = (a: Device, b: Device): number => a.ooms - b.ooms || Number(b.host) - Number(a.host) || a.peak_bytes - b.peak_bytes || a.events - b.events;
 
 export function worstDevice(devices: readonly Device[]): Device | undefined {
@@ -23,7 +23,7 @@ export function worstDevice(devices: readonly Device[]): Device | undefined {
 
 export type Trouble = { rec: number; device: Device };
 
-// The recording whose worst device is the worst of all; the first of equals. From `first` on, where only what was opened last counts.
+// Returns the recording with the worst device; the first of equals. Starts at `first`, to consider only the recordings opened last.
 export function worstRecording(recordings: readonly Recording[], first = 0): Trouble | undefined {
     let worst: Trouble | undefined;
     for (let rec = first; rec < recordings.length; rec++) {
@@ -33,7 +33,7 @@ export function worstRecording(recordings: readonly Recording[], first = 0): Tro
     return worst;
 }
 
-// What ran out of memory: in the recording on show, else in another one that is open.
+// Returns what ran out of memory in the shown recording, else in another open one.
 export function failedIn(recordings: readonly Recording[], rec: number): Trouble | undefined {
     const here = worstDevice(recordings[rec]?.devices ?? []);
     if (here && here.ooms > 0) return { rec, device: here };
@@ -41,7 +41,7 @@ export function failedIn(recordings: readonly Recording[], rec: number): Trouble
     return worst && worst.device.ooms > 0 ? worst : undefined;
 }
 
-// Fills in how many requests of each device failed, as far as `known` does not say it.
+// Counts each device's failed requests, unless `known` has the count.
 export async function countOoms(engine: Engine, recordings: readonly Recording[], known: readonly Recording[]): Promise<void> {
     for (const [rec, { devices }] of recordings.entries()) {
         for (const [i, device] of devices.entries()) {

@@ -1,6 +1,6 @@
-// Characters that change how other text reads (directions, line and paragraph separators, other controls that show nothing) are shown by
-// their number: "\u27e8U+202E\u27e9". All that the engine says goes through here, and what is asked of it goes back, so that a search for a
-// name on the page finds the name in the recording.
+// Shows characters that change how other text reads (directions, line and paragraph separators, invisible controls) as their number:
+// "\u27e8U+202E\u27e9". Everything the engine returns is converted, and questions are converted back, so that searching for a name on the
+// page finds it in the recording.
 const HIDDEN = /[\u0085\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
 const SHOWN = /\u27e8U\+([0-9A-F]{4})\u27e9/g;
 

@@ -1,4 +1,4 @@
-// The worker: holds the engine, feeds it files as a stream of slices, passes questions on.
+// The worker: runs the engine, feeds it files as streams of slices, and passes questions on.
 import { bytesOfBase64 } from "./base64";
 import type { FromWorker, ToWorker } from "./protocol";
 
@@ -62,7 +62,7 @@ function textAt(address: number): string {
     return new TextDecoder().decode(bytes.slice(0, bytes.indexOf(0)));
 }
 
-// Calls with a text in the engine's memory.
+// Calls with a text copied into the engine's memory.
 function withText(text: string, call: (address: number) => number): number {
     const bytes = new TextEncoder().encode(text.replaceAll("\0", " ") + "\0");
     const room = engine.engine_room(bytes.length);
@@ -74,7 +74,7 @@ function withText(text: string, call: (address: number) => number): number {
 }
 
 async function start(packed: string): Promise<void> {
-    // The C library asks for file descriptors that nobody uses.
+    // The C library imports file functions that are never used.
     const absent = () => ENOSYS;
     const clock = (_id: number, _precision: bigint, time: number) => {
         new DataView(engine.memory.buffer).setBigUint64(time >>> 0, BigInt(Math.round(performance.now() * 1e6)), true);
@@ -88,7 +88,7 @@ async function start(packed: string): Promise<void> {
     const { instance } = await WebAssembly.instantiate(await new Response(code).arrayBuffer(), imports);
     engine = instance.exports as unknown as Exports;
     engine._initialize();
-    // The secret of its hash tables: WebAssembly lays nothing out at random.
+    // Set the secret of its hash tables, because WebAssembly has no random memory layout.
     const [low, high] = crypto.getRandomValues(new Uint32Array(2));
     engine.engine_seed(low, high);
 }

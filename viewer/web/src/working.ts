@@ -1,10 +1,10 @@
-// Work that takes longer than a blink is done by the engine in pieces: the page stays free, and says how far it is.
+// Long work, which the engine does in pieces so that the page stays responsive and shows progress.
 import { el } from "./dom";
 import type { Engine, Question } from "./engine";
 
 const PATIENCE_MS = 120;
 
-// "Working it out: 43 %", once it has taken long enough to be worth saying.
+// Shows "Working it out: 43 %" once the work has taken noticeably long.
 export class Working {
     private readonly bar = el("progress", { max: 1 });
     private readonly text = el("span", {});
@@ -15,7 +15,7 @@ export class Working {
         this.bar.setAttribute("aria-label", what);
     }
 
-    // How much is done; null when nothing is under way.
+    // Sets the share done; null when nothing is in progress.
     tell = (share: number | null): void => {
         const now = performance.now();
         if (share === null) this.since = 0;
@@ -27,7 +27,8 @@ export class Working {
     };
 }
 
-// Has the engine work out what an answer is made of, a piece per question. False when `overtaken` says that nobody wants it any more.
+// Prepares the basis of an answer, one piece per question. Returns false if `overtaken` returns true, because the answer is no longer
+// needed.
 export async function prepare(engine: Engine, { name, ...rest }: Question, tell: (share: number | null) => void, overtaken: () => boolean = () => false): Promise<boolean> {
     try {
         for (;;) {

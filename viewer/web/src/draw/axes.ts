@@ -1,11 +1,11 @@
-// Ticks: bytes in binary steps, events in round numbers, time in round units; and how they are drawn.
+// Computes and draws ticks: bytes in binary steps, events in round numbers, time in round units.
 import { count } from "../format";
 import type { Theme } from "./colour";
 import type { Pen } from "./pen";
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
-// 512 MiB, 1.5 GiB: no more digits than needed.
+// Formats 512 MiB, 1.5 GiB: with only the digits needed.
 export function tickBytes(value: number): string {
     let rest = value;
     let unit = 0;
@@ -16,7 +16,7 @@ export function tickBytes(value: number): string {
     return `${Number(rest.toFixed(2))}\u202f${UNITS[unit]}`;
 }
 
-// A power of two, so that ticks are round in binary units.
+// Uses a power of two as step, so that ticks are round in binary units.
 export function byteTicks(low: number, high: number, most: number): number[] {
     const step = Math.max(1, 2 ** Math.ceil(Math.log2((high - low) / Math.max(1, most))));
     const ticks: number[] = [];
@@ -68,7 +68,7 @@ export function drawYAxis(pen: Pen, box: Box, low: number, high: number, theme: 
     }
 }
 
-// Thin lines over the picture, to measure by.
+// Draws thin horizontal lines over the picture.
 export function drawYLines(pen: Pen, box: Box, low: number, high: number, theme: Theme): void {
     for (const value of byteTicks(low, high, Math.max(2, box.height / 46))) {
         const y = Math.round(box.top + box.height - ((value - low) / (high - low)) * box.height) + 0.5;

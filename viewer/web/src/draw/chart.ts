@@ -1,5 +1,5 @@
-// A chart over the window: what the timeline, the segments and the address map have in common. The picture in hand is moved and scaled
-// at once; a new one is asked for at the same time, one question at a time, the latest wins.
+// A chart over the window, shared by the timeline, the segments and the address map. The current picture is moved and scaled at once, and a
+// new one is requested at the same time: one request at a time, the latest wins.
 import type { App } from "../app";
 import { clear, el } from "../dom";
 import { bytes, count } from "../format";
@@ -16,9 +16,9 @@ import { Tip } from "./tip";
 import { shortened, type Details } from "./tips";
 
 export type Wanted = { from: number; to: number; pixels: number; height: number };
-export type Hit = { row: number; bytes: number; group: string; facts: string[]; around?: string[] }; // around: of what it lies in
+export type Hit = { row: number; bytes: number; group: string; facts: string[]; around?: string[] }; // around: facts about the surrounding item
 
-// A picture of one answer, and what is asked of it.
+// The picture of one answer, with functions that query it.
 export type Scene = {
     from: number;
     to: number;
@@ -26,32 +26,32 @@ export type Scene = {
     high: number;
     picture: Picture;
     groups: string[];
-    moment: number | null; // where the chosen event lies on the axis
-    allocations: number; // in the window, and how many of them are shapes
+    moment: number | null; // position of the chosen event on the axis
+    allocations: number; // in the window; `shapes` is how many of them are drawn as shapes
     shapes: number;
-    summary: string; // a sentence for those who do not see the picture
-    largest(window: { from: number; to: number }): number; // the largest total of a part of the window
-    show(from: number, to: number): [low: number, high: number]; // what of the height to show for a part of the window
+    summary: string; // a sentence for screen readers
+    largest(window: { from: number; to: number }): number; // the largest total within part of the window
+    show(from: number, to: number): [low: number, high: number]; // the part of the height to show for part of the window
     hit(position: number, value: number): Hit | null;
-    outline(row: number): number[]; // rectangles of a shape: from, to, low, high of each
-    neighbour(row: number, step: 1 | -1): number | null; // the next shape in the order of births
+    outline(row: number): number[]; // the rectangles of a shape: from, to, low, high of each
+    neighbour(row: number, step: 1 | -1): number | null; // the next shape in order of allocation
     yText?(value: number): string;
-    // In place of an axis of bytes: names of parts of the height, left of the box.
+    // Draws names of parts of the height, left of the box, instead of an axis of bytes.
     axis?(pen: Pen, y: (value: number) => number, box: Box, theme: Theme): void;
 };
 
 export interface Source {
-    readonly name: string; // what the picture is, for its label
-    readonly empty: string; // said when a recording has nothing to show here
+    readonly name: string; // the picture's name, for its label
+    readonly empty: string; // shown if a recording has nothing for this chart
     ask(wanted: Wanted, theme: Theme): Promise<Scene | null>;
     details(row: number): Promise<Details>;
     rowOf(label: string): Promise<number | null>;
-    zoomY?: boolean; // whether the height can be zoomed, too
-    left?(wide: number): number; // room for the names of the heights, of so many pixels
+    zoomY?: boolean; // whether the height can also be zoomed
+    left?(wide: number): number; // width for the names of the heights, within this many pixels
 }
 
 const MARGIN = { left: 76, right: 16, top: 30, bottom: 38 };
-// Changes of the window that the picture in hand bears are asked for once they rest, others at once.
+// Request window changes that the current picture can show only after this pause, others at once.
 const REST_MS = 80;
 const MOST_SCALE = 2;
 
@@ -65,19 +65,19 @@ export class Chart {
     private readonly note = el("p", { class: "chart-note", hidden: true });
     private readonly layers: Layers;
     scene: Scene | null = null;
-    private madeFor = 1; // length of the window that the picture was asked for
+    private madeFor = 1; // length of the window that the picture was requested for
     private theme: Theme | null = null;
     private marks: Mark[] = [];
     private hover: Hit | null = null;
     private picked: { label: string; row: number } | null = null;
-    private described = ""; // by the legend
+    private described = ""; // the legend's current description
     private emphasis: Omit<Emphasis, "faint"> = { group: -1, matches: false };
     private selecting: [number, number] | null = null;
     private frame = 0;
     private asking = false;
     private asked = "";
     private resting = 0;
-    // The part of the height shown, where it can be zoomed; null: all of it.
+    // The visible part of the height, if it can be zoomed; null: all of it.
     heights: [number, number] | null = null;
 
     constructor(
@@ -102,7 +102,7 @@ export class Chart {
 
     // --- the window -----------------------------------------------------------------------------------------------------
 
-    // The group that the legend lifts out; part of the link.
+    // The group highlighted by the legend; part of the link.
     private get pinned(): string {
         return this.app.store.state.legend;
     }
@@ -239,7 +239,7 @@ export class Chart {
         const row = this.scene?.neighbour(this.picked?.row ?? -1, direction) ?? null;
         if (row !== null) void this.pick(row);
     }
-    // Shows the life of what is picked.
+    // Shows the lifetime of the picked item.
     showPicked(): void {
         if (!this.picked || !this.scene) return;
         const rectangles = this.scene.outline(this.picked.row);
@@ -289,7 +289,7 @@ export class Chart {
         }
         if (changed.has("pins")) void this.markAnew();
         if (changed.has("pick") || changed.has("rec")) void this.followPick(state.pick);
-        // What lies under the pointer is another thing now.
+        // Something else is under the pointer now.
         if (["from", "to", "axis", "rec", "device", "notion", "by"].some((key) => changed.has(key as keyof State))) this.leave();
         this.refresh();
     }
@@ -301,7 +301,7 @@ export class Chart {
         void this.followPick(this.app.store.state.pick);
         this.renew();
     }
-    // Asks again even though the window is the same.
+    // Requests again, even for the same window.
     renew(): void {
         if (!this.root.isConnected) return;
         this.theme = themeOf(this.root);
@@ -321,14 +321,14 @@ export class Chart {
     private wanted(): Wanted {
         const { from, to } = this.app.window();
         const { width, height } = this.box;
-        // The margins are whole pixels of the device: the picture lies exactly where its window is.
+        // Margins are whole device pixels, so that the picture aligns with its window.
         const pixel = (to - from) / (width * devicePixelRatio);
         const margin = Math.floor((width * devicePixelRatio) / 4);
         const begin = from - pixel * Math.min(margin, Math.floor(from / pixel));
         const end = to + pixel * Math.min(margin, Math.floor((this.app.length() - to) / pixel + 1e-9));
         return { from: Math.max(0, begin), to: Math.max(end, begin + 1), pixels: Math.min(4096, Math.ceil((width * (end - begin)) / (to - from))), height: Math.ceil(height) };
     }
-    // Whether the picture in hand is too small or too coarse for the window.
+    // Returns whether the current picture is too small or too coarse for the window.
     private outgrown(): boolean {
         if (!this.scene || this.asked === "") return true;
         const { from, to } = this.app.window();
@@ -384,7 +384,7 @@ export class Chart {
         this.refresh();
     }
 
-    // The painter takes a scene as it will be shown: in the window of now, with its own heights.
+    // Loads a scene into the painter as it will be shown: in the current window, with its own heights.
     private async load(scene: Scene): Promise<void> {
         const theme = this.theme!;
         const { from, to } = this.app.window();
@@ -434,7 +434,7 @@ export class Chart {
         this.paintOver(view);
         this.stage.dataset.box = JSON.stringify({ ...view.box, heights: [view.low, view.high] });
     }
-    // What follows the pointer and the choice: nothing else is painted for them.
+    // Paints only what follows the pointer and the choice.
     private outline(row: number | undefined, view: View): number[] {
         return this.scene && row !== undefined ? outlinePoints(this.scene.outline(row), mappingOf(view)) : [];
     }
@@ -453,7 +453,7 @@ export class Chart {
         layers.over("selecting", this.selecting ? level(...this.selecting) : [], box);
     }
 
-    // The picture as an SVG file.
+    // Returns the picture as an SVG file.
     svg(title: string): string {
         const theme = (this.theme ??= themeOf(this.root));
         const view = this.view();

@@ -1,6 +1,6 @@
-// Colours with a meaning: a group has the same colour in every window, view and recording, and whenever the page is opened again.
+// Colours with a meaning: a group has the same colour in every window, view and recording, each time the page is opened.
 //
-// The hues are those of Okabe and Ito, which people with any kind of colour blindness can tell apart, each at three lightnesses.
+// The hues are those of Okabe and Ito, which remain distinct with any kind of colour blindness, each at three lightnesses.
 
 import { BLACK, blend, css, varied, WHITE, type Rgb } from "./palette";
 
@@ -17,7 +17,7 @@ const HUES: readonly Rgb[] = [
 
 const PALETTE: readonly Rgb[] = [0.12, 0.42, -0.24].flatMap((light) => HUES.map((hue) => blend(hue, light > 0 ? WHITE : BLACK, Math.abs(light))));
 
-// FNV-1a with a last mix, so that names that differ in one digit lie far apart.
+// FNV-1a with a final mix, so that names that differ in one digit get distant values.
 function hash(text: string): number {
     let value = 0x811c9dc5;
     for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193);
@@ -28,7 +28,7 @@ function hash(text: string): number {
 const known = new Map<string, Rgb>();
 const seeded = new Map<string, Rgb>();
 
-// Names that stand beside each other, the most important first, get colours that differ as long as there are any. Who asks first keeps its own.
+// Gives names shown together different colours while there are any. Most important first; earlier callers keep their colours.
 export function seedColours(names: readonly string[]): void {
     const taken = new Set<number>();
     for (const name of names) {
@@ -39,7 +39,7 @@ export function seedColours(names: readonly string[]): void {
     }
 }
 
-// A seeded name's own; else the name alone decides: the same at every load, whatever was looked at before.
+// Returns the colour of a seeded name; otherwise the name alone decides, so that it is the same at every load.
 export function colourOf(name: string): Rgb {
     let colour = seeded.get(name) ?? known.get(name);
     if (!colour) {
@@ -50,7 +50,7 @@ export function colourOf(name: string): Rgb {
     return colour;
 }
 
-// A canvas gives an opaque colour back as #rrggbb. Its pixels are not asked for: browsers that guard against fingerprinting falsify them.
+// A canvas returns an opaque colour as #rrggbb. Do not read pixels: browsers that resist fingerprinting falsify them.
 const probe = document.createElement("canvas").getContext("2d")!;
 export function parse(text: string): Rgb {
     probe.fillStyle = "#000";
@@ -59,12 +59,12 @@ export function parse(text: string): Rgb {
     return [value >> 16, (value >> 8) & 255, value & 255];
 }
 
-// Black or white, whichever can be read on a colour (WCAG's relative luminance).
+// Chooses black or white for legible text on a colour (WCAG's relative luminance).
 const channel = (value: number): number => (value <= 10 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4);
 const luminance = ([r, g, b]: Rgb): number => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
 export const inkOn = (ground: Rgb): string => (luminance(ground) > 0.179 ? "#000000" : "#ffffff");
 
-// The page's colours as they are now: light or dark.
+// The page's current colours, light or dark.
 export type Theme = {
     ground: string;
     panel: string;
@@ -78,8 +78,8 @@ export type Theme = {
     alarm: string;
     groundRgb: Rgb;
     rest: Rgb;
-    faint: Rgb; // what is live and not what is searched for: neither free nor found
-    unfound: string; // the same as CSS
+    faint: Rgb; // for live memory that the search did not find
+    unfound: string; // that colour as CSS
 };
 
 export function themeOf(element: Element): Theme {

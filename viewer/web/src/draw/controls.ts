@@ -1,4 +1,4 @@
-// What stands around a chart: the choice of colours, and a table of what the canvas shows.
+// The controls around a chart: the choice of colours, and a table of the canvas's contents.
 import type { App } from "../app";
 import { clear, el } from "../dom";
 import { bytes, whole } from "../format";
@@ -55,7 +55,7 @@ function rowsOf(answer: Answer<{ groups: string[] }>): Row[] {
     ]);
 }
 
-// The largest allocations of the window, folded away until someone wants them.
+// A table of the largest allocations in the window, folded by default.
 export function largestTable(app: App, chart: Chart): { root: HTMLDetailsElement; update(): void; rows(limit: number): Promise<{ header: readonly string[]; rows: Row[] }> } {
     const body = el("tbody", {});
     const head = el("tr", {}, ...["Allocation", "Size", "Lifetime", "Call site"].map((text) => el("th", { scope: "col" }, text)));
@@ -88,5 +88,3 @@ export function largestTable(app: App, chart: Chart): { root: HTMLDetailsElement
     });
     return { root, update: () => void fill().catch((error) => app.say((error as Error).message)), rows };
 }
-
-

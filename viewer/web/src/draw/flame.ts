@@ -1,4 +1,4 @@
-// A tree of call stacks as an icicle (outermost frames on top) or a flame graph (at the bottom). A click zooms, the keyboard walks.
+// Draws a tree of call stacks as an icicle (outermost frames on top) or a flame graph (outermost at the bottom). A click zooms; keys move.
 import { clear, el, xmlText } from "../dom";
 import { bytes, counted, percent } from "../format";
 import type { Answer, Numbers } from "../protocol";
@@ -11,24 +11,24 @@ export type TreeJson = { frames: StackFrame[]; nodes: number; bytes: number; all
 const ROW = 20;
 const LEAST_PIXELS = 0.7;
 const GREY: Rgb = [128, 128, 128];
-const CALLERS = 3; // named above a part that is zoomed to
+const CALLERS = 3; // number of callers named above a zoomed part
 
 type Tree = { frames: StackFrame[]; parent: Numbers; frame: Numbers; stack: Numbers; bytes: Numbers; own: Numbers; count: Numbers; other?: Numbers; children: number[][] };
 type Box = { node: number; x: number; width: number; depth: number };
 
 export class Flame {
     readonly root: HTMLElement;
-    upwards = false; // the root at the bottom
-    matches: (stack: number) => boolean = () => false; // of the search
-    groupOf: (frame: StackFrame | null) => string | null = () => null; // the group that the frame names, in the table's colours
+    upwards = false; // put the root at the bottom
+    matches: (stack: number) => boolean = () => false; // for the search
+    groupOf: (frame: StackFrame | null) => string | null = () => null; // the group that the frame names, for its colour in the table
     private readonly canvas = el("canvas", { tabindex: 0, role: "img", "aria-label": "Call stacks" });
     private readonly path = el("div", { class: "flame-path" });
     private readonly line = el("p", { class: "flame-line", "aria-live": "polite" });
     private readonly scroll = el("div", { class: "flame-scroll" }, this.canvas);
     private tree: Tree | null = null;
     private boxes: Box[] = [];
-    private twins: ReadonlySet<number> = new Set(); // boxes whose row has another one of that name
-    private top = 0; // node that fills the width
+    private twins: ReadonlySet<number> = new Set(); // boxes with another of the same name in their row
+    private top = 0; // the node that fills the width
     private focus = 0;
 
     constructor(private readonly onHighlight: (frame: StackFrame) => void) {
@@ -67,7 +67,8 @@ export class Flame {
         return frame >= 0 ? placeText(this.tree!.frames[frame]) : "";
     }
 
-    // What a box says: its name, and where it is as far as there is room. Where another box of its row has the same name, the place matters more.
+    // Returns a box's label: its name, and its place if there is room. If its row has another box of the same name, the place takes
+    // precedence.
     private label(node: number, width: number, widthOf: (text: string) => number): string {
         const [name, place] = [this.name(node), this.place(node)];
         const file = place.split("/").at(-1)!;
@@ -86,7 +87,7 @@ export class Flame {
         return `${where}: ${bytes(tree.bytes[node])} \u2192 ${bytes(tree.other[node])} (${change === 0 ? "no change" : `${change > 0 ? "+" : ""}${bytes(change)}`})`;
     }
 
-    // Boxes that can be seen, from the node that fills the width; of its callers the line above has the names.
+    // Returns the visible boxes from the node that fills the width; its callers are named above.
     private layout(width: number): Box[] {
         const tree = this.tree!;
         const boxes: Box[] = [{ node: this.top, x: 0, width, depth: 0 }];
@@ -127,7 +128,7 @@ export class Flame {
         const frame = tree.frame[node];
         const group = this.groupOf(frame < 0 ? null : tree.frames[frame]);
         if (group !== null) return colourOf(group);
-        // What leads to the groups is pale: a file has a shade, its functions differ a little.
+        // Frames that lead to the groups are pale: one shade per file, slightly varied per function.
         const [name, file] = frame < 0 ? ["", ""] : tree.frames[frame];
         return blend(varied(varied(GREY, shade(file)), shade(name)), ground, 0.62);
     }

@@ -1,5 +1,5 @@
-// What a chart's stage is made of, from below: the ground with its lines, the picture, axes and marks, and over everything what follows the
-// pointer. Each is painted only when what it shows has changed: a move of the mouse touches the uppermost alone.
+// The layers of a chart, from the bottom: the ground with its lines, the picture, axes and marks, and what follows the pointer. Each is
+// painted only when its contents change: a mouse move touches only the top layer.
 import { el } from "../dom";
 import { byteTicks, drawXAxis, drawYAxis, drawYLines, type Box } from "./axes";
 import type { Scene } from "./chart";
@@ -14,11 +14,11 @@ import { Strip } from "./strip";
 const same = (a: readonly unknown[], b: readonly unknown[]): boolean => a.length === b.length && a.every((value, i) => value === b[i]);
 const HIDDEN = { "aria-hidden": "true" };
 const SPACE = "http://www.w3.org/2000/svg";
-const CURVE_LEGEND = 18; // pixels of a curve's sample beside its name
+const CURVE_LEGEND = 18; // width of a curve's sample before its name
 
 export type View = Shown & { width: number; height: number; byTime: boolean };
 
-// Positions and values to pixels.
+// Maps positions and values to pixels.
 export function mappingOf({ box, from, to, low, high }: Shown): { x: (position: number) => number; y: (value: number) => number } {
     return {
         x: (position) => box.left + ((position - from) / (to - from)) * box.width,
@@ -44,11 +44,11 @@ export function paintGround(pen: Pen, scene: Scene, view: Shown, theme: Theme): 
     pen.clip(box.left, box.top, box.width, box.height, () => drawYLines(pen, box, low, high, theme));
 }
 
-// The names of the curves, for a file.
+// Paints the names of the curves, for a file.
 export function paintNames(pen: Pen, { picture: { curves } }: Scene, box: Box, theme: Theme): void {
     let left = box.left + 8;
     for (const { name, colour, dash } of curves.filter((curve) => curve.name !== "")) {
-        pen.rect(left - 4, box.top + 3, CURVE_LEGEND + 13 + pen.textWidth(name), 16, theme.panel); // shapes may lie there
+        pen.rect(left - 4, box.top + 3, CURVE_LEGEND + 13 + pen.textWidth(name), 16, theme.panel); // shapes may be underneath
         pen.line([left, box.top + 11, left + CURVE_LEGEND, box.top + 11], colour, 2, dash);
         pen.text(left + CURVE_LEGEND + 5, box.top + 15, name, theme.text, { size: 11 });
         left += CURVE_LEGEND + 22 + pen.textWidth(name);
@@ -61,7 +61,7 @@ export function paintHeights(pen: Pen, scene: Scene, view: Shown, theme: Theme):
     else drawYAxis(pen, box, low, high, theme, scene.yText);
 }
 
-// The outline of a shape of rectangles side by side: from, to, low, high of each.
+// Returns the outline of a shape made of adjacent rectangles: from, to, low, high of each.
 export function outlinePoints(rectangles: readonly number[], { x, y }: ReturnType<typeof mappingOf>): number[] {
     const above: number[] = [];
     const below: number[] = [];
@@ -99,7 +99,7 @@ export class Layers {
     private readonly heights = new Strip(HIDDEN);
     private readonly axis = new Strip(HIDDEN);
     private readonly marks = new Strip(HIDDEN);
-    // Where WebGL2 draws the shapes: what is under and over them.
+    // With WebGL2: the layers below and above its shapes.
     private readonly under = new Strip(HIDDEN);
     private readonly curves = new Strip(HIDDEN);
     private readonly names = el("div", { class: "chart-names" });
@@ -130,7 +130,7 @@ export class Layers {
         [this.names.style.left, this.names.style.top] = [`${left + 4}px`, `${top + 3}px`];
     }
 
-    // What hangs on the heights alone: lines to measure by, and their scale.
+    // Paints what depends only on the heights: horizontal lines and their scale.
     private paintHeights(scene: Scene | null, view: View, theme: Theme): void {
         const { box, low, high, height, ratio } = view;
         const now = [scene, theme, height, ratio, low, high, box.left, box.width];
@@ -171,7 +171,7 @@ export class Layers {
         this.paintSpan(scene, marks, view, theme);
     }
 
-    // What hangs on the window alone: the axis below, marks above, and their lines.
+    // Paints what depends only on the window: the axis below, marks above, and their lines.
     private paintSpan(scene: Scene | null, marks: Mark[], { box, from, to, width, height, ratio, byTime }: View, theme: Theme): void {
         const now = [scene === null, marks, theme, from, to, width, height, ratio, byTime, box.left, box.top, box.width, box.height];
         if (same(now, this.spanned)) return;
@@ -188,7 +188,7 @@ export class Layers {
         this.parts[name].setAttribute("d", path);
     }
 
-    // Points in pixels of the stage: x0, y0, x1, y1, ...
+    // Draws points in stage pixels: x0, y0, x1, y1, ...
     over(name: "picked" | "hover" | "moment" | "selecting", points: readonly number[], { left, top }: Box): void {
         this.set(name, pathOf(points, left, top));
     }

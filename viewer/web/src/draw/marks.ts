@@ -1,4 +1,4 @@
-// Moments and spans with a name, above a chart: out of memory, annotations, steps, snapshots.
+// Named moments and spans above a chart: out of memory, annotations, steps, snapshots.
 import type { App } from "../app";
 import { bytes, count } from "../format";
 import { askOnce } from "../once";
@@ -17,7 +17,7 @@ function described(mark: MarkJson): Mark {
     return { ...mark, title: mark.name === "" ? kinds[mark.kind] : `${kinds[mark.kind]}: ${mark.name.slice(0, 200)}`, facts };
 }
 
-// Where a history begins in the middle: the ring of events overflowed.
+// Notes about a history whose beginning is missing, because the ring of events overflowed.
 const LOST: { [code: string]: string } = { overflow: "Older events are lost", ring_full: "Older events are probably lost" };
 type NoteJson = { code: string; device?: number; text: string };
 
@@ -26,7 +26,7 @@ function lost(notes: NoteJson[], device: number | undefined): Mark[] {
     return note ? [{ kind: "lost", event: 0, time: 0, name: LOST[note.code], title: LOST[note.code], facts: [note.text] }] : [];
 }
 
-// The reader's own; on the axis of time where their events are on it.
+// Returns the reader's own marks, converted to the time axis if it is shown.
 async function pinned(app: App): Promise<Mark[]> {
     const device = app.device();
     const { rec, axis } = app.store.state;
@@ -39,7 +39,7 @@ async function pinned(app: App): Promise<Mark[]> {
     return marks;
 }
 
-// The marks of the device on show.
+// Returns the marks of the shown device.
 export async function marksOf(app: App): Promise<Mark[]> {
     const device = app.device()?.device;
     const { rec } = app.store.state;
@@ -53,7 +53,7 @@ export async function marksOf(app: App): Promise<Mark[]> {
 const begin = (mark: Mark, byTime: boolean) => (byTime ? (mark.time ?? NaN) : mark.event);
 const end = (mark: Mark, byTime: boolean) => (byTime ? mark.end_time : mark.end_event);
 
-// The mark at a position: moments before spans, short spans before long ones.
+// Finds the mark at a position: moments before spans, short spans before long ones.
 export function markAt(marks: Mark[], position: number, reach: number, byTime: boolean): Mark | null {
     let best: Mark | null = null;
     let least = Infinity;
@@ -69,7 +69,7 @@ export function markAt(marks: Mark[], position: number, reach: number, byTime: b
 
 const LANE = 14;
 
-// A torn edge: what lies before it nobody knows.
+// Draws a torn edge: what precedes it is unknown.
 function drawLost(pen: Pen, x: number, top: number, box: Box, theme: Theme): void {
     pen.clip(x, box.top, 7, box.height, () => {
         for (let y = box.top - 8; y < box.top + box.height; y += 7) pen.line([x, y + 8, x + 8, y], theme.alarm, 1.5);
@@ -77,7 +77,7 @@ function drawLost(pen: Pen, x: number, top: number, box: Box, theme: Theme): voi
     pen.text(x + 2, top + 11, LOST.overflow, theme.alarm, { size: 10, bold: true });
 }
 
-// Spans are strips in one lane (an inner one lies on an outer one), moments are lines.
+// Draws spans as strips in one lane (inner ones over outer ones) and moments as lines.
 export function drawMarks(pen: Pen, marks: Mark[], box: Box, from: number, to: number, byTime: boolean, theme: Theme): void {
     const x = (position: number) => box.left + ((position - from) / (to - from)) * box.width;
     const top = box.top - LANE - 4;
@@ -112,7 +112,7 @@ export function drawMarks(pen: Pen, marks: Mark[], box: Box, from: number, to: n
             const width = pen.textWidth(text, { size: 10, bold: true });
             if (px - labelled < 4 && !pin) continue;
             labelled = px + width + 8;
-            // At the right end there is room at the left alone.
+            // At the right end there is only room on the left.
             const left = px + width + 8 > box.left + box.width ? px - width - 8 : px;
             const plate = alarm ? theme.alarm : pin ? theme.accent : null;
             if (plate) pen.rect(left, top, width + 8, LANE, plate);
@@ -121,7 +121,7 @@ export function drawMarks(pen: Pen, marks: Mark[], box: Box, from: number, to: n
     });
 }
 
-// Where the lines of moments go down through the picture, in pixels; of those that lie on each other one.
+// Returns the x positions, in pixels, of the moments' lines through the picture; one for lines that coincide.
 export function markLines(marks: Mark[], box: Box, from: number, to: number, byTime: boolean): { alarms: number[]; moments: number[] } {
     const lines = { alarms: [] as number[], moments: [] as number[] };
     let drawn = -Infinity;

@@ -1,5 +1,5 @@
-// Who makes pixels of a chart's picture. Without a GPU the painting worker does: its bitmap, a little larger than what is shown, is moved and
-// stretched by the compositor until a finer one is there. With a GPU WebGL2 draws at every frame.
+// Paints a chart's picture. Without a GPU the painting worker makes a bitmap, slightly larger than the visible part, which the compositor
+// moves and stretches until a finer one is ready. With a GPU, WebGL2 draws every frame.
 import type { Box } from "./axes";
 import { parse } from "./colour";
 import type { Rgb } from "./palette";
@@ -8,13 +8,13 @@ import type { Picture } from "./picture";
 import type { Emphasis } from "./quads";
 import { hasGpu, WebGlPainter } from "./webgl";
 
-// What of the window and the height is on show, and where.
+// The visible part of the window and the height, and its box.
 export type Shown = { from: number; to: number; low: number; high: number; box: Box; ratio: number };
 
 export interface Painter {
     readonly kind: "webgl2" | "canvas2d";
-    readonly whole: boolean; // whether what lies under the shapes and the curves are drawn, too
-    // Takes a picture (null: the one it has) with an emphasis; resolved when place() shows it. Only the latest call counts.
+    readonly whole: boolean; // whether it also draws the curves and what is below the shapes
+    // Loads a picture (null: keeps the current one) with an emphasis. Resolves when place() shows it. Only the latest call counts.
     load(picture: Picture | null, shown: Shown, emphasis: Emphasis, ground: Rgb): Promise<boolean>;
     place(shown: Shown, emphasis: Emphasis, ground: Rgb): void;
     clear(): void;
@@ -48,8 +48,8 @@ class Studio {
 let studio: Studio | undefined;
 let charts = 0;
 
-const MOST_HEIGHTS = 2; // of the box, that a bitmap may have: the height shown changes with the window
-const MOST_PIXELS = 8192; // of a side: what browsers take
+const MOST_HEIGHTS = 2; // maximum height of a bitmap, in boxes: the visible height changes with the window
+const MOST_PIXELS = 8192; // per side: the limit of browsers
 
 class WorkerPainter implements Painter {
     readonly kind = "canvas2d";
@@ -58,7 +58,7 @@ class WorkerPainter implements Painter {
     private readonly context: ImageBitmapRenderingContext;
     private latest = 0;
     private picture: Picture | null = null;
-    private held: { from: number; to: number; low: number; high: number } | null = null; // what the bitmap shows
+    private held: { from: number; to: number; low: number; high: number } | null = null; // the part that the bitmap shows
     private styled = "";
 
     constructor(private readonly canvas: HTMLCanvasElement) {
@@ -75,7 +75,7 @@ class WorkerPainter implements Painter {
         const across = (box.width * ratio) / (shown.to - shown.from);
         const up = (box.height * ratio) / (shown.high - shown.low);
         const width = Math.min(MOST_PIXELS, Math.max(1, Math.round((about.to - about.from) * across)));
-        // From half a box below what is shown, so that moving up and down has something to show.
+        // Start half a box below the visible part, so that vertical moves have something to show.
         const low = Math.max(about.low, shown.low - (0.5 * box.height * ratio) / up);
         const rows = (MOST_HEIGHTS * box.height * ratio) | 0;
         const height = Math.min(MOST_PIXELS, rows, Math.max(1, Math.ceil((Math.max(about.high, shown.high) - low) * up)));
@@ -105,7 +105,7 @@ class WorkerPainter implements Painter {
         const up = box.height / (high - low);
         const [x, y] = [(held.from - from) * across, (high - held.high) * up];
         const [wide, tall] = [((held.to - held.from) * across * ratio) / this.canvas.width, ((held.high - held.low) * up * ratio) / this.canvas.height];
-        // At rest the bitmap's pixels are those of the screen: no smoothing.
+        // At rest, bitmap pixels equal screen pixels, so nothing is smoothed.
         const near = (value: number) => (Math.abs(value - 1) * Math.max(this.canvas.width, this.canvas.height) < 0.75 ? 1 : value);
         const whole = (value: number) => (Math.abs(value * ratio - Math.round(value * ratio)) < 0.26 ? Math.round(value * ratio) / ratio : value);
         const style = `translate(${whole(x)}px, ${whole(y)}px) scale(${near(wide)}, ${near(tall)})`;
@@ -119,7 +119,7 @@ class WorkerPainter implements Painter {
     }
 }
 
-// `?canvas2d` and `?webgl2` in the address choose.
+// `?canvas2d` and `?webgl2` in the address choose the painter.
 export function painterFor(canvas: HTMLCanvasElement): Painter {
     const wanted = new URLSearchParams(location.search);
     const webgl = wanted.has("webgl2") || (!wanted.has("canvas2d") && hasGpu());

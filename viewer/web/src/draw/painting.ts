@@ -1,15 +1,15 @@
-// The painting worker: makes a bitmap of a chart's picture, so that the page's own thread paints no shape. Pictures are kept by the number of
-// their chart: another emphasis or part of the same one comes without it.
+// The painting worker: makes a bitmap of a chart's picture, so that the page's own thread paints no shapes. Pictures are stored by their
+// chart's number, so a new emphasis or part of the same picture need not send it.
 import { curvePoints, CURVE_WIDTH, shapesOf, type Picture } from "./picture";
 import type { Rgb } from "./palette";
 import type { Emphasis, Placing, QuadColumns } from "./quads";
 import { rasterQuads, rasterRule, rasterShades, type Bitmap } from "./raster";
 
-// Paint the part [low, high] of the height, over the whole window, on so many pixels of the device.
+// Paint the part [low, high] of the height, over the whole window, on the given device pixels.
 export type Order = {
     id: number;
     chart: number;
-    picture: Picture | null; // null: the one that the chart has
+    picture: Picture | null; // null: the chart's current one
     low: number;
     high: number;
     width: number;

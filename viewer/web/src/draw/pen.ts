@@ -1,4 +1,4 @@
-// What the parts of a picture are drawn with, once for the screen and once for a file: the same calls paint a canvas or write SVG.
+// Draws on a canvas or writes SVG with the same calls, so that screen and file need one implementation.
 import { xmlText } from "../dom";
 
 export type TextStyle = { size?: number; align?: "left" | "center" | "right"; bold?: boolean; mono?: boolean };
@@ -32,7 +32,7 @@ function widthOf(text: string, style: TextStyle): number {
 }
 
 export class CanvasPen implements Pen {
-    private lettering = ""; // font and alignment that are set: setting them costs more than a short text
+    private lettering = ""; // current font and alignment: setting them costs more than a short text
     constructor(private readonly context: CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D) {}
 
     rect(x: number, y: number, width: number, height: number, fill: string): void {

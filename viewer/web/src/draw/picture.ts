@@ -1,4 +1,4 @@
-// What a chart's picture is made of, as data: the painting worker makes pixels of it, a pen what WebGL2 does not draw, and files.
+// A chart's picture as data. The painting worker turns it into pixels; a pen draws the parts that WebGL2 does not, and files.
 import type { Numbers } from "../protocol";
 import type { Box } from "./axes";
 import { drawQuads } from "./vector";
@@ -7,11 +7,11 @@ import type { Rgb } from "./palette";
 import type { Emphasis, Placing, QuadColumns } from "./quads";
 import { quadsOf, type Stack } from "./shapes";
 
-export type Curve = { name: string; colour: string; values: Numbers; dash?: number[] }; // a number per equal part of the window
-export type Rule = { at: number; colour: string; width: number; dash?: number[] }; // a level line through the whole window
-export type Shades = { pixels: Uint8ClampedArray<ArrayBuffer>; width: number; height: number; low: number; high: number }; // over the whole window
+export type Curve = { name: string; colour: string; values: Numbers; dash?: number[] }; // one value per equal part of the window
+export type Rule = { at: number; colour: string; width: number; dash?: number[] }; // a horizontal line through the whole window
+export type Shades = { pixels: Uint8ClampedArray<ArrayBuffer>; width: number; height: number; low: number; high: number }; // covers the whole window
 
-// Quads, rules, shades and curves lie over each other in this order.
+// Drawn in this order: quads, rules, shades, curves.
 export type Picture = {
     from: number;
     to: number;
@@ -28,7 +28,7 @@ export const shapesOf = ({ shapes }: Picture): QuadColumns => ("rests" in shapes
 
 export const CURVE_WIDTH = 1.4;
 
-// The corners of a curve as x0, y0, x1, y1, ...
+// Returns the corners of a curve as x0, y0, x1, y1, ...
 export function curvePoints({ values }: Curve, from: number, to: number, x: (position: number) => number, y: (value: number) => number): Float64Array {
     const points = new Float64Array(4 * values.length);
     const part = (to - from) / values.length;
@@ -51,7 +51,7 @@ function shadesCanvas({ pixels, width, height }: Shades): HTMLCanvasElement {
 
 type Place = { x: (position: number) => number; y: (value: number) => number; placing: Placing; box: Box };
 
-// What lies under the shapes.
+// Draws what is below the shapes.
 export function drawUnder(pen: Pen, picture: Picture, { x, y, placing, box }: Place, ground: Rgb): void {
     if (picture.ground) drawQuads(pen, picture.ground, box.left + box.width, placing, null, ground);
     for (const { at, colour, width, dash } of picture.rules) pen.line([box.left, y(at), box.left + box.width, y(at)], colour, width, dash);

@@ -1,4 +1,5 @@
-// The mouse over a chart: the wheel zooms at the pointer, dragging moves, dragging with shift selects, a click picks, two reset.
+// Handles the mouse over a chart: the wheel zooms at the pointer, dragging moves, dragging with shift selects, a click picks, a double
+// click resets.
 import type { Chart } from "./chart";
 
 const CLICK_PIXELS = 4;
@@ -6,7 +7,7 @@ const CORNER_MS = 200;
 
 export function followPointer(canvas: HTMLElement, chart: Chart): void {
     let drag: { x: number; y: number; lastX: number; lastY: number; selects: boolean; moved: boolean } | null = null;
-    // Where the chart lies is asked for once in a while: it makes the browser look whether anything has moved.
+    // Query the chart's position only rarely, because it forces a layout.
     let corner: { left: number; top: number; until: number } = { left: 0, top: 0, until: 0 };
     const local = (event: MouseEvent): [number, number] => {
         if (event.timeStamp > corner.until || event.type === "pointerdown") {

@@ -1,5 +1,5 @@
-// Rectangles by the thousand, in columns: what a painter draws. Positions run from 0 to 1 over the window and the height that were asked
-// for, so that moving and zooming needs no new ones.
+// Columns of thousands of rectangles for a painter. Positions run from 0 to 1 over the requested window and height, so that moving and
+// zooming need no new ones.
 import type { Rgb } from "./palette";
 
 export const EDGE_LEFT = 1;
@@ -39,17 +39,17 @@ export class Quads {
     }
 }
 
-// How quads become pixels: x = offset + scale * position, from the left and from the top.
+// Converts quads to pixels: x = offset + scale * position, from the left and from the top.
 export type Placing = { x: number; width: number; y: number; height: number };
 
-// What is faded: everything but a group, and everything that was not found.
-export type Emphasis = { group: number; matches: boolean; faint: Rgb }; // faint: what the others fade to, neither free nor the ground
+// What to fade: everything except a group, and everything that was not found.
+export type Emphasis = { group: number; matches: boolean; faint: Rgb }; // faint: the colour that others fade to, distinct from free memory and from the ground
 
-export const FADED = 0.82; // how far
+export const FADED = 0.82; // share of fading
 
 export function fades(info: number, emphasis: Emphasis): boolean {
     return (emphasis.group >= 0 && info >>> 8 !== emphasis.group) || (emphasis.matches && (info & MATCHED) === 0);
 }
 
-// What a message to the painting worker keeps of Quads.
+// The members of Quads in a message to the painting worker.
 export type QuadColumns = Pick<Quads, "rect" | "colour" | "info" | "count">;

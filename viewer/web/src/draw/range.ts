@@ -1,4 +1,4 @@
-// What happened in the window, in a line below a chart: change, made, freed, the highest moment and the sites that made most.
+// Summarizes the window in a line below a chart: change, allocated, freed, the highest moment and the sites that allocated most.
 import type { App } from "../app";
 import { clear, el } from "../dom";
 import { bytes, count, percent } from "../format";
@@ -9,7 +9,7 @@ type Groups = { bytes: number; allocations: number; groups: { name: string; byte
 const REST_MS = 350;
 const SITES = 3;
 const ROLES = 4;
-const MOST_EVENTS = 2_000_000; // whose roles are found while somebody waits
+const MOST_EVENTS = 2_000_000; // above this, finding roles takes too long to wait for
 
 const signed = (value: number) => `${value > 0 ? "+" : ""}${bytes(value)}`;
 
@@ -20,7 +20,7 @@ export class RangeFacts {
 
     constructor(private readonly app: App) {}
 
-    // Asked once the window rests.
+    // Queries once the window rests.
     update(): void {
         const { from, to, axis, notion, rec } = this.app.store.state;
         const device = this.app.device();
@@ -28,9 +28,9 @@ export class RangeFacts {
         if (of === this.of) return;
         this.of = of;
         clearTimeout(this.timer);
-        // What stood there stays until it is known anew: nothing around it moves.
+        // Keep the old text until the new one is known, so that nothing around it moves.
         this.root.classList.add("stale");
-        // Of what is still read nobody asks who holds its peak.
+        // Do not query the peak of a file that is still being read.
         if (!device || this.app.partial) {
             this.root.hidden = true;
             return;
@@ -42,7 +42,7 @@ export class RangeFacts {
         this.timer = window.setTimeout(() => void this.load(of).catch((error: Error) => this.app.say(error.message)), REST_MS);
     }
 
-    // Of the whole history: who holds the peak.
+    // Queries what the peak of the whole history consists of.
     private async loadPeak(of: string): Promise<void> {
         const { engine, store } = this.app;
         const { notion, rec } = store.state;
@@ -56,7 +56,7 @@ export class RangeFacts {
         this.root.hidden = sites.bytes === 0;
         this.root.append(el("strong", { "data-fact": "peak", "data-bytes": sites.bytes }, `Peak ${bytes(sites.bytes)}`));
         const known = (roles?.groups ?? []).filter(({ name }) => name !== "unknown");
-        // One role for all is what a program without a framework gets: it tells nothing.
+        // A program without a framework has one role for everything, which says nothing.
         if (known.length > 1) known.forEach(({ name, bytes: size }, i) => {
             const lead = el("button", { type: "button", class: "link", "data-role": name, onclick: () => store.set({ by: "role", legend: name }) }, `${name.replaceAll("_", " ")} ${percent(size, sites.bytes)}`);
             this.root.append(i === 0 ? ": " : ", ", lead);

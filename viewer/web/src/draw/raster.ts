@@ -1,18 +1,18 @@
-// Rectangles as pixels, without a canvas: a pixel belongs to what covers its middle, so that shapes that touch leave no seam. The same rules as
-// those of the shaders in webgl.ts. Runs in the painting worker.
+// Rasterizes rectangles without a canvas. A pixel belongs to the shape that covers its centre, so that adjacent shapes leave no seam.
+// Follows the rules of the shaders in webgl.ts. Runs in the painting worker.
 import { blend, type Rgb } from "./palette";
 import { EDGE_LEFT, EDGE_RIGHT, FADED, fades, HATCHED, NO_GROUP, type Emphasis, type Placing, type QuadColumns } from "./quads";
 import type { Rule, Shades } from "./picture";
 
 export type Bitmap = { pixels: Uint32Array<ArrayBuffer>; width: number; height: number };
 
-const EDGE_PART = 0.55; // how far an edge is mixed with the ground
+const EDGE_PART = 0.55; // how much of the ground is mixed into an edge
 const HATCH_PART = 0.6;
-const HATCH_PERIOD = 7; // pixels of the page
+const HATCH_PERIOD = 7; // in page pixels
 const HATCH_WIDTH = 2.2;
 const LEAST_EDGED = 4; // smaller ones have no edges
 
-// In the order of bytes that ImageData has, on every machine with WebAssembly (little-endian).
+// Packs a colour in the byte order of ImageData, which is the same on every machine with WebAssembly (little-endian).
 const packed = (r: number, g: number, b: number): number => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
 const packedRgb = (colour: Rgb): number => packed(colour[0], colour[1], colour[2]);
 
@@ -29,7 +29,7 @@ function hatch({ pixels, width }: Bitmap, x0: number, x1: number, y0: number, y1
     for (let y = y0; y < y1; y++) for (let x = x0; x < x1; x++) if ((x + y) % period < line) pixels[y * width + x] = colour;
 }
 
-// The first pixel whose middle is not before a position, kept in [0, most].
+// Returns the first pixel whose centre is at or after a position, clamped to [0, most].
 const first = (at: number, most: number): number => Math.min(most, Math.max(0, Math.ceil(at - 0.5)));
 
 export function rasterQuads(bitmap: Bitmap, quads: QuadColumns, place: Placing, emphasis: Emphasis | null, ground: Rgb, ratio: number): void {
@@ -66,7 +66,7 @@ export function rasterRule(bitmap: Bitmap, rule: Rule, colour: Rgb, y: number, r
     for (let x = 0; x < bitmap.width; x += on + off) fill(bitmap, Math.round(x), Math.min(bitmap.width, Math.round(x + on)), row, row + 1, packedRgb(colour));
 }
 
-// The nearest of the shades' own pixels, over what is there.
+// Draws the nearest pixel of the shades over the existing ones.
 export function rasterShades({ pixels, width, height }: Bitmap, shades: Shades, top: number, bottom: number): void {
     const [y0, y1] = [first(top, height), first(bottom, height)];
     const own = shades.pixels;

@@ -1,10 +1,10 @@
-// Which groups get colours that differ: the largest at the peak of what is on show, asked once per device and grouping.
+// Chooses the groups that get distinct colours: the largest at the peak, queried once per device and grouping.
 import type { App } from "../app";
 import { askOnce } from "../once";
 import { seedColours } from "./colour";
 
-const SEEDED = 24; // as many colours as there are
-const MOST_EVENTS = 2e6; // beyond that the first picture would wait for it
+const SEEDED = 24; // the number of colours
+const MOST_EVENTS = 2e6; // with more, the first picture would have to wait
 
 export async function seedGroups(app: App, by: string): Promise<void> {
     const device = app.device();

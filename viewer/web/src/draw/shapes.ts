@@ -1,4 +1,4 @@
-// Stacked shapes as an answer gives them, and the rectangles they are made of. No DOM: the painting worker makes them, too.
+// Converts the stacked shapes of an answer to rectangles. Uses no DOM, because the painting worker uses it too.
 import type { Numbers } from "../protocol";
 import { varied, type Rgb } from "./palette";
 import { EDGE_LEFT, EDGE_RIGHT, HATCHED, MATCHED, NO_GROUP, Quads } from "./quads";
@@ -6,17 +6,18 @@ import { EDGE_LEFT, EDGE_RIGHT, HATCHED, MATCHED, NO_GROUP, Quads } from "./quad
 const BORN_EARLIER = 4;
 const ENDS_LATER = 8;
 
-// The band of what is drawn in no shape of its own: between the shapes and the total. Bytes are magnified by `scale` and lie on `base`.
+// The band between the shapes and the total, for allocations without a shape of their own. Bytes are multiplied by `scale` and start at
+// `base`.
 export type Rest = { drawn: Numbers; total: Numbers; base: number; scale: number };
 
 // The columns are those of the queries `timeline` and `segments`.
 export type Stack = {
     from: number;
     to: number;
-    top: number; // bytes that the whole height stands for
+    top: number; // bytes represented by the whole height
     columns: { row: Numbers; flags: Numbers; bytes: Numbers; end: Numbers; group: Numbers; first_step: Numbers; position: Numbers; base: Numbers };
-    requested: Numbers | null; // from where on a shape is hatched: freed, and not yet free
-    matched: Uint8Array | null; // 1: found by the search; null: nothing is searched for
+    requested: Numbers | null; // where the hatching of a shape begins: free requested but not completed
+    matched: Uint8Array | null; // 1: found by the search; null: no search
     colours: Rgb[]; // by group
     rests: Rest[];
     restColour: Rgb;

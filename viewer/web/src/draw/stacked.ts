@@ -1,4 +1,4 @@
-// Answers with stacked shapes (`timeline` and `segments`) as scenes of a chart.
+// Converts answers with stacked shapes (`timeline` and `segments`) to scenes of a chart.
 import type { App } from "../app";
 import { bytes, count, counted } from "../format";
 import type { Answer, Numbers } from "../protocol";
@@ -11,12 +11,12 @@ import { detailsFrom, shortened } from "./tips";
 
 export type StackedJson = { from: number; to: number; allocations: number; top_bytes: number; groups: string[]; event_position?: number };
 
-const GIVEN_BACK = 0xffffffff; // the row of what was given back before the recording
+const GIVEN_BACK = 0xffffffff; // row of memory freed before the recording
 
 export type Columns = { [name: string]: Numbers };
 export type Given = { from: number; to: number; top: number; total: Numbers; json: StackedJson; columns: Columns; requested: Numbers | null };
 
-// What the painting worker needs of it.
+// Returns what the painting worker needs.
 export function stackOf(given: Given, columns: Columns, rests: Stack["rests"], theme: Theme, app: App): Stack {
     const { row, stack, flags, bytes, end, group, first_step, position, base } = columns;
     const matches = app.matches();
@@ -33,7 +33,7 @@ export function stackOf(given: Given, columns: Columns, rests: Stack["rests"], t
     };
 }
 
-// The shape at a point. Looked for at every move of the pointer: plain loops.
+// Finds the shape at a point. Runs at every pointer move, hence the plain loops.
 export function shapeAt(given: Given, at: number, value: number): Hit | null {
     const { columns, json } = given;
     const { row, first_step, position, base, bytes, end, group } = columns;
@@ -82,7 +82,7 @@ export function neighbourOf({ columns: { row } }: Given, from: number, step: 1 |
 
 const NAMES = ["row", "stack", "flags", "bytes", "end", "group", "first_step", "position", "base", "drawn", "allocated", "active", "reserved"];
 
-// The largest number of the pixels that lie in a part of the window.
+// Returns the largest of the pixels' values in part of the window.
 export function largestIn(values: Numbers, given: { from: number; to: number }, from: number, to: number): number {
     const scale = values.length / (given.to - given.from);
     const first = Math.max(0, Math.floor((from - given.from) * scale));
@@ -134,7 +134,7 @@ export function stackedScene(answer: Answer<StackedJson>, kind: Kind, theme: The
     };
 }
 
-// What the questions about the device on show have in common.
+// Returns the common arguments of queries about the shown device.
 export function about(app: App): { rec: number; device: number | undefined } {
     return { rec: app.store.state.rec, device: app.device()?.device };
 }
@@ -153,7 +153,7 @@ export function allocationSource(app: App): Source {
         name: "Active memory timeline",
         empty: "This recording has no allocations: neither events nor segments.",
         ask: async (wanted, theme) => {
-            // Of what is on show now, which may be another recording when the colours are known.
+            // Use the current device and window, which may have changed while the colours were queried.
             const question = { name: "timeline", ...about(app), ...windowQuestion(app, wanted), notion: notion(), by: byOf(app), limit: 4000 };
             await seedGroups(app, byOf(app));
             const answer = await app.engine.ask<StackedJson>(question);

@@ -1,5 +1,5 @@
-// A strip of the page that is painted by hand. It is drawn apart and handed over as a bitmap: while it stays as it is, a frame costs nothing,
-// where a canvas that is drawn on asks for a little at every frame.
+// A canvas that is drawn off-screen and transferred as a bitmap. An unchanged strip costs nothing per frame, unlike a canvas that is drawn
+// on.
 import { el } from "../dom";
 
 export class Strip {
@@ -14,7 +14,7 @@ export class Strip {
         this.context = new OffscreenCanvas(1, 1).getContext("2d")!;
     }
 
-    // `draw` has the page's pixels, counted from the left and the top of what the strip is a part of.
+    // `draw` uses page pixels, relative to the top left of the strip's container.
     fill(left: number, top: number, width: number, height: number, ratio: number, draw: (context: OffscreenCanvasRenderingContext2D) => void): void {
         const { canvas, context } = this;
         const [w, h] = [Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio))];

@@ -1,10 +1,10 @@
-// What is said beside the pointer: at once what the picture knows, a moment later what the engine knows.
+// The tip at the pointer: shows at once what the picture knows, and shortly after what the engine knows.
 import { el } from "../dom";
 import type { Details } from "./tips";
 
 const REST_MS = 60;
 
-// Lines whose elements stay where only their texts change, as they do at every move of the mouse.
+// Lines whose elements are kept when only their text changes, as at every mouse move.
 class Lines {
     private readonly texts: Text[] = [];
     constructor(readonly root: HTMLElement) {}
@@ -24,7 +24,7 @@ export class Tip {
     private readonly lines = new Lines(el("section", {}));
     private readonly stack = new Lines(el("section", { class: "tip-stack" }));
     readonly root = el("div", { class: "chart-tip", hidden: true, role: "status" }, el("strong", {}, this.title), this.lines.root, this.stack.root);
-    private about = NaN; // the row it speaks of
+    private about = NaN; // the row described
     private at: [number, number] = [0, 0];
     private resting = 0;
     private busy = false;
@@ -40,7 +40,7 @@ export class Tip {
         this.about = NaN;
     }
 
-    // Without a row (negative or NaN) there is nothing to ask.
+    // Shows the tip. Without a row (negative or NaN) the engine is not queried.
     show(x: number, y: number, row: number, title: string, lines: readonly string[], around: readonly string[] = []): void {
         const same = row === this.about && !this.root.hidden;
         if (!same) {
@@ -55,7 +55,7 @@ export class Tip {
         this.resting = window.setTimeout(() => void this.tellMore(row, around), REST_MS);
     }
 
-    // What only the engine knows, once the pointer rests on a shape.
+    // Adds what only the engine knows, once the pointer rests on a shape.
     private async tellMore(row: number, around: readonly string[]): Promise<void> {
         if (this.about !== row) return;
         const found = await this.ask(row);
@@ -64,7 +64,7 @@ export class Tip {
         this.place(...this.at);
     }
 
-    // One question at a time; of those that wait only the latest is asked.
+    // Asks one question at a time; of waiting ones, only the latest.
     private ask(row: number): Promise<Details | null> {
         return new Promise((resolve) => {
             const run = () => {
@@ -89,13 +89,13 @@ export class Tip {
         this.stack.set(stack);
     }
 
-    // At the side that has room, so that nothing has to be measured; moved by the compositor alone.
+    // Places the tip on the side with room, without measuring; only the compositor moves it.
     private place(x: number, y: number): void {
         const { width, height } = this.room();
         const { style } = this.root;
         const across = x > width / 2 ? `calc(${x - 14}px - 100%)` : `${x + 14}px`;
         const down = y > height / 2 ? `${y - 14}px - 100%` : `${y + 14}px`;
-        // A long one begins at the top.
+        // A tall tip starts at the top.
         style.transform = `translate(${across}, max(2px, min(${down}, ${Math.round(height)}px - 100%)))`;
         const most = `${Math.min(520, Math.round(width / 2) - 22)}px`;
         if (style.maxWidth !== most) style.maxWidth = most;

@@ -1,4 +1,4 @@
-// Texts that charts have in common: names short enough to read, lives, the lines of a tip.
+// Shared texts of charts: short names, lifetimes, the lines of a tip.
 import { bytes, count, duration } from "../format";
 import type { Answer } from "../protocol";
 import { plainSite, shortFunction } from "../sites";
@@ -6,9 +6,9 @@ import { stackLines, type StackFrame } from "../stack";
 
 export type Details = { label?: string; title: string; lines: string[]; stack?: string[] };
 
-// "…/models/llama.py:210:forward" for a path too long to read.
+// Shortens a long path to "…/models/llama.py:210:forward".
 export function shortened(full: string, most = 44): string {
-    // The function last, and without its arguments: what is cut is the path.
+    // Keep the function, without its arguments, and cut the path.
     const name = plainSite(full.replace(/^(.*:-?\d+:)(.*)$/s, (_, place: string, called: string) => place + shortFunction(called)));
     if (name.length <= most) return name;
     const parts = /^(.*\/)?([^/]*)$/s.exec(name)!;
@@ -34,9 +34,9 @@ type AllocationJson = {
     site?: number;
 };
 
-const STACK_LINES = 30; // in a tip: as many as a screen shows
+const STACK_LINES = 30; // in a tip; fits on a screen
 
-// The lines of a tip from the answer to `allocation`.
+// Returns the lines of a tip from the answer to `allocation`.
 export function detailsFrom({ json }: Answer<AllocationJson>): Details {
     const lived = json.birth_time_us !== undefined && json.death_time_us !== undefined ? duration(json.death_time_us - json.birth_time_us) : "";
     const frames = json.frames ?? [];

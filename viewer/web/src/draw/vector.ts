@@ -1,4 +1,4 @@
-// Quads by a pen, one by one: for files, and for what lies under shapes that WebGL2 draws.
+// Draws quads one by one with a pen: for files, and for what is below shapes that WebGL2 draws.
 import { blend, css, type Rgb } from "./palette";
 import type { Pen } from "./pen";
 import { EDGE_LEFT, EDGE_RIGHT, fades, FADED, HATCHED, NO_GROUP, type Emphasis, type Placing, type QuadColumns } from "./quads";

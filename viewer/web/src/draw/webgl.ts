@@ -1,10 +1,10 @@
-// Quads by WebGL2: one instanced call, four corners each.
+// Draws quads with WebGL2: one instanced call, four corners each.
 import type { Rgb } from "./palette";
 import type { Painter, Shown } from "./painter";
 import { shapesOf, type Picture } from "./picture";
 import { EDGE_LEFT, EDGE_RIGHT, FADED, HATCHED, MATCHED, NO_GROUP, type Emphasis, type QuadColumns } from "./quads";
 
-// u_place: x offset and scale, y offset and scale, in pixels of the canvas, y from the top.
+// u_place: x offset and scale, y offset and scale, in canvas pixels, y from the top.
 const VERTEX = `#version 300 es
 in vec4 rect;
 in vec4 colour;
@@ -71,12 +71,12 @@ function compile(gl: WebGL2RenderingContext): WebGLProgram | null {
     return gl.getProgramParameter(program, gl.LINK_STATUS) ? program : null;
 }
 
-// Processors that pretend to be a GPU, as they call themselves.
+// Names of software renderers.
 const SOFTWARE = /swiftshader|llvmpipe|softpipe|software|basic render/i;
 
 let gpuFound: boolean | undefined;
 
-// Whether a GPU stands behind WebGL2. Where none does, painting by hand is several times faster.
+// Returns whether WebGL2 has a GPU. Without one, painting in the worker is several times faster.
 export function hasGpu(): boolean {
     if (gpuFound !== undefined) return gpuFound;
     const gl = document.createElement("canvas").getContext("webgl2", { failIfMajorPerformanceCaveat: true });
@@ -105,7 +105,7 @@ export class WebGlPainter implements Painter {
         });
     }
 
-    // null where there is no WebGL2 or it does not work.
+    // Returns null if WebGL2 is missing or does not work.
     static create(canvas: HTMLCanvasElement): WebGlPainter | null {
         const gl = canvas.getContext("webgl2", { alpha: true, antialias: false, premultipliedAlpha: true, preserveDrawingBuffer: false });
         if (!gl) return null;
@@ -157,7 +157,7 @@ export class WebGlPainter implements Painter {
         fill(this.buffers.info, quads.info.subarray(0, quads.count));
     }
 
-    // The canvas is as large as the box.
+    // Draws on a canvas as large as the box.
     place({ from, to, low, high, box, ratio }: Shown, emphasis: Emphasis, ground: Rgb): void {
         const { gl, picture } = this;
         const width = Math.round(box.width * ratio);

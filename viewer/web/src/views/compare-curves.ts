@@ -1,4 +1,4 @@
-// Two histories over each other: step by step where both have steps, else each from its beginning to its end.
+// Draws two histories over each other: step by step if both have steps, else each from start to end.
 import { el } from "../dom";
 import { byteTicks, tickBytes } from "../draw/axes";
 import { inkOn, parse, themeOf, type Theme } from "../draw/colour";
@@ -6,18 +6,18 @@ import { bytes, count, counted } from "../format";
 import type { Numbers } from "../protocol";
 
 export type Curve = { title: string; high: Numbers };
-// What is compared: a moment as a share of the width (NaN: it is not on it).
+// A compared moment, as a share of the width (NaN: outside).
 export type Moment = { letter: string; at: number; bytes: number };
 const MARGIN = { left: 64, right: 12, top: 22, bottom: 20 };
-const STEP_PIXELS = 34; // between two numbers of steps
-const NARROW = 420; // too few pixels for names with what they reached
+const STEP_PIXELS = 34; // between two step numbers
+const NARROW = 420; // pixels; below this, names are drawn without their peaks
 
 export class Curves {
     private readonly canvas = el("canvas", { role: "img", "aria-label": "Both histories over each other" });
     private readonly tip = el("div", { class: "state-tip", role: "tooltip", hidden: true });
     readonly root = el("div", { class: "compare-curve" }, this.canvas, this.tip);
     private curves: readonly Curve[] = [];
-    private steps = 0; // that the width shows; 0: it shows whole histories
+    private steps = 0; // number of steps shown; 0: whole histories
     private chosen = 0; // step, from 1
     private moments: readonly Moment[] = [];
 
@@ -131,7 +131,7 @@ export class Curves {
         context.stroke();
     }
 
-    // Both moments, as flags with their letters on the curve.
+    // Draws both moments as flags with their letters on the curve.
     private paintMoments(context: CanvasRenderingContext2D, height: number, y: (value: number) => number, theme: Theme): void {
         context.font = "bold 11px system-ui, sans-serif";
         context.textAlign = "center";
@@ -148,7 +148,7 @@ export class Curves {
             context.beginPath();
             context.arc(x, y(held), 3.5, 0, 7);
             context.fill();
-            // Two that would lie on each other stand beside each other, whole.
+            // Draw two that would overlap next to each other.
             const place = near ? Math.min(Math.max(x, MARGIN.left + 17), MARGIN.left + this.width - 17) + (i === 0 ? -9 : 9) : Math.min(Math.max(x, MARGIN.left + 8), MARGIN.left + this.width - 8);
             const middle = Math.round(place);
             context.fillRect(middle - 8, MARGIN.top, 16, 15);

@@ -1,4 +1,4 @@
-// Compare: two recordings, ranks or moments, at their peaks, their ends or the same step: which groups grew, which are only in one, and both
+// Compares two recordings, ranks or moments at their peaks, ends or the same step: which groups grew, which exist in only one, and both
 // curves over each other.
 import type { App, Device, View } from "../app";
 import { add, clear, el } from "../dom";
@@ -24,14 +24,14 @@ type About = { rec: number; device: number };
 const PIXELS = 1000;
 const signed = (value: number) => `${value > 0 ? "+" : ""}${bytes(value)}`;
 
-// What grew to the right, what shrank to the left of the middle.
+// Returns a bar to the right for growth, to the left for shrinking.
 function changeCell(change: number, most: number): HTMLElement {
-    const bar = el("span", { class: `change-bar ${change >= 0 ? "grew" : "shrank"}` }); // of no change there is no bar
+    const bar = el("span", { class: `change-bar ${change >= 0 ? "grew" : "shrank"}` }); // no bar for no change
     bar.style.width = `${(50 * Math.abs(change)) / Math.max(1, most)}%`;
     return el("span", { class: "bar-cell change" }, el("span", { class: "bar-room middle" }, bar), el("span", { class: "bar-text" }, signed(change)));
 }
 
-// The device of another recording that one is compared with: the same number where it has events, else the busiest.
+// Returns the other recording's device to compare with: the same number if it has events, else the busiest.
 function partnerOf(devices: readonly Device[], device: number): number {
     const same = devices.find((item) => item.device === device && item.events > 0);
     return (same ?? devices.reduce((best, item) => (item.events > best.events ? item : best))).device;
@@ -62,7 +62,7 @@ class Compare {
     private shown: CompareJson | null = null;
     private chosen = "";
     private most = 1;
-    private steps = 0; // that both sides have
+    private steps = 0; // common to both sides
     private rankSteps: Numbers = new Float64Array();
     private titles: [string, string] = ["", ""];
     private sides: readonly About[] = [];
@@ -123,8 +123,8 @@ class Compare {
         this.base.addEventListener("change", () => app.store.set({ base: this.within(Number(this.base.value)) }));
     }
 
-    // The other recording; this one itself where it is alone: its peak with its beginning, its end, a chosen moment or two of its steps; -1: nothing to compare. One that has neither
-    // events nor segments cannot be compared.
+    // Returns the other recording; a single recording is compared with itself: its peak with its start, its end, a chosen moment, or two of
+    // its steps. Returns -1 if there is nothing to compare. A recording with neither events nor segments cannot be compared.
     private second(): number {
         const { rec, other } = this.app.store.state;
         const recordings = this.app.recordings;
@@ -133,7 +133,7 @@ class Compare {
         return next >= 0 ? next : (this.app.device()?.events ?? 0) > 0 ? rec : -1;
     }
 
-    // A recording without a history, alone: what there is to do.
+    // Offers to open another recording, if the only one has no history.
     private invite(): void {
         const { app } = this;
         const open = el("button", { type: "button", class: "primary", onclick: () => app.chooseFiles() }, "Open a second recording\u2026");
@@ -167,7 +167,7 @@ class Compare {
         return this.app.engine.ask<StepsJson>({ name: "steps", ...about, notion: this.app.store.state.notion });
     }
 
-    // What both sides' steps are, and the moment of each that is compared.
+    // Finds both sides' steps and the compared moment of each.
     private async moments(a: About, b: About, chosen: boolean, wanted: () => boolean): Promise<{ event: string; event2: string | number } | null> {
         const { event, step, base } = this.app.store.state;
         const alone = a.rec === b.rec && a.device === b.device;
@@ -205,7 +205,7 @@ class Compare {
         this.stepFacts.textContent = chosen ? "the peak with the chosen moment" : alone && some ? `${counted(counts[0], "step")}${sure ? "" : ", perhaps layers"}` : alone ? "" : some ? `${both}${sure ? "" : ", perhaps layers"}` : without;
     }
 
-    // Where an event lies on the width of the curves: of all events, or of the steps.
+    // Returns an event's position on the width of the curves: of all events, or of the steps.
     private placed(event: number, about: About, starts: Numbers | null): number {
         const events = this.app.recordings[about.rec].devices.find((item) => item.device === about.device)?.events ?? 1;
         if (!starts) return Math.max(0, event + 0.5) / Math.max(1, events);
@@ -219,7 +219,7 @@ class Compare {
         const { engine, recordings, store } = this.app;
         const { notion, step } = store.state;
         const alone = a.rec === b.rec && a.device === b.device;
-        // Its peak may lie before the first step, its end after the last: the whole history has both.
+        // The whole history contains a peak before the first step and an end after the last.
         const steps = alone && step <= 0 ? 0 : this.steps;
         const by = steps > 0 ? { name: "steps", from: 0, to: steps } : { name: "curve" };
         const answers = await Promise.all((alone ? [a] : [a, b]).map((about) => engine.ask({ ...by, ...about, notion, pixels: PIXELS })));
@@ -280,12 +280,12 @@ class Compare {
         }
     }
 
-    // Until one is chosen to compare with, A is what was opened first: before and after, as `vram diff` has them.
+    // Until the reader chooses, A is what was opened first, as in `vram diff`: before and after.
     private ordered(shown: About, other: About): [a: About, b: About] {
         return this.app.store.state.other === -1 && other.rec < shown.rec ? [other, shown] : [shown, other];
     }
 
-    // What the search finds on either side.
+    // Highlights what the search finds on either side.
     async mark(): Promise<void> {
         const { shown } = this;
         if (!shown) return;
@@ -307,7 +307,7 @@ class Compare {
         const side = (letter: string, { bytes: held, event }: Side) => el("span", { "data-side": letter, "data-bytes": held, "data-event": event }, `${letter} ${bytes(held)} ${event < 0 ? "before the first event" : `at event ${count(event)}`}`);
         const change = json.b.bytes - json.a.bytes;
         this.facts.replaceChildren(side("A", json.a), ", ", side("B", json.b), ": ", el("strong", { "data-bytes": change }, signed(change)));
-        // What shrank comes first where nothing grew.
+        // If nothing grew, list what shrank first.
         this.table.fallFirst(json.groups.some((pair) => pair.other_bytes > pair.bytes));
         this.table.show(json.groups);
     }

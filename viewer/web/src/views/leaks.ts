@@ -1,4 +1,4 @@
-// Leaks and steps: what grows from step to step by call site, and what is made anew in every step.
+// Leaks and steps: what grows from step to step by call site, and what each step allocates again.
 import type { App, View } from "../app";
 import { el } from "../dom";
 import { css, colourOf, themeOf } from "../draw/colour";
@@ -18,16 +18,16 @@ type ChurnJson = { source: string; steps: number; bytes: number; allocations: nu
 
 const HOW_STEPS_BEGIN = " Give the number of events per step, or mark steps in the program (ProfilerStep, record_function, STEP).";
 
-// The answer of the command, in its words: what is not known is no leak.
+// Returns the command's answer in its own words. Unknown is not a leak.
 function answerText(json: LeaksJson): string {
     const unknown = ["no_steps", "one_pass", "unsure"].includes(json.answer);
     const by = json.by === "stack" && json.leaks > 0 ? ", by call stack" : "";
     return `${json.steps_text}${by}: ${json.sentence}.${unknown ? HOW_STEPS_BEGIN : ""}`;
 }
 
-const MOST_DOTS = 60; // of a line: beyond that it is a line alone
+const MOST_DOTS = 60; // on a line; with more, only the line is drawn
 
-// The heights that show how values change: from zero, or where they differ little from a little below the lowest.
+// Returns a range that makes changes visible: from zero or, if values differ little, from slightly below the lowest.
 function rangeOf(values: ArrayLike<number>): [low: number, high: number] {
     const all = Array.from(values);
     const [least, most] = [Math.min(...all), Math.max(1, ...all)];
@@ -35,7 +35,7 @@ function rangeOf(values: ArrayLike<number>): [low: number, high: number] {
     return [change > 0 && change < most / 2 ? Math.max(0, least - change / 4) : 0, most];
 }
 
-// A line without axes: how a group's bytes went.
+// Draws a group's bytes over time as a line without axes.
 function sparkline(values: readonly number[], colour: string): Element {
     const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
     const [low, high] = rangeOf(values);
@@ -133,7 +133,7 @@ class Leaks {
         if (!device) return;
         const { rec, notion } = this.app.store.state;
         const question = { rec, device: device.device, notion, by: this.by.value, every: Number(this.every.value) >= 1 ? Math.floor(Number(this.every.value)) : undefined };
-        // Asked for nothing else, the engine looks at call sites and, where none leaks, at whole stacks, as the command does.
+        // With no other grouping, the engine analyzes call sites and, if none leaks, whole stacks, like the command.
         const leaksBy = this.by.value === "site" ? undefined : this.by.value;
         const key = JSON.stringify([question, this.app.recordings.length]);
         if (key === this.asked) return;
@@ -167,7 +167,7 @@ class Leaks {
         this.paint();
     }
 
-    // Whether it grew or not: what no event frees.
+    // Shows what no event frees, whether or not it grew.
     private showKept(json: { bytes: number; allocations: number }): void {
         this.kept.hidden = json.allocations === 0;
         this.kept.replaceChildren(`Never freed: ${bytes(json.bytes)} in ${counted(json.allocations, "allocation")}. `, el("button", { type: "button", class: "link", onclick: () => showEnd(this.app) }, "By whom"));
@@ -198,7 +198,7 @@ class Leaks {
         const y = (value: number) => bottom - ((height - 38) * (value - low)) / (high - low);
         const wide = Math.max(1, ((width - 16) / this.total.length) * 0.7);
         context.fillStyle = theme.allocated;
-        // Bars have a foot at zero; without one a line shows how they change.
+        // Bars start at zero; otherwise a line shows the changes.
         if (low === 0) this.total.forEach((value, i) => context.fillRect(x(i) - wide / 2, y(value), wide, bottom - y(value)));
         else this.drawLine(context, x, y, theme.allocated);
         context.fillStyle = theme.quiet;
@@ -220,7 +220,7 @@ class Leaks {
         if (this.total.length <= MOST_DOTS) this.total.forEach((value, i) => context.fillRect(x(i) - 3, y(value) - 3, 6, 6));
     }
 
-    // Which groups have to do with the search: of all that was made.
+    // Highlights the groups that contain matches, over all allocations.
     async mark(): Promise<void> {
         const matches = this.app.matches();
         const by = this.by.value;

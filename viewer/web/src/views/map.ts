@@ -1,5 +1,5 @@
-// Address map: time across, addresses up. Every allocation is one rectangle, free memory of segments is pale, what is too small for a
-// rectangle is a shade. Addresses that no segment ever had are left out.
+// The address map: time across, addresses up. Every allocation is a rectangle, free memory in segments is pale, and what is too small for a
+// rectangle is a shade. Addresses that never belonged to a segment are left out.
 import type { App, View } from "../app";
 import { csvText, el } from "../dom";
 import { bySelect, largestTable } from "../draw/controls";
@@ -18,12 +18,12 @@ type MapJson = { from: number; to: number; allocations: number; groups: string[]
 type Columns = { [name: string]: Numbers };
 
 const CELLS = 256;
-const PRIVATE: Rgb = [230, 159, 0]; // tints what belongs to a private pool
+const PRIVATE: Rgb = [230, 159, 0]; // tints the memory of private pools
 const BORN_EARLIER = 4;
 const ENDS_LATER = 8;
 const NAMES = ["row", "stack", "flags", "bytes", "end", "group", "begin", "place", "completed", "segment_place", "segment_bytes", "segment_begin", "segment_end", "segment_private", "range_place", "range_address_low", "range_address_high"];
 
-// The grid as an image whose columns are pixels of the window.
+// Converts the grid to an image with one column per pixel of the window.
 function shadesOf(answer: Answer<MapJson>, pixels: number, theme: Theme): Shades {
     const { from, to } = answer.json;
     const edges = answer.column("grid_position");
@@ -60,7 +60,7 @@ function quadsOf({ json }: Answer<MapJson>, columns: Columns, app: App): Quads {
     return quads;
 }
 
-// What is reserved, as the ground that allocations lie on.
+// Returns the reserved memory, as the ground below the allocations.
 function groundOf({ json }: Answer<MapJson>, columns: Columns, theme: Theme): Quads {
     const { segment_place: place, segment_bytes: size, segment_begin: begin, segment_end: end, segment_private: own } = columns;
     const reserved = parse(theme.reserved);
@@ -72,7 +72,7 @@ function groundOf({ json }: Answer<MapJson>, columns: Columns, theme: Theme): Qu
     return quads;
 }
 
-// Where addresses are left out. Many gaps would hide the picture.
+// Returns lines where addresses are left out, unless there are so many that they would hide the picture.
 function gapsOf({ range_place: place }: Columns, theme: Theme): Rule[] {
     return place.length > 64 ? [] : Array.from(place.subarray(1), (at) => ({ at, colour: theme.line, width: 1, dash: [6, 4] }));
 }
@@ -87,7 +87,7 @@ function freeAt(columns: Columns, at: number, value: number): Hit | null {
     return null;
 }
 
-// The address of a place.
+// Returns the address at a position.
 function addressAt({ range_place: place, range_address_low: addressLow, range_address_high: addressHigh }: Columns, at: number): bigint {
     let low = 0;
     let high = place.length - 1;
@@ -149,7 +149,7 @@ function sceneOf(answer: Answer<MapJson>, wanted: Wanted, theme: Theme, app: App
 
 function source(app: App, chart: () => Chart, working: Working): Source {
     let prepared = "";
-    // What the map is made of is worked out once per device, in pieces.
+    // Prepares the map's data once per device, in pieces.
     async function prepareOnce(): Promise<void> {
         const of = `${app.store.state.rec} ${app.device()?.device} ${app.device()?.events}`;
         if (of === prepared) return;
@@ -165,7 +165,7 @@ function source(app: App, chart: () => Chart, working: Working): Source {
             await prepareOnce();
             const heights = chart().heights;
             const part = heights ? { low: heights[0], high: heights[1] } : {};
-            // Of what is on show now, which may be another recording when the colours are known.
+            // Use the current device and window, which may have changed while the colours were queried.
             const question = { name: "map", ...about(app), ...windowQuestion(app, wanted), by: byOf(app), limit: 4000, ...part };
             await seedGroups(app, byOf(app));
             const answer = await app.engine.ask<MapJson>(question);

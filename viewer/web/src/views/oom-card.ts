@@ -1,4 +1,4 @@
-// One failed request: what it asked for, where the memory was, who held it.
+// Describes one failed request: what it asked for, where the memory was, and who held it.
 import { copyText } from "../save";
 import { plainSite } from "../sites";
 import { framesList, type StackFrame } from "../stack";
@@ -7,7 +7,7 @@ import { bytes, count, counted } from "../format";
 import { bar, partsOf, partsTable, sentence, type Accounts, type Cause, type Holder } from "./oom-parts";
 import { demandTitle, remediesBox } from "./oom-remedies";
 
-// Of pinned host memory.
+// Titles for pinned host memory.
 const HOST_TITLES: Record<string, string> = {
     limit: "Pinned host memory: a limit refused it",
     full: "Pinned host memory was in use",
@@ -35,7 +35,7 @@ const TITLES: Record<string, string> = {
 export type RequestStack = { frames?: StackFrame[]; site?: number };
 export type CardWays = { go(event: number): void; blocks(event: number, site: string): void; all(event: number): void; stack(event: number): Promise<RequestStack> };
 
-// With `cure` what would have let it fit stands below why it did not.
+// With `cure`, also shows what would have made it fit.
 export function oomCard(cause: Cause, size: number, free: number | null, open: boolean, ways: CardWays, cure: HTMLElement | null): HTMLElement {
     const head = el("summary", {}, el("b", {}, `${bytes(size)} asked for`), ` \u00b7 ${(cause.host && HOST_TITLES[cause.cause]) || (cause.cause === "full" && demandTitle(cause.demand)) || (TITLES[cause.cause] ?? cause.cause)} \u00b7 event ${count(cause.index)}`);
     const box = el("details", { class: "oom-card", open, "data-event": cause.index, "data-cause": cause.cause }, head);
@@ -55,7 +55,7 @@ export function oomCard(cause: Cause, size: number, free: number | null, open: b
     return box;
 }
 
-// The request beside the largest piece it could have had, to one scale.
+// Draws the request and the largest piece it could have used, to the same scale.
 function request(cause: Cause, size: number): HTMLElement {
     const largest = cause.usable_largest_bytes ?? 0;
     const scale = Math.max(size, largest, 1);
@@ -67,7 +67,7 @@ function request(cause: Cause, size: number): HTMLElement {
     return el("dl", { class: "oom-request" }, ...line("asked for", size, "asked"), ...line("largest free piece in reach", largest, "usable"));
 }
 
-// Names are other processes' own: they go in as text.
+// Lists other processes. Their names are foreign, so they are inserted as text.
 function others(accounts: Accounts): HTMLElement {
     const box = el("div", { class: "oom-others" });
     if (accounts.other_bytes === null) return add(box, el("p", { class: "quiet-text" }, `Other processes are not known${accounts.why ? `: ${accounts.why}` : ""}.`)), box;
@@ -80,11 +80,11 @@ function others(accounts: Accounts): HTMLElement {
 
 const unfolded = new Set<number>(); // events whose stack is open
 
-// The failed request's own stack, asked for when it is opened.
+// The failed request's stack, queried when it is opened.
 function requestStack(event: number, ways: CardWays): HTMLElement {
     const body = el("div", {});
-    // A card that is made anew shows what was open before.
-    const remember = () => (box.open ? unfolded.delete(event) : unfolded.add(event)); // the click comes before what it does
+    // A card that is created again shows what was open before.
+    const remember = () => (box.open ? unfolded.delete(event) : unfolded.add(event)); // a click comes before its effect
     const box = el("details", { class: "oom-stack", open: unfolded.has(event) }, el("summary", { onclick: remember }, "The request's call stack"), body);
     box.addEventListener("toggle", () => {
         if (!box.open || body.childElementCount > 0) return;
@@ -96,14 +96,14 @@ function requestStack(event: number, ways: CardWays): HTMLElement {
     return box;
 }
 
-// Lines of what is read, without buttons; a table's row is one line.
+// Returns the card's text without buttons; a table row is one line.
 export function cardText(box: HTMLElement): string {
     const lines = [...box.querySelectorAll<HTMLElement>("summary, p:not(.oom-ways), h3, tr, dt, li")].filter((part) => !part.closest("li.fold") && !(part.tagName === "P" && part.closest("td")));
     const text = (part: HTMLElement) => (part.tagName === "TR" ? [...part.querySelectorAll("td, th")].map((cell) => cell.textContent!.trim()).join("  ") : part.tagName === "DT" ? `${part.textContent}: ${part.nextElementSibling?.textContent ?? ""}` : part.textContent!);
     return lines.map((part) => `${part.tagName === "SUMMARY" && part.parentElement === box ? "### " : part.tagName === "H3" ? "\n**" : part.tagName === "P" ? "" : "- "}${text(part).trim()}${part.tagName === "H3" ? "**" : ""}`).join("\n");
 }
 
-// What the sites that stand there do not hold, and the way to who does.
+// Returns a row for what the listed sites do not hold, with a link to all sites.
 function restOf(cause: Cause, ways: CardWays): HTMLElement | null {
     const rest = (cause.allocated_bytes ?? 0) - cause.holders!.reduce((sum, holder) => sum + holder.bytes, 0);
     if (rest <= 0) return null;

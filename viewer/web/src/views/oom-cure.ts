@@ -1,4 +1,5 @@
-// What would have let the last failed request fit: looked for by replaying the history, a replay per question, while the view is on show.
+// Searches for what would have made the last failed request fit, by replaying the history, one replay per question, while the view is
+// shown.
 import { add, clear, el } from "../dom";
 import type { Engine } from "../engine";
 import { copyText } from "../save";
@@ -8,7 +9,7 @@ import { prepare, Working } from "../working";
 export type Cure = { verdict: string; conf: string | null; variable: string; index: number; text: string; usual?: string | null; room_bytes: number; needed_bytes: number };
 type Answer = { cure: Cure | null; text?: string };
 
-// The setting as it is typed, with a button that copies it.
+// Shows the setting as it is typed, with a button to copy it.
 export function settingLine(variable: string, conf: string): HTMLElement {
     const line = conf === "" ? `unset ${variable}` : `${variable}=${conf}`;
     const copy: HTMLButtonElement = el("button", { type: "button", title: "Copy the setting", onclick: () => void copyText(line).then(() => (copy.textContent = "Copied")) }, "Copy");
@@ -27,7 +28,7 @@ export class CureBox {
         this.saving = new SavingText(engine, about);
     }
 
-    // Goes on where it stopped, until the cure is known or the view is left.
+    // Continues the search until the cure is known or the view is left.
     async find(): Promise<void> {
         if (this.known) return this.saving.find();
         if (this.busy) return;
@@ -52,7 +53,7 @@ export class CureBox {
         if (cure?.verdict === "setting") add(this.said, settingLine(cure.variable, cure.conf ?? ""));
         add(this.said, el("p", {}, text), this.saving.root);
         this.root.dataset.verdict = cure?.verdict ?? "";
-        // What else could have helped is not needed beside a setting that does, as in the report.
+        // As in the report, a setting that helps makes other advice unnecessary.
         for (const advice of this.root.parentElement?.querySelectorAll<HTMLElement>(".oom-advice") ?? []) advice.hidden = cure?.verdict === "setting";
         for (const remedies of this.root.parentElement?.querySelectorAll<HTMLElement>(".oom-remedies") ?? []) remedies.hidden = cure?.verdict === "setting";
     }

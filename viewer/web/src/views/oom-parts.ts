@@ -1,11 +1,11 @@
-// Where a device's memory was when a request failed, each byte once.
+// Divides a device's memory at a failed request into parts, each byte once.
 import { el } from "../dom";
 import { bytes, count, counted } from "../format";
 import type { Demand } from "./oom-remedies";
 
 export type Holder = { site: string; bytes: number; count: number };
 export type Process = { pid: number; name: string; bytes: number | null };
-// Who held what lies outside, where the recording says so.
+// Who held the memory outside, if the recording says so.
 export type Accounts = {
     context_bytes: number | null;
     module_bytes: number | null;
@@ -20,7 +20,7 @@ export type Accounts = {
 export type Cause = {
     index: number;
     cause: string;
-    host?: boolean; // pinned host memory: the system in the driver's place
+    host?: boolean; // pinned host memory: the system replaces the driver
     text: string;
     advice: string;
     site: string;
@@ -52,7 +52,7 @@ export type Cause = {
 
 export type Part = { key: string; name: string; bytes: number; why: string };
 
-// Where the device's memory was, each byte once.
+// Returns the parts of the device's memory, each byte once.
 export function partsOf(cause: Cause, free: number | null): Part[] {
     const held = cause.allocated_bytes ?? 0;
     const inside = cause.free_bytes ?? 0;
@@ -74,7 +74,7 @@ export function partsOf(cause: Cause, free: number | null): Part[] {
     ].filter((part) => part.bytes > 0);
 }
 
-// What neither the program nor the driver had of the device.
+// Returns the parts that neither the program nor the driver's free memory accounts for.
 function outsideOf(cause: Cause): Part[] {
     const accounts = cause.accounts;
     if (cause.host) return [{ key: "outside", name: "the rest of the system", bytes: cause.outside_bytes ?? 0, why: "and of this process what is not pinned" }];

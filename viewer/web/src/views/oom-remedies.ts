@@ -1,11 +1,11 @@
-// What to change in the program where no setting helps: what would lower the demand, and what that is computed from.
+// Shows what to change in the program if no setting helps: what would lower the demand, and the figures behind it.
 import { el } from "../dom";
 import { count } from "../format";
 
 type Remedy = { text: string; basis: string; fits: boolean; site: string | null; next_peak_event: number | null };
 export type Demand = { demand: string; text: string; sites: { site: string }[]; remedies: Remedy[] };
 
-// What stands out in what was in use, as a title.
+// Titles for what is unusual about the memory in use.
 const TITLES: Record<string, string> = {
     request: "One request is too large",
     forward_only: "A forward pass keeps its graph",
@@ -18,7 +18,7 @@ export const demandTitle = (demand: Demand | null | undefined): string | undefin
 
 const capital = (text: string) => `${text[0].toUpperCase()}${text.slice(1)}.`;
 
-// Less is saved than what shrinks holds where another moment becomes the peak.
+// Notes that the saving is smaller because another moment becomes the peak.
 function nextPeak(event: number, go: (event: number) => void): HTMLElement {
     const name = event < 0 ? "the beginning" : `event ${count(event)}`;
     return el("span", { class: "oom-next" }, " Another moment is the peak then: ", el("button", { type: "button", class: "link", title: "Segments and blocks at that moment", onclick: () => go(event) }, name), ".");

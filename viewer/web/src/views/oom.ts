@@ -1,4 +1,4 @@
-// Out of memory: what each failed request asked for, what was free, and why none of it could serve.
+// Out of memory: what each failed request asked for, what was free, and why that did not suffice.
 import type { App, Device, View } from "../app";
 import { add, clear, csvText, el } from "../dom";
 import { bytes, count, counted, percent } from "../format";
@@ -18,7 +18,7 @@ const MOST_CARDS = 200;
 
 const cardSize = (reserved: number) => [4, 6, 8, 12, 16, 24, 32, 40, 48, 64, 80, 96, 141, 192, 288].find((gib) => gib * 2 ** 30 > reserved) ?? Math.ceil(reserved / 2 ** 30);
 
-// What ran out of memory where this device did not, and the names of both.
+// What ran out of memory if this device did not, and the names of both.
 type Elsewhere = Trouble & { place: string; here: string };
 
 function elsewhereOf(app: App, device: Device): Elsewhere | undefined {
@@ -29,7 +29,7 @@ function elsewhereOf(app: App, device: Device): Elsewhere | undefined {
     return { ...trouble, place: placeName(app.recordings[trouble.rec], trouble.device), here: `in ${app.recording()!.name}` };
 }
 
-// Nothing failed: how much room there would have been on a card of some size.
+// If nothing failed: shows how much room there would have been on a card of some size.
 function none(body: HTMLElement, facts: Ooms, device: Device, go: (event: number) => void, elsewhere: Elsewhere | undefined, open: (trouble: Trouble) => void): void {
     add(body, el("h2", {}, elsewhere ? `It was ${elsewhere.place} that ran out of memory` : "No out of memory is recorded"));
     if (elsewhere) add(body, el("p", {}, `${counted(elsewhere.device.ooms, "request")} failed there, and none ${elsewhere.here}. `, el("button", { type: "button", class: "link", onclick: () => open(elsewhere) }, `Show ${elsewhere.place}`)));
@@ -48,7 +48,7 @@ function none(body: HTMLElement, facts: Ooms, device: Device, go: (event: number
     size.addEventListener("input", measure);
     add(body, el("label", { class: "oom-size" }, "On a device with ", size, " GiB:"), verdict);
     measure();
-    // Nothing had to fit: what is computed is by how much the peak would fall.
+    // Nothing had to fit, so only show by how much the peak would fall.
     const plain = (text: string) => text.replace(/, (and it fits|[\d.]+\s\S+ too much by itself)$/, "");
     if (!facts.demand) return;
     const remedies = facts.demand.remedies.map((remedy) => ({ ...remedy, text: plain(remedy.text), fits: false }));
@@ -62,7 +62,7 @@ function paint(body: HTMLElement, shown: Ooms, device: Device, elsewhere: Elsewh
     if (shown.oom.length === 0) return none(body, shown, device, ways.go, elsewhere, ways.open);
     const many = shown.oom.length;
     add(body, el("h2", {}, many === 1 ? "One request ran out of memory" : `${count(many)} requests ran out of memory`));
-    // The last one is what usually ended the program: it comes first, open.
+    // The last failure usually ended the program, so it comes first and is open.
     [...shown.oom_causes].reverse().slice(0, MOST_CARDS).forEach((cause, i) => {
         const { size, device_free } = shown.oom[many - 1 - i];
         body.append(oomCard(cause, size, device_free, i === 0, ways, i === 0 ? cure : null));
@@ -90,7 +90,7 @@ export function oomView(app: App): View {
         if (!device) return;
         const { rec } = app.store.state;
         const { partial } = app;
-        // The beginning of a file and the whole of it differ in their events.
+        // The key includes the number of events, because the beginning of a file differs from the whole.
         const key = `${rec} ${device.device} ${device.events} ${app.recordings.length}`;
         if (of === key) return cure?.find();
         of = key;
@@ -126,7 +126,7 @@ export function oomView(app: App): View {
         }
     }
 
-    // The sites that the search finds.
+    // Highlights the sites that the search finds.
     async function mark(): Promise<void> {
         const names = await foundNames(app, "site");
         for (const row of body.querySelectorAll<HTMLElement>("tr[data-site]")) row.classList.toggle("found-row", names?.has(row.dataset.site!) ?? false);

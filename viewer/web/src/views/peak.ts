@@ -1,4 +1,5 @@
-// Peak: who holds what is live at the peak, at the chosen moment, at the end, or what was made in the window: a table and the call stacks.
+// Peak: who holds the live memory at the peak, at the chosen moment or at the end, or who allocated in the window, as a table and as call
+// stacks.
 import type { App, View } from "../app";
 import { clear, el } from "../dom";
 import { css, colourOf, inkOn } from "../draw/colour";
@@ -18,7 +19,7 @@ type Moment = "peak" | "chosen" | "end" | "made";
 
 const TOP = 5000;
 
-// A role as its colouring has it.
+// Returns a role's name with its colour.
 export function roleCell(role: string | undefined): HTMLElement | string {
     if (!role) return "";
     const dot = el("span", { class: "dot" });
@@ -33,7 +34,7 @@ export function nameCell(name: string, colour = true): HTMLElement {
     return el("span", { class: "site", title: name }, colour && dot, el("span", { class: "site-title" }, title), place !== "" && el("span", { class: "site-place" }, place));
 }
 
-// Chooses a group in every view: by a search for its name, or, where no search finds it, by its largest allocation.
+// Chooses a group in every view: by searching for its name or, if no search finds it, by its largest allocation.
 export async function highlight(app: App, by: string, group: { name: string; row: number }): Promise<void> {
     const { rec, notion } = app.store.state;
     if (searchable(by) && !group.name.startsWith("<")) app.store.set({ search: searchText(by, group.name), regex: false });
@@ -41,24 +42,24 @@ export async function highlight(app: App, by: string, group: { name: string; row
     app.store.set({ pick: json.label });
 }
 
-// What another view wants to be shown when this one is opened.
+// The moment that another view requests when it opens this one.
 let wanted: Moment | "" = "";
 
-// Opens this view with who holds what is live at the end, and so was never freed.
+// Opens this view at the end, which shows what was never freed.
 export function showEnd(app: App): void {
     wanted = "end";
     app.store.set({ view: "peak" });
 }
 
-// Opens it with who held what was live after an event.
+// Opens this view after an event.
 export function showChosen(app: App, event: number): void {
     wanted = "chosen";
     app.store.set({ view: "peak", event });
 }
 
-const NO_FRAMES = "<no frames>"; // what the engine calls those without a call stack
+const NO_FRAMES = "<no frames>"; // the engine's name for stacks without frames
 
-// Which group of the table a frame of the call stacks names, so that both have one colour.
+// Returns a function that finds the table group of a call stack's frame, so that both have the same colour.
 function groupFinder(by: string, groups: readonly Group[], roles: ReadonlyMap<string, string> | null): (frame: StackFrame | null) => string | null {
     if (roles) return (frame) => roles.get(frame ? frameText(frame) : NO_FRAMES) ?? null;
     const names = new Set(groups.map(({ name }) => name));
@@ -71,7 +72,7 @@ function groupFinder(by: string, groups: readonly Group[], roles: ReadonlyMap<st
 
 const BAR_PARTS = 24;
 
-// All that is held as one bar: a part per group, the largest first, all small ones together at the end.
+// A bar of everything held: one part per group, largest first, with all small ones together at the end.
 class HeldBar {
     readonly root = el("div", { class: "held-bar", role: "group", "aria-label": "All of it as one bar" });
 
@@ -80,7 +81,7 @@ class HeldBar {
     show(groups: readonly Group[], whole: number): void {
         const shown = groups.slice(0, BAR_PARTS).filter((group) => group.row >= 0 && group.bytes > 0);
         const titles = shown.map(({ name }) => siteOf(name).title);
-        // The place where a title alone does not tell two apart.
+        // Adds the place if a title is not unique.
         const placeOf = ({ title, place }: Site) => (place !== "" && titles.filter((other) => other === title).length > 1 ? ` ${place.split("/").at(-1)}` : "");
         const rest = whole - shown.reduce((sum, group) => sum + group.bytes, 0);
         const part = (name: string, size: number, colour: string, ink: string, group?: Group) => {
@@ -113,7 +114,7 @@ class Peak {
     private readonly flame: Flame;
     private readonly askGroups;
     private readonly askTree;
-    private chosen = NaN; // key
+    private chosen = NaN; // key of the chosen group
     private whole = 0;
     private asked = "";
 
@@ -162,7 +163,7 @@ class Peak {
     private regroup(): void {
         this.expression.hidden = this.by.value !== "regex";
         this.chosen = NaN;
-        // The other views know some of these groupings only.
+        // The other views support only some of these groupings.
         if (!["function", "file", "annotation", "regex"].includes(this.by.value)) this.app.store.set({ by: this.by.value });
         void this.load();
         if (this.by.value === "regex") this.expression.focus();
@@ -219,7 +220,7 @@ class Peak {
         }
     }
 
-    // Where the table has roles, a call site has the colour of its role.
+    // If the table shows roles, a call site has the colour of its role.
     private async rolesOfSites(what: { [key: string]: string | number | undefined }): Promise<ReadonlyMap<string, string>> {
         const { json } = await this.app.engine.ask<GroupsJson>({ name: "groups", ...what, by: "site", top: TOP, roles: 1 });
         return new Map(json.groups.map(({ name, role }) => [name, role ?? ""]));

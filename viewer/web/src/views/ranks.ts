@@ -1,4 +1,4 @@
-// Ranks: a row for each device of every recording that is open, and which of them are unlike the others.
+// Ranks: a row for each device of every open recording, and which of them differ from the others.
 import type { App, View } from "../app";
 import { el } from "../dom";
 import { bytes, count, counted } from "../format";
@@ -6,12 +6,12 @@ import { barCell, SortTable } from "../table";
 import { UNCHOSEN } from "../state";
 import { deviceName, placeName, type Trouble } from "../trouble";
 
-type Rank = Trouble & { name: string; apart: number }; // apart: of its peak from the median
+type Rank = Trouble & { name: string; apart: number }; // difference of its peak from the median
 
-// A peak that is a twentieth apart from the median is unlike the others, as in the table of `vram report`.
+// A peak that differs from the median by a twentieth is unusual, as in the table of `vram report`.
 const UNLIKE = 1 / 20;
 
-// The value that half of the others do not exceed.
+// Returns the median.
 const median = (values: readonly number[]): number => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 
 class Ranks {
@@ -41,12 +41,12 @@ class Ranks {
         this.root = el("div", { class: "fill ranks-view" }, this.said, this.table.root);
     }
 
-    // Devices of one recording stay together where names are sorted.
+    // Sorts devices of one recording together.
     private nameOf = ({ rec, name, device }: Rank): string => (this.app.recordings[rec].devices.length > 1 ? `${name}, ${deviceName(device)}` : name);
 
     private isUnlike = ({ apart }: Rank): boolean => Math.abs(apart) > this.middle * UNLIKE;
 
-    // Out of memory first, then by how far the peak is from the median.
+    // Orders by out of memory first, then by the peak's distance from the median.
     private unlikeness(rank: Rank): number {
         return rank.device.ooms > 0 ? Number.MAX_SAFE_INTEGER : this.isUnlike(rank) ? Math.abs(rank.apart) : 0;
     }

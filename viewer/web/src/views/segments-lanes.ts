@@ -1,4 +1,4 @@
-// The scene of segments in lanes: each lane has its own ground line and its own names, all have one scale.
+// The scene of segments in lanes. Each lane has its own baseline and names; the scale is common.
 import type { App } from "../app";
 import { byteTicks, tickBytes, type Box } from "../draw/axes";
 import type { Hit, Scene } from "../draw/chart";
@@ -13,12 +13,12 @@ export type Lane = { name: string; peak_bytes: number; base_bytes: number; room_
 export type LanesJson = { from: number; to: number; allocations: number; top_bytes: number; lanes: Lane[]; event_position?: number };
 
 const NAMES = ["row", "stack", "flags", "bytes", "end", "group", "first_step", "position", "base", "mapped", "lane_total", "lane_drawn", "lane_used", "reserved"];
-// Room for the names: a narrow screen has not so much of it.
+// Width for the names; less on a narrow screen.
 export const namesWidth = (wide: number) => Math.min(196, Math.round(0.36 * wide));
-const TWO_LINES = 30; // pixels that a name with its bytes below takes
-const TALL = 90; // pixels of a lane that has room for a scale
+const TWO_LINES = 30; // pixels for a name with its bytes below
+const TALL = 90; // minimum pixels of a lane with a scale
 
-const COMMON = ["default pool, ", "pool not recorded, "]; // says nothing where all lanes have it
+const COMMON = ["default pool, ", "pool not recorded, "]; // omitted, because all lanes have it
 
 const ground = (lane: Lane, y: (value: number) => number) => Math.round(y(lane.base_bytes)) + 0.5;
 
@@ -29,7 +29,7 @@ function fitting(pen: Pen, text: string, width: number): string {
     return `${text.slice(0, length)}\u2026`;
 }
 
-// Left of a lane: its name, the most it had, and where there is room for it a scale.
+// Draws left of a lane its name, its peak, and a scale if there is room.
 function nameLane(pen: Pen, lane: Lane, name: string, y: (value: number) => number, box: Box, theme: Theme): void {
     const bottom = ground(lane, y);
     const height = bottom - y(lane.base_bytes + lane.room_bytes);
@@ -53,7 +53,7 @@ function nameLane(pen: Pen, lane: Lane, name: string, y: (value: number) => numb
 
 const lanePixels = (values: Numbers, lane: number, pixels: number): Numbers => values.subarray(lane * pixels, (lane + 1) * pixels);
 
-// What is held, used and free in the lane at a place: a pool as its envelope.
+// Returns what is reserved, used and free in the lane at a position.
 function envelopeAt(given: Given, lanes: readonly Lane[], at: number, value: number): string[] {
     const i = lanes.findIndex((lane) => value >= lane.base_bytes && value < lane.base_bytes + lane.room_bytes);
     const { reserved, lane_total, lane_used } = given.columns;
@@ -63,7 +63,7 @@ function envelopeAt(given: Given, lanes: readonly Lane[], at: number, value: num
     return [`${lanes[i].name}: ${bytes(held)} held, ${bytes(used)} in use, ${bytes(Math.max(0, held - used))} free`];
 }
 
-// The upper edge of what is in use, in the scale of its lane; one name for all of them.
+// Returns the upper edge of the used memory per lane, in its scale; one name for all.
 function useCurves(columns: Columns, lanes: readonly Lane[], theme: Theme): Curve[] {
     if (!columns.lane_used) return [];
     const pixels = columns.reserved.length;
@@ -88,7 +88,7 @@ export function lanesScene(answer: Answer<LanesJson>, theme: Theme, app: App): S
     const columns: Columns = Object.fromEntries(NAMES.filter((name) => name in answer.json.columns).map((name) => [name, answer.column(name)]));
     const groups = lanes.map((lane) => lane.name);
     const sizes = columns.bytes;
-    // What is drawn, magnified as its lane is.
+    // Shapes are magnified like their lane.
     columns.bytes = Float64Array.from(sizes, (value, i) => value * lanes[columns.group[i]].scale);
     const given: Given = {
         from: json.from,
@@ -101,7 +101,7 @@ export function lanesScene(answer: Answer<LanesJson>, theme: Theme, app: App): S
     };
     const pixels = columns.reserved.length;
     const rests = lanes.map((lane, i) => ({ total: lanePixels(columns.lane_total, i, pixels), drawn: lanePixels(columns.lane_drawn, i, pixels), base: lane.base_bytes, scale: lane.scale }));
-    // Between lanes a line, and where each once reached.
+    // A line between lanes, and one at each lane's peak.
     const rules = lanes.flatMap((lane): Rule[] => [
         { at: lane.base_bytes + lane.peak_bytes * lane.scale, colour: theme.line, width: 1, dash: [2, 4] },
         { at: lane.base_bytes, colour: theme.quiet, width: 0.6 },

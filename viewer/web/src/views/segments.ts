@@ -1,4 +1,4 @@
-// Segments over time: what was reserved from the driver, and of expandable segments what was mapped, in a lane per pool, size class and stream.
+// Segments over time: memory reserved from the driver, and mapped memory of expandable segments, in a lane per pool, size class and stream.
 import type { App, View } from "../app";
 import { clear, csvText, el } from "../dom";
 import { Chart, type Source } from "../draw/chart";
@@ -54,7 +54,7 @@ function listed(answer: Answer<LanesJson>): Listed[] {
     return Array.from(row, (_, i) => ({ row: row[i], address: addressText(low[i], high[i]), bytes: size[i], birth: known(birth[i]), death: known(death[i]), mapped: mapped[i] !== 0, lane: answer.json.lanes[group[i]].name }));
 }
 
-// The lanes and the largest segments of the picture in words, folded away until someone wants them.
+// Tables of the lanes and the largest segments, folded by default.
 class Table {
     private readonly lanes = el("tbody", {});
     private readonly segments = el("tbody", {});
@@ -103,7 +103,7 @@ export function segmentsView(app: App): View {
     const root = el("div", { class: "fill chart-view" }, chart.root, table.root);
     let lane = -1;
 
-    // Picks the first segment of the next lane that has any.
+    // Picks the first segment of the next lane that has one.
     function walkLanes(by: 1 | -1): void {
         const all = shown ? listed(shown) : [];
         const lanes = shown?.json.lanes ?? [];

@@ -1,4 +1,4 @@
-// Settings: how the allocator was set, what each option means, and what the recording says about itself.
+// Settings: the allocator's settings, what each option means, and the recording's notes about itself.
 import { setSourceTemplate, sourceTemplate } from "../stack";
 import type { App, View } from "../app";
 import { add, clear, csvText, el } from "../dom";
@@ -81,7 +81,7 @@ function device({ device: facts }: Facts): HTMLElement {
     ]);
 }
 
-// Where lines of call stacks lead: the reader's editor, or a page of the sources.
+// The field for where source lines open: the reader's editor, or a page of the sources.
 function sources(): HTMLElement {
     const input = el("input", { type: "text", "aria-label": "Open sources with", placeholder: "vscode://file{file}:{line}", spellcheck: "false" });
     const said = el("span", { class: "quiet-text", role: "status" });
@@ -94,7 +94,7 @@ function sources(): HTMLElement {
     return el("section", {}, el("h2", {}, "Sources"), el("p", {}, el("label", {}, "Open with ", input), " ", said));
 }
 
-// Frames of the program's own wrappers: no call site is named by them, in any view.
+// The field for frames of the program's own wrappers, which are not call sites in any view.
 function skipping(app: App): HTMLElement {
     const input = el("input", { type: "text", "aria-label": "Frames that name no call site", placeholder: "utils\\.py:.*:alloc", spellcheck: "false" });
     const said = el("span", { class: "quiet-text", role: "status" });

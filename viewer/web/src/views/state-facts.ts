@@ -1,4 +1,4 @@
-// What a moment comes to, in numbers, and what its colours mean.
+// The numbers of a moment, and what its colours mean.
 import { add, clear, el } from "../dom";
 import { css } from "../draw/colour";
 import { bytes, count, counted, percent } from "../format";
@@ -7,7 +7,7 @@ import type { Moment, StateSums } from "./state-picture";
 
 export function describe(facts: HTMLElement, sums: StateSums, events: number): void {
     const exact = (value: number) => el("dd", { title: `${count(value)} bytes`, "data-bytes": value }, bytes(value));
-    // What lies in segments that are wholly free is cached, and not in pieces.
+    // Memory in wholly free segments is cached, not fragmented.
     const holes = sums.free_bytes - sums.cached_bytes;
     const rows: [key: string, name: string, value: HTMLElement, title?: string][] = [
         ["event", "after event", el("dd", {}, sums.event < 0 ? "none" : `${count(sums.event)} of ${count(events)}`)],

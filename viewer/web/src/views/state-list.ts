@@ -1,4 +1,4 @@
-// The list of events: any number of rows, of which only those on the screen exist. Rows are asked for by their place in the list.
+// The list of events. It has any number of rows, of which only the visible ones exist. Rows are queried by their position in the list.
 import type { App } from "../app";
 import { clear, csvText, el } from "../dom";
 import type { Question } from "../engine";
@@ -7,7 +7,7 @@ import { latest } from "../latest";
 import type { Answer } from "../protocol";
 
 export const ROW_PIXELS = 22;
-// Browsers stop growing elements at some tens of millions of pixels.
+// Browsers limit elements to some tens of millions of pixels.
 const MOST_PIXELS = 8_000_000;
 const CSV_ROWS = 65536;
 const NO_ROW = 0xffffffff;
@@ -43,7 +43,7 @@ export function rowsOf(answer: Answer<Events>): EventRow[] {
     });
 }
 
-// "alloc b7f03c0000000_0 (1.50 MiB, stream 0)", as users of memory snapshots know it.
+// Returns "alloc b7f03c0000000_0 (1.50 MiB, stream 0)", the usual form for memory snapshots.
 export function eventText(row: EventRow): string {
     const title = actionTitle(row.action);
     if (row.action === "oom") return `out of memory: ${bytes(row.bytes)} asked for, ${bytes(parseInt(row.address, 16))} free at the driver`;
@@ -58,10 +58,10 @@ export class EventList {
     private readonly length = el("div", { class: "event-length" });
     private readonly ask;
     private filter: Question = { name: "events" };
-    private top = 0; // place of the first row on the screen
+    private top = 0; // position of the first visible row
     private chosen = NaN; // event
     total = 0;
-    position = 0; // of the chosen event in the list
+    position = 0; // position of the chosen event in the list
     private scrolledByUs = false;
 
     constructor(
@@ -113,14 +113,14 @@ export class EventList {
         }
     }
 
-    // Which events are listed; the chosen one stays in sight.
+    // Sets which events are listed, keeping the chosen one in view.
     async show(filter: Question, chosen: number): Promise<void> {
         this.filter = filter;
         this.chosen = chosen;
         await this.load(true);
     }
 
-    // The event a number of rows before or after the chosen one; undefined where the list ends.
+    // Returns the event `by` rows from the chosen one; undefined beyond the list.
     async step(by: number): Promise<number | undefined> {
         const { total, position } = this;
         if (total === 0) return undefined;
@@ -175,7 +175,7 @@ export class EventList {
         this.onRow = this.total > 0 && rows.some((row) => row.event === this.chosen);
     }
 
-    // The whole list as parts of one CSV file.
+    // Returns the whole list as parts of one CSV file.
     async csv(): Promise<string[]> {
         const header = ["event", "action", "label", "address", "bytes", "stream"];
         const parts: string[] = [csvText(header, [])];

@@ -1,5 +1,5 @@
-// Segments and blocks at one moment, to scale: memory lies on lines like words in a text, every byte takes the same room, a segment that does
-// not fit on its line goes on on the next one.
+// Segments and blocks at one moment, to scale. Memory is laid out like text: every byte takes the same width, and a segment that does not
+// fit on a line continues on the next.
 import { colourOf, css, type Rgb, type Theme } from "../draw/colour";
 import type { Pen } from "../draw/pen";
 import { bytes, counted } from "../format";
@@ -22,7 +22,7 @@ export type StateSums = {
     cached_bytes: number;
     largest_hole_bytes: number;
     outside_bytes: number;
-    grain_bytes: number; // neighbours below this are one bundle; 0: each block is told for itself
+    grain_bytes: number; // neighbours below this are bundled; 0: every block is separate
     owners: Owner[];
     sites: Site[];
 };
@@ -35,8 +35,8 @@ const COLUMNS = [
     "block_row", "block_offset", "block_span", "block_at", "block_count", "block_bytes", "block_asked", "block_flags", "block_stack", "block_site", "block_version",
 ] as const;
 
-// Where there are more blocks than a screen shows, a "block" here is a bundle of neighbours too small to be seen; its label, stack and call
-// site are those of the largest one in it.
+// If there are more blocks than a screen shows, a "block" here is a bundle of neighbours too small to see. Its label, stack and call site
+// are those of its largest block.
 export class Moment {
     readonly json: StateSums;
     private names?: Map<number, string>;
@@ -48,7 +48,7 @@ export class Moment {
     get segments(): number {
         return this.at.segment_bytes.length;
     }
-    // The colour that the call site's name has in every view; of those too small to be named, one of their own.
+    // Returns the colour of the call site's name, the same in every view; sites too small to be named get their own colours.
     siteColour(site: number): Rgb {
         this.names ??= new Map(this.json.sites.map((item) => [item.site, item.name]));
         return colourOf(this.names.get(site) ?? String(site));
@@ -65,7 +65,7 @@ export class Moment {
     blockAddress(segment: number, block: number): bigint {
         return this.segmentAddress(segment) + BigInt(this.at.block_at[block]);
     }
-    // Whether a label means this block, or one of this bundle.
+    // Returns whether a label means this block, or one in this bundle.
     isPicked(segment: number, block: number, label: string): boolean {
         if (label === "" || this.at.block_count[block] === 1) return label !== "" && this.blockLabel(segment, block) === label;
         const digits = /^b([0-9a-f]+)/.exec(label);
@@ -76,7 +76,7 @@ export class Moment {
     blockLabel(segment: number, block: number): string {
         return `b${this.blockAddress(segment, block).toString(16)}_${this.at.block_version[block]}`;
     }
-    // The block at an offset of a segment, or -1 for free memory.
+    // Returns the block at an offset of a segment; -1 for free memory.
     blockAt(segment: number, offset: number): number {
         let low = this.at.segment_first[segment];
         const end = this.at.segment_first[segment + 1];
@@ -136,17 +136,17 @@ export function sorted(moment: Moment, sorting: Sorting): Group[] {
 const GAP = 3;
 const HEADING = 22;
 const LEAST = 3;
-const LEAST_LINES = 6; // for the segments of all groups together
+const LEAST_LINES = 6; // for all groups' segments together
 
-// Where segments lie: on a strip of lines, from `begin` pixels on (line = begin / width).
+// The positions of segments: on a strip of lines, from `begin` pixels on (line = begin / width).
 export type Layout = {
     width: number;
     line: number; // height of a line
     pitch: number;
     perPixel: number; // bytes
-    segments: Int32Array; // in the order of the strip
-    begin: Float64Array; // by place: pixels from the beginning of the group's strip
-    top: Float64Array; // by place: the y of the group's first line
+    segments: Int32Array; // in strip order
+    begin: Float64Array; // by position: pixels from the start of the group's strip
+    top: Float64Array; // by position: the y of the group's first line
     headings: { y: number; title: string }[];
     height: number;
 };
@@ -164,7 +164,7 @@ function attempt(moment: Moment, groups: Group[], width: number, perPixel: numbe
         let x = 0;
         for (const segment of segments) {
             const length = Math.max(LEAST, moment.at.segment_bytes[segment] / perPixel);
-            // What would be cut but fits on a line of its own begins there.
+            // A segment that would be broken but fits on one line starts a new line.
             const left = width - (x % width);
             if (x % width !== 0 && length > left && length <= width) x += left;
             layout.segments[place] = segment;
@@ -178,12 +178,13 @@ function attempt(moment: Moment, groups: Group[], width: number, perPixel: numbe
     return layout;
 }
 
-// The finest scale at which all fits; as before where that is nearly as good, so that the picture does not jump while one steps.
+// Chooses the finest scale at which everything fits. Keeps the previous one if it is nearly as good, so that the picture does not jump
+// while stepping.
 export function arrange(moment: Moment, sorting: Sorting, width: number, height: number, before: number): Layout {
     const groups = sorted(moment, sorting);
     const line = 17;
     const pitch = line + 5;
-    // Where headings alone fill the height the picture is higher, and scrolls.
+    // If headings alone fill the height, the picture is taller and scrolls.
     const room = Math.max(height, attempt(moment, groups, width, Infinity, line, pitch).height + LEAST_LINES * pitch);
     const fits = (perPixel: number) => attempt(moment, groups, width, perPixel, line, pitch).height <= room;
     const least = Math.max(1, moment.json.reserved_bytes + moment.json.outside_bytes) / (width * Math.max(1, Math.floor(room / pitch)));
@@ -201,7 +202,7 @@ export function arrange(moment: Moment, sorting: Sorting, width: number, height:
 
 export type Look = { byState: boolean; pick: string; hover: { place: number; block: number } | null; matches: ((row: number, stack: number) => boolean) | null; theme: Theme; rounding: string };
 
-// Calls `draw` for each line that [begin, end) pixels of the strip touch.
+// Calls `draw` for each line touched by the pixels [begin, end) of the strip.
 function onLines(layout: Layout, place: number, begin: number, end: number, draw: (x: number, y: number, width: number, first: boolean, last: boolean) => void): void {
     const { width, pitch } = layout;
     for (let at = begin; at < end; ) {
@@ -238,7 +239,7 @@ export class Picture {
         onLines(layout, place, begin, end, (x, y, width) => pen.rect(x, y, width, layout.line, free));
         this.paintBlocks(pen, look, place, segment, begin);
         const hovered = look.hover?.place === place;
-        // Where a segment goes on on another line its end stays open.
+        // Where a segment continues on another line, its end stays open.
         onLines(layout, place, begin, end, (x, y, width, first, last) => {
             const [left, right, top, bottom] = [x + 0.5, x + Math.max(1, width) - 0.5, y + 0.5, y + layout.line - 0.5];
             const [colour, weight] = hovered ? [theme.text, 1.5] : [theme.quiet, 0.6];
@@ -249,7 +250,7 @@ export class Picture {
         });
     }
 
-    // Blocks too thin to see run together where they have one colour.
+    // Merges blocks that are too thin to see and have the same colour.
     private paintBlocks(pen: Pen, look: Look, place: number, segment: number, begin: number): void {
         const { layout, moment } = this;
         const at = moment.at;
@@ -301,7 +302,7 @@ export class Picture {
         return look.byState ? look.theme.allocated : css(this.moment.siteColour(at.block_site[b]));
     }
 
-    // What lies at a point of the picture.
+    // Finds what is at a point of the picture.
     find(x: number, y: number): { place: number; segment: number; offset: number; block: number } | null {
         const { layout, moment } = this;
         if (x < 0 || x >= layout.width) return null;

@@ -1,4 +1,4 @@
-// Segments and blocks of a moment on their canvas: painted, pointed at, picked.
+// The canvas for segments and blocks of a moment: painting, pointing, picking.
 import type { App } from "../app";
 import { add, clear, el } from "../dom";
 import { themeOf } from "../draw/colour";
@@ -7,7 +7,7 @@ import { bytes, count, counted, percent } from "../format";
 import { explain } from "./state-facts";
 import { arrange, BEFORE, ESTIMATED, type Look, type Moment, PENDING, Picture, poolText, type Sorting, streamText } from "./state-picture";
 
-// The vermilion of Okabe and Ito: what rounding takes.
+// The vermilion of Okabe and Ito, for bytes lost to rounding.
 const ROUNDING = "#d55e00";
 const SORTINGS: readonly Sorting[] = ["pool", "stream", "size", "address"];
 
@@ -51,13 +51,13 @@ export class Stage {
         if (this.picture) explain(this.legend, this.picture.moment, this.byState(), this.look().matches !== null, this.perPixel * this.picture.layout.width);
     }
 
-    // What is found has changed.
+    // The matches of the search have changed.
     mark(): void {
         this.explain();
         this.paint();
     }
 
-    // The same moment in another size, order or colour.
+    // Shows the same moment after a change of size, order or colour.
     again(): void {
         if (this.picture) this.show(this.picture.moment);
     }
@@ -92,7 +92,7 @@ export class Stage {
         return pen.document(themeOf(this.root).panel);
     }
 
-    // Picks the next or previous block, for those without a mouse.
+    // Picks the next or previous block, for use without a mouse.
     walk(by: number): void {
         if (!this.picture) return;
         const { moment, layout } = this.picture;
@@ -167,7 +167,7 @@ export class Stage {
     }
 }
 
-// How large the free piece at an offset of a segment is.
+// Returns the size of the free piece at an offset of a segment.
 function freeAt({ at }: Moment, segment: number, offset: number): number {
     let from = 0;
     for (let b = at.segment_first[segment]; b < at.segment_first[segment + 1]; b++) {

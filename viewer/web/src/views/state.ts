@@ -1,4 +1,4 @@
-// Allocator state history: the list of events, and segments and blocks as they were after the chosen one.
+// The allocator's state: the list of events, and segments and blocks after the chosen one.
 import type { App, View } from "../app";
 import { csvText, el } from "../dom";
 import type { Question } from "../engine";
@@ -21,7 +21,7 @@ const FILTERS: readonly (readonly [string, string])[] = [
     ["out of memory", "oom"],
     ["marks", "snapshot,user_defined,annotate"],
 ];
-const CSV_BLOCKS = 1 << 17; // asked for at once
+const CSV_BLOCKS = 1 << 17; // per query
 const HEADER = ["segment", "block", "bytes", "requested_bytes", "state", "stream", "pool", "kind"];
 
 class StateHistory {
@@ -76,7 +76,7 @@ class StateHistory {
 
     private last = () => (this.app.device()?.events ?? 0) - 1;
     private peak = () => this.app.device()?.peak_event ?? -1;
-    // Where none is chosen: the last request that failed, else the end.
+    // Returns the chosen event, else the last failed request, else the end.
     private moment(): number {
         const { event } = this.app.store.state;
         return Number.isNaN(event) ? (this.ooms.at(-1) ?? this.last()) : Math.max(-1, Math.min(event, this.last()));
@@ -163,7 +163,7 @@ class StateHistory {
         return act !== undefined;
     }
 
-    // Every block, a page of them per question.
+    // Lists every block, one page per question.
     async csv(): Promise<string> {
         const rows: (string | number)[][] = [];
         for (let first = 0; ; first += CSV_BLOCKS) {

@@ -1,5 +1,4 @@
-// One step: a lane per module, role or site with what it holds, from the forward pass through the backward pass to the optimizer: what is made
-// where, and what lives until when.
+// One step: a lane per module, role or site with its memory, from the forward pass through the backward pass to the optimizer.
 import type { App, View } from "../app";
 import { clear, csvText, el, xmlText } from "../dom";
 import { css, colourOf, themeOf, type Theme } from "../draw/colour";
@@ -30,7 +29,7 @@ const svgElement = (tag: string, attributes: Record<string, string | number>): S
     return element;
 };
 
-// Runs of pixels of one pass; what is not known between two of the same belongs to them.
+// Returns runs of pixels of one pass; unknown pixels between two of the same pass belong to it.
 export function passRuns(pass: ArrayLike<number>): { pass: number; from: number; to: number }[] {
     const runs: { pass: number; from: number; to: number }[] = [];
     for (let i = 0; i < pass.length; i++) {
@@ -80,7 +79,7 @@ class Step {
         body.addEventListener("pointerleave", () => (this.tip.hidden = true));
     }
 
-    // The step that the link names, else the one with the highest total; 0, the window, where it is not sure that they are steps.
+    // Returns the step that the link names, else the one with the highest total; 0, the window, if it is uncertain that these are steps.
     private chosen(): number {
         const { step } = this.app.store.state;
         if (step >= 1 && step <= this.steps) return step;
@@ -95,7 +94,7 @@ class Step {
         if (this.steps > 0 && Number.isFinite(step)) this.app.store.set({ step: Math.max(1, Math.min(this.steps, Math.round(step))) });
     }
 
-    // Where steps begin, asked once per device.
+    // Finds the beginnings of steps, once per device.
     private async findSteps(wanted: () => boolean): Promise<boolean> {
         const device = this.app.device()!;
         const { rec, notion } = this.app.store.state;
@@ -144,7 +143,7 @@ class Step {
     private show(json: LanesJson, all: Numbers, pass: Numbers): void {
         const lane = (i: number) => all.subarray(i * PIXELS, (i + 1) * PIXELS);
         const own = json.lanes.map((one, i): Row => ({ ...one, values: lane(i), high: one.peak_bytes, at: i, rest: false }));
-        // In the order in which the step comes to them, what was there before first.
+        // Order lanes by first use in the step; memory that existed before comes first.
         own.sort((a, b) => a.first - b.first || b.high - a.high);
         const rest = lane(json.lanes.length);
         const others: Row[] = json.distinct > json.lanes.length ? [{ name: `${counted(json.distinct - json.lanes.length, "other")}`, made_bytes: 0, made_count: 0, kept_bytes: 0, peak_bytes: json.others_peak_bytes, first: json.to, values: rest, high: json.others_peak_bytes, at: json.lanes.length, rest: true }] : [];
@@ -193,7 +192,7 @@ class Step {
 
     private spoken = (row: Row): string => `${siteOf(row.name).title}: at most ${bytes(Math.round(row.high))}, made ${bytes(row.made_bytes)}, ${bytes(row.kept_bytes)} live at the end`;
 
-    // What the lane holds as an area; all lanes have one scale, and what would be too low to see has a line.
+    // Draws the lane's memory as an area. All lanes have one scale; areas too low to see get a line.
     private curve(row: Row, most: number, colour: string, runs: ReturnType<typeof passRuns>): SVGElement {
         const svg = svgElement("svg", { viewBox: `0 0 ${PIXELS} ${LANE_PIXELS}`, preserveAspectRatio: "none", class: "step-curve", "aria-hidden": "true" });
         for (const run of runs) svg.append(svgElement("rect", { x: run.from, y: 0, width: run.to - run.from, height: LANE_PIXELS, fill: PASS_COLOURS[run.pass], opacity: 0.06 }));
@@ -240,7 +239,7 @@ class Step {
         this.tip.style.top = `${event.clientY - room.top + this.tip.parentElement!.scrollTop + 12}px`;
     }
 
-    // Lanes that hold anything of what the search finds.
+    // Highlights lanes that contain matches of the search.
     async mark(): Promise<void> {
         const matches = this.app.matches();
         const names = await foundNames(this.app, this.by.value);

@@ -1,4 +1,4 @@
-// Active memory timeline: every allocation of the window as its own shape, stacked in the order of arrival.
+// The active memory timeline: a shape for every allocation in the window, stacked in order of allocation.
 import type { App, View } from "../app";
 import { csvText, el } from "../dom";
 import { Chart } from "../draw/chart";
