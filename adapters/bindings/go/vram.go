@@ -22,9 +22,9 @@ type Stream uint64
 
 // Options configure a new allocator. The zero value is NVIDIA's driver with the options of the environment.
 type Options struct {
- // Conf is an option string, "expandable_segments:True". If empty, VRAM_ALLOC_CONF and similar variables are used.
+	// Conf is an option string, "expandable_segments:True". If empty, VRAM_ALLOC_CONF and similar variables are used.
 	Conf string
- // Simulator describes a simulated driver, "device=h100,devices=2", which needs no GPU. If empty, NVIDIA's driver is used.
+	// Simulator describes a simulated driver, "device=h100,devices=2", which needs no GPU. If empty, NVIDIA's driver is used.
 	Simulator string
 }
 
@@ -49,7 +49,7 @@ func Open(options Options) (*Allocator, error) {
 			return nil, check(status)
 		}
 	}
- // Allocate in C's memory, because the struct contains pointers.
+	// Allocate in C's memory, because the struct contains pointers.
 	info := (*C.struct_vram_create_info)(C.calloc(1, C.sizeof_struct_vram_create_info))
 	defer C.free(unsafe.Pointer(info))
 	info.driver = made.driver
@@ -209,7 +209,7 @@ var ErrOutOfMemory = errors.New("out of memory")
 type Error struct {
 	Status  int
 	Message string
- // RequestedBytes and LimitHit describe a request that did not fit; its Message is the report.
+	// RequestedBytes and LimitHit describe a request that did not fit; its Message is the report.
 	RequestedBytes uint64
 	LimitHit       bool
 }
