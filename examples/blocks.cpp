@@ -1,4 +1,4 @@
-// blocks.cpp: the allocator in C++: blocks that free themselves, a pool, a resource, and running out of memory as an exception.
+// blocks.cpp: the allocator in C++: blocks that free themselves, a pool, a memory resource, and out of memory as an exception.
 #include <cstdio>
 #include <utility>
 #include <vector>
@@ -10,11 +10,11 @@ int main() {
     vram_driver *made = nullptr;
     vram_sim_options options{};
     options.memory_bytes = 1ull << 30;
-    vram::check(vram_sim_create(&options, &made)); // a simulated device; without one, vram::allocator loads NVIDIA's driver
+    vram::check(vram_sim_create(&options, &made)); // a simulated device; otherwise vram::allocator loads NVIDIA's driver
     const vram::driver driver(made);
     vram::allocator gpu("max_split_size_mb:200", driver);
 
-    // A block is freed at the end of its scope, and its memory serves the next request of the stream.
+    // A block is freed at the end of its scope, and its memory serves the stream's next request.
     void *first = nullptr;
     {
         const vram::block scratch = gpu.allocate(0, 3 << 20);
@@ -24,13 +24,13 @@ int main() {
     vram::block again = gpu.allocate(0, 3 << 20);
     const bool reused = again.as() == first;
 
-    // Blocks move; a pool's blocks come from its own segments.
+    // Blocks are movable. A pool's blocks come from its own segments.
     std::vector<vram::block> kept;
     kept.push_back(std::move(again));
     vram::pool weights(gpu);
     kept.push_back(weights.allocate(5 << 20));
 
-    // A resource allocates and deallocates with a stream, as std::pmr's does without one.
+    // A resource allocates and deallocates like std::pmr's, with a stream.
     vram::resource memory(gpu);
     void *buffer = memory.allocate(1 << 20);
     memory.deallocate(buffer, 1 << 20);

@@ -1,4 +1,4 @@
-// graph.c: a region with memory of its own is captured once and launched many times, while the rest of the program goes on allocating.
+// graph.c: captures a region with its own memory once and launches it many times, while the rest of the program keeps allocating.
 #include <stdio.h>
 #include <vram/sim.h>
 #include <vram/vram.h>
@@ -34,15 +34,15 @@ int main(void) {
     if (vram_create(&(struct vram_create_info){.driver = driver}, &device, NULL) != VRAM_OK) return 1;
     if (get(device, 0, &input) != VRAM_OK || vram_sim_stream_create(driver, 0, &stream) != VRAM_OK) return 1;
 
-    // What is allocated in here comes from the graph's own pool; what is freed in here is used again in here only.
+    // Memory allocated here comes from the graph's own pool. Memory freed here is reused only here.
     if (vram_graph_begin(device, 0, stream, NULL, &graph, &error) != VRAM_OK) return fprintf(stderr, "%s\n", error.message), 1;
     if (get(device, stream, &twice) != VRAM_OK || get(device, stream, &result) != VRAM_OK) return 1;
     if (vram_sim_launch(driver, 0, stream, double_it, NULL, 1000) != VRAM_OK) return 1;
     if (vram_sim_launch(driver, 0, stream, add_one, NULL, 1000) != VRAM_OK) return 1;
     if (vram_free(device, VRAM_STREAM(twice)) != VRAM_OK) return 1;
     if (vram_graph_end(graph, &error) != VRAM_OK) return fprintf(stderr, "%s\n", error.message), 1;
-    if (vram_graph_exec(graph) == 0) return 1;                                 // the driver's CUgraphExec, for calls of the driver's own
-    if (vram_graph_add_static(graph, VRAM_STREAM(input)) != VRAM_OK) return 1; // a launch without it would be refused
+    if (vram_graph_exec(graph) == 0) return 1;                                 // the driver's CUgraphExec, for driver calls
+    if (vram_graph_add_static(graph, VRAM_STREAM(input)) != VRAM_OK) return 1; // without this, a launch would be refused
 
     int wrong = 0, *other;
     for (int launch = 0; launch < LAUNCHES; launch++) {

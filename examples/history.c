@@ -1,4 +1,4 @@
-// history.c: what a program records of its memory, saves as a snapshot of PyTorch's form and reads again. No GPU is needed.
+// history.c: records a program's memory, saves it as a snapshot in PyTorch's format, and reads it again. Needs no GPU.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #define MIB (1ull << 20)
 
-// A buffer that grows, for vram_snapshot_write().
+// A growing buffer for vram_snapshot_write().
 struct bytes {
     char *data;
     size_t count;
@@ -23,7 +23,7 @@ static bool append(void *user, const char *piece, size_t length) {
     return true;
 }
 
-// One step: memory is named by what it is for, and the step by itself.
+// Runs one step, which is marked, with tags for what its memory is used for.
 static enum vram_status run_step(struct vram_allocator *allocator, uint64_t *weights) {
     uint64_t activations;
     enum vram_status status = vram_step(allocator, 0, "step");
@@ -65,13 +65,13 @@ int main(void) {
     uint64_t weights = 0;
     if (vram_sim_create(&(struct vram_sim_options){.memory_bytes = 1ull << 30}, &driver) != VRAM_OK) return 1;
     if (vram_create(&(struct vram_create_info){.driver = driver}, &allocator, NULL) != VRAM_OK) return 1;
-    // compile_context: events carry vram_push_context()'s name.
+    // compile_context: events carry the name from vram_push_context().
     if (vram_history_start(allocator, &(struct vram_history_options){.compile_context = true}, &error) != VRAM_OK)
         return fprintf(stderr, "%s\n", error.message), 1;
     for (int step = 0; step < 3; step++) {
         if (run_step(allocator, &weights) != VRAM_OK) return 1;
     }
-    const struct vram_pair pairs[] = {{"name", "checkpoint"}, {"file", "step3.pt"}}; // of this moment, in words of the program's own
+    const struct vram_pair pairs[] = {{"name", "checkpoint"}, {"file", "step3.pt"}}; // describes this moment in the program's own words
     if (vram_annotation_pairs(allocator, 0, pairs, 2) != VRAM_OK) return 1;
 
     struct vram_history_counts counts;

@@ -1,4 +1,4 @@
-// pinned_copy.c: batches go to the device from pinned memory that is used again as soon as its copy is done. No GPU is needed.
+// pinned_copy.c: copies batches to the device from pinned memory that is reused as soon as its copy is done. Needs no GPU.
 #include <stdio.h>
 #include <vram/sim.h>
 #include <vram/vram.h>
@@ -20,11 +20,11 @@ int main(void) {
     for (int batch = 0; batch < BATCHES; batch++) {
         void *pinned;
         if (vram_host_malloc(host, BATCH_BYTES, copies, &pinned) != VRAM_OK) return 1;
-        ((unsigned char *)pinned)[0] = (unsigned char)batch; // the loader writes here, then starts the copy:
+        ((unsigned char *)pinned)[0] = (unsigned char)batch; // the loader writes here, then starts the copy
         if (vram_sim_busy(driver, 0, copies, 200000) != VRAM_OK) return 1;
         if (vram_host_record_stream(host, pinned, copies) != VRAM_OK) return 1; // the copy reads it
-        if (vram_host_free(host, pinned) != VRAM_OK) return 1;                  // not given out again before the copy is done
-        if (vram_sim_advance(driver, 150000) != VRAM_OK) return 1;              // the loader prepares the next one
+        if (vram_host_free(host, pinned) != VRAM_OK) return 1;                  // not reused before the copy is done
+        if (vram_sim_advance(driver, 150000) != VRAM_OK) return 1;              // the loader prepares the next batch
     }
 
     struct vram_host_stats stats;

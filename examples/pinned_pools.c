@@ -1,4 +1,4 @@
-// pinned_pools.c: pinned memory in private pools: the staging buffers of one phase go back to the driver together. No GPU is needed.
+// pinned_pools.c: pinned memory in private pools: one phase's staging buffers are returned to the driver together. Needs no GPU.
 #include <stdio.h>
 #include <stdlib.h>
 #include <vram/sim.h>
@@ -31,10 +31,10 @@ int main(void) {
     if (vram_sim_create(&(struct vram_sim_options){.memory_bytes = 1ull << 30}, &driver) != VRAM_OK) return 1;
     if (vram_host_create(&(struct vram_host_create_info){.driver = driver}, &host, NULL) != VRAM_OK) return 1;
     if (vram_host_pool_create(host, NULL, &staging) != VRAM_OK) return 1;
-    vram_host_pool_retain(staging); // a second owner, say the thread that loads
+    vram_host_pool_retain(staging); // a second owner, such as the loader thread
     const struct vram_pool_id id = vram_host_pool_id(staging);
 
-    // What this thread asks for goes to the pool for a while.
+    // Route this thread's requests to the pool for a while.
     const struct vram_route mine = {.kind = VRAM_ROUTE_THREAD};
     void *buffer[BUFFERS], *outside;
     if (vram_host_pool_begin(staging, &mine) != VRAM_OK) return 1;
@@ -47,7 +47,7 @@ int main(void) {
     for (int i = 0; i < BUFFERS; i++) {
         if (vram_host_free(host, buffer[i]) != VRAM_OK) return 1;
     }
-    // The phase is over: its cached buffers go back, and no other pool's.
+    // The phase is over: release its cached buffers, and no other pool's.
     if (vram_host_pool_empty_cache(staging) != VRAM_OK) return 1;
     printf("pool (%llu, %llu): %d MiB pinned during the phase, %d MiB after it, %u references\n", (unsigned long long)id.first,
            (unsigned long long)id.second, during, held_mib(staging), vram_host_pool_references(staging));

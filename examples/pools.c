@@ -1,4 +1,4 @@
-// pools.c: weights and scratch memory in two private pools. Scratch memory comes and goes, and never shares a segment with the weights.
+// pools.c: weights and scratch memory in two private pools. Scratch memory never shares a segment with the weights.
 #include <stdio.h>
 #include <string.h>
 #include <vram/sim.h>
@@ -27,12 +27,12 @@ int main(void) {
     if (vram_pool_create(device, 0, NULL, &weights) != VRAM_OK || vram_pool_create(device, 0, NULL, &scratch) != VRAM_OK) return 1;
 
     uint64_t weight[LAYERS], block;
-    // Requests can name their pool ...
+    // A request can name its pool ...
     for (int layer = 0; layer < LAYERS; layer++) {
         if (vram_pool_malloc(weights, WEIGHT_BYTES, 0, &weight[layer]) != VRAM_OK) return 1;
         memset((void *)(uintptr_t)weight[layer], layer, WEIGHT_BYTES); // a simulated device's addresses can be used as pointers
     }
-    // ... or whatever this thread asks for goes to a pool for a while: code that knows nothing of pools takes part, too.
+    // ... or all requests of this thread go to a pool for a while, including those of code that does not know about pools.
     const struct vram_route mine = {.kind = VRAM_ROUTE_THREAD};
     if (vram_pool_begin(scratch, &mine) != VRAM_OK) return 1;
     for (int step = 1; step <= STEPS; step++) {
@@ -44,7 +44,7 @@ int main(void) {
     if (vram_pool_end(scratch, &mine) != VRAM_OK) return 1;
 
     const int before = held_mib(scratch), kept = held_mib(weights);
-    if (vram_pool_empty_cache(scratch) != VRAM_OK) return 1; // gives its free memory back, and nobody else's
+    if (vram_pool_empty_cache(scratch) != VRAM_OK) return 1; // releases only this pool's free memory
     printf("weights hold %d MiB; scratch held %d MiB, after a trim %d MiB\n", kept, before, held_mib(scratch));
 
     int wrong = 0, live = 0;

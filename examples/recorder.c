@@ -1,5 +1,5 @@
-// recorder.c: see recorder.h. A picture is what vram_walk() shows; the difference of two pictures tells which segments came and
-// went, and which frees that waited for another stream are complete.
+// recorder.c: implements recorder.h. A picture is the result of vram_walk(). The difference of two pictures shows which segments were
+// allocated and freed, and which frees that waited for another stream are complete.
 #include "recorder.h"
 
 #include <vram/sim.h>
@@ -125,7 +125,7 @@ static bool has_segment(const struct picture *picture, uint64_t address) {
     return false;
 }
 
-// The order in which the allocator gives segments back.
+// Orders segments as the allocator releases them.
 static int release_order(const void *left, const void *right) {
     const struct segment *a = left, *b = right;
     if (a->small_pool != b->small_pool) return a->small_pool ? 1 : -1;

@@ -1,5 +1,5 @@
-// recorder.h: records what a program does with its device memory, as PyTorch's memory snapshot does, through public functions
-// only: it looks at the allocator's picture after every call and writes down what changed.
+// recorder.h: records a program's device memory like PyTorch's memory snapshot, with public functions only: it compares the allocator's
+// state after every call with the previous one.
 #ifndef EXAMPLE_RECORDER_H
 #define EXAMPLE_RECORDER_H
 
@@ -8,11 +8,11 @@
 
 struct recorder;
 
-// Records device 0 of the allocator; both are borrowed. Whatever fails ends the program: this is an example.
+// Creates a recorder for device 0 of the allocator; both arguments are borrowed. Any failure ends the program, since this is an example.
 struct recorder *recorder_create(struct vram_allocator *allocator, struct vram_driver *driver);
 void recorder_destroy(struct recorder *recorder);
 
-// The synthetic call stack: who called whom, from where.
+// Push and pop the synthetic call stack.
 void recorder_enter(struct recorder *recorder, const char *function, int line);
 void recorder_leave(struct recorder *recorder);
 #define CALL(recorder, ...)                                                                                                                \
@@ -22,14 +22,14 @@ void recorder_leave(struct recorder *recorder);
         recorder_leave((recorder));                                                                                                        \
     } while (0)
 
-// The calls of the allocator. The innermost frame is the line of the call.
+// Call the allocator. The innermost frame is the line of the call.
 uint64_t recorder_malloc(struct recorder *recorder, uint64_t size_bytes, uint64_t stream, const char *function, int line);
 #define TENSOR(recorder, size_bytes, stream) recorder_malloc((recorder), (size_bytes), (stream), __func__, __LINE__)
 void recorder_free(struct recorder *recorder, uint64_t address);
 void recorder_record_stream(struct recorder *recorder, uint64_t address, uint64_t stream);
 void recorder_empty_cache(struct recorder *recorder);
 
-// The snapshot as JSON.
+// Writes the snapshot as JSON.
 void recorder_write(struct recorder *recorder, FILE *file);
 
 #endif

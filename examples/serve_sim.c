@@ -1,7 +1,7 @@
-// serve_sim.c: a language model's server on a simulated device, until it runs out of memory with gigabytes free.
+// serve_sim.c: a language model server on a simulated device, until it runs out of memory with gigabytes free.
 //
-// The conversations' caches grow by copying into a larger one, and settle in the memory that a long document's attention gave back.
-// The next document is longer, and finds it in pieces. What happened is written as a snapshot, with the stacks that the library took:
+// The conversations' caches grow by copying into larger ones, and settle in the memory that a long document's attention freed. The next
+// document is longer and finds that memory fragmented. The history is written as a snapshot, with the stacks that the library captured:
 //
 //     serve_sim serve.pickle && vram report serve.pickle
 #include <vram/recordings.h>
@@ -14,11 +14,11 @@ static struct vram_allocator *device;
 static struct vram_driver *driver;
 
 struct conversation {
-    uint64_t cache[LAYERS]; // keys and values of all tokens so far; 0: none yet
+    uint64_t cache[LAYERS]; // keys and values of all tokens so far; 0: none
     uint64_t tokens;
 };
 
-// The line of a call is its call site in the report, so this is no function.
+// A macro, because the line of the call is its call site in the report.
 #define TENSOR(address, size_bytes) (vram_malloc(device, 0, (size_bytes), 0, (address)) == VRAM_OK)
 
 static bool release(uint64_t address) { return vram_free(device, address) == VRAM_OK; }
@@ -32,7 +32,7 @@ static bool load_model(void) {
     return TENSOR(&embedding, (uint64_t)VOCABULARY * HIDDEN * HALF);
 }
 
-// The cache of a layer with room for more tokens; the old one is copied into it and given back.
+// Makes room for more tokens in a layer's cache by copying it into a larger one.
 static bool grow_cache(uint64_t *cache, uint64_t tokens) {
     uint64_t larger;
     if (!TENSOR(&larger, tokens * HIDDEN * 2 * HALF) || (*cache != 0 && !release(*cache))) return false;
@@ -45,7 +45,7 @@ static bool attend(uint64_t fresh_tokens, uint64_t tokens) {
     return TENSOR(&scores, fresh_tokens * tokens * HEADS * SINGLE) && release(scores);
 }
 
-// Reads a question and writes the answer, some tokens at a time.
+// Reads a question and writes the answer, several tokens at a time.
 static bool answer(struct conversation *conversation, uint64_t question_tokens) {
     for (uint64_t fresh = question_tokens, chunk = 0; chunk < 3; chunk++, fresh = CHUNK_TOKENS) {
         conversation->tokens += fresh;
@@ -63,7 +63,7 @@ static bool forget(struct conversation *conversation) {
     return true;
 }
 
-// Short questions, and now and then a document, each longer than the one before.
+// Serves short questions and, occasionally, a document longer than the previous one.
 static bool serve(void) {
     static struct conversation conversations[CONVERSATIONS];
     if (!load_model()) return false;
@@ -80,7 +80,7 @@ int main(int argc, char **argv) {
     if (vram_sim_create(&(struct vram_sim_options){.memory_bytes = 24ull << 30, .context_bytes = 512 << 20}, &driver) != VRAM_OK) return 1;
     if (vram_create(&(struct vram_create_info){.driver = driver, .conf = ""}, &device, NULL) != VRAM_OK) return 1;
     if (vram_history_start(device, &(struct vram_history_options){.stacks = VRAM_HISTORY_STACKS_C}, NULL) != VRAM_OK) return 1;
-    if (serve()) return 1; // it goes on until memory is out
+    if (serve()) return 1; // runs until memory is exhausted
     if (vram_snapshot_save(device, NULL, argv[1], NULL) != VRAM_OK) return 1;
     vram_destroy(device);
     vram_driver_destroy(driver);

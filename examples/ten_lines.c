@@ -1,10 +1,10 @@
-// ten_lines.c: allocates until memory runs out, and prints what the allocator says then. No GPU is needed.
+// ten_lines.c: the README's example: allocates until memory runs out and prints the allocator's report. Needs no GPU.
 #include <stdio.h>
 #include <vram/sim.h>
 #include <vram/vram.h>
 
 int main(void) {
-    struct vram_driver *driver; // a simulated device of 8 GiB; without one, vram_create() loads NVIDIA's driver
+    struct vram_driver *driver; // a simulated device of 8 GiB; otherwise vram_create() loads NVIDIA's driver
     struct vram_allocator *allocator;
     if (vram_sim_create(&(struct vram_sim_options){.memory_bytes = 8ull << 30}, &driver) != VRAM_OK) return 1;
     if (vram_create(&(struct vram_create_info){.driver = driver}, &allocator, NULL) != VRAM_OK) return 1;

@@ -1,8 +1,8 @@
-// train_sim.c: the memory of a small transformer's training, on a simulated device.
+// train_sim.c: the memory of training a small transformer, on a simulated device.
 //
-// Weights, gradients and Adam's states; forward and backward with sequence lengths that change from step to step; temporary
-// workspaces; gradients reduced on a stream of their own and batches copied on another, both kept apart by vram_record_stream();
-// an evaluation with long sequences, after which the cache is emptied. What happened is written as a PyTorch memory snapshot:
+// Weights, gradients and Adam's states; forward and backward passes with varying sequence lengths; temporary workspaces; gradients reduced
+// and batches copied on streams of their own, which vram_record_stream() makes safe; an evaluation with long sequences, after which the
+// cache is emptied. The history is written as a PyTorch memory snapshot:
 //
 //     train_sim > train.json && vram report train.json && vram replay --exact train.json
 #include <stdlib.h>
@@ -35,11 +35,11 @@ struct training {
     struct layer layers[LAYERS];
     uint64_t embedding, embedding_gradient;
     uint64_t workspace;
-    uint64_t bucket_bytes; // gradients that wait for their reduction
+    uint64_t bucket_bytes; // gradients waiting for reduction
     uint64_t random;
 };
 
-// Work for the device; the host runs ahead of it.
+// Starts work on the device; the host continues.
 static void launch(struct training *training, uint64_t stream, uint64_t work_us) {
     if (vram_sim_busy(training->driver, 0, stream, work_us * 1000) != VRAM_OK) exit(1);
     if (vram_sim_advance(training->driver, 8000) != VRAM_OK) exit(1);
@@ -146,7 +146,7 @@ static void loss(struct training *training, uint64_t length, uint64_t *hidden, b
 }
 
 // --- backward ---------------------------------------------------------------------------------------------------------------
-// Gradients are reduced in buckets, on a stream of their own, while backward goes on.
+// Reduces gradients in buckets on their own stream, while the backward pass continues.
 static void reduce_bucket(struct training *training) {
     uint64_t bucket = TENSOR(training->recorder, training->bucket_bytes, training->compute);
     recorder_record_stream(training->recorder, bucket, training->reductions);
@@ -261,7 +261,7 @@ int main(void) {
     struct vram_allocator *allocator = NULL;
     if (vram_sim_create(&(struct vram_sim_options){.memory_bytes = (uint64_t)40 << 30}, &driver) != VRAM_OK) return 1;
     if (vram_create(&(struct vram_create_info){.driver = driver, .conf = ""}, &allocator, NULL) != VRAM_OK) return 1;
-    if (vram_set_memory_fraction(allocator, 0, 1.0) != VRAM_OK) return 1; // sets the device up: streams can be made
+    if (vram_set_memory_fraction(allocator, 0, 1.0) != VRAM_OK) return 1; // sets the device up, so that streams can be created
     struct training training = {.recorder = recorder_create(allocator, driver), .driver = driver, .random = 1};
     if (vram_sim_stream_create(driver, 0, &training.copies) != VRAM_OK) return 1;
     if (vram_sim_stream_create(driver, 0, &training.reductions) != VRAM_OK) return 1;

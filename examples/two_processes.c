@@ -1,4 +1,4 @@
-// two_processes.c: one process computes into a block, another reads the same bytes and answers in them. No GPU is needed. With NVIDIA's
+// two_processes.c: two processes share a block: one computes into it, the other reads it and answers in it. Needs no GPU. With NVIDIA's
 // driver the same calls share a GPU's memory (without `driver`, and with copies to the device instead of plain stores).
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 #define BLOCK_BYTES (30ull << 20)
 
-// Each process has a driver and an allocator of its own, made after the fork.
+// Each process makes its own driver and allocator after the fork.
 static struct vram_allocator *open_allocator(struct vram_driver **driver) {
     struct vram_allocator *allocator;
     if (vram_sim_create(&(struct vram_sim_options){.backed = true}, driver) != VRAM_OK) return NULL;
@@ -33,7 +33,7 @@ static int reader(int socket) {
     if (vram_import_release(allocator, block.address) != VRAM_OK) return 1;
     vram_destroy(allocator);
     vram_driver_destroy(driver);
-    return write(socket, "d", 1) == 1 ? 0 : 1; // done: the writer may free the block
+    return write(socket, "d", 1) == 1 ? 0 : 1; // tells the writer that it may free the block
 }
 
 int main(void) {

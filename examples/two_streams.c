@@ -1,11 +1,11 @@
-// two_streams.c: memory that a second stream still reads is not given out again before that stream has passed. No GPU is needed.
+// two_streams.c: memory that a second stream still reads is not reused before that stream is done. Needs no GPU.
 #include <stdio.h>
 #include <vram/sim.h>
 #include <vram/vram.h>
 
 enum { COUNT = 1 << 20 };
 #define BATCH_BYTES (COUNT * sizeof(int))
-#define READ_NS     5000000ull // what reading takes on the second stream
+#define READ_NS     5000000ull // duration of the read on the second stream
 
 // The two kernels; a simulated device's addresses can be used as pointers.
 struct batch {
@@ -31,18 +31,18 @@ int main(void) {
     if (vram_malloc(device, 0, BATCH_BYTES, 0, &address) != VRAM_OK || vram_free(device, address) != VRAM_OK) return 1; // first use
     if (vram_sim_stream_create(driver, 0, &writer) != VRAM_OK || vram_sim_stream_create(driver, 0, &reader) != VRAM_OK) return 1;
 
-    // The block belongs to the stream it was asked for on.
+    // The block belongs to the stream of its request.
     if (vram_malloc(device, 0, BATCH_BYTES, writer, &address) != VRAM_OK) return 1;
     struct batch batch = {.numbers = (int *)(uintptr_t)address};
     if (vram_sim_launch(driver, 0, writer, write_numbers, &batch, 1000) != VRAM_OK) return 1;
-    if (vram_sim_complete(driver, writer) != VRAM_OK) return 1; // with CUDA: the reader waits for an event of the writer
+    if (vram_sim_complete(driver, writer) != VRAM_OK) return 1; // with CUDA, the reader waits for an event of the writer
 
-    // The other stream reads it, and says so: then the program may forget the block at once.
+    // After recording the other stream's use, the program may free the block at once.
     if (vram_record_stream(device, address, reader) != VRAM_OK) return 1;
     if (vram_sim_launch(driver, 0, reader, add_up, &batch, READ_NS) != VRAM_OK) return 1;
     if (vram_free(device, address) != VRAM_OK) return 1;
 
-    if (vram_malloc(device, 0, BATCH_BYTES, writer, &during) != VRAM_OK) return 1; // the reader is not done: other memory
+    if (vram_malloc(device, 0, BATCH_BYTES, writer, &during) != VRAM_OK) return 1; // the reader is not done, so this is other memory
     if (vram_sim_complete(driver, reader) != VRAM_OK) return 1;
     if (vram_malloc(device, 0, BATCH_BYTES, writer, &after) != VRAM_OK) return 1; // now the first block is free again
 

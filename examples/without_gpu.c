@@ -1,12 +1,12 @@
-// without_gpu.c: how a program that embeds the allocator tests itself without a GPU: a simulated driver whose work is over when the test
-// says so, whose calls are counted, and of which any call can fail.
+// without_gpu.c: tests a program that embeds the allocator without a GPU, on a simulated driver: the test decides when work completes,
+// counts the driver's calls, and makes any of them fail.
 #include <stdio.h>
 #include <vram/sim.h>
 #include <vram/vram.h>
 
 #define MIB (1ull << 20)
 
-// The code under test: two buffers, or none.
+// The code under test: allocates two buffers, or none.
 static enum vram_status take_two(struct vram_allocator *allocator, uint64_t buffer[2]) {
     enum vram_status status = vram_malloc(allocator, 0, 30 * MIB, 0, &buffer[0]);
     if (status != VRAM_OK) return status;
@@ -15,7 +15,7 @@ static enum vram_status take_two(struct vram_allocator *allocator, uint64_t buff
     return status;
 }
 
-// Each call of the driver fails in turn; whatever the status, nothing may stay live.
+// Makes each driver call fail in turn. Nothing may stay live, whatever the status.
 static int test_failures(struct vram_driver *inner) {
     struct vram_driver *driver;
     int refused = 0;
@@ -35,14 +35,14 @@ static int test_failures(struct vram_driver *inner) {
             return printf("call %llu: live %lld\n", (unsigned long long)nth, (long long)live), 1;
         refused += status != VRAM_OK;
         vram_destroy(allocator);
-        if (!failed) break; // fewer calls than nth: all of them were tried
+        if (!failed) break; // fewer calls than nth: all were tried
     }
     vram_driver_destroy(driver);
     printf("%d failures of the driver, each answered\n", refused);
     return refused == 0 || vram_sim_live_objects(inner) != 0;
 }
 
-// A block that another stream uses comes back when that stream's work is over, and not before.
+// A block used by another stream is reused only after that stream's work is done.
 static int test_streams(struct vram_driver *driver) {
     struct vram_allocator *allocator;
     uint64_t first, second, stream;

@@ -1,12 +1,12 @@
-// workspaces.c: scratch memory of libraries from the allocator: a workspace per handle and stream for cuBLAS, and a cache of cuFFT's plans.
-// Where no cuBLAS or cuFFT is installed, a handle is any number and a plan is one of our own. No GPU is needed.
+// workspaces.c: library scratch memory from the allocator: a workspace per handle and stream for cuBLAS, and a cache of cuFFT plans.
+// Without cuBLAS or cuFFT, a handle is any number and plans are made here. Needs no GPU.
 #include <stdio.h>
 #include <vram/sim.h>
 #include <vram/vram.h>
 
 enum { SIZES = 6, HELD = 4 };
 
-// A plan of our own: its number says the length of the transform.
+// Builds a plan without cuFFT; its number gives the length of the transform.
 static enum vram_status build_plan(uint32_t device, const void *key, size_t key_bytes, uint64_t *plan, uint64_t *work_bytes, void *built) {
     (void)device;
     if (key_bytes != sizeof(uint64_t)) return VRAM_INVALID_ARGUMENT;
@@ -27,7 +27,7 @@ static int use_workspaces(struct vram_allocator *allocator, const uint64_t strea
     struct vram_workspace_sizes sizes;
     struct vram_cublas *cublas = NULL;
     uint64_t count, bytes;
-    vram_get_workspace_sizes(NULL, 9, 0, &sizes); // PyTorch's, on compute capability 9.0
+    vram_get_workspace_sizes(NULL, 9, 0, &sizes); // PyTorch's sizes for compute capability 9.0
     if (vram_workspaces_create(allocator, &workspaces) != VRAM_OK) return 1;
     // With cuBLAS: vram_cublas_set(cublas, workspaces, device, handle, stream, &error) before each use of a cublasHandle_t.
     const enum vram_status has_cublas = vram_cublas_open(NULL, &cublas, NULL);
@@ -45,7 +45,7 @@ static int use_workspaces(struct vram_allocator *allocator, const uint64_t strea
     return wrong;
 }
 
-// cuFFT's own functions and keys where it is installed; *cufft is NULL elsewhere.
+// Returns cuFFT's functions and keys if it is installed; otherwise *cufft is NULL.
 static struct vram_plan_functions plan_functions(struct vram_cufft **cufft, int *built) {
     struct vram_plan_functions functions = {.build = build_plan, .destroy = destroy_plan, .user = built};
     if (vram_cufft_open(NULL, cufft, NULL) == VRAM_OK) {
@@ -63,7 +63,7 @@ static enum vram_status run_plan(struct vram_plan_cache *cache, struct vram_cuff
                                             : vram_plan_acquire(cache, 0, stream, &length, sizeof length, &plan);
     if (status != VRAM_OK) return status;
     if (cufft != NULL) status = vram_cufft_set(cufft, &plan, NULL);
-    // The transform is queued on the stream here, with plan.work_address as its work area.
+    // Queue the transform on the stream here, with plan.work_address as its work area.
     const enum vram_status released = vram_plan_release(cache, &plan);
     return status != VRAM_OK ? status : released;
 }
@@ -95,7 +95,7 @@ int main(void) {
     uint64_t stream[2], block;
     if (vram_sim_create(&(struct vram_sim_options){.memory_bytes = 1ull << 30}, &driver) != VRAM_OK) return 1;
     if (vram_create(&(struct vram_create_info){.driver = driver}, &allocator, NULL) != VRAM_OK) return 1;
-    if (vram_malloc(allocator, 0, 1, 0, &block) != VRAM_OK) return 1; // the first use of the device
+    if (vram_malloc(allocator, 0, 1, 0, &block) != VRAM_OK) return 1; // first use of the device
     for (int i = 0; i < 2; i++) {
         if (vram_sim_stream_create(driver, 0, &stream[i]) != VRAM_OK) return 1;
     }
