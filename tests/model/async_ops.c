@@ -1,9 +1,9 @@
-// async_ops: random operations on an allocator whose cache is the driver's (backend:cudaMallocAsync), or that has none (caching off), held
-// against a table as plain as can be. Where a block lies is the driver's choice: it must overlap no other, and be told as it was given.
+// async_ops: random operations on an allocator whose cache is the driver's (backend:cudaMallocAsync), or that has no cache (caching off),
+// compared with a simple table. The driver chooses addresses: a block must not overlap another, and its reported facts must be those given.
 //
-//   async_ops [--seed N] [--seeds COUNT] [--ops M] [--verbose]
+// async_ops [--seed N] [--seeds COUNT] [--ops M] [--verbose]
 //
-// Seed n is a run without a cache when n % 4 == 3. Exit status: 0 all agree, 1 a difference (with the seed), 2 usage.
+// Seed n runs without a cache if n % 4 == 3. Exit status: 0 all agree, 1 a difference (with the seed), 2 usage.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,19 +23,19 @@ enum { MAX_LIVE = 512, DEVICES = 2, CAPTURES = 2 };
 struct entry {
     uint64_t address, size_bytes, stream;
     uint32_t device;
-    bool direct;      // made while caching was off
-    uint64_t capture; // number of the run's capture that it was made in; 0: none
+    bool direct;      // allocated while caching was off
+    uint64_t capture; // the run's capture during which it was allocated; 0: none
     struct vram_pool_id pool;
     bool used_elsewhere;
 };
 
 struct capture {
-    uint64_t number; // 0: none under way
+    uint64_t number; // 0: not capturing
     uint64_t stream;
     struct vram_pool *pool;
 };
 
-// What the statistics of a device must be.
+// The expected statistics of a device.
 struct expected {
     struct vram_stat allocation, active, allocated_bytes, active_bytes, requested_bytes;
     uint64_t limit_bytes;
@@ -51,7 +51,7 @@ struct run {
     size_t live_count, postponed_count;
     struct capture captures[CAPTURES]; // on device 0
     struct expected expected[DEVICES];
-    uint64_t told[4]; // requests, first and second halves of frees, failures
+    uint64_t told[4]; // counts: requests, first and second halves of frees, failures
 };
 
 static bool differ(struct run *run, const char *what, uint64_t found, uint64_t expected) {
@@ -93,7 +93,7 @@ static bool do_capture_begin(struct run *run) {
     return true;
 }
 
-// The graph is launched or not, and goes.
+// Ends a capture, launches its graph or not, and destroys it.
 static bool end_capture(struct run *run, struct capture *capture) {
     uint64_t graph = 0, exec = 0;
     struct vram_driver *sim = run->world.sim;
@@ -132,7 +132,7 @@ static bool check_new(struct run *run, const struct entry *fresh) {
     return fresh->address % 512 == 0 || differ(run, "alignment", fresh->address, 0);
 }
 
-// What is put off happens at the next request on the device, for blocks whose streams capture no more.
+// Frees the postponed blocks whose streams no longer capture, at the next request on the device.
 static void free_postponed(struct run *run, uint32_t device) {
     for (size_t i = 0; i < run->postponed_count;) {
         const struct entry *entry = &run->postponed[i];
@@ -149,7 +149,7 @@ static void free_postponed(struct run *run, uint32_t device) {
     }
 }
 
-// A refusal is right above the limit, or where the driver has no room for a chunk of its own any more.
+// Checks a refusal: the limit is exceeded, or the driver has no room for another chunk.
 static bool check_refusal(struct run *run, const struct entry *wanted, bool limited) {
     run->told[3] += !wanted->direct;
     if (limited) return true;
@@ -165,7 +165,7 @@ static bool do_malloc(struct run *run) {
     fresh.size_bytes = draw(run, 3) ? 1 + draw(run, VR_MIB) : 1 + draw(run, 60 * VR_MIB);
     fresh.direct = !vram_caching(run->world.allocator);
     fresh.capture = capture_of(run, fresh.device, fresh.stream);
-    // Nothing beside a cache of the driver: cuMemAlloc is allowed beside a relaxed capture only from a relaxed thread.
+    // Skip uncached requests during captures: cuMemAlloc is only allowed during a relaxed capture from a relaxed thread.
     if (fresh.direct && any_capture(run)) return true;
     struct expected *expected = &run->expected[fresh.device];
     if (!fresh.direct) free_postponed(run, fresh.device);
@@ -192,7 +192,7 @@ static bool free_at(struct run *run, size_t index) {
     const struct entry gone = run->live[index];
     struct expected *expected = &run->expected[gone.device];
     if (gone.direct && any_capture(run)) return true;
-    // A use of a stream that captures now, or did, would need the streams to be ordered by the program.
+    // Using a stream that captures or captured would require the program to order the streams.
     if (gone.used_elsewhere && any_capture(run)) return true;
     const uint64_t captures = capture_of(run, gone.device, gone.stream);
     const bool put_off = !gone.direct && captures != 0 && captures != gone.capture;

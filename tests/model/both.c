@@ -1,4 +1,4 @@
-// Random operations on the allocator and the naive model.
+// Runs random operations on the allocator and the naive model.
 #include "model/both.h"
 
 #include <inttypes.h>
@@ -26,7 +26,7 @@ void both_say(const struct both *both, const char *format, ...) {
 
 // --- sizes -------------------------------------------------------------------------------------------------------------------
 
-// A run's mixture: how often, in 100, each kind of size is drawn.
+// A run's mixture of sizes, in percent per kind.
 static const struct mixture {
     unsigned tiny, small, edge, medium, large, huge;
 } mixtures[] = {
@@ -41,7 +41,7 @@ static uint64_t draw_edge(struct both *both) {
     static const int64_t offsets[] = {-VR_MIB, -1024, -513, -512, -511, -1, 0, 0, 0, 1, 511, 512, 513, 1024, VR_MIB};
     const uint64_t edge = edges[both_draw(both, VR_COUNT_OF(edges))];
     const uint64_t size = edge + (uint64_t)offsets[both_draw(both, VR_COUNT_OF(offsets))];
-    return size == 0 || size > 1024 * VR_MIB ? edge : size; // an offset may have gone below zero
+    return size == 0 || size > 1024 * VR_MIB ? edge : size; // the offset may have made it negative
 }
 
 uint64_t both_draw_size(struct both *both) {
@@ -116,7 +116,7 @@ static bool do_free(struct both *both) { return both->live_count == 0 || free_at
 
 static bool do_free_newest(struct both *both) { return both->live_count == 0 || free_at(both, both->live_count - 1); }
 
-// The same request again and again, given back at once; now and then a little smaller, or with a counted look in between.
+// Repeats the same request and frees it at once; sometimes slightly smaller, or with statistics queried in between.
 static bool do_pairs(struct both *both) {
     const uint32_t device = (uint32_t)both_draw(both, both->device_count);
     const uint64_t stream = both_draw_stream(both, device), size = both_draw_size(both);
@@ -131,7 +131,7 @@ static bool do_pairs(struct both *both) {
     return true;
 }
 
-// Temporaries: one request after the other, mostly of another size, each given back at once, and one kept now and then.
+// Allocates temporaries, mostly of different sizes, frees each at once, and occasionally keeps one.
 static bool do_temporaries(struct both *both) {
     const uint32_t device = (uint32_t)both_draw(both, both->device_count);
     const uint64_t stream = both_draw_stream(both, device);
@@ -157,7 +157,7 @@ static bool do_free_many(struct both *both) {
 static bool do_record_stream(struct both *both) {
     if (both->live_count == 0) return true;
     const struct both_live *live = &both->live[both_draw(both, both->live_count)];
-    // Also streams of the other device.
+    // May be a stream of the other device.
     const uint32_t device = both->one_event_stream ? live->device : (uint32_t)both_draw(both, both->device_count);
     const uint64_t stream = both->world.stream[device][both->one_event_stream ? 1 : both_draw(both, 4)];
     both_say(both, "record_stream 0x%" PRIx64 " stream 0x%" PRIx64, live->address, stream);
@@ -250,7 +250,7 @@ static bool do_reset_accumulated(struct both *both) {
     return compare_status(both, vram_reset_accumulated_stats(both->world.allocator, device), VRAM_OK);
 }
 
-// Nothing that is not the first byte of a live block may be freed or recorded.
+// Only the first byte of a live block may be freed or recorded.
 static bool do_bad_pointer(struct both *both) {
     uint64_t address = vr_random_next(&both->random);
     if (both->live_count > 0) {
@@ -287,7 +287,7 @@ static bool do_bad_pointer(struct both *both) {
     X(do_reset_accumulated, 5)                                                                                                             \
     X(do_bad_pointer, 40)
 
-enum { OTHER_WEIGHT = 10000 }; // what malloc and free share with the operations above
+enum { OTHER_WEIGHT = 10000 }; // total weight of malloc, free and the operations above
 
 static bool step(struct both *both) {
     static const struct {
@@ -315,7 +315,7 @@ static void draw_setup(struct both *both) {
     static const uint64_t targets[] = {3, 20, 60, 150, 300};
     both->random = vr_mix64(both->setup->seed + 1);
     both->check_random = 1;
-    // Mostly so little that requests fail, retry and release.
+    // Usually so little that requests fail, retry and release.
     both->memory_bytes = memories[both_draw(both, both_draw(both, 3) ? 4 : VR_COUNT_OF(memories))];
     both->target = targets[both_draw(both, VR_COUNT_OF(targets))];
     both->mixture = both_draw(both, VR_COUNT_OF(mixtures));
@@ -327,12 +327,12 @@ static void draw_setup(struct both *both) {
     both->changes_limits = both->setup->kind == CONF_GC || both_draw(both, 2);
     if (!conf_has_pools(both->setup->kind)) return;
     both->exact_operations = both_draw(both, 2);
-    // A stream of one device that captures is none that a block of the other device can wait for.
+    // Use one device: a block cannot wait for a capturing stream of another device.
     if (both->setup->kind != CONF_POOLS) both->device_count = 1;
     if (both->setup->kind != CONF_POOLS && both_draw(both, 2)) both->one_event_stream = false;
 }
 
-// The first allocation of a device sets it up: from then on its options, limits and statistics are defined.
+// Allocates once on each device, which defines its options, limits and statistics.
 static bool touch_devices(struct both *both) {
     for (uint32_t device = 0; device < both->device_count; device++) {
         uint64_t found = 0, expected = 0;

@@ -1,4 +1,4 @@
-// Random operations with private pools: lifetimes, routes, exact addresses, checkpoints, captures with forks and joins.
+// Runs random operations with private pools: lifetimes, routes, exact addresses, checkpoints, captures with forks and joins.
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -20,7 +20,7 @@ static bool captures(const struct both *both) { return both->setup->kind != CONF
 
 static unsigned number_of(const struct both *both, const struct both_pool *pool) { return (unsigned)(pool - both->pools); }
 
-// --- memory of a pool's own --------------------------------------------------------------------------------------------------
+// --- a pool's own memory -----------------------------------------------------------------------------------------------------
 
 static uint64_t take_own(uint64_t size_bytes, uint32_t device, uint64_t stream, void *user) {
     (void)device, (void)stream;
@@ -91,7 +91,7 @@ static void forget_checkpoint(struct both_pool *pool) {
     pool->naive_checkpoint = NULL;
 }
 
-// The handle is good while anything of the run holds a reference.
+// Forgets the handle when the run has no reference left.
 static void let_go(struct both_pool *pool) {
     if (pool->held || pool->route_count || pool->capture_count) return;
     forget_checkpoint(pool);
@@ -139,7 +139,7 @@ static struct vram_route draw_route(struct both *both, uint32_t device) {
                                .stream = both->world.stream[device][both_draw(both, 3)]};
 }
 
-// A route that a capture opened is closed by its end alone.
+// Returns whether a capture opened the route, so that only its end closes it.
 static bool is_of_capture(const struct both_pool *pool, const struct vram_route *route) {
     for (size_t i = 0; i < pool->capture_count; i++)
         if (route->kind == VRAM_ROUTE_CAPTURE && pool->captures[i] == route->stream) return true;
@@ -167,7 +167,7 @@ static bool end_route(struct both *both, struct both_pool *pool, size_t index) {
     return compare_status(both, core, naive);
 }
 
-// Mostly routes that are open.
+// Ends a route, usually an open one.
 static bool do_end(struct both *both) {
     struct both_pool *pool = draw_pool(both);
     if (!pool) return true;
@@ -194,7 +194,7 @@ static bool do_pool_malloc(struct both *both) {
     return both_got(both, core, naive, &live, expected);
 }
 
-// Mostly somewhere in a free block, for its stream, with a size that fits.
+// Requests an exact address, usually inside a free block, for its stream and with a size that fits.
 static bool do_malloc_at(struct both *both) {
     if (!both->exact_operations || both->live_count >= BOTH_MAX_LIVE) return true;
     const uint32_t device = (uint32_t)both_draw(both, both->device_count);
@@ -315,7 +315,7 @@ static bool join_all(struct both *both, const struct both_pool *pool, uint64_t o
     return true;
 }
 
-// Mostly with every fork joined.
+// Ends a capture, usually with every fork joined.
 static bool do_capture_end(struct both *both) {
     struct both_pool *pool = draw_pool(both);
     if (!pool || !pool->capture_count) return true;
@@ -324,7 +324,7 @@ static bool do_capture_end(struct both *both) {
     return capture_end(both, pool, index);
 }
 
-// Forks, and joins on the way.
+// Makes streams wait for each other, which forks and joins captures.
 static bool do_order(struct both *both) {
     const uint32_t device = (uint32_t)both_draw(both, both->device_count);
     const uint64_t from = both->world.stream[device][1 + both_draw(both, 3)], to = both->world.stream[device][1 + both_draw(both, 3)];

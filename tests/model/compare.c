@@ -1,4 +1,4 @@
-// What must be equal between the allocator and the naive model.
+// Compares the allocator with the naive model.
 #include "model/both.h"
 
 #include <inttypes.h>
@@ -43,7 +43,7 @@ static bool equal_record(const struct vr_record *a, const struct vr_record *b) {
            a->device == b->device;
 }
 
-// Completions of several streams come in an order that is not defined: they are compared as a set then.
+// Orders records. Completions on several streams have no defined order, so they are compared as a set.
 static int record_order(const void *left, const void *right) {
     const struct vr_record *a = left, *b = right;
     if (a->action != b->action) return a->action < b->action ? -1 : 1;
@@ -92,7 +92,7 @@ static bool equal_records(struct both *both) {
     return true;
 }
 
-// Sequence numbers of one device rise.
+// Checks that sequence numbers of each device increase.
 static bool rising_sequences(struct both *both) {
     uint64_t last[NAIVE_DEVICES] = {0};
     bool seen[NAIVE_DEVICES] = {false};
@@ -130,7 +130,7 @@ static bool equal_field(struct both *both, const char *family, int pool, const c
 }
 
 static bool equal_stat(struct both *both, const char *family, int pool, const struct vram_stat *found, const struct vram_stat *expected) {
-    // With completions in an undefined order, and pieces cut off below an address, how high inactive_split rose in between is not defined.
+    // The peak of inactive_split is undefined if completions have no defined order, or pieces were cut off below an address.
     const bool order_matters = (!both->one_event_stream || both->exact_operations) && strstr(family, "inactive_split") != NULL;
     if (!equal_field(both, family, pool, "current", found->current, expected->current)) return false;
     if (order_matters) return true;
@@ -164,7 +164,7 @@ static bool equal_counters(struct both *both, uint32_t ordinal) {
     const struct vr_device *device = vr_device_if_used(both->world.allocator, ordinal);
     const struct vram_stats *expected = naive_stats(both->naive, ordinal);
     if (!device) return true;
-    // On a copy, so that the front stays as it is.
+    // Work on a copy, so that the front stays unchanged.
     struct vr_device copy = *device;
     struct vram_stats found = {0};
     if (copy.front.counted != NULL) vr_front_book(&copy);
@@ -189,7 +189,7 @@ bool both_compare_counters(struct both *both) {
     return true;
 }
 
-// --- the picture -------------------------------------------------------------------------------------------------------------------
+// --- the blocks ------------------------------------------------------------------------------------------------------------------------
 
 static bool equal_info(const struct vram_block_info *a, const struct vram_block_info *b) {
     return a->address == b->address && a->size_bytes == b->size_bytes && a->requested_bytes == b->requested_bytes &&
@@ -231,7 +231,7 @@ static bool equal_picture(struct both *both, uint32_t device) {
     return status == VRAM_OK && walk.equal && walk.seen == walk.count;
 }
 
-// One address of the picture, at its start and somewhere inside.
+// Compares the answers for one block, at its start and at an address inside.
 static bool equal_answers(struct both *both, uint32_t device) {
     size_t count = 0;
     const struct vram_block_view *views = naive_picture(both->naive, device, &count);

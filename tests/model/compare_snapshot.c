@@ -1,4 +1,4 @@
-// What vram_snapshot() shows must be what the naive model holds: every block, and the segments that they make.
+// Compares vram_snapshot() with the naive model: every block, and their segments.
 #include "model/both.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 struct walk {
     struct both *both;
     const struct vr_model *model;
-    size_t segment, block; // rows seen so far
+    size_t segment, block; // next rows to compare
 };
 
 static bool wrong(const struct walk *walk, const char *what, uint64_t found, uint64_t expected) {
@@ -19,7 +19,7 @@ static bool wrong(const struct walk *walk, const char *what, uint64_t found, uin
 #define EQUAL(what, found, expected)                                                                                                       \
     if ((uint64_t)(found) != (uint64_t)(expected)) return wrong(walk, what, (uint64_t)(found), (uint64_t)(expected))
 
-// The facts of a segment that each of its blocks tells.
+// Compares the facts of a segment that each of its blocks has.
 static bool equal_segment(const struct walk *walk, const struct vram_block_view *view) {
     const struct vr_segments *segments = &walk->model->segments;
     const size_t row = walk->segment;
@@ -49,7 +49,7 @@ static bool equal_block(struct walk *walk, const struct vram_block_view *view) {
     return equal_segment(walk, view);
 }
 
-// The sums of a segment are those of its blocks, which lie in it without a gap.
+// Checks that a segment's sums are those of its blocks, which cover it without gaps.
 static bool equal_sums(const struct walk *walk, size_t row) {
     const struct vr_model *model = walk->model;
     uint64_t total = 0, allocated = 0, active = 0, requested = 0;
@@ -87,7 +87,7 @@ static bool equal_model(struct both *both, const struct vr_model *model) {
 bool both_compare_snapshot(struct both *both) {
     struct vram_recording *recording = NULL;
     const enum vram_status status = vram_snapshot(both->world.allocator, NULL, &recording, NULL);
-    // It tells of itself, too.
+    // The snapshot itself is recorded.
     vr_world_forget(&both->world);
     if (status != VRAM_OK) {
         both_differ(both, "vram_snapshot: %s", vram_status_name(status));

@@ -37,7 +37,7 @@ static void append(char *text, const char *format, ...) {
     va_end(arguments);
 }
 
-// Old rules, or those of the default.
+// Draws old rules or the default ones.
 static void draw_rules(uint64_t *random, struct naive_conf *conf, char *text) {
     conf->pytorch = vr_random_below(random, 2) ? 206 : 215;
     if (conf->pytorch == 206) append(text, "pytorch:2.6");
@@ -53,7 +53,7 @@ static void draw_large_segment(uint64_t *random, struct naive_conf *conf, char *
     append(text, "large_segment_size_mb:%u", mib);
 }
 
-// Both must be at least the large segment's size, which is at most 32 MiB here.
+// Draws split limits. Both must be at least the large segment's size, which is at most 32 MiB here.
 static void draw_split(uint64_t *random, struct naive_conf *conf, char *text) {
     static const unsigned splits[] = {32, 33, 40, 64, 100, 128, 200};
     static const unsigned roundings[] = {32, 48, 64, 100};
@@ -84,7 +84,7 @@ static void draw_divisions(uint64_t *random, struct naive_conf *conf, char *text
         append(text, "roundup_power2_divisions:%u", (unsigned)divisor);
         return;
     }
-    // Three rising keys: the first also fills what is below it, those between keys keep 0, `>` fills what is above the last.
+    // Three increasing keys: the first also applies below it, sizes between keys get 0, `>` applies above the last.
     unsigned index = 0;
     char list[128] = "";
     for (size_t entry = 0; entry < 3; entry++) {
@@ -102,7 +102,7 @@ static void draw_divisions(uint64_t *random, struct naive_conf *conf, char *text
     append(text, "roundup_power2_divisions:[%s>:%u]", list, (unsigned)last);
 }
 
-// Ascend's rule, of which a multiple of 512 B that is no power of two is the hardest case.
+// Draws Ascend's alignment. The hardest case is a multiple of 512 B that is not a power of two.
 static void draw_alignment(uint64_t *random, struct naive_conf *conf, char *text) {
     static const unsigned steps[] = {0, 1, 3, 8, 16, 16};
     conf->has_alignment = true;

@@ -1,4 +1,4 @@
-// conf.h: option strings drawn at random, with what they mean to the naive model, so that the model needs no parser of its own.
+// conf.h: draws random option strings together with their meaning for the naive model, so that the model needs no parser.
 #ifndef VR_TEST_CONF_H
 #define VR_TEST_CONF_H
 
@@ -6,7 +6,7 @@
 
 enum { CONF_TEXT = 512 };
 
-// Which options a drawing may use. X(CONSTANT, name on the command line)
+// The options that may be drawn. X(CONSTANT, name on the command line)
 #define CONF_KINDS(X)                                                                                                                      \
     X(DEFAULT, "default")                                                                                                                  \
     X(EXPANDABLE, "expandable")                                                                                                            \
@@ -28,13 +28,13 @@ enum conf_kind {
 };
 
 const char *conf_kind_name(enum conf_kind kind);
-// False for an unknown name.
+// Returns false for an unknown name.
 bool conf_kind_parse(const char *name, enum conf_kind *kind);
 
-// Whether a run of this kind uses private pools.
+// Returns whether runs of this kind use private pools.
 bool conf_has_pools(enum conf_kind kind);
 
-// Draws an option string of this kind into text (CONF_TEXT bytes). at_run_time leaves out what only counts at the start.
+// Draws an option string of this kind into text (CONF_TEXT bytes). at_run_time excludes options that only apply at creation.
 void conf_draw(enum conf_kind kind, bool at_run_time, uint64_t *random, struct naive_conf *conf, char *text);
 
 #endif

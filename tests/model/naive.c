@@ -1,4 +1,4 @@
-// The naive model: requests, the best-fit search, handing out, freeing, events.
+// The naive model: requests, the best-fit search, allocation, freeing, events.
 #include "model/naive_inside.h"
 
 #include <math.h>
@@ -83,7 +83,7 @@ struct naive_request naive_make_request(const struct naive *naive, struct naive_
 
 // --- the search ---------------------------------------------------------------------------------------------------------
 
-// The first free block of the request's stream and pool that is large enough and comes after `after` (NULL: the first of all).
+// Returns the best free block of the request's stream and pool that is large enough and ordered after `after` (NULL: the first of all).
 static struct naive_block *candidate(const struct naive *naive, const struct naive_device *device, const struct naive_request *request,
                                      bool expandable, const struct naive_block *after) {
     struct naive_block *best = NULL;
@@ -100,7 +100,7 @@ static struct naive_block *candidate(const struct naive *naive, const struct nai
     return best;
 }
 
-// What the block could become by mapping the hole behind it.
+// Returns the block's size after mapping the hole behind it.
 static uint64_t effective_size(const struct naive_block *block) {
     return block->size_bytes + (block->next && block->next->state == NAIVE_UNMAPPED ? block->next->size_bytes : 0);
 }
@@ -122,7 +122,7 @@ static struct naive_block *search(const struct naive *naive, const struct naive_
     return block;
 }
 
-// The counters of private pools decide nothing.
+// Counters of private pools do not influence decisions.
 static struct naive_block *find_free(const struct naive *naive, struct naive_device *device, const struct naive_request *request) {
     const bool ticks = device->limit_bytes != NAIVE_NO_LIMIT && naive->options.gc_threshold > 0 && !request->pool;
     if (ticks) device->search_counter[request->small]++;
@@ -133,7 +133,7 @@ bool naive_shares(const struct naive *naive, const struct naive_pool *pool) {
     return naive->options.share && !pool->info.for_graph && !pool->captured;
 }
 
-// A cached block of a pool that lends. The description leaves the order of such pools open: the newest first.
+// Returns a cached block of a lending pool. The description leaves the order of such pools open; the newest comes first.
 static struct naive_block *borrow(const struct naive *naive, const struct naive_device *device, const struct naive_request *request) {
     for (size_t i = naive->pool_count; i-- > 0 && !request->pool;) {
         struct naive_pool *pool = naive->pools[i];
@@ -147,7 +147,7 @@ static struct naive_block *borrow(const struct naive *naive, const struct naive_
     return NULL;
 }
 
-// --- handing out and taking back -------------------------------------------------------------------------------------------
+// --- allocating and freeing ------------------------------------------------------------------------------------------------
 
 bool naive_should_split(const struct naive *naive, const struct naive_block *block, const struct naive_request *request) {
     const uint64_t rest = block->size_bytes - request->rounded_bytes;
@@ -249,7 +249,7 @@ static void finish_event(struct naive *naive, struct naive_device *device, size_
     if (--block->events == 0) naive_complete_free(naive, device, block);
 }
 
-// The stream waits for what `other` had before the event `until`, or (0) has now.
+// Makes the stream wait for what `other` recorded before the event `until`, or (0) until now.
 static void wait_for(struct naive *naive, const struct naive_device *device, uint64_t stream, uint64_t other, uint64_t until) {
     naive_make_room((void **)&naive->waits, &naive->wait_capacity, naive->wait_count + 1, sizeof *naive->waits);
     const uint64_t now = naive->next_event++;
@@ -276,7 +276,7 @@ void naive_order_pending(struct naive *naive, struct naive_device *device, const
 
 static void complete_before(struct naive *naive, uint32_t device, uint64_t stream, uint64_t order);
 
-// What a stream waited for before `order` is complete, too. A wait is followed once: nothing that it stands for comes later.
+// Completes what a stream waited for before `order`. Each wait is followed once and removed.
 static void complete_waits(struct naive *naive, uint32_t device, uint64_t stream, uint64_t order) {
     for (size_t i = 0; i < naive->wait_count;) {
         const struct naive_wait wait = naive->waits[i];
@@ -290,8 +290,8 @@ static void complete_waits(struct naive *naive, uint32_t device, uint64_t stream
     }
 }
 
-// Completes what was recorded on a stream before `order`. A block may be used on another device's stream, so this concerns the events of
-// all devices; only the legacy stream has the same handle on every device.
+// Completes what was recorded on a stream before `order`, for the events of all devices, since a block may be used on another device's
+// stream. Only the legacy stream has the same handle on every device.
 static void complete_before(struct naive *naive, uint32_t device, uint64_t stream, uint64_t order) {
     for (uint32_t d = 0; d < naive->device_count; d++) {
         if (stream == 0 && d != device) continue;
@@ -303,7 +303,7 @@ static void complete_before(struct naive *naive, uint32_t device, uint64_t strea
     complete_waits(naive, device, stream, order);
 }
 
-// Streams complete in order, so an event can only be complete when every earlier one of its stream is.
+// Processes events. Streams complete in order, so an event is complete only if all earlier ones of its stream are.
 void naive_process_events(struct naive *naive, struct naive_device *device, bool wait) {
     for (size_t i = 0; i < device->event_count;) {
         if (wait) complete_before(naive, device->ordinal, device->events[i].stream, device->events[i].order);
@@ -334,7 +334,7 @@ void naive_complete_all(struct naive *naive) {
         for (size_t i = 0; i < naive->device[d].event_count; i++) naive->device[d].events[i].complete = true;
 }
 
-// --- what a program calls ------------------------------------------------------------------------------------------------------
+// --- the public interface -----------------------------------------------------------------------------------------------------
 
 static struct naive_direct *find_direct(struct naive *naive, uint64_t address) {
     for (size_t i = 0; i < naive->direct_count; i++)
@@ -342,7 +342,7 @@ static struct naive_direct *find_direct(struct naive *naive, uint64_t address) {
     return NULL;
 }
 
-// The whole report of a failure, counted from the picture.
+// Fills the whole report of a failure from the blocks.
 static void fill_oom(struct naive *naive, struct naive_device *device, const struct naive_request *request) {
     struct vram_oom oom = {
         .device = device->ordinal,
@@ -359,7 +359,7 @@ static void fill_oom(struct naive *naive, struct naive_device *device, const str
     size_t count = 0;
     const struct vram_block_view *view = naive_picture(naive, device->ordinal, &count);
     for (size_t i = 0; i < count; i++, view++) {
-        if (find_direct(naive, view->block.address)) continue; // no statistics know of it
+        if (find_direct(naive, view->block.address)) continue; // not in the statistics
         const uint64_t size = view->block.size_bytes;
         const bool own_stream = view->block.stream == request->stream, own_class = view->small_pool == request->small;
         const struct vram_pool_id id = request->pool ? request->pool->id : (struct vram_pool_id){0, 0};
@@ -402,13 +402,12 @@ static enum vram_status direct_malloc(struct naive *naive, struct naive_device *
     return VRAM_OK;
 }
 
-// Whether a request is one in a capture: since 2.13 if its stream takes part, before if any of the device does.
+// Returns whether a request counts as captured: since 2.13 if its stream takes part, before if any stream of the device does.
 bool naive_request_captures(const struct naive *naive, const struct naive_device *device, uint64_t stream) {
     return naive->pytorch >= 213 ? naive_capture_of(naive, stream) != 0 : device->capture_count != 0;
 }
 
-// What may be done about a lack of memory. Nothing goes back to the driver for a request in a capture, and what a graph may know not at
-// all.
+// Finds memory when it is short. A captured request does not release memory to the driver, and memory known to a graph is never released.
 static struct naive_block *in_need(struct naive *naive, struct naive_device *device, struct naive_request *request) {
     struct naive_block *block = borrow(naive, device, request);
     if (block || naive_request_captures(naive, device, request->stream)) return block;
@@ -421,7 +420,7 @@ static struct naive_block *in_need(struct naive *naive, struct naive_device *dev
     return block ? block : naive_new_memory(naive, device, request);
 }
 
-// The block that another stream's own search would find among its whole segments; NULL: none, or one that its options keep.
+// Returns the block that the other stream's own search would find among its whole segments; NULL if there is none, or its options keep it.
 static struct naive_block *whole_segment_of(const struct naive *naive, const struct naive_device *device, struct naive_request there) {
     const uint64_t limit = naive->options.max_split_bytes;
     struct naive_block *block = candidate(naive, device, &there, false, NULL);
@@ -431,7 +430,7 @@ static struct naive_block *whole_segment_of(const struct naive *naive, const str
     return block->size_bytes < there.rounded_bytes + naive->options.non_split_rounding_bytes ? block : NULL;
 }
 
-// reclaim_streams: the smallest free segment of another stream, the oldest of equal ones, changes streams.
+// reclaim_streams: moves the smallest free segment of another stream, the oldest of equal ones, to this stream.
 static struct naive_block *reclaim(struct naive *naive, struct naive_device *device, const struct naive_request *request) {
     struct naive_block *best = NULL;
     size_t captures = 0;
@@ -454,7 +453,7 @@ static struct naive_block *reclaim(struct naive *naive, struct naive_device *dev
     return best;
 }
 
-// As torch_npu: a large request in an expandable segment begins at a multiple, where the block has room for that.
+// Aligns a large request in an expandable segment, if the block has room, as torch_npu does.
 static uint64_t aligned_begin(const struct naive *naive, const struct naive_block *block, const struct naive_request *request) {
     const uint64_t step = 1024 * (uint64_t)naive->options.alignment_kib;
     if (!naive_expandable(naive, block->segment->pool) || step == 0 || request->rounded_bytes < 2 * VR_MIB) return block->address;
@@ -545,7 +544,7 @@ enum vram_status naive_record_stream(struct naive *naive, uint64_t address, uint
         block->use_captured[i] = block->use_captured[i] && captured;
         return VRAM_OK;
     }
-    if (block->use_count == NAIVE_USES) abort(); // the tests have fewer streams
+    if (block->use_count == NAIVE_USES) abort(); // the tests use fewer streams
     block->use_captured[block->use_count] = captured;
     block->uses[block->use_count++] = stream;
     return VRAM_OK;
@@ -564,7 +563,7 @@ void naive_empty_cache(struct naive *naive) {
 void naive_configure(struct naive *naive, const struct naive_conf *conf) {
     struct naive_options *options = &naive->options;
     if (conf->has_large_segment) options->large_segment_bytes = conf->large_segment_bytes;
-    // Every parse resets these; the others keep what they have.
+    // Every parse resets these; the others keep their values.
     if (conf->has_reclaim) options->reclaim = conf->reclaim;
     if (conf->has_share) options->share = conf->share;
     if (conf->has_search) options->search_after_wait = conf->search_after_wait;

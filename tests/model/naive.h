@@ -1,9 +1,9 @@
-// naive.h: the caching allocator once more, as plainly as it can be written: lists, linear searches, no index, no lock, no cache of
-// anything that can be counted. It is written from the description of PyTorch's allocator alone, apart from allocator/core, and models the
-// driver's memory (capacity, rising addresses, events) itself. Random operations on both must give the same answers.
+// naive.h: a second implementation of the caching allocator, as simple as possible: lists and linear searches, without indexes, locks or
+// cached counts. It is written only from the description of PyTorch's allocator, independently of allocator/core, and models the driver's
+// memory (capacity, increasing addresses, events) itself. Random operations on both must give the same results.
 //
-// One thread. It knows default and private pools, routes, captures and checkpoints; no callbacks. Of a captured graph it knows, for each
-// stream, which nodes lie before what the stream captures next.
+// Use from one thread. Supports default and private pools, routes, captures and checkpoints, but no callbacks. For a captured graph it
+// knows, per stream, which nodes precede the stream's next one.
 #ifndef VR_NAIVE_H
 #define VR_NAIVE_H
 
@@ -18,7 +18,7 @@
 
 enum { NAIVE_DEVICES = 2, NAIVE_BUCKETS = 16, NAIVE_MAX_NODES = 256 };
 
-// What an option string says: only the keys it names. The model applies PyTorch's reset rules itself.
+// The keys that an option string sets. The model applies PyTorch's reset rules itself.
 struct naive_conf {
     bool has_large_segment, has_max_split, has_non_split_rounding, has_gc, has_divisions, has_expandable, has_fraction, has_throw,
         has_reserve, has_reuse, has_reclaim, has_share, has_reuse_oversize, has_search;
@@ -37,7 +37,7 @@ struct naive_conf {
     uint32_t padding_bytes; // added to each request
     bool has_alignment;
     uint32_t alignment_kib; // base_addr_aligned_kb
-    uint32_t pytorch;       // major * 100 + minor: whose rules; only at the start
+    uint32_t pytorch;       // major * 100 + minor of the rules to follow; only at creation
 };
 
 struct naive_info {
@@ -50,14 +50,14 @@ struct naive_info {
 
 struct naive;
 
-// Ends the process when the host has no memory, as everything here does. Given to the caller: naive_destroy().
+// Ends the process if memory runs out, like everything here. Release with naive_destroy().
 struct naive *naive_create(const struct naive_info *info);
 void naive_destroy(struct naive *naive);
 
 enum vram_status naive_malloc(struct naive *naive, uint32_t device, uint64_t size_bytes, uint64_t stream, uint64_t *address);
 enum vram_status naive_free(struct naive *naive, uint64_t address);
 enum vram_status naive_record_stream(struct naive *naive, uint64_t address, uint64_t stream);
-// Every event recorded so far on the device's stream (on any stream) is complete.
+// Completes every event recorded so far on the device's stream, or on any stream.
 void naive_complete(struct naive *naive, uint32_t device, uint64_t stream);
 void naive_complete_all(struct naive *naive);
 void naive_empty_cache(struct naive *naive);
@@ -76,11 +76,11 @@ struct naive_checkpoint;
 
 struct naive_pool_info {
     bool for_graph, use_on_oom, no_split;
-    uint64_t own_base;  // 0: memory of the driver. Else the pool's own: from here upwards, never used again,
-    uint64_t own_bytes; // so much at a time
+    uint64_t own_base;  // 0: the driver's memory. Otherwise the start of the pool's own memory, never reused,
+    uint64_t own_bytes; // in pieces of this size
 };
 
-// One reference. The model keeps the struct until its end.
+// Creates a pool with one reference. The model keeps the struct until its end.
 struct naive_pool *naive_pool_create(struct naive *naive, uint32_t device, const struct naive_pool_info *info);
 void naive_pool_retain(struct naive_pool *pool);
 void naive_pool_release(struct naive_pool *pool);
@@ -92,7 +92,7 @@ enum vram_status naive_pool_malloc(struct naive *naive, struct naive_pool *pool,
 enum vram_status naive_malloc_at(struct naive *naive, uint32_t device, uint64_t size_bytes, uint64_t stream, uint64_t address);
 void naive_pool_trim(struct naive *naive, struct naive_pool *pool);
 void naive_pool_stats(const struct naive *naive, const struct naive_pool *pool, struct vram_pool_stats *stats);
-// The checkpoint is given to the caller: free().
+// The caller frees the checkpoint with free().
 enum vram_status naive_pool_checkpoint(struct naive *naive, struct naive_pool *pool, struct naive_checkpoint **checkpoint);
 size_t naive_checkpoint_blocks(const struct naive_checkpoint *checkpoint);
 enum vram_status naive_pool_restore(struct naive *naive, struct naive_pool *pool, const struct naive_checkpoint *checkpoint);
@@ -100,27 +100,27 @@ enum vram_status naive_pool_restore(struct naive *naive, struct naive_pool *pool
 // --- captures --------------------------------------------------------------------------------------------------------------
 
 enum vram_status naive_capture_begin(struct naive *naive, struct naive_pool *pool, uint64_t stream);
-// DRIVER when a stream that forked has not joined.
+// Returns DRIVER if a forked stream has not joined.
 enum vram_status naive_capture_end(struct naive *naive, struct naive_pool *pool, uint64_t stream);
-// The capture that the stream takes part in; 0: none.
+// Returns the capture that the stream takes part in; 0: none.
 uint64_t naive_capture_of(const struct naive *naive, uint64_t stream);
-// A kernel on a stream that captures. False when the capture has NAIVE_MAX_NODES already (nothing changes then).
+// Captures a kernel on a stream. Returns false, changing nothing, if the capture has NAIVE_MAX_NODES already.
 bool naive_kernel(struct naive *naive, uint64_t stream);
-// `to` waits for what `from`, which captures, has now.
+// Makes `to` wait for what the capturing `from` has now.
 void naive_order(struct naive *naive, uint64_t from, uint64_t to);
 
-// --- questions -------------------------------------------------------------------------------------------------------------
+// --- queries --------------------------------------------------------------------------------------------------------------
 
 const struct vram_stats *naive_stats(const struct naive *naive, uint32_t device);
 uint64_t naive_memory_used(const struct naive *naive, uint32_t device);
-// Why the last naive_malloc() that failed did.
+// Returns why the last failed naive_malloc() failed.
 const struct vram_oom *naive_oom(const struct naive *naive);
-// Everything told since the last naive_forget_records(), in order. The caller may reorder them. Valid until the next call.
+// Returns the records since the last naive_forget_records(), in order. The caller may reorder them. Valid until the next call.
 struct vr_record *naive_records(struct naive *naive, size_t *count);
 void naive_forget_records(struct naive *naive);
-// The mapped blocks of a device in address order, in an array the model owns; valid until the next call.
+// Returns the mapped blocks of a device in address order, in an array the model owns; valid until the next call.
 const struct vram_block_view *naive_picture(struct naive *naive, uint32_t device, size_t *count);
-// Compares every current value of the statistics with the picture, counted afresh. NULL when right, else what is wrong.
+// Compares every current statistic with the blocks, counted again. Returns NULL if correct, else what is wrong.
 const char *naive_check(struct naive *naive, uint32_t device);
 
 #endif

@@ -1,5 +1,5 @@
-// The naive model: captures of graphs, and the frees they put off. Of a graph it keeps, for each stream, the set of nodes that lie before
-// what the stream captures next: a kernel adds itself, waiting for another stream adds that stream's set.
+// The naive model: captures of graphs, and frees postponed by them. For each stream it keeps the set of graph nodes that precede the
+// stream's next one: a kernel adds itself, waiting for another stream adds that stream's set.
 #include "model/naive_inside.h"
 
 #include <stdlib.h>
@@ -17,9 +17,9 @@ static bool within(const struct naive_nodes *some, const struct naive_nodes *all
 
 static bool is_empty(const struct naive_nodes *nodes) { return within(nodes, &(struct naive_nodes){{0}}); }
 
-// --- who captures ----------------------------------------------------------------------------------------------------------
+// --- capturing streams -----------------------------------------------------------------------------------------------------
 
-// A stream takes part in one capture at most. *capture may be NULL.
+// Finds a stream's membership; a stream takes part in at most one capture. *capture may be NULL.
 struct naive_member *naive_member_of(const struct naive_device *device, uint64_t stream, const struct naive_capture **capture) {
     for (size_t i = 0; i < device->capture_count; i++) {
         const struct naive_capture *candidate = &device->captures[i];
@@ -55,7 +55,7 @@ enum vram_status naive_capture_begin(struct naive *naive, struct naive_pool *poo
     return VRAM_OK;
 }
 
-// Everything captured must lie before what the origin would do next.
+// Returns whether everything captured precedes the origin's next node.
 static bool is_joined(const struct naive_capture *capture) {
     for (size_t m = 1; m < capture->member_count; m++)
         if (!within(&capture->members[m].past, &capture->members[0].past)) return false;
@@ -64,7 +64,7 @@ static bool is_joined(const struct naive_capture *capture) {
 
 static void convert(struct naive *naive, struct naive_device *device, const struct naive_pool *pool, bool only);
 
-// What was put off in the pool is settled at once, where the option says so; the rest by the next request.
+// Ends a capture. With the option, frees postponed in the pool are settled at once, others by the next request.
 enum vram_status naive_capture_end(struct naive *naive, struct naive_pool *pool, uint64_t stream) {
     struct naive_device *device = &naive->device[pool->device];
     size_t at = 0;
@@ -93,14 +93,14 @@ void naive_order(struct naive *naive, uint64_t from, uint64_t to) {
     const struct naive_nodes past = naive_member_of(device, from, &capture)->past;
     struct naive_member *member = naive_member_of(device, to, NULL);
     if (!member) {
-        if (capture->member_count == NAIVE_MEMBERS) abort(); // the tests have fewer streams
+        if (capture->member_count == NAIVE_MEMBERS) abort(); // the tests use fewer streams
         member = &((struct naive_capture *)capture)->members[((struct naive_capture *)capture)->member_count++];
         *member = (struct naive_member){.stream = to};
     }
     add_all(&member->past, &past);
 }
 
-// --- putting off -------------------------------------------------------------------------------------------------------------
+// --- postponing --------------------------------------------------------------------------------------------------------------
 
 static bool mark(const struct naive_device *device, uint64_t stream, struct naive_deferred *deferred) {
     const struct naive_capture *capture = NULL;
@@ -111,7 +111,7 @@ static bool mark(const struct naive_device *device, uint64_t stream, struct naiv
     return true;
 }
 
-// A use that was not captured is in no graph: only the end of the capture lets it be waited for.
+// Postpones a free. A use that was not captured is in no graph, so only the end of the capture can order it.
 void naive_defer(struct naive *naive, struct naive_device *device, struct naive_block *block) {
     struct naive_deferred deferred = {.block = block};
     deferred.marked = naive->options.reuse && mark(device, block->segment->stream, &deferred);
@@ -134,8 +134,7 @@ static bool use_captures(const struct naive *naive, const struct naive_block *bl
     return false;
 }
 
-// What a stream uses that captures now waits on.
-// Of one pool, or of all.
+// Settles postponed frees of one pool or all. Blocks used on a stream that captures now keep waiting.
 static void convert(struct naive *naive, struct naive_device *device, const struct naive_pool *pool, bool only) {
     for (size_t at = 0; at < device->deferred_count;) {
         struct naive_block *block = device->deferred[at].block;
@@ -166,7 +165,7 @@ static bool is_over(const struct naive_deferred *deferred, uint64_t capture, con
     return true;
 }
 
-// The description leaves the order of these open.
+// The description leaves the order open.
 void naive_reuse(struct naive *naive, struct naive_device *device, uint64_t stream) {
     const struct naive_capture *capture = NULL;
     const struct naive_nodes past = naive_member_of(device, stream, &capture)->past;

@@ -1,4 +1,4 @@
-// naive_inside.h: what the files of the naive model share.
+// naive_inside.h: shared by the files of the naive model.
 #ifndef VR_NAIVE_INSIDE_H
 #define VR_NAIVE_INSIDE_H
 
@@ -14,32 +14,32 @@ enum { NAIVE_USES = 8, NAIVE_MEMBERS = 8, NAIVE_CAPTURES = 4 };
 
 enum naive_state { NAIVE_FREE, NAIVE_ALLOCATED, NAIVE_PENDING, NAIVE_UNMAPPED };
 
-// A piece of a segment. A block is split when it has a neighbour.
+// A piece of a segment. A block with a neighbour is split.
 struct naive_block {
     struct naive_block *prev, *next; // neighbours, by address
     struct naive_segment *segment;
     uint64_t address;
     uint64_t size_bytes;
-    uint64_t requested_bytes; // of an allocated or pending block
+    uint64_t requested_bytes; // while allocated or pending
     enum naive_state state;
-    uint64_t uses[NAIVE_USES];     // other streams it was recorded on
-    bool use_captured[NAIVE_USES]; // while they captured, and never while not
+    uint64_t uses[NAIVE_USES];     // other streams recorded for it
+    bool use_captured[NAIVE_USES]; // only while they captured
     size_t use_count;
-    bool deferred;    // its free is put off
-    bool oversize;    // when it was handed out
-    size_t events;    // not yet seen complete
+    bool deferred;    // its free is postponed
+    bool oversize;    // when it was allocated
+    size_t events;    // not yet found complete
     uint64_t counter; // the pool's search counter when it became free
 };
 
-// Memory that is contiguous for good: one cuMemAlloc, or one address reservation. Its blocks cover it without gaps.
+// Permanently contiguous memory: one cuMemAlloc, or one address reservation. Its blocks cover it without gaps.
 struct naive_segment {
     uint64_t address;
     uint64_t size_bytes; // of the whole reservation, if expandable
     uint64_t stream;
-    uint64_t order;      // rises with every segment
+    uint64_t order;      // increases with every segment
     uint64_t page_bytes; // 0 = not expandable
     bool small;
-    bool oversize;           // when it was made
+    bool oversize;           // when it was created
     struct naive_pool *pool; // NULL: a default pool
     struct naive_block *first;
 };
@@ -65,7 +65,7 @@ struct naive_nodes {
     uint64_t bits[NAIVE_MAX_NODES / 64];
 };
 
-// A stream that takes part in a capture; `past` is what lies before its next node.
+// A stream in a capture. `past` are the nodes that precede its next one.
 struct naive_member {
     uint64_t stream;
     struct naive_nodes past;
@@ -80,7 +80,7 @@ struct naive_capture {
     size_t member_count;
 };
 
-// A free that is put off. With `marked`, past[i] of capture ids[i] must lie before the next node of the block's stream.
+// A postponed free. If `marked`, past[i] of capture ids[i] must precede the next node of the block's stream.
 struct naive_deferred {
     struct naive_block *block;
     bool marked;
@@ -91,17 +91,17 @@ struct naive_deferred {
 
 struct naive_event {
     uint64_t stream;
-    uint64_t order; // rises with every event of any device
+    uint64_t order; // increases with every event of any device
     struct naive_block *block;
     bool complete;
 };
 
-// A stream that waits for what another one had at that moment.
+// A stream that waits for what another stream had at that moment.
 struct naive_wait {
     uint32_t device; // of the legacy stream, on either side
     uint64_t stream, other;
     uint64_t order; // among the events
-    uint64_t until; // it waits for those of the other stream before this one
+    uint64_t until; // covers events of the other stream before this one
 };
 
 struct naive_options {
@@ -125,7 +125,7 @@ struct naive_device {
     uint32_t ordinal;
     uint64_t memory_bytes;
     uint64_t used_bytes; // of the driver's memory
-    uint64_t held_bytes; // by the allocator's segments
+    uint64_t held_bytes; // in the allocator's segments
     uint64_t limit_bytes;
     uint64_t search_counter[2];      // of the default large and small pool
     struct naive_segment **segments; // oldest first
@@ -141,7 +141,7 @@ struct naive_device {
     struct vram_stats stats;
 };
 
-// A block that was got from the driver directly.
+// A block allocated directly from the driver.
 struct naive_direct {
     uint64_t address;
     uint64_t size_bytes;
@@ -151,8 +151,8 @@ struct naive_direct {
 
 struct naive {
     struct naive_options options;
-    uint32_t pytorch;  // major * 100 + minor: whose rules
-    bool oldest_first; // of equal blocks that of the oldest segment
+    uint32_t pytorch;  // major * 100 + minor of the rules to follow
+    bool oldest_first; // of equal blocks, prefer the one in the oldest segment
     bool caching;
     struct naive_device device[NAIVE_DEVICES];
     uint32_t device_count;
@@ -177,13 +177,13 @@ struct naive {
 
 struct naive_request {
     uint64_t stream;
-    uint64_t size_bytes; // asked for
+    uint64_t size_bytes; // requested
     uint64_t rounded_bytes;
-    uint64_t segment_bytes;  // of a new segment for it
+    uint64_t segment_bytes;  // of a new segment for the request
     struct naive_pool *pool; // NULL: a default pool
     bool small;
     bool rejected;  // refused before any driver call
-    bool limit_hit; // the last refusal was the limit's
+    bool limit_hit; // the limit caused the last refusal
 };
 
 // naive.c
@@ -191,7 +191,7 @@ void naive_note(struct naive *naive, struct naive_device *device, enum vr_record
                 uint64_t stream);
 void naive_rise(struct vram_stat *stat, bool small, int64_t by); // stat: the three of a family
 void naive_fall(struct vram_stat *stat, bool small, int64_t by);
-// Waits for the events of a pool's blocks alone.
+// Waits for the events of one pool's blocks.
 void naive_finish_pool(struct naive *naive, struct naive_device *device, const struct naive_pool *pool);
 void naive_process_events(struct naive *naive, struct naive_device *device, bool wait);
 struct naive_request naive_make_request(const struct naive *naive, struct naive_pool *pool, uint64_t size_bytes, uint64_t stream);
@@ -199,36 +199,35 @@ bool naive_should_split(const struct naive *naive, const struct naive_block *blo
 void naive_hand_out(struct naive *naive, struct naive_device *device, const struct naive_request *request, struct naive_block *block,
                     bool split);
 void naive_request_free(struct naive *naive, struct naive_device *device, struct naive_block *block);
-// The block's own stream waits for the others, which are forgotten.
-// Whether the option lets a pool that is held give back and lend.
+// Returns whether the option lets a referenced pool release and lend memory.
 bool naive_shares(const struct naive *naive, const struct naive_pool *pool);
 void naive_order_uses(struct naive *naive, struct naive_device *device, struct naive_block *block);
-// Completes the pending blocks of the pool: their own streams wait for their events.
+// Completes the pool's pending blocks: their own streams wait for their events.
 void naive_order_pending(struct naive *naive, struct naive_device *device, const struct naive_pool *pool);
 void naive_complete_free(struct naive *naive, struct naive_device *device, struct naive_block *block);
 void naive_record_events(struct naive *naive, struct naive_device *device, struct naive_block *block);
 bool naive_request_captures(const struct naive *naive, const struct naive_device *device, uint64_t stream);
-// What a request does before it looks for memory.
+// Completes frees, as a request does before it looks for memory.
 void naive_complete_frees(struct naive *naive, struct naive_device *device, uint64_t stream);
 void naive_make_room(void **items, size_t *capacity, size_t needed, size_t item_bytes);
 
-// naive_memory.c: the driver's memory, and the ways segments come and go
+// naive_memory.c: the driver's memory, and the creation and release of segments
 bool naive_driver_alloc(struct naive *naive, struct naive_device *device, uint64_t size_bytes, uint64_t *address);
 struct naive_block *naive_new_memory(struct naive *naive, struct naive_device *device, struct naive_request *request);
 void naive_collect_garbage(struct naive *naive, struct naive_device *device);
 bool naive_release_available(struct naive *naive, struct naive_device *device, const struct naive_request *request);
-void naive_release_cached(struct naive *naive, struct naive_device *device, bool everything); // else only what nobody holds
+void naive_release_cached(struct naive *naive, struct naive_device *device, bool everything); // everything, or only unreferenced pools
 void naive_release_pool(struct naive *naive, struct naive_device *device, const struct naive_pool *pool, bool small);
-// Pools that nobody holds and that have no memory give up the address space that requests in vain reserved.
+// Removes unreferenced pools without memory, including address space that failed requests reserved.
 void naive_bury(struct naive *naive, struct naive_device *device);
-// Whether requests for the pool use expandable segments.
+// Returns whether requests for the pool use expandable segments.
 bool naive_expandable(const struct naive *naive, const struct naive_pool *pool);
-// Orders free blocks of one stream and pool as the best-fit search sees them.
+// Compares free blocks of one stream and pool in the order of the best-fit search.
 int naive_compare(const struct naive *naive, const struct naive_block *a, const struct naive_block *b);
-// dst absorbs its free neighbour src (or both are holes); returns the bytes gained, 0 when they may not merge.
+// Merges the free neighbour src into dst (or two holes). Returns the bytes gained, 0 if they may not merge.
 uint64_t naive_merge(struct naive_block *dst, struct naive_block *src);
-struct naive_block *naive_cut_below(struct naive_device *device, struct naive_block *block, uint64_t address); // what is below stays free
-struct naive_block *naive_cut(struct naive_block *block, uint64_t size_bytes); // the low part stays; returns the rest
+struct naive_block *naive_cut_below(struct naive_device *device, struct naive_block *block, uint64_t address); // the part below stays free
+struct naive_block *naive_cut(struct naive_block *block, uint64_t size_bytes); // keeps the low part; returns the rest
 
 // naive_pool.c, naive_capture.c
 struct naive_pool *naive_route_of(const struct naive *naive, const struct naive_device *device, uint64_t stream);

@@ -1,5 +1,5 @@
-// The naive model: the driver's memory, and the ways segments come and go: cudaMalloc segments, expandable segments, garbage
-// collection and release.
+// The naive model: the driver's memory, and the creation and release of segments: cudaMalloc segments, expandable segments, garbage
+// collection.
 #include "model/naive_inside.h"
 #include "vram/sim.h"
 
@@ -7,7 +7,7 @@
 
 // --- the driver's memory ------------------------------------------------------------------------------------------------
 
-// Where the driver's memory ends that lies within `span` bytes from `address`; 0: there is none.
+// Returns the end of driver memory within `span` bytes from `address`; 0 if there is none.
 static uint64_t taken_until(const struct naive *naive, uint64_t address, uint64_t span) {
     for (uint32_t d = 0; d < naive->device_count; d++) {
         for (size_t i = 0; i < naive->device[d].segment_count; i++) {
@@ -46,7 +46,7 @@ bool naive_driver_alloc(struct naive *naive, struct naive_device *device, uint64
     return true;
 }
 
-// Where a reservation ends that lies within `span` bytes from `address`; 0: there is none.
+// Returns the end of a reservation within `span` bytes from `address`; 0 if there is none.
 static uint64_t reserved_until(const struct naive *naive, uint64_t address, uint64_t span) {
     for (uint32_t d = 0; d < naive->device_count; d++) {
         for (size_t i = 0; i < naive->device[d].segment_count; i++) {
@@ -131,7 +131,7 @@ static struct naive_segment *add_segment(struct naive *naive, struct naive_devic
     return segment;
 }
 
-// The segment's only block goes with it.
+// Removes the segment and its only block.
 static void remove_segment(struct naive_device *device, struct naive_segment *segment) {
     size_t i = 0;
     while (device->segments[i] != segment) i++;
@@ -160,7 +160,7 @@ static void change_reserved(struct naive_device *device, const struct naive_segm
 
 static bool allocatable(const struct naive_block *block) { return block && (block->state == NAIVE_FREE || block->state == NAIVE_UNMAPPED); }
 
-// The start of the first run of free blocks and holes, by the address of its hole, that has room for the request.
+// Finds the first run of free blocks and holes, by the address of its hole, with room for the request.
 static struct naive_block *find_run(const struct naive_device *device, const struct naive_request *request) {
     struct naive_block *best = NULL, *best_hole = NULL;
     for (size_t i = 0; i < device->segment_count; i++) {
@@ -181,7 +181,7 @@ static struct naive_block *find_run(const struct naive_device *device, const str
     return best;
 }
 
-// Maps whole pages for the first size_bytes of the hole. Returns the free block they are part of now, NULL when the device is full.
+// Maps whole pages for the first size_bytes of the hole. Returns the free block that contains them, or NULL if the device is full.
 static struct naive_block *map_hole(struct naive *naive, struct naive_device *device, struct naive_block *hole, uint64_t size_bytes) {
     struct naive_segment *segment = hole->segment;
     const uint64_t bytes = vr_round_up(size_bytes, segment->page_bytes), address = hole->address;
@@ -206,7 +206,7 @@ static struct naive_block *new_reservation(struct naive *naive, struct naive_dev
         bytes = (uint64_t)(naive->options.reserve_fraction * (double)device->memory_bytes);
         if (bytes > full) bytes = full;
     }
-    // Pages are what the driver maps: a multiple of its 2 MiB.
+    // Pages are a multiple of the driver's 2 MiB.
     const uint64_t page = request->small ? NAIVE_SMALL_SEGMENT : vr_round_up(naive->options.large_segment_bytes, 2 * VR_MIB);
     bytes = vr_round_up(bytes, page);
     if (bytes < request->rounded_bytes) return NULL;
@@ -231,7 +231,7 @@ static struct naive_block *expandable_memory(struct naive *naive, struct naive_d
     return block;
 }
 
-// Gives the whole pages inside a free block back. Its head and tail stay free.
+// Unmaps the whole pages inside a free block. Its head and tail stay free.
 static void unmap_free(struct naive *naive, struct naive_device *device, struct naive_block *block) {
     struct naive_segment *segment = block->segment;
     const uint64_t begin = vr_round_up(block->address - segment->address, segment->page_bytes) + segment->address;
@@ -274,7 +274,7 @@ struct naive_block *naive_new_memory(struct naive *naive, struct naive_device *d
         const uint64_t most = (uint64_t)(naive->options.fraction * (double)device->memory_bytes);
         if (device->held_bytes + bytes > most) {
             stats->num_oom_rejections++;
-            request->rejected = request->limit_hit = true; // no device was asked
+            request->rejected = request->limit_hit = true; // without asking the device
             return NULL;
         }
     }
@@ -324,7 +324,7 @@ static void release_block(struct naive *naive, struct naive_device *device, stru
     remove_segment(device, segment);
 }
 
-// The free blocks of a pool in the order of the set: stream, then as the search orders them. The caller frees the array.
+// Returns a pool's free blocks in the order of the set: by stream, then as in the search. The caller frees the array.
 static struct naive_block **sorted_free(struct naive *naive, const struct naive_device *device, const struct naive_pool *pool, bool small,
                                         size_t *count) {
     struct naive_block **blocks = NULL;
@@ -348,7 +348,7 @@ static struct naive_block **sorted_free(struct naive *naive, const struct naive_
     return blocks;
 }
 
-// Unmapping waits for streams, which a capture forbids.
+// Releases a pool's free memory. Unmapping waits for streams, which a capture forbids.
 void naive_release_pool(struct naive *naive, struct naive_device *device, const struct naive_pool *pool, bool small) {
     size_t count = 0;
     struct naive_block **blocks = sorted_free(naive, device, pool, small, &count);
@@ -380,7 +380,7 @@ void naive_bury(struct naive *naive, struct naive_device *device) {
     }
 }
 
-// The default pools, then those that nobody holds. The description leaves the order of these open: the newest first.
+// Releases the default pools, then unreferenced ones. The description leaves their order open; the newest comes first.
 void naive_release_cached(struct naive *naive, struct naive_device *device, bool everything) {
     if (everything) {
         naive_convert(naive, device);
@@ -398,7 +398,7 @@ void naive_release_cached(struct naive *naive, struct naive_device *device, bool
     naive_bury(naive, device);
 }
 
-// Oversize blocks of the request's stream and pool: one that is large enough, or as many of the largest as it takes.
+// Releases oversize blocks of the request's stream and pool: one that is large enough, or as many of the largest as needed.
 bool naive_release_available(struct naive *naive, struct naive_device *device, const struct naive_request *request) {
     const uint64_t limit = naive->options.max_split_bytes;
     if (limit == UINT64_MAX) return false;
@@ -423,7 +423,7 @@ bool naive_release_available(struct naive *naive, struct naive_device *device, c
     return released >= wanted;
 }
 
-// Frees whole segments of the large pool that were not used for as many searches as the average, while too much is held.
+// Frees whole segments of the large pool that were unused for at least the average number of searches, while too much is reserved.
 void naive_collect_garbage(struct naive *naive, struct naive_device *device) {
     const uint64_t threshold = (uint64_t)(naive->options.gc_threshold * (double)device->limit_bytes);
     if (device->held_bytes <= threshold) return;

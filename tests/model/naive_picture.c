@@ -1,4 +1,4 @@
-// The naive model: what can be asked of it, and its check of itself.
+// The naive model: queries, and its check of itself.
 #include "model/naive_inside.h"
 
 #include <stdlib.h>

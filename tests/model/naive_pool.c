@@ -71,7 +71,7 @@ struct naive_pool *naive_route_of(const struct naive *naive, const struct naive_
         if (route->kind == VRAM_ROUTE_STREAM && route->stream != stream) continue;
         if (route->kind == VRAM_ROUTE_CAPTURE && route->stream != stream && (!capture || naive_capture_of(naive, stream) != capture))
             continue;
-        return device->routes[i].pool; // there is one thread
+        return device->routes[i].pool; // there is only one thread
     }
     return NULL;
 }
@@ -117,7 +117,7 @@ void naive_pool_stats(const struct naive *naive, const struct naive_pool *pool, 
 
 // --- exact addresses -----------------------------------------------------------------------------------------------------------
 
-// The free block of the request's stream and pool that holds [address, address + rounded).
+// Returns the free block of the request's stream and pool that contains [address, address + rounded).
 static struct naive_block *free_around(const struct naive_device *device, const struct naive_request *request, uint64_t address) {
     for (size_t i = 0; i < device->segment_count; i++) {
         const struct naive_segment *segment = device->segments[i];
@@ -207,7 +207,7 @@ static struct naive_checkpoint *save(const struct naive_device *device, const st
     return made;
 }
 
-// Frees put off by a capture that is over stand in nobody's way.
+// Settles frees that a finished capture postponed.
 static void settle(struct naive *naive, struct naive_device *device) {
     if (!device->capture_count) naive_convert(naive, device);
 }
@@ -219,7 +219,7 @@ enum vram_status naive_pool_checkpoint(struct naive *naive, struct naive_pool *p
     return VRAM_OK;
 }
 
-// How much of the saved block's range is mapped memory of its pool, stream and size class still.
+// Returns how much of the saved block's range is still mapped memory of its pool, stream and size class.
 static uint64_t bytes_there(const struct naive_device *device, const struct naive_pool *pool, const struct saved *saved) {
     uint64_t bytes = 0;
     for (size_t i = 0; i < device->segment_count; i++) {
@@ -246,7 +246,7 @@ static void free_at(struct naive *naive, struct naive_device *device, uint64_t a
     naive_request_free(naive, device, block_at(device, address));
 }
 
-// Ordering streams would change the graph of a capture.
+// Returns whether ordering streams is forbidden because it would change a capture's graph.
 static bool order_is_forbidden(const struct naive *naive, const struct naive_device *device, const struct naive_pool *pool) {
     size_t captures = 0;
     for (uint32_t d = 0; d < naive->device_count; d++) captures += naive->device[d].capture_count;
@@ -262,7 +262,7 @@ static bool is_there(const struct naive_device *device, const struct naive_pool 
     return bytes_there(device, pool, saved) == saved->size_bytes;
 }
 
-// Free pieces that can be made, besides all live ones.
+// Returns whether a block must exist after restoring: all live ones, and free pieces that can be made.
 static bool is_made(const struct naive_device *device, const struct naive_pool *pool, const struct saved *saved) {
     return saved->live || ((saved->small || saved->size_bytes > VR_MIB) && is_there(device, pool, saved));
 }
@@ -281,7 +281,7 @@ enum vram_status naive_pool_restore(struct naive *naive, struct naive_pool *pool
         if (checkpoint->blocks[i].live && !is_there(device, pool, &checkpoint->blocks[i])) return VRAM_INVALID_ARGUMENT;
     if (order_is_forbidden(naive, device, pool)) return VRAM_INVALID_ARGUMENT;
     struct naive_checkpoint *all = save(device, pool);
-    // First what is in use, then what waits: a stream that waits for another one waits for what that waited for until then.
+    // Order uses first, then pending blocks: a stream that waits for another also waits for what that one waited for.
     for (size_t i = 0; i < all->count; i++)
         if (all->blocks[i].live) naive_order_uses(naive, device, block_at(device, all->blocks[i].address));
     naive_order_pending(naive, device, pool);

@@ -1,6 +1,6 @@
-// paged_ops: random requests and frees on paged memory, held against paged_oracle.h.
+// paged_ops: random requests and frees on paged memory, checked by paged_oracle.h.
 //
-//   paged_ops [SEED SEEDS OPERATIONS]
+// paged_ops [SEED SEEDS OPERATIONS]
 //
 // Exit status: 0 all agree, 1 a difference (with the seed), 2 usage.
 #include <inttypes.h>
@@ -21,7 +21,7 @@ struct run {
     uint64_t random;
     struct vr_world world;
     struct paged_oracle oracle;
-    uint64_t end_ns[VR_WORLD_STREAMS]; // of what the streams were given to do
+    uint64_t end_ns[VR_WORLD_STREAMS]; // end of each stream's work
     const char *wrong;
 };
 
@@ -38,7 +38,7 @@ static uint64_t draw_size(struct run *run) {
     return kind == 1 ? 1 + draw(run, 300000) : common[draw(run, VR_COUNT_OF(common))];
 }
 
-// What the stream does from now on is not done before that time.
+// Checks that the stream's next work does not finish before that time.
 static void check_fence(struct run *run, unsigned stream, uint64_t not_before_ns) {
     uint64_t event = 0;
     struct vram_driver *sim = run->world.sim;

@@ -16,7 +16,8 @@ static struct oracle_page *page_of(struct paged_oracle *oracle, uint64_t handle)
     return NULL;
 }
 
-// --- what the driver is asked for -------------------------------------------------------------------------------------------------------
+// --- calls of the driver
+// ------------------------------------------------------------------------------------------------------------------
 
 static vr_cu_result watch_create(struct vram_driver *self, uint64_t *handle, uint64_t size_bytes, const struct vr_cu_allocation_prop *prop,
                                  uint64_t flags) {
@@ -97,7 +98,7 @@ static const struct oracle_mapping *mapping_at(const struct paged_oracle *oracle
     return NULL;
 }
 
-// Where a block's bytes are. 0: some are nowhere.
+// Finds where a block's bytes are. Returns 0 if some are not mapped.
 static size_t extents_of(struct paged_oracle *oracle, const struct oracle_block *block, struct extent *extents) {
     size_t count = 0;
     const uint64_t end = block->address + block->size_bytes;

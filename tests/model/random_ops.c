@@ -1,12 +1,12 @@
 // random_ops: random operations on the allocator and on the naive model, compared step by step.
 //
-//   random_ops [--seed N] [--seeds COUNT] [--ops M] [--conf KIND] [--every K] [--streams S] [--bare] [--verbose]
+// random_ops [--seed N] [--seeds COUNT] [--ops M] [--conf KIND] [--every K] [--streams S] [--bare] [--verbose]
 //
-// --streams: so many more streams are used. --bare: nobody listens; records are not compared. What is counted is compared after each
-// operation, without a call that would settle it; everything else after every K.
+// --streams: use this many additional streams. --bare: no listener, so records are not compared. Counters are compared after each
+// operation, without a call that would settle them; everything else after every K.
 //
-// Without --conf, seed n uses the kind n modulo the number of kinds. Exit status: 0 all agree, 1 a difference (with the line that
-// repeats it), 2 usage.
+// Without --conf, seed n uses kind n modulo the number of kinds. Exit status: 0 all agree, 1 a difference (with the line that repeats it),
+// 2 usage.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

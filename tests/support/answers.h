@@ -1,4 +1,4 @@
-// answers.h: the queries of the explorer, and its answers taken apart. For cmocka programs only.
+// answers.h: queries of the explorer, and parsing of its answers. For cmocka programs only.
 #ifndef VR_TEST_ANSWERS_H
 #define VR_TEST_ANSWERS_H
 
@@ -12,7 +12,7 @@
 #include "base/base.h"
 #include "vram/explorer.h"
 
-// An answer, for free().
+// An answer. Release with free().
 struct bytes {
     unsigned char *bytes;
     size_t length;
@@ -26,12 +26,12 @@ VR_INLINE bool keep(void *user, const char *bytes, size_t length) {
     return true;
 }
 
-// Little-endian, wherever it stands.
+// Reads a little-endian number, aligned or not.
 VR_INLINE uint32_t u32(const unsigned char *bytes) {
     return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
 }
 
-// Explores one recording that stands as text.
+// Opens an explorer for one recording, given as text.
 VR_INLINE struct vram_explorer *open_text(const char *text) {
     struct vram_recording *recording = NULL;
     struct vram_explorer *explorer = NULL;
@@ -50,7 +50,7 @@ VR_INLINE struct bytes ask(struct vram_explorer *explorer, const char *question)
     return answer;
 }
 
-// The answer's JSON, for free().
+// Returns the answer's JSON. Release with free().
 VR_INLINE char *text_of(const struct bytes *answer) {
     char *text = calloc(1, u32(answer->bytes) + 1);
     memcpy(text, answer->bytes + 8, u32(answer->bytes));
@@ -68,7 +68,7 @@ VR_INLINE void expect_text(struct vram_explorer *explorer, const char *question,
 struct column {
     char type[4]; // "u8", "u32", "f64", ...
     size_t count;
-    const unsigned char *bytes; // in the answer
+    const unsigned char *bytes; // points into the answer
 };
 
 VR_INLINE struct column column_of(const struct bytes *answer, const char *name) {

@@ -1,4 +1,4 @@
-// apart.h: models whose events' streams and `has` a test changes: columns of their own in place of zeros that columns share.
+// apart.h: gives a model its own columns for events' streams and `has`, instead of shared zeros, so that a test can change them.
 #ifndef VR_TESTS_SUPPORT_APART_H
 #define VR_TESTS_SUPPORT_APART_H
 

@@ -1,4 +1,4 @@
-// captures.h: pools for graphs, captures into them, and work. For cmocka programs only.
+// captures.h: creates pools for graphs, captures into them, and work. For cmocka programs only.
 #ifndef VR_TEST_CAPTURES_H
 #define VR_TEST_CAPTURES_H
 

@@ -1,4 +1,4 @@
-// decimal_comma.h: the locale of a program whose numbers have a comma, where the machine has one.
+// decimal_comma.h: switches to a locale with a decimal comma, if the machine has one.
 #ifndef VR_TEST_DECIMAL_COMMA_H
 #define VR_TEST_DECIMAL_COMMA_H
 
@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// False where no such locale is installed. Ended by setlocale(LC_NUMERIC, "C").
+// Returns false if no such locale is installed. End with setlocale(LC_NUMERIC, "C").
 static inline bool begin_decimal_comma(void) {
     static const char *const locales[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "de_DE"};
     for (size_t i = 0; i < sizeof locales / sizeof *locales; i++) {

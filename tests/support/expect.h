@@ -1,4 +1,4 @@
-// expect.h: what unit tests of the allocator say in one line. For cmocka programs only.
+// expect.h: one-line checks for unit tests of the allocator. For cmocka programs only.
 #ifndef VR_TEST_EXPECT_H
 #define VR_TEST_EXPECT_H
 
@@ -15,12 +15,12 @@
 #define EXPECT_OK(expression)             assert_string_equal(vram_status_name(expression), "VRAM_OK")
 #define EXPECT_STATUS(status, expression) assert_string_equal(vram_status_name(expression), "VRAM_" #status)
 
-// One field of one counter of device 0, the "all" pool.
+// Check one field of one counter of device 0, for all pools.
 #define EXPECT_CURRENT(world, family, value) assert_int_equal(expect_stats(world).family[VRAM_STAT_ALL].current, (int64_t)(value))
 #define EXPECT_PEAK(world, family, value)    assert_int_equal(expect_stats(world).family[VRAM_STAT_ALL].peak, (int64_t)(value))
 #define EXPECT_SCALAR(world, name, value)    assert_int_equal(expect_stats(world).name, (int64_t)(value))
 
-// The records since the last look, exactly, as {action, address, size}; they are dropped.
+// Checks the records since the last check, exactly, as {action, address, size}, and drops them.
 #define EXPECT_RECORDS(world, ...)                                                                                                         \
     do {                                                                                                                                   \
         const struct expected_record expected_[] = {__VA_ARGS__};                                                                          \
@@ -40,7 +40,7 @@ VR_INLINE struct vram_stats expect_stats(const struct vr_world *world) {
     return stats;
 }
 
-// A machine of one device with events that stay pending until they are completed by hand.
+// Opens a machine with one device whose events stay pending until completed by hand.
 VR_INLINE void expect_world(struct vr_world *world, const char *conf, uint64_t memory_bytes) {
     const struct vr_world_options options = {.sim = {.memory_bytes = memory_bytes, .manual_completion = true}, .conf = conf};
     EXPECT_OK(vr_world_open(world, &options));
@@ -58,7 +58,7 @@ VR_INLINE void expect_free(struct vr_world *world, uint64_t address) { EXPECT_OK
 
 VR_INLINE uint64_t expect_size(struct vr_world *world, uint64_t address) { return vram_allocated_size(world->allocator, address); }
 
-// The allocator's state is sound, and nothing is left of it when it is gone.
+// Checks that the allocator's state is valid, and that it leaves nothing behind.
 VR_INLINE void expect_end(struct vr_world *world) {
     struct vram_error error = {0};
     if (vram_check(world->allocator, &error) != VRAM_OK) fail_msg("%s", error.message);
@@ -77,7 +77,7 @@ VR_INLINE bool expect_count_block(const struct vram_block_view *view, void *user
     return true;
 }
 
-// How many blocks of a device are in a state.
+// Counts the blocks of a device in a state.
 VR_INLINE size_t expect_blocks_in(struct vr_world *world, uint32_t device, enum vram_block_state state) {
     struct expected_blocks blocks = {.state = state};
     EXPECT_OK(vram_walk(world->allocator, device, expect_count_block, &blocks));

@@ -1,4 +1,4 @@
-// history.h: what tests of histories share: a machine with a history on it, and snapshots of it taken apart.
+// history.h: for tests of histories: opens a machine with a history, and parses its snapshots.
 #ifndef VR_TEST_HISTORY_H
 #define VR_TEST_HISTORY_H
 
@@ -19,7 +19,7 @@
 
 #define OK(call) assert_int_equal((call), VRAM_OK)
 
-// Without another listener.
+// Opens a machine without another listener.
 static inline void history_world(struct vr_world *world, const char *conf, uint32_t devices, uint64_t memory_bytes) {
     const struct vr_world_options options = {
         .sim = {.device_count = devices, .memory_bytes = memory_bytes}, .conf = conf, .without_record = true};
@@ -52,7 +52,7 @@ static inline struct vram_recording *snap(struct vr_world *world, const struct v
 
 static inline const struct vr_model *model_of(const struct vram_recording *recording) { return vr_recording_model(recording); }
 
-// Every device of the recording replays to the last address.
+// Checks that every device of the recording replays exactly, including addresses.
 static inline void expect_exact(const struct vram_recording *recording) {
     struct vram_exact_result *result = NULL;
     struct vram_error error = {.message = ""};

@@ -1,4 +1,4 @@
-// same_model.h: whether two models are equal, column by column and table by table.
+// same_model.h: compares two models, column by column and table by table.
 #ifndef SAME_MODEL_H
 #define SAME_MODEL_H
 
@@ -6,7 +6,7 @@
 
 #include "model/columns.h"
 
-// Says into `difference` (of 200 bytes) what differs, and gives false.
+// Compares bytes. Returns false and describes the difference in `difference` (200 bytes) if they differ.
 static inline bool same_bytes(const char *what, const void *a, const void *b, size_t bytes, char *difference) {
     if (bytes == 0 || memcmp(a, b, bytes) == 0) return true;
     size_t at = 0;
@@ -21,7 +21,7 @@ static inline bool same_count(const char *what, uint64_t a, uint64_t b, char *di
     return false;
 }
 
-// What the events' streams and keys are apart from a common value: two models may say the same otherwise.
+// Returns whether the column may be stored separately or as a common value; two equal models may differ in that.
 static inline bool is_apart(const struct vr_columns *columns, size_t i) {
     const size_t offset = columns->column[i].pointer_offset;
     return columns == &vr_history_columns && (offset == offsetof(struct vr_history, stream) || offset == offsetof(struct vr_history, has));
@@ -43,7 +43,7 @@ static inline bool same_columns(const char *what, const struct vr_columns *colum
     (same_count(#count, (a)->count, (b)->count, difference) &&                                                                             \
      same_bytes(#items, (a)->items, (b)->items, (a)->count * sizeof *(a)->items, difference))
 
-// Member by member: what lies between the members and the end is nobody's.
+// Compares members one by one, because padding is undefined.
 static inline bool same_tenants(const struct vr_model *a, const struct vr_model *b, char *difference) {
     if (!same_count("tenants", a->tenant_count, b->tenant_count, difference)) return false;
     for (size_t i = 0; i < a->tenant_count; i++) {

@@ -1,5 +1,5 @@
-// table.h: a row of the tables that PyTorch's and NVIDIA's guides print: allocated, active, inactive split and reserved GiB of the large
-// pool, to three decimals. For cmocka programs only.
+// table.h: a row of the tables in PyTorch's and NVIDIA's guides: allocated, active, inactive split and reserved GiB of the large pool, to
+// three decimals. For cmocka programs only.
 #ifndef VR_TEST_TABLE_H
 #define VR_TEST_TABLE_H
 

@@ -22,7 +22,7 @@ static int by_handle(const void *left, const void *right) {
 
 static enum vram_status driver_status(vr_cu_result result) { return result == VR_CU_SUCCESS ? VRAM_OK : VRAM_DRIVER; }
 
-// Streams belong to the device whose context is current when they are made.
+// Creates streams for a device, whose context must be current.
 static enum vram_status make_streams(struct vr_world *world, uint32_t device) {
     VR_TRY(driver_status(vr_cu(world->sim, primary_ctx_retain, &world->context[device], (int)device)));
     VR_TRY(driver_status(vr_cu(world->sim, ctx_set_current, world->context[device])));

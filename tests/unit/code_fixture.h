@@ -1,4 +1,4 @@
-// code_fixture.h: images of compiled code for tests, built here: a cubin with one kernel, and containers.
+// code_fixture.h: builds images of compiled code for tests: a cubin with one kernel, and containers.
 #ifndef CODE_FIXTURE_H
 #define CODE_FIXTURE_H
 
@@ -33,8 +33,8 @@ static inline void put_section(struct code_image *image, unsigned index, const u
     put(image, at + 0x2c, fields[5], 4);
 }
 
-// A cubin of the second ABI for an architecture: kernel "work" with 40 registers, 2,000 bytes of shared memory, 16 of local memory and the
-// parameters of 8 and 4 bytes; variable "counts" of 96 bytes.
+// Makes a cubin of the second ABI for an architecture: kernel "work" with 40 registers, 2,000 bytes of shared memory, 16 of local memory
+// and parameters of 8 and 4 bytes; variable "counts" of 96 bytes.
 static inline struct code_image make_cubin(unsigned architecture, bool exact) {
     static const char names[] =
         "\0.names\0.symtab\0.text.work\0.nv.info\0.nv.info.work\0.nv.shared.work\0.nv.global\0.nv.compat\0work\0counts";
@@ -85,7 +85,7 @@ static inline struct code_image make_cubin(unsigned architecture, bool exact) {
 
 enum { CODE_PTX = 1, CODE_CUBIN = 2, CODE_LZ4 = 0x2000, CODE_ZSTD = 0x8000, CODE_EXACT = 0x100000 };
 
-// Adds an entry to a container; the first call makes it (size 0 before).
+// Adds an entry to a container. The first call, with size 0, also writes its header.
 static inline void add_entry(struct code_image *container, unsigned kind, unsigned architecture, uint64_t flags, const void *bytes,
                              size_t size_bytes) {
     if (container->size_bytes == 0) {
@@ -105,7 +105,7 @@ static inline void add_entry(struct code_image *container, unsigned kind, unsign
     put(container, 8, container->size_bytes - 16, 8);
 }
 
-// The same of packed code, which gives so many bytes.
+// Adds an entry of compressed code that decompresses to unpacked_bytes.
 static inline void add_packed(struct code_image *container, unsigned architecture, uint64_t flags, const struct code_image *packed,
                               size_t unpacked_bytes) {
     const size_t at = container->size_bytes == 0 ? 16 : container->size_bytes;
@@ -119,7 +119,7 @@ static inline void put_length(struct code_image *packed, size_t length) {
     packed->bytes[packed->size_bytes++] = (unsigned char)length;
 }
 
-// One sequence of LZ4; no match where it repeats nothing.
+// Writes one LZ4 sequence, without a match if `repeats` is 0.
 static inline void put_sequence(struct code_image *packed, const unsigned char *bytes, size_t literals, size_t repeats) {
     const size_t match = repeats == 0 ? 0 : repeats - 4;
     packed->bytes[packed->size_bytes++] = (unsigned char)((literals < 15 ? literals : 15) << 4 | (match < 15 ? match : 15));
@@ -132,7 +132,7 @@ static inline void put_sequence(struct code_image *packed, const unsigned char *
     if (match >= 15) put_length(packed, match);
 }
 
-// A block of LZ4 in which runs of a byte are matches.
+// Compresses to an LZ4 block in which runs of a byte are matches.
 static inline struct code_image pack_lz4(const struct code_image *plain) {
     struct code_image packed = {.size_bytes = 0};
     size_t begun = 0;
@@ -146,11 +146,11 @@ static inline struct code_image pack_lz4(const struct code_image *plain) {
     return packed;
 }
 
-// A frame of Zstandard (RFC 8878) of one block that is not compressed.
+// Makes a Zstandard frame (RFC 8878) with one uncompressed block.
 static inline struct code_image pack_zstd(const struct code_image *plain) {
     struct code_image packed = {.size_bytes = 12 + plain->size_bytes};
     put(&packed, 0, 0xfd2fb528, 4);
-    put(&packed, 4, 0xa0, 1); // one segment, its length in four bytes
+    put(&packed, 4, 0xa0, 1); // one segment, with its length in four bytes
     put(&packed, 5, plain->size_bytes, 4);
     put(&packed, 9, plain->size_bytes << 3 | 1, 3);
     memcpy(packed.bytes + 12, plain->bytes, plain->size_bytes);

@@ -1,4 +1,4 @@
-// host_fixture.h: what the tests of pinned host memory share.
+// host_fixture.h: shared by the tests of pinned host memory.
 #ifndef HOST_FIXTURE_H
 #define HOST_FIXTURE_H
 
@@ -28,7 +28,7 @@ static inline void check(const struct fixture *fixture) {
     expect_ok(status);
 }
 
-// Nothing is left in the driver; streams went with the context that the allocator was the last to hold.
+// Destroys the allocator and checks that nothing is left in the driver; streams end with the context that the allocator held last.
 static inline void close_with(struct fixture *fixture) {
     check(fixture);
     vram_host_destroy(fixture->host);

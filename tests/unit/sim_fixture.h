@@ -1,4 +1,4 @@
-// sim_fixture.h: what the tests of the simulated driver share.
+// sim_fixture.h: shared by the tests of the simulated driver.
 #ifndef SIM_FIXTURE_H
 #define SIM_FIXTURE_H
 
@@ -17,7 +17,7 @@
 
 #define assert_cu(call, name) assert_string_equal(vr_cu_result_name(call), vr_cu_result_name(VR_CU_##name))
 
-// A simulator with the primary context of device 0 current.
+// Opens a simulator with the primary context of device 0 current.
 static inline struct vram_driver *open_sim(const struct vram_sim_options *options) {
     struct vram_driver *driver = NULL;
     assert_int_equal(vram_sim_create(options, &driver), VRAM_OK);

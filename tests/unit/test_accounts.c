@@ -1,4 +1,4 @@
-// What a recording says of who else held a device: shared out over what lies outside, also where a stranger wrote it.
+// Tests recorded accounts of other users of a device: their division of the memory outside the allocator, also in forged files.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 
 #define M *VR_MIB
 
-// A model whose only content are settings "vram_accounts_<slot>".
+// A model that contains only settings "vram_accounts_<slot>".
 struct told {
     struct vr_model model;
     struct vr_arena arena;
@@ -44,7 +44,7 @@ static void forget(struct told *told) {
     vr_model_release(&told->model);
 }
 
-// The accounts of an event that leaves 100 MiB outside of the 10 MiB that are held.
+// Finds the accounts of an event with 100 MiB outside the 10 MiB reserved.
 static const struct vram_report_accounts *find(struct told *told, int64_t time_us, bool is_last) {
     const struct vr_view view = {.model = &told->model, .device = 1};
     const struct vram_report_oom oom = {.has_time = true, .time_us = time_us, .reserved_bytes = 10 M, .outside_bytes = 100 M};
@@ -125,7 +125,7 @@ static void nobody_gets_more_than_there_is(void **state) {
         "{\"device\":1,\"self_bytes\":0,\"has_self\":true,\"processes\":[]}"};
     for (size_t i = 0; i < VR_COUNT_OF(values); i++) {
         struct told told;
-        assert_non_null(find_one(&told, values[i])); // find() has the sum
+        assert_non_null(find_one(&told, values[i])); // find() checks the sum
         forget(&told);
     }
 }
@@ -151,7 +151,7 @@ static void what_is_no_account_is_none(void **state) {
     }
 }
 
-// Every beginning of a value, as of a file that was cut, or that a stranger made.
+// Every prefix of a value, as in a truncated or forged file.
 static void beginnings_do_no_harm(void **state) {
     (void)state;
     static const char whole[] =
@@ -181,7 +181,7 @@ static void a_long_list_is_cut(void **state) {
     vr_text_release(&text);
 }
 
-// A program that holds 100 of 1000 MiB, of which `free_bytes` are free, asks for 400 more.
+// Checks a program that has 100 of 1000 MiB, of which `free_bytes` are free, and asks for 400 more.
 static void expect_cause(uint64_t free_bytes, const char *accounts, enum vram_report_oom_cause cause, const char *text,
                          const char *advice) {
     char json[1024];

@@ -1,5 +1,5 @@
-// The functions of vram/allocator.h (those for when memory runs out: test_allocator_oom.c): what it gives, what it refuses, and that a
-// refusal changes nothing.
+// Tests the functions of vram/allocator.h (out of memory: test_allocator_oom.c): their results, their refusals, and that a refusal changes
+// nothing.
 #define _POSIX_C_SOURCE 200809L // setenv
 #include <stdio.h>
 
@@ -23,13 +23,13 @@ static void creating(void **state) {
     allocator = (struct vram_allocator *)(void *)&error;
     info.conf = "max_split_size_mb:64,no_such_option:1";
     EXPECT_STATUS(BAD_OPTION, vram_create(&info, &allocator, &error));
-    assert_ptr_equal(allocator, &error); // untouched
+    assert_ptr_equal(allocator, &error); // unchanged
     assert_int_equal(error.status, VRAM_BAD_OPTION);
     assert_int_equal(error.offset, strlen("max_split_size_mb:64,"));
     assert_non_null(strstr(error.message, "no_such_option"));
     EXPECT_STATUS(BAD_OPTION, vram_create(&info, &allocator, NULL));
 
-    // An allocator that was never used leaves the driver alone, and so does one whose blocks were never freed.
+    // Destroying an allocator leaves nothing in the driver, whether it was never used or its blocks were never freed.
     info.conf = "expandable_segments:True";
     EXPECT_OK(vram_create(&info, &allocator, NULL));
     uint64_t address = 0;
@@ -54,7 +54,7 @@ static void options_from_the_environment(void **state) {
     (void)vram_configuration(allocator, conf, sizeof conf);
     assert_string_equal(conf, "max_split_size_mb:99");
     vram_destroy(allocator);
-    assert_int_equal(setenv("VRAM_ALLOC_CONF", "max_split_size_mb:77", 1), 0); // the first of the three names counts
+    assert_int_equal(setenv("VRAM_ALLOC_CONF", "max_split_size_mb:77", 1), 0); // the first of the three names wins
     EXPECT_OK(vram_create(&info, &allocator, NULL));
     (void)vram_configuration(allocator, conf, sizeof conf);
     assert_string_equal(conf, "max_split_size_mb:77");
@@ -128,13 +128,13 @@ static void enormous_requests(void **state) {
         EXPECT_STATUS(OUT_OF_MEMORY, vram_malloc(world.allocator, 0, sizes[i], 0, &address));
     }
     assert_int_equal(address, 77);
-    assert_int_equal(vram_sim_calls(world.sim, "cuMemAlloc"), 0); // refused before any work
+    assert_int_equal(vram_sim_calls(world.sim, "cuMemAlloc"), 0); // refused before any driver call
     EXPECT_STATUS(OUT_OF_MEMORY, vram_malloc(world.allocator, 0, ((uint64_t)1 << 60) - 1, 0, &address));
     EXPECT_SCALAR(&world, num_ooms, 1);
     expect_end(&world);
 }
 
-// Neither a foreign address, nor one inside a block, nor a freed one, nor one that waits for a stream.
+// A foreign address, one inside a block, a freed one, and one that waits for a stream are all invalid.
 static void bad_pointers(void **state) {
     (void)state;
     struct vr_world world;
@@ -162,7 +162,7 @@ static void bad_pointers(void **state) {
     EXPECT_NO_RECORDS(&world);
     EXPECT_CURRENT(&world, allocation, 2);
 
-    // Another allocator's block is foreign too.
+    // Another allocator's block is also foreign.
     struct vr_world second;
     const struct vr_world_options apart = {.sim = {.alloc_base = 0x310000000000}};
     EXPECT_OK(vr_world_open(&second, &apart));
@@ -211,7 +211,7 @@ static void two_devices(void **state) {
     expect_end(&world);
 }
 
-// A block of one device may be used on a stream of another: its event is recorded there.
+// A block may be used on another device's stream; its event is recorded there.
 static void use_on_another_device(void **state) {
     (void)state;
     struct vr_world world;
@@ -228,7 +228,7 @@ static void use_on_another_device(void **state) {
     expect_end(&world);
 }
 
-// No call needs a current context, whichever is current is still current afterwards.
+// No call needs a current context, and each keeps the current one.
 static void any_current_context(void **state) {
     (void)state;
     for (int with_other = 0; with_other < 2; with_other++) {
@@ -264,7 +264,7 @@ static void any_current_context(void **state) {
     }
 }
 
-// --- questions ------------------------------------------------------------------------------------------------------------------
+// --- queries ------------------------------------------------------------------------------------------------------------------------
 
 static void facts_about_a_block(void **state) {
     (void)state;
@@ -350,7 +350,7 @@ static bool note_pinned_limit(const struct vram_option *option, void *user) {
     return true;
 }
 
-// What one string sets, and the next does not reset, is still in force.
+// An option set by one string, and not reset by the next, stays in force.
 static void options_in_force(void **state) {
     (void)state;
     struct vr_world world;
@@ -368,7 +368,7 @@ static void expect_conf(struct vr_world *world, const char *expected) {
     assert_string_equal(text, expected);
 }
 
-// The options that a string would set back stay, and so does everything where a call fails.
+// Setting one option keeps those that a string would reset, and a failed call changes nothing.
 static void one_option_changes(void **state) {
     (void)state;
     struct vr_world world;
@@ -379,7 +379,7 @@ static void one_option_changes(void **state) {
     EXPECT_OK(vram_set_option(world.allocator, "roundup_power2_divisions", NULL, NULL));
     EXPECT_OK(vram_set_option(world.allocator, "release_lock_on_hipmalloc", " on ", NULL));
     expect_conf(&world, "max_split_size_mb:64,garbage_collection_threshold:0.5,release_lock_on_cudamalloc:True");
-    // A block of 80 MiB is not split any more, and serves 70 MiB as a whole.
+    // A block of 80 MiB is no longer split, and serves 70 MiB as a whole.
     const uint64_t large = expect_malloc(&world, 80 * VR_MIB, 0);
     expect_free(&world, large);
     assert_int_equal(expect_malloc(&world, 70 * VR_MIB, 0), large);
