@@ -1,5 +1,5 @@
-// When memory runs out, by vram/allocator.h: the report of a failure, the observers, and the callbacks that free before new memory is asked
-// for.
+// Tests running out of memory, in vram/allocator.h: the report of a failure, the observers, and the callbacks that free memory before new
+// memory is allocated.
 #include "support/expect.h"
 #include "vram/sim.h"
 
@@ -8,8 +8,8 @@ static void report_of_a_failure(void **state) {
     struct vr_world world;
     expect_world(&world, "", 200 * VR_MIB);
     const uint64_t one = world.stream[0][1], two = world.stream[0][2];
-    (void)expect_malloc(&world, 3 * VR_MIB, one); // 20 MiB segment, 17 MiB of it free
-    (void)expect_malloc(&world, 6 * VR_MIB, two); // 20 MiB segment, 14 MiB free on another stream
+    (void)expect_malloc(&world, 3 * VR_MIB, one); // 20 MiB segment with 17 MiB free
+    (void)expect_malloc(&world, 6 * VR_MIB, two); // 20 MiB segment with 14 MiB free on another stream
     (void)expect_malloc(&world, 1000, one);       // 2 MiB segment of the small pool
     (void)expect_malloc(&world, 100 * VR_MIB, one);
     uint64_t none = 0;
@@ -57,7 +57,7 @@ static void watch(const struct vram_oom *oom, void *user) {
     witness->calls++;
     witness->order = ++*witness->clock;
     witness->oom = *oom;
-    // No lock is held: the allocator may be used.
+    // Observers run without a lock, so they may use the allocator.
     struct vram_stats stats;
     EXPECT_OK(vram_get_stats(witness->world->allocator, 0, &stats));
     uint64_t small = 0;
@@ -88,7 +88,7 @@ static void observers(void **state) {
     EXPECT_STATUS(OUT_OF_MEMORY, vram_malloc(world.allocator, 0, 61 * VR_MIB, 0, &none));
     assert_int_equal(first.calls, 1);
     assert_int_equal(second.calls, 2);
-    (void)expect_malloc(&world, 10 * VR_MIB, 0); // success calls nobody
+    (void)expect_malloc(&world, 10 * VR_MIB, 0); // success calls no observer
     assert_int_equal(second.calls, 2);
     expect_end(&world);
 }
@@ -119,16 +119,16 @@ static void free_callbacks(void **state) {
     hoard.address = expect_malloc(&world, 30 * VR_MIB, 0);
     const uint64_t held = hoard.address;
     EXPECT_OK(vram_add_free_callback(world.allocator, give, &hoard));
-    // What the callback frees is found at once: no new memory is asked for.
+    // Memory freed by the callback is found at once, without new memory.
     const uint64_t calls = vram_sim_calls(world.sim, "cuMemAlloc");
     assert_int_equal(expect_malloc(&world, 30 * VR_MIB, 0), held);
     assert_int_equal(vram_sim_calls(world.sim, "cuMemAlloc"), calls);
     assert_int_equal(hoard.calls, 1);
     assert_true(hoard.asked_bytes >= 30 * VR_MIB);
-    (void)expect_malloc(&world, 40 * VR_MIB, 0); // asked again, nothing to give
+    (void)expect_malloc(&world, 40 * VR_MIB, 0); // called again, with nothing to free
     assert_int_equal(hoard.calls, 2);
     expect_free(&world, held);
-    assert_int_equal(expect_malloc(&world, 30 * VR_MIB, 0), held); // a hit asks nobody
+    assert_int_equal(expect_malloc(&world, 30 * VR_MIB, 0), held); // a cache hit calls no callback
     assert_int_equal(hoard.calls, 2);
     EXPECT_OK(vram_remove_free_callback(world.allocator, give, &hoard));
     EXPECT_STATUS(INVALID_ARGUMENT, vram_remove_free_callback(world.allocator, give, &hoard));

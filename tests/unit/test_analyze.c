@@ -1,4 +1,4 @@
-// The parts of the analysis against plainer ones: the hash of stacks, lifetimes of random histories.
+// Compares parts of the analysis with simpler implementations: the hash of stacks, lifetimes of random histories.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -86,7 +86,7 @@ static void make_tiny(struct tiny *tiny, bool sound) {
     tiny->view = (struct vr_view){.model = &tiny->model, .history = &tiny->history, .blocks = tiny->block_rows, .block_count = blocks};
 }
 
-// By address: 0 not live, else 1 + size. What the rules R4 to R7 say, on an array.
+// By address: 0 if not live, else 1 + size. Applies the rules R4 to R7 to an array.
 struct plain {
     uint64_t live[ADDRESSES];
     uint64_t anomalies[VRAM_ANOMALY_COUNT];
@@ -191,7 +191,7 @@ static void lifetimes_agree_with_plain_replay(void **state) {
         random_state = seed << 20;
         const bool sound = seed % 2 == 0;
         make_tiny(&tiny, sound);
-        // A sound history may end with more live than there are rows for blocks.
+        // A valid history may end with more live blocks than the table has rows.
         const bool whole = tiny.view.block_count < MOST_BLOCKS;
         compare_lifetimes(&tiny, VR_LIFETIME_ALLOCATED, sound && whole);
         compare_lifetimes(&tiny, VR_LIFETIME_ACTIVE, sound && whole);
@@ -206,7 +206,7 @@ static size_t row_in(const struct vr_lifetimes *kept, const struct vr_lifetimes 
 
 static uint32_t age_of(const struct vr_lifetimes *all, size_t row) { return all->death[row] - all->birth[row]; }
 
-// Whether fewer than `top` ended lives of the history come before this one: longer, larger, earlier.
+// Returns whether fewer than `top` completed lifetimes precede this one in the order longer, larger, earlier.
 static bool is_among_longest(const struct vr_lifetimes *all, size_t row, size_t top) {
     size_t before = 0;
     if (row < all->start_count || all->death[row] == VR_NEVER) return false;
@@ -281,7 +281,7 @@ static void reports_agree_with_all_lifetimes(void **state) {
         make_tiny(&tiny, random_below(2) == 0);
         for (size_t i = 0; i < tiny.history.count; i++) {
             if (random_below(20) == 0) tiny.action[i] = VR_ACTION_OOM;
-            // Sizes that no sum holds.
+            // Sizes whose sum overflows.
             if (round % 4 == 0 && random_below(4) == 0) tiny.size_bytes[i] = UINT64_MAX - random_below(3);
         }
         compare_report(&tiny);
@@ -291,7 +291,7 @@ static void reports_agree_with_all_lifetimes(void **state) {
 // --- the layout at a moment ------------------------------------------------------------------------------------------------------
 enum { CELLS = 24 };
 
-// Random ranges mapped and given back on a line of cells; the layout after any event must be the picture that was there.
+// Maps and unmaps random ranges on a line of cells; the layout after any event must equal the one noted then.
 static void layout_is_the_picture_that_was(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed < 400; seed++) {
@@ -310,7 +310,7 @@ static void layout_is_the_picture_that_was(void **state) {
             size_bytes[i] = (end - first) * 4096;
             for (size_t c = first; c < end; c++) pictures[i + 1][c] = !pictures[i][first];
         }
-        // The final picture as segments of one cell each.
+        // The final state as segments of one cell each.
         uint64_t segment_address[CELLS], segment_bytes[CELLS];
         uint8_t kind[CELLS], expandable[CELLS];
         size_t rows[CELLS], segments = 0;

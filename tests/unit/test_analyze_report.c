@@ -1,4 +1,4 @@
-// Whole reports of small recordings: causes of out-of-memory events, usage, remarks, ties, limits, sinks that fail.
+// Tests whole reports of small recordings: causes of out-of-memory events, usage, remarks, ties, limits, failing sinks.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 #define M *1048576
 
-// The report of a JSON recording; fails the test if there is none.
+// Returns the report of a JSON recording; fails the test on an error.
 static struct vram_report *report_of(const char *json, const struct vram_report_options *options) {
     struct vram_recording *recording;
     struct vram_report *report;
@@ -23,7 +23,7 @@ static struct vram_report *report_of(const char *json, const struct vram_report_
     return report;
 }
 
-// Pieces of recordings. Sizes are MiB.
+// Write pieces of recordings. Sizes are in MiB.
 static void put_segment(struct vr_text *text, const char *comma, uint64_t address, uint64_t size, uint64_t stream, const char *pool,
                         const char *kind, const char *blocks) {
     vr_text_printf(text,
@@ -53,7 +53,7 @@ static struct vram_report *report_of_oom(const struct vr_text *segments, const c
 
 struct oom_case {
     const char *name;
-    uint64_t first_free, second_free; // two holes of a segment of 100 MiB
+    uint64_t first_free, second_free; // two holes in a segment of 100 MiB
     const char *used_state;           // of the block of 20 MiB between them
     uint64_t segment_stream;
     const char *pool, *kind;
@@ -100,7 +100,7 @@ static void causes_of_running_out(void **state) {
     }
 }
 
-// What was freed and given back after the event must not count as free at the event, and what was made after it not as reserved.
+// Memory freed or released after the event must not count as free at the event, and memory allocated after it not as reserved.
 static void oom_sees_the_moment_and_not_the_end(void **state) {
     (void)state;
     const char json[] =
@@ -211,8 +211,7 @@ static bool keep(void *user, const char *bytes, size_t length) {
     return true;
 }
 
-// What a whole program has reserved covers what is allocated, or is not called consistent; two figures that contradict each other are
-// named.
+// If a whole program's reserved bytes do not cover the allocated ones, they are not called consistent. Contradictory figures are named.
 static void figures_that_contradict_each_other_are_named(void **state) {
     (void)state;
     static const struct {
@@ -247,7 +246,7 @@ static void figures_that_contradict_each_other_are_named(void **state) {
 #define WRAPPER             "{\"filename\": \"/v/site-packages/cupy/_core/core.py\", \"line\": 4, \"name\": \"empty\"}"
 #define OWN_LINE            "{\"filename\": \"/home/me/a.py\", \"line\": 3, \"name\": \"loss\"}"
 
-// Stacks with C++ frames begin with those that recorded them; what is told is the frame that says most, and without its arguments.
+// Stacks with C++ frames begin with the frames that recorded them. The report shows the most informative frame, without its arguments.
 static void machine_code_is_told_by_what_it_did(void **state) {
     (void)state;
     static const struct {
@@ -267,7 +266,7 @@ static void machine_code_is_told_by_what_it_did(void **state) {
         {ALLOCATED, "??:0:c10::cuda::CUDACachingAllocator::Native::malloc(void**)", " c10::cuda::CUDACachingAllocator::Native::malloc\n"},
         {RECORDED, "??:0:torch::unwind::unwind()", " torch::unwind::unwind\n"},
         {NATIVE("Pool::operator()(long)") "," NATIVE("main"), "??:0:Pool::operator()(long)", " Pool::operator()\n"},
-        // Wrappers, bindings and runtimes name a site only where there is nothing else.
+        // Wrappers, bindings and runtimes are a site only if there is nothing else.
         {WRAPPER "," OWN_LINE, "/home/me/a.py:3:loss", "/home/me/a.py:3:loss\n"},
         {WRAPPER, "/v/site-packages/cupy/_core/core.py:4:empty", "/v/site-packages/cupy/_core/core.py:4:empty\n"},
         {LIBRARY("/l/libcudart.so.12", "0x10") "," LIBRARY("/l/libcublas.so.12", "0x20") "," LIBRARY("/opt/solver", "0x38b00"),
@@ -278,7 +277,7 @@ static void machine_code_is_told_by_what_it_did(void **state) {
          "??:0:nn::Layer::forward", " nn::Layer::forward\n"},
         {LIBRARY("/x/python-3.12.7/Python/ceval.c", "_PyEval_EvalFrameDefault") "," OWN_LINE, "/home/me/a.py:3:loss", "a.py:3:loss\n"},
         {LIBRARY("/usr/lib/python3.11/contextlib.py", "inner") "," OWN_LINE, "/home/me/a.py:3:loss", "a.py:3:loss\n"},
-        // A program of C++ that calls PyTorch, and an extension's kernel that PyTorch calls.
+        // A C++ program that calls PyTorch, and an extension's kernel that PyTorch calls.
         {NATIVE("at::_ops::empty::call(long)") "," NATIVE("model::forward()") "," NATIVE("main"), "??:0:model::forward()",
          " model::forward\n"},
         {NATIVE("flash_bwd(long)") "," NATIVE("torch::autograd::PyNode::apply(v)") "," NATIVE("start_thread"),
@@ -300,8 +299,8 @@ static void machine_code_is_told_by_what_it_did(void **state) {
     }
 }
 
-// Equal bytes and counts are ordered by name, also where one file's name begins with the other's.
-// One function allocates for all: the page says where its callers are told.
+// Sorts equal bytes and counts by name, even if one file's name is a prefix of the other's. If one function allocates for everything, the
+// page says where its callers are listed.
 static bool hints_at_callers(const char *second_caller) {
     struct vr_text json = {0}, page = {0};
     static const char *const callers[] = {"weights", NULL};
@@ -370,7 +369,7 @@ static void too_many_devices_are_refused(void **state) {
     struct vram_report *report = NULL;
     struct vram_error error;
     const enum vram_status read = vram_recording_read_memory(vr_text_string(&text), text.length, NULL, &recording, &error);
-    // Either room may refuse such a file; none may make a report of it.
+    // Either the reader or the report may refuse such a file; neither may succeed.
     if (read == VRAM_OK) {
         assert_int_equal(vram_report_create(recording, NULL, &report, &error), VRAM_LIMIT);
         assert_non_null(strstr(error.message, "256 devices"));
@@ -380,7 +379,7 @@ static void too_many_devices_are_refused(void **state) {
     vr_text_release(&text);
 }
 
-// Host memory has a number of its own in the library; to the reader it stands beside the devices.
+// Host memory has its own device number in the library; the text lists it after the devices.
 static void pinned_host_memory_is_no_device(void **state) {
     (void)state;
     struct vr_text segments = {0}, pinned = {0}, blocks = {0}, text = {0};
@@ -415,7 +414,7 @@ static void pinned_host_memory_is_no_device(void **state) {
     vr_text_release(&json);
 }
 
-// A note of a device and of the host says of both, once.
+// A note about a device and the host is printed once and names both.
 static void notes_name_what_they_are_of(void **state) {
     (void)state;
     static const char events[] = "{\"action\": \"alloc\", \"addr\": 4096, \"size\": 512}";

@@ -1,11 +1,11 @@
-// backend:cudaMallocAsync on the simulated driver's pools.
+// Tests backend:cudaMallocAsync on the simulated driver's pools.
 #include "support/waits.h"
 
 #include "driver/driver.h"
 #include "vram/pool.h"
 #include "vram/sim.h"
 
-#define CHUNK (32 * VR_MIB) // what the driver's pool grows by
+#define CHUNK (32 * VR_MIB) // growth step of the driver's pool
 
 static const char backend[] = "backend:cudaMallocAsync";
 
@@ -45,7 +45,7 @@ static void blocks_are_the_drivers(void **state) {
     EXPECT_OK(vram_free(world.allocator, b));
     EXPECT_CURRENT(&world, allocated_bytes, 0);
     EXPECT_CURRENT(&world, reserved_bytes, CHUNK);
-    // Each with its segment: alloc, alloc, free requested and completed twice
+    // Each with its segment: alloc, alloc, free requested and completed, twice
     assert_int_equal(world.record_count, 10);
     assert_int_equal(world.records[3].action, VR_RECORD_ALLOC);
     assert_int_equal(world.records[3].address, b);
@@ -78,18 +78,18 @@ static void live_blocks_can_be_walked(void **state) {
     (void)state;
 }
 
-// A block that another stream used is given out again only after that stream's work.
+// A block used by another stream is reused only after that stream's work.
 static void uses_are_waited_for(void **state) {
     struct vr_world world;
     open_world(&world, VR_GIB, false);
     const uint64_t one = world.stream[0][1], two = world.stream[0][2];
     const uint64_t a = get(&world, CHUNK, one);
-    EXPECT_OK(vram_record_stream(world.allocator, a, one)); // its own: nothing
+    EXPECT_OK(vram_record_stream(world.allocator, a, one)); // its own stream: ignored
     EXPECT_OK(vram_record_stream(world.allocator, a, two));
     EXPECT_OK(vram_sim_busy(world.sim, 0, two, 1000000000));
     EXPECT_OK(vram_free(world.allocator, a));
     const uint64_t b = get(&world, CHUNK, one);
-    if (b == a) { // then the driver made the stream wait
+    if (b == a) { // in this case the driver made the stream wait
         assert_int_equal(vr_cu(world.sim, stream_query, one), VR_CU_NOT_READY);
     }
     EXPECT_OK(vram_free(world.allocator, b));
@@ -133,7 +133,7 @@ static void what_it_cannot_do_is_said(void **state) {
     EXPECT_STATUS(BAD_OPTION, vram_configure(world.allocator, "backend:native", &error));
     EXPECT_OK(vram_configure(world.allocator, backend, &error));
     vram_pool_release(pool);
-    // Caching off: straight to cuMemAlloc; blocks remember how they were made.
+    // With caching off, requests go straight to cuMemAlloc; blocks remember how they were allocated.
     vram_set_caching(world.allocator, false);
     const uint64_t direct = get(&world, 1000, 0);
     vram_set_caching(world.allocator, true);
@@ -153,7 +153,7 @@ static uint64_t end(struct vram_pool *pool, uint64_t stream) {
     return graph;
 }
 
-// Two captures at once. A block of before is freed in a capture: that is put off. One of the capture, used by a forked stream that has
+// Two captures at once. Freeing an older block during a capture is postponed. A block of the capture, used by a forked stream that has
 // joined, is freed by the graph, on a stream that joins again.
 static void frees_in_captures(void **state) {
     struct vr_world world;
@@ -169,7 +169,7 @@ static void frees_in_captures(void **state) {
     struct vram_block_info info;
     EXPECT_OK(vram_get_block_info(world.allocator, a, &info));
     assert_int_equal(info.pool.second, vram_get_pool_id(pool).second);
-    EXPECT_OK(vram_free(world.allocator, elsewhere)); // of a stream that captures nothing: at once
+    EXPECT_OK(vram_free(world.allocator, elsewhere)); // its stream is not capturing: freed at once
     EXPECT_OK(vram_free(world.allocator, before));
     EXPECT_STATUS(INVALID_POINTER, vram_free(world.allocator, before));
     EXPECT_CURRENT(&world, allocation, 3);
@@ -183,13 +183,13 @@ static void frees_in_captures(void **state) {
     expect_sound(&world);
     const uint64_t graph = end(pool, one), second = end(other, three);
     expect_sound(&world);
-    EXPECT_OK(vram_empty_cache(world.allocator)); // now the free of before happens
+    EXPECT_OK(vram_empty_cache(world.allocator)); // the postponed free happens now
     EXPECT_CURRENT(&world, active, 1);
     EXPECT_CURRENT(&world, reserved_bytes, 0);
     uint64_t exec = 0;
     assert_int_equal(vr_cu(world.sim, graph_instantiate, &exec, graph, 0), VR_CU_SUCCESS);
     assert_int_equal(vr_cu(world.sim, graph_launch, exec, one), VR_CU_SUCCESS);
-    EXPECT_OK(vram_free(world.allocator, kept)); // allocated by the graph, freed outside of it
+    EXPECT_OK(vram_free(world.allocator, kept)); // allocated by the graph, freed outside
     assert_int_equal(vr_cu(world.sim, graph_launch, exec, one), VR_CU_SUCCESS);
     assert_int_equal(vr_cu(world.sim, mem_free_async, kept, one), VR_CU_SUCCESS);
     assert_int_equal(vr_cu(world.sim, graph_exec_destroy, exec), VR_CU_SUCCESS);
@@ -206,7 +206,7 @@ static uint64_t questions(const struct vr_world *world) {
     return vram_sim_calls(world->sim, "cuStreamGetCaptureInfo") + vram_sim_calls(world->sim, "cuStreamIsCapturing");
 }
 
-// What a capture puts off costs its requests nothing, and all of it goes at the first request after it.
+// Postponed frees cost a capture's requests nothing, and all happen at the first request afterwards.
 static void many_frees_put_off(void **state) {
     enum { MANY = 500 };
     struct vr_world world;
@@ -236,7 +236,7 @@ static void many_frees_put_off(void **state) {
     (void)state;
 }
 
-// A capture that fails leaves nothing behind: what it allocated was never there.
+// A failed capture leaves nothing behind: its allocations never existed.
 static void abandoned_captures(void **state) {
     struct vr_world world;
     open_world(&world, VR_GIB, false);

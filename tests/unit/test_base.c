@@ -1,4 +1,4 @@
-// The ground floor's small tools: searching, ordering, text into a buffer of the caller, what is done once.
+// Tests the basic helpers: searching, ordering, text in a caller's buffer, one-time initialization.
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +27,7 @@ static void the_first_that_does_not_come_before(void **state) {
         VR_LOWER_BOUND(found, i, begin, end, numbers[i] < wanted);
         assert_int_equal(found, expected);
     }
-    // Past the half of all indices; and nothing is looked at where there is nothing.
+    // Above half of all indices; and an empty range is not accessed.
     size_t found = 0;
     VR_LOWER_BOUND(found, i, SIZE_MAX - 9, SIZE_MAX - 1, i < SIZE_MAX - 3);
     assert_int_equal(found, SIZE_MAX - 3);
@@ -99,7 +99,7 @@ static void a_broken_invariant_says_what_and_where(void **state) {
 
 static struct vr_once once;
 static unsigned times;
-static uint64_t made; // read without a lock by whoever came through
+static uint64_t made; // read without a lock after vr_once
 
 static void make(void) {
     for (int i = 0; i < 100; i++) vr_os_yield();

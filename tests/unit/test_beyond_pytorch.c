@@ -1,4 +1,4 @@
-// Options that PyTorch has not: reclaim_streams, share_live_pools, expandable_segments_reuse_oversize.
+// Tests options that PyTorch lacks: reclaim_streams, share_live_pools, expandable_segments_reuse_oversize.
 #include "support/captures.h"
 #include "support/random.h"
 #include "vram/sim.h"
@@ -33,17 +33,17 @@ static void a_segment_changes_streams(void **state) {
     EXPECT_SCALAR(&world, num_device_alloc, asked);
     EXPECT_CURRENT(&world, reserved_bytes, 102 * MIB);
     assert_true(vram_sim_clock_ns(world.sim) < before + 50 * MILLISECOND); // the host does not wait
-    assert_false(is_idle(&world, b));                                      // the new owner's work does
+    assert_false(is_idle(&world, b));                                      // the new owner's stream waits
     EXPECT_OK(vram_sim_advance(world.sim, 51 * MILLISECOND));
     assert_true(is_idle(&world, b));
     struct vram_block_info info;
     EXPECT_OK(vram_get_block_info(world.allocator, fits, &info));
     assert_int_equal(info.stream, b);
-    // A segment of which a piece lives stays, and the other size class has its own.
+    // A segment with a live piece stays, and the other size class has its own.
     (void)expect_malloc(&world, 1000, b);
     EXPECT_SCALAR(&world, num_device_alloc, asked + 1);
     expect_free(&world, fits);
-    assert_int_equal(expect_malloc(&world, 35 * MIB, a), large); // its own stream's first, though it is larger
+    assert_int_equal(expect_malloc(&world, 35 * MIB, a), large); // its own stream's segment first, although it is larger
     expect_free(&world, held);
     EXPECT_OK(vram_check(world.allocator, NULL));
     expect_end(&world);
@@ -61,9 +61,9 @@ static void what_does_not_change_streams(void **state) {
     struct vram_pool *pool = expect_graph_pool(&world);
     uint64_t in_pool = 0;
     EXPECT_OK(vram_pool_malloc(pool, 40 * MIB, b, &in_pool));
-    assert_int_not_equal(in_pool, block); // of other pools
+    assert_int_not_equal(in_pool, block); // of another pool
     begin(pool, b, VRAM_CAPTURE_GLOBAL);
-    assert_int_not_equal(expect_malloc(&world, 40 * MIB, world.stream[0][3]), block); // while a capture is under way
+    assert_int_not_equal(expect_malloc(&world, 40 * MIB, world.stream[0][3]), block); // during a capture
     end(&world, pool, b);
     assert_int_equal(expect_malloc(&world, 40 * MIB, world.stream[0][3]), block);
     vram_pool_release(pool);
@@ -80,7 +80,7 @@ static void of_a_stream_that_is_gone(void **state) {
     expect_free(&world, block);
     assert_int_equal(vr_cu(world.sim, stream_destroy, gone), VR_CU_SUCCESS);
     assert_int_equal(expect_malloc(&world, 40 * MIB, world.stream[0][1]), block);
-    assert_true(vram_sim_clock_ns(world.sim) >= 50 * MILLISECOND); // there is no event to wait for: the host waits
+    assert_true(vram_sim_clock_ns(world.sim) >= 50 * MILLISECOND); // without an event to wait for, the host waits
     expect_end(&world);
 }
 
@@ -99,11 +99,11 @@ static void a_live_pool_gives_back(void **state) {
         const struct vram_route all = {.kind = VRAM_ROUTE_ALL};
         EXPECT_OK(vram_pool_begin(pool, &all));
         expect_free(&world, expect_malloc(&world, 40 * MIB, 0));
-        EXPECT_OK(vram_empty_cache(world.allocator)); // also while it is the active one
+        EXPECT_OK(vram_empty_cache(world.allocator)); // even while it is the active one
         EXPECT_CURRENT(&world, reserved_bytes, shared ? 12 * MIB : 52 * MIB);
         expect_free(&world, expect_malloc(&world, 30 * MIB, 0));
         EXPECT_OK(vram_pool_end(pool, &all));
-        // In need its cached blocks are lent, or go back for what they are too small for.
+        // When memory is short, its cached blocks are lent, or released for requests they are too small for.
         if (shared) {
             EXPECT_OK(vram_malloc(world.allocator, 0, 28 * MIB, 0, &address));
             struct vram_block_info info;
@@ -112,7 +112,7 @@ static void a_live_pool_gives_back(void **state) {
             expect_free(&world, address);
             EXPECT_OK(vram_malloc(world.allocator, 0, 50 * MIB, 0, &address));
             expect_free(&world, address);
-            EXPECT_STATUS(OUT_OF_MEMORY, vram_malloc(world.allocator, 0, 60 * MIB, 0, &address)); // a graph's pool keeps its own
+            EXPECT_STATUS(OUT_OF_MEMORY, vram_malloc(world.allocator, 0, 60 * MIB, 0, &address)); // a graph's pool keeps its memory
         } else {
             EXPECT_STATUS(OUT_OF_MEMORY, vram_malloc(world.allocator, 0, 28 * MIB, 0, &address));
         }
@@ -138,14 +138,14 @@ static void free_pages_are_reclaimed(void **state) {
     assert_int_equal(vram_sim_calls(world.sim, "cuMemCreate"), created);
     EXPECT_CURRENT(&world, reserved_bytes, 40 * MIB);
     assert_true(vram_sim_clock_ns(world.sim) < before + 50 * MILLISECOND); // the host does not wait
-    assert_false(is_idle(&world, b));                                      // the new owner's work does
+    assert_false(is_idle(&world, b));                                      // the new owner's stream waits
     const struct vram_stats stats = expect_stats(&world);
     assert_int_equal(stats.moved_bytes, 30 * MIB);
     char text[8192];
     assert_true(vram_stats_json(&stats, text, sizeof text) < sizeof text);
     assert_non_null(strstr(text, "\"moved_bytes\": 31457280"));
     expect_free(&world, moved);
-    // While a capture is under way nobody is made to wait.
+    // During a capture no stream is made to wait.
     EXPECT_OK(vram_sim_busy(world.sim, 0, b, 50 * MILLISECOND));
     struct vram_pool *pool = expect_graph_pool(&world);
     begin(pool, world.stream[0][3], VRAM_CAPTURE_RELAXED);
@@ -156,7 +156,7 @@ static void free_pages_are_reclaimed(void **state) {
     expect_end(&world);
 }
 
-// All pools draw on the same pages: what is free in one is another's where it is needed.
+// All pools share the same pages: pages free in one serve another that needs them.
 static void a_live_pool_gives_its_pages(void **state) {
     (void)state;
     struct vr_world world;
@@ -192,7 +192,7 @@ static struct vram_pool_id pool_of(const struct vr_world *world, uint64_t addres
     return info.pool;
 }
 
-// A pool whose blocks are handed out whole has no pages. It lends before pages are made, and not while any stream has as many free.
+// A pool whose blocks are handed out whole has no pages. It lends before new pages are made, but not if some stream has enough free pages.
 static void free_pages_go_before_a_loan(void **state) {
     (void)state;
     struct vr_world world;
@@ -207,7 +207,7 @@ static void free_pages_go_before_a_loan(void **state) {
     expect_free(&world, expect_malloc(&world, 40 * MIB, other));
     const uint64_t paged = expect_malloc(&world, 28 * MIB, 0);
     assert_int_equal(pool_of(&world, paged).second, 0);
-    // 12 MiB of pages are left, which is too little.
+    // 12 MiB of pages are left, which is not enough.
     const uint64_t lent = expect_malloc(&world, 28 * MIB, 0);
     assert_int_equal(pool_of(&world, lent).second, vram_get_pool_id(pool).second);
     EXPECT_OK(vram_check(world.allocator, NULL));
@@ -217,7 +217,7 @@ static void free_pages_go_before_a_loan(void **state) {
     expect_end(&world);
 }
 
-// A pool that a capture of others used, which its requests show, keeps its memory.
+// A pool whose requests show that another library's capture used it keeps its memory.
 static void a_captured_pool_keeps_its_own(void **state) {
     (void)state;
     struct vr_world world;

@@ -1,4 +1,4 @@
-// Which frame of a stack is its call site: the innermost of the user's own, never what unwinds, starts or wraps the program.
+// Tests which frame of a stack is its call site: the innermost of the user's own, never one that unwinds, starts or wraps the program.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

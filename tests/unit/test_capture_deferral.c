@@ -1,5 +1,5 @@
-// Frees that captures put off: uses outside of the capture, captures that are given up, a thread that captures beside one that does not.
-// (Whether memory that a capture uses again is safe: test_capture_reuse.c.)
+// Tests frees postponed by captures: uses outside the capture, abandoned captures, a thread that captures next to one that does not.
+// (test_capture_reuse.c tests whether reuse within a capture is safe.)
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -31,7 +31,7 @@ static int close_scene(void **state) {
     return 0;
 }
 
-// A test of a scene, with each of the settings.
+// Runs a test in a scene, with each setting.
 #define IN_SCENES(test)                                                                                                                    \
     cmocka_unit_test_prestate_setup_teardown(test, open_scene, close_scene, (void *)confs[0]),                                             \
         cmocka_unit_test_prestate_setup_teardown(test, open_scene, close_scene, (void *)confs[1])
@@ -44,7 +44,7 @@ static void expect_lost(struct vram_pool *pool, uint64_t stream) {
 
 // --- uses outside of the capture --------------------------------------------------------------------------------------------------------
 
-// The block waits for `stream` alone.
+// Checks that the block waits only for `stream`.
 static void expect_waits_for(struct vr_world *world, uint64_t block, uint64_t stream) {
     const uint64_t own = world->stream[0][1];
     const uint64_t other = expect_malloc(world, 30 * VR_MIB, own);
@@ -57,7 +57,7 @@ static void expect_waits_for(struct vr_world *world, uint64_t block, uint64_t st
     expect_free(world, more);
 }
 
-// The graph does not order what a stream did before it took part.
+// The graph does not order work that a stream did before it took part.
 static void uses_before_the_capture_are_waited_for(void **state) {
     struct scene *scene = *state;
     struct vr_world *world = &scene->world;
@@ -79,7 +79,7 @@ static void uses_before_the_capture_are_waited_for(void **state) {
     expect_free(world, again);
 }
 
-// Also not what a stream does that takes no part.
+// Nor work of a stream that takes no part.
 static void uses_beside_the_capture_are_waited_for(void **state) {
     struct scene *scene = *state;
     struct vr_world *world = &scene->world;
@@ -94,7 +94,7 @@ static void uses_beside_the_capture_are_waited_for(void **state) {
     expect_waits_for(world, block, b);
 }
 
-// A use that one capture recorded does not hide a later one outside from the next capture.
+// A use recorded in one capture does not hide a later use outside from the next capture.
 static void uses_between_captures_are_waited_for(void **state) {
     struct scene *scene = *state;
     struct vr_world *world = &scene->world;
@@ -116,7 +116,7 @@ static void uses_between_captures_are_waited_for(void **state) {
 
 // --- captures that are given up ---------------------------------------------------------------------------------------------------------
 
-// A free is put off, then something happens to the capture.
+// Postpones a free in a capture that is left open.
 static uint64_t half_a_capture(struct vr_world *world, struct vram_pool *pool, uint64_t a, uint64_t b) {
     begin(pool, a, VRAM_CAPTURE_GLOBAL);
     const uint64_t block = expect_malloc(world, 30 * VR_MIB, a);
@@ -128,7 +128,7 @@ static uint64_t half_a_capture(struct vr_world *world, struct vram_pool *pool, u
     return block;
 }
 
-// Nothing waits any more, requests go to the default pool, and the pool gives everything back.
+// Checks that nothing waits, requests go to the default pool, and the pool releases everything.
 static void expect_as_before(struct scene *scene, uint64_t stream) {
     struct vr_world *world = &scene->world;
     const uint64_t block = expect_malloc(world, 100, stream);
@@ -151,7 +151,7 @@ static void an_invalid_capture_leaves_nothing(void **state) {
     const uint64_t a = scene->a, b = scene->b;
     (void)half_a_capture(world, pool, a, b);
     assert_int_not_equal(vr_cu(world->sim, stream_synchronize, a), VR_CU_SUCCESS);
-    // Requests and frees go on while nobody has noticed.
+    // Requests and frees continue before the end of the capture is noticed.
     const uint64_t block = expect_malloc(world, 3 * VR_MIB, a);
     EXPECT_OK(vram_record_stream(world->allocator, block, b));
     expect_free(world, block);
@@ -183,7 +183,7 @@ static void a_destroyed_stream_leaves_nothing(void **state) {
     expect_as_before(scene, world->stream[0][1]);
 }
 
-// A stream that was used outside and is gone: there is nothing left to record a fence on, and requests must not fail of it.
+// A stream that was used outside and is destroyed: no fence can be recorded on it, and requests must not fail because of that.
 static void a_use_on_a_destroyed_stream_holds_nobody_up(void **state) {
     struct scene *scene = *state;
     struct vr_world *world = &scene->world;
@@ -199,7 +199,7 @@ static void a_use_on_a_destroyed_stream_holds_nobody_up(void **state) {
     expect_as_before(scene, a);
 }
 
-// Nobody ends the capture: the allocator goes, and nothing is left.
+// The allocator is destroyed during a capture and leaves nothing behind.
 static void the_end_of_all_during_a_capture(void **state) {
     (void)state;
     struct vr_world world;
@@ -212,7 +212,7 @@ static void the_end_of_all_during_a_capture(void **state) {
     assert_int_equal(vr_world_close(&world), 0);
 }
 
-// Unmapping waits for a stream: not while one captures.
+// Unmapping waits for a stream, so it must not happen while one captures.
 static void a_release_does_not_disturb_a_capture(void **state) {
     (void)state;
     struct vr_world world;
@@ -233,7 +233,7 @@ static void a_release_does_not_disturb_a_capture(void **state) {
     expect_end(&world);
 }
 
-// Frees that a capture put off are no obstacle after it: not to a trim, not to a checkpoint.
+// After a capture, its postponed frees do not prevent a trim or a checkpoint.
 static void a_trim_sees_what_a_capture_put_off(void **state) {
     (void)state;
     for (int checkpoint = 0; checkpoint < 2; checkpoint++) {

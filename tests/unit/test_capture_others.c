@@ -1,4 +1,4 @@
-// Captures that the allocator did not begin: told of, not told of, and over several devices.
+// Tests captures that the allocator did not begin: announced, unannounced, and across several devices.
 #include "driver/driver.h"
 #include "support/waits.h"
 #include "vram/pool.h"
@@ -42,7 +42,7 @@ static void use_context(struct vr_world *world, uint32_t device) {
     assert_int_equal(vr_cu(world->sim, ctx_set_current, world->context[device]), VR_CU_SUCCESS);
 }
 
-// `to` waits for what `from`, a stream of `device`, has now.
+// Makes `to` wait for what `from`, a stream of `device`, has now.
 static void order(struct vr_world *world, uint32_t device, uint64_t from, uint64_t to) {
     use_context(world, device);
     expect_wait_stream(world, to, from);
@@ -51,7 +51,7 @@ static void order(struct vr_world *world, uint32_t device, uint64_t from, uint64
 
 static size_t pending_on(struct vr_world *world, uint32_t device) { return expect_blocks_in(world, device, VRAM_BLOCK_PENDING); }
 
-// Any request that is not of the capture: what can be completed is completed.
+// Makes a request outside the capture, which completes what can be completed.
 static void look(struct vr_world *world, uint32_t device, uint64_t stream) {
     EXPECT_OK(vram_free(world->allocator, expect_malloc_on(world, device, 512, stream)));
 }
@@ -76,7 +76,7 @@ static void it_is_as_if_we_had_begun_it(void **state) {
     expect_free(&world, block);
     look(&world, 0, c);
     assert_int_equal(pending_on(&world, 0), 1);
-    EXPECT_OK(vram_empty_cache(world.allocator)); // nothing goes back now
+    EXPECT_OK(vram_empty_cache(world.allocator)); // nothing is released now
     assert_true(expect_stats(&world).reserved_bytes[VRAM_STAT_ALL].current >= 40 * (int64_t)VR_MIB);
     order(&world, 0, b, a);
     driver_end(&world, a);
@@ -85,7 +85,7 @@ static void it_is_as_if_we_had_begun_it(void **state) {
     assert_int_equal(vram_pool_references(pool), 1);
     look(&world, 0, c);
     assert_int_equal(pending_on(&world, 0), 0);
-    EXPECT_OK(vram_pool_empty_cache(pool)); // a graph knows its addresses
+    EXPECT_OK(vram_pool_empty_cache(pool)); // a graph contains its addresses
     struct vram_pool_stats stats;
     EXPECT_OK(vram_get_pool_stats(pool, &stats));
     assert_true(stats.free_bytes != 0);
@@ -105,7 +105,7 @@ static void it_is_ended_by_who_began_it(void **state) {
     EXPECT_STATUS(INVALID_ARGUMENT, vram_capture_leave(pool, a));
     EXPECT_OK(vram_capture_enter(pool, a));
     EXPECT_STATUS(INVALID_ARGUMENT, vram_capture_end(pool, a, &graph, &error));
-    EXPECT_OK(vram_capture_enter(pool, a)); // twice, as two graphs of one pool nest
+    EXPECT_OK(vram_capture_enter(pool, a)); // twice, because two graphs of one pool nest
     EXPECT_OK(vram_capture_leave(pool, a));
     EXPECT_OK(vram_capture_begin(pool, a, VRAM_CAPTURE_RELAXED, NULL));
     EXPECT_OK(vram_capture_leave(pool, a));
@@ -136,13 +136,13 @@ static void a_fence_never_becomes_a_node(void **state) {
     assert_int_equal(pending_on(&world, 0), 2);
     EXPECT_OK(vram_sim_complete(world.sim, c));
     look(&world, 0, c);
-    assert_int_equal(pending_on(&world, 0), 1); // the other one needed no more than its fence
+    assert_int_equal(pending_on(&world, 0), 1); // the other needed only its fence
     uint64_t count = 0, graph = 0;
     assert_int_equal(vr_cu(world.sim, stream_end_capture, b, &graph), VR_CU_SUCCESS);
     assert_int_equal(vr_cu(world.sim, graph_get_nodes, graph, NULL, &count), VR_CU_SUCCESS);
     assert_int_equal(count, 0);
     assert_int_equal(vr_cu(world.sim, graph_destroy, graph), VR_CU_SUCCESS);
-    look(&world, 0, c); // now it has a fence, which is pending
+    look(&world, 0, c); // now it has a pending fence
     assert_int_equal(pending_on(&world, 0), 1);
     EXPECT_OK(vram_sim_complete(world.sim, b));
     look(&world, 0, c);
@@ -178,7 +178,7 @@ static void every_device_that_takes_part_puts_frees_off(void **state) {
     EXPECT_OK(vram_empty_cache(world.allocator));
     order(&world, 1, far, a);
     uint64_t graph = 0;
-    EXPECT_OK(vram_capture_end(pool, a, &graph, NULL)); // nobody spoilt it
+    EXPECT_OK(vram_capture_end(pool, a, &graph, NULL)); // the capture was not invalidated
     EXPECT_OK(vram_capture_leave(there, a));
     assert_int_equal(vr_cu(world.sim, graph_destroy, graph), VR_CU_SUCCESS);
     look(&world, 0, 0);
@@ -190,7 +190,7 @@ static void every_device_that_takes_part_puts_frees_off(void **state) {
     expect_end(&world);
 }
 
-// Nobody opened a pool on the second device: its frees are right all the same, and its cache stays while its streams take part.
+// No pool was opened on the second device: its frees are still correct, and its cache stays while its streams take part.
 static void a_device_that_was_forgotten_does_no_harm(void **state) {
     (void)state;
     struct vr_world world;

@@ -1,5 +1,5 @@
-// Random programs are captured with graph_capture_record_stream_reuse, and every second use of memory is checked against the graph itself,
-// by brute force: each earlier kernel on those bytes comes before the first kernel of the next block.
+// Captures random programs with graph_capture_record_stream_reuse, and checks every reuse of memory against the graph by brute force: each
+// earlier kernel on those bytes must precede the first kernel of the next block.
 #include <string.h>
 
 #include "support/captures.h"
@@ -11,9 +11,9 @@ enum { MAX_STREAMS = 4, MAX_NODES = 512, MAX_BLOCKS = 160, MAX_USES = 24 };
 
 struct piece {
     uint64_t address, size_bytes, stream;
-    uint64_t nodes[MAX_USES]; // the kernels that touched it, its first one first
+    uint64_t nodes[MAX_USES]; // kernels that used it, the first one first
     size_t node_count;
-    bool foreign; // one of them on another stream
+    bool foreign; // one of them is on another stream
     bool live;
 };
 
@@ -23,7 +23,7 @@ struct program {
     uint64_t random;
     uint64_t streams[MAX_STREAMS];
     size_t stream_count;
-    struct piece pieces[MAX_BLOCKS]; // in the order of their requests
+    struct piece pieces[MAX_BLOCKS]; // in order of their requests
     size_t piece_count;
     size_t node_count;
 };
@@ -36,7 +36,7 @@ static bool is_capturing(struct program *program, uint64_t stream) {
     return status == VR_CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
 
-// A kernel on the stream that touches the piece. The program is right: the kernel comes after the piece was made, and the allocator knows.
+// Adds a kernel on the stream that uses the piece. The program is correct: the kernel follows the allocation, and the use is recorded.
 static void touch(struct program *program, struct piece *piece, uint64_t stream) {
     if (piece->node_count == MAX_USES || program->node_count == MAX_NODES) return;
     if (stream != piece->stream) {
@@ -166,7 +166,7 @@ static bool overlap(const struct piece *a, const struct piece *b) {
     return a->address < b->address + b->size_bytes && b->address < a->address + a->size_bytes;
 }
 
-// Every kernel on the earlier piece comes before the first kernel of the later one.
+// Checks that every kernel on the earlier piece precedes the first kernel of the later one.
 static void expect_safe(const struct reach *reach, const struct piece *earlier, const struct piece *later) {
     const size_t first = index_of(reach, later->nodes[0]);
     for (size_t i = 0; i < earlier->node_count; i++)
@@ -174,7 +174,7 @@ static void expect_safe(const struct reach *reach, const struct piece *earlier, 
             fail_msg("0x%llx is used again while kernel %zu of its last owner may run", (unsigned long long)later->address, i);
 }
 
-// Returns how many pieces lie where one lay that another stream had used.
+// Returns the number of pieces at an address that another stream had used.
 static size_t check_program(struct program *program, uint64_t graph) {
     static struct reach reach;
     find_paths(&program->world, graph, &reach);
@@ -215,7 +215,7 @@ static void without_the_option_nothing_is_reused(void **state) {
     assert_int_equal(run_programs("expandable_segments:True", 30), 0);
 }
 
-// A program may take a dependency away from what its stream does next: what lay before it then does no more.
+// A program may remove a dependency from its stream's next work: what preceded it no longer does.
 static void a_past_that_is_left_behind(void **state) {
     (void)state;
     struct vr_world world;
@@ -237,14 +237,14 @@ static void a_past_that_is_left_behind(void **state) {
     kernel(&world, never);
     EXPECT_OK(vram_record_stream(world.allocator, block, side));
     EXPECT_OK(vram_record_stream(world.allocator, waits, never));
-    expect_free(&world, waits); // for a stream that does not join: so each request looks at the graph
+    expect_free(&world, waits); // for a stream that does not join, so each request examines the graph
     expect_wait_stream(&world, stream, side);
-    const uint64_t other = expect_malloc(&world, 4096, stream); // the side stream's kernel lies before
+    const uint64_t other = expect_malloc(&world, 4096, stream); // the side stream's kernel precedes it
     assert_int_not_equal(other, block);
     assert_int_equal(vr_cu(world.sim, stream_update_capture_dependencies, stream, &first, 1, VR_CU_STREAM_SET_CAPTURE_DEPENDENCIES),
                      VR_CU_SUCCESS);
     expect_free(&world, block);
-    const uint64_t apart = expect_malloc(&world, 4096, stream); // not any more
+    const uint64_t apart = expect_malloc(&world, 4096, stream); // no longer
     assert_int_not_equal(apart, block);
     expect_wait_stream(&world, stream, side);
     assert_int_equal(expect_malloc(&world, 4096, stream), block); // and again

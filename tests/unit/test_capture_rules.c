@@ -1,4 +1,4 @@
-// Whom a capture concerns: since PyTorch 2.13 the requests of streams that take part in it, before all requests of its device.
+// Tests which requests a capture affects: since PyTorch 2.13 those of streams that take part, before that all requests of its device.
 #include "support/captures.h"
 
 // A machine of 64 MiB with a pool for graphs; streams a and b capture, c does not.
@@ -26,7 +26,7 @@ static void close_scene(struct scene *scene) {
     expect_end(&scene->world);
 }
 
-// A retry gives the cache back, but not for a request of the capture.
+// A retry releases the cache, but not for a request in the capture.
 static void a_request_beside_a_capture_empties_the_cache(void **state) {
     (void)state;
     for (size_t i = 0; i < VR_COUNT_OF(confs); i++) {
@@ -49,7 +49,7 @@ static void a_request_beside_a_capture_empties_the_cache(void **state) {
     }
 }
 
-// What the capture put off is completed by the next request beside it, once the streams that used it have passed.
+// A free postponed by the capture is completed by the next request outside it, once the streams that used the block have passed.
 static void a_request_beside_a_capture_looks_at_events(void **state) {
     (void)state;
     for (size_t i = 0; i < VR_COUNT_OF(confs); i++) {
@@ -75,7 +75,7 @@ static void a_request_beside_a_capture_looks_at_events(void **state) {
     }
 }
 
-// A block whose use is captured waits for the end, whoever asks: an event on that stream would be a node of the graph.
+// A block with a captured use waits for the capture's end, for any request: an event on that stream would become a node of the graph.
 static void captured_uses_wait_for_the_end(void **state) {
     (void)state;
     for (size_t i = 0; i < VR_COUNT_OF(confs); i++) {
@@ -102,7 +102,7 @@ static void captured_uses_wait_for_the_end(void **state) {
     }
 }
 
-// Pages of a stream that does not capture are unmapped; waiting for one that does would spoil the capture.
+// Pages of a stream that does not capture are unmapped; waiting for a capturing one would invalidate the capture.
 static void pages_beside_a_capture_are_unmapped(void **state) {
     (void)state;
     struct vr_world world;
@@ -115,14 +115,14 @@ static void pages_beside_a_capture_are_unmapped(void **state) {
     begin(pool, a, VRAM_CAPTURE_GLOBAL);
     const uint64_t other = world.stream[0][2], block = expect_malloc(&world, 60 * VR_MIB, other);
     EXPECT_OK(vram_get_stats(world.allocator, 0, &stats));
-    assert_int_equal(stats.reserved_bytes[VRAM_STAT_ALL].current, 80 * VR_MIB); // that of a stays
+    assert_int_equal(stats.reserved_bytes[VRAM_STAT_ALL].current, 80 * VR_MIB); // the memory of stream a stays
     expect_free(&world, block);
     end(&world, pool, a);
     vram_pool_release(pool);
     expect_end(&world);
 }
 
-// A capture may begin and end with any context current, or none: it is current afterwards, too.
+// A capture may begin and end with any context current, or none, and keeps it.
 static void captures_leave_the_current_context(void **state) {
     (void)state;
     struct vr_world world;
@@ -140,7 +140,7 @@ static void captures_leave_the_current_context(void **state) {
         EXPECT_OK(vram_capture_end(pool, world.stream[0][1], &graph, NULL));
         assert_int_equal(vr_cu(world.sim, ctx_get_current, &current), VR_CU_SUCCESS);
         assert_int_equal(current, contexts[i]);
-        // A refused end leaves it, too.
+        // So does a refused end.
         EXPECT_STATUS(INVALID_ARGUMENT, vram_capture_end(pool, world.stream[0][1], &graph, NULL));
         assert_int_equal(vr_cu(world.sim, ctx_get_current, &current), VR_CU_SUCCESS);
         assert_int_equal(current, contexts[i]);

@@ -1,9 +1,9 @@
-// What a program can observe of the allocator's rules (docs/internals/allocator.md), a test for each, as far as it needs neither a capture
-// nor a private pool.
+// Tests the checklist of observable behaviours (allocator.md §checklist), except for captures and private pools. The number in a test's
+// name is the checklist's.
 #include "support/expect.h"
 #include "vram/sim.h"
 
-// Allocates on an empty cache, and says what the block and its segment are.
+// Allocates on an empty cache and checks the sizes of the block and its segment.
 static void expect_sizes(const char *conf, uint64_t request, uint64_t block_bytes, uint64_t segment_bytes) {
     struct vr_world world;
     expect_world(&world, conf, 0);
@@ -43,7 +43,7 @@ static void item_3_neighbours_merge(void **state) {
     uint64_t block[3];
     for (size_t i = 0; i < 3; i++) block[i] = expect_malloc(&world, 4 * VR_MIB, 0);
     expect_free(&world, block[0]);
-    expect_free(&world, block[2]); // merges with what is left of the segment
+    expect_free(&world, block[2]); // merges with the rest of the segment
     EXPECT_CURRENT(&world, inactive_split, 2);
     expect_free(&world, block[1]);
     EXPECT_CURRENT(&world, inactive_split, 0);
@@ -89,7 +89,7 @@ static void item_4_equal_sizes(void **state) {
     }
 }
 
-// PyTorch 2.12 goes by its records: the front of a split is a new one, a merged block keeps that of the block that was freed.
+// PyTorch 2.12 uses its block records: the front of a split is a new one, and a merged block keeps that of the freed block.
 static void item_4_records_of_2_12(void **state) {
     (void)state;
     static const struct {
@@ -103,7 +103,7 @@ static void item_4_records_of_2_12(void **state) {
         for (size_t k = 0; k < VR_COUNT_OF(blocks); k++) blocks[k] = expect_malloc(&world, 4096, 0);
         expect_free(&world, blocks[1]);
         expect_free(&world, blocks[2]);
-        assert_int_equal(expect_malloc(&world, 4096, 0), blocks[1]); // of what both were, the front: a new record
+        assert_int_equal(expect_malloc(&world, 4096, 0), blocks[1]); // the front of the merged block: a new record
         assert_int_equal(expect_malloc(&world, 4096, 0), blocks[2]);
         expect_free(&world, blocks[4]);
         expect_free(&world, blocks[1]);
@@ -112,14 +112,14 @@ static void item_4_records_of_2_12(void **state) {
     }
 }
 
-// The simulator's own addresses that do not only rise: the older of two free blocks lies above, or where something else lay before.
+// Addresses of the simulator that do not only increase: the older of two free blocks is above, or at a reused address.
 static void tie_of_addresses(const char *conf, enum vram_sim_addresses addresses, bool older_wins) {
     struct vr_world world;
     const struct vr_world_options options = {.conf = conf, .sim = {.addresses = addresses}};
     EXPECT_OK(vr_world_open(&world, &options));
     const uint64_t first = expect_malloc(&world, 32 * VR_MIB, 0), older = expect_malloc(&world, 32 * VR_MIB, 0);
     expect_free(&world, first);
-    EXPECT_OK(vram_empty_cache(world.allocator)); // a reused address is the lower one, but of the younger segment
+    EXPECT_OK(vram_empty_cache(world.allocator)); // a reused address is lower, but belongs to the younger segment
     const uint64_t newer = expect_malloc(&world, 32 * VR_MIB, 0);
     assert_true(newer < older);
     expect_free(&world, newer);
@@ -147,7 +147,7 @@ static void item_5_streams(void **state) {
     assert_int_equal(expect_malloc(&world, 10 * VR_MIB, one), block);
 
     EXPECT_OK(vram_record_stream(world.allocator, block, two));
-    EXPECT_OK(vram_record_stream(world.allocator, block, two)); // twice is once
+    EXPECT_OK(vram_record_stream(world.allocator, block, two)); // recording twice has no further effect
     EXPECT_OK(vram_record_stream(world.allocator, block, one)); // its own stream is ignored
     const uint64_t events = vram_sim_calls(world.sim, "cuEventRecord");
     expect_free(&world, block);
@@ -157,7 +157,7 @@ static void item_5_streams(void **state) {
     (void)expect_malloc(&world, 1, one);
     EXPECT_CURRENT(&world, active, 3);
     EXPECT_OK(vram_sim_complete_all(world.sim));
-    EXPECT_CURRENT(&world, active, 3); // nobody looked yet
+    EXPECT_CURRENT(&world, active, 3); // the event has not been checked yet
     (void)expect_malloc(&world, 1, one);
     EXPECT_CURRENT(&world, active, 3);
     EXPECT_CURRENT(&world, allocation, 3);
@@ -176,11 +176,11 @@ static void item_6_max_split_size(void **state) {
     const uint64_t middle = expect_malloc(&world, 24 * VR_MIB, 0);
     assert_int_not_equal(middle, big);
     EXPECT_CURRENT(&world, reserved_bytes, 64 * VR_MIB);
-    // 40 MiB serve 33 MiB whole.
+    // 40 MiB serve 33 MiB as a whole.
     assert_int_equal(expect_malloc(&world, 33 * VR_MIB, 0), big);
     assert_int_equal(expect_size(&world, big), 40 * VR_MIB);
     expect_free(&world, big);
-    // 60 MiB are too many for 40, a page less is not.
+    // 60 MiB are too large for a request of 40, one page less is not.
     const uint64_t sixty = expect_malloc(&world, 60 * VR_MIB, 0), nearly = expect_malloc(&world, 58 * VR_MIB, 0);
     const uint64_t keep = expect_malloc(&world, 40 * VR_MIB, 0);
     assert_int_equal(keep, big);
@@ -220,7 +220,7 @@ static void item_8_memory_fraction(void **state) {
     const uint64_t cached = expect_malloc(&world, 30 * VR_MIB, 0);
     expect_free(&world, cached);
     const uint64_t calls = vram_sim_calls(world.sim, "cuMemAlloc");
-    const uint64_t whole = expect_malloc(&world, 50 * VR_MIB, 0); // exactly the limit, after the cache was flushed
+    const uint64_t whole = expect_malloc(&world, 50 * VR_MIB, 0); // exactly the limit, after the cache was released
     assert_int_equal(vram_sim_calls(world.sim, "cuMemAlloc"), calls + 1);
     assert_int_equal(vram_sim_calls(world.sim, "cuMemFree"), 1);
     uint64_t none = 0;
@@ -236,13 +236,13 @@ static void item_8_memory_fraction(void **state) {
     expect_end(&world);
 }
 
-// Limit 100 MiB, threshold 80 MiB. Of two cached segments the one that was left alone for longer than the average goes.
+// Limit 100 MiB, threshold 80 MiB. Of two cached segments, the one unused for longer than the average is released.
 static void item_9_garbage_collection(void **state) {
     (void)state;
     struct vr_world world;
     expect_world(&world, "garbage_collection_threshold:0.8", 200 * VR_MIB);
     EXPECT_OK(vram_set_memory_fraction(world.allocator, 0, 0.5));
-    (void)expect_malloc(&world, 3 * VR_MIB, 0); // keeps its 20 MiB segment split for good
+    (void)expect_malloc(&world, 3 * VR_MIB, 0); // keeps its 20 MiB segment split
     uint64_t block[4];
     for (size_t i = 0; i < 4; i++) block[i] = expect_malloc(&world, 18 * VR_MIB, 0);
     expect_free(&world, block[0]);
@@ -288,11 +288,11 @@ static void item_11_power_of_2_divisions(void **state) {
     expect_sizes(list, 600 * VR_MIB, 768 * VR_MIB, 768 * VR_MIB);
     expect_sizes(list, 1100 * VR_MIB, 1280 * VR_MIB, 1280 * VR_MIB);
     expect_sizes(list, 5000 * VR_MIB, 5120 * VR_MIB, 5120 * VR_MIB);
-    expect_sizes("roundup_power2_divisions:4", 1200, 1536, 2 * VR_MIB); // below 512 * 4 bytes the divisions do not count
+    expect_sizes("roundup_power2_divisions:4", 1200, 1536, 2 * VR_MIB); // divisions do not apply below 512 * 4 bytes
     expect_sizes("roundup_power2_divisions:4", 2049, 2560, 2 * VR_MIB);
     expect_sizes("roundup_power2_divisions:4", 1200 * 1024, 1280 * 1024, 20 * VR_MIB);
-    expect_sizes("roundup_power2_divisions:1", 5 * VR_MIB + 1, 5 * VR_MIB + 512, 20 * VR_MIB); // one division is none
-    // What lies between two keys keeps plain rounding.
+    expect_sizes("roundup_power2_divisions:1", 5 * VR_MIB + 1, 5 * VR_MIB + 512, 20 * VR_MIB); // one division means none
+    // Sizes between two keys keep plain rounding.
     static const char holes[] = "roundup_power2_divisions:[64:8,256:4,1024:4,>:1]";
     expect_sizes(holes, 130 * VR_MIB + 1, 130 * VR_MIB + 512, 132 * VR_MIB);
     expect_sizes(holes, 65 * VR_MIB, 72 * VR_MIB, 72 * VR_MIB);
@@ -314,7 +314,7 @@ static void item_12_an_empty_string_resets_some_options(void **state) {
     assert_true(info.expandable);
     const uint64_t big = expect_malloc(&world, 40 * VR_MIB, 0);
     assert_int_equal(expect_stats(&world).oversize_allocations.allocated, 0);
-    EXPECT_SCALAR(&world, max_split_size, 32 * VR_MIB); // told once, when the device was set up
+    EXPECT_SCALAR(&world, max_split_size, 32 * VR_MIB); // reported once, when the device was set up
     expect_free(&world, big);
     expect_end(&world);
 }

@@ -1,5 +1,5 @@
-// What PyTorch's and NVIDIA's guides say of graphs and their memory, beside the tables of test_seed_graph_tables.c. tests/coverage.md has
-// every claim with its test.
+// Tests statements in PyTorch's and NVIDIA's guides about graphs and their memory, except the tables in test_seed_graph_tables.c.
+// docs/coverage.md lists every statement with its test.
 #include "support/table.h"
 #include "support/waits.h"
 #include "vram/pool.h"
@@ -55,7 +55,7 @@ static void expect_values(uint64_t address, float value) {
     for (int i = 0; i < VALUES; i++) assert_true(at(address)[i] == value);
 }
 
-// A machine whose device memory can be read and written; skips the test where there is none (under ThreadSanitizer).
+// Opens a machine whose device memory can be read and written; skips the test if that is impossible (under ThreadSanitizer).
 static void backed_world(struct vr_world *world) {
     const struct vr_world_options options = {.sim = {.memory_bytes = VR_GIB, .backed = true}, .conf = ""};
     uint64_t probe = 0;
@@ -75,7 +75,7 @@ static struct vram_graph *capture(struct vr_world *world, uint64_t stream, struc
     return graph;
 }
 
-// The guide's first graph: warm-up beside, capture, new data into the same input, launch on any stream.
+// The guide's first graph: warm-up on a side stream, capture, new data in the same input, launch on any stream.
 static void a_captured_kernel_runs_at_each_launch(void **state) {
     (void)state;
     struct vr_world world;
@@ -89,7 +89,7 @@ static void a_captured_kernel_runs_at_each_launch(void **state) {
     assert_int_equal(kernel.runs, 3);
     kernel.out = 0;
     struct vram_graph *graph = capture(&world, own, NULL, &kernel);
-    assert_int_equal(kernel.runs, 3); // what is captured does not run
+    assert_int_equal(kernel.runs, 3); // captured kernels do not run
     const uint64_t streams[] = {own, warm, world.stream[0][3], 0};
     for (size_t i = 0; i < VR_COUNT_OF(streams); i++) {
         fill(kernel.in, (float)(3 + i));
@@ -102,7 +102,7 @@ static void a_captured_kernel_runs_at_each_launch(void **state) {
     expect_end(&world);
 }
 
-// Adjacent layers: what one graph leaves is what the next begins with, without a copy; and one buffer as the input of both in turn.
+// Adjacent layers: one graph's output is the next one's input without a copy; and one buffer is the input of both in turn.
 static void graphs_feed_each_other(void **state) {
     (void)state;
     struct vr_world world;
@@ -129,7 +129,7 @@ static void graphs_feed_each_other(void **state) {
     expect_end(&world);
 }
 
-// A stream that does not wait for the captured one takes no part: its work runs at once, its memory is not the graph's.
+// A stream that does not wait for the captured one takes no part: its work runs at once, and its memory is not the graph's.
 static void what_does_not_branch_out_is_not_captured(void **state) {
     (void)state;
     struct vr_world world;
@@ -157,7 +157,7 @@ static void what_does_not_branch_out_is_not_captured(void **state) {
 
 enum { GRAPHS = 10 };
 
-// Ten graphs of 4 GiB, each with an input of its own: 40 GiB of inputs. With one input for all of them: 4.
+// Ten graphs, each with its own input of 4 GiB, need 40 GiB of inputs; with a shared input, 4.
 static void inputs_of_many_graphs(void **state) {
     (void)state;
     for (int shared = 0; shared < 2; shared++) {
@@ -177,7 +177,7 @@ static void inputs_of_many_graphs(void **state) {
     }
 }
 
-// Two inputs, two outputs and one intermediate: 20 GiB, where two graphs with pools of their own take 24.
+// Two inputs, two outputs and one intermediate need 20 GiB; two graphs with their own pools need 24.
 static void one_graph_in_place_of_two(void **state) {
     (void)state;
     struct vr_world world;
@@ -196,7 +196,7 @@ static void one_graph_in_place_of_two(void **state) {
     expect_end(&world);
 }
 
-// A device of 10 GiB: what fits without a capture does not fit in one, because nothing can be given back meanwhile.
+// A device of 10 GiB: a program that fits without a capture does not fit in one, because nothing can be released meanwhile.
 static void a_capture_may_run_out_where_the_program_does_not(void **state) {
     (void)state;
     for (int captured = 0; captured < 2; captured++) {
@@ -210,7 +210,7 @@ static void a_capture_may_run_out_where_the_program_does_not(void **state) {
         const enum vram_status status = vram_malloc(world.allocator, 0, 4 * VR_GIB, stream, &last);
         assert_int_equal(status, captured ? VRAM_OUT_OF_MEMORY : VRAM_OK);
         EXPECT_CURRENT(&world, reserved_bytes, 8 * VR_GIB);
-        if (captured) EXPECT_OK(vram_graph_end(graph, NULL)); // and the capture goes on
+        if (captured) EXPECT_OK(vram_graph_end(graph, NULL)); // the capture continues
         vram_graph_destroy(graph);
         expect_end(&world);
     }
@@ -218,7 +218,7 @@ static void a_capture_may_run_out_where_the_program_does_not(void **state) {
 
 // --- uses on other streams -----------------------------------------------------------------------------------------------------------
 
-// A program that joins the other stream before it frees need not tell of the use. Only memory of the graph's pool is used again so.
+// A program that joins the other stream before it frees need not record the use. Only the graph pool's memory is reused like this.
 static void a_joined_stream_need_not_be_told(void **state) {
     (void)state;
     struct vr_world world;
@@ -239,7 +239,7 @@ static void a_joined_stream_need_not_be_told(void **state) {
     expect_end(&world);
 }
 
-// graph_capture_record_stream_reuse: nothing comes back while the streams are apart.
+// graph_capture_record_stream_reuse: nothing is reused while the streams are not joined.
 static void reuse_in_a_capture_needs_a_join(void **state) {
     (void)state;
     struct vr_world world;
@@ -330,7 +330,7 @@ static enum vram_status run_region(uint64_t stream, void *user) {
     return vram_free(world->allocator, temporary);
 }
 
-// Parts of a network between which the program decides: captured one by one, they may run in any order.
+// Parts of a network captured one by one, between which the program decides, may run in any order.
 static void parts_made_apart_run_in_any_order(void **state) {
     static const int order[] = {0, 1, 0, 2, 2, 1, 0, 0, 2, 1};
     (void)state;
@@ -341,7 +341,8 @@ static void parts_made_apart_run_in_any_order(void **state) {
     const struct vram_graph_callable callable = {run_region, &world};
     for (int i = 0; i < 3; i++) EXPECT_OK(vram_graph_capture_all(world.allocator, 0, stream, &callable, 1, 3, &graphs[i], NULL));
     for (size_t i = 0; i < VR_COUNT_OF(order); i++) EXPECT_OK(vram_graph_launch(graphs[order[i]], stream, NULL));
-    EXPECT_CURRENT(&world, reserved_bytes, 90 * VR_MIB); // the price: a pool each. The warm-ups' memory went before the next capture
+    EXPECT_CURRENT(&world, reserved_bytes,
+                   90 * VR_MIB); // the price: a pool each; the warm-ups' memory was released before the next capture
     for (int i = 0; i < 3; i++) vram_graph_destroy(graphs[i]);
     expect_end(&world);
 }

@@ -1,4 +1,5 @@
-// What PyTorch's guide says of the memory history, where no other test shows it. tests/coverage.md has every claim with its test.
+// Tests statements in PyTorch's guide about the memory history that no other test covers. docs/coverage.md lists every statement with its
+// test.
 #include "support/history.h"
 
 static const char *block_name(const struct vram_recording *recording, size_t row) {
@@ -14,7 +15,7 @@ __attribute__((noinline)) static uint64_t take_here(struct vr_world *world, uint
     return address;
 }
 
-// enabled="state": who made what lives now, and no history of how it came to be.
+// enabled="state" records the stacks of live blocks, and no events.
 static void state_alone_knows_who_made_what_lives(void **state) {
     (void)state;
     struct vr_world world;
@@ -36,7 +37,7 @@ static void state_alone_knows_who_made_what_lives(void **state) {
     history_end(&world);
 }
 
-// stacks="python" in a program without Python: there is nothing to show, and machine code is not looked at.
+// stacks="python" in a program without Python: stacks are empty, and machine code is not unwound.
 static void python_alone_takes_no_machine_code(void **state) {
     (void)state;
     static const enum vram_history_stacks kinds[] = {VRAM_HISTORY_STACKS_PYTHON, VRAM_HISTORY_STACKS_ALL};

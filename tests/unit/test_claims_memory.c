@@ -1,4 +1,5 @@
-// What PyTorch's guides say of memory outside of graphs, where no other test shows it. tests/coverage.md has every claim with its test.
+// Tests statements in PyTorch's guides about memory outside of graphs that no other test covers. docs/coverage.md lists every statement
+// with its test.
 #define _POSIX_C_SOURCE 200809L // setenv
 #include <stdlib.h>
 
@@ -9,7 +10,7 @@
 
 enum { MILLISECOND = 1000000 };
 
-// Work ends by the clock, not by hand.
+// Opens a machine whose work ends by the clock, not by hand.
 static void timed_world(struct vr_world *world, const char *conf, uint64_t memory_bytes) {
     const struct vr_world_options options = {.sim = {.memory_bytes = memory_bytes}, .conf = conf};
     EXPECT_OK(vr_world_open(world, &options));
@@ -26,7 +27,7 @@ static uint64_t all_driver_calls(const struct vr_world *world) {
 
 enum { LAYERS = 30 };
 
-// A training step: activations pile up forwards, and go with a gradient each backwards.
+// A training step: the forward pass accumulates activations; the backward pass frees them, with a gradient each.
 static void train_step(struct vr_world *world, uint64_t stream) {
     uint64_t activation[LAYERS];
     for (uint64_t layer = 0; layer < LAYERS; layer++) {
@@ -57,7 +58,7 @@ static void a_steady_state_asks_the_driver_for_nothing(void **state) {
     }
 }
 
-// What was used once stays taken, as other programs see it, until it is given back by hand; what is in use stays even then.
+// Memory used once stays in use, as other programs see it, until it is released by hand; live memory stays even then.
 static void cached_memory_is_used_memory_to_others(void **state) {
     (void)state;
     struct vr_world world;
@@ -119,7 +120,7 @@ static void the_environment_turns_caching_off(void **state) {
 
 // --- streams --------------------------------------------------------------------------------------------------------------------------
 
-// The next user of the same stream comes after the last one anyway: nobody waits, and the new block may have work of the old one pending.
+// The next user on the same stream runs after the last one anyway: nothing waits, and the new block may have pending work of the old one.
 static void memory_comes_back_before_its_work_is_done(void **state) {
     (void)state;
     struct vr_world world;
@@ -192,7 +193,7 @@ static void a_retry_waits_for_other_streams(void **state) {
     expect_end(&world);
 }
 
-// There are enough bytes, but a small block lies among them. A program that goes back to where it lives no more succeeds.
+// There are enough bytes, but a small block is between them. Without that block the program succeeds.
 static void a_small_block_holds_a_segment_back(void **state) {
     (void)state;
     struct vr_world world;

@@ -1,4 +1,5 @@
-// What PyTorch's guides say of the allocator's options, where no other test shows it. tests/coverage.md has every claim with its test.
+// Tests statements in PyTorch's guides about the allocator's options that no other test covers. docs/coverage.md lists every statement with
+// its test.
 #include "support/expect.h"
 #include "vram/sim.h"
 
@@ -8,12 +9,12 @@ static uint64_t address_after_free(const char *conf, uint64_t cached_mib, uint64
     *cached = expect_malloc(&world, cached_mib * VR_MIB, 0);
     expect_free(&world, *cached);
     const uint64_t found = expect_malloc(&world, request_mib * VR_MIB, 0);
-    if (found == *cached) assert_int_equal(expect_size(&world, found), cached_mib * VR_MIB); // whole, not split
+    if (found == *cached) assert_int_equal(expect_size(&world, found), cached_mib * VR_MIB); // as a whole, not split
     expect_end(&world);
     return found;
 }
 
-// Which cached block, whole, serves a request for 512 MiB.
+// Which whole cached block serves a request for 512 MiB.
 static void how_much_larger_a_whole_block_may_be(void **state) {
     static const struct {
         const char *conf;
@@ -36,7 +37,7 @@ static void how_much_larger_a_whole_block_may_be(void **state) {
     }
 }
 
-// The driver maps whole multiples of 2 MiB: an odd size of segments is the next even one where it is the size of pages.
+// The driver maps multiples of 2 MiB: an odd segment size is rounded up to an even one if it is the page size.
 static void odd_pages_are_rounded_up(void **state) {
     (void)state;
     struct vr_world world;
@@ -47,7 +48,7 @@ static void odd_pages_are_rounded_up(void **state) {
     expect_end(&world);
 }
 
-// The share of the memory given that no request asked for, over requests of every size between two powers of two.
+// Returns the unrequested share of allocated memory, over requests of every size between two powers of two.
 static double waste(const char *conf) {
     struct vr_world world;
     uint64_t asked = 0, given = 0;
@@ -71,14 +72,14 @@ static void more_divisions_waste_less(void **state) {
     assert_true(four > 0.06 && four < 0.09);
     assert_true(eight > 0.03 && eight < 0.05);
     assert_true(waste("") < 0.001);
-    assert_true(waste("roundup_power2_divisions:1") < 0.001); // as in PyTorch, whatever its guides say
+    assert_true(waste("roundup_power2_divisions:1") < 0.001); // as PyTorch behaves, contrary to its guides
 }
 
 // --- expandable segments --------------------------------------------------------------------------------------------------------------
 
 enum { LAYERS = 50, SMALLEST_BATCH = 16, LARGEST_BATCH = 24 };
 
-// A job of many layers whose batch grows; what a layer keeps depends on the batch and on the layer. Returns the batch that failed, or 0.
+// A job with many layers and a growing batch; what a layer keeps depends on both. Returns the batch that failed, or 0.
 static uint64_t failing_batch(struct vr_world *world) {
     for (uint64_t batch = SMALLEST_BATCH; batch <= LARGEST_BATCH; batch++) {
         uint64_t kept[LAYERS] = {0};
@@ -94,7 +95,7 @@ static uint64_t failing_batch(struct vr_world *world) {
 }
 
 static void growing_batches_tile_in_one_segment(void **state) {
-    // What the largest batch needs, and a hundredth.
+    // The needs of the largest batch, plus one percent.
     uint64_t needed = 0;
     for (uint64_t layer = 0; layer < LAYERS; layer++) needed += LARGEST_BATCH * (1 + layer % 3) * 700 * VR_KIB;
     (void)state;
@@ -107,14 +108,14 @@ static void growing_batches_tile_in_one_segment(void **state) {
     (void)failing_batch(&world);
     assert_true(expect_stats(&world).num_alloc_retries > 0);
     expect_end(&world);
-    // With all the memory there is, slivers remain at the ends of segments.
+    // With all memory available, small pieces remain at the ends of segments.
     expect_world(&world, "", 0);
     assert_int_equal(failing_batch(&world), 0);
     assert_true((uint64_t)expect_stats(&world).reserved_bytes[VRAM_STAT_ALL].current > needed + needed / 20);
     expect_end(&world);
 }
 
-// Address space for 9/8 of the device's memory; pages of 2 and 20 MiB behind what is used; what is free goes page by page.
+// Address space for 9/8 of the device's memory; pages of 2 and 20 MiB are mapped as needed, and free pages are unmapped one by one.
 static void segments_reserve_more_than_they_map(void **state) {
     (void)state;
     struct vr_world world;
@@ -137,7 +138,7 @@ static void segments_reserve_more_than_they_map(void **state) {
 
 // --- the driver's own cache -----------------------------------------------------------------------------------------------------------
 
-// The backend is that of all devices, and what shapes blocks means nothing to it.
+// The backend applies to all devices and ignores options that shape blocks.
 static void the_drivers_cache_has_no_options(void **state) {
     static const char conf[] = "backend:cudaMallocAsync,max_split_size_mb:64,roundup_power2_divisions:4,garbage_collection_threshold:0.01,"
                                "expandable_segments:True";

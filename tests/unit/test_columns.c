@@ -1,4 +1,4 @@
-// Columns of a recording against its rows.
+// Compares columns of a recording with its rows.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>

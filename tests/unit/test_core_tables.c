@@ -1,5 +1,4 @@
-// The tables of the core that are not of base: addresses that were made to collide do not, whatever file they come from. And what rooms
-// above attach.
+// Tests the core's tables outside of base: addresses constructed to collide do not. Also tests what upper layers attach.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +11,7 @@
 #include "vram/sim.h"
 #include "vram/vram.h"
 
-// Of a table of 16,384 slots that is half full the longest run of used ones has about 60.
+// In a half-full table of 16,384 slots the longest run of used ones has about 60.
 enum { ENTRIES = 8000, LONGEST = 400 };
 
 static void raw_blocks_at_made_addresses(void **state) {
@@ -60,18 +59,18 @@ static size_t longest_run_of_regions(struct vr_address_map *map) {
     return longest;
 }
 
-// One multiplication spreads an arithmetic progression by chance alone: about one secret in 600 leaves a run over LONGEST. Whoever makes
-// the addresses does not know the secret, so most tables are well.
+// One multiplication spreads an arithmetic progression only on average: about one secret in 600 leaves a run over LONGEST. An attacker does
+// not know the secret, so most tables are good.
 static void regions_at_made_addresses(void **state) {
     (void)state;
     enum { TABLES = 9 };
-    static struct vr_address_map map[TABLES]; // a secret goes by where its table lies
+    static struct vr_address_map map[TABLES]; // the secret depends on the table's address
     int well = 0;
     for (int i = 0; i < TABLES; i++) well += longest_run_of_regions(&map[i]) <= LONGEST;
     assert_in_range(well, TABLES / 2, TABLES);
 }
 
-// Ranges come and go at random places, whole MiB and parts: who was entered last is found, and nothing of a range that went is left.
+// Adds and removes ranges at random places, of whole MiB and parts: the last one entered is found, and nothing remains of a removed range.
 static void the_address_map_holds(void **state) {
     (void)state;
     enum { PLACES = 200, UNIT = 64 * 512 };
@@ -98,7 +97,7 @@ static void the_address_map_holds(void **state) {
 
 // --- the index ----------------------------------------------------------------------------------------------------------------------
 
-// Against a look at every block.
+// Compares with a search over every block.
 static void the_index_finds_the_best_fit(void **state) {
     (void)state;
     enum { BLOCKS = 400 };
@@ -136,7 +135,7 @@ static bool comes_before(const struct vr_block *blocks, uint32_t a, uint32_t b) 
     return blocks[a].size != blocks[b].size ? blocks[a].size < blocks[b].size : blocks[a].address < blocks[b].address;
 }
 
-// The nearest block in order on a side of `block`, by a look at every one; 0: there is none.
+// Returns the nearest block in order on a side of `block`, by examining every one; 0 if there is none.
 static uint32_t nearest(const struct vr_block *blocks, uint32_t count, uint32_t block, unsigned side) {
     uint32_t best = 0;
     for (uint32_t b = 1; b < count; b++) {
@@ -146,7 +145,7 @@ static uint32_t nearest(const struct vr_block *blocks, uint32_t count, uint32_t 
     return best;
 }
 
-// Bins that are lists, become trees and lists again, in waves that fill and empty them.
+// Bins turn from lists to trees and back, in waves that fill and empty them.
 static void bins_keep_their_order_whatever_they_are(void **state) {
     (void)state;
     enum { BLOCKS = 160, SIZES = 4, WAVE = 700 };
@@ -234,7 +233,7 @@ static void all_zero(size_t size_bytes) {
     vr_os_unreserve(base, size_bytes);
 }
 
-// Memory that a thread keeps from one allocator for the next is as new, whatever the first did with it.
+// Memory that a thread keeps from one allocator for the next is zeroed, whatever the first did with it.
 static void kept_memory_is_zero(void **state) {
     (void)state;
     vr_os_keep_begin();
@@ -261,7 +260,7 @@ static bool go_on(uint64_t address, uint64_t size_bytes, void *user) {
     return true;
 }
 
-// What is free in segments that are in use is not looked at when the cache goes.
+// Releasing the cache does not examine free blocks in segments that are in use.
 static void releases_pass_parts_over(void **state) {
     (void)state;
     enum { PIECES = 4096, WHOLE = 3 };

@@ -1,4 +1,4 @@
-// What stands out in what is in use when a request fails, and what would lower it: histories made by hand, whose answers are known.
+// Tests what is unusual about the memory in use when a request fails, and what would reduce it, on handmade histories with known answers.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 #define MIB ((uint64_t)1 << 20)
 
-// Frames as text of JSON, innermost first.
+// Frames as JSON text, innermost first.
 #define FRAME(file, line, name) "{\"filename\": \"" file "\", \"line\": " #line ", \"name\": \"" name "\"}"
 #define MODULE_CALL             FRAME("/lib/torch/nn/modules/module.py", 1, "_call_impl")
 #define TRAIN                   FRAME("/home/me/train.py", 7, "main")
@@ -30,7 +30,7 @@
 struct made {
     struct vr_text json;
     size_t events;
-    uint64_t next; // address
+    uint64_t next; // next address
 };
 
 static void put(struct made *made, const char *action, uint64_t address, uint64_t bytes, const char *frames) {
@@ -89,8 +89,8 @@ static const struct vram_report_remedy *remedy_of(const struct vram_report_deman
 
 enum { BLOCKS = 4 };
 
-// A step of a model of four blocks, each called by line 40: 30 MiB are kept for the backward pass and 10 MiB are the result, on `fixed` of
-// parameters of 6 MiB each; the loss takes 20.
+// A step of a model with four blocks, each called by line 40: 30 MiB are kept for the backward pass and 10 MiB are the result, in addition
+// to `fixed` parameters of 6 MiB each; the loss takes 20.
 static void put_step(struct made *made, bool keep_graph) {
     uint64_t inside[BLOCKS], result[BLOCKS], loss, gradient[BLOCKS];
     for (int i = 0; i < BLOCKS; i++) {
@@ -119,8 +119,8 @@ static void put_model(struct made *made) {
     for (int i = 0; i < BLOCKS; i++) (void)take(made, 6, LOAD);
 }
 
-// Peak: 24 parameters, 160 of blocks, loss 20 and seed 20: 224. With each block made again: 24, results 40, the last block's 30 once more,
-// and beside it seed 20, gradient 6 and what passes 10.
+// Peak: 24 parameters, 160 of blocks, loss 20 and seed 20: 224. With each block recomputed: 24, results 40, the last block's 30 again, seed
+// 20, gradient 6 and 10 for what is passed on.
 static void recomputing_and_a_smaller_batch(void **state) {
     (void)state;
     struct made made;
@@ -143,13 +143,13 @@ static void recomputing_and_a_smaller_batch(void **state) {
     assert_true(strstr(remedy->text, "94.0 MiB less, 130.0 MiB in all, and it fits") != NULL);
     remedy = remedy_of(demand, VRAM_REMEDY_BATCH);
     assert_non_null(remedy);
-    const double most = (150.0 - 24 - 150.0 / 64) / 200; // a 64th of the room is left for rounding
+    const double most = (150.0 - 24 - 150.0 / 64) / 200; // a 64th of the room is reserved for rounding
     assert_true(remedy->factor > most - 0.001 && remedy->factor < most + 0.001);
     assert_true(remedy->fits);
     vram_report_destroy(report);
 }
 
-// A call is at work until its last allocation: what it keeps is there beside that, and goes after it.
+// A call lasts until its last allocation: what it keeps exists as well, and is freed afterwards.
 static void a_call_ends_with_its_last_allocation(void **state) {
     (void)state;
     struct made made;
@@ -276,7 +276,7 @@ static void keys_and_values(void **state) {
     vram_report_destroy(report);
 }
 
-// Two backward passes without an optimizer between: the second adds to gradients that lived through its forward pass.
+// Two backward passes without an optimizer step in between: the second adds to gradients that were live during its forward pass.
 static void gradients_that_live_on(void **state) {
     (void)state;
     struct made made;
@@ -300,7 +300,7 @@ static void gradients_that_live_on(void **state) {
     vram_report_destroy(report);
 }
 
-// Two layers of one size: each gradient that the second backward pass has made again by the time of the failure saves nothing.
+// Two layers of one size: gradients that the second backward pass has recreated by the time of the failure save nothing.
 static void gradients_of_one_size(void **state) {
     (void)state;
     for (uint64_t again = 0; again <= 2; again++) {

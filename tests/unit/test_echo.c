@@ -1,4 +1,4 @@
-// The lists of frames that come again: what is kept of them, and when it is full.
+// Tests the cache of repeated lists of frames: what it keeps, and when it is full.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 #include "snapshot/repeated_bytes.h"
 
-enum { KEPT_BYTES = 1 << 20 }; // at most, of all lists
+enum { KEPT_BYTES = 1 << 20 }; // limit for all lists
 
 static struct vr_budget budget;
 static struct vr_echo echo;
@@ -26,7 +26,7 @@ static int end(void **state) {
     return 0;
 }
 
-// A list of its own for each stack. Whether it was kept.
+// Adds a separate list for each stack. Returns whether it was kept.
 static bool come(uint32_t stack, size_t length) {
     static unsigned char bytes[KEPT_BYTES + 1];
     memcpy(bytes, &stack, sizeof stack);
@@ -35,7 +35,7 @@ static bool come(uint32_t stack, size_t length) {
     return true;
 }
 
-// The last list that there is a place for has its place; the one after it has none.
+// The last list that fits is kept; the next one is not.
 static void as_many_lists_as_there_are_places(void **state) {
     (void)state;
     for (uint32_t stack = 1; stack <= VR_ECHO_RUNS; stack++) assert_true(come(stack, 8));
@@ -54,7 +54,7 @@ static void as_many_bytes_as_may_be_kept(void **state) {
     assert_false(come(4, 4));
 }
 
-// The first list is held to the limit like the others.
+// The limit also applies to the first list.
 static void a_first_list_that_is_too_long(void **state) {
     (void)state;
     assert_false(come(1, KEPT_BYTES + 1));

@@ -1,4 +1,4 @@
-// vram/events.h: every event told to the program, with contexts that blocks and segments keep.
+// Tests vram/events.h: every event reported to the program, with contexts that blocks and segments keep.
 #include "support/expect.h"
 #include "os/os.h"
 #include "support/history.h"
@@ -9,7 +9,7 @@
 
 enum { MIB = 1 << 20, MOST = 4096 };
 
-// A program that counts: contexts are numbers, each with its own count of references.
+// A program that counts: contexts are numbers, each with a reference count.
 struct program {
     struct vr_world *world;
     struct vram_event events[MOST];
@@ -86,8 +86,8 @@ static void each_event_with_its_context(void **state) {
     expect_free(&world, a);
     expect_event(&program, 4, VRAM_EVENT_FREE_REQUESTED, a, 1000);
     expect_event(&program, 5, VRAM_EVENT_FREE_COMPLETED, a, 1000);
-    assert_int_not_equal((uintptr_t)program.events[4].context, first); // its own: the level says so
-    // The segment keeps the context of the call that made it, as long as it is there.
+    assert_int_not_equal((uintptr_t)program.events[4].context, first); // its own context, as the level requires
+    // The segment keeps the context of the call that created it as long as it exists.
     assert_true(program.references[first] > 0);
     expect_free(&world, b);
     EXPECT_OK(vram_empty_cache(world.allocator));
@@ -101,7 +101,7 @@ static void each_event_with_its_context(void **state) {
     expect_end(&world);
 }
 
-// Without contexts of frees an event of a free has the block's.
+// Without contexts for frees, a free event has the block's context.
 static void frees_show_the_context_of_their_block(void **state) {
     (void)state;
     struct vr_world world;
@@ -121,7 +121,7 @@ static void frees_show_the_context_of_their_block(void **state) {
     const uint64_t c = expect_malloc(&world, 1000, stream);
     assert_int_equal(program.events[program.count - 2].action, VRAM_EVENT_FREE_COMPLETED);
     assert_int_equal((uintptr_t)program.events[program.count - 2].context, program.made); // of the request that found it
-    // Replaced: what is kept stays with those who gave it.
+    // After a replacement, the old listener keeps the contexts it gave.
     static struct program later;
     later = (struct program){.world = &world};
     listen(&later, VRAM_CONTEXT_NEVER);
@@ -154,14 +154,14 @@ static void a_walk_shows_contexts(void **state) {
     for (int i = 0; i < 5; i++) (void)expect_malloc(&world, 1000 << i, world.stream[0][1]);
     EXPECT_OK(vram_walk(world.allocator, 0, sees_contexts, &program));
     EXPECT_CURRENT(&world, allocated_bytes, 0);
-    // vram_destroy() gives the rest back.
+    // vram_destroy() releases the rest.
     (void)expect_malloc(&world, 100, 0);
     vr_world_destroy_allocator(&world);
     assert_int_equal(program.live, 0);
     assert_int_equal(vr_world_close(&world), 0);
 }
 
-// A history and a listener at once: neither sees the other.
+// A history and a listener work at once, independently.
 static void beside_a_history(void **state) {
     (void)state;
     struct vr_world world;
@@ -237,7 +237,7 @@ struct worker {
 };
 
 struct number {
-    int value; // 77 while it lives
+    int value; // 77 while it is live
     _Atomic int references;
 };
 

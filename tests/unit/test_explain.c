@@ -1,4 +1,4 @@
-// Programs that run out of memory for a reason that is known, on the simulated driver: the report must name it, and the cure must be one.
+// Runs programs that exhaust memory for a known reason on the simulated driver: the report must name the reason, and the cure must work.
 #include <stdio.h>
 
 #include "present/shared_texts.h"
@@ -13,12 +13,12 @@
 
 static const struct vram_history_options NO_STACKS = {.context = VRAM_HISTORY_NONE};
 
-// A program: what it does on a machine, up to the request that fails.
+// A program up to the request that fails.
 struct scene {
     const char *name;
     const char *conf;
     uint64_t memory_bytes;
-    uint64_t told_bytes; // the device's memory, told to the report; 0: not told
+    uint64_t told_bytes; // the device's memory passed to the report; 0: not passed
     uint64_t ring;       // events kept; 0: all
     void (*play)(struct vr_world *world);
     enum vram_report_oom_cause cause;
@@ -31,7 +31,7 @@ static void fail_to_take(struct vr_world *world, uint64_t size_bytes, uint64_t s
     if (status != VRAM_OUT_OF_MEMORY) fail_msg("the request was answered with status %d", (int)status);
 }
 
-// A segment of 100 MiB of which only `kept` in the middle stays in use.
+// Leaves only `kept` in use, in the middle of a segment of 100 MiB.
 static void hollow(struct vr_world *world, uint64_t kept, uint64_t stream) {
     give(world, take(world, 100 M, stream));
     const uint64_t rest = (100 M - kept) / 2;
@@ -52,7 +52,7 @@ static void pinned(struct vr_world *world) {
     fail_to_take(world, 60 M, 0);
 }
 
-// Twenty segments, and in each a block of 1.5 MiB: their memory would be there for a large segment.
+// Twenty segments, each with a block of 1.5 MiB: together they had room for a large segment.
 static void pinned_segments(struct vr_world *world) {
     uint64_t large[20];
     for (size_t i = 0; i < 20; i++) {
@@ -110,7 +110,7 @@ static const struct scene scenes[] = {
     {"the ring kept the end only", "", 120 M, 0, 3, in_pieces, VRAM_OOM_FRAGMENTED, VRAM_CURE_NOT_REPRODUCED},
 };
 
-// With the setting the history must fit in the room there was, and without it must not.
+// The history must fit with the setting, and must not fit without it.
 static void check_setting(const char *name, const struct vram_recording *recording, const struct vram_cure *cure) {
     const char *const confs[] = {cure->conf, NULL};
     for (size_t i = 0; i < 2; i++) {
@@ -147,7 +147,7 @@ static void ask(struct vram_explorer *explorer, const char *question, struct vr_
     OK(vram_explorer_ask(explorer, question, keep, answer, NULL));
 }
 
-// The page finds the same, a replay at a time. Takes the recording.
+// The page finds the same cure, one replay at a time. Takes ownership of the recording.
 static void check_page(const char *name, struct vram_recording *recording, const struct vram_cure *cure) {
     enum { HEAD = 8, MOST_PIECES = 100 }; // of an answer, in bytes; of a search
     struct vram_explorer *explorer;
@@ -174,7 +174,7 @@ static void check_page(const char *name, struct vram_recording *recording, const
     vr_text_release(&sentence);
 }
 
-// Takes the recording.
+// Takes ownership of the recording.
 static void check_scene(const struct scene *scene, struct vram_recording *recording) {
     const struct vram_report_options options = {.memory_bytes = scene->told_bytes};
     struct vram_report *report;
@@ -214,7 +214,7 @@ static void causes_are_named_and_cured(void **state) {
     }
 }
 
-// What a graph's pool holds free.
+// Memory that a graph's pool keeps free.
 static void private_pools_are_named(void **state) {
     (void)state;
     struct vr_world world;
@@ -291,7 +291,7 @@ static void nothing_to_cure(void **state) {
     vram_recording_destroy(recording);
 }
 
-// What a program of `vram run` still has at the end stands as segments in its recording: they are no reserve of an allocator's.
+// Memory that a program of `vram run` still has at its end is recorded as segments, which are not an allocator's cache.
 static void a_program_that_keeps_some(void **state) {
     (void)state;
     struct vram_recording *recording =
@@ -309,13 +309,13 @@ static void a_program_that_keeps_some(void **state) {
     assert_int_equal(oom->cause, VRAM_OOM_LIMIT);
     assert_int_equal(oom->allocated_bytes, 8 M);
     assert_int_equal(oom->reserved_bytes, 0);
-    assert_int_equal(oom->segment_bytes, 4 M); // what the driver was asked for, not a segment of PyTorch's
+    assert_int_equal(oom->segment_bytes, 4 M); // the request to the driver, not a segment of PyTorch's
     assert_int_equal(oom->room_bytes, 10 M);
     assert_int_equal(oom->outside_bytes, 0);
     struct vr_text text = {0};
     OK(vram_report_text(report, NULL, NULL, keep, &text));
     assert_non_null(strstr(text.bytes, "less than the 4.0 MiB that were asked for"));
-    assert_null(strstr(text.bytes, "Settings")); // there are none, only facts of the process
+    assert_null(strstr(text.bytes, "Settings")); // there are no settings, only facts about the process
     vr_text_release(&text);
     vram_report_destroy(report);
     vram_recording_destroy(recording);

@@ -1,4 +1,4 @@
-// The explorer: queries, answers, and the totals along a window against a second way of counting.
+// Tests the explorer: queries, answers, and the totals in a window against a second method.
 #include "base/text.h"
 #include "explore/tables/event_rows.h"
 #include "explore/tables/picture_rows.h"
@@ -6,7 +6,7 @@
 
 enum { EVENTS = 3000, ADDRESSES = 40 };
 
-// A recording of one device: allocations and frees at random, and what is live after each event.
+// A recording of one device with random allocations and frees, and what is live after each event.
 struct made {
     struct vr_text json;
     double live[EVENTS];
@@ -31,7 +31,7 @@ static void make(struct made *made, uint64_t seed) {
     vr_text_puts(&made->json, "]]}");
 }
 
-// The numbers of a column of doubles, and how many.
+// Returns the numbers of a column of doubles, and their count.
 static const double *numbers_of(const struct bytes *answer, const char *name, size_t *count) {
     static double numbers[20000];
     const struct column column = column_of(answer, name);
@@ -60,7 +60,7 @@ static void the_curve_has_every_low_and_high(void **state) {
             memcpy(high, numbers_of(&answer, "allocated_high", &count), pixels * sizeof *high);
             for (size_t p = 0, i = from; p < pixels; p++) {
                 const double edge = (double)from + (double)(to - from) * (double)(p + 1) / (double)pixels;
-                // Without final blocks every allocation left over is dropped when the history is undone, so totals start at 0 or above.
+                // Without final blocks, every remaining allocation is dropped when the history is undone, so totals start at 0 or above.
                 double expected_low = i == 0 ? 0 : made.live[i - 1], expected_high = expected_low;
                 for (; i < EVENTS && (double)i < edge; i++) {
                     if (made.live[i] < expected_low) expected_low = made.live[i];
@@ -133,7 +133,7 @@ static void allocations_and_marks_tell_their_story(void **state) {
     vram_explorer_destroy(explorer);
 }
 
-// Random lifetimes without a history: rows born one per event, some before it.
+// Random lifetimes without a history: one row per event, and some from before.
 struct lives {
     struct vr_lifetimes lifetimes;
     struct vr_history history;
@@ -185,7 +185,7 @@ static void what_is_live_is_found_from_checkpoints(void **state) {
     }
 }
 
-// The base of a shape after an event, by its steps; UINT64_MAX before the first.
+// Returns the base of a shape after an event, from its steps; UINT64_MAX before the first.
 static uint64_t base_at(const struct vr_stacking *stacking, size_t shape, size_t event) {
     uint64_t base = UINT64_MAX;
     for (size_t s = stacking->first_step[shape]; s < stacking->first_step[shape + 1]; s++) {
@@ -271,7 +271,7 @@ static void a_query_says_which_frames_name_no_site(void **state) {
     assert_int_equal(vram_explorer_ask(explorer, "groups?skip=%28", keep, &none, &error), VRAM_INVALID_ARGUMENT);
     assert_true(strlen(error.message) > 10 && none.length == 0);
     expect_text(explorer, "groups", "wrap.py:1:alloc");
-    // A recording that comes later is told, too; what was skipped for good stays.
+    // The skip pattern also applies to a recording added later; frames skipped before stay skipped.
     struct vram_recording *second = NULL;
     assert_int_equal(vram_recording_read_memory(text, strlen(text), "second", &second, &error), VRAM_OK);
     assert_int_equal(vram_recording_skip_frames(second, "wrap", &error), VRAM_OK);

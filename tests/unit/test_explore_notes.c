@@ -1,4 +1,4 @@
-// The explorer's remarks about a recording are those of the report.
+// Checks that the explorer's remarks about a recording are those of the report.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@ static bool keep(void *user, const char *bytes, size_t length) {
     return true;
 }
 
-// Every remark of the report stands in the answer, in the report's order.
+// Checks that every remark of the report is in the answer, in the report's order.
 static void same_notes(const char *json) {
     struct vram_recording *recording = NULL;
     struct vram_explorer *explorer = NULL;

@@ -1,5 +1,5 @@
-// What is worked out in pieces is what is worked out at once; what is put together (bundles of blocks, lanes of segments, steps of a loop)
-// comes to what a naive second way finds.
+// Checks that results prepared in pieces equal those computed at once, and that composed results (bundles of blocks, lanes of segments,
+// steps of a loop) equal a naive second computation.
 #include "analyze/profile.h"
 #include "base/text.h"
 #include "explore/explored/state_at_event.h"
@@ -14,12 +14,12 @@ static uint64_t dice(uint64_t below) { return vr_random_below(&seed, below); }
 // --- a loop ----------------------------------------------------------------------------------------------------------------
 enum { TURNS = 9, MOST_EVENTS = 4000 };
 
-// Allocations that come back in every turn, some that stay, and the total after each event.
+// Allocations repeated in every iteration, some that stay, and the total after each event.
 struct loop {
     struct vr_text json;
     double total[MOST_EVENTS];
     uint64_t address[MOST_EVENTS], size[MOST_EVENTS];
-    unsigned owner[MOST_EVENTS]; // the line that made what the event makes or ends
+    unsigned owner[MOST_EVENTS]; // the line that allocated what the event allocates or frees
     size_t events;
 };
 
@@ -69,7 +69,7 @@ static void same_steps(const struct vr_steps *a, const struct vr_steps *b) {
     for (size_t i = 0; i < a->count; i++) assert_int_equal(a->first[i], b->first[i]);
 }
 
-// Steps and growth in pieces of any size.
+// Steps and growth, prepared in pieces of any size.
 static void pieces_find_what_the_whole_finds(void **state) {
     (void)state;
     for (size_t round = 0; round < 20; round++) {
@@ -148,7 +148,7 @@ static void same_answer(struct vram_explorer *a, struct vram_explorer *b, const 
     free(y.bytes);
 }
 
-// Asked with and without preparation, again, and after other queries of the same kind.
+// Asks with and without preparation, repeatedly, and after other queries of the same kind.
 static void prepared_answers_are_the_same(void **state) {
     (void)state;
     static const char *const queries[] = {"state?event=50", "map?pixels=20", "leaks?top=5", "churn?by=size", "leaks?every=20&by=stack",
@@ -163,7 +163,7 @@ static void prepared_answers_are_the_same(void **state) {
         const int name = (int)strcspn(queries[i], "?");
         snprintf(question, sizeof question, "prepare?for=%.*s%s%s", name, queries[i], values == NULL ? "" : "&",
                  values == NULL ? "" : values + 1);
-        bool ready = strncmp(queries[i], "groups", 6) == 0; // which has nothing to prepare
+        bool ready = strncmp(queries[i], "groups", 6) == 0; // has nothing to prepare
         for (size_t turn = 0; turn < 20 && !ready; turn++) {
             struct bytes answer = ask(explorer, question);
             ready = says(&answer, "\"ready\": true");
@@ -185,7 +185,7 @@ static void prepared_answers_are_the_same(void **state) {
     vr_text_release(&loop.json);
 }
 
-// Each step's highest total and its moment, and the curve with a pixel per step, counted again from the events.
+// Recomputes each step's highest total and its moment, and the curve with a pixel per step, from the events.
 static void steps_are_as_high_as_their_events(void **state) {
     (void)state;
     for (size_t round = 0; round < 10; round++) {
@@ -215,7 +215,7 @@ static void steps_are_as_high_as_their_events(void **state) {
     }
 }
 
-// The most that a line's allocations hold after an event of a window, or before its first.
+// Returns the most that a line's allocations hold after an event of a window, or before its first.
 static double naive_peak(const struct loop *loop, unsigned line, size_t from, size_t to) {
     double live = 0, peak = 0;
     for (size_t i = 0; i < to; i++) {
@@ -226,7 +226,7 @@ static double naive_peak(const struct loop *loop, unsigned line, size_t from, si
     return peak;
 }
 
-// A curve of three pixels is far below what its lane holds for one event.
+// A curve of three pixels is far below a lane's peak, which lasts one event.
 static void lanes_of_a_step_have_their_highest_moment(void **state) {
     (void)state;
     for (size_t round = 0; round < 20; round++) {
@@ -430,7 +430,7 @@ static void lanes_have_what_their_segments_have(void **state) {
     }
 }
 
-// Numbers of pools that a chain of plain mixes takes for one: with that, all would be one lane.
+// Pool numbers that a chain of plain mixes would confuse; all would then be one lane.
 static void pools_made_to_collide_have_lanes_of_their_own(void **state) {
     (void)state;
     static struct lives made;

@@ -1,5 +1,5 @@
-// What the pictures over a window are made of, against slow second ways: the largest allocations, segments and their lives, the grid of
-// addresses, and the answers to `timeline`, `segments`, `map` and `allocations`.
+// Compares the contents of pictures over a window with slow second computations: the largest allocations, segments and their lifetimes, the
+// grid of addresses, and the answers to `timeline`, `segments`, `map` and `allocations`.
 #include <math.h>
 #include "analyze/segment_lives.h"
 #include "explore/tables/coverage.h"
@@ -84,7 +84,7 @@ static void the_largest_are_found_without_looking_at_all(void **state) {
         struct vr_largest *largest = NULL;
         assert_int_equal(VRAM_OK, vr_largest_create(l, &span, &largest));
         assert_true(vr_largest_check(largest));
-        // Rows of the window: some listed, the others a range.
+        // Rows of the window: some listed, the others as a range.
         const size_t begin = l->start_count + dice(ROWS - l->start_count), end = begin + dice(ROWS - begin + 1);
         uint32_t listed[ROWS];
         size_t listed_count = 0;
@@ -120,7 +120,7 @@ static void the_largest_are_found_without_looking_at_all(void **state) {
 
 enum { PAGES = 40, PAGE = 4096, SEGMENT_EVENTS = 200, MOST_SEGMENTS = PAGES };
 
-// A random history of reservations, which page is reserved before event 0 and after each event, and the final segments.
+// A random history of reservations, the reserved pages before event 0 and after each event, and the final segments.
 struct reserving {
     bool reserved[SEGMENT_EVENTS + 1][PAGES];
     struct vr_model model;
@@ -136,7 +136,7 @@ struct reserving {
 
 static uint64_t page_address(size_t page) { return (uint64_t)(page + 16) * PAGE; }
 
-// Whole runs of pages: reserves free ones, gives back reserved ones, in pieces that do not follow how they came.
+// Reserves runs of free pages and releases runs of reserved ones, in pieces that differ from those reserved.
 static void make_event(struct reserving *made, size_t event) {
     bool *now = made->reserved[event + 1];
     memcpy(now, made->reserved[event], PAGES);
@@ -228,13 +228,13 @@ static void the_grid_says_how_full_addresses_were(void **state) {
     static struct lives lives;
     for (size_t round = 0; round < 20; round++) {
         make_lives(&lives, dice(10));
-        // Each allocation at a place of its own, so that each is one segment's whole content.
+        // Each allocation has its own place, so that it fills one segment.
         uint64_t at = 1u << 20;
         for (size_t i = 0; i < ROWS; i++) {
             lives.address[i] = at;
             at += lives.size[i] + (dice(3) == 0 ? 4096 : 0);
         }
-        // Every birth and death needs an event of its own to be one row's.
+        // Every allocation and free needs its own event.
         for (size_t i = 0; i < ROWS; i++) {
             lives.birth[i] = i < lives.lifetimes.start_count ? VR_BEFORE_TRACE : (uint32_t)(2 * (i - lives.lifetimes.start_count));
             const size_t death = (i < lives.lifetimes.start_count ? 0 : lives.birth[i]) + 1 + 2 * dice(40);
@@ -297,7 +297,7 @@ static void the_grid_says_how_full_addresses_were(void **state) {
 
 // --- answers ---------------------------------------------------------------------------------------------------------------
 
-// A column's numbers as doubles; free() them.
+// Returns a column's numbers as doubles, for free().
 static double *numbers_of(const struct bytes *answer, const char *name, size_t *count) {
     const struct column column = column_of(answer, name);
     double *numbers = calloc(column.count + 1, sizeof *numbers);
@@ -311,7 +311,7 @@ static double *numbers_of(const struct bytes *answer, const char *name, size_t *
     return numbers;
 }
 
-// One segment of 8 KiB at 0x10000, one of 4 KiB at 0x20000 that goes, a private pool's at 0x30000. Times are 10 apart.
+// One segment of 8 KiB at 0x10000, one of 4 KiB at 0x20000 that is freed, a private pool's at 0x30000. Times are 10 apart.
 static const char story[] =
     "{\"segments\": [{\"device\": 0, \"address\": 65536, \"total_size\": 8192, \"stream\": 0, \"segment_pool_id\": [0, 0], \"blocks\": ["
     "{\"address\": 65536, \"size\": 2048, \"requested_size\": 2000, \"state\": \"active_allocated\", \"frames\": []},"
@@ -350,7 +350,7 @@ static void expect_numbers(struct vram_explorer *explorer, const char *question,
 static void the_story_is_stacked(void **state) {
     (void)state;
     struct vram_explorer *explorer = open_text(story);
-    // Row 0 lived before (2000 bytes), row 1 has events 1 to 3, row 2 has 2 to 7 and slides down at 3.
+    // Row 0 existed before (2000 bytes), row 1 has events 1 to 3, row 2 has 2 to 7 and moves down at 3.
     EXPECT("timeline?pixels=9", "row", 0, 1, 2);
     EXPECT("timeline?pixels=9", "flags", 1 + 2 + 4 + 8, 0, 0);
     EXPECT("timeline?pixels=9", "bytes", 2000, 1000, 300);
@@ -364,7 +364,7 @@ static void the_story_is_stacked(void **state) {
     EXPECT("timeline?pixels=9", "reserved", 12288, 12288, 12288, 12288, 12288, 12288, 12288, 12288, 12288);
     EXPECT("timeline?pixels=9&notion=active", "end", 9, 4, 8);
     EXPECT("timeline?pixels=9&notion=active", "requested", 9, 3, 7);
-    // A window in the middle, with one shape: the others are the band.
+    // A window in the middle with one shape: the others are in the band.
     EXPECT("timeline?from=2&to=5&pixels=3&limit=1", "row", 0);
     EXPECT("timeline?from=2&to=5&pixels=3&limit=1", "drawn", 2000, 2000, 2000);
     EXPECT("timeline?from=2&to=5&pixels=3&limit=1", "allocated", 3300, 3300, 2300);
@@ -373,7 +373,7 @@ static void the_story_is_stacked(void **state) {
     expect_text(explorer, "timeline?event=8", "\"event_position\": 9");
     expect_text(explorer, "timeline", "\"groups\": [\"<no frames>\", \"a.py:5:f\", \"b.py:6:g\"]");
     expect_text(explorer, "timeline?by=pool", "\"groups\": [\"default pool\"");
-    // Shapes of less than half a pixel are left to the band: one pixel is 3300 bytes and 9 events.
+    // Shapes of less than half a pixel go to the band: one pixel is 3300 bytes and 9 events.
     EXPECT("timeline?pixels=1&height=1", "row", 0);
     vram_explorer_destroy(explorer);
 }
@@ -387,7 +387,7 @@ static void the_story_has_segments_and_a_map(void **state) {
     expect_text(explorer, "segments", "\"groups\": [\"default pool, stream 0\", \"private pool (0, 1), stream 5\"]");
     expect_text(explorer, "allocation?segment=2", "\"label\": \"s30000_0\", \"kind\": \"segment\", \"pool_name\": \"private pool (0, 1)\"");
     expect_text(explorer, "allocation?label=s20000_0", "\"bytes\": 4096, \"birth_event\": 0, \"birth_time_us\": 10, \"death_event\": 5");
-    // Places: 0x10000 at 0, 0x20000 at 8192, 0x30000 at 12288.
+    // Positions: 0x10000 at 0, 0x20000 at 8192, 0x30000 at 12288.
     EXPECT("map?pixels=9", "range_place", 0, 8192, 12288);
     EXPECT("map?pixels=9", "range_address_low", 0x10000, 0x20000, 0x30000);
     EXPECT("map?pixels=9", "place", 0, 8192, 2048);
@@ -404,7 +404,7 @@ static void the_story_has_segments_and_a_map(void **state) {
     vram_explorer_destroy(explorer);
 }
 
-// Doubles have 53 bits: addresses and streams come as halves, with every digit.
+// Doubles have 53 bits, so addresses and streams are transferred as halves, without loss.
 static void all_64_bits_of_addresses_and_streams_come(void **state) {
     (void)state;
     static const char text[] = "{\"segments\": [{\"device\": 0, \"address\": 18446744073709543425, \"total_size\": 4096, \"stream\": "
@@ -424,7 +424,7 @@ static void all_64_bits_of_addresses_and_streams_come(void **state) {
     vram_explorer_destroy(explorer);
 }
 
-// Pools whose numbers have one sum when they are shifted together are two groups all the same.
+// Pools whose numbers collide when shifted and combined are still two groups.
 static void segments_of_two_pools_are_two_groups(void **state) {
     (void)state;
     static const char text[] = "{\"segments\": [{\"device\": 0, \"address\": 65536, \"total_size\": 8192, \"stream\": 0, "

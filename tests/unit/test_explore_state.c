@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-// Segments and blocks after any event: against snapshots that the allocator itself made at that moment, and against a naive second way.
+// Compares segments and blocks after any event with snapshots that the allocator made at that moment, and with a naive second computation.
 #include "explore/explored/explored.h"
 #include "explore/explored/state_at_event.h"
 #include "support/answers.h"
@@ -51,7 +51,7 @@ static void operate(struct run *run) {
     }
 }
 
-// What a snapshot says lies at [address, end) of kind: its segments, and its blocks that are not inactive.
+// Compares segments, and blocks that are not inactive, with the snapshot.
 static void compare(const struct vr_model *model, const struct vr_moment *moment, const char *what) {
     const struct vr_segments *segments = &model->segments;
     const struct vr_blocks *blocks = &model->blocks;
@@ -86,7 +86,7 @@ static void run_and_compare(const char *conf, uint64_t seed) {
     const struct vr_world_options options = {
         .sim = {.memory_bytes = 600 * VR_MIB, .manual_completion = true}, .conf = conf, .without_record = true};
     OK(vr_world_open(&run.world, &options));
-    for (size_t i = 0; i < 40; i++) operate(&run); // unrecorded: what follows begins with memory in use
+    for (size_t i = 0; i < 40; i++) operate(&run); // not recorded, so that the recording begins with memory in use
     start(&run.world, &NO_STACKS);
     for (size_t i = 0; i < OPERATIONS; i++) {
         operate(&run);
@@ -143,7 +143,7 @@ struct made_event {
     unsigned address, size, stream, frame;
 };
 
-// Events that need not make sense, as a list of events shows them all the same.
+// Makes events that need not be consistent, because the list of events shows them all.
 static void make_events(struct made_event *events, uint64_t seed, struct vr_text *json) {
     static const char *const actions[] = {"alloc", "free_requested", "free_completed", "segment_alloc", "oom", "snapshot"};
     vr_text_puts(json, "{\"segments\": [], \"device_traces\": [[");
@@ -181,7 +181,7 @@ static void the_list_has_what_the_filter_lets_through(void **state) {
         struct vr_text json = {0};
         make_events(events, seed, &json);
         struct vram_explorer *explorer = open_text(json.bytes);
-        // Twice, and never one after the same, so that lists are kept, found again and dropped.
+        // Twice, and never the same one in a row, so that lists are kept, found again and dropped.
         for (unsigned trial = 0; trial < 2 * VR_COUNT_OF(filters); trial++) {
             const unsigned which = trial * 5 % VR_COUNT_OF(filters);
             const size_t first = vr_mix64(seed + trial) % 30;
@@ -235,7 +235,7 @@ static void a_small_history_is_told_as_it_was(void **state) {
                 "\"largest_free_bytes\": 2097152, \"cached_bytes\": 2097152, \"largest_hole_bytes\": 0, \"outside_bytes\": 0");
     expect_text(explorer, "state?event=4", "\"owners\": [{\"stream\": \"7\", \"kind\": \"small\", \"expandable\": false}]");
     expect_text(explorer, "state?event=4", "\"name\": \"b.py:3:here\", \"bytes\": 1024, \"count\": 1}");
-    // The second allocation was never freed, but is not in the final state: it is the recording that does not fit together.
+    // The second allocation was never freed, but is not in the final state: the recording is inconsistent.
     expect_text(explorer, "state",
                 "\"outside_bytes\": 512, \"owners\": [{\"stream\": \"7\", \"kind\": \"small\", \"expandable\": false}, "
                 "{\"reserved\": false}]");
@@ -260,8 +260,8 @@ static void a_small_history_is_told_as_it_was(void **state) {
     vram_explorer_destroy(explorer);
 }
 
-// 0x200000 was reserved before the recording and is again at 1; of the pages mapped at 3, those from 0x500000 on go at 4 and come back
-// at 5.
+// 0x200000 was reserved before the recording and is again at 1. Of the pages mapped at 3, those from 0x500000 are unmapped at 4 and mapped
+// again at 5.
 static const char places[] = "{\"segments\": [], \"device_traces\": [["
                              "{\"action\": \"segment_free\", \"addr\": 2097152, \"size\": 2097152, \"stream\": 0},"
                              "{\"action\": \"segment_alloc\", \"addr\": 2097152, \"size\": 2097152, \"stream\": 0},"
@@ -272,7 +272,7 @@ static const char places[] = "{\"segments\": [], \"device_traces\": [["
                              "{\"action\": \"segment_unmap\", \"addr\": 5242880, \"size\": 1048576, \"stream\": 0},"
                              "{\"action\": \"segment_unmap\", \"addr\": 4194304, \"size\": 1048576, \"stream\": 0}]]}";
 
-// What the list of events calls a segment is what the segment itself is called.
+// The list of events uses the same label for a segment as the segment itself.
 static void events_and_segments_have_the_same_labels(void **state) {
     (void)state;
     static const struct {
@@ -296,7 +296,7 @@ static void events_and_segments_have_the_same_labels(void **state) {
     vram_explorer_destroy(explorer);
 }
 
-// Segments whose pool nobody says are not called those of the default pool: neither as lanes nor each for itself.
+// Segments whose pool is unknown are not labelled as the default pool, neither as lanes nor individually.
 static void a_pool_that_is_not_recorded_is_not_named(void **state) {
     (void)state;
     struct vram_explorer *explorer = open_text(places);

@@ -1,5 +1,5 @@
-// Options at the largest values that their parser takes: sums of sizes stay in their range, and a request is served or says why not. And
-// options that change while blocks live: what was counted in is counted out.
+// Tests options at the largest values that their parser accepts: sums of sizes do not overflow, and a request is served or explains why
+// not. Also tests options that change while blocks are live: what was counted in is counted out.
 #include "support/expect.h"
 
 #define MOST_MIB "17592186044415"
@@ -29,7 +29,7 @@ static void segments_beyond_all_memory(void **state) {
     }
 }
 
-// A bound beyond all sizes is none.
+// A bound beyond all sizes means no bound.
 static void whole_blocks_of_any_size(void **state) {
     struct vr_world world;
     (void)state;
@@ -52,7 +52,7 @@ static void expect_oversize(struct vr_world *world, int64_t allocations, int64_t
     if (vram_check(world->allocator, &error) != VRAM_OK) fail_msg("%s", error.message);
 }
 
-// A block counts as oversize from its request to its free, by what max_split_size_mb was at the request; a segment likewise.
+// A block counts as oversize from its request to its free, by max_split_size_mb at the request; a segment likewise.
 static void oversize_is_counted_out_as_it_was_counted_in(void **state) {
     struct vr_world world;
     (void)state;

@@ -1,4 +1,4 @@
-// The driver that fails chosen calls.
+// Tests the driver that makes chosen calls fail.
 #include "unit/sim_fixture.h"
 #include "vram/sim.h"
 
@@ -10,7 +10,7 @@ static void the_nth_call_fails_once(void **state) {
     assert_int_equal(vram_driver_fault_set(driver, "cuMemAlloc", 2, VR_CU_OUT_OF_MEMORY), VRAM_OK);
     uint64_t before = vram_sim_calls(sim, "cuMemAlloc"), kept = 7;
     assert_cu(vr_cu(driver, mem_alloc, &address, 512), SUCCESS);
-    assert_cu(vr_cu(driver, mem_free, address), SUCCESS); // another name does not count
+    assert_cu(vr_cu(driver, mem_free, address), SUCCESS); // other functions do not count
     assert_cu(vr_cu(driver, mem_alloc, &kept, 512), OUT_OF_MEMORY);
     assert_int_equal(kept, 7);
     assert_cu(vr_cu(driver, mem_alloc, &address, 512), SUCCESS);
@@ -32,7 +32,7 @@ static void any_call_counts_without_a_name(void **state) {
     assert_cu(vr_cu(driver, stream_create, &stream, 0), UNKNOWN);
     assert_cu(vr_cu(driver, stream_create, &stream, 0), SUCCESS);
     assert_int_equal(vram_driver_fault_set(driver, NULL, 1, VR_CU_UNKNOWN), VRAM_OK);
-    assert_int_equal(vram_driver_fault_set(driver, NULL, 0, 0), VRAM_OK); // taken back
+    assert_int_equal(vram_driver_fault_set(driver, NULL, 0, 0), VRAM_OK); // cancelled
     assert_cu(vr_cu(driver, event_record, event, stream), SUCCESS);
     assert_int_equal(vram_driver_fault_count(driver), 1);
     vram_driver_destroy(driver);
@@ -40,7 +40,7 @@ static void any_call_counts_without_a_name(void **state) {
     (void)state;
 }
 
-// Every row of calls.def reaches its own function: failing it by name is seen by that call alone.
+// Every row of calls.def reaches its own function: only that call sees a failure set by its name.
 static void every_name_is_known(void **state) {
     struct vram_driver *sim = open_sim(NULL), *driver;
     assert_int_equal(vram_driver_fault(sim, &driver), VRAM_OK);
@@ -50,7 +50,7 @@ static void every_name_is_known(void **state) {
 #undef X
     };
     for (size_t i = 0; i < VR_COUNT_OF(names); i++) assert_int_equal(vram_driver_fault_set(driver, names[i], 1, VR_CU_UNKNOWN), VRAM_OK);
-    // What only programs call goes by the simulator alone.
+    // Functions that only programs call bypass the fault driver.
     assert_int_equal(vram_driver_fault_set(driver, "cuModuleLoad", 1, VR_CU_UNKNOWN), VRAM_INVALID_ARGUMENT);
     assert_int_equal(vram_driver_fault_set(driver, "cuMemAlloc_v2", 1, VR_CU_UNKNOWN), VRAM_INVALID_ARGUMENT);
     assert_int_equal(vram_driver_fault_set(driver, "cuMemAlloc", 1, VR_CU_SUCCESS), VRAM_INVALID_ARGUMENT);

@@ -1,5 +1,5 @@
-// Two refusals of the driver, the second on the way back out of the first: contexts, graphs and routes are not lost. All kinds of
-// operations are attacked by tests/attack/fault_ops; these are the smallest cases of what it found.
+// Tests two refusals of the driver, the second while handling the first: contexts, graphs and routes are not lost. tests/attack/fault_ops
+// attacks all kinds of operations; these are the smallest cases it found.
 #include "support/expect.h"
 
 #include "driver/abi.h"
@@ -31,7 +31,7 @@ static void refuse(struct machine *machine, uint64_t nth, uint64_t then) {
 
 static void serve(struct machine *machine) { EXPECT_OK(vram_driver_fault_set(machine->driver, NULL, 0, 0)); }
 
-// Nothing has a context of the device any more.
+// Checks that nothing keeps a context of the device.
 static void close_machine(struct machine *machine) {
     vram_destroy(machine->allocator);
     assert_int_equal(vram_sim_memory_used(machine->sim, 0), 0);
@@ -78,7 +78,7 @@ static void an_allocator_that_ends(void **state) {
             }
 }
 
-// Whatever the driver says of frees that the capture put off, a route that is ended is closed, and a stream captures no more.
+// Ending a route closes it, and ending a capture ends it, whatever the driver returns for the postponed frees.
 static void captures_and_routes_end(void **state) {
     (void)state;
     for (uint64_t first = 1; first < 12; first++)
@@ -97,7 +97,7 @@ static void captures_and_routes_end(void **state) {
             EXPECT_OK(vram_record_stream(world.allocator, used, world.stream[0][2]));
             EXPECT_OK(vram_pool_begin(pool, &all));
             EXPECT_OK(vram_capture_begin(pool, stream, VRAM_CAPTURE_RELAXED, NULL));
-            expect_free(&world, used); // put off
+            expect_free(&world, used); // postponed
             EXPECT_OK(vram_capture_mark_begin(world.allocator, 0, stream));
             EXPECT_OK(vram_driver_fault_set(world.driver, NULL, first, VR_CU_UNKNOWN));
             vr_fault_then(world.driver, second, VR_CU_UNKNOWN);

@@ -1,5 +1,5 @@
-// Frees of blocks that other streams use, and what they leave to the requests after them. Next to an allocator that somebody listens to,
-// all is the same.
+// Tests frees of blocks used by other streams, and their effect on later requests, against an allocator with a listener, which must behave
+// the same.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -13,17 +13,17 @@
 
 enum { STREAMS = VR_WORLD_STREAMS, SIZES = 6, LIVE = 24, PICTURES = 300 };
 
-// Of one rounded size and not the same; cut from a segment with a rest behind; whole.
+// The same rounded size or not; cut from a segment with a rest behind; whole.
 static const uint64_t sizes[SIZES] = {1000, 1024, 300 * VR_KIB, 3 * VR_MIB, 3 * VR_MIB - 512, 20 * VR_MIB};
 
 struct twins {
     struct vr_world bare, heard;
-    struct vram_pool *pools[2]; // of the two; NULL: requests go to the default pools
+    struct vram_pool *pools[2]; // one for each allocator; NULL: use the default pools
     uint64_t live[STREAMS][LIVE];
     size_t count[STREAMS];
 };
 
-// timed: calls of the driver take time, after each of which a fence may have passed.
+// timed: driver calls take time, so that a fence may pass after any of them.
 static void open_twins(struct twins *twins, const char *conf, bool timed) {
     struct vr_world_options options = {.sim = {.memory_bytes = 64 * VR_GIB, .manual_completion = true}, .conf = conf};
     if (!timed) options.sim.profile = VRAM_SIM_FREE;
@@ -91,7 +91,7 @@ static void reset_peaks(struct twins *twins) {
     EXPECT_OK(vram_reset_peak_stats(twins->heard.allocator, 0));
 }
 
-// The block that a step of a program hands to another stream, again and again.
+// The block that a program's step passes to another stream, repeatedly.
 static void the_same_block_again_and_again(void **state) {
     (void)state;
     for (size_t i = 0; i < 2 * SIZES; i++) {
@@ -116,7 +116,8 @@ static void the_same_block_again_and_again(void **state) {
     }
 }
 
-// Requests while the block waits: of its size, which must go elsewhere, of another, and of one that takes the same bytes once it is back.
+// Requests while the block waits: of its size, which must be served elsewhere, of another size, and of one that takes the same bytes once
+// it is free.
 static void requests_around_a_block_that_waits(void **state) {
     (void)state;
     for (size_t i = 0; i < SIZES; i++) {
@@ -147,7 +148,7 @@ static void completed_by_another_stream(void **state) {
     struct twins twins;
     open_twins(&twins, "", false);
     const uint64_t first = take(&twins, 1, 1024), stays = take(&twins, 3, 1024);
-    put(&twins, take(&twins, 3, 1024)); // what comes is no peak
+    put(&twins, take(&twins, 3, 1024)); // so that what follows is not a peak
     put(&twins, first);
     const uint64_t address = take(&twins, 1, 1024);
     use(&twins, address, 2);
@@ -162,7 +163,7 @@ static void completed_by_another_stream(void **state) {
     close_twins(&twins);
 }
 
-// A block that comes back between two others is one more inactive_split.
+// A block that becomes free between two others adds one inactive_split.
 static void a_block_whose_return_is_a_peak(void **state) {
     (void)state;
     struct twins twins;
@@ -195,7 +196,7 @@ static void end_capture(struct vr_world *world) {
     assert_int_equal(vr_cu(world->sim, graph_destroy, graph), VR_CU_SUCCESS);
 }
 
-// The stream that used the block captures, by nobody's leave: a fence there would be part of the graph.
+// A stream that used the block is captured by the program itself: a fence there would become part of the graph.
 static void a_use_that_somebody_captures(void **state) {
     (void)state;
     struct twins twins;
@@ -212,7 +213,7 @@ static void a_use_that_somebody_captures(void **state) {
     close_twins(&twins);
 }
 
-// One call of the many that a program makes.
+// Makes one of a program's many calls.
 static void step(struct twins *twins, uint64_t *random) {
     const size_t stream = (size_t)vr_random_below(random, STREAMS);
     const uint64_t size_bytes = sizes[vr_random_below(random, 2) == 0 ? vr_random_below(random, SIZES) : 1];
@@ -260,7 +261,7 @@ static void anything_in_any_order(void **state) {
     }
 }
 
-// The driver refuses: the call says so, and nothing has changed.
+// If the driver refuses, the call returns an error and nothing has changed.
 static void a_driver_that_refuses(void **state) {
     (void)state;
     const struct {
@@ -295,7 +296,7 @@ static void a_driver_that_refuses(void **state) {
     expect_end(&world);
 }
 
-// A thread without a context asks all the same; and a driver that wants one for it is asked again with one.
+// A thread without a context can still query; a driver that needs one is queried again with one.
 static void a_look_without_a_context(void **state) {
     (void)state;
     struct vr_world world;
@@ -327,7 +328,7 @@ struct worker {
     struct vr_world *world;
     size_t number;
     uint64_t random;
-    _Atomic uint64_t *shared; // live blocks that anybody may take and free; 0: none
+    _Atomic uint64_t *shared; // live blocks that any thread may take and free; 0: none
     atomic_uint *failures;
 };
 

@@ -1,4 +1,4 @@
-// Logs of RMM and traces of PyTorch's profiler as recordings; the rows of a recording as plain structs.
+// Tests logs of RMM and traces of PyTorch's profiler as recordings, and the rows of a recording as plain structs.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ static void expect_event(const struct vram_recording *recording, uint32_t device
 
 static void timeline_rows_become_events(void **state) {
     (void)state;
-    // Two parameters from before, a gradient that becomes an optimizer's state, two of equal size of which the newer one goes first.
+    // Two parameters from before, a gradient that becomes an optimizer's state, and two of equal size of which the newer is freed first.
     struct vram_recording *recording =
         read_text("[[-1, 1, 4096, 0],\n [-1,1,512,0], [2000000, 2, 1024, 5], [3000000, 3, -1024, 5], [3000000, 3, 1024, 1],"
                   " [4000000, 2, 64, 4], [5000000, 2, 64, 4], [6000000, 4, -64, 4], [7000000, 4, -1024, 1]]");
@@ -96,7 +96,7 @@ static void rmm_rows_become_events(void **state) {
     expect_event(recording, 0, 1, "alloc", 0x7f0000001000, 24, DAY - 49999);
     expect_event(recording, 0, 2, "free_requested", 0x7f0000000000, 1000, DAY + 100000);
     expect_event(recording, 0, 3, "free_completed", 0x7f0000000000, 1000, DAY + 100000);
-    // A thread that was late is still of the day before.
+    // A thread that was late still has the previous day.
     expect_event(recording, 0, 4, "oom", 0, 99999999999, DAY - 10000);
     expect_event(recording, 0, 5, "alloc", 4096, 1, DAY + 1000000);
     struct vram_recorded_event event;
@@ -105,7 +105,7 @@ static void rmm_rows_become_events(void **state) {
     assert_int_equal(event.stream, 0xff);
     assert_false(vram_recording_event(recording, 0, 6, &event));
     assert_false(vram_recording_event(recording, 1, 0, &event));
-    // What is live at the end is the picture.
+    // The memory live at the end makes the final state.
     struct vram_recorded_segment segment;
     struct vram_recorded_block block;
     assert_int_equal(vram_recording_segment_count(recording), 2);
@@ -187,7 +187,7 @@ static bool has_note_of(const char *text, const char *code) {
     return has;
 }
 
-// What a program that crashed leaves, and the words of RMM's guide.
+// A log of a crashed program, and the words of RMM's guide.
 static void rmm_logs_may_end_in_a_row(void **state) {
     (void)state;
     const char *const cut = HEAD "1,00:00:01,allocate,0x1000,3000,0\n1,00:00:02,deallocate,0x1000,3000,0\n1,00:00:03,alloc";
@@ -200,7 +200,7 @@ static void rmm_logs_may_end_in_a_row(void **state) {
     refused(HEAD "1,00:00:01,alloc\n1,00:00:02,allocate,0x1000,3000,0\n", "line 2 of the RMM log");
 }
 
-// A log of requests says nothing of the device: how much room there was is known only as far as the caller says it.
+// A log of requests does not describe the device: the available memory is known only if the caller gives it.
 static void the_room_of_a_failure_is_not_made_up(void **state) {
     (void)state;
     static const struct {
@@ -267,7 +267,7 @@ static void expect_stack(const struct vram_recording *recording, uint64_t index,
 
 static void memory_events_have_the_operators_around_them(void **state) {
     (void)state;
-    // Not in the order of time; other threads' operators, and those that have ended, are not around.
+    // Not in order of time; operators of other threads, and completed ones, do not enclose the event.
     struct vram_recording *recording = read_text(TRACE(
         MEMORY("20.5", "1", "512", "0") "," MEMORY("90", "1", "-512", "0") "," SLICE("cpu_op", "aten::empty", "1", "20", "1") "," SLICE(
             "cpu_op", "aten::linear", "1", "10",

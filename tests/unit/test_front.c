@@ -1,5 +1,5 @@
-// A free of the block that a pool handed out last is left undone, and the same request takes it again (core/front.h). Next to an allocator
-// that is asked for its statistics after each call, so that nothing is left undone there, all is the same.
+// Tests pending frees: the free of a pool's last block stays pending, and the same request takes it again (core/front.h). A second
+// allocator, whose statistics are queried after each call so that nothing stays pending, must behave the same.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -11,14 +11,14 @@
 
 enum { STREAMS = VR_WORLD_STREAMS, SIZES = 5, LIVE = 24, PICTURES = 100 };
 
-// Of one rounded size and not the same; cut from a segment with a rest behind; whole.
+// The same rounded size or not; cut from a segment with a rest behind; whole.
 static const uint64_t sizes[SIZES] = {1000, 1024, 3 * VR_MIB, 3 * VR_MIB - 512, 20 * VR_MIB};
 
 struct twins {
     struct vr_world front, settled;
     uint64_t live[STREAMS][LIVE];
     size_t count[STREAMS];
-    uint64_t undone; // frees that were left undone
+    uint64_t undone; // pending frees
 };
 
 static void open_twins(struct twins *twins, const char *conf) {
@@ -63,7 +63,7 @@ static void reset_peaks(struct twins *twins) {
     EXPECT_OK(vram_reset_peak_stats(twins->settled.allocator, 0));
 }
 
-// Each size by itself, all streams in turn, with the device at its peak.
+// Each size separately, all streams in turn, with the device at its peak.
 static void pairs_in_turn(void **state) {
     (void)state;
     for (size_t i = 0; i < SIZES; i++) {
@@ -77,7 +77,7 @@ static void pairs_in_turn(void **state) {
                 for (int again = round % 3; again >= 0; again--) put(&twins, take(&twins, stream, sizes[i]));
             }
         }
-        // All but the first of each stream, which takes new memory where the size is that of a segment.
+        // All except each stream's first, which allocates a new segment if the size is a segment's.
         assert_in_range(twins.undone, (99 - 1) * STREAMS, 99 * STREAMS);
         assert_alike(&twins);
         for (size_t stream = 0; stream < STREAMS; stream++) put(&twins, kept[stream]);
@@ -86,7 +86,7 @@ static void pairs_in_turn(void **state) {
     }
 }
 
-// A peak that two pairs make together is one.
+// Two pairs together make one peak.
 static void two_pairs_that_are_out_at_once(void **state) {
     (void)state;
     struct twins twins;
@@ -103,7 +103,7 @@ static void two_pairs_that_are_out_at_once(void **state) {
     close_twins(&twins);
 }
 
-// The free bytes of a split segment are at their peak with the block back: others have freed some since it was handed out.
+// The peak of a split segment's free bytes with the block free: others were freed since it was allocated.
 static void a_peak_while_the_block_is_back(void **state) {
     (void)state;
     struct twins twins;
@@ -123,14 +123,14 @@ static void a_peak_while_the_block_is_back(void **state) {
     close_twins(&twins);
 }
 
-// One call of the many that a program makes: a pair, or something that stays, or something that goes.
+// Makes one of a program's many calls: a pair, an allocation that stays, or a free.
 static void step(struct twins *twins, uint64_t *random) {
     const size_t stream = (size_t)vr_random_below(random, STREAMS);
     const uint64_t size_bytes = sizes[vr_random_below(random, 2) == 0 ? vr_random_below(random, SIZES) : 1];
     const uint64_t kind = vr_random_below(random, 16);
     size_t *count = &twins->count[stream];
     const size_t other = (stream + 1) % STREAMS;
-    if (kind < 3 && twins->count[other] > 0) { // something else goes while the block is out
+    if (kind < 3 && twins->count[other] > 0) { // frees another block while this one is live
         const uint64_t address = take(twins, stream, size_bytes);
         put(twins, twins->live[other][--twins->count[other]]);
         put(twins, address);
@@ -170,7 +170,7 @@ static void anything_in_any_order(void **state) {
     assert_in_range(undone, 20000, UINT64_MAX);
 }
 
-// What was freed is no block, whatever is left undone; and a block with uses is not left undone.
+// A freed block is not a block, even if its free is pending; and the free of a block with uses does not stay pending.
 static void what_is_back_is_free(void **state) {
     (void)state;
     struct twins twins;
@@ -196,7 +196,7 @@ static void what_is_back_is_free(void **state) {
     close_twins(&twins);
 }
 
-// A listener is told of every call, and of each in full.
+// A listener gets every call, in full.
 static void a_listener_is_told(void **state) {
     (void)state;
     struct vr_world world;
@@ -243,12 +243,12 @@ static void *pass(void *argument) {
         EXPECT_OK(vram_malloc(allocator, 0, size_bytes, own->stream, &address));
         address = atomic_exchange(&own->passing->shared[vr_random_below(&own->random, SHARED)], address);
         EXPECT_OK(vram_free(allocator, address));
-        EXPECT_OK(vram_free(allocator, 0)); // also while the first shard is made
+        EXPECT_OK(vram_free(allocator, 0)); // even while the first shard is created
     }
     return NULL;
 }
 
-// Threads that give back what others took.
+// Threads that free what others allocated.
 static void pairs_of_many_threads(void **state) {
     (void)state;
     static struct passing passing;

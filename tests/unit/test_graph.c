@@ -1,5 +1,5 @@
-// vram/pool.h: right bytes through a thousand launches while everything else allocates, the mistakes it names, and that nothing is
-// left behind, whatever fails.
+// Tests graphs in vram/pool.h: correct bytes through a thousand launches while other code allocates, the reported mistakes, and that
+// nothing is left behind after any failure.
 #include "driver/driver.h"
 #include "support/expect.h"
 #include "support/random.h"
@@ -16,7 +16,7 @@ static struct vram_graph *expect_begin(struct vr_world *world, uint64_t stream, 
     return graph;
 }
 
-// Expects a refusal whose sentence contains `word`.
+// Checks for a refusal whose message contains `word`.
 #define EXPECT_REFUSED(status, word, expression)                                                                                           \
     do {                                                                                                                                   \
         struct vram_error error_ = {.message = ""};                                                                                        \
@@ -43,7 +43,7 @@ static void launch(struct vr_world *world, uint64_t stream, struct kernel *kerne
     EXPECT_OK(vram_sim_launch(world->sim, 0, stream, compute, kernel, 1000));
 }
 
-// Allocates and frees at random on the default pools, and writes over what it got.
+// Allocates and frees at random in the default pools, and overwrites what it gets.
 static void disturb(struct vr_world *world, uint64_t *others, uint64_t *random) {
     uint64_t *slot = &others[vr_random_next(random) % OTHERS];
     if (*slot != 0) expect_free(world, *slot);
@@ -142,7 +142,7 @@ static void a_call_that_waits_is_named(void **state) {
     expect_free(&world, block);
     EXPECT_OK(vram_empty_cache(world.allocator));
     EXPECT_CURRENT(&world, reserved_bytes, 0);
-    // The stream is as good as before.
+    // The stream is still usable.
     graph = expect_begin(&world, stream, NULL);
     EXPECT_OK(vram_graph_end(graph, NULL));
     vram_graph_destroy(graph);
@@ -198,7 +198,7 @@ static void order_in_a_shared_pool(void **state) {
     expect_end(&world);
 }
 
-// A launch that the driver refused took no place in the round: the same graph may be tried again.
+// A launch that the driver refused does not count as one, so the same graph may be tried again.
 static void a_refused_launch_may_be_repeated(void **state) {
     (void)state;
     struct vr_world world;
@@ -242,7 +242,7 @@ static void static_memory_is_watched(void **state) {
     expect_end(&world);
 }
 
-// The pool of a graph keeps its memory while the graph lives, whoever asks for it.
+// A graph's pool keeps its memory while the graph exists.
 static void memory_stays_while_a_graph_lives(void **state) {
     (void)state;
     struct vr_world world;
@@ -332,12 +332,12 @@ static enum vram_status capture_and_launch(struct vr_world *world) {
     if (status == VRAM_OK) status = ended;
     if (status == VRAM_OK) status = vram_graph_launch(graph, stream, NULL);
     vram_graph_destroy(graph);
-    // Freed already where all went well.
+    // Already freed if everything succeeded.
     const enum vram_status freed = vram_free(world->allocator, kept), again = vram_free(world->allocator, used);
     return status != VRAM_OK || again == VRAM_OK ? status : freed;
 }
 
-// Faults at every nth driver call, also during the capture: nothing leaks, no pool gets stuck.
+// Faults at every nth driver call, also during the capture: nothing leaks, and no pool is stuck.
 static void every_driver_call_may_fail(void **state) {
     static const char *const confs[] = {"", "expandable_segments:True", "graph_capture_record_stream_reuse:True"};
     (void)state;
@@ -363,7 +363,7 @@ static void every_driver_call_may_fail(void **state) {
     }
 }
 
-// As torch.cuda.graph() does: the device's cache and the pinned one.
+// As in torch.cuda.graph(): the device's cache and the pinned one.
 static void the_caches_are_emptied_before(void **state) {
     (void)state;
     struct vr_world world;

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-// The memory history: every action with its fields, rings, levels, words, marks (allocator.md §records).
+// Tests the memory history: every action with its fields, rings, levels, words, marks (allocator.md §records).
 #include <stdio.h>
 #include <unistd.h>
 
@@ -139,7 +139,7 @@ static void the_newest_events_stay(void **state) {
     assert_int_equal(counts.kept, 4);
     assert_int_equal(counts.lost, 0);
 
-    // A smaller ring keeps the newest; a larger one has room again.
+    // A smaller ring keeps the newest events; a larger one has room again.
     const struct vram_history_options two = {.context = VRAM_HISTORY_NONE, .max_entries = 2};
     start(&world, &two);
     start(&world, &(struct vram_history_options){.context = VRAM_HISTORY_NONE, .max_entries = 100});
@@ -224,7 +224,7 @@ static void nothing_is_recorded_before_and_after(void **state) {
     assert_int_equal(vram_recording_event_count(recording, VRAM_ALL_DEVICES), 0);
     vram_recording_destroy(recording);
     uint64_t there = 0;
-    OK(vram_malloc(world.allocator, 1, 100, 0, &there)); // a device that is set up while the history is on
+    OK(vram_malloc(world.allocator, 1, 100, 0, &there)); // a device set up while the history is on
     recording = snap(&world, NULL);
     assert_int_equal(vram_recording_event_count(recording, 1), 2);
     vram_recording_destroy(recording);
@@ -249,7 +249,7 @@ static void nothing_is_recorded_before_and_after(void **state) {
 
 // --- stacks --------------------------------------------------------------------------------------------------------------------------
 
-// Without what a compiler adds to the name of a function that it changed.
+// Returns the innermost name without the suffix that a compiler adds to a function it changed.
 static const char *innermost(const struct vram_recording *recording, uint32_t stack) {
     static char name[64];
     const struct vr_model *model = model_of(recording);
@@ -308,7 +308,7 @@ static void levels_decide_who_carries_a_stack(void **state) {
     }
 }
 
-// Frees that a capture put off end with it: in that call, whatever the thread did before.
+// Frees postponed by a capture end with it, in that call, whatever the thread did before.
 static void the_end_of_a_capture_has_a_stack_of_its_own(void **state) {
     (void)state;
     struct vr_world world;
@@ -350,7 +350,7 @@ static void a_block_handed_out_unrecorded_has_no_old_stack(void **state) {
     give(&world, block);
     assert_int_equal(who_allocates(&world), block);
     struct vram_recording *recording = snap(&world, NULL);
-    assert_string_equal(innermost(recording, model_of(recording)->blocks.stack[0]), "who_allocates"); // live ones keep theirs
+    assert_string_equal(innermost(recording, model_of(recording)->blocks.stack[0]), "who_allocates"); // live blocks keep their stacks
     assert_string_equal(innermost(recording, model_of(recording)->blocks.stack[1]), "");
     assert_int_equal(model_of(recording)->extra_count, 0);
     vram_recording_destroy(recording);

@@ -1,5 +1,5 @@
-// Blocks that the driver gives out itself (caching off, and backend:cudaMallocAsync) in histories, snapshots and files: each is a segment
-// of its own, which comes before it and goes after it.
+// Tests blocks that come directly from the driver (caching off, and backend:cudaMallocAsync) in histories, snapshots and files: each has
+// its own segment, allocated before it and freed after it.
 #define _GNU_SOURCE
 #include <unistd.h>
 
@@ -54,7 +54,7 @@ static void test_caching_off(void **state) {
     history_end(&world);
 }
 
-// Segments of both kinds stand by ascending address, whatever came first.
+// Segments of both kinds are sorted by address, whatever came first.
 static void test_both_kinds_at_once(void **state) {
     (void)state;
     struct vr_world world;
@@ -77,7 +77,7 @@ static void test_both_kinds_at_once(void **state) {
     history_end(&world);
 }
 
-// A block that the driver refuses to take back is still there, and nobody was told otherwise.
+// A block that the driver refuses to free is still live, and no event says otherwise.
 static void test_refused_free(void **state) {
     (void)state;
     struct vr_world world;
@@ -105,7 +105,7 @@ static void test_the_drivers_pool(void **state) {
     const uint64_t stream = world.stream[0][1], other = world.stream[0][2];
     const uint64_t a = take(&world, 5000, stream), b = take(&world, 3 * MIB, stream), early = take(&world, 700, other);
     give(&world, b);
-    // Freed while its stream captures something else, a block waits for the end of the capture.
+    // If freed while its stream captures something else, a block waits for the end of the capture.
     struct vram_pool *pool = NULL;
     uint64_t graph = 0;
     OK(vram_pool_create(world.allocator, 0, NULL, &pool));
@@ -132,7 +132,7 @@ static void test_the_drivers_pool(void **state) {
     history_end(&world);
 }
 
-// The last state of a file, and what a file without one is made into, are what a snapshot shows.
+// The last state in a file, and the state computed for a file without one, equal a snapshot.
 static void state_of_file(const char *conf, bool caching) {
     char path[] = "/tmp/vram-direct-XXXXXX";
     const int file = mkstemp(path);
@@ -170,7 +170,7 @@ static void test_files(void **state) {
     state_of_file("backend:cudaMallocAsync", true);
 }
 
-// A block keeps the stack of the call that asked for it; one that nobody listened to has none, whatever was recorded before.
+// A block keeps the stack of its request; a block allocated without recording has none, whatever was recorded before.
 static void test_stacks(void **state) {
     (void)state;
     struct vr_world world;

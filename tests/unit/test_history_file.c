@@ -1,5 +1,5 @@
-// Files of a history: one that another takes the place of ends with the state of that moment, pinned memory's too, and the child of a fork
-// leaves its parent's alone.
+// Tests files of a history: a file replaced by another ends with the state of that moment, including pinned memory, and the child of a fork
+// leaves its parent's file alone.
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <sys/wait.h>
@@ -36,7 +36,7 @@ static struct vram_recording *read_file(const char *path, enum vram_recording_en
     return recording;
 }
 
-// What a recording says of the state, in one number.
+// Returns the state in a recording as one number.
 static uint64_t sum_of_state(const struct vram_recording *recording) {
     const struct vr_model *model = model_of(recording);
     uint64_t sum = model->segments.count;
@@ -75,7 +75,7 @@ static void another_file(void **state) {
     expect_exact(recording);
     vram_recording_destroy(recording);
     vram_recording_destroy(snapshot);
-    // What comes after stands in the other one only.
+    // Later events are only in the other file.
     give(&world, b);
     snapshot = snap(&world, NULL);
     OK(vram_history_stop(world.allocator));
@@ -90,7 +90,7 @@ static void another_file(void **state) {
     assert_int_equal(unlink(second), 0);
 }
 
-// The settings are in the file from the beginning: a program may be killed.
+// The settings are in the file from the start, because a program may be killed.
 static void settings_of_an_open_file(void **state) {
     (void)state;
     char path[PATH_BYTES];
@@ -110,7 +110,7 @@ static void settings_of_an_open_file(void **state) {
     assert_int_equal(unlink(path), 0);
 }
 
-// From a file to the ring, too.
+// Also from a file to the ring.
 static void a_ring_after_a_file(void **state) {
     (void)state;
     char path[PATH_BYTES];
@@ -131,7 +131,7 @@ static void a_ring_after_a_file(void **state) {
     assert_int_equal(unlink(path), 0);
 }
 
-// Pinned memory stands in the state of a file, and in snapshots also without events.
+// Pinned memory is in the state of a file, and in snapshots even without events.
 static void pinned_memory(void **state) {
     (void)state;
     char path[PATH_BYTES];
@@ -165,7 +165,7 @@ static void pinned_memory(void **state) {
 
 // --- children ------------------------------------------------------------------------------------------------------------------------
 
-// Runs `child` in a child, which must end well. Its process number.
+// Runs `child` in a child process, which must succeed. Returns its process id.
 static long in_child(void (*child)(struct vr_world *world), struct vr_world *world) {
     const pid_t pid = fork();
     assert_true(pid >= 0);
@@ -179,7 +179,7 @@ static long in_child(void (*child)(struct vr_world *world), struct vr_world *wor
     return (long)pid;
 }
 
-// _exit: a failed assertion in the child must not run the parent's tests on.
+// Uses _exit, because a failed assertion in the child must not run the parent's tests.
 #define MUST(condition)                                                                                                                    \
     if (!(condition)) _exit(1)
 
@@ -198,7 +198,7 @@ static void records_nothing(struct vr_world *world) {
     vram_get_history_counts(world->allocator, &counts);
     MUST(!counts.recording && counts.events == 0);
     allocate_and_stop(world);
-    // It may start one of its own.
+    // The child may start its own history.
     MUST(vram_history_start(world->allocator, NULL, NULL) == VRAM_OK);
     uint64_t address = 0;
     MUST(vram_malloc(world->allocator, 0, 7000, 0, &address) == VRAM_OK);

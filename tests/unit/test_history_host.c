@@ -1,4 +1,4 @@
-// Pinned memory in a history: whose stack an event carries, and what is left of stacks when another allocator records.
+// Tests pinned memory in a history: whose stack an event has, and what remains of stacks when another allocator records.
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <sched.h>
@@ -22,7 +22,7 @@ static void *pin(struct vram_host *host) {
     return pointer;
 }
 
-// Distinct stacks of growing depth.
+// Pins with distinct stacks of increasing depth.
 VR_NOINLINE static void pin_deep(struct vram_host *host, void **pointers, size_t count) {
     pointers[0] = pin(host);
     if (count > 1) pin_deep(host, pointers + 1, count - 1);
@@ -43,7 +43,7 @@ static size_t row_of(const struct vr_model *model, const void *pointer) {
     return row;
 }
 
-// The stacks of blocks that the first allocator's history knew mean nothing to the second one's.
+// Stacks of blocks known to the first allocator's history mean nothing to the second one's.
 static void another_allocator_goes_on(void **state) {
     (void)state;
     struct vr_world first, second;
@@ -70,7 +70,7 @@ static void another_allocator_goes_on(void **state) {
     history_end(&second);
 }
 
-// A trim is a call of its own: what it tells of has its stack, not that of the thread's call before.
+// A trim is a call of its own: its events have its stack, not that of the thread's previous call.
 static void a_trim_has_a_stack_of_its_own(void **state) {
     (void)state;
     struct vr_world world;
@@ -121,7 +121,7 @@ static void *pin_and_free(void *user) {
     return NULL;
 }
 
-// Each event and each block has a stack of the allocator that records, or none.
+// Each event and each block has a stack of the recording allocator, or none.
 static void allocators_take_turns_while_threads_go_on(void **state) {
     (void)state;
     enum { THREADS = 3, TURNS = 12, ROUNDS_A_TURN = 60 };
@@ -136,7 +136,7 @@ static void allocators_take_turns_while_threads_go_on(void **state) {
         start(world, &(struct vram_history_options){.host = host});
         const unsigned until = atomic_load(&worker.rounds) + ROUNDS_A_TURN;
         while (atomic_load(&worker.rounds) < until) sched_yield();
-        struct vram_recording *recording = snap(world, NULL); // with a check of every number in it
+        struct vram_recording *recording = snap(world, NULL); // checks every number in it
         assert_true(events_of(recording)->count >= ROUNDS_A_TURN);
         vram_recording_destroy(recording);
         OK(vram_history_stop(world->allocator));
@@ -156,7 +156,7 @@ static void count_ooms(const struct vram_event *event, void *user) {
     ooms_told += event->action == VRAM_EVENT_OOM && event->size_bytes >= 30 * VR_MIB;
 }
 
-// What could not be pinned is an event of pinned memory, with what the system had; the report says that it is not the device that is full.
+// A failure to pin is an event of pinned memory, with the system's figures; the report does not call the device full.
 static void a_refusal_is_an_event(void **state) {
     (void)state;
     static const struct {

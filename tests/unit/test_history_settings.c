@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-// The memory history's settings as text: names of files, the environment, what an out of memory leaves.
+// Tests the memory history's settings as text: file names, the environment, what an out of memory leaves.
 #include <stdio.h>
 #include <unistd.h>
 
@@ -12,7 +12,7 @@ static void paths_are_expanded(void **state) {
     assert_int_equal(gethostname(host, sizeof host), 0);
     (void)unsetenv("RANK");
     (void)unsetenv("SLURM_PROCID");
-    (void)setenv("OMPI_COMM_WORLD_RANK", "../3", 1); // no number: names no folder
+    (void)setenv("OMPI_COMM_WORLD_RANK", "../3", 1); // not a number, and must not name a folder
     (void)setenv("PMI_RANK", "12", 1);
     OK(vram_expand_path("a%%b_%p_%r_%h", path, sizeof path, &length));
     (void)snprintf(want, sizeof want, "a%%b_%d_12_%s", (int)getpid(), host);

@@ -1,4 +1,4 @@
-// The tables of the history and of models hold what they say after every random operation.
+// Checks the tables of the history and of models after every random operation.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,7 +40,7 @@ static void a_ring_keeps_its_newest(void **state) {
             if (event != NULL) {
                 for (uint64_t k = 0; k < wanted; k++) event[k] = (struct vr_event){.address = stored++};
                 assert_int_equal(ring.stored, before + wanted);
-            } else { // it begins again, or has no room yet
+            } else { // the table is reset, or has no room yet
                 event = vr_ring_next_locked(&ring);
                 assert_non_null(event);
                 *event = (struct vr_event){.address = stored++};
@@ -65,7 +65,7 @@ static void fill(uint64_t *random, struct vr_log_batch *batch, size_t count) {
     }
 }
 
-// By the largest value a reader sees at once whether all events name what is there. Addresses, sizes and times have no bound.
+// The largest value shows a reader whether all events refer to existing rows. Addresses, sizes and times have no bound.
 static bool is_bounded(size_t column) {
     return column != VR_LOG_COLUMN_ADDRESS && column != VR_LOG_COLUMN_SIZE && column != VR_LOG_COLUMN_TIME;
 }
@@ -97,7 +97,7 @@ static void a_batch_comes_back_as_it_was(void **state) {
     vr_log_batch_release(&back);
 }
 
-// Events one by one: most as the one before, some of another kind, addresses that come again in this block or an earlier one.
+// Makes an event: most resemble the previous one, some are of another kind, and addresses recur within this block or from an earlier one.
 static struct vr_log_record_event random_event(uint64_t *random, const struct vr_log_record_event *last) {
     struct vr_log_record_event event = *last;
     event.action = (uint32_t)vr_random_below(random, VR_ACTION_UNKNOWN);
@@ -126,7 +126,7 @@ static void compare_times(const struct vr_log_encoder *encoder, const struct vr_
     assert_int_equal(last_us, last / 1000);
 }
 
-// What is encoded as it comes is, byte for byte, what is made of the columns at the end.
+// Encoding events as they come gives the same bytes as encoding the columns at the end.
 static void events_are_encoded_as_they_come(void **state) {
     (void)state;
     enum { CAPACITY = 700 };
@@ -173,7 +173,7 @@ static void events_are_encoded_as_they_come(void **state) {
     vr_log_batch_release(&batch);
 }
 
-// Whole microseconds are written as such, and one time for all as one.
+// Whole microseconds are written as such, and a common time once.
 static void times_are_as_coarse_as_they_are(void **state) {
     (void)state;
     static const struct {
@@ -237,7 +237,7 @@ static void a_builder_has_everything_once(void **state) {
         if (status == VRAM_OK) status = vr_builder_stack(&builder, frames, vr_random_below(&random, 5), &stack);
         if (i % 1000 == 0) assert_true(vr_builder_check(&builder));
     }
-    // It ends where its budget does, and is whole then, too.
+    // It ends where its budget does, and is consistent then too.
     assert_int_equal(status, VRAM_LIMIT);
     assert_true(vr_builder_check(&builder));
     vr_builder_release(&builder);

@@ -1,5 +1,5 @@
-// Four threads record while others take snapshots, restart the history and change what it keeps. No event is lost or out of order within
-// its device. Meant to run under the thread sanitizer too.
+// Four threads record while others take snapshots, restart the history and change its limits. No event is lost or out of order within its
+// device. Meant to run under the thread sanitizer too.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include "support/history.h"
 #include "vram/sleep.h"
 
-// Each picture copies the whole history under the locks that the recorders want: without a limit a slow machine does little else.
+// Each snapshot copies the whole history under the locks that recorders need, so a slow machine needs this limit.
 enum { THREADS = 4, PAIRS = 4000, MOST_PICTURES = 200 };
 
 struct team {
@@ -23,7 +23,7 @@ struct member {
     uint32_t device;
 };
 
-// The n-th request of a member asks for size + n bytes, so that its order can be read from the history.
+// A member's n-th request asks for size + n bytes, so that its order can be read from the history.
 static void *record(void *opaque) {
     struct member *member = opaque;
     struct vr_world *world = &member->team->world;
@@ -87,7 +87,7 @@ static void no_event_is_lost_or_out_of_order(uint32_t devices, bool one_stream, 
     struct team team = {.snapshots = 0};
     history_world(&team.world, "", devices, (uint64_t)8 << 30);
     start(&team.world, &(struct vram_history_options){.context = context, .stacks = VRAM_HISTORY_STACKS_C});
-    // The first look at names may load a library, under the loader's lock, of which the thread sanitizer knows nothing.
+    // The first lookup of names may load a library under the loader's lock, which the thread sanitizer does not know.
     give(&team.world, take(&team.world, 100, 0));
     vram_recording_destroy(snap(&team.world, NULL));
     run_team(&team, devices, one_stream, photograph);
@@ -132,7 +132,7 @@ static void *restart(void *opaque) {
     return NULL;
 }
 
-// What a history that comes and goes recorded is anybody's guess; that it does no harm is not.
+// What a history that starts and stops has recorded is undefined, but it must do no harm.
 static void a_history_may_come_and_go(void **state) {
     (void)state;
     struct team team = {.snapshots = 0};
@@ -143,7 +143,7 @@ static void a_history_may_come_and_go(void **state) {
     history_end(&team.world);
 }
 
-// A pool that falls asleep is a mark of the history, whatever the history does at that moment.
+// Suspending a pool adds a mark to the history, whatever the history does at that moment.
 static void *change_limits(void *opaque) {
     struct team *team = opaque;
     for (unsigned i = 0; atomic_load(&team->running) != 0; i++) {

@@ -1,4 +1,4 @@
-// Where expandable segments grow: the first run of free blocks and holes that is long enough, beside a search that walks over all blocks.
+// Tests where expandable segments grow: the first long enough run of free blocks and holes, against a search over all blocks.
 #include "core/hole_runs.h"
 #include "core/device.h"
 #include "core/drive.h"
@@ -28,7 +28,7 @@ static void open_program(struct program *program, const char *conf, uint64_t mem
 
 static uint64_t draw(struct program *program, uint64_t limit) { return vr_random_below(&program->random, limit); }
 
-// Anew from what PyTorch does: a run is as many free and unmapped blocks as follow each other, and counts where one of them is unmapped.
+// Reimplements PyTorch's rule: a run consists of consecutive free and unmapped blocks, and counts if one of them is unmapped.
 static uint32_t naive_run(const struct program *program, const struct vr_shard *shard, bool small, uint64_t rounded) {
     const struct vram_allocator *allocator = program->world.allocator;
     for (uint32_t number = vr_segment_first(program->device); number != 0; number = vr_segment_after(program->device, number)) {
@@ -47,7 +47,7 @@ static uint32_t naive_run(const struct program *program, const struct vr_shard *
             if (start == 0) start = at;
             length += item->size;
             unmapped |= item->state == VR_HOLE;
-            // The run goes on: a hole may come yet.
+            // The run continues: a hole may follow.
             const uint32_t next = item->next;
             const bool ends =
                 next == 0 || (vr_block_at(allocator, next)->state != VR_FREE && vr_block_at(allocator, next)->state != VR_HOLE);
@@ -68,7 +68,7 @@ static uint64_t draw_wanted(struct program *program, bool small) {
     }
 }
 
-// The bounds lead to the same place as a walk over everything, whatever is asked for.
+// Checks that the bounds lead to the same place as a search over everything, for any request.
 static void compare(struct program *program) {
     vr_device_lock(program->device);
     const uint32_t count = atomic_load_explicit(&program->device->shards.count, memory_order_relaxed);
@@ -98,7 +98,7 @@ static void take_some(struct program *program) {
     if (vram_malloc(program->world.allocator, 0, size, stream, &program->addresses[program->live]) == VRAM_OK) program->live++;
 }
 
-// Part of a block that was just freed, in its middle or at its end, beside what is free or unmapped there.
+// Allocates part of a block that was just freed, in its middle or at its end, next to free or unmapped memory.
 static void take_inside(struct program *program) {
     if (program->live == 0) return;
     const size_t at = draw(program, program->live);
@@ -115,7 +115,7 @@ static void take_inside(struct program *program) {
     }
 }
 
-// What is freed meanwhile is merged and unmapped in another way.
+// Memory freed meanwhile is merged and unmapped differently.
 static void sleep_and_wake(struct program *program) {
     const struct vram_sleep_choice choice = {.level = VRAM_SLEEP_DISCARD};
     EXPECT_OK(vram_sleep(program->world.allocator, 0, &choice, 1, NULL, NULL));
@@ -142,7 +142,7 @@ static void random_programs(const char *conf, uint64_t memory_bytes, uint64_t se
     static struct program program;
     open_program(&program, conf, memory_bytes, seed);
     for (int i = 0; i < STEPS; i++) {
-        // Mostly more and more, then less and less, so that there are long runs and short ones.
+        // Mostly grows, then mostly shrinks, so that there are long and short runs.
         const bool fills = i % 5000 < 2400;
         if (fills && draw(&program, 3) == 0) take_some(&program);
         if (!fills && program.live != 0 && draw(&program, 3) == 0) forget(&program, draw(&program, program.live));
@@ -163,7 +163,7 @@ static void runs_are_as_a_walk_finds_them(void **state) {
     random_programs("expandable_segments:True,large_segment_size_mb:32", 48 * VR_GIB, 4);
 }
 
-// Free blocks and holes in turns are one run, which falls apart where one of them is taken whole, and comes together again.
+// Alternating free blocks and holes form one run, which splits when one of them is taken whole, and joins again.
 static void a_block_between_two_holes(void **state) {
     enum { BLOCKS = 40 };
     static struct program program;
@@ -188,7 +188,7 @@ static void a_block_between_two_holes(void **state) {
     expect_end(&program.world);
 }
 
-// Bounds end at 2 TiB: whoever wants more is served all the same.
+// Bounds end at 2 TiB; larger requests are still served.
 static void more_than_bounds_can_say(void **state) {
     static struct program program;
     (void)state;
@@ -210,7 +210,7 @@ static void more_than_bounds_can_say(void **state) {
     expect_end(&program.world);
 }
 
-// Pages inside of a hole that the device has no memory for: the hole is whole again.
+// Pages inside a hole that the device has no memory for: the hole becomes whole again.
 static void a_hole_that_was_cut_in_vain(void **state) {
     static struct program program;
     (void)state;

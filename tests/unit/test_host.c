@@ -1,4 +1,4 @@
-// Pinned host memory: what each function of vram/host.h promises, on the simulated driver.
+// Tests each function of vram/host.h, on the simulated driver.
 #include "host_fixture.h"
 
 #include "os/os.h"
@@ -53,7 +53,7 @@ static void no_bytes_are_no_pointer(void **state) {
     close_with(&fixture);
 }
 
-// The smallest that fits, of equal ones the last freed, and nothing twice as large.
+// The smallest that fits, the last freed among equal ones, and nothing twice as large.
 static void reuse_is_the_best_fit(void **state) {
     (void)state;
     struct fixture fixture;
@@ -63,7 +63,7 @@ static void reuse_is_the_best_fit(void **state) {
     put(&fixture, c);
     put(&fixture, a);
     assert_ptr_equal(get(&fixture, 113 * VR_MIB), a);
-    void *other = get(&fixture, 88 * VR_MIB); // the others have twice its size
+    void *other = get(&fixture, 88 * VR_MIB); // the others are twice as large
     assert_true(other != b && other != c);
     assert_ptr_equal(get(&fixture, 121 * VR_MIB), c);
     assert_ptr_equal(get(&fixture, 89 * VR_MIB), b);
@@ -71,7 +71,7 @@ static void reuse_is_the_best_fit(void **state) {
     close_with(&fixture);
 }
 
-// Large blocks that are cached go back, smallest first, where the cache would grow beyond what was ever used.
+// Large cached blocks are released, smallest first, if the cache would exceed what was ever used.
 static void large_blocks_do_not_pile_up(void **state) {
     (void)state;
     static const struct {
@@ -83,9 +83,9 @@ static void large_blocks_do_not_pile_up(void **state) {
         open_with(&fixture, NULL, rows[i].conf);
         put(&fixture, get(&fixture, 320 * VR_MIB));
         void *live = get(&fixture, 96 * VR_MIB);
-        put(&fixture, get(&fixture, 80 * VR_MIB)); // in all 496 of 640: nothing needs to go
+        put(&fixture, get(&fixture, 80 * VR_MIB)); // 496 of 640 in total: nothing is released
         assert_int_equal(calls(&fixture, "cuMemFreeHost"), 0);
-        put(&fixture, get(&fixture, 160 * VR_MIB)); // 656: the smallest goes
+        put(&fixture, get(&fixture, 160 * VR_MIB)); // 656: the smallest is released
         put(&fixture, live);
         assert_int_equal(stats_of(&fixture).allocated_bytes.current / VR_MIB, rows[i].held_mib);
         close_with(&fixture);
@@ -163,7 +163,7 @@ static void every_stream_is_waited_for(void **state) {
     const uint64_t first = new_stream(&fixture, 0), second = new_stream(&fixture, 0);
     expect_ok(vram_host_record_stream(fixture.host, pointer, first));
     expect_ok(vram_host_record_stream(fixture.host, pointer, second));
-    expect_ok(vram_host_record_stream(fixture.host, pointer, first)); // a use that is there already is enough
+    expect_ok(vram_host_record_stream(fixture.host, pointer, first)); // an already recorded use is enough
     struct vram_host_block_info info;
     expect_ok(vram_get_host_block_info(fixture.host, pointer, &info));
     assert_int_equal(info.streams, 2);
@@ -181,7 +181,7 @@ static void every_stream_is_waited_for(void **state) {
     close_with(&fixture);
 }
 
-// A stream that is slow does not hold up what waits for another one.
+// A slow stream does not delay blocks that wait for another one.
 static void streams_do_not_wait_for_each_other(void **state) {
     (void)state;
     struct fixture fixture;
@@ -213,7 +213,7 @@ static void events_are_used_again(void **state) {
     close_with(&fixture);
 }
 
-// Memory is pinned once; the events are those of the streams' devices.
+// Memory is pinned once; events belong to the streams' devices.
 static void streams_of_two_devices(void **state) {
     (void)state;
     struct fixture fixture;
@@ -253,7 +253,7 @@ static void memory_is_pinned_where_the_program_works(void **state) {
     get(&fixture, 4096);
     assert_int_equal(calls(&fixture, "cuDevicePrimaryCtxRetain"), before + 1);
     uint64_t stream = 0;
-    assert_int_equal(vram_sim_stream_create(fixture.sim, 0, &stream), VRAM_INVALID_ARGUMENT); // nobody retains device 0
+    assert_int_equal(vram_sim_stream_create(fixture.sim, 0, &stream), VRAM_INVALID_ARGUMENT); // device 0 is not retained
     close_with(&fixture);
 }
 
@@ -285,10 +285,10 @@ static void empty_cache_returns_what_is_free(void **state) {
     put(&fixture, b);
     expect_ok(vram_host_empty_cache(fixture.host));
     struct vram_host_stats stats = stats_of(&fixture);
-    assert_int_equal(stats.allocations.current, 2); // b waits, c lives
+    assert_int_equal(stats.allocations.current, 2); // b waits, c is live
     assert_int_equal(stats.allocations.freed, 1);
     expect_ok(vram_sim_complete(fixture.sim, stream));
-    expect_ok(vram_host_empty_cache(fixture.host)); // looks for what has passed first
+    expect_ok(vram_host_empty_cache(fixture.host)); // checks first what has passed
     stats = stats_of(&fixture);
     assert_int_equal(stats.allocations.current, 1);
     assert_int_equal(stats.allocated_bytes.current, VR_MIB);
@@ -340,7 +340,7 @@ static void registered_memory_goes_back_as_it_came(void **state) {
     close_with(&fixture);
 }
 
-// The driver pins pages: two registrations that share one cannot go back one by one.
+// The driver pins pages: two registrations that share a page cannot be released separately.
 static void what_is_registered_has_pages_of_its_own(void **state) {
     (void)state;
     struct fixture fixture;
@@ -370,7 +370,7 @@ static void the_reserve_is_cut_and_kept(void **state) {
         assert_int_equal(info.origin, VRAM_HOST_RESERVED);
         assert_int_equal(info.size_bytes, 8192);
         assert_int_equal(stats_of(&fixture).reserve_used_bytes, 12288);
-        void *outside = get(&fixture, VR_MIB); // no room left for it
+        void *outside = get(&fixture, VR_MIB); // does not fit inside
         expect_ok(vram_get_host_block_info(fixture.host, outside, &info));
         assert_int_not_equal(info.origin, VRAM_HOST_RESERVED);
         put(&fixture, a);
@@ -412,7 +412,7 @@ static void a_refusal_waits_for_what_is_pending(void **state) {
     expect_ok(vram_host_configure(fixture.host, "pinned_use_cuda_host_register:True", NULL));
     expect_ok(vram_driver_fault_set(fault, "cuMemHostRegister", 1, VR_CU_OUT_OF_MEMORY));
     expect_ok(vram_host_malloc(fixture.host, VR_MIB, 0, &same));
-    assert_int_equal(calls(&fixture, "cuEventSynchronize"), 0); // the second try was granted
+    assert_int_equal(calls(&fixture, "cuEventSynchronize"), 0); // the second try succeeded
     expect_ok(vram_host_free(fixture.host, same));
     void *huge = NULL;
     assert_int_equal(vram_host_malloc(fixture.host, (uint64_t)1 << 52, 0, &huge), VRAM_OUT_OF_MEMORY);
@@ -462,7 +462,7 @@ static void a_fence_that_cannot_be_set(void **state) {
     expect_ok(vram_host_configure(fixture.host, "pinned_free_catch_all:True", NULL));
     expect_ok(vram_driver_fault_set(fault, "cuEventRecord", 1, VR_CU_UNKNOWN));
     put(&fixture, pointer);
-    void *other = get(&fixture, 4096); // the fence is set now, the stream has not passed it
+    void *other = get(&fixture, 4096); // the fence is set now, and pending
     assert_true(other != pointer);
     expect_ok(vram_sim_complete(fixture.sim, stream));
     assert_ptr_equal(get(&fixture, 4096), pointer);
@@ -501,7 +501,7 @@ static void statistics_are_exact(void **state) {
     close_with(&fixture);
 }
 
-// Times are those of the virtual clock: 0.34 s per GiB to pin, so they are the same in every run.
+// Times come from the virtual clock: pinning takes 0.34 s per GiB, the same in every run.
 static void times_are_the_drivers(void **state) {
     (void)state;
     struct fixture fixture;
@@ -572,7 +572,7 @@ static void events_are_told_in_order(void **state) {
     struct fixture fixture;
     open_with(&fixture, NULL, "");
     struct heard heard = {.count = 0};
-    put(&fixture, get(&fixture, 2048)); // nobody listens yet
+    put(&fixture, get(&fixture, 2048)); // without a listener
     vram_host_set_event_listener(fixture.host, hear, &heard);
     void *block = get(&fixture, 1000);
     EXPECT_HEARD(&heard, block, 1024, VRAM_EVENT_SEGMENT_ALLOC, VRAM_EVENT_ALLOC);
@@ -582,7 +582,7 @@ static void events_are_told_in_order(void **state) {
     EXPECT_HEARD(&heard, block, 1024, VRAM_EVENT_FREE_REQUESTED);
     expect_ok(vram_sim_complete(fixture.sim, stream));
     expect_ok(vram_host_empty_cache(fixture.host));
-    assert_int_equal(heard.count, 3); // of the first block the end of its segment alone
+    assert_int_equal(heard.count, 3); // for the first block, only the end of its segment
     assert_int_equal(heard.events[0].action, VRAM_EVENT_FREE_COMPLETED);
     assert_int_equal(heard.events[1].action, VRAM_EVENT_SEGMENT_FREE);
     assert_int_equal(heard.events[2].action, VRAM_EVENT_SEGMENT_FREE);
@@ -591,7 +591,7 @@ static void events_are_told_in_order(void **state) {
     put(&fixture, first);
     put(&fixture, second);
     heard.count = 0;
-    expect_ok(vram_host_empty_cache(fixture.host)); // of equal ones the first that was freed
+    expect_ok(vram_host_empty_cache(fixture.host)); // of equal ones, the first freed
     assert_int_equal(heard.count, 2);
     assert_int_equal(heard.events[0].address, (uintptr_t)first);
     assert_int_equal(heard.events[1].address, (uintptr_t)second);

@@ -1,6 +1,6 @@
-// Every driver call fails once: a workload on pinned memory is repeated with the 1st, 2nd, 3rd ... call refused, also those of the end,
-// until it passes without a refusal. And once more with a second call refused soon after the first. Every answer must be sensible, the
-// state sound, and nothing may be left in the driver. With a history on, its events must lead to the state that a snapshot shows.
+// Makes every driver call fail once: repeats a workload on pinned memory with the 1st, 2nd, 3rd ... call refused, including those at the
+// end, until it passes without a refusal. Then also refuses a second call soon after the first. Every status must be plausible, the state
+// valid, and nothing left in the driver. With a history on, its events must lead to the state in a snapshot.
 #include "host_fixture.h"
 
 #include "driver/fault/fault.h"
@@ -14,7 +14,7 @@ struct round {
     struct fixture fixture;
     struct vram_driver *fault;
     uint64_t first, second;           // streams
-    struct vram_allocator *allocator; // whose history records the pinned memory; NULL: there is none
+    struct vram_allocator *allocator; // its history records the pinned memory; NULL: none
 };
 
 static bool passed(struct round *round, enum vram_status status) {
@@ -27,12 +27,12 @@ static void *try_get(struct round *round, struct vram_host_pool *pool, uint64_t 
     void *pointer = NULL;
     const enum vram_status status =
         pool == NULL ? vram_host_malloc(round->fixture.host, size, stream, &pointer) : vram_host_pool_malloc(pool, size, stream, &pointer);
-    if (!passed(round, status)) assert_null(pointer); // untouched
+    if (!passed(round, status)) assert_null(pointer); // unchanged
     if (pointer != NULL) memset(pointer, 0x5a, size);
     return pointer;
 }
 
-// A free that could not set its fence has kept the block: it can be freed again, once per call that is refused.
+// A free that could not set its fence keeps the block: it can be freed again, once per refused call.
 static void try_put(struct round *round, void *pointer) {
     enum { MOST_REFUSALS = 2 };
     int refusals = 0;
@@ -63,7 +63,7 @@ static void workload(struct round *round) {
     try_put(round, c);
     try_put(round, a);
     (void)passed(round, vram_host_pool_empty_cache(pool));
-    void *none = try_get(round, NULL, (uint64_t)1 << 52, 0); // waits for everything, in vain
+    void *none = try_get(round, NULL, (uint64_t)1 << 52, 0); // waits for everything, and fails
     assert_null(none);
     (void)try_get(round, NULL, 70000, 0); // never freed
     vram_host_pool_release(pool);
@@ -71,7 +71,7 @@ static void workload(struct round *round) {
 
 // --- the history ----------------------------------------------------------------------------------------------------------------------
 
-// Calls go to the driver beneath the faults: only those of pinned memory are counted.
+// Driver calls of the history bypass the faults, so that only those of pinned memory count.
 static void start_history(struct round *round) {
     const struct vram_create_info info = {.driver = round->fixture.sim, .conf = ""};
     expect_ok(vram_create(&info, &round->allocator, NULL));
@@ -81,7 +81,7 @@ static void start_history(struct round *round) {
 
 enum { MOST_BLOCKS = 16, NOT_PINNED = VR_STATE_COUNT };
 
-// What the events say of each address.
+// The state of each address according to the events.
 struct ledger {
     uint64_t address[MOST_BLOCKS];
     int state[MOST_BLOCKS]; // enum vr_block_state, or NOT_PINNED
@@ -111,7 +111,7 @@ static void follow(const struct vr_history *history, struct ledger *ledger) {
         [VR_ACTION_SEGMENT_FREE] = {VR_STATE_INACTIVE, NOT_PINNED},
     };
     for (size_t i = 0; i < history->count; i++) {
-        if (history->action[i] == VR_ACTION_OOM) continue; // of no address
+        if (history->action[i] == VR_ACTION_OOM) continue; // has no address
         int *state = state_at(ledger, history->address[i]);
         if (*state != steps[history->action[i]].from || steps[history->action[i]].from == steps[history->action[i]].to)
             fail_msg("event %zu: %s in state %d", i, vr_action_name(history->action[i]), *state);
@@ -119,7 +119,7 @@ static void follow(const struct vr_history *history, struct ledger *ledger) {
     }
 }
 
-// Every block of the snapshot is as the events left it, and none is missing.
+// Checks that every block of the snapshot is in the state the events left it, and that none is missing.
 static void expect_history(struct round *round) {
     struct ledger ledger = {.count = 0};
     struct vram_recording *recording = NULL;
@@ -143,13 +143,13 @@ static void expect_history(struct round *round) {
     vram_destroy(round->allocator);
 }
 
-// What is refused: call number nth with a result; and, where then_nth is not 0, the then_nth call after it, of unknown cause.
+// Which calls to refuse: call number nth, with a result; and, if then_nth is not 0, the then_nth call after it, with an unknown error.
 struct refusal {
     uint64_t nth, then_nth;
     int32_t result;
 };
 
-// Returns whether a call was refused at all.
+// Returns whether a call was refused.
 static bool run(const char *conf, const struct refusal *refusal, bool history) {
     struct round round = {.allocator = NULL};
     open_with_fault(&round.fixture, &round.fault, conf);
@@ -171,7 +171,7 @@ static bool run(const char *conf, const struct refusal *refusal, bool history) {
         fail_msg("\"%s\", call %llu and %llu after it: %llu objects are left", conf, (unsigned long long)refusal->nth,
                  (unsigned long long)refusal->then_nth, (unsigned long long)left - 2);
     assert_cu(vr_cu(sim, primary_ctx_release, 0), SUCCESS);
-    assert_int_equal(vram_sim_live_objects(sim), 0); // the allocator has let go of the context
+    assert_int_equal(vram_sim_live_objects(sim), 0); // the allocator has released the context
     vram_driver_destroy(round.fault);
     vram_driver_destroy(sim);
     return refused;

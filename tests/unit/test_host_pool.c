@@ -1,4 +1,4 @@
-// Private pools of pinned memory, blocks that captures use, and the background thread.
+// Tests private pools of pinned memory, blocks used by captures, and the background thread.
 #include "host_fixture.h"
 
 #include "os/os.h"
@@ -17,7 +17,7 @@ static uint64_t pool_of(const struct fixture *fixture, const void *pointer) {
     return info.pool.first != 0 ? info.pool.first : info.pool.second;
 }
 
-// A stream that the context of device 0 outlives: the test retains it.
+// Opens a stream and retains device 0's context, so that the stream outlives the allocator.
 static uint64_t open_stream(const struct fixture *fixture) {
     uint64_t context;
     assert_cu(vr_cu(fixture->sim, primary_ctx_retain, &context, 0), SUCCESS);
@@ -61,7 +61,7 @@ static void pools_keep_apart(void **state) {
     vram_get_host_pool_stats(pool, &stats);
     assert_int_equal(stats.blocks, 1);
     assert_int_equal(stats.free_bytes, 4096);
-    expect_ok(vram_host_empty_cache(fixture.host)); // has references: kept
+    expect_ok(vram_host_empty_cache(fixture.host)); // has references, so it is kept
     assert_int_equal(stats_of(&fixture).allocations.current, 2);
     expect_ok(vram_host_pool_empty_cache(pool));
     assert_int_equal(stats_of(&fixture).allocations.current, 1);
@@ -93,7 +93,7 @@ static void a_released_pool_goes_with_its_last_block(void **state) {
     close_with(&fixture);
 }
 
-// The reserve segment is never given back: what a pool held of it is not lost with the pool.
+// The reserve segment is never released: a pool's part of it is not lost with the pool.
 static void the_reserve_outlives_its_pool(void **state) {
     (void)state;
     struct fixture fixture;
@@ -177,7 +177,7 @@ static void a_capture_brings_its_streams_along(void **state) {
 
 // --- captures -------------------------------------------------------------------------------------------------------------------------
 
-// What a graph copies from must stay what it is, launch after launch.
+// Memory that a graph copies from must stay the same for every launch.
 static void a_captured_block_is_kept_until_its_pool_is_released(void **state) {
     (void)state;
     struct fixture fixture;
@@ -190,10 +190,10 @@ static void a_captured_block_is_kept_until_its_pool_is_released(void **state) {
     expect_ok(vram_host_pool_malloc(pool, 4096, stream, &unused));
     expect_ok(vram_host_record_stream(fixture.host, pointer, stream));
     put(&fixture, pointer);
-    put(&fixture, unused); // no stream ever used it
+    put(&fixture, unused); // never used by a stream
     expect_ok(vram_host_pool_malloc(pool, 4096, stream, &again));
     assert_ptr_equal(again, unused);
-    end_capture(&fixture, stream); // the allocator has not disturbed it
+    end_capture(&fixture, stream); // the allocator has not invalidated it
     expect_ok(vram_host_pool_malloc(pool, 4096, stream, &again));
     assert_true(again != pointer);
     assert_int_equal(stats_of(&fixture).kept_bytes, 4096);
@@ -212,7 +212,7 @@ static void a_captured_block_is_kept_until_its_pool_is_released(void **state) {
     close_with_context(&fixture);
 }
 
-// A block of before the capture that the capture copies from: PyTorch gives it out again.
+// A block from before the capture, which the capture copies from: PyTorch reuses it.
 static void a_block_used_in_a_capture_is_captured(void **state) {
     (void)state;
     struct fixture fixture;
@@ -232,7 +232,7 @@ static void a_block_used_in_a_capture_is_captured(void **state) {
     close_with_context(&fixture);
 }
 
-// An event cannot be recorded outside the graph while its stream captures; the fence is set when the capture is over.
+// An event cannot be recorded outside the graph while its stream captures; the fence is set when the capture ends.
 static void a_free_during_a_capture_is_fenced_after_it(void **state) {
     (void)state;
     struct fixture fixture;
@@ -245,14 +245,14 @@ static void a_free_during_a_capture_is_fenced_after_it(void **state) {
     assert_int_equal(calls(&fixture, "cuEventRecord"), 0);
     assert_true(get(&fixture, 4096) != pointer);
     end_capture(&fixture, stream);
-    assert_true(get(&fixture, 4096) != pointer); // fenced now
+    assert_true(get(&fixture, 4096) != pointer); // the fence is set now
     assert_int_equal(calls(&fixture, "cuEventRecord"), 1);
     expect_ok(vram_sim_complete(fixture.sim, stream));
     assert_ptr_equal(get(&fixture, 4096), pointer);
     close_with_context(&fixture);
 }
 
-// Asking for memory and for events of other streams breaks no capture of the same thread.
+// Requesting memory and events of other streams invalidates no capture of the same thread.
 static void captures_are_not_disturbed(void **state) {
     (void)state;
     struct fixture fixture;
@@ -304,7 +304,7 @@ static void the_background_thread_can_be_switched_off(void **state) {
     expect_ok(vram_host_record_stream(fixture.host, pointer, stream));
     put(&fixture, pointer);
     expect_ok(vram_sim_complete(fixture.sim, stream));
-    assert_ptr_equal(get(&fixture, 4096), pointer); // the request looks itself
+    assert_ptr_equal(get(&fixture, 4096), pointer); // the request itself checks
     close_with(&fixture);
 }
 

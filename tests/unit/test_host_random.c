@@ -1,5 +1,5 @@
-// Random operations on pinned memory against a second, naive allocator: the same sizes, the same blocks kept and returned, the same
-// statistics after every operation, and no byte that two live blocks share.
+// Compares random operations on pinned memory with a second, naive allocator: the same sizes, the same blocks kept and released, the same
+// statistics after every operation, and no byte shared by two live blocks.
 #include "host_fixture.h"
 #include "support/random.h"
 #include "vram/sim.h"
@@ -15,21 +15,21 @@ struct naive_block {
     unsigned pool;
     bool reserved;
     bool used[STREAMS];   // while live: declared uses; while pending: uses that have not passed
-    unsigned char filler; // what its bytes say while it is live
+    unsigned char filler; // value of its bytes while it is live
 };
 
-// The naive allocator, next to the real one.
+// The naive allocator with the real one.
 struct pair {
     struct fixture real;
     struct vram_host_pool *pools[POOLS]; // [0]: NULL, the default pool
     uint64_t streams[STREAMS];
     uint64_t random;
-    bool touched;                                   // all pages of a block are: no large blocks then
+    bool touched;                                   // all pages of a block are touched, so there are no large blocks
     uint64_t threshold, cached_limit, reserve_left; // settings; 0 as threshold: the default
     struct naive_block blocks[BLOCKS];
     size_t count;
-    int64_t most;                 // bytes that were ever asked for at once
-    struct vram_host_stats stats; // what must be counted; times and buckets are not looked at
+    int64_t most;                 // most bytes ever requested at once
+    struct vram_host_stats stats; // expected counters; times and buckets are not compared
 };
 
 static uint64_t draw(struct pair *pair, uint64_t limit) { return vr_random_below(&pair->random, limit); }
@@ -86,7 +86,7 @@ static void look(struct pair *pair) {
     }
 }
 
-// The size that a request is served with from the cache; 0: from the driver.
+// Returns the cached size that serves a request; 0: the driver.
 static uint64_t cached_size(const struct pair *pair, unsigned pool, uint64_t size) {
     uint64_t best = 0;
     for (size_t i = 0; i < pair->count; i++) {
@@ -104,7 +104,7 @@ static void release(struct pair *pair, unsigned pool) {
     }
 }
 
-// Large sizes that are cached go back before the pinned bytes exceed twice the most that was in use.
+// Releases large cached sizes before the pinned bytes exceed twice the most that was in use.
 static void make_room(struct pair *pair, uint64_t requested, uint64_t size) {
     const int64_t wanted = pair->stats.requested_bytes.current + (int64_t)requested;
     if (pair->threshold != 0 || size <= 64 * VR_MIB) return;
@@ -120,7 +120,7 @@ static void make_room(struct pair *pair, uint64_t requested, uint64_t size) {
     }
 }
 
-// A live or pending block.
+// Returns whether the address is a live or pending block.
 static bool is_taken(const struct pair *pair, const void *pointer) {
     for (size_t i = 0; i < pair->count; i++) {
         const enum naive_state state = pair->blocks[i].state;
@@ -129,7 +129,7 @@ static bool is_taken(const struct pair *pair, const void *pointer) {
     return false;
 }
 
-// Free blocks of one size are all the same here: which of them is taken is not predicted.
+// Free blocks of one size are equivalent here: the choice among them is not predicted.
 static struct naive_block *any_free(struct pair *pair, unsigned pool, uint64_t size, bool reserved) {
     for (size_t i = 0; i < pair->count; i++) {
         struct naive_block *block = &pair->blocks[i];
@@ -150,7 +150,7 @@ static uint64_t draw_request(struct pair *pair) {
     }
 }
 
-// First and last bytes, and some between: enough to notice a neighbour.
+// The first and last bytes, and some between, which suffices to detect an overlap.
 static uint64_t step(const struct naive_block *block) { return (block->requested / 16 / PAGE + 1) * PAGE; }
 
 static void fill(struct naive_block *block) {

@@ -1,5 +1,5 @@
-// Many threads on one allocator of pinned memory: blocks that change hands, uses of many streams, releases, settings and questions in
-// between, with and without the background thread. What must hold: one owner per block, sound state, all counters back at zero.
+// Runs many threads on one allocator of pinned memory: blocks passed between threads, uses on many streams, releases, settings and queries
+// in between, with and without the background thread. Checks: one owner per block, a valid state, all counters back at zero.
 #include <stdatomic.h>
 
 #include "host_fixture.h"
@@ -14,7 +14,7 @@ struct shared {
     struct fixture fixture;
     uint64_t streams[STREAMS];
     struct vram_host_pool *pool;
-    _Atomic(unsigned char *) mailbox[MAILBOXES]; // a live block that anybody may take and free
+    _Atomic(unsigned char *) mailbox[MAILBOXES]; // a live block that any thread may take and free
     atomic_uint failures;
 };
 
@@ -46,7 +46,7 @@ static void take(struct worker *worker) {
     *(unsigned char *)pointer = worker->mark;
 }
 
-// What this thread wrote is still there: nobody else was given the block.
+// Picks a block and checks that its bytes are still this thread's.
 static unsigned char *pick(struct worker *worker) {
     const size_t index = draw(worker, worker->count);
     unsigned char *pointer = worker->own[index];

@@ -1,4 +1,4 @@
-// How long an input is said to be decides nothing but how early tables become large: a caller may be wrong about it.
+// Tests that a wrong input length only affects how early tables become large.
 #define _DEFAULT_SOURCE // wait4()
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 enum { ROWS = 160000, FORMATS = 4 };
 
-// A recording in one of the formats: of whoever reads them another way.
+// A recording in one of the formats.
 struct sample {
     const char *name;
     struct vr_text text;
@@ -86,7 +86,7 @@ static uint64_t sum_of(const struct vram_recording *recording) {
     return sum;
 }
 
-// What the read takes at most, in a process of its own; 0 when it fails or reads something else.
+// Returns the peak memory of reading it in a separate process; 0 if reading fails or gives another result.
 static uint64_t peak_bytes(const struct vr_text *text, uint64_t bytes, uint64_t sum) {
     struct rusage usage;
     int result = 0;
@@ -106,7 +106,7 @@ static void a_wrong_length_changes_nothing(void **state) {
     for (size_t s = 0; s < FORMATS; s++) {
         const struct vr_text *text = &samples[s].text;
         const uint64_t length = text->length;
-        // Three of the last are what wraps around when it is multiplied by 3, 9 or 160.
+        // Three of the last overflow when multiplied by 3, 9 or 160.
         const uint64_t said[] = {1,
                                  length / 2,
                                  length - 1,
@@ -133,7 +133,7 @@ static void a_wrong_length_changes_nothing(void **state) {
     }
 }
 
-// One event that a list holds again and again, by two bytes each: the limit is one of the bytes that came.
+// One event that a list repeats with two bytes each: the limit applies to the actual bytes.
 static void a_bomb_stays_one_however_long_it_is_said_to_be(void **state) {
     enum { TIMES = 4000000 };
     static const char head[] = "\x80\x04}(\x8c\x08segments]\x8c\x0d"

@@ -1,4 +1,4 @@
-// JSON recordings: what Python writes and what it tolerates, and everything that is malformed.
+// Tests JSON recordings: Python's output, what Python tolerates, and all malformed input.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ static struct vram_recording *read_text(const char *text) {
     return recording;
 }
 
-// `value` as a setting, and what the model keeps of it.
+// Checks how the model stores `value` as a setting.
 static void expect_setting(const char *value, const char *wanted) {
     char text[1024];
     (void)snprintf(text, sizeof text, " { \"segments\" : [ ] , \"allocator_settings\" : { \"k\" : %s } } \n", value);
@@ -85,7 +85,7 @@ static void times_may_be_fractions(void **state) {
                    "`time_us` is a floating-point number that is not a whole number");
 }
 
-// Where a block lies: what it says, what other tools write instead, else behind the block before it.
+// A block's address: its own, the key that other tools write, else directly behind the previous block.
 static void blocks_say_where_they_are_in_two_ways(void **state) {
     (void)state;
     struct vram_recording *recording =

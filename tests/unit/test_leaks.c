@@ -1,4 +1,4 @@
-// What leaks: loops that keep memory in every step or in some, with marks and without, and what is said of them.
+// Tests leaks: loops that keep memory in every step or in some, with and without marks, and the verdicts.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,8 +27,8 @@ static size_t leaks_of(const struct vram_recording *recording, const struct vram
     return leaks;
 }
 
-// How a made loop keeps memory: `bytes` in every `distance`-th step (0: a buffer grows when the number of the step is a power of two), a
-// few more each step, and `borrowed` buffers that come and go in every step.
+// How a made loop keeps memory: `bytes` in every `distance`-th step (0: a buffer grows when the step number is a power of two), some more
+// each step, and `borrowed` buffers that each step allocates and frees.
 struct keeping {
     size_t steps, distance, borrowed;
     uint64_t bytes, more;
@@ -70,7 +70,7 @@ static struct vram_recording *keeping_loop(const struct keeping *keeping) {
     return recording;
 }
 
-// Steps whose sizes come again after `cycle` of them only (0: never), and which keep 255 KiB each.
+// Makes steps that keep 255 KiB each and whose sizes repeat only after `cycle` steps (0: never).
 static struct vram_recording *loop_of_lengths(size_t steps, size_t cycle) {
     struct vr_text text = {0};
     vr_text_puts(&text, "{\"segments\": [], \"device_traces\": [[");
@@ -87,7 +87,7 @@ static struct vram_recording *loop_of_lengths(size_t steps, size_t cycle) {
     return recording;
 }
 
-// The steps of a loop are found although its sizes repeat only after many of them.
+// A loop's steps are found even if its sizes repeat only after many of them.
 static void sizes_may_change_from_step_to_step(void **state) {
     (void)state;
     static const size_t cycles[] = {1, 2, 3, 4, 5, 6, 7, 8, 0};
@@ -130,7 +130,7 @@ static void what_is_kept_in_every_few_steps_leaks(void **state) {
     vr_text_release(&text);
 }
 
-// 40 steps that are taken for turns of four, which may be the layers of a model: nothing is said of leaks, and no row looks like one.
+// 40 steps that look like iterations of four, which may be a model's layers: there is no verdict on leaks, and no row looks like one.
 static void no_verdict_contradicts_its_rows(void **state) {
     (void)state;
     const struct keeping keeping = {.steps = 40, .distance = 4, .borrowed = 0, .bytes = 1 << 20, .more = 4096};
@@ -146,7 +146,7 @@ static void no_verdict_contradicts_its_rows(void **state) {
     vram_recording_destroy(recording);
 }
 
-// A buffer that a larger one replaces in each step.
+// Makes a buffer that a larger one replaces in each step.
 static struct vram_recording *growing_buffer(size_t steps) {
     struct vr_text text = {0};
     vr_text_puts(&text, "{\"segments\": [], \"device_traces\": [[");
@@ -186,7 +186,7 @@ static void a_verdict_has_its_word(void **state) {
     vr_text_release(&text);
 }
 
-// What no event frees is pointed to, with steps or without.
+// Memory that no event frees is listed, with or without steps.
 static void what_was_never_freed_is_pointed_to(void **state) {
     (void)state;
     static const char kept[] =
@@ -205,7 +205,7 @@ static void what_was_never_freed_is_pointed_to(void **state) {
     vram_recording_destroy(recording);
 }
 
-// A name that no mark has gets those that there are.
+// For an unknown name, lists the marks' names.
 static void marks_are_listed_where_none_has_the_name(void **state) {
     (void)state;
     const struct keeping keeping = {.steps = 40, .distance = 1, .borrowed = 2, .bytes = 4096, .marked = true};

@@ -1,4 +1,4 @@
-// Listings: the rows for people and for programs.
+// Tests listings: the rows as text and as JSON.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-// The recording file: what is appended is read back, also from a program that was killed, a file that was cut, and while it grows.
+// Tests the recording file: appended events are read back, also from a killed program, a truncated file, and while it grows.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
@@ -51,7 +51,7 @@ static struct vram_recording *read_back(void) {
     return recording;
 }
 
-// Event i of a made-up program: three events to a round, over 100 addresses.
+// Returns event i of a made-up program: three events per round, over 100 addresses.
 static struct vram_log_event event_of(uint64_t i, uint32_t device) {
     uint64_t round = i / 3;
     return (struct vram_log_event){
@@ -107,7 +107,7 @@ static void test_events_come_back(void **state) {
     }
 }
 
-// An event of a run: the columns that seldom change change one at a time, now and then, also at a block's border.
+// Makes an event of a run: columns that seldom change do so one at a time, occasionally, also at a block's border.
 static struct vram_log_event changed(struct vram_log_event event, unsigned what, uint32_t text) {
     event.action = VRAM_LOG_ALLOC;
     switch (what % 9) {
@@ -157,7 +157,7 @@ static void test_runs_of_alike_events(void **state) {
         if (left == 0) {
             random = vr_mix64(random + 1);
             event = changed(event, (unsigned)(random >> 32), text);
-            left = random % 3 == 0 ? 1 : 1 + random % (3 * BLOCK); // single ones, and runs over several blocks
+            left = random % 3 == 0 ? 1 : 1 + random % (3 * BLOCK); // single events, and runs over several blocks
         }
         event.address += 4096;
         event.time_ns += 1001 * (i % 7);
@@ -222,7 +222,7 @@ static void test_tables_come_back(void **state) {
     vram_recording_destroy(recording);
 }
 
-// What is too long for a record of the tail goes into a block of its own.
+// A string too long for a record of the tail gets its own block.
 static void test_long_strings(void **state) {
     (void)state;
     struct vram_log *log = open_log(16);
@@ -271,7 +271,7 @@ static void add(struct vram_log *log, uint32_t action, uint64_t address, uint64_
     assert_int_equal(vram_log_append(log, &event, 1), VRAM_OK);
 }
 
-// A program that is killed leaves no state: it is what the events leave.
+// A killed program leaves no state, so it is computed from the events.
 static void test_state_of_a_killed_program(void **state) {
     (void)state;
     const uint64_t mib = 1 << 20;
@@ -344,7 +344,7 @@ static unsigned char *file_bytes(size_t *size) {
     return bytes;
 }
 
-// Cut at every byte (every `step`th): the events before the cut are there, in their order, and never fewer than in a shorter file.
+// Cuts at every `step`th byte: the events before the cut are there, in order, and never fewer than in a shorter file.
 static void check_cuts(size_t size, const unsigned char *bytes, uint64_t count, size_t step) {
     uint64_t before = 0;
     for (size_t length = VR_LOG_MAGIC_BYTES; length < size; length += step) {
@@ -378,7 +378,7 @@ static void test_cut_anywhere(void **state) {
     free(bytes);
 }
 
-// The report says where.
+// Checks that the report gives the place of the damage.
 static void expect_damage_said(const struct vram_recording *recording) {
     struct vram_report *report = NULL;
     bool said = false;
@@ -388,7 +388,7 @@ static void expect_damage_said(const struct vram_recording *recording) {
     vram_report_destroy(report);
 }
 
-// Every byte damaged in turn: a header is refused; what stands before a damaged block is read, and nothing that was not there.
+// Damages every byte in turn: a damaged header is refused; the events before a damaged block are read, and no made-up ones.
 static void test_damage(void **state) {
     (void)state;
     size_t size;
@@ -426,7 +426,7 @@ static void test_damage(void **state) {
     free(bytes);
 }
 
-// A free and its completion by one call are the bytes that two calls make, across blocks and events of other kinds.
+// Recording a free and its completion in one call gives the bytes of two calls, across blocks and other events.
 static void test_frees_in_one(void **state) {
     (void)state;
     unsigned char *bytes[2];
@@ -455,7 +455,7 @@ static void test_frees_in_one(void **state) {
     free(bytes[1]);
 }
 
-// Where there was no room for a block, but is when the file is closed, nothing that was accepted is missing.
+// If a block found no room earlier but does when the file is closed, no accepted event is missing.
 static void test_room_comes_late(void **state) {
     (void)state;
     struct rlimit before, small = {.rlim_cur = 2 << 20};
@@ -505,7 +505,7 @@ static void test_limits(void **state) {
     assert_int_equal(vram_log_create("/nowhere/at/all", &options, &log, &error), VRAM_IO);
 }
 
-// Two recordings under one name would be taken for each other: who reads the file by its name would see now the one, now the other.
+// Two recordings under one name would be confused: a reader would see sometimes one, sometimes the other.
 static void a_file_that_is_written_is_not_replaced(void **state) {
     (void)state;
     const struct vram_log_options options = {.replace = true};
@@ -519,7 +519,7 @@ static void a_file_that_is_written_is_not_replaced(void **state) {
     assert_int_equal(vram_log_close(second), VRAM_OK);
 }
 
-// Four threads, each for a device of its own: nothing is lost, and the order within each is kept.
+// Four threads, each for its own device: nothing is lost, and the order within each is kept.
 static struct vram_log *shared_log;
 
 static void *append_thread(void *argument) {
@@ -548,7 +548,7 @@ static void test_threads(void **state) {
     vram_recording_destroy(recording);
 }
 
-// Gives what is new and compares it. Returns how many there are now.
+// Reads and compares new events. Returns the total so far.
 static uint64_t follow_on(struct vram_follow *follow, uint64_t seen, size_t capacity) {
     struct vram_log_event events[64];
     struct vram_error error = {.message = ""};
@@ -582,14 +582,14 @@ static void test_follow(void **state) {
     assert_int_equal(follow_on(follow, seen, 64), 1000);
     assert_true(vram_follow_ended(follow));
     vram_follow_close(follow);
-    // From a time on: blocks before it are stepped over.
+    // Starting at a time skips earlier blocks.
     struct vram_log_event from = event_of(777, 0);
     assert_int_equal(vram_follow_open(path, from.time_ns, &follow, NULL), VRAM_OK);
     assert_int_equal(follow_on(follow, 777, 64), 1000);
     vram_follow_close(follow);
 }
 
-// The writer runs while the reader reads; each event is seen once. The file is the only thing they share.
+// The writer runs while the reader reads; each event is seen once. The file is all they share.
 static void test_follow_a_running_writer(void **state) {
     (void)state;
     const uint64_t count = 50000;

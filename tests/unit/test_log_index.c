@@ -1,4 +1,4 @@
-// The index of a long recording file: where all its entries are taken, each comes to hold twice as many blocks.
+// Tests the index of a long recording file: when its entries are full, each covers twice as many blocks.
 #include "support/expect.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 static char path[64];
 
-// A block for each event.
+// Writes a block for each event.
 static void put_blocks(struct vram_log *log, uint64_t count) {
     for (uint64_t i = 0; i < count; i++) {
         const struct vram_log_event event = {
@@ -20,7 +20,7 @@ static void put_blocks(struct vram_log *log, uint64_t count) {
     }
 }
 
-// So many blocks to an entry; the last one may have fewer.
+// Checks the number of blocks per entry; the last one may have fewer.
 static void expect_spans(const struct vram_log *log, size_t blocks) {
     assert_int_equal(log->span_count, (log->events + blocks - 1) / blocks);
     for (size_t i = 0; i < log->span_count; i++) {

@@ -1,4 +1,4 @@
-// Hundreds of streams on one device: nothing is counted wrong for it.
+// Tests hundreds of streams on one device: counters stay correct.
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -26,7 +26,7 @@ static uint64_t draw(uint64_t *random, uint64_t limit) { return vr_random_below(
 
 static uint64_t draw_size(uint64_t *random) { return 512 * (1 + draw(random, draw(random, 8) == 0 ? 8192 : 64)); }
 
-// What is counted, against sums made by hand.
+// Compares counters with separately computed sums.
 static void counters_of_many_streams(void **state) {
     static struct machine machine;
     uint64_t random = 1, address[LIVE] = {0}, size[LIVE] = {0};
@@ -40,11 +40,11 @@ static void counters_of_many_streams(void **state) {
             bytes -= (int64_t)size[at], count--;
             address[at] = 0;
         } else {
-            // All streams at first, then a few.
+            // All streams at first, then only a few.
             const uint64_t stream = machine.streams[draw(&random, round < ROUNDS / 2 ? STREAMS : 3)];
             size[at] = draw_size(&random);
             EXPECT_OK(vram_malloc(machine.world.allocator, 0, size[at], stream, &address[at]));
-            // A rest of a large block that is too small to be split off stays with it.
+            // A rest of a large block that is too small to split stays with it.
             size[at] = vram_allocated_size(machine.world.allocator, address[at]);
             bytes += (int64_t)size[at], count++;
         }
@@ -68,7 +68,7 @@ static void counters_of_many_streams(void **state) {
 struct worker {
     struct machine *machine;
     uint64_t random;
-    _Atomic uint64_t *shared; // a live block that anybody may take and free; 0: none
+    _Atomic uint64_t *shared; // a live block that any thread may take and free; 0: none
     atomic_uint *failures;
 };
 
@@ -87,7 +87,7 @@ static void *work(void *argument) {
     return NULL;
 }
 
-// Streams fall asleep and wake while others use them.
+// Streams are suspended and resumed while others use them.
 static void threads_on_many_streams(void **state) {
     static struct machine machine;
     static _Atomic uint64_t shared[LIVE];
@@ -120,7 +120,7 @@ struct walker {
     struct machine *machine;
     uint64_t random;
     size_t first;  // of its STREAMS / THREADS streams
-    size_t common; // of them that all threads use
+    size_t common; // streams that all threads use
     uint64_t live[MOST];
     size_t count;
     bool fills;
@@ -141,7 +141,7 @@ static void put(struct walker *walker) {
     walker->live[at] = walker->live[--walker->count];
 }
 
-// Mostly near the top, so that the threads take each other's allowance all the time. At the end all that it may have, or nothing.
+// Usually close to the maximum, so that threads take allowance from each other. Ends with the maximum or nothing.
 static void *walk(void *argument) {
     struct walker *walker = argument;
     for (int step = 0; step < WALK; step++) {
@@ -164,7 +164,7 @@ static void walk_all(struct walker *walkers, bool fills) {
     for (size_t i = 0; i < THREADS; i++) assert_int_equal(pthread_join(threads[i], NULL), 0);
 }
 
-// No thread ever has more than MOST blocks, and once all have as many: so the peak of all is their sum, not a block more or less.
+// No thread ever has more than MOST blocks, and once all have that many, so the common peak is exactly their sum.
 static void run_walkers(size_t common) {
     static struct machine machine;
     static struct walker walkers[THREADS];
@@ -195,7 +195,7 @@ static void peaks_of_threads(void **state) {
     run_walkers(STREAMS / THREADS / 2);
 }
 
-// Where no number for the pools of another stream is left each request of such a stream is refused, and others go on.
+// When shard numbers run out, requests of further streams are refused, and others continue.
 static void numbers_of_shards_run_out(void **state) {
     (void)state;
     static struct machine machine;

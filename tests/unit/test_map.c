@@ -1,4 +1,4 @@
-// The tables of base: the map of numbers and the index of rows, against plain arrays, and under keys that were made to collide.
+// Tests base's tables, the map of numbers and the index of rows, against plain arrays, and with keys constructed to collide.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ static void map_is_a_map(void **state) {
     assert_int_equal(vr_map_take(&map, 5), 0);
     for (unsigned i = 0; i < 100000; i++) {
         const uint64_t key = vr_random_below(&random, KEYS);
-        // Addresses as they are: multiples of 512, 0 and all ones among them.
+        // Realistic addresses: multiples of 512, including 0 and all ones.
         const uint64_t address = key == 1 ? UINT64_MAX : key * 512;
         if (vr_random_below(&random, 2) == 0) {
             plain[key] = 1 + (vr_random_next(&random) >> 1);
@@ -60,7 +60,7 @@ static void what_was_reserved_moves_nothing(void **state) {
     vr_map_release(&map);
 }
 
-// 100,000 addresses that a table which mixes without a secret puts into one slot: longest run of one entry, not the time, is looked at.
+// 100,000 addresses that a table without a secret would put into one slot; measures the longest probe, not time.
 static size_t longest_way(const struct vr_map *map) {
     size_t longest = 0, at = 0;
     for (struct vr_map_slot entry; vr_map_next(map, &at, &entry);) {

@@ -1,4 +1,4 @@
-// Annotations and steps of a history: the newest are kept, oldest first, whatever comes in which order.
+// Tests annotations and steps of a history: the newest are kept, oldest first, in any order of arrival.
 #include "live/tracer.h"
 #include "support/history.h"
 #include "support/random.h"
@@ -27,7 +27,7 @@ static void the_newest_marks_are_kept(void **state) {
     history_end(&world);
 }
 
-// A history that goes on with another limit keeps the newest marks of the one before.
+// A history restarted with another limit keeps the newest marks.
 static void the_limit_may_change(void **state) {
     (void)state;
     struct vr_world world;

@@ -1,4 +1,4 @@
-// The worked micro-traces of the specification (allocator.md §worked-examples) that need no private pool: records and statistics, step by
+// Tests the worked examples of the specification (allocator.md §worked-examples) without private pools: records and statistics, step by
 // step.
 #include "support/expect.h"
 #include "vram/sim.h"
@@ -40,7 +40,7 @@ static void a_small_blocks_split_and_merge(void **state) {
     EXPECT_RECORDS(&world, {REQUESTED, second, 600}, {COMPLETED, second, 600});
     EXPECT_CURRENT(&world, inactive_split, 0);
     EXPECT_CURRENT(&world, inactive_split_bytes, 0);
-    // The net change is applied once: two pieces went, none came.
+    // The net change is applied once: two pieces were removed, none added.
     assert_int_equal(expect_stats(&world).inactive_split[VRAM_STAT_ALL].allocated, 2);
     assert_int_equal(expect_stats(&world).inactive_split[VRAM_STAT_ALL].freed, 2);
 
@@ -113,7 +113,7 @@ static void d_the_limit_fails_without_a_driver_call(void **state) {
     const uint64_t calls = vram_sim_calls(world.sim, "cuMemAlloc");
     vr_world_forget(&world);
 
-    // The cache is released (one wait for all), the request retried within the limit.
+    // Releases the cache (one wait for everything) and retries the request within the limit.
     const uint64_t third = expect_malloc(&world, 30 * VR_MIB, 0);
     EXPECT_RECORDS(&world, {SEGMENT_FREE, first, 20 * VR_MIB}, {SEGMENT_ALLOC, third, 30 * VR_MIB}, {ALLOC, third, 30 * VR_MIB});
     assert_int_equal(vram_sim_calls(world.sim, "cuMemAlloc"), calls + 1);

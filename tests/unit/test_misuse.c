@@ -1,6 +1,6 @@
-// Arguments that no caller should give, over the public interface: numbers that are none, addresses of others, things used twice or too
-// late; and NULLs where the headers say what NULL means (all other NULLs: test_nulls.c). Each is a status (and a sentence, where the
-// function takes a struct vram_error), leaves the out-parameters as they were, and leaves the allocators whole.
+// Passes wrong arguments to the public interface: invalid numbers, foreign addresses, things used twice or too late; and NULL where the
+// headers define it (other NULLs: test_nulls.c). Each returns a status (and a message, if the function takes a struct vram_error), leaves
+// out-parameters unchanged, and leaves the allocators valid.
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@
 
 enum { UNTOUCHED = 0xA5 };
 
-// Where a misused function would put its result.
+// The place for a misused function's result.
 union results {
     uint64_t word;
     uint32_t number;
@@ -55,7 +55,7 @@ union results {
     unsigned char bytes[4096];
 };
 
-// What misuses are made of.
+// The objects to misuse.
 struct world {
     struct vram_driver *sim;
     struct vram_driver *fault;
@@ -63,11 +63,11 @@ struct world {
     struct vram_allocator *other;
     struct vram_host *host;
     struct vram_pool *pool;
-    struct vram_pool *far_pool;    // of device 1
-    struct vram_pool *faulty_pool; // of `other`, whose driver is `fault`
+    struct vram_pool *far_pool;    // on device 1
+    struct vram_pool *faulty_pool; // belongs to `other`, whose driver is `fault`
     struct vram_host_pool *host_pool;
     struct vram_graph *graph; // ready
-    struct vram_graph *open;  // its capture is under way, on device 1
+    struct vram_graph *open;  // capturing, on device 1
     struct vram_explorer *explorer;
     struct vram_recording *recording;
     struct vram_plan_cache *plans;
@@ -140,7 +140,7 @@ static const struct vram_graph_callable fail_second[] = {{run_nothing, NULL}, {r
 #define NO_STREAM    0xDEADull
 #define THREAD_ROUTE (&(struct vram_route){.kind = VRAM_ROUTE_THREAD})
 
-// X(name, status, the call): w is the world, o its results, e the error, which a saying misuse must fill where it is not NULL.
+// X(name, status, the call): w is the world, o its results, e the error, which a misuse with a message must fill unless NULL.
 #define SILENT_MISUSES(X)                                                                                                                  \
     X(malloc_no_device, INVALID_ARGUMENT, vram_malloc(w->mine, NO_DEVICE, 512, 0, &o->word))                                               \
     X(malloc_far_device, INVALID_ARGUMENT, vram_malloc(w->mine, FAR_DEVICE, 512, 0, &o->word))                                             \
@@ -377,14 +377,14 @@ static int set_up(void **state) {
     expect_ok(vram_pool_create(world->other, 0, NULL, &world->faulty_pool));
     expect_ok(vram_host_pool_create(world->host, NULL, &world->host_pool));
     expect_ok(vram_plan_cache_create(world->mine, &(struct vram_plan_functions){build_plan, destroy_plan, NULL}, &world->plans));
-    (void)remove("misuse.vram"); // of a run that was cut off
+    (void)remove("misuse.vram"); // of an interrupted run
     expect_ok(vram_log_create("misuse.vram", NULL, &world->log, NULL));
     open_recording(world);
     open_graphs(world);
     return 0;
 }
 
-// Nothing that was misused is left in the driver.
+// Checks that nothing is left in the driver.
 static int tear_down(void **state) {
     struct world *world = *state;
     vram_explorer_destroy(world->explorer);
@@ -415,14 +415,14 @@ static bool is_untouched(const void *memory, size_t size) {
     return at == size;
 }
 
-// One line that is of this failure.
+// Returns whether the message is one line about this failure.
 static bool is_said(const struct vram_error *error, enum vram_status status) {
     const size_t length = strnlen(error->message, sizeof error->message);
     return error->status == status && length > 0 && length < sizeof error->message && (unsigned char)error->message[0] != UNTOUCHED &&
            strchr(error->message, '\n') == NULL;
 }
 
-// Returns how many things are wrong, and names them.
+// Prints what is wrong, and returns how many things are.
 static unsigned try(struct world *world, const struct misuse *misuse, struct vram_error *error) {
     unsigned wrong = 0;
     memset(&world->out, UNTOUCHED, sizeof world->out);
@@ -460,7 +460,7 @@ static void every_misuse_is_a_sentence(void **state) {
     assert_int_equal(wrong, 0);
 }
 
-// Calls of which every driver call fails once. What they make they end.
+// Functions in which every driver call fails once. They destroy what they create.
 static enum vram_status fail_create(struct world *w, struct vram_error *error) {
     struct vram_allocator *made = NULL;
     const enum vram_status status = vram_create(&(struct vram_create_info){.driver = w->fault, .ignore_environment = true}, &made, error);
@@ -518,7 +518,7 @@ static void every_failure_of_the_driver_is_a_sentence(void **state) {
     assert_true(failed >= sizeof on_drivers / sizeof *on_drivers);
 }
 
-// What the headers say is ignored, or has a meaning.
+// NULL arguments that the headers call ignored, or give a meaning.
 static void null_is_nothing(void **state) {
     struct world *world = *state;
     vram_destroy(NULL);
@@ -565,7 +565,7 @@ static void null_is_nothing(void **state) {
     assert_false(vram_peer_enabled(world->mine, FAR_DEVICE, 0));
 }
 
-// Callbacks that ask for memory themselves: each request ends, and is announced once.
+// Callbacks that themselves allocate: each request ends, and is announced once.
 struct greedy {
     struct vram_allocator *allocator;
     unsigned calls;
@@ -606,7 +606,7 @@ static void callbacks_that_ask_for_memory_end(void **state) {
     expect_ok(vram_remove_oom_observer(world->mine, greedy_observer, &observer));
 }
 
-// A status that no table has still has a name and a sentence.
+// A status that is not in the table still has a name and a text.
 static void unknown_statuses_have_words(void **state) {
     (void)state;
     const enum vram_status none = (enum vram_status)NO_VALUE;

@@ -1,4 +1,4 @@
-// The model: names, the builder's interning, the check that finds every kind of damage.
+// Tests the model: names, the builder's interning, and the check that finds every kind of damage.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -85,7 +85,7 @@ static void a_budget_holds(void **state) {
     }
     assert_int_equal(status, VRAM_LIMIT);
     assert_true(count > 1000);
-    // What was there is still there.
+    // Existing entries are still there.
     assert_true(vr_builder_find_string(&builder, "string 999", 10, &id));
     vr_builder_release(&builder);
     assert_int_equal(vr_builder_init(&builder, 8), VRAM_LIMIT);
@@ -121,7 +121,7 @@ static void expect_bad(const struct vr_model *model, const char *what) {
     assert_non_null(strstr(error.message, what));
 }
 
-// Sets one value wrong, expects the check to name it, and puts it back.
+// Damages one value, checks that the check names it, and restores it.
 #define DAMAGE(value, wrong, what)                                                                                                         \
     do {                                                                                                                                   \
         __typeof__(value) kept_ = (value);                                                                                                 \
@@ -202,13 +202,13 @@ static void columns_without_a_value_are_one_array_of_zeros(void **state) {
     for (size_t i = 0; i < 900; i++) assert_int_equal(history.pool_first[i], 0);
     vr_columns_release(&vr_history_columns, &history);
     assert_null(history.pool_second);
-    // A table without rows has columns, too.
+    // A table without rows also has columns.
     assert_int_equal(vr_columns_finish(&vr_history_columns, &history, 0), VRAM_OK);
     assert_non_null(history.address);
     vr_columns_release(&vr_history_columns, &history);
 }
 
-// Rows that are 0, or as the first, are not written; what is behind the last row stays zero while the columns move.
+// Rows that are 0, or equal the first, are not written; memory behind the last row stays zero while the columns move.
 static enum vram_status put_row(struct vr_history *history, size_t held, uint64_t stream, uint32_t thread) {
     const size_t row = history->count++;
     VR_COLUMN_PUT_ALIKE(history->stream, held, history->count, row, stream);
@@ -238,7 +238,7 @@ static void sparse_columns_keep_their_values(void **state) {
     vr_columns_release(&vr_history_columns, &history);
 }
 
-// What is expected is held, but neither taken from the budget nor to be used.
+// Expected rows are reserved, but neither charged to the budget nor usable.
 static void a_table_grows_to_what_is_expected(void **state) {
     struct vr_blocks blocks = {0};
     struct vr_budget budget = {.limit_bytes = 1000 * vr_block_columns.row_bytes, .ahead = 10};
@@ -257,7 +257,7 @@ static void a_table_grows_to_what_is_expected(void **state) {
     assert_int_equal(vr_columns_grow_ahead(&vr_block_columns, &blocks, &capacity, &held, 1001, &budget), VRAM_LIMIT);
     assert_int_equal(capacity, 900);
     assert_int_equal(budget.used_bytes, capacity * vr_block_columns.row_bytes);
-    // Whoever says how long an input is may be wrong.
+    // The given length of an input may be wrong.
     budget = (struct vr_budget){.limit_bytes = UINT64_MAX, .ahead = 1e18};
     assert_int_equal(vr_columns_grow_ahead(&vr_block_columns, &blocks, &capacity, &held, 1100, &budget), VRAM_OK);
     assert_in_range(held, 1100, 18000);

@@ -1,4 +1,5 @@
-// A watching driver: every piece of memory is told before it goes, whatever the segments are; registrations are never stale.
+// Tests a watching driver: the end of every piece of memory is announced before it happens, for all kinds of segments, so registrations
+// never become stale.
 #include "vram/network.h"
 #include "vram/sim.h"
 
@@ -10,14 +11,14 @@
 
 enum { MOST = 4096 };
 
-// A network card's book of registrations, as a library keeps it.
+// A network card's registrations, as a library keeps them.
 struct card {
     struct vram_driver *sim, *driver;
     struct vram_allocator *allocator;
     struct vram_mapping known[MOST];
     size_t count;
     uint64_t newest, told_mapped, told_unmapping;
-    uint64_t refuse; // the next so many cuMemUnmap fail
+    uint64_t refuse; // this many of the next cuMemUnmap calls fail
 };
 
 static void mapped(const struct vram_mapping *mapping, void *user) {
@@ -37,7 +38,7 @@ static void unmapping(const struct vram_mapping *mapping, void *user) {
     card->told_unmapping++;
     struct vram_mapping still;
     size_t count;
-    // It is there still: who registered it can look.
+    // The mapping still exists, so its user can examine it.
     assert_int_equal(vram_watch_mappings(card->driver, mapping->address, mapping->size_bytes, &still, 1, &count), VRAM_OK);
     assert_true(count == 1 && still.generation == mapping->generation);
     for (size_t i = 0; i < card->count; i++) {
@@ -82,7 +83,7 @@ static const struct vram_mapping *known_at(const struct card *card, uint64_t add
     return NULL;
 }
 
-// Every byte of a block is in the book, with the generation that the driver tells.
+// Checks that every byte of a block is registered, with the driver's generation.
 static void expect_registered(struct card *card, uint64_t address, uint64_t size_bytes) {
     struct vram_mapping found[256];
     size_t count;
@@ -178,7 +179,7 @@ static void test_who_comes_late_is_told_of_what_is_there(void **state) {
     test_free(late);
 }
 
-// The driver keeps what it was asked to unmap: it is told as mapped again, and the old registration is known to be stale.
+// The driver refuses to unmap: the memory is announced as mapped again, and the old registration is recognized as stale.
 static void test_a_refused_unmap_is_a_new_generation(void **state) {
     (void)state;
     struct card *card = test_malloc(sizeof *card);
@@ -199,7 +200,7 @@ static void test_a_refused_unmap_is_a_new_generation(void **state) {
     assert_int_equal(vram_free(card->allocator, address), VRAM_OK);
     assert_int_equal(vram_driver_fault_set(fault, "cuMemFree", 1, 999), VRAM_OK);
     assert_int_equal(vram_empty_cache(card->allocator), VRAM_DRIVER);
-    // Told as mapped again, and gone once the allocator has tried again.
+    // Announced as mapped again, and gone after the allocator's second attempt.
     assert_true(card->told_mapped == 2 && card->told_unmapping == 2 && card->newest > before.generation);
     assert_int_equal(vram_watch_mappings(watch, address, 1, NULL, 0, &count), VRAM_INVALID_POINTER);
     vram_destroy(card->allocator);
@@ -238,7 +239,7 @@ static void test_dma_buffers(void **state) {
     test_free(card);
 }
 
-// Blocks of one handle, whatever the allocator's segments are else, and their handles for other machines.
+// Blocks of one handle, in any kind of segment, and their handles for other machines.
 static void test_one_handle_and_the_fabric(void **state) {
     (void)state;
     static const char *const confs[] = {"", "expandable_segments:True", "paged:True"};
@@ -260,7 +261,7 @@ static void test_one_handle_and_the_fabric(void **state) {
         assert_true(count == 1 && one.physical);
         assert_int_equal(vram_watch_fabric(card->driver, address + 4096, &handle, &error), VRAM_OK);
         assert_true(handle.offset == address + 4096 - one.address && handle.allocation_bytes == one.size_bytes);
-        // The same bytes at another address: as in another process or machine.
+        // The same bytes at another address, as in another process or machine.
         assert_int_equal(vram_fabric_import(card->driver, 0, &handle, &imported, &error), VRAM_OK);
         assert_true(imported != address + 4096);
         assert_int_equal(vram_watch_mappings(card->driver, imported, 1, &other, 1, &count), VRAM_OK);

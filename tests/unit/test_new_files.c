@@ -1,6 +1,6 @@
 #define _GNU_SOURCE
-// Files that the library writes, in a folder where others may plant what they like: nothing that is there is opened or followed, nobody
-// else may read what was made.
+// Tests files that the library writes in a folder where others may plant anything: nothing existing is opened or followed, and others
+// cannot read the result.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -25,7 +25,7 @@ static int plant(void **state) {
     FILE *file = fopen(victim, "w");
     assert_true(file != NULL && fputs("mine", file) >= 0 && fclose(file) == 0);
     assert_int_equal(symlink(victim, path), 0);
-    for (int i = 0; i < 64; i++) { // as names of temporary files once were
+    for (int i = 0; i < 64; i++) { // the former names of temporary files
         char name[160];
         (void)snprintf(name, sizeof name, "%s.%d.%d.part", path, (int)getpid(), i);
         assert_int_equal(symlink(victim, name), 0);
@@ -33,7 +33,7 @@ static int plant(void **state) {
     return 0;
 }
 
-// How many entries there are but the folder itself and its parent; with `removes` they go.
+// Counts entries except the folder itself and its parent; `removes` also removes them.
 static int count(bool removes) {
     DIR *dir = opendir(folder);
     assert_non_null(dir);
@@ -80,11 +80,11 @@ static void snapshots(void **state) {
     OK(vram_snapshot_save(world.allocator, NULL, path, NULL));
     expect_victim();
     assert_int_equal(mode_of(path), 0600);
-    // Who may read a file of ours stays.
+    // The permissions of our file are kept.
     assert_int_equal(chmod(path, 0644), 0);
     OK(vram_snapshot_save(world.allocator, NULL, path, NULL));
     assert_int_equal(mode_of(path), 0644);
-    assert_int_equal(count(false), before); // the link became the file
+    assert_int_equal(count(false), before); // the link was replaced by the file
     assert_int_equal(vr_world_close(&world), 0);
 }
 
@@ -123,7 +123,7 @@ static void out_of_memory(void **state) {
     }
 }
 
-// A link to what is no plain file is not followed either: who planted it would read along.
+// A link to something other than a regular file is not followed either: its owner could read along.
 static void links_to_pipes(void **state) {
     (void)state;
     char pipe_name[96];

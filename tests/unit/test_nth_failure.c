@@ -1,5 +1,6 @@
-// Every driver call fails once: a scripted workload is repeated with the 1st, 2nd, 3rd ... call refused, until it passes without a refusal.
-// After every failed operation the allocator's state must be sound; at the end nothing may be left of it, and the statuses must make sense.
+// Makes every driver call fail once: repeats a scripted workload with the 1st, 2nd, 3rd ... call refused, until it passes without a
+// refusal. After every failed operation the allocator's state must be valid; at the end nothing may be left, and the statuses must be
+// plausible.
 #include "support/expect.h"
 
 #include "driver/abi.h"
@@ -10,15 +11,16 @@
 #include "vram/sim.h"
 #include "vram/snapshot.h"
 
-// What one round found.
+// The results of one round.
 struct round {
     struct vr_world world;
-    int32_t result;    // what the refused call answers
-    unsigned failures; // operations that did not succeed
+    int32_t result;    // of the refused call
+    unsigned failures; // operations that failed
     bool only_memory;  // every failure was OUT_OF_MEMORY
 };
 
-// A failed operation leaves a sound state, says why, and is one of the three that a driver's refusal can bring about.
+// Checks that a failed operation leaves a valid state, has a message, and returns one of the three statuses that a driver's refusal may
+// cause.
 static bool passed(struct round *round, enum vram_status status) {
     if (status == VRAM_OK) return true;
     round->failures++;
@@ -32,17 +34,17 @@ static bool passed(struct round *round, enum vram_status status) {
 static uint64_t get(struct round *round, uint64_t size_bytes, uint64_t stream) {
     uint64_t address = UINT64_MAX;
     if (passed(round, vram_malloc(round->world.allocator, 0, size_bytes, stream, &address))) return address;
-    assert_true(address == UINT64_MAX); // untouched
+    assert_true(address == UINT64_MAX); // unchanged
     return 0;
 }
 
 static void put(struct round *round, uint64_t address) {
-    // A free that could not record its event must have kept the block: it can be freed until it passes.
+    // A free that could not record its event keeps the block, which can be freed until that succeeds.
     for (int i = 0; i < 1000 && !passed(round, vram_free(round->world.allocator, address)); i++) continue;
     assert_int_equal(vram_allocated_size(round->world.allocator, address), 0);
 }
 
-// Device of 300 MiB: small and large blocks, other streams, releases, an OOM, a limit, options at run time, uncached blocks.
+// A device of 300 MiB: small and large blocks, other streams, releases, an out of memory, a limit, options at run time, uncached blocks.
 static void workload(struct round *round) {
     struct vram_allocator *allocator = round->world.allocator;
     const uint64_t own = round->world.stream[0][1], other = round->world.stream[0][2];
@@ -64,7 +66,7 @@ static void workload(struct round *round) {
     (void)passed(round, vram_set_memory_fraction(allocator, 0, 0.5));
     const uint64_t refused = get(round, 129 * VR_MIB, 0);
     if (much != 0 || most != 0) assert_int_equal(refused, 0);
-    put(round, refused); // it is one where two faults kept the memory of the others free
+    put(round, refused); // exists if two faults kept the others' memory free
     (void)passed(round, vram_set_memory_limit(allocator, 0, UINT64_MAX));
     put(round, much);
     put(round, middle);
@@ -80,7 +82,7 @@ static void workload(struct round *round) {
     (void)passed(round, vram_memory_info(allocator, 0, &free_bytes, &total_bytes));
 }
 
-// What the events of the history add up to is what the statistics say, whatever was refused in between.
+// Checks that the history's events add up to the statistics, whatever was refused.
 static void expect_history(struct vram_allocator *allocator) {
     struct vram_recording *recording = NULL;
     struct vram_stats stats;
@@ -105,13 +107,13 @@ static void expect_history(struct vram_allocator *allocator) {
     vram_recording_destroy(recording);
 }
 
-// Who listens: a recorder; the history; nobody, and then frees with uses take other ways.
+// The listener: a recorder, the history, or none; without one, frees with uses take another path.
 static bool with_history, unheard;
 
-// The second fault of a pair: how many calls after the first; 0: none.
+// The second fault of a pair, as calls after the first; 0: none.
 static uint64_t then_nth;
 
-// Returns whether a call was refused at all.
+// Returns whether a call was refused.
 static bool run_round(const char *conf, const char *call, uint64_t nth, int32_t result, unsigned *failures) {
     struct round round = {.result = result, .only_memory = true};
     const struct vr_world_options options = {.sim = {.memory_bytes = 300 * VR_MIB, .manual_completion = true},
@@ -128,7 +130,7 @@ static bool run_round(const char *conf, const char *call, uint64_t nth, int32_t 
     EXPECT_OK(vram_driver_fault_set(round.world.driver, NULL, 0, 0));
     if (with_history) expect_history(round.world.allocator);
 
-    // Without faults everything works again, and all that is left can be got back.
+    // Without faults everything works again, and all remaining memory can be released.
     uint64_t address = 0;
     EXPECT_OK(vram_malloc(round.world.allocator, 0, 200 * VR_MIB, 0, &address));
     EXPECT_OK(vram_free(round.world.allocator, address));
@@ -211,7 +213,7 @@ static void releases_and_events_fail(void **state) {
     fail_each("expandable_segments:True", "cuStreamSynchronize", VR_CU_UNKNOWN, 1);
 }
 
-// A second call fails soon after the first: on the way back out of a failure.
+// A second call fails soon after the first, while that failure is handled.
 static void pairs_of_calls_fail(void **state) {
     (void)state;
     unsigned failures = 0;
@@ -224,7 +226,7 @@ static void pairs_of_calls_fail(void **state) {
     then_nth = 0;
 }
 
-// Mapping fails, and so does taking the mappings down again: what is left of them is taken down before the addresses are used again.
+// Mapping fails, and so does unmapping: the remaining mappings are removed before the addresses are reused.
 static void a_mapping_that_stays_is_taken_down_later(void **state) {
     (void)state;
     struct round round = {.only_memory = true};
@@ -238,7 +240,7 @@ static void a_mapping_that_stays_is_taken_down_later(void **state) {
     assert_true(address != 0);
     assert_int_equal(vram_sim_memory_used(round.world.sim, 0), 20 * VR_MIB);
     put(&round, address);
-    EXPECT_OK(vram_driver_fault_set(round.world.driver, "cuMemUnmap", 1, VR_CU_UNKNOWN)); // at the end, too
+    EXPECT_OK(vram_driver_fault_set(round.world.driver, "cuMemUnmap", 1, VR_CU_UNKNOWN)); // also at the end
     expect_end(&round.world);
 }
 
@@ -297,7 +299,7 @@ static void chaos_step(struct chaos *chaos) {
     }
 }
 
-// percent: of all calls that are refused, beside the chosen ones.
+// percent: share of all calls that is refused, in addition to the chosen ones.
 static void run_chaos(const char *conf, uint64_t seed, uint32_t percent) {
     struct chaos chaos = {.random = seed};
     struct vr_world *world = &chaos.round.world;

@@ -1,6 +1,6 @@
-// Every public function and every pointer that it must be given: NULL is INVALID_ARGUMENT, said where there is a place for it, or nothing
-// where no status is returned; nothing is touched. The house's test of the headers says when one is missing here. What NULL means to
-// functions that take it stands in test_misuse.c.
+// Passes NULL for every pointer that a public function requires: the result is INVALID_ARGUMENT, with a message if there is a place for it,
+// or nothing if no status is returned; nothing is changed. A house test of the headers finds functions missing here. test_misuse.c tests
+// functions that accept NULL.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 
 enum { UNTOUCHED = 0xA5 };
 
-// Neither handle nor result: what is looked at before all pointers are there shows.
+// Neither a handle nor a result; reveals an access before all pointers are checked.
 static unsigned char untouched[4096];
 static void *const any = untouched;
 static struct vram_error error;

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-// The page that a program prints by itself when memory runs out (VRAM_ON_OOM=report): cause and cure, in bounded time, from any thread.
+// Tests the page that a program prints itself when memory runs out (VRAM_ON_OOM=report): cause and cure, in bounded time, from any thread.
 #include <stdio.h>
 #include <unistd.h>
 
@@ -17,7 +17,7 @@ struct page {
     char folder[64], path[128];
 };
 
-// An allocator with these variables, whose pages (or snapshots) go into a folder of their own.
+// Opens an allocator with these variables, whose pages (or snapshots) go to their own folder.
 static void begin(struct page *page, const char *history, const char *what, uint64_t memory_bytes) {
     char pattern[160];
     const struct vr_world_options options = {
@@ -56,7 +56,7 @@ static void expect(const char *text, const char *wanted) {
     if (strstr(text, wanted) == NULL) fail_msg("\"%s\" is not in\n%s", wanted, text);
 }
 
-// A segment of 100 MiB of which only `kept` in the middle stays in use.
+// Leaves only `kept` in use, in the middle of a segment of 100 MiB.
 static void hollow(struct vr_world *world, uint64_t kept) {
     give(world, take(world, 100 M, 0));
     const uint64_t low = take(world, (100 M - kept) / 2, 0);
@@ -79,14 +79,14 @@ static void the_page_has_cause_and_cure(void **state) {
     hollow(&page.world, 20 M);
     const uint64_t used = vram_sim_memory_used(page.world.driver, 0);
     fail_to_take(&page.world, 60 M);
-    assert_int_equal(vram_sim_memory_used(page.world.driver, 0), used); // the device was not asked for memory for it
+    assert_int_equal(vram_sim_memory_used(page.world.driver, 0), used); // the device's memory was not used for it
     read_page(&page, text, sizeof text);
     expect(text, "Out of memory: tried to allocate 60.00 MiB");
     expect(text, "    why   fragmentation: 80.0 MiB lay free");
     expect(text, "    cure  PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n");
-    expect(text, "u  not known     100.0 MiB"); // the context: nobody told its size
+    expect(text, "u  not known     100.0 MiB"); // the context, whose size is unknown
     expect(text, "    others not known: NVML is not there:");
-    // What the replays for the page ran out of is not what the program asked about.
+    // The replays' own out of memory must not replace the program's.
     struct vram_oom last;
     assert_true(vram_last_oom(&last));
     assert_int_equal(last.requested_bytes, 60 M);
@@ -153,7 +153,7 @@ static void a_snapshot_has_what_lay_outside(void **state) {
     end(&page);
 }
 
-// Many failures at once: each thread has its own, all write, nobody waits for another.
+// Many failures at once: every thread writes, and none waits for another.
 enum { THREADS = 4, FAILURES = 5 };
 static void keep_failing(void *argument) {
     struct vr_world *world = argument;
@@ -173,7 +173,7 @@ static void threads_fail_at_once(void **state) {
     hollow(&page.world, 20 M);
     for (size_t i = 0; i < THREADS; i++) OK(vr_thread_start(&threads[i], keep_failing, &page.world));
     for (size_t i = 0; i < THREADS; i++) vr_thread_join(&threads[i]);
-    read_page(&page, text, sizeof text); // one of them, whole
+    read_page(&page, text, sizeof text); // one of them, complete
     assert_memory_equal(text, "Out of memory: tried to allocate 60.00 MiB", 42);
     expect(text, "    cure  PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n");
     end(&page);
@@ -201,12 +201,12 @@ static void a_search_ends_in_time(void **state) {
     assert_int_equal(none->cures[0].verdict, VRAM_CURE_UNFINISHED);
     assert_int_equal(none->cures[0].tried, 0);
     assert_string_equal(none->cures[0].conf, "");
-    OK(vram_cures_find_within(recording, report, UINT64_MAX, &some, NULL)); // all the time there is: the same search
+    OK(vram_cures_find_within(recording, report, UINT64_MAX, &some, NULL)); // without a time limit: the same search
     assert_int_equal(some->cures[0].verdict, VRAM_CURE_SETTING);
     assert_string_equal(some->cures[0].conf, whole->cures[0].conf);
     assert_int_equal(some->cures[0].needed_bytes, whole->cures[0].needed_bytes);
     vram_cures_destroy(some);
-    // In between: whatever was found by then, and not much later.
+    // With a limit: the best found by then, and not much later.
     for (uint64_t most_ns = 1000000; most_ns < 200000000; most_ns *= 3) {
         const uint64_t before = vr_os_monotonic_ns();
         OK(vram_cures_find_within(recording, report, most_ns, &some, NULL));

@@ -1,4 +1,4 @@
-// The option strings: every key, every error, resets, and print(parse) round trips.
+// Tests the option strings: every key, every error, resets, and print(parse) round trips.
 #define _POSIX_C_SOURCE 200809L // setenv
 #include <locale.h>
 #include <setjmp.h>
@@ -96,10 +96,10 @@ static void large_requests_can_be_aligned(void **state) {
     assert_int_equal(vr_aligned_address(&options, 0x180200, 16 * VR_MIB, 2 * VR_MIB), 0x184000);
     assert_int_equal(vr_aligned_address(&options, 0x184000, 16 * VR_MIB, 2 * VR_MIB), 0x184000);
     assert_int_equal(vr_aligned_address(&options, 0x180200, 16 * VR_MIB, 2 * VR_MIB - 512), 0x180200);
-    // Without room for it the request gets the beginning.
+    // Without room for the alignment, the request starts at the beginning.
     assert_int_equal(vr_aligned_address(&options, 0x180200, 2 * VR_MIB + 0x3e00, 2 * VR_MIB), 0x184000);
     assert_int_equal(vr_aligned_address(&options, 0x180200, 2 * VR_MIB + 0x3c00, 2 * VR_MIB), 0x180200);
-    options = parsed("base_addr_aligned_kb:3"); // no power of two, as torch_npu allows
+    options = parsed("base_addr_aligned_kb:3"); // not a power of two, which torch_npu allows
     assert_int_equal(vr_aligned_address(&options, 0x180200, 16 * VR_MIB, 2 * VR_MIB), 0x180c00);
     assert_int_equal(parsed("base_addr_aligned_kb:0").base_alignment_kib, 0);
     assert_int_equal(vr_options_parse(&options, "base_addr_aligned_kb:17", NULL), VRAM_BAD_OPTION);
@@ -181,13 +181,13 @@ static void reservations_are_fractions_or_bytes(void **state) {
 static void divisions_follow_pytorch(void **state) {
     (void)state;
     assert_divisions("roundup_power2_divisions:8", (const uint32_t[]){8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8});
-    // The indices between listed keys stay 0, as in PyTorch.
+    // Indices between listed keys stay 0, as in PyTorch.
     assert_divisions("roundup_power2_divisions:[64:8,256:4,1024:4,>:1]",
                      (const uint32_t[]){8, 8, 8, 8, 8, 8, 8, 0, 4, 0, 4, 1, 1, 1, 1, 1});
     assert_divisions("roundup_power2_divisions:[256:1,512:2,1024:4,>:8]",
                      (const uint32_t[]){1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 4, 8, 8, 8, 8, 8});
     assert_divisions("roundup_power2_divisions:[>:4]", (const uint32_t[]){0, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4});
-    // '>' need not be last; later entries win; keys from 32 GiB up share the last index.
+    // '>' need not be last; later entries win; keys from 32 GiB share the last index.
     assert_divisions("roundup_power2_divisions:[2:2,>:16,8:0,65536:4,]",
                      (const uint32_t[]){2, 2, 16, 0, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 4});
     assert_divisions("roundup_power2_divisions:[32768:4,>:2]", (const uint32_t[]){4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4});
@@ -230,7 +230,7 @@ static void the_large_segment_is_read_first(void **state) {
     assert_int_equal(parsed("expandable_segments_reserve_by_class:[x:1,large_segment_size_mb:0.5]").large_segment_bytes, 20 * VR_MIB);
 }
 
-// PyTorch reads the key in a pass of its own, where the last one counts, and checks the other sizes afterwards.
+// PyTorch reads this key in a separate pass, in which the last one wins, and checks other sizes afterwards.
 static void sizes_are_checked_against_the_last_large_segment(void **state) {
     (void)state;
     static const struct {
@@ -275,7 +275,7 @@ static void a_parse_resets_what_pytorch_resets(void **state) {
     assert_true(options.garbage_collection_threshold == 0.0);
 }
 
-// Every way to be wrong: where, and a part of what is said.
+// Every kind of error: its place, and part of the message.
 static const struct {
     const char *text;
     enum vram_status status;
@@ -357,7 +357,7 @@ static const struct {
      "more than 16 classes"},
 };
 
-// PyTorch's snapshots say so, and programs give back what they say.
+// PyTorch's snapshots contain it, and programs pass it back.
 static void minus_one_is_no_limit(void **state) {
     (void)state;
     const struct vr_options options = parsed("max_split_size_mb:-1,pinned_max_round_threshold_mb:-1,pinned_max_cached_size_mb:-1");
@@ -452,7 +452,7 @@ static struct vr_options random_options(uint64_t *seed) {
     return o;
 }
 
-// What no option string may say is no set of options.
+// Values that no option string may have are not accepted as options either.
 static void bounds_of_fractions(void **state) {
     (void)state;
     static const struct {
@@ -482,7 +482,7 @@ static void any_options_survive_printing(void **state) {
     }
 }
 
-// Cutting and mutating right strings never breaks anything: every result is a status and all fields stay within their ranges.
+// Truncated and mutated valid strings break nothing: every result is a status, and all fields stay in range.
 static void broken_strings_only_fail(void **state) {
     (void)state;
     uint64_t seed = 2;
@@ -562,7 +562,7 @@ static void the_environment_has_an_order(void **state) {
     for (size_t i = 0; i < VR_COUNT_OF(names); i++) unsetenv(names[i]);
 }
 
-// A program may have set a locale whose decimal point is a comma.
+// A program may have set a locale with a decimal comma.
 static void numbers_ignore_the_locale(void **state) {
     (void)state;
     if (!begin_decimal_comma()) skip();

@@ -1,4 +1,4 @@
-// Questions to the loader while others fork: a child starts with nobody inside.
+// Tests queries to the loader while other threads fork: the lock is free in the child.
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
 #include <signal.h>
@@ -28,7 +28,7 @@ static void ask(void *unused) {
     while (!atomic_load(&stop)) vr_os_modules_hold(note, &loads);
 }
 
-// The child asks, and forks itself. One that waits for what is not there is ended by its alarm.
+// Runs in the child, which queries and itself forks. An alarm ends a child that waits forever.
 static void be_child(void) {
     uint64_t loads = UINT64_MAX;
     int state = 1;
@@ -69,7 +69,7 @@ static bool count(void *context, const struct vr_os_module *module) {
     return true;
 }
 
-// Both without asking for a symbol.
+// Looks up both without a symbol.
 static void the_program_and_the_c_library_last(void **state) {
     (void)state;
     struct seen seen = {0};

@@ -1,4 +1,4 @@
-// Address space is given back also where the process has as many mappings as the system allows.
+// Tests releasing address space when the process has as many mappings as the system allows.
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 
 enum { RANGE = 1 << 20, RANGES = 8, MAPPINGS_MOST = 1 << 20 };
 
-// Makes mappings until the system refuses one. Neighbours have other protections, so that none is joined with another.
+// Creates mappings until the system refuses one. Neighbours have different protections, so that they are not merged.
 static bool use_up_mappings(void) {
     for (size_t i = 0; i < MAPPINGS_MOST; i++) {
         if (mmap(NULL, 4096, i % 2 ? PROT_READ : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED) return true;
@@ -21,7 +21,7 @@ static bool use_up_mappings(void) {
     return false;
 }
 
-// In a process of its own. 77: the system has no limit that can be reached.
+// Runs in a separate process. Returns 77 if the system has no reachable limit.
 static int give_back_reserved(void) {
     unsigned char *base[RANGES];
     for (size_t i = 0; i < RANGES; i++) {
@@ -29,7 +29,7 @@ static int give_back_reserved(void) {
         base[i][0] = 7;
     }
     if (!use_up_mappings()) return 77;
-    // The kernel has joined the ranges: one in the middle cannot go without a mapping more.
+    // The kernel has merged the ranges: removing one in the middle needs another mapping.
     for (size_t i = 1; i < RANGES; i += 2) vr_os_unreserve(base[i], RANGE);
     for (size_t i = 0; i < RANGES; i += 2) {
         if (base[i][0] != 7) return 3;

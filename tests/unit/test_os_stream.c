@@ -1,6 +1,6 @@
 #define _GNU_SOURCE
-// Streams that are no plain files: what is written to the program's own goes where the program writes, and takes nothing away. What is
-// done once in a process.
+// Tests writing to special files: output to the program's own files goes where the program writes, and removes nothing. Also tests one-time
+// initialization.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static void a_log_keeps_what_it_has(void **state) {
     assert_int_equal(vr_os_stream_open(name, &stream), VRAM_OK);
     assert_int_equal(fwrite("page ", 1, 5, stream), 5);
     assert_int_equal(fclose(stream), 0);
-    assert_int_equal(write(file, "after", 5), 5); // still open, and behind the page
+    assert_int_equal(write(file, "after", 5), 5); // still open, positioned after the page
     char text[32] = "";
     assert_int_equal(pread(file, text, sizeof text - 1, 0), 17);
     assert_string_equal(text, "before page after");
@@ -82,7 +82,7 @@ static void a_pipe_that_nobody_reads_is_refused(void **state) {
     char text[8];
     assert_int_equal(remove(path), 0);
     assert_int_equal(mkfifo(path, 0600), 0);
-    (void)alarm(20); // instead of waiting for ever
+    (void)alarm(20); // instead of waiting forever
     assert_int_equal(vr_os_stream_open(path, &stream), VRAM_IO);
     assert_int_equal(errno, ENXIO);
     const int reader = open(path, O_RDONLY | O_NONBLOCK);
@@ -98,7 +98,7 @@ static void a_pipe_that_nobody_reads_is_refused(void **state) {
 static int prepared;
 static void prepare(void) { prepared++; }
 
-// Forked while another thread was at it: that thread will never be done.
+// Forked while another thread was initializing: in the child, that thread never finishes.
 static void what_a_lost_thread_began_is_done_anew(void **state) {
     static struct vr_once once, begun;
     (void)state;

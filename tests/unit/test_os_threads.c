@@ -1,4 +1,4 @@
-// Mutexes and condition variables of os/threads.c: a lock that one thread alone takes, one that several want, and waits.
+// Tests mutexes and condition variables of os/threads.c: a lock taken by one thread, a contended one, and waits.
 #include "support/expect.h"
 
 #include "os/os.h"
@@ -17,13 +17,13 @@ static void count_up(void *argument) {
     for (int i = 0; i < ROUNDS; i++) {
         if (i % 2 == 0 || !vr_mutex_try_lock(&shared->mutex)) vr_mutex_lock(&shared->mutex);
         const uint64_t before = shared->count;
-        if (i % 1000 == 0) vr_os_yield(); // so that others find it held, and sleep
+        if (i % 1000 == 0) vr_os_yield(); // so that others find it locked, and sleep
         shared->count = before + 1;
         vr_mutex_unlock(&shared->mutex);
     }
 }
 
-// Taken before there is a second thread, and given back when there is one.
+// Locked before a second thread exists, and unlocked when it does.
 static void several_threads_count(void **state) {
     (void)state;
     struct shared shared = {.count = 0};

@@ -1,4 +1,4 @@
-// Memory made of pages that may be mapped at several addresses: paged:True.
+// Tests memory made of pages that may be mapped at several addresses: paged:True.
 #include "support/captures.h"
 #include "support/random.h"
 
@@ -12,7 +12,7 @@ enum { MIB = 1 << 20, MILLISECOND = 1000000, MAX_LIVE = 96 };
 static const char *const calls_of_memory[] = {"cuMemCreate", "cuMemRelease",   "cuMemMap",
                                               "cuMemUnmap",  "cuMemSetAccess", "cuMemAddressReserve"};
 
-// How often the driver was asked for memory.
+// Returns the number of driver calls for memory.
 static uint64_t driver_calls(const struct vr_world *world) {
     uint64_t sum = 0, count = 0, cost = 0;
     const char *name = NULL;
@@ -51,8 +51,8 @@ static void neighbours_share_a_page(void **state) {
     expect_end(&world);
 }
 
-// What the device does not have is not taken page by page until nothing is left for others.
-// What a request needs counts as held when its pages are made: their number does not grow with its bytes.
+// Memory that the device lacks is not taken page by page until nothing is left for others. A request's bytes count as reserved when its
+// pages are made: the number of pages does not grow with the bytes.
 static void a_large_request_has_large_pages(void **state) {
     (void)state;
     struct vr_world world;
@@ -78,7 +78,7 @@ static void what_does_not_fit_is_not_begun(void **state) {
         assert_int_equal(vram_malloc(world.allocator, 0, sizes[i], 0, &address), VRAM_OUT_OF_MEMORY);
         assert_int_equal(driver_calls(&world), before);
     }
-    // What fits to the last page is given.
+    // A request that fits to the last page is served.
     EXPECT_OK(vram_malloc(world.allocator, 0, free_bytes, 0, &address));
     expect_sound(&world);
     expect_free(&world, address);
@@ -86,7 +86,7 @@ static void what_does_not_fit_is_not_begun(void **state) {
     expect_end(&world);
 }
 
-// Two blocks that are freed apart from each other make one that is longer, without new memory.
+// Two blocks freed separately form a longer one, without new memory.
 static void free_pages_join(void **state) {
     (void)state;
     struct vr_world world;
@@ -101,7 +101,7 @@ static void free_pages_join(void **state) {
     EXPECT_CURRENT(&world, reserved_bytes, 40 * MIB);
     expect_sound(&world);
     expect_free(&world, joined);
-    // Both sizes have their places now: no call of the driver any more.
+    // Both sizes have their slots now, so no further driver call is needed.
     const uint64_t before = driver_calls(&world);
     for (int round = 0; round < 10; round++) {
         for (int i = 0; i < 3; i++) block[i * 2] = expect_malloc(&world, 8 * MIB, 0);
@@ -113,7 +113,7 @@ static void free_pages_join(void **state) {
     expect_end(&world);
 }
 
-// What is left of pages that are partly used serves, too.
+// Remaining parts of partly used pages are also used.
 static void ends_are_borrowed(void **state) {
     (void)state;
     struct vr_world world;
@@ -121,7 +121,7 @@ static void ends_are_borrowed(void **state) {
     const uint64_t a = expect_malloc(&world, 3 * MIB, 0), b = expect_malloc(&world, 3 * MIB, 0), c = expect_malloc(&world, 4 * MIB, 0);
     EXPECT_CURRENT(&world, reserved_bytes, 10 * MIB);
     expect_free(&world, b);
-    // 3 MiB are free, a whole page and a half; 4 MiB need one page more, not two.
+    // 3 MiB are free, a page and a half; 4 MiB need one more page, not two.
     const uint64_t d = expect_malloc(&world, 4 * MIB, 0);
     EXPECT_CURRENT(&world, reserved_bytes, 12 * MIB);
     expect_sound(&world);
@@ -131,12 +131,12 @@ static void ends_are_borrowed(void **state) {
     expect_end(&world);
 }
 
-// A page that is larger than what is missing leaves smaller ones out.
+// A page larger than what is missing leaves smaller ones unused.
 static void small_pages_stay_free(void **state) {
     (void)state;
     struct vr_world world;
     open_world(&world, 0);
-    const uint64_t base = expect_malloc(&world, 1024 * (uint64_t)MIB, 0); // from now on pages may have 4 MiB
+    const uint64_t base = expect_malloc(&world, 1024 * (uint64_t)MIB, 0); // pages may have 4 MiB from now on
     uint64_t block[6];
     for (int i = 0; i < 6; i++) block[i] = expect_malloc(&world, (i < 2 ? 2 : 4) * MIB, 0);
     for (int i = 0; i < 6; i += 2) expect_free(&world, block[i]);
@@ -152,10 +152,10 @@ static void small_pages_stay_free(void **state) {
     expect_end(&world);
 }
 
-// Where hardly any memory is left, ends of pages serve before whole pages do.
+// When memory is nearly exhausted, ends of pages are used before whole pages.
 static void ends_go_first_where_memory_is_scarce(void **state) {
     (void)state;
-    static const uint64_t halves[] = {5, 3, 4, 3, 5, 4, 4, 4, 4, 4, 4}; // of a MiB
+    static const uint64_t halves[] = {5, 3, 4, 3, 5, 4, 4, 4, 4, 4, 4}; // in halves of a MiB
     static const bool freed[] = {false, true, false, true, false, true, false, true, false, true, false};
     struct vr_world world;
     open_world(&world, 22 * MIB);
@@ -163,7 +163,7 @@ static void ends_go_first_where_memory_is_scarce(void **state) {
     for (size_t i = 0; i < VR_COUNT_OF(halves); i++) block[i] = expect_malloc(&world, halves[i] * MIB / 2, 0);
     for (size_t i = 0; i < VR_COUNT_OF(halves); i++)
         if (freed[i]) expect_free(&world, block[i]);
-    // 1.5 MiB + 2 + 1.5, and not two whole pages and a piece.
+    // 1.5 MiB + 2 + 1.5, not two whole pages and a piece.
     const uint64_t a = expect_malloc(&world, 5 * MIB, 0), b = expect_malloc(&world, 4 * MIB, 0);
     EXPECT_CURRENT(&world, reserved_bytes, 22 * MIB);
     expect_sound(&world);
@@ -174,7 +174,7 @@ static void ends_go_first_where_memory_is_scarce(void **state) {
     expect_end(&world);
 }
 
-// However many slots of a size are blocked, the one that is not is found, and all of them again once nothing is in their way.
+// However many slots of a size are blocked, the free one is found, and all of them once nothing blocks them.
 static void blocked_slots_are_passed_by(void **state) {
     (void)state;
     enum { MANY = 200 };
@@ -204,7 +204,7 @@ static void pages_change_streams_behind_a_fence(void **state) {
     open_world(&world, 100 * MIB);
     const uint64_t a = world.stream[0][1], b = world.stream[0][2];
     expect_free(&world, expect_malloc(&world, 40 * MIB, a));
-    // Idle: the pages go over, nobody waits.
+    // Idle: the pages change streams without waiting.
     const uint64_t first = expect_malloc(&world, 40 * MIB, b);
     EXPECT_CURRENT(&world, reserved_bytes, 40 * MIB);
     expect_sound(&world);
@@ -213,7 +213,7 @@ static void pages_change_streams_behind_a_fence(void **state) {
     expect_free(&world, first);
     const uint64_t second = expect_malloc(&world, 40 * MIB, a);
     EXPECT_CURRENT(&world, reserved_bytes, 80 * MIB);
-    // No more: the stream waits, the host does not.
+    // No more pages: the stream waits, the host does not.
     const uint64_t before = vram_sim_clock_ns(world.sim);
     const uint64_t third = expect_malloc(&world, 40 * MIB, a);
     EXPECT_CURRENT(&world, reserved_bytes, 80 * MIB);
@@ -225,7 +225,7 @@ static void pages_change_streams_behind_a_fence(void **state) {
     expect_end(&world);
 }
 
-// A block that was taken and given back by the fast way counts, too, though no page heard of it.
+// An allocation and free through the fast path also count as a use of the pages.
 static void a_use_between_two_looks_is_waited_for(void **state) {
     (void)state;
     struct vr_world world;
@@ -234,7 +234,7 @@ static void a_use_between_two_looks_is_waited_for(void **state) {
     const uint64_t first = expect_malloc(&world, 20 * MIB, a), second = expect_malloc(&world, 20 * MIB, a);
     expect_free(&world, first);
     expect_free(&world, second);
-    const uint64_t moved = expect_malloc(&world, 20 * MIB, b); // the pages of one of them: all of a's were done
+    const uint64_t moved = expect_malloc(&world, 20 * MIB, b); // the pages of one of them: all of a's work was done
     EXPECT_CURRENT(&world, reserved_bytes, 40 * MIB);
     const uint64_t again = expect_malloc(&world, 20 * MIB, a);
     assert_true(again == first || again == second);
@@ -260,7 +260,7 @@ static void a_limit_holds(void **state) {
     EXPECT_STATUS(OUT_OF_MEMORY, vram_malloc(world.allocator, 0, 5 * MIB, 0, &address));
     assert_int_equal(address, 7);
     expect_free(&world, a);
-    // Small memory takes pages that are free from the large pool.
+    // The small pool takes free pages from the large pool.
     const uint64_t b = expect_malloc(&world, 62 * MIB, 0);
     expect_free(&world, b);
     uint64_t small[16];
@@ -278,7 +278,7 @@ struct live_block {
     uint64_t address, size_bytes, pattern;
 };
 
-// What the records say is mapped, as a bit per 512 bytes of the addresses that the simulator gives out.
+// The mapped memory according to the records, as a bit per 512 bytes of the simulator's addresses.
 struct map_of_records {
     unsigned char *mapped;
     uint64_t base, bytes;
@@ -292,7 +292,7 @@ struct random_run {
     struct live_block live[MAX_LIVE];
     size_t live_count;
     uint32_t devices;       // 0: one
-    struct vram_pool *pool; // of the graph that is captured now and then on device 0's stream 1; NULL: none is
+    struct vram_pool *pool; // pool of the graph captured occasionally on device 0's stream 1; NULL: none
     bool captures;
     bool faults;
     uint64_t nth; // calls until the next fault
@@ -382,7 +382,7 @@ static void change(struct map_of_records *records, const struct vr_record *recor
     records->bytes += maps ? record->size_bytes : -record->size_bytes;
 }
 
-// Every byte is mapped once, and where a block is.
+// Checks that every byte is mapped once, and that blocks are mapped.
 static void note_record(const struct vr_record *record, void *user) {
     struct map_of_records *records = user;
     if (record->action == VR_RECORD_SEGMENT_MAP) change(records, record, true);
@@ -455,7 +455,7 @@ static void random_on_streams(void **state) {
     for (uint64_t seed = 0; seed < 6; seed++) random_operations(200 + seed, VR_WORLD_STREAMS, 300 * MIB, seed % 2 != 0, false, 3000);
 }
 
-// Two devices, and graphs: what is captured lies in the pool's own pages, and nothing is waited for.
+// Two devices, and graphs: captured allocations use the pool's own pages, and nothing is waited for.
 static void random_with_captures(void **state) {
     (void)state;
     static struct random_run run;
@@ -489,7 +489,7 @@ static void random_with_faults(void **state) {
 
 enum { HEARD = 20000, HEARD_LIVE = 64 };
 
-// Requests and frees on three streams that come close to what the device has. Failures are written as address 0.
+// Requests and frees on three streams, close to the device's limit. Failures are stored as address 0.
 static void play(bool heard, uint64_t *addresses, struct vram_stats *stats) {
     struct vr_world world;
     uint64_t live[HEARD_LIVE] = {0}, random = 77;
@@ -516,7 +516,7 @@ static void play(bool heard, uint64_t *addresses, struct vram_stats *stats) {
     expect_end(&world);
 }
 
-// Nothing lies elsewhere because somebody is told of it.
+// A listener does not change any address.
 static void who_listens_changes_nothing(void **state) {
     (void)state;
     static uint64_t unheard[HEARD], heard[HEARD];
@@ -536,8 +536,7 @@ static uint64_t pages_of(const struct vr_world *world) {
     return vram_sim_calls(world->sim, "cuMemCreate") - vram_sim_calls(world->sim, "cuMemRelease");
 }
 
-// Where every slot is a new one, what is kept of them does not help: few windows of a page stay. What repeats afterwards needs no driver
-// soon.
+// If every slot is new, keeping slots does not help: few windows per page stay. Repeated sizes afterwards soon need no driver call.
 static void sizes_that_do_not_come_back(void **state) {
     (void)state;
     enum { LIVE = 40, ROUNDS = 12000, REPEATED = 24, PASSES = 8 };

@@ -1,4 +1,4 @@
-// Memory that is made before it is asked for: grow_ahead and warm, with paged:True.
+// Tests memory made before it is requested: grow_ahead and warm, with paged:True.
 #define _GNU_SOURCE
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ static uint64_t mappings(const struct vr_world *world) { return vram_sim_calls(w
 
 static int64_t reserved(struct vr_world *world) { return expect_stats(world).reserved_bytes[VRAM_STAT_ALL].current; }
 
-// Until the thread has nothing to do: it makes nothing for 300 ms, in which it gets a processor even where many want one.
+// Waits until the thread is idle: it makes nothing for 300 ms, long enough to get a processor on a busy machine.
 static void let_it_work(struct vr_world *world) {
     int64_t before = -1;
     for (int still = 0; still < 30;) {
@@ -51,7 +51,7 @@ static void what_was_made_ahead_costs_no_call(void **state) {
     expect_sound(&world);
     const uint64_t created = creations(&world), mapped = mappings(&world);
     const uint64_t second = expect_malloc(&world, 5 * MIB, 0), third = expect_malloc(&world, 5 * MIB, 0);
-    assert_int_equal(second, first + 2048 * (uint64_t)MIB); // where it would have been
+    assert_int_equal(second, first + 2048 * (uint64_t)MIB); // the address it would have had anyway
     assert_int_equal(third, second + 5 * MIB);
     let_it_work(&world);
     assert_int_equal(creations(&world), created); // enough is left
@@ -66,7 +66,7 @@ static void what_was_made_ahead_costs_no_call(void **state) {
     expect_end(&world);
 }
 
-// The small pool needs one unit; what was made ahead may have several, and stands in the books already.
+// The small pool needs one unit; memory made ahead may have several, and is already counted.
 static void the_small_pool_takes_a_large_page(void **state) {
     (void)state;
     struct vr_world world;
@@ -83,7 +83,7 @@ static void the_small_pool_takes_a_large_page(void **state) {
     expect_end(&world);
 }
 
-// Where memory is short nothing is made ahead, and what was is given to whoever needs it.
+// When memory is short nothing is made ahead, and what was is given to any request.
 static void it_takes_from_nobody(void **state) {
     (void)state;
     struct vr_world world;
@@ -106,7 +106,7 @@ static void it_takes_from_nobody(void **state) {
     expect_end(&world);
 }
 
-// Nothing is made while a graph is captured, in whatever mode, and no capture fails for what was made before.
+// Nothing is made during a capture of any mode, and no capture fails because of memory made before.
 static void captures_go_on(void **state) {
     (void)state;
     struct vr_world world;
@@ -126,7 +126,7 @@ static void captures_go_on(void **state) {
     expect_end(&world);
 }
 
-// The child of a fork has no such thread, and waits for none; its parent's goes on.
+// The child of a fork has no such thread and does not wait for one; its parent's continues.
 static void a_child_ends(void **state) {
     (void)state;
     struct vr_world world;
@@ -151,7 +151,7 @@ static void a_child_ends(void **state) {
     expect_end(&world);
 }
 
-// Made by hand, as a replay or a benchmark would: the thread is not started.
+// Made by hand, as in a replay or benchmark: the thread is not started.
 static void it_can_be_done_by_hand(void **state) {
     (void)state;
     struct vr_world world;
@@ -189,7 +189,7 @@ static void warm_memory_is_made_at_once(void **state) {
     }
 }
 
-// More than there is: as much as there is room for.
+// More than there is: makes as much as fits.
 static void warm_stops_at_the_limit(void **state) {
     (void)state;
     struct vr_world world;
@@ -203,8 +203,8 @@ static void warm_stops_at_the_limit(void **state) {
     expect_end(&world);
 }
 
-// What a batch made before the driver refused the rest of it goes back, with whatever compiler this was built: the memory of the driver is
-// what the statistics say, and all of it goes.
+// What a batch made before the driver refused the rest is released, with any compiler: the driver's memory equals the statistics, and all
+// of it is released.
 static void a_refused_batch_goes_back(void **state) {
     (void)state;
     static const char *const calls[] = {"cuMemCreate", "cuMemMap", "cuMemSetAccess"};

@@ -1,4 +1,4 @@
-// Private pools with paged:True: they draw on the same pages as everybody, but for those that a graph may know.
+// Tests private pools with paged:True: they share the same pages, except those that a graph may contain.
 #include "support/captures.h"
 
 #include "core/device_picture.h"
@@ -71,7 +71,7 @@ static void pools_draw_on_the_same_pages(void **state) {
     EXPECT_OK(vram_pool_holds_exactly(b, &third, 1, &equal));
     assert_true(equal);
     expect_free(&world, third);
-    // Pages of small blocks, too, where nothing else is left.
+    // Also pages of small blocks, if nothing else is left.
     EXPECT_OK(vram_set_memory_limit(world.allocator, 0, 40 * (uint64_t)MIB));
     const uint64_t little = expect_pool_malloc(a, 1000, 0);
     expect_free(&world, little);
@@ -86,7 +86,7 @@ static void pools_draw_on_the_same_pages(void **state) {
     expect_end(&world);
 }
 
-// Across pools and streams at once: not before the work of the stream that had them is over, unless nothing else is left.
+// Across pools and streams at once: not before the previous stream's work is done, unless nothing else is left.
 static void pages_of_other_streams_wait(void **state) {
     (void)state;
     struct vr_world world;
@@ -98,7 +98,7 @@ static void pages_of_other_streams_wait(void **state) {
     expect_free(&world, address);
     const uint64_t fresh = expect_malloc(&world, 30 * MIB, 0);
     assert_int_equal(expect_stats(&world).moved_bytes, 0);
-    // Nothing but these pages is left: the stream waits, and the host does not.
+    // Only these pages are left: the stream waits, the host does not.
     const uint64_t synchronised = vram_sim_calls(world.sim, "cuStreamSynchronize"), waits = vram_sim_calls(world.sim, "cuStreamWaitEvent");
     const uint64_t moved = expect_malloc(&world, 50 * MIB, 0);
     assert_int_equal(vram_sim_calls(world.sim, "cuStreamSynchronize"), synchronised);
@@ -112,8 +112,8 @@ static void pages_of_other_streams_wait(void **state) {
     expect_end(&world);
 }
 
-// A stream whose pages another one had gets these back, where they are free, though others have been free for longer: nothing is mapped
-// anew.
+// A stream gets its own pages back from another one, if they are free, even if other pages have been free for longer: nothing is mapped
+// again.
 static void a_stream_gets_its_own_pages_back(void **state) {
     (void)state;
     struct vr_world world;
@@ -132,7 +132,7 @@ static void a_stream_gets_its_own_pages_back(void **state) {
     expect_end(&world);
 }
 
-// Which of a stream's many slots could be had depends on whether the others are done with the pages: each of them is asked once.
+// Which of a stream's slots are available depends on whether others are done with the pages: each other stream is queried once.
 static void a_stream_that_works_on_is_asked_once(void **state) {
     (void)state;
     struct vr_world world;
@@ -157,7 +157,7 @@ static void a_stream_that_works_on_is_asked_once(void **state) {
 
 // --- pools come and go ------------------------------------------------------------------------------------------------------------------
 
-// A pool that is made and ended in each step costs the driver nothing once its sizes repeat.
+// A pool created and ended in each step costs no driver calls once its sizes repeat.
 static void pools_that_end_leave_their_places(void **state) {
     (void)state;
     struct vr_world world;
@@ -179,7 +179,7 @@ static void pools_that_end_leave_their_places(void **state) {
         if (step % 25 > 3) assert_int_equal(driver_calls(&world), before);
     }
     assert_true(expect_stats(&world).reserved_bytes[VRAM_STAT_ALL].peak <= 64 * (int64_t)MIB);
-    // What a block of a pool that has ended holds stays until it is freed.
+    // A block of an ended pool keeps its memory until it is freed.
     struct vram_pool *last = expect_pool(&world, NULL);
     const uint64_t kept = expect_pool_malloc(last, 5 * MIB, 0), gone = expect_pool_malloc(last, 6 * MIB, 0);
     expect_free(&world, gone);
@@ -214,7 +214,7 @@ static void a_trimmed_pool_gives_back(void **state) {
 
 // --- graphs -----------------------------------------------------------------------------------------------------------------------------
 
-// From the first capture on a pool keeps its pages, also those that it had before, until nobody holds it.
+// From the first capture on, a pool keeps its pages, including earlier ones, until it has no references.
 static void a_graph_keeps_its_pages(void **state) {
     (void)state;
     struct vr_world world;
@@ -248,7 +248,7 @@ static void a_graph_keeps_its_pages(void **state) {
     expect_end(&world);
 }
 
-// To end a pool that a graph knew waits for all streams, which would spoil the capture that another pool has under way: that waits.
+// Ending a pool known to a graph waits for all streams, which would invalidate another pool's capture, so it is postponed.
 static void a_captured_pool_ends_during_a_capture(void **state) {
     (void)state;
     struct vr_world world;
@@ -264,7 +264,7 @@ static void a_captured_pool_ends_during_a_capture(void **state) {
     const uint64_t other = new_stream(&world);
     begin(graphs, other, VRAM_CAPTURE_RELAXED);
     vram_pool_release(known);
-    end(&world, graphs, other); // it gave a graph
+    end(&world, graphs, other); // it made a graph
     vram_pool_release(graphs);
     EXPECT_OK(vram_empty_cache(world.allocator));
     expect_free(&world, expect_malloc(&world, 60 * MIB, 0));
@@ -275,7 +275,7 @@ static void a_captured_pool_ends_during_a_capture(void **state) {
 // --- other options and sleep
 // --------------------------------------------------------------------------------------------------------------
 
-// Holes of paged memory are none of expandable segments, when the option changes.
+// Holes of paged memory are not those of expandable segments, when the option changes.
 static void options_change(void **state) {
     (void)state;
     struct vr_world world;
@@ -293,7 +293,7 @@ static void options_change(void **state) {
     expect_end(&world);
 }
 
-// A pool sleeps while others draw on the pages that it does not need; one that ends asleep is forgotten.
+// A suspended pool's unneeded pages are used by others; a pool that ends while suspended is forgotten.
 static void pools_sleep(void **state) {
     (void)state;
     struct vr_world world;
@@ -301,7 +301,7 @@ static void pools_sleep(void **state) {
     struct vram_pool *pool = expect_pool(&world, "weights");
     const uint64_t kept = expect_pool_malloc(pool, 20 * MIB, 0), little = expect_pool_malloc(pool, 1000, 0);
     expect_free(&world, expect_pool_malloc(pool, 11 * MIB, 0));
-    const uint64_t other = expect_malloc(&world, 9 * MIB, 0); // a page of it has a window of the pool's
+    const uint64_t other = expect_malloc(&world, 9 * MIB, 0); // one of its pages also has a window of the pool's
     const struct vram_sleep_choice weights = {.tag = "weights", .level = VRAM_SLEEP_DISCARD};
     EXPECT_OK(vram_sleep(world.allocator, 0, &weights, 1, NULL, NULL));
     assert_int_equal(held_by(pool), 0);
@@ -325,7 +325,7 @@ static void pools_sleep(void **state) {
 // --- what the driver refuses
 // --------------------------------------------------------------------------------------------------------------
 
-// What a picture shows of windows of pages, from the first one to the last, with free pages between.
+// Snapshots contain all windows of pages, from the first to the last, with free pages in between.
 static void pictures_have_every_window(void **state) {
     (void)state;
     struct vr_world world;

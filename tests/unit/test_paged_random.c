@@ -1,8 +1,8 @@
-// Random programs on paged memory whose bytes really exist: several streams and devices, captures, pools, sleep, pages made ahead, pages of
-// more than 2 MiB, faults one by one and two in a row. No two live blocks share a byte, no byte is lost while a block lives or sleeps, and
-// no stream gets memory before the work of its last users is over.
+// Runs random programs on paged memory with real bytes: several streams and devices, captures, pools, suspension, pages made ahead, pages
+// of more than 2 MiB, single faults and pairs. No two live blocks share a byte, no byte is lost while a block is live or suspended, and no
+// stream gets memory before the work of its last users is done.
 //
-// test_paged_random [OPERATIONS [SEED]] runs so many of them (default: some 100,000, in make test).
+// test_paged_random [OPERATIONS [SEED]] sets the number of operations (default: about 100,000, in make test).
 #include <stdio.h>
 
 #include "support/captures.h"
@@ -15,33 +15,33 @@
 #include "vram/sim.h"
 #include "vram/sleep.h"
 
-// The thread sanitizer keeps its shadow where the device addresses lie.
+// The thread sanitizer's shadow memory is at the device addresses.
 #if defined(__SANITIZE_THREAD__)
 enum { THREAD_SANITIZER = 1 };
 #else
 enum { THREAD_SANITIZER = 0 };
 #endif
 
-enum { MEM_POOLS = 3, DEFAULT = 0, GRAPH = 1 }; // numbers of the default pools and of the pool that is captured; a MemPool has the next one
+enum { MEM_POOLS = 3, DEFAULT = 0, GRAPH = 1 }; // numbers of the default pools and the captured pool; a MemPool gets the next one
 enum { MIB = 1 << 20, STEP = 2 * MIB, MAX_LIVE = 96, MAX_PROMISES = 64, POINTS = 10, MAX_PAGES = 512, SIZES = 6 };
 
-static uint64_t operations = 100000, first_seed = 1, seed_now, operation_now; // the last two: told when it fails
+static uint64_t operations = 100000, first_seed = 1, seed_now, operation_now; // the last two are printed on failure
 
 struct live_block {
     uint64_t address, size_bytes, pattern;
     uint64_t pool; // its number
     uint32_t device;
     unsigned stream;
-    unsigned recorded; // a bit per stream that used it, too
+    unsigned recorded; // a bit per stream that also used it
     bool asleep;
 };
 
-// An event of a stream that got memory: it may not be over before the memory's last user was done.
+// An event of a stream that got memory: it may not complete before the memory's last user was done.
 struct promise {
     uint64_t event, not_before_ns;
 };
 
-// A pool of device 0, as far as sleep goes.
+// The suspension state of a pool on device 0.
 struct pool_state {
     struct vram_pool *pool; // NULL: the default pools, or none now
     uint64_t number;
@@ -55,22 +55,22 @@ struct program {
     size_t live_count;
     unsigned streams;
     uint32_t devices;
-    struct pool_state pools[2 + MEM_POOLS]; // DEFAULT; GRAPH, captured now and then on stream 1; the user's
+    struct pool_state pools[2 + MEM_POOLS]; // DEFAULT; GRAPH, captured occasionally on stream 1; the user's
     uint64_t last_number;
     bool captures, faults, ahead, large, repeats;
-    uint64_t sizes[SIZES]; // of requests, where they repeat
+    uint64_t sizes[SIZES]; // of requests, if they repeat
     size_t most_live;
-    enum vram_sleep_level level; // of what sleeps
+    enum vram_sleep_level level; // of suspended pools
     bool wakes;
     uint64_t nth;                                        // calls until the next fault
-    uint64_t end_ns[VR_WORLD_DEVICES][VR_WORLD_STREAMS]; // of what the streams were given to do
-    uint64_t all_end_ns;                                 // the last of these
-    struct vr_map users;                                 // page and stream -> when what that stream did there is over
+    uint64_t end_ns[VR_WORLD_DEVICES][VR_WORLD_STREAMS]; // end of each stream's work
+    uint64_t all_end_ns;                                 // the latest of these
+    struct vr_map users;                                 // page and stream -> end of that stream's work there
     struct promise promises[MAX_PROMISES];
     size_t promise_count;
 };
 
-// How often what happened, over all programs.
+// Counts over all programs.
 static struct { uint64_t captures, sleeps, kept_bytes, refused, faults, promises, large_pages; } seen;
 
 static uint64_t draw(struct program *program, uint64_t limit) { return vr_random_below(&program->random, limit); }
@@ -86,12 +86,12 @@ static uint64_t draw_any_size(struct program *program) {
     }
 }
 
-// A program that repeats asks for the same sizes over and over, and the cache serves nearly all of them, as it does in real ones.
+// A repeating program asks for the same sizes, so the cache serves nearly all of them, as in real programs.
 static uint64_t draw_size(struct program *program) {
     return program->repeats ? program->sizes[draw(program, SIZES)] : draw_any_size(program);
 }
 
-// So many times as seldom does it what makes the driver work.
+// How many times rarer operations with driver work are.
 static uint64_t seldom(const struct program *program) { return program->repeats ? 10 : 1; }
 
 static void passed_saying(const struct program *program, enum vram_status status, const char *message) {
@@ -103,7 +103,7 @@ static void passed(const struct program *program, enum vram_status status) { pas
 
 // --- bytes ------------------------------------------------------------------------------------------------------------------------------
 
-// Words at both ends and about some borders of pages, others in each block.
+// Words at both ends and around some page borders, and others in each block.
 static size_t points_of(const struct live_block *block, uint64_t *points) {
     const uint64_t end = block->address + block->size_bytes, first = (block->address / STEP + 1) * STEP;
     const uint64_t borders = end > first ? (end - first + STEP - 1) / STEP : 0, apart = 1 + borders / (POINTS / 2 - 1);
@@ -135,7 +135,7 @@ static void expect_zeros(const struct live_block *block) {
     for (size_t i = 0, count = points_of(block, points); i < count; i++) assert_int_equal(*(uint64_t *)(uintptr_t)points[i], 0);
 }
 
-// One operation reads a block and writes another: pages that both lie on are no harm, bytes would be (poison_aliases).
+// Reads one block and writes another in one operation: shared pages are harmless, shared bytes are not (poison_aliases).
 static void copy_from_another(struct program *program, const struct live_block *block) {
     const struct live_block *other = &program->live[draw(program, program->live_count)];
     if (other->device != 0 || block->device != 0 || other->asleep || program->captures) return;
@@ -147,7 +147,7 @@ static void copy_from_another(struct program *program, const struct live_block *
 
 // --- fences -----------------------------------------------------------------------------------------------------------------------------
 
-// A page behind a block, by the simulator's number, and whether the block has all of it.
+// A page of a block, by the simulator's number, and whether the block covers all of it.
 struct page {
     uint64_t number;
     bool whole;
@@ -169,7 +169,7 @@ static size_t pages_of(const struct program *program, const struct live_block *b
     return count;
 }
 
-// Whoever has these pages next has to wait until then. Other streams that used the block used nothing beside it.
+// Notes until when the next user of these pages must wait. Other streams used nothing but the block.
 static void note_users(struct program *program, const struct live_block *block) {
     struct page pages[MAX_PAGES];
     const uint64_t now = vram_sim_clock_ns(program->world.sim);
@@ -185,7 +185,7 @@ static void note_users(struct program *program, const struct live_block *block) 
     }
 }
 
-// What others do there, and what the block's own stream knows to come after.
+// Returns when others' work there ends, excluding what the block's own stream already follows.
 static uint64_t last_use(const struct program *program, const struct live_block *block) {
     struct page pages[MAX_PAGES];
     uint64_t last_ns = 0;
@@ -203,7 +203,7 @@ static void promise(struct program *program, const struct live_block *block) {
     if (capturing || program->promise_count == MAX_PROMISES || vram_sim_clock_ns(program->world.sim) >= program->all_end_ns) return;
     struct promise made = {.not_before_ns = last_use(program, block)};
     if (made.not_before_ns <= vram_sim_clock_ns(program->world.sim)) return;
-    // A fault may have kept the allocator from leaving the context as it was.
+    // A fault may have prevented the allocator from restoring the context.
     assert_int_equal(vr_cu(program->world.sim, ctx_set_current, program->world.context[block->device]), VR_CU_SUCCESS);
     assert_int_equal(vr_cu(program->world.sim, event_create, &made.event, VR_CU_EVENT_DISABLE_TIMING), VR_CU_SUCCESS);
     assert_int_equal(vr_cu(program->world.sim, event_record, made.event, program->world.stream[block->device][block->stream]),
@@ -255,7 +255,7 @@ static bool anything_sleeps(const struct program *program) {
     return false;
 }
 
-// The pools of a number, or all of them, woke: what was kept is there.
+// Checks the kept bytes after the pools of a number, or all, are resumed.
 static void woke(struct program *program, uint64_t number, bool all) {
     for (size_t i = 0; i < VR_COUNT_OF(program->pools); i++)
         if (all || program->pools[i].number == number) program->pools[i].asleep = false;
@@ -282,7 +282,7 @@ static uint64_t live_bytes(const struct program *program) {
     return sum;
 }
 
-// All that device 0 has, or the default pools. Bytes are kept and zeroed where that is little work.
+// Suspends all of device 0, or the default pools. Keeps or zeroes bytes only if there are few.
 static void fall_asleep(struct program *program) {
     const bool all = draw(program, 2) == 0, costs = live_bytes(program) > 64 * MIB;
     struct vram_sleep_result result;
@@ -323,7 +323,7 @@ static void switch_sleep(struct program *program) {
     }
 }
 
-// Whether a request to a pool was answered as its sleep says; it may have woken it, and then failed all the same.
+// Returns whether a request to a pool was answered according to its suspension; it may have resumed the pool and failed nevertheless.
 static bool answered(struct program *program, struct pool_state *pool, enum vram_status status) {
     if (!pool->asleep) return true;
     const bool may_wake = program->wakes && !program->captures;
@@ -341,7 +341,7 @@ static bool answered(struct program *program, struct pool_state *pool, enum vram
 
 // --- operations -------------------------------------------------------------------------------------------------------------------------
 
-// Where a request on the stream goes.
+// Returns the pool that serves a request on the stream.
 static struct pool_state *draw_pool(struct program *program, uint32_t device, unsigned stream) {
     static struct pool_state elsewhere;
     elsewhere = (struct pool_state){0};
@@ -351,7 +351,7 @@ static struct pool_state *draw_pool(struct program *program, uint32_t device, un
     return &program->pools[program->captures && stream == 1 ? GRAPH : DEFAULT];
 }
 
-// A program that repeats has most of its memory on one stream.
+// A repeating program has most of its memory on one stream.
 static unsigned draw_stream(struct program *program) {
     if (draw(program, seldom(program)) != 0) return program->streams / 2;
     return (unsigned)draw(program, program->streams);
