@@ -396,7 +396,7 @@ static void one_record(struct program *program) {
     const enum vram_status status =
         vram_record_stream(program->world.allocator, block->address, program->world.stream[block->device][stream]);
     passed(program, status);
-    const bool captured = program->captures && block->device == 0 && stream == 1; // used by the graph, not by what the stream does now
+    const bool captured = program->captures && block->device == 0 && stream == 1; // used by the graph, not by the stream's current work
     if (status == VRAM_OK && !captured) block->recorded |= 1u << stream;
 }
 
@@ -423,7 +423,7 @@ static void switch_mem_pool(struct program *program) {
     }
 }
 
-// What the driver went on capturing because it refused twice is the program's to end.
+// Ends a capture that the driver kept open because it refused twice.
 static void leave_capture(struct program *program) {
     const uint64_t stream = program->world.stream[0][1];
     int status = VR_CU_STREAM_CAPTURE_STATUS_NONE;
@@ -510,7 +510,7 @@ static void open_program(struct program *program, uint64_t seed) {
     if (seed % 8 == 1) EXPECT_OK(vram_pool_create(program->world.allocator, 0, NULL, &graph->pool));
 }
 
-// With nothing alive, no pool that a graph knows and no faults everything wakes.
+// Wakes everything if nothing is live, no graph knows a pool, and no faults are set.
 static void wake_all(struct program *program) {
     struct vram_error error = {0};
     if (vram_wake(program->world.allocator, 0, NULL, 0, NULL, &error) != VRAM_OK) fail_msg("%s", error.message);

@@ -1,5 +1,5 @@
-// What paged memory would have saved: programs for which it is known, on the simulated driver; the same from the page's engine, a replay at
-// a time; what is said of it.
+// Tests what paged memory would have saved: programs with known answers, on the simulated driver; the same from the page's engine, one
+// replay at a time; and the sentences about it.
 #include <stdio.h>
 
 #include "driver/driver.h"
@@ -18,10 +18,10 @@ struct paged_scene {
     uint64_t memory_bytes;
     void (*play)(struct vr_world *world);
     enum vram_paged_verdict verdict;
-    const char *says; // a part of the sentences; "": nothing is said
+    const char *says; // part of the sentences; "": none expected
 };
 
-// Segments of 100 MiB of which 4 MiB in the middle stay in use.
+// Segments of 100 MiB in which 4 MiB in the middle stay in use.
 static void hollow(struct vr_world *world, size_t segments) {
     enum { MOST = 16 };
     uint64_t low[MOST], high[MOST];
@@ -36,13 +36,13 @@ static void hollow(struct vr_world *world, size_t segments) {
     for (size_t i = 0; i < segments; i++) give(world, high[i]);
 }
 
-// Free pages of one segment have no use for a request that is larger than each of its holes.
+// Free pages of one segment are of no use to a request larger than each of its holes.
 static void hollow_many(struct vr_world *world) {
     hollow(world, 8);
     (void)take(world, 300 M, 0);
 }
 
-// A stream's free memory serves no other; segments of its own are made for each.
+// A stream's free memory serves no other stream; each gets its own segments.
 static void streams_take_turns(struct vr_world *world) {
     for (size_t i = 0; i < 6; i++) {
         for (uint64_t s = 0; s < 2; s++) {
@@ -89,7 +89,7 @@ static void ask(struct vram_explorer *explorer, const char *question, struct vr_
     OK(vram_explorer_ask(explorer, question, keep, answer, NULL));
 }
 
-// The page finds the same, a replay at a time. Takes the recording.
+// The page finds the same saving, one replay at a time. Takes ownership of the recording.
 static void check_page(const char *name, struct vram_recording *recording, const struct vram_paged_saving *saving) {
     enum { HEAD = 8, MOST_PIECES = 100 }; // of an answer, in bytes; of a search
     struct vram_explorer *explorer;
@@ -113,7 +113,7 @@ static void check_page(const char *name, struct vram_recording *recording, const
     vr_text_release(&wanted);
 }
 
-// Where nothing failed it completes in what it is said to need, and holds what it is said to hold.
+// If nothing failed, it completes in the reported need and reserves the reported amount.
 static void check_side(const struct vram_recording *recording, const char *conf, const struct vram_paged_side *side) {
     for (int spare = 0; spare < 2; spare++) {
         const struct vram_whatif_options options = {.conf = conf, .memory_bytes = spare ? 0 : side->needed_bytes};
@@ -167,7 +167,7 @@ static void savings_are_known(void **state) {
     }
 }
 
-// A history in which paged:True saves much, compared in so much time (0: as much as it takes).
+// A history in which paged:True saves much, compared within a time limit (0: none).
 struct comparison {
     struct vr_world world;
     struct vram_recording *recording;
@@ -191,7 +191,7 @@ static void end_comparison(struct comparison *compared) {
     history_end(&compared->world);
 }
 
-// With no time for it the comparison is left out, and nothing is said.
+// Without time the comparison is left out, and nothing is reported.
 static void the_time_is_over(void **state) {
     (void)state;
     struct comparison compared;
@@ -201,7 +201,7 @@ static void the_time_is_over(void **state) {
     end_comparison(&compared);
 }
 
-// A history that is too long for it is not compared, and the report says so.
+// A history too long to compare is not compared, and the report says so.
 static void long_histories_are_named(void **state) {
     (void)state;
     struct vr_text text = {0};
@@ -213,7 +213,7 @@ static void long_histories_are_named(void **state) {
     vr_text_release(&text);
 }
 
-// What was written when the replays began.
+// The text written when the replays began.
 struct streamed {
     struct vr_text written;
     size_t calls;
@@ -234,7 +234,7 @@ static const struct vram_report_source *begin_replays(void *user) {
     return &streamed->source;
 }
 
-// The facts are out before a replay begins; what it finds follows them.
+// The facts are written before a replay begins; its results follow.
 static void facts_come_before_replays(void **state) {
     (void)state;
     struct comparison compared;

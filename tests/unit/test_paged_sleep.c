@@ -1,4 +1,4 @@
-// Sleep of paged memory: what is freed meanwhile, addresses that wait for a pool, pages that only others show.
+// Tests suspending paged memory: frees meanwhile, addresses that wait for a pool, pages mapped only elsewhere.
 #include "support/captures.h"
 
 #include "driver/abi.h"
@@ -6,7 +6,7 @@
 #include "vram/sim.h"
 #include "vram/sleep.h"
 
-// The thread sanitizer keeps its shadow where the device addresses lie.
+// The thread sanitizer's shadow memory is at the device addresses.
 #if defined(__SANITIZE_THREAD__)
 enum { THREAD_SANITIZER = 1 };
 #else
@@ -45,7 +45,7 @@ static void fall_asleep(struct vr_world *world, bool all) {
 
 static void wake_up(struct vr_world *world) { EXPECT_OK(vram_wake(world->allocator, 0, NULL, 0, NULL, NULL)); }
 
-// What was freed needs no memory on waking, be it large or small: a device that others have filled by then has room for the rest.
+// Freed memory, large or small, needs no memory on waking: a device filled meanwhile has room for the rest.
 static void pages_of_freed_blocks_do_not_come_back(void **state) {
     (void)state;
     struct vr_world world;
@@ -69,7 +69,7 @@ static void pages_of_freed_blocks_do_not_come_back(void **state) {
     expect_end(&world);
 }
 
-// A pool that ended left its addresses to the next one. They are no part of the default pools, though they fell asleep with them.
+// A pool that ended left its addresses to the next one. They are not part of the default pools, although they were suspended with them.
 static void addresses_of_an_ended_pool_are_awake_for_the_next(void **state) {
     (void)state;
     struct vr_world world;
@@ -92,8 +92,8 @@ static void addresses_of_an_ended_pool_are_awake_for_the_next(void **state) {
     expect_end(&world);
 }
 
-// Its last blocks are freed asleep. The default pools, which get what an ended pool leaves, sleep, too: its pages, which have no memory,
-// go.
+// A pool's last blocks are freed while suspended. The default pools, which inherit from an ended pool, are suspended too, so its pages,
+// which have no memory, are removed.
 static void a_pool_that_nobody_holds_ends_while_all_sleep(void **state) {
     (void)state;
     struct vr_world world;
@@ -105,7 +105,7 @@ static void a_pool_that_nobody_holds_ends_while_all_sleep(void **state) {
     vram_pool_release(first);
     expect_free(&world, large);
     expect_free(&world, small);
-    vram_pool_release(other); // pools that nobody holds are looked through
+    vram_pool_release(other); // examines unreferenced pools
     expect_sound(&world);
     struct vram_pool *next = expect_pool(&world);
     const uint64_t next_large = expect_pool_malloc(next, 6 * MIB, 0), next_small = expect_pool_malloc(next, 1000, 0);
@@ -120,8 +120,8 @@ static void a_pool_that_nobody_holds_ends_while_all_sleep(void **state) {
     expect_end(&world);
 }
 
-// The second request takes two pages of the default pools, and what is left of the first one's spares it one of them: the pool has a page
-// that only the default pools show.
+// The second request takes two pages of the default pools, and the rest of the first one's saves one of them: the pool has a page that only
+// the default pools map.
 static void pages_that_only_others_show_go_and_come(void **state) {
     (void)state;
     struct vr_world world;
@@ -151,8 +151,7 @@ static void expect_written(struct vr_world *world, struct vram_pool *pool, uint6
     expect_free(world, address);
 }
 
-// A pool whose pages the driver kept in part, and which ends while it sleeps: its pages go to others only where all their windows are
-// mapped.
+// A pool ends while suspended, and the driver kept some of its pages: they serve others only when all their windows are mapped.
 static void pages_that_the_driver_kept_in_part_are_nobodys(void **state) {
     (void)state;
     for (uint64_t kept = 1; kept <= 5 && !THREAD_SANITIZER; kept++) {
@@ -165,7 +164,7 @@ static void pages_that_the_driver_kept_in_part_are_nobodys(void **state) {
             const uint64_t right = expect_pool_malloc(pool, 2 * MIB, 0);
             expect_free(&world, left);
             expect_free(&world, right);
-            const uint64_t wide = expect_pool_malloc(pool, 4 * MIB, 0); // of the pages of both: they have two windows each
+            const uint64_t wide = expect_pool_malloc(pool, 4 * MIB, 0); // uses pages of both, which then have two windows each
             EXPECT_CURRENT(&world, reserved_bytes, 6 * MIB);
             struct vram_sleep_result result;
             const struct vram_sleep_choice choice = {.pool = pool, .level = VRAM_SLEEP_DISCARD};
@@ -178,7 +177,7 @@ static void pages_that_the_driver_kept_in_part_are_nobodys(void **state) {
             vram_pool_release(pool);
             EXPECT_OK(vram_driver_fault_set(world.driver, NULL, 0, 0));
             expect_sound(&world);
-            struct vram_pool *next = expect_pool(&world); // it has the addresses of the one that ended
+            struct vram_pool *next = expect_pool(&world); // reuses the ended pool's addresses
             expect_written(&world, next, 4 * MIB);
             expect_written(&world, next, 2 * MIB);
             vram_pool_release(next);
@@ -191,7 +190,7 @@ static void pages_that_the_driver_kept_in_part_are_nobodys(void **state) {
     }
 }
 
-// Of a pool that a graph knows free memory is kept, too, but not what its windows show of pages that others have by now.
+// A pool known to a graph also keeps its free memory, but not the pages in its windows that others have taken.
 static void pages_of_others_are_left_alone(void **state) {
     (void)state;
     static const enum vram_sleep_level levels[] = {VRAM_SLEEP_KEEP, VRAM_SLEEP_ZERO};
@@ -203,12 +202,12 @@ static void pages_of_others_are_left_alone(void **state) {
         struct vram_pool *pool = expect_pool(&world);
         const uint64_t first = expect_pool_malloc(pool, 4 * MIB, stream), stays = expect_pool_malloc(pool, 2 * MIB, stream);
         expect_free(&world, first);
-        const uint64_t other = expect_malloc(&world, 5 * MIB / 2, stream); // the rest of its pages is shown where it was
+        const uint64_t other = expect_malloc(&world, 5 * MIB / 2, stream); // the rest of its pages is mapped where it was
         EXPECT_CURRENT(&world, reserved_bytes, 6 * MIB);                   // the pool's pages
         begin(pool, stream, VRAM_CAPTURE_RELAXED);
         end(&world, pool, stream);
         const struct vram_sleep_choice choice = {.pool = pool, .level = levels[i]}, all = {.level = levels[i]};
-        EXPECT_OK(vram_sleep(world.allocator, 0, &all, 1, NULL, NULL)); // the pages of the others have no memory when this pool wakes
+        EXPECT_OK(vram_sleep(world.allocator, 0, &all, 1, NULL, NULL)); // the others' pages have no memory when this pool wakes
         wake_up(&world);
         EXPECT_OK(vram_sleep(world.allocator, 0, &choice, 1, NULL, NULL));
         const uint64_t rest = expect_malloc(&world, 5 * MIB / 4, stream);

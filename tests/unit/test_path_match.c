@@ -1,4 +1,4 @@
-// The same program in another folder: which file is which, and that `diff` pairs what they allocate.
+// Tests the same program in another folder: which files correspond, and that `diff` pairs their allocations.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ static void a_tree_goes_together(void **state) {
         {{"/home/me/proj/train.py", "/home/me/proj/pkg/utils.py", "/home/me/proj/other/utils.py"},
          {"/tmp/x/other/utils.py", "/tmp/x/pkg/utils.py", "/tmp/x/train.py"},
          {2, 1, 0}},
-        // Two files of one name: those of the tree that most files speak for.
+        // Two files of one name: prefer those in the tree that most files indicate.
         {{"/v1/a.py", "/v1/b.py", "/v1/utils.py"}, {"/v2/a.py", "/v2/b.py", "/v2/utils.py", "/lib/utils.py"}, {0, 1, 2}},
         {{"C:\\work\\proj\\train.py"}, {"/srv/proj/train.py"}, {0}},
         {{"/a/model.py"}, {"/a/my_model.py"}, {VR_NO_PATH}},
@@ -37,7 +37,7 @@ static void a_tree_goes_together(void **state) {
         {{"/deep/in/train.py"}, {"train.py"}, {0}},
         {{"train.py"}, {"/train.py"}, {0}},
         {{"/train.py"}, {"train.py"}, {0}},
-        // The shorter name is the end of the longer one, not all of it.
+        // The shorter name is a suffix of the longer one, but not a whole component.
         {{"train.py"}, {"/deep/in/_train.py"}, {VR_NO_PATH}},
         {{"/deep/in/_train.py"}, {"train.py"}, {VR_NO_PATH}},
         {{"/a/train.py", "/b/train.py"}, {"/c/train.py"}, {0, VR_NO_PATH}},
@@ -75,7 +75,7 @@ static bool append(void *user, const char *bytes, size_t length) {
     return true;
 }
 
-// Only one call site differs, whatever the folder is and wherever the lines went.
+// Only one call site differs, whatever the folder and the line numbers.
 static void two_checkouts_are_compared(void **state) {
     (void)state;
     static const char *const kinds[] = {"site", "file"};

@@ -1,12 +1,12 @@
-// No byte belongs to two. On a simulated device whose memory really exists, every block is filled with a pattern of its own when it is
-// handed out; the pattern must still be there when the block is freed, and, if another stream uses it, until that stream has passed its
+// Tests that no byte belongs to two blocks. On a simulated device with real memory, every block is filled with its own pattern when it is
+// allocated; the pattern must still be there when the block is freed, and, if another stream uses it, until that stream has passed its
 // event.
 #include "support/expect.h"
 #include "driver/driver.h"
 #include "support/random.h"
 #include "vram/sim.h"
 
-// The thread sanitizer keeps its shadow where the device addresses lie: these tests are skipped under it.
+// The thread sanitizer's shadow memory is at the device addresses, so it skips these tests.
 #if defined(__SANITIZE_THREAD__)
 enum { THREAD_SANITIZER = 1 };
 #else
@@ -17,7 +17,7 @@ enum { MAX_BLOCKS = 256 };
 
 struct block {
     uint64_t address;
-    uint64_t size_bytes; // that the block has, more than was asked for
+    uint64_t size_bytes; // size of the block, at least the requested size
     uint64_t pattern;
     bool used_elsewhere; // recorded on the other stream
 };
@@ -30,7 +30,7 @@ struct run {
     struct block pending[MAX_BLOCKS]; // freed, but the other stream has not passed yet
     size_t pending_count;
     uint64_t verified_bytes;
-    bool copies; // a new block is first a copy of another
+    bool copies; // a new block first receives a copy of another
 };
 
 static uint64_t draw(struct run *run, uint64_t limit) { return vr_random_below(&run->random, limit); }
@@ -61,7 +61,7 @@ static uint64_t draw_size(struct run *run) {
     }
 }
 
-// One operation reads a block and writes another: pages that both lie on are no harm, bytes would be (poison_aliases).
+// Reads one block and writes another in one operation: shared pages are harmless, shared bytes are not (poison_aliases).
 static void copy_from_another(struct run *run, const struct block *block) {
     const struct block *other = &run->live[draw(run, run->live_count)];
     const uint64_t bytes = block->size_bytes < other->size_bytes ? block->size_bytes : other->size_bytes;
@@ -99,7 +99,7 @@ static void do_record(struct run *run) {
     block->used_elsewhere = true;
 }
 
-// A release of the whole cache waits for the events, so what was pending may be gone after it.
+// Verifies pending blocks, because releasing the whole cache waits for their events and may remove them.
 static void verify_pending(struct run *run) {
     for (size_t i = 0; i < run->pending_count; i++) verify(run, &run->pending[i]);
     run->pending_count = 0;
@@ -122,7 +122,7 @@ static void step(struct run *run, bool may_wait) {
     }
 }
 
-// Device memory of which the random requests take about a third, so that no request ends in a release that waits for pending blocks.
+// Random requests use about a third of the device's memory, so that no request releases memory and waits for pending blocks.
 static void patterns_survive(const char *conf, enum vram_sim_addresses addresses, uint64_t seed) {
     if (THREAD_SANITIZER) skip();
     struct run run = {.random = seed, .copies = strstr(conf, "paged") != NULL};
@@ -140,7 +140,7 @@ static void patterns_survive(const char *conf, enum vram_sim_addresses addresses
     expect_end(&run.world);
 }
 
-// The device is so full that requests fail, release and retry all the time; blocks are used on their own stream only.
+// The device is nearly full, so requests constantly fail, release and retry; blocks are used only on their own stream.
 static void patterns_survive_shortage(const char *conf, uint64_t seed) {
     if (THREAD_SANITIZER) skip();
     struct run run = {.random = seed, .copies = strstr(conf, "paged") != NULL};

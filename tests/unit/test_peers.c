@@ -1,4 +1,4 @@
-// Peers: what a device may reach on another, now and later, and what happens where it cannot.
+// Tests peers: access of a device to another's present and future memory, and what happens without access.
 #include "support/expect.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ static void open_two(struct vr_world *world, const char *conf, bool no_peers) {
     EXPECT_OK(vr_world_open(world, &options));
 }
 
-// Can work of `device` use all of the block?
+// Returns whether work on `device` can use the whole block.
 static bool reaches(struct vr_world *world, uint32_t device, uint64_t address, uint64_t size_bytes) {
     EXPECT_STATUS(OK, vr_cu(world->sim, ctx_set_current, world->context[device]) == VR_CU_SUCCESS ? VRAM_OK : VRAM_DRIVER);
     const vr_cu_result result = vr_cu(world->sim, memset_d8, address, 1, size_bytes);
@@ -41,7 +41,7 @@ static void what_is_there_and_what_comes(void **state) {
         assert_false(vram_peer_enabled(world.allocator, 0, 1));
         EXPECT_OK(vram_peer_enable(world.allocator, 0, 1, &error));
         assert_true(vram_peer_enabled(world.allocator, 0, 1));
-        assert_false(vram_peer_enabled(world.allocator, 1, 0)); // one way
+        assert_false(vram_peer_enabled(world.allocator, 1, 0)); // only one direction
         assert_true(reaches(&world, 0, before, 30 * VR_MIB));
         assert_true(reaches(&world, 0, small, 1000));
         assert_false(reaches(&world, 1, own, 5 * VR_MIB));
@@ -50,7 +50,7 @@ static void what_is_there_and_what_comes(void **state) {
         EXPECT_OK(vram_free(world.allocator, before));
         EXPECT_OK(vram_free(world.allocator, after));
         EXPECT_OK(vram_empty_cache(world.allocator));
-        const uint64_t again = get(&world, 1, 60 * VR_MIB); // pages mapped anew
+        const uint64_t again = get(&world, 1, 60 * VR_MIB); // newly mapped pages
         assert_true(reaches(&world, 0, again, 60 * VR_MIB));
         const uint64_t calls = vram_sim_calls(world.sim, "cuCtxEnablePeerAccess");
         EXPECT_OK(vram_peer_enable(world.allocator, 0, 1, &error));
@@ -62,7 +62,7 @@ static void what_is_there_and_what_comes(void **state) {
     }
 }
 
-// Somebody else in the process enabled it already.
+// Other code in the process already enabled it.
 static void enabled_by_others_is_fine(void **state) {
     struct vr_world world;
     (void)state;
@@ -95,7 +95,7 @@ static void what_cannot_be_is_refused(void **state) {
     expect_end(&world);
 }
 
-// With every call refused once: either it says so and a second try succeeds, or it holds.
+// With each call refused once, either the function fails and a second try succeeds, or access works.
 static void every_call_may_fail(void **state) {
     (void)state;
     for (size_t c = 0; c < VR_COUNT_OF(confs); c++) {

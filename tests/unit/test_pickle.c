@@ -1,4 +1,4 @@
-// Pickles: every data opcode, everything that is refused, and what a stranger may try.
+// Tests pickles: every data opcode, every refusal, and hostile input.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ static struct vram_recording *read_bytes(const char *bytes, size_t size) {
 
 static void expect_refused(const char *bytes, size_t size, enum vram_status status, uint64_t offset, const char *what) {
     struct vram_recording *recording = NULL;
-    char *copy = malloc(size); // so long exactly: sanitizers see what is read behind it
+    char *copy = malloc(size); // exact size, so that sanitizers detect reads beyond it
     assert_non_null(copy);
     memcpy(copy, bytes, size);
     assert_int_equal(vram_recording_read_memory(copy, size, "f.pickle", &recording, &error), status);
@@ -43,7 +43,7 @@ static void expect_refused(const char *bytes, size_t size, enum vram_status stat
     "\x8c\x06"                                                                                                                             \
     "action"
 
-// A recording whose one setting `k` is what the opcodes make.
+// Reads a recording with one setting `k` made by the opcodes.
 #define SETTING(opcodes)                                                                                                                   \
     READ("\x80\x04}(" KEY_SEGMENTS "]" KEY_SETTINGS "}(\x8c\x01k" opcodes "\x8c\x01z"                                                      \
          "Nuu.")
@@ -79,7 +79,7 @@ static void every_number_opcode_is_read(void **state) {
     expect_setting(SETTING("F3\n"), "3.0");
 }
 
-// As Python's protocols 0 and 1 begin: no opcode says that it is a pickle.
+// Protocols 0 and 1 have no opcode that identifies a pickle.
 static void old_protocols_are_known_by_their_beginning(void **state) {
     (void)state;
     vram_recording_destroy(READ("(dp0\nVsegments\np1\n(lp2\ns."));
@@ -131,7 +131,7 @@ static void every_other_opcode_is_read(void **state) {
                            "a2\x85"
                            "0"),
                    "[1]");
-    // What DUP gives is the same list, not a copy.
+    // DUP gives the same list, not a copy.
     expect_setting(SETTING("]2K\x09"
                            "a0"),
                    "[9]");
@@ -209,7 +209,7 @@ static void what_is_no_recording_is_refused(void **state) {
             "a.",
             VRAM_BAD_INPUT, VRAM_NO_OFFSET, "element 0 of `segments` is a number, not a segment");
     REFUSED("\x80\x04}" KEY_SEGMENTS "K\x01s.", VRAM_BAD_INPUT, VRAM_NO_OFFSET, "`segments` is a number, not a list");
-    // One that has a recording: the right key is named, whatever comes before it.
+    // The last has a recording: the right key is named, whatever precedes it.
     REFUSED("\x80\x04}(\x8c\x01"
             "a}(\x8c\x01"
             "xK\x01u\x8c\x01"
@@ -265,7 +265,7 @@ static void containers_in_themselves_are_refused(void **state) {
     REFUSED("\x80\x04}(" KEY_SEGMENTS "]" KEY_SETTINGS "}(\x8c\x01k]\x94h\x00"
             "a\x8c\x01zNuu.",
             VRAM_LIMIT, VRAM_NO_OFFSET, "nests deeper");
-    // A dictionary under a key of its own that no one reads: it would be lost without a word, for no text can hold it.
+    // A dictionary under a key that is not read would be lost silently, because text cannot represent it.
     REFUSED("\x80\x04}" KEY_TRACES "]]}\x94\x8c\x01xh\x00s" KEY_ACTION "\x8c\x05"
             "allocsaas.",
             VRAM_LIMIT, VRAM_NO_OFFSET, "nests deeper");
@@ -284,7 +284,7 @@ static char *put(char *at, const char *bytes, size_t size) {
 }
 #define PUT(at, literal) put((at), "" literal, sizeof(literal) - 1)
 
-// A list of 10,000 events that is the history of 4,000 devices: 12 kB that would be 2.7 GB of rows.
+// One list of 10,000 events as the history of 4,000 devices: 12 kB that would become 2.7 GB of rows.
 static void shared_lists_do_not_multiply(void **state) {
     (void)state;
     enum { EVENTS = 10000, DEVICES = 4000 };
@@ -317,7 +317,7 @@ static void nested_sharing_does_not_explode(void **state) {
     assert_int_equal(vram_recording_read_memory(bytes, (size_t)(at - bytes), NULL, &recording, &error), VRAM_LIMIT);
 }
 
-// A list of a million numbers under a key of the future, in one batch as the C++ writer makes it, is no reason to refuse a file.
+// A list of a million numbers under an unknown key, in one batch as in the C++ writer, does not make the file invalid.
 static void unread_lists_cost_nothing(void **state) {
     (void)state;
     enum { ITEMS = 1000000 };
@@ -329,7 +329,7 @@ static void unread_lists_cost_nothing(void **state) {
     free(bytes);
 }
 
-// Events of the fewest bytes that a writer has made (C++, before times were kept): still within the budget, at every size.
+// The smallest events of any writer (C++, before times were recorded) stay within the budget at every size.
 static void the_smallest_events_are_read(void **state) {
     (void)state;
     enum { EVENTS = 300000 };
@@ -348,7 +348,7 @@ static void the_smallest_events_are_read(void **state) {
     free(bytes);
 }
 
-// A dictionary or list of one item comes without a mark; what is in it is not at the top.
+// A dictionary or list of one item comes without a mark; its contents are not at the top level.
 static void single_items_are_not_taken_for_the_top(void **state) {
     (void)state;
     struct vram_recording *recording = READ("\x80\x04}(" KEY_SEGMENTS "]" KEY_SETTINGS "}\x8c\x01k}(\x8c\x01"

@@ -1,4 +1,4 @@
-// The plan cache: order, limits, failures, plans in use, threads.
+// Tests the plan cache: order, limits, failures, plans in use, threads.
 #include <stdatomic.h>
 
 #include "library/plan_cache.h"
@@ -7,7 +7,7 @@
 #include "support/random.h"
 #include "vram/workspace.h"
 
-// A library that makes plans: a plan is its key plus 100, and wants as many KiB as the key says.
+// A library that makes plans: a plan is its key plus 100, and needs as many KiB as the key says.
 struct shop {
     _Atomic int built;
     _Atomic int destroyed;
@@ -129,7 +129,7 @@ static void what_makes_no_sense_is_refused(void **state) {
     EXPECT_STATUS(INVALID_ARGUMENT, vram_get_plan_cache_stats(cache, VRAM_MAX_DEVICES, &stats));
     EXPECT_STATUS(INVALID_ARGUMENT, vram_plan_acquire(cache, 0, 0, "", 0, &plan));
     EXPECT_STATUS(INVALID_ARGUMENT, vram_plan_acquire(cache, VRAM_MAX_DEVICES, 0, "abcd", 4, &plan));
-    EXPECT_STATUS(INVALID_ARGUMENT, vram_plan_acquire(cache, 0, 0, "abc", 3, &plan)); // of build
+    EXPECT_STATUS(INVALID_ARGUMENT, vram_plan_acquire(cache, 0, 0, "abc", 3, &plan)); // from build()
     EXPECT_OK(vram_plan_cache_set_max(cache, 0, INT64_MAX));
     assert_int_equal(plan.handle, 7);
     assert_int_equal(stats_of(cache).size, 0);
@@ -149,7 +149,7 @@ static void a_failure_leaves_the_cache_without_the_plan(void **state) {
     assert_int_equal(stats_of(cache).size, 0);
     shop.refusal = VRAM_OK;
     use(cache, small);
-    // The plan was built all the same: only its work area is missing.
+    // The plan was built; only its work area is missing.
     EXPECT_STATUS(OUT_OF_MEMORY, vram_plan_acquire(cache, 0, 0, &large, sizeof large, &plan));
     assert_int_equal(stats_of(cache).size, 2);
     EXPECT_OK(vram_plan_cache_set_max(cache, 0, 0));
@@ -170,7 +170,7 @@ static void a_plan_in_use_outlives_its_place(void **state) {
     assert_int_not_equal(one.work_address, 0);
     use(cache, 2);
     assert_int_equal(shop.destroyed, 0);
-    const struct vram_plan again = expect_plan(cache, 1); // the first is out of the cache: another one
+    const struct vram_plan again = expect_plan(cache, 1); // the first is no longer cached, so this is another one
     assert_int_not_equal(again.work_address, one.work_address);
     EXPECT_OK(vram_plan_release(cache, &one));
     assert_int_equal(shop.last_destroyed, 101);
@@ -205,10 +205,10 @@ enum { THREADS = 4, ROUNDS = 2000, KEYS = 5 };
 
 struct worker {
     struct vram_plan_cache *cache;
-    _Atomic int *holders; // of each key's plan
+    _Atomic int *holders; // number of users of each key's plan
     uint32_t seed;
     uint64_t stream;
-    bool alone; // whenever it had a plan, nobody else had it
+    bool alone; // always the only user of its plans
     bool failed;
 };
 
@@ -253,7 +253,7 @@ static void a_plan_has_one_thread_at_a_time(void **state) {
     expect_end(&world);
 }
 
-// Keys come and go, the limit moves, plans stay in use for a while: after each step the cache is what it says.
+// Keys come and go, the limit changes, plans stay in use for a while: after each step the cache matches its statistics.
 static void any_order_keeps_the_cache_whole(void **state) {
     (void)state;
     enum { ANY_KEYS = 40, IN_USE = 6, STEPS = 3000 };

@@ -1,4 +1,4 @@
-// Private pools without captures: routing, lifetime, memory of the user's own, loans in need, checkpoints, exact addresses.
+// Tests private pools without captures: routing, lifetime, user-supplied memory, loans, checkpoints, exact addresses.
 #include "support/expect.h"
 #include "vram/pool.h"
 #include "vram/sim.h"
@@ -77,7 +77,7 @@ static void the_newest_route_that_accepts_wins(void **state) {
     expect_end(&world);
 }
 
-// Two routes into one pool at once are fine, and a route that is closed gives its reference back.
+// A pool may have two routes at once, and a closed route drops its reference.
 static void a_pool_may_have_several_routes(void **state) {
     (void)state;
     struct vr_world world;
@@ -125,7 +125,7 @@ static void memory_goes_when_nothing_needs_it(void **state) {
     }
 }
 
-// The end of a pool waits for its own pending frees, not for those of others, and empties its cache; that of a graph's pool does not.
+// The end of a pool waits for its own pending frees, not for others', and empties its cache; the end of a graph's pool does not.
 static void a_pools_end(const char *conf, bool for_graph, bool empties) {
     struct vr_world world;
     expect_world(&world, conf, 0);
@@ -137,7 +137,7 @@ static void a_pools_end(const char *conf, bool for_graph, bool empties) {
     EXPECT_OK(vram_record_stream(world.allocator, pending, other));
     expect_free(&world, outside);
     expect_free(&world, pending);
-    EXPECT_OK(vram_pool_begin(pool, &by_thread)); // a reference
+    EXPECT_OK(vram_pool_begin(pool, &by_thread)); // holds a reference
     vram_pool_retain(pool);
     vram_pool_release(pool);
     EXPECT_OK(vram_pool_end(pool, &by_thread));
@@ -178,7 +178,7 @@ static void trim_returns_what_is_free(void **state) {
     expect_end(&world);
 }
 
-// Pools that come and go use the same shards again: a thousand of them are no more than a few.
+// Pools that come and go reuse the same shards: a thousand of them need only a few.
 static void pools_come_and_go(void **state) {
     (void)state;
     struct vr_world world;
@@ -257,7 +257,7 @@ static void own_functions_whole_blocks(void **state) {
     expect_end(&world);
 }
 
-// What lives in such a pool at the end goes back to its own function, not to the driver.
+// Memory live in such a pool at the end is passed to its own function, not to the driver.
 static void own_memory_at_the_end(void **state) {
     (void)state;
     struct vr_world world;
@@ -273,7 +273,7 @@ static void own_memory_at_the_end(void **state) {
 
 // --- loans ---------------------------------------------------------------------------------------------------------------------------
 
-// Functions of the user's own may return what is no memory, MAP_FAILED for one: it is given back to them.
+// A user's function may return something that is not memory, such as MAP_FAILED: it is passed to the user's free.
 struct nonsense {
     uint64_t address;
     uint64_t given_back;
@@ -388,7 +388,7 @@ static void a_pool_returns_to_its_checkpoint(void **state) {
     }
 }
 
-// Every piece of the segment is handed out, then the free ones are freed: PyTorch's events, peaks and requested bytes.
+// Every piece of the segment is allocated, then the free ones are freed: PyTorch's events, peaks and requested bytes.
 static void a_restore_hands_every_piece_out(void **state) {
     (void)state;
     struct vr_world world;
@@ -443,7 +443,7 @@ static void a_checkpoint_needs_its_memory(void **state) {
     expect_end(&world);
 }
 
-// A window of pages is made for one block: no other one can be put into it, nor to where it was.
+// A window of pages is made for one block: no other can be put into it, or at its former place.
 static void large_blocks_of_pages_have_no_exact_address(void **state) {
     (void)state;
     struct vr_world world;

@@ -1,5 +1,5 @@
-// Private pools as frameworks drive them: ids from outside, routes by a function, marks of captures, options switched later, statistics
-// that outlive their pool.
+// Tests private pools as frameworks use them: external ids, routes by a function, marked captures, options changed later, statistics that
+// outlive their pool.
 #include "support/captures.h"
 
 enum { MIB = 1 << 20 };
@@ -19,14 +19,14 @@ static void ids_from_outside(void **state) {
     const struct vram_pool_options again = {.id = {0, 7}};
     EXPECT_STATUS(INVALID_ARGUMENT, vram_pool_create(world.allocator, 0, &again, &next));
     EXPECT_OK(vram_pool_create(world.allocator, 0, NULL, &next));
-    assert_int_equal(vram_get_pool_id(next).second, 8); // above those that were given
+    assert_int_equal(vram_get_pool_id(next).second, 8); // above the given ids
     EXPECT_OK(vram_pool_find(world.allocator, 0, (struct vram_pool_id){0, 7}, &found));
     assert_ptr_equal(found, seven);
     assert_int_equal(vram_pool_references(seven), 2);
     vram_pool_release(found);
     EXPECT_STATUS(INVALID_ARGUMENT, vram_pool_find(world.allocator, 0, (struct vram_pool_id){7, 0}, &found));
     vram_pool_release(next);
-    // keep_cache: the memory stays until somebody asks, and the id is in use until then.
+    // keep_cache: the memory stays until it is released by request, and keeps the id in use.
     uint64_t address = 0;
     EXPECT_OK(vram_pool_malloc(seven, 1000, 0, &address));
     expect_free(&world, address);
@@ -35,7 +35,7 @@ static void ids_from_outside(void **state) {
     EXPECT_STATUS(INVALID_ARGUMENT, vram_pool_find(world.allocator, 0, (struct vram_pool_id){0, 7}, &found));
     EXPECT_STATUS(INVALID_ARGUMENT, vram_pool_create(world.allocator, 0, &again, &next));
     int64_t waits = expect_stats(&world).num_sync_all_streams;
-    EXPECT_OK(vram_empty_cache_pool(world.allocator, 0, (struct vram_pool_id){0, 6})); // one that ended empty: only counted
+    EXPECT_OK(vram_empty_cache_pool(world.allocator, 0, (struct vram_pool_id){0, 6})); // one that ended empty is only counted
     EXPECT_SCALAR(&world, num_sync_all_streams, ++waits);
     EXPECT_CURRENT(&world, reserved_bytes, 2 * MIB);
     EXPECT_OK(vram_empty_cache_pool(world.allocator, 0, (struct vram_pool_id){0, 7}));
@@ -103,7 +103,7 @@ static void options_switched_later(void **state) {
     EXPECT_OK(vram_pool_malloc(pool, 3 * MIB, 0, &address));
     assert_int_equal(expect_size(&world, address), 3 * MIB);
     expect_free(&world, address);
-    // The cache of a pool helps only while it may.
+    // A pool's cache helps only while that is allowed.
     const uint64_t rest = expect_malloc(&world, 52 * MIB, 0);
     EXPECT_STATUS(OUT_OF_MEMORY, vram_malloc(world.allocator, 0, 12 * MIB, 0, &address));
     vram_pool_set_use_on_oom(pool, true);
@@ -116,7 +116,7 @@ static void options_switched_later(void **state) {
     expect_end(&world);
 }
 
-// A capture of others without a pool: a free that another stream used is put off, and nothing is released.
+// Another library's capture without a pool: the free of a block used by another stream is postponed, and nothing is released.
 static void a_mark_is_a_capture(void **state) {
     (void)state;
     struct vr_world world;
@@ -125,10 +125,10 @@ static void a_mark_is_a_capture(void **state) {
     const uint64_t block = expect_malloc(&world, 1000, a);
     EXPECT_STATUS(INVALID_ARGUMENT, vram_capture_mark_end(world.allocator, 0, a));
     EXPECT_OK(vram_capture_mark_begin(world.allocator, 0, a));
-    EXPECT_OK(vram_capture_mark_begin(world.allocator, 0, 0)); // they nest
+    EXPECT_OK(vram_capture_mark_begin(world.allocator, 0, 0)); // marks nest
     assert_int_equal(vr_cu(world.sim, stream_begin_capture, a, VR_CU_STREAM_CAPTURE_MODE_RELAXED), VR_CU_SUCCESS);
     const uint64_t inside = expect_malloc(&world, 1000, a);
-    assert_int_equal(pool_of(&world, inside), 0); // routes say where memory comes from, not the mark
+    assert_int_equal(pool_of(&world, inside), 0); // routes decide where memory comes from, not the mark
     EXPECT_OK(vram_record_stream(world.allocator, block, b));
     expect_free(&world, block);
     expect_free(&world, inside);
@@ -145,8 +145,8 @@ static void a_mark_is_a_capture(void **state) {
     expect_end(&world);
 }
 
-// As PyTorch ends a capture: the driver first, then the mark and the route (ours for releases before 2.13: route and mark). With reuse in
-// captures what was put off is free from then on.
+// Ends a capture as PyTorch does: the driver first, then the mark and the route (before 2.13 the other way round). With reuse in captures,
+// postponed frees complete then.
 static void end_mark_and_route(struct vr_world *world, struct vram_pool *pool, const struct vram_route *route, bool mark_first) {
     if (mark_first) EXPECT_OK(vram_capture_mark_end(world->allocator, 0, 0));
     EXPECT_OK(vram_pool_end(pool, route));
@@ -167,7 +167,7 @@ static void marked_capture(bool mark_first) {
         addresses[i] = expect_malloc(&world, 8 * MIB, a);
         expect_wait_stream(&world, b, a);
         EXPECT_OK(vram_record_stream(world.allocator, addresses[i], b));
-        kernel(&world, b); // not there in the next capture's graph
+        kernel(&world, b); // not part of the next capture's graph
         expect_wait_stream(&world, a, b);
         expect_free(&world, addresses[i]);
         assert_int_equal(vr_cu(world.sim, stream_end_capture, a, &graph), VR_CU_SUCCESS);
@@ -200,12 +200,12 @@ static void statistics_outlive_their_pool(void **state) {
     EXPECT_OK(vram_pool_malloc(two, 30 * MIB, 0, &address));
     expect_free(&world, address);
     EXPECT_OK(vram_get_private_pool_stats(world.allocator, 0, stats, 1, &count));
-    assert_int_equal(count, 1); // the other never held anything
+    assert_int_equal(count, 1); // the other never had memory
     EXPECT_OK(vram_pool_malloc(graph, 100, 0, &address));
     expect_free(&world, address);
     EXPECT_OK(vram_get_private_pool_stats(world.allocator, 0, stats, 1, &count));
     assert_int_equal(count, 2);
-    assert_int_equal(stats[0].id.second, 2); // (0, 2) is below (1, 0)
+    assert_int_equal(stats[0].id.second, 2); // (0, 2) sorts before (1, 0)
     assert_int_equal(stats[0].reserved_bytes[VRAM_STAT_ALL].current, 30 * MIB);
     assert_false(stats[0].ended);
     vram_pool_release(two);
@@ -217,7 +217,7 @@ static void statistics_outlive_their_pool(void **state) {
     assert_int_equal(stats[0].reserved_bytes[VRAM_STAT_LARGE_POOL].current, 0);
     assert_int_equal(stats[0].reserved_bytes[VRAM_STAT_LARGE_POOL].peak, 30 * MIB);
     assert_int_equal(stats[0].reserved_bytes[VRAM_STAT_LARGE_POOL].freed, 30 * MIB);
-    // A pool of the same id goes on with them.
+    // A pool with the same id continues the statistics.
     two = pool_with_id(&world, 0, 2);
     EXPECT_OK(vram_get_private_pool_stats(world.allocator, 0, stats, 4, &count));
     assert_int_equal(count, 2);

@@ -1,4 +1,4 @@
-// Private pools and captures among threads: shards that rest and are woken, captures of others that begin and end meanwhile.
+// Tests private pools and captures with threads: resting shards that wake, and others' captures that begin and end meanwhile.
 #include <stdatomic.h>
 
 #include "driver/driver.h"
@@ -12,7 +12,7 @@ enum { THREADS = 4, ROUNDS = 3000, HELD = 16 };
 
 struct worker {
     struct vr_world *world;
-    struct vram_pool *pool; // NULL: the default ones
+    struct vram_pool *pool; // NULL: the default pools
     uint32_t device;
     uint64_t stream, other;
     uint64_t seed;
@@ -51,7 +51,7 @@ static void run(struct worker workers[THREADS]) {
     }
 }
 
-// Two threads share a pool, one has its own, one has none; all on one device.
+// Two threads share a pool, one has its own, and one uses the default pools, all on one device.
 static void pools_are_filled_and_emptied_at_once(void **state) {
     (void)state;
     struct vr_world world;
@@ -87,7 +87,7 @@ struct capturer {
     int failures;
 };
 
-// Captures of a stream of device 0 one after the other.
+// Captures on a stream of device 0, one after another.
 static void capture(void *argument) {
     struct capturer *capturer = argument;
     struct vram_driver *sim = capturer->world->sim;
@@ -107,7 +107,7 @@ static void capture(void *argument) {
     }
 }
 
-// Nobody spoils the captures although events are recorded and queried, on this device and on another, all the time.
+// Captures stay valid while events are constantly recorded and queried on this device and another.
 static void captures_go_on_beside(void **state) {
     (void)state;
     struct vr_world world;

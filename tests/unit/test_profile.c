@@ -1,4 +1,4 @@
-// Who holds memory: groups, trees, differences, steps and leaks, against sums made the long way.
+// Tests groups, trees, differences, steps and leaks against separately computed sums.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +33,7 @@ static void put_event(struct vr_text *text, bool first, const char *action, size
                    first ? "" : ",", action, 4096 * (address + 1), (unsigned long long)bytes, site % 3, 10 * site + line_shift, site);
 }
 
-// Allocations and frees at random, by a few call sites; live[site] has bytes and count at the end of each event.
+// Random allocations and frees by a few call sites; live[site] has bytes and count at the end of each event.
 struct made {
     struct vr_text json;
     uint64_t bytes[EVENTS][SITES];
@@ -101,7 +101,7 @@ static void groups_are_what_was_added_up(void **state) {
     }
 }
 
-// Parents come before their children, and of siblings the larger one, also where all nodes are picked.
+// Parents precede their children, and larger siblings come first, even if all nodes are picked.
 static void picks_are_in_order(const struct vr_stacktree *tree, size_t most) {
     uint32_t *nodes = NULL;
     size_t count = 0;
@@ -120,7 +120,7 @@ static void picks_are_in_order(const struct vr_stacktree *tree, size_t most) {
     free(nodes);
 }
 
-// Every node holds what its children and its own stacks hold; the picked ones are the largest.
+// Every node holds the sum of its children and its own stacks; the picked ones are the largest.
 static void a_tree_adds_up(void **state) {
     (void)state;
     struct made *made = make(11);
@@ -147,12 +147,12 @@ static void a_tree_adds_up(void **state) {
     free_made(made);
 }
 
-// One allocation per site; a shift moves every line, `extra` sites are added, sizes are multiplied.
+// Makes one allocation per site. A shift moves every line, `extra` sites are added, sizes are multiplied.
 static struct vram_recording *one_each(size_t sites, uint64_t factor, size_t line_shift) {
     struct vr_text text = {0};
     vr_text_puts(&text, "{\"segments\": [], \"device_traces\": [[");
     for (size_t i = 0; i < sites; i++) put_event(&text, i == 0, "alloc", i, factor * 1000 * (i + 1), i, line_shift);
-    // Without final blocks an allocation must be freed for the history to be believed.
+    // Without final blocks, a history is only consistent if every allocation is freed.
     for (size_t i = 0; i < sites; i++) put_event(&text, false, "free_requested", i, factor * 1000 * (i + 1), i, line_shift);
     vr_text_puts(&text, "]]}");
     struct vram_recording *recording = read_text(&text);
@@ -175,7 +175,7 @@ static void a_difference_names_what_grew_and_what_moved(void **state) {
     assert_int_equal(result.bytes[0], 1000 + 2000 + 3000 + 4000);
     assert_int_equal(result.bytes[1], 3 * (1000 + 2000 + 3000 + 4000 + 5000));
     assert_int_equal(result.most_grown_bytes, 15000);
-    // The fifth is new, the others moved by two lines and are three times as large.
+    // The fifth is new; the others moved by two lines and are three times as large.
     const char *first = strstr(text.bytes, "model.py:42:layer4"), *second = strstr(text.bytes, "model.py:32:layer3");
     assert_non_null(first);
     assert_non_null(second);
@@ -191,7 +191,7 @@ static void a_difference_names_what_grew_and_what_moved(void **state) {
 
 enum { STEPS = 12, PER_STEP = 30 };
 
-// A loop: in each step PER_STEP temporaries, one buffer that is replaced, and `leaked` bytes that stay.
+// A loop: each step makes PER_STEP temporaries, replaces one buffer, and keeps `leaked` bytes.
 static struct vram_recording *loop(uint64_t leaked) {
     struct vr_text text = {0};
     size_t next = 1000;
@@ -206,7 +206,7 @@ static struct vram_recording *loop(uint64_t leaked) {
         }
         if (leaked != 0) put_event(&text, false, "alloc", next++, leaked, 3, 0);
     }
-    // What the loop left is freed after it, so that the history is whole without final blocks.
+    // Free what the loop left, so that the history is complete without final blocks.
     if (leaked != 0) {
         for (size_t address = 1000; address < next; address++) put_event(&text, false, "free_requested", address, leaked, 3, 0);
     }
@@ -240,8 +240,8 @@ static void a_leak_is_found_and_a_cache_is_not_one(void **state) {
     vram_recording_destroy(sound);
 }
 
-// A program in C that allocates through a function of its own. A step frees what the step before made, is marked, and makes the same
-// anew, all in one microsecond; then it keeps `leaked` bytes, by a caller of its own.
+// A C program that allocates through its own function. A step frees the previous step's memory, is marked, and allocates the same again,
+// all in one microsecond; then it keeps `leaked` bytes, from a caller of its own.
 static void put_wrapped(struct vr_text *text, const char *action, size_t address, uint64_t bytes, size_t time_us, const char *caller) {
     vr_text_printf(
         text,
@@ -257,7 +257,7 @@ static struct vram_recording *wrapped_loop(uint64_t leaked) {
         const size_t now = 100 * step + 50;
         for (size_t i = 0; i < PER_STEP && step != 0; i++) put_wrapped(&text, "free_requested", i, 40000, now, "activation");
         vr_text_printf(&marks, "%s{\"stage\": \"STEP\", \"name\": \"step\", \"device\": 0, \"time_us\": %zu}", step == 0 ? "" : ",", now);
-        // How much of it is made in the microsecond of the mark differs.
+        // The part allocated in the mark's microsecond varies.
         for (size_t i = 0; i < PER_STEP; i++) put_wrapped(&text, "alloc", i, 40000, now + (i < step * 7 % PER_STEP ? 0 : 1), "activation");
         if (leaked != 0) put_wrapped(&text, "alloc", 1000 + step, leaked, now + 2, "cache");
     }
@@ -285,7 +285,7 @@ static void a_step_begins_where_least_is_live_in_its_microsecond(void **state) {
     vram_recording_destroy(sound);
 }
 
-// Memory at the same call site that lives for a few steps, of sizes that change, hides the leak from a look at call sites only.
+// Short-lived memory of varying sizes at the same call site hides the leak from an analysis of call sites only.
 static void a_function_that_everybody_allocates_through_hides_no_leak(void **state) {
     (void)state;
     enum { LIFE = 4 };
@@ -321,7 +321,7 @@ static void a_function_that_everybody_allocates_through_hides_no_leak(void **sta
     vram_recording_destroy(recording);
 }
 
-// One pass through a model: every layer keeps something and borrows something; then all is given back.
+// One pass through a model: every layer keeps some memory and borrows some; then all is freed.
 static struct vram_recording *pass(size_t layers) {
     struct vr_text text = {0};
     vr_text_puts(&text, "{\"segments\":[],\"device_traces\":[[");
@@ -346,7 +346,7 @@ static void layers_are_no_steps(void **state) {
     struct vram_recording *layers = pass(40), *steep = loop(4000);
     assert_int_equal(hunt(layers, &found, &text), 0);
     assert_non_null(strstr(text.bytes, "\"steps_sure\": false"));
-    // A leak that soon outgrows everything else is in a loop all the same.
+    // A leak that soon exceeds everything else is still in a loop.
     assert_int_equal(hunt(steep, &found, &text), 1);
     assert_non_null(strstr(text.bytes, "\"steps_sure\": true"));
     assert_non_null(strstr(text.bytes, "\"bytes_per_step\": 4000"));
@@ -355,7 +355,7 @@ static void layers_are_no_steps(void **state) {
     vram_recording_destroy(steep);
 }
 
-// Slopes and points against a fit made from every point of the history.
+// Compares slopes and points with a fit over every point of the history.
 static void growth_is_the_slope_of_the_points(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 6; seed++) {
@@ -424,7 +424,7 @@ static void a_search_finds_frames_addresses_and_labels(void **state) {
     assert_int_equal(found(recording, "0x1000", false), 1);
     assert_int_equal(found(recording, "b2000_0", false), 1);
     assert_int_equal(found(recording, "b2000_1", false), 0);
-    // The byte in the middle of what lies at 0x3000.
+    // The byte in the middle of the block at 0x3000.
     assert_int_equal(found(recording, "0x3010", false), 1);
     vram_recording_destroy(recording);
 }
@@ -445,7 +445,7 @@ static void expressions_that_could_run_away_are_refused(void **state) {
     vr_finder_release(&finder);
 }
 
-// Siblings lie side by side from the left end of their parent, the one that holds most in all first.
+// Siblings are adjacent from their parent's left end, the largest first.
 static void a_flame_graph_has_no_overlap(void **state) {
     (void)state;
     static const size_t bytes[] = {8192, 6144, 5120, 5120};

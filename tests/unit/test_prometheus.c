@@ -1,4 +1,4 @@
-// Statistics for Prometheus: the text, the file that is always whole, the variable, forks.
+// Tests statistics for Prometheus: the text, the file that is always complete, the variable, forks.
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -54,7 +54,7 @@ static void numbers_are_those_of_the_statistics(void **state) {
     expect_line(text.bytes, "vram_freed_bytes_total{device=\"0\",pool=\"large\"} 3145728");
     expect_line(text.bytes, "vram_allocations_total{device=\"0\",pool=\"large\"} 1");
     expect_line(text.bytes, "vram_device_allocs_total{device=\"0\"} 2");
-    // A device that was never used is not there.
+    // An unused device is not listed.
     assert_null(strstr(text.bytes, "device=\"1\""));
     assert_int_equal(vram_prometheus_write(world.allocator, refuse, NULL), VRAM_IO);
     vr_text_release(&text);
@@ -70,7 +70,7 @@ static char *read_file(const char *path) {
     return bytes;
 }
 
-// Waits for the line to appear in the file; each look must find a whole file.
+// Waits for the line to appear in the file, which must be complete at every check.
 static void wait_for(const char *path, const char *line) {
     for (int i = 0; i < 2000; i++) {
         const char *text = read_file(path);
@@ -95,7 +95,7 @@ static void a_file_follows_the_program(void **state) {
     wait_for(path, "vram_allocations{device=\"0\",pool=\"small\"} 1\n");
     OK(vram_free(world.allocator, address));
     wait_for(path, "vram_allocations{device=\"0\",pool=\"small\"} 0\n");
-    // Another start replaces the first; the end is written, however long the interval is.
+    // A second start replaces the first. The final state is written, however long the interval is.
     const struct vram_prometheus_options slow = {.file = path, .interval_ns = (uint64_t)3600 * 1000000000};
     OK(vram_prometheus_start(world.allocator, &slow, NULL));
     OK(vram_malloc(world.allocator, 0, 512, 0, &address));

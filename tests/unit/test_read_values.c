@@ -1,4 +1,4 @@
-// Rules for what reads give: which are taken, what they match, what they write.
+// Tests rules for read values: which are accepted, what they match, what they write.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@ static void expect_wrong(const char *text, size_t line, const char *why) {
     assert_false(vr_read_values_parse(text, &values, &wrong));
     assert_int_equal(wrong.line, line);
     assert_string_equal(wrong.why, why);
-    assert_int_equal(values.rule_count, 77); // untouched
+    assert_int_equal(values.rule_count, 77); // unchanged
 }
 
 static void what_is_no_rule(void **state) {
@@ -54,7 +54,7 @@ static void places(void **state) {
     (void)state;
 }
 
-// What the next read of the only rule gives, in so many bytes of 0xee.
+// Returns what the next read of the only rule gives, in this many bytes of 0xee.
 static uint64_t next(struct vr_read_values *values, size_t size_bytes) {
     uint64_t bytes = UINT64_C(0xeeeeeeeeeeeeeeee);
     vr_read_value_fill(vr_read_rule_next(values, values->rules), 1000, &bytes, size_bytes);
@@ -69,9 +69,9 @@ static void values_one_after_the_other(void **state) {
     assert_int_equal(next(&values, 2), 0xeeeeeeeeeeeeffff);
     assert_int_equal(next(&values, 8), -2);
     assert_int_equal(next(&values, 4), 0xeeeeeeee00000007);
-    assert_int_equal(next(&values, 8), 7); // the last one from then on
+    assert_int_equal(next(&values, 8), 7); // from now on the last one
     vr_read_values_release(&values);
-    // Every element, of the type that is named or of eight or four bytes.
+    // Every element, of the named type, or of eight or four bytes.
     uint32_t many[6] = {0};
     assert_true(vr_read_values_parse("*=3", &values, &wrong));
     vr_read_value_fill(vr_read_rule_next(&values, values.rules), 1000, many, 12);
@@ -82,7 +82,7 @@ static void values_one_after_the_other(void **state) {
     (void)state;
 }
 
-// Rules for operations of PyTorch, and parts of what these count.
+// Rules for PyTorch's operations, and shares of what these count.
 static void operations_and_parts(void **state) {
     (void)state;
     char text[200] = "";

@@ -1,4 +1,4 @@
-// Settings as snapshots have them: what the options say there, what is usual, and how a replay reads them back.
+// Tests settings in snapshots: their values, the defaults, and how a replay reads them.
 #include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@ static struct vr_options parsed(const char *text) {
     return options;
 }
 
-// A recording that has nothing but settings: the members of a JSON object.
+// Makes a recording that has only settings: the members of a JSON object.
 static struct vram_recording *recording_of(const char *settings) {
     struct vr_text text = {0};
     struct vram_recording *recording = NULL;
@@ -45,7 +45,7 @@ static enum vram_status add_member(const char *key, const char *json, size_t len
     return VRAM_OK;
 }
 
-// Whatever places blocks comes back as it was, by its recorded key or, where it has none, by the option string.
+// Every setting that affects placement is read back, by its recorded key or, without one, from the option string.
 static void what_places_comes_back(void **state) {
     (void)state;
     static const char *const confs[] = {
@@ -142,7 +142,7 @@ static void defaults_are_usual(void **state) {
     assert_true(vr_recorded_find("last_allocator_settings", &known));
 }
 
-// A program may have set a locale whose decimal point is a comma.
+// A program may have set a locale with a decimal comma.
 static void numbers_ignore_the_locale(void **state) {
     (void)state;
     if (!begin_decimal_comma()) skip();

@@ -1,4 +1,4 @@
-// Recordings as a whole: formats told apart, inputs in pieces, files, pages, what is missing in old files, the getters.
+// Tests recordings as a whole: format detection, input in pieces, files, pages, missing parts of old files, the getters.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -57,7 +57,7 @@ static void other_files_are_named(void **state) {
 struct pieces {
     const char *data;
     size_t left, step;
-    size_t fail_at; // read() fails when so many bytes are left; SIZE_MAX for never
+    size_t fail_at; // read() fails with this many bytes left; SIZE_MAX: never
 };
 
 static size_t read_piece(void *context, void *buffer, size_t capacity) {
@@ -167,7 +167,7 @@ static void pages_are_opened(void **state) {
     REFUSED("<html>\"base64\": \"PGh0bWw+\"", "embeds another");
 }
 
-// A page whose data is longer than every buffer, with line ends at odd places.
+// A page with data longer than every buffer, and newlines at odd places.
 static void long_pages_are_read(void **state) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     enum { SPACES = 700000 };
@@ -211,7 +211,7 @@ static void events_of_devices_are_kept_apart(void **state) {
     vram_recording_destroy(recording);
 }
 
-// Segments written in another order than their blocks' rows were made in, and blocks that two segments share.
+// Segments written in another order than their blocks, and blocks shared by two segments.
 static void rows_follow_the_lists(void **state) {
     static const char bytes[] = "\x80\x04}(\x8c\x01x](](}(\x8c\x04sizeK\x05\x8c\x05stateVinactive\nue\x94}(\x8c\x04sizeK\x06\x8c\x05state"
                                 "Vinactive\nu\x94"
@@ -226,7 +226,7 @@ static void rows_follow_the_lists(void **state) {
                                 "blocksh\x00ueu.";
     struct vram_recording *recording = NULL;
     (void)state;
-    // What lies under a key that no one reads is not kept, and using it elsewhere is refused, not misread.
+    // A value under a key that is not read is not kept; using it elsewhere is refused, not misread.
     assert_int_equal(vram_recording_read_memory(bytes, sizeof bytes - 1, NULL, &recording, &error), VRAM_BAD_INPUT);
     static const char kept[] = "\x80\x04](}(\x8c\x04sizeK\x05\x8c\x05stateVinactive\nu}(\x8c\x04sizeK\x06\x8c\x05stateVinactive\nue\x94"
                                "0"
@@ -260,7 +260,7 @@ static size_t load(const char *name, char *bytes, size_t capacity) {
     return size;
 }
 
-// Every array that cannot grow, at whatever moment, ends in a status and leaves nothing behind.
+// Any array that cannot grow, at any moment, leads to a status and leaves nothing behind.
 static void every_refused_growth_is_survived(void **state) {
     static const char *const names[] = {"newest.p4", "newest.cpp", "newest.json", "generation_1.p2"};
     static char bytes[16384];

@@ -1,4 +1,4 @@
-// A driver that refuses a call once takes nothing away for good: not paged memory, not a block that a capture used, not a graph.
+// Tests that a driver refusing one call does not disable anything permanently: paged memory, a block used by a capture, a graph.
 #include "support/captures.h"
 
 #include "driver/abi.h"
@@ -12,7 +12,7 @@ static void open_world(struct vr_world *world) {
     EXPECT_OK(vr_world_open(world, &options));
 }
 
-// Whether a device can map pages is asked once: where there is no answer, the next request asks anew.
+// Whether a device can map pages is queried once; if that fails, the next request queries again.
 static void an_attribute_without_an_answer_is_asked_again(void **state) {
     (void)state;
     for (uint64_t nth = 1; nth <= 3; nth++) {
@@ -22,13 +22,13 @@ static void an_attribute_without_an_answer_is_asked_again(void **state) {
         EXPECT_OK(vram_driver_fault_set(world.driver, "cuDeviceGetAttribute", nth, VR_CU_UNKNOWN));
         EXPECT_STATUS(DRIVER, vram_malloc(world.allocator, 0, 3 * MIB, 0, &address));
         address = expect_malloc(&world, 3 * MIB, 0);
-        EXPECT_CURRENT(&world, reserved_bytes, 4 * MIB); // pages; cuMemAlloc would have been asked for 20 MiB
+        EXPECT_CURRENT(&world, reserved_bytes, 4 * MIB); // pages; cuMemAlloc would have allocated 20 MiB
         expect_free(&world, address);
         expect_end(&world);
     }
 }
 
-// A fence on a stream that captures would go into the graph, and nobody could wait for it.
+// A fence on a capturing stream would become part of the graph, and could not be waited for.
 static void a_stream_without_an_answer_may_capture(void **state) {
     (void)state;
     struct vr_world world;
@@ -52,7 +52,7 @@ static void a_stream_without_an_answer_may_capture(void **state) {
     expect_end(&world);
 }
 
-// A use is a captured one, which ends with the capture and needs no fence, only where the driver says so.
+// A use counts as captured, which ends with the capture and needs no fence, only if the driver says so.
 static void a_use_without_an_answer_is_fenced(void **state) {
     (void)state;
     struct vr_world world;
@@ -72,7 +72,7 @@ static void a_use_without_an_answer_is_fenced(void **state) {
     expect_end(&world);
 }
 
-// The second call ends the capture after the first was refused; its graph is nobody's.
+// The second call ends the capture after the first was refused; its graph is destroyed.
 static void a_graph_that_nobody_gets_is_destroyed(void **state) {
     (void)state;
     struct vr_world world;
@@ -81,7 +81,7 @@ static void a_graph_that_nobody_gets_is_destroyed(void **state) {
     struct vram_pool *pool = expect_graph_pool(&world);
     begin(pool, world.stream[0][1], VRAM_CAPTURE_RELAXED);
     EXPECT_OK(vram_driver_fault_set(world.driver, "cuStreamEndCapture", 1, VR_CU_UNKNOWN));
-    vr_fault_then(world.driver, 3, VR_CU_UNKNOWN); // is it capturing, the second end, the graph
+    vr_fault_then(world.driver, 3, VR_CU_UNKNOWN); // the query for a capture, the second end, the graph
     EXPECT_STATUS(DRIVER, vram_capture_end(pool, world.stream[0][1], &graph, NULL));
     EXPECT_OK(vram_driver_fault_set(world.driver, NULL, 0, 0));
     vram_pool_release(pool);

@@ -1,4 +1,4 @@
-// What people read of facts that are made by hand: each sentence says what its facts are.
+// Tests the sentences for handmade facts.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -70,7 +70,7 @@ static void whose_rules_were_followed(void **state) {
     assert_string_equal(vram_rules_source_name((enum vram_rules_source)3), "unknown");
 }
 
-// What is live is named only where it alone is more than there is. What is tried beyond PyTorch is called by the option that it adds.
+// Live bytes are named only if they alone exceed the available memory. A setting beyond PyTorch is named by its option.
 static void nothing_fits(void **state) {
     (void)state;
     static const struct {
@@ -106,7 +106,7 @@ static void nothing_fits(void **state) {
     }
 }
 
-// Of what stands out, those who hold a quarter of what the first one holds, or more, are named.
+// Of what is unusual, holders of at least a quarter of the first one's bytes are named.
 static void demands_name_their_sites(void **state) {
     (void)state;
     static const struct vram_report_group sites[] = {
@@ -138,7 +138,7 @@ static void demands_name_their_sites(void **state) {
     }
 }
 
-// Pinned memory was refused: what the system had left is known, or it is said that it is not.
+// A refusal of pinned memory gives the system's remaining memory, or says that it is unknown.
 static void refused_pinned_memory(void **state) {
     (void)state;
     static const struct {
@@ -170,7 +170,7 @@ static void refused_pinned_memory(void **state) {
     }
 }
 
-// Sites without a line of source are called by their function or library, also behind the number of a stack.
+// Sites without a source line are named by their function or library, also after a stack number.
 static void sites_are_shortened(void **state) {
     (void)state;
     static const char *const cases[][2] = {
@@ -206,7 +206,7 @@ static void a_timeline_has_a_bold_title(void **state) {
     vr_text_release(&coloured);
 }
 
-// The marks are a column: what follows them begins at the same place.
+// The marks form a column, so the text after them is aligned.
 static void remedies_at_the_peak_are_aligned(void **state) {
     (void)state;
     static const struct vram_style plain = {.columns = 100};
@@ -220,7 +220,7 @@ static void remedies_at_the_peak_are_aligned(void **state) {
     vr_text_release(&text);
 }
 
-// A run of `size`: its weights and what goes by the size; with `other` its peak is at a place that no other run comes to.
+// Makes a run of `size`, with weights and memory proportional to the size; with `other`, its peak is at a place that no other run reaches.
 static struct vram_recording *run_of(uint64_t size, bool other) {
     struct vr_text json = {0};
     struct vram_recording *recording = NULL;
@@ -238,7 +238,7 @@ static struct vram_recording *run_of(uint64_t size, bool other) {
     return recording;
 }
 
-// Text and JSON say the same; only a peak that not every run has is called one that cannot be followed.
+// Text and JSON agree; only a peak that not every run has is reported as one that cannot be extrapolated.
 static void forecasts_of_two_runs(void **state) {
     (void)state;
     for (int other = 0; other < 2; other++) {

@@ -1,4 +1,4 @@
-// Roles by kind of program: what each kind allocates must get, and that programs without a model get none.
+// Tests roles by kind of program: what each kind's allocations must get, and that programs without a model get none.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@
 
 enum { MOST_EVENTS = 8 };
 
-// `frees`: the number, counted from 1, of the allocation that is freed after this one; 0: none.
+// `frees`: number, from 1, of the allocation that is freed after this one; 0: none.
 struct allocation {
     const char *frames;
     enum vram_role role;
@@ -31,7 +31,7 @@ struct allocation {
 
 static const struct program_kind {
     const char *kind;
-    bool whole_program; // as `vram run` records
+    bool whole_program; // recorded as by `vram run`
     struct allocation of[MOST_EVENTS];
 } kinds[] = {
     {"C, one function in a loop",
@@ -106,7 +106,7 @@ static void put(struct vr_text *json, const char *action, int number, int bytes,
     vr_text_puts(json, "]}");
 }
 
-// A copy in half the precision has half the size of a parameter.
+// A copy in half precision has half the size of a parameter.
 static int bytes_of(const struct allocation *of) { return of->role == VRAM_ROLE_CASTS ? 512 : 1024; }
 
 static struct vram_recording *record(const struct program_kind *kind) {

@@ -1,4 +1,4 @@
-// Roles: what memory is for, by stacks, by what lives to see which pass, by rules of the user and by what the program said.
+// Tests roles, derived from stacks, from which passes memory lives through, from the user's rules, and from the program's own notes.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include "vram/recording.h"
 #include "vram/roles.h"
 
-// Frames as text of JSON, by what they say.
+// Frames as JSON text.
 #define FRAME(file, name)  "{\"filename\": \"" file "\", \"line\": 7, \"name\": \"" name "\"}"
 #define TRAIN              FRAME("/home/me/train.py", "<module>")
 #define FRAMES_OF_LOAD     FRAME("/lib/torch/nn/modules/module.py", "_apply") "," TRAIN
@@ -69,7 +69,7 @@ static struct vram_recording *end(struct made *made, const char *annotations) {
 
 enum { STEPS = 2, STEP_EVENTS = 21 };
 
-// A step of training: what it makes has addresses 10 to 20.
+// A training step; its allocations have addresses 10 to 20.
 static void put_step(struct made *made, bool first) {
     take(made, 10, 64, FRAMES_OF_INPUT);
     take(made, 11, 4000, FRAMES_OF_FORWARD);
@@ -103,7 +103,7 @@ static struct vram_recording *make_training(void) {
     return end(&made, "");
 }
 
-// As PyTorch 2.15 takes and frees it with each product.
+// As PyTorch 2.15 allocates and frees it with each product.
 static void a_workspace_that_does_not_stay(void **state) {
     (void)state;
     struct made made;
@@ -174,7 +174,7 @@ static void a_cache_of_keys_is_one_where_nothing_is_trained(void **state) {
     vram_recording_destroy(recording);
 }
 
-// Rules of the user come first; what the program said comes before stacks.
+// The user's rules take precedence over everything, the program's notes over stacks.
 static void rules_and_notes_come_before_stacks(void **state) {
     (void)state;
     struct made made;
@@ -231,7 +231,8 @@ static void wrong_rules_are_named_by_line(void **state) {
     assert_int_equal(rules.count, 0);
 }
 
-// Before the history there is no stack: a block of a gradient's size that stays is its parameter, a second and third one the optimizer's.
+// Memory from before the history has no stack: a block of a gradient's size that stays is its parameter, a second and third one the
+// optimizer's states.
 static void old_blocks_pair_with_gradients(void **state) {
     (void)state;
     struct made made;
@@ -265,7 +266,7 @@ static void roles_are(struct vram_recording *recording, const enum vram_role *ex
     vram_recording_destroy(recording);
 }
 
-// What the backward pass begins with is no gradient; what cuBLAS's calls take for themselves is scratch.
+// The seed of the backward pass is not a gradient; memory that cuBLAS calls allocate themselves is scratch.
 static void seeds_and_scratch_of_products(void **state) {
     (void)state;
     static const enum vram_role expected[] = {VRAM_ROLE_ACTIVATIONS, VRAM_ROLE_WORKSPACES, VRAM_ROLE_UNKNOWN, VRAM_ROLE_TEMPORARIES,
@@ -282,7 +283,7 @@ static void seeds_and_scratch_of_products(void **state) {
     roles_are(end(&made, ""), expected, VR_COUNT_OF(expected));
 }
 
-// Room for a result, made beside all modules: an activation where modules ran and nothing is trained, else what a kernel is given.
+// Memory for a result, allocated outside modules: an activation if modules ran and nothing is trained, else a kernel's argument.
 static void room_for_results(void **state) {
     (void)state;
     static const enum vram_role after_modules[] = {VRAM_ROLE_ACTIVATIONS, VRAM_ROLE_ACTIVATIONS};
@@ -303,7 +304,7 @@ static void room_for_results(void **state) {
     roles_are(end(&made, ""), alone, VR_COUNT_OF(alone));
 }
 
-// The buckets of DDP are communication, also those that it makes anew in its forward(); what it moves to the device is input.
+// DDP's buckets are communication, including those it makes again in forward(); what it copies to the device is input.
 static void buckets_of_ddp(void **state) {
     (void)state;
 #define DDP(name)     FRAME("/lib/torch/nn/parallel/distributed.py", name)
@@ -318,7 +319,7 @@ static void buckets_of_ddp(void **state) {
     roles_are(end(&made, ""), expected, VR_COUNT_OF(expected));
 }
 
-// Frames of which none says anything say nothing of a role.
+// Uninformative frames determine no role.
 static void stacks_that_tell_nothing(void **state) {
     (void)state;
     static const enum vram_role expected[] = {VRAM_ROLE_UNKNOWN, VRAM_ROLE_UNKNOWN};
@@ -330,8 +331,8 @@ static void stacks_that_tell_nothing(void **state) {
     roles_are(end(&made, ""), expected, VR_COUNT_OF(expected));
 }
 
-// Outside of modules after a backward pass: what the next forward pass sees is its input, what dies before is temporary, and of what stays
-// only its stack may tell that it should not.
+// Allocations outside modules after a backward pass: live during the next forward pass means input, freed earlier means temporary; for
+// memory that stays, only its stack can tell that it should not.
 static void what_is_made_between_passes(void **state) {
     (void)state;
     static const enum vram_role expected[] = {VRAM_ROLE_PARAMETERS,  VRAM_ROLE_ACTIVATIONS, VRAM_ROLE_GRADIENTS, VRAM_ROLE_UNKNOWN,
@@ -354,7 +355,7 @@ static void what_is_made_between_passes(void **state) {
     roles_are(end(&made, ""), expected, VR_COUNT_OF(expected));
 }
 
-// A program of functions alone: what its thread without Python frees was computed for it, and what it leaves is a gradient.
+// A program without modules: what its thread frees outside Python was computed for it, and what remains is a gradient.
 static void training_without_modules(void **state) {
     (void)state;
     static const enum vram_role expected[] = {VRAM_ROLE_INPUT, VRAM_ROLE_ACTIVATIONS, VRAM_ROLE_TEMPORARIES, VRAM_ROLE_UNKNOWN,
@@ -378,7 +379,7 @@ static bool keep(void *user, const char *bytes, size_t count) {
     return true;
 }
 
-// The report by role has the totals of a history, also of roles that nothing at the peak has.
+// The report by role has a history's totals, including roles with nothing at the peak.
 static void reports_by_role_have_totals(void **state) {
     (void)state;
     struct vram_recording *recording = make_training();

@@ -1,5 +1,5 @@
-// The tables of the guides whose programs capture a graph: the same operations through vram/pool.h give the same rows. The first
-// graph of a program captures on a stream of its own, as torch.cuda.graph() does.
+// Tests the guides' tables whose programs capture a graph: the same operations through vram/pool.h give the same rows. A program's first
+// graph captures on its own stream, as torch.cuda.graph() does.
 #include "support/table.h"
 #include "support/waits.h"
 #include "vram/pool.h"
@@ -183,7 +183,7 @@ static void deferred_recycling_by_option(void **state) {
                                              "4.000 4.000 0.000 4.000", "4.000 4.000 0.000 4.000"});
 }
 
-// "Gradient accumulator cross-stream memory growth": what autograd allocates, step by step.
+// "Gradient accumulator cross-stream memory growth": autograd's allocations, step by step.
 static void gradients_in_capture(void **state) {
     static const char *const rows[] = {"8.000 8.000 0.000 8.000", "8.000 12.000 0.000 12.000", "8.000 16.000 0.000 16.000",
                                        "8.000 20.000 0.000 20.000", "8.000 24.000 0.000 24.000"};
@@ -197,12 +197,12 @@ static void gradients_in_capture(void **state) {
     expect_wait_stream(&world, side, stream);
     const uint64_t y = expect_malloc(&world, 4 * VR_GIB, stream); // x * 2
     expect_free(&world, y);
-    const uint64_t grad = expect_malloc(&world, 4 * VR_GIB, stream); // its gradient becomes x.grad
+    const uint64_t grad = expect_malloc(&world, 4 * VR_GIB, stream); // its gradient, which becomes x.grad
     assert_int_equal(grad, y);
     expect_row(&world, "Step 0", rows[0]);
     for (int step = 1; step < 5; step++) {
         const uint64_t product = expect_malloc(&world, 4 * VR_GIB, stream);
-        use_on(&world, product, side); // consumed by the accumulator, which adds it to x.grad on its own stream
+        use_on(&world, product, side); // read by the accumulator, which adds it to x.grad on its own stream
         use_on(&world, grad, side);
         expect_wait_stream(&world, stream, side);
         expect_free(&world, product);

@@ -1,4 +1,4 @@
-// The tables that PyTorch's and NVIDIA's guides print for small programs: the same operations here give the same rows. Columns are
+// Tests the tables that PyTorch's and NVIDIA's guides print for small programs: the same operations give the same rows. Columns are
 // allocated, active, inactive split and reserved GiB of the large pool, to three decimals, as printed there. Only rows that need no
 // capture.
 #include "support/table.h"
@@ -56,7 +56,7 @@ static void temporaries_without_capture(void **state) {
     expect_end(&world);
 }
 
-// "Memory fragmentation across pools", up to the capture: what default options, expandable segments and max_split_size leave behind.
+// "Memory fragmentation across pools", up to the capture: the results of default options, expandable segments and max_split_size.
 static void fragmentation(const char *conf, const char *after_x, const char *after_empty, const char *after_temp) {
     struct vr_world world;
     open_streams(&world, conf);
@@ -77,7 +77,7 @@ static void fragmentation_by_option(void **state) {
     fragmentation("max_split_size_mb:128", "2.000 2.000 0.000 10.000", "2.000 2.000 0.000 2.000", "0.000 0.000 0.000 8.000");
 }
 
-// The operations of the expandable example, outside a capture: the rows before its empty_cache are the same.
+// The operations of the expandable example outside a capture: the rows before its empty_cache are the same.
 static void expandable_growth(void **state) {
     (void)state;
     struct vr_world world;
@@ -121,7 +121,7 @@ static void recycling_without_capture(void **state) {
     expect_end(&world);
 }
 
-// "Gradient accumulator cross-stream memory growth": the warm-up. x lives on the default stream, gradients on the side stream; x.grad holds
+// "Gradient accumulator cross-stream memory growth": the warm-up. x is on the default stream, gradients on the side stream; x.grad holds
 // the last gradient while the next is made.
 static void gradient_warm_up(void **state) {
     (void)state;
@@ -164,7 +164,7 @@ static void release_without_capture(void **state) {
     expect_end(&world);
 }
 
-// The guide's worked example of divisions, one power of two higher up: between 2^n and 2^(n+1) four steps are left.
+// The guide's example of divisions, one power of two higher: four steps remain between 2^n and 2^(n+1).
 static void four_divisions(void **state) {
     (void)state;
     struct vr_world world;

@@ -1,4 +1,4 @@
-// The simulated driver: memory, contexts, counting, determinism.
+// Tests the simulated driver: memory, contexts, counting, determinism.
 #include "unit/sim_fixture.h"
 #include "vram/sim.h"
 
@@ -39,7 +39,7 @@ static void alloc_checks_its_arguments(void **state) {
     assert_int_equal(size, 1000);
     assert_cu(vr_cu(driver, mem_get_address_range, &base, &size, address + 1000), NOT_FOUND);
     assert_cu(vr_cu(driver, mem_get_address_range, NULL, NULL, address), SUCCESS);
-    vram_driver_destroy(driver); // with a live allocation: the sanitizers see that nothing is left
+    vram_driver_destroy(driver); // with a live allocation: sanitizers check that nothing is left
     (void)state;
 }
 
@@ -119,7 +119,7 @@ static void contexts_are_per_thread_and_device(void **state) {
     assert_int_equal(vram_sim_memory_used(driver, 1), 512);
     assert_cu(vr_cu(driver, primary_ctx_release, 1), SUCCESS);
     assert_int_equal(vram_sim_memory_used(driver, 1), 512);
-    assert_cu(vr_cu(driver, primary_ctx_release, 1), SUCCESS); // the last: everything in it ends
+    assert_cu(vr_cu(driver, primary_ctx_release, 1), SUCCESS); // the last one: destroys everything in it
     assert_cu(vr_cu(driver, primary_ctx_release, 1), INVALID_CONTEXT);
     assert_int_equal(vram_sim_memory_used(driver, 1), 0);
     assert_int_equal(vram_sim_live_objects(driver), 0);
@@ -171,7 +171,7 @@ static void shrunk_memory_fits_nothing(void **state) {
     (void)state;
 }
 
-// One mixed run; returns a digest of every address, result and clock value.
+// Runs mixed operations; returns a digest of every address, result and clock value.
 static uint64_t mixed_run(enum vram_sim_addresses addresses, uint64_t *clock_ns) {
     struct vram_sim_options options = {.addresses = addresses, .memory_bytes = VR_GIB, .alloc_base = (uint64_t)1 << 44};
     struct vram_driver *driver = open_sim(&options);

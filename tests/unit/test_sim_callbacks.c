@@ -1,4 +1,4 @@
-// Host functions on their own thread.
+// Tests host functions on their own thread.
 #include <stdatomic.h>
 
 #include "sim/sim.h"
@@ -41,7 +41,7 @@ static struct vram_driver *open_threaded(void) {
     return open_sim(&options);
 }
 
-// In order, over streams that wait for each other, on a thread that the driver refuses; a synchronization waits for them.
+// They run in order, over streams that wait for each other, on a thread that may not call the driver; a synchronization waits for them.
 static void functions_are_called_in_order(void **state) {
     (void)state;
     struct order order = {.driver = open_threaded()};
@@ -75,7 +75,7 @@ static void wait_for_go(void *argument) {
     order->seen[0] = 7;
 }
 
-// While a function runs, its stream and events behind it are not done, and bytes behind it do not move.
+// While a function runs, its stream and later events are not complete, and later copies do not happen.
 static void what_comes_after_waits(void **state) {
     (void)state;
     struct order order = {.driver = open_threaded()};
@@ -98,7 +98,7 @@ static void what_comes_after_waits(void **state) {
     vram_driver_destroy(order.driver);
 }
 
-// A graph's host nodes run in its order, and what comes after the launch waits for them.
+// A graph's host nodes run in order, and work after the launch waits for them.
 static void graphs_call_functions(void **state) {
     (void)state;
     struct order order = {.driver = open_threaded(), .go = true};

@@ -1,4 +1,4 @@
-// The simulated driver: stream capture. Forks and joins, and every call that a capture forbids.
+// Tests the simulated driver's stream capture: forks and joins, and every call that a capture forbids.
 #include <pthread.h>
 
 #include "unit/sim_fixture.h"
@@ -44,7 +44,7 @@ static void kernel(struct vram_driver *driver, uint64_t stream) {
     assert_int_equal(vram_sim_launch(driver, 0, stream, NULL, NULL, 10), VRAM_OK);
 }
 
-// `to` waits for what `from` has now.
+// Makes `to` wait for what `from` has now.
 static void order(struct vram_driver *driver, uint64_t from, uint64_t to) {
     const uint64_t event = new_event(driver);
     assert_cu(vr_cu(driver, event_record, event, from), SUCCESS);
@@ -60,7 +60,7 @@ static uint64_t frontier_count(struct vram_driver *driver, uint64_t stream, cons
     return count;
 }
 
-// The node that the stream captured last.
+// Returns the node that the stream captured last.
 static uint64_t last_node(struct vram_driver *driver, uint64_t stream) {
     const uint64_t *nodes;
     assert_int_equal(frontier_count(driver, stream, &nodes), 1);
@@ -78,7 +78,7 @@ static void assert_after(struct vram_driver *driver, uint64_t node, const uint64
     assert_int_equal(count, expected_count);
 }
 
-// Ends a capture that gives no graph.
+// Ends a capture and checks that it gives no graph.
 static void assert_lost(struct vram_driver *driver, uint64_t stream) {
     uint64_t graph = 7;
     assert_state(driver, stream, INVALIDATED);
@@ -126,7 +126,7 @@ static void a_diamond_keeps_its_shape(void **state) {
     assert_int_equal(count, 4);
     assert_true(from[3] == right && to[3] == bottom && from[4] == 0 && to[4] == 0);
     assert_int_equal(vram_sim_clock_ns(driver), 0);
-    assert_cu(vr_cu(driver, stream_query, a), SUCCESS); // nothing was done
+    assert_cu(vr_cu(driver, stream_query, a), SUCCESS); // nothing was executed
     vram_driver_destroy(driver);
     (void)state;
 }
@@ -173,7 +173,7 @@ static void dependencies_can_be_changed(void **state) {
     assert_cu(vr_cu(driver, stream_update_capture_dependencies, a, twice, 2, add), INVALID_VALUE);
     assert_cu(vr_cu(driver, stream_update_capture_dependencies, a, &first, 1, 2), INVALID_VALUE);
     assert_int_equal(frontier_count(driver, a, &nodes), 2);
-    // Work that a set leaves out need not be joined.
+    // Work removed from the dependencies need not be joined.
     assert_cu(vr_cu(driver, stream_update_capture_dependencies, b, &first, 1, set), SUCCESS);
     assert_int_equal(last_node(driver, b), first);
     assert_true(apart != first);
@@ -196,7 +196,7 @@ static void external_events_are_nodes(void **state) {
     assert_cu(vr_cu(driver, event_record_with_flags, event, a, VR_CU_EVENT_RECORD_EXTERNAL), SUCCESS);
     assert_cu(vr_cu(driver, graph_node_get_type, last_node(driver, a), &type), SUCCESS);
     assert_int_equal(type, VR_CU_GRAPH_NODE_TYPE_EVENT_RECORD);
-    assert_cu(vr_cu(driver, event_query, event), SUCCESS); // it is no captured event
+    assert_cu(vr_cu(driver, event_query, event), SUCCESS); // not a captured event
     (void)ended(driver, a);
     vram_driver_destroy(driver);
     (void)state;
@@ -244,7 +244,7 @@ static void a_fork_must_be_joined(void **state) {
     assert_int_equal(graph, 0);
     assert_state(driver, a, NONE);
     assert_state(driver, b, NONE);
-    // A stream that has nothing of its own needs no join, and one that is gone needs it as before.
+    // A stream without work of its own needs no join; a destroyed stream with work still does.
     assert_cu(vr_cu(driver, stream_begin_capture, a, GLOBAL), SUCCESS);
     order(driver, a, b);
     (void)ended(driver, a);
@@ -289,25 +289,25 @@ static void events_cross_no_border(void **state) {
     const uint64_t a = new_stream(driver, APART), b = new_stream(driver, APART), plain = new_stream(driver, APART);
     const uint64_t outside = new_event(driver), inside = new_event(driver), never = new_event(driver);
     assert_cu(vr_cu(driver, event_record, outside, plain), SUCCESS);
-    // What was recorded outside
+    // An event recorded outside
     assert_cu(vr_cu(driver, stream_begin_capture, a, RELAXED), SUCCESS);
     assert_cu(vr_cu(driver, stream_wait_event, a, never, 0), SUCCESS);
     assert_cu(vr_cu(driver, stream_wait_event, a, outside, 0), STREAM_CAPTURE_ISOLATION);
     assert_lost(driver, a);
-    // What another capture recorded
+    // An event recorded by another capture
     assert_cu(vr_cu(driver, stream_begin_capture, a, RELAXED), SUCCESS);
     assert_cu(vr_cu(driver, stream_begin_capture, b, RELAXED), SUCCESS);
     assert_cu(vr_cu(driver, event_record, inside, a), SUCCESS);
     assert_cu(vr_cu(driver, stream_wait_event, b, inside, 0), STREAM_CAPTURE_MERGE);
-    assert_cu(vr_cu(driver, stream_wait_event, plain, inside, 0), INVALID_VALUE); // an invalidated capture takes nobody in
+    assert_cu(vr_cu(driver, stream_wait_event, plain, inside, 0), INVALID_VALUE); // an invalidated capture accepts no other stream
     assert_lost(driver, a);
     assert_lost(driver, b);
-    // What a capture recorded that is over
+    // An event of an ended capture
     assert_cu(vr_cu(driver, stream_wait_event, plain, inside, 0), CAPTURED_EVENT);
     assert_cu(vr_cu(driver, stream_begin_capture, b, RELAXED), SUCCESS);
     assert_cu(vr_cu(driver, stream_wait_event, b, inside, 0), STREAM_CAPTURE_ISOLATION);
     assert_lost(driver, b);
-    // The legacy stream takes part in no capture
+    // The legacy stream cannot take part in a capture
     assert_cu(vr_cu(driver, stream_begin_capture, a, RELAXED), SUCCESS);
     assert_cu(vr_cu(driver, event_record, inside, a), SUCCESS);
     assert_cu(vr_cu(driver, stream_wait_event, 0, inside, 0), STREAM_CAPTURE_UNSUPPORTED);
@@ -325,7 +325,7 @@ static void the_legacy_stream_waits_for_no_capture(void **state) {
     for (int call = 0; call < 7; call++) {
         assert_cu(vr_cu(driver, stream_begin_capture, a, RELAXED), SUCCESS);
         assert_cu(vr_cu(driver, stream_is_capturing, 0, &status), STREAM_CAPTURE_IMPLICIT);
-        assert_state(driver, a, ACTIVE); // a question harms nothing
+        assert_state(driver, a, ACTIVE); // a query is harmless
         if (call == 0) assert_cu(vr_cu(driver, memset_d8, address, 0, 512), STREAM_CAPTURE_IMPLICIT);
         if (call == 1) assert_cu(vr_cu(driver, memcpy_htod, address, &host, 8), STREAM_CAPTURE_IMPLICIT);
         if (call == 2) assert_cu(vr_cu(driver, memcpy_dtoh, &host, address, 8), STREAM_CAPTURE_IMPLICIT);
@@ -336,7 +336,7 @@ static void the_legacy_stream_waits_for_no_capture(void **state) {
         assert_lost(driver, a);
         assert_cu(vr_cu(driver, memset_d8, address, 0, 512), SUCCESS);
     }
-    // Beside the capture of a stream that does not wait for it, the legacy stream is as ever.
+    // During the capture of a stream that does not wait for it, the legacy stream works as usual.
     const uint64_t b = capturing(driver, APART, RELAXED);
     assert_cu(vr_cu(driver, memset_d8, address, 0, 512), SUCCESS);
     assert_cu(vr_cu(driver, memcpy_htod, address, &host, 8), SUCCESS);
@@ -347,7 +347,7 @@ static void the_legacy_stream_waits_for_no_capture(void **state) {
 
 // --- threads and modes ----------------------------------------------------------------------------------------------
 
-// Makes one of the unsafe calls. True when it was refused.
+// Makes one of the unsafe calls. Returns true if it was refused.
 static bool refuses(struct vram_driver *driver, int call, uint64_t event, uint64_t stream) {
     static char bytes[4096];
     uint64_t address = 0;
@@ -391,7 +391,7 @@ static void *try_elsewhere(void *opaque) {
     return NULL;
 }
 
-// Does the mode of the thread forbid the call while a capture of that mode is under way, begun by the same thread or another one?
+// Returns whether the thread's mode forbids the call during a capture of that mode, begun by the same thread or another.
 static bool is_forbidden(int thread_mode, int capture_mode, bool same) {
     if (thread_mode == RELAXED || capture_mode == RELAXED) return false;
     return same || (thread_mode == GLOBAL && capture_mode == GLOBAL);
@@ -446,14 +446,14 @@ static void modes_are_the_threads_own(void **state) {
     (void)state;
 }
 
-// Two captures that one call harms are both lost; a relaxed one beside them is not.
+// Of captures that one call affects, both are lost; a relaxed one is not.
 static void one_call_harms_many(void **state) {
     struct vram_driver *driver = open_sim(&no_costs);
     const uint64_t a = capturing(driver, APART, GLOBAL), b = capturing(driver, APART, LOCAL), c = capturing(driver, APART, RELAXED);
     uint64_t address;
     assert_cu(vr_cu(driver, mem_alloc, &address, 512), STREAM_CAPTURE_UNSUPPORTED);
     assert_lost(driver, a);
-    assert_cu(vr_cu(driver, mem_alloc, &address, 512), STREAM_CAPTURE_UNSUPPORTED); // until it is ended, too
+    assert_cu(vr_cu(driver, mem_alloc, &address, 512), STREAM_CAPTURE_UNSUPPORTED); // until it is ended
     assert_lost(driver, b);
     assert_cu(vr_cu(driver, mem_alloc, &address, 512), SUCCESS);
     (void)ended(driver, c);
@@ -500,7 +500,7 @@ struct worker {
     int failures;
 };
 
-// Captures and launches on streams of its own; its captures are local, so that others may allocate meanwhile.
+// Captures and launches on its own streams; the captures are local, so that others may allocate meanwhile.
 static void *capture_alone(void *opaque) {
     struct worker *worker = opaque;
     struct vram_driver *driver = worker->driver;
@@ -564,10 +564,10 @@ static void an_abandoned_capture_leaves_nothing(void **state) {
     assert_state(driver, b, NONE);
     assert_cu(vr_cu(driver, event_destroy, event), SUCCESS);
     assert_int_equal(vram_sim_live_objects(driver), before);
-    kernel(driver, b); // works as ever
+    kernel(driver, b); // works as usual
     uint64_t address;
     assert_cu(vr_cu(driver, mem_alloc, &address, 512), SUCCESS);
-    // The end of the context, and of the driver, ends captures.
+    // Destroying the context, or the driver, ends captures.
     (void)capturing(driver, APART, GLOBAL);
     assert_cu(vr_cu(driver, primary_ctx_release, 0), SUCCESS);
     assert_int_equal(vram_sim_live_objects(driver), 0);

@@ -1,5 +1,5 @@
-// What device memory of the simulated driver holds under bytes=all, sparse and none, against arrays of bytes that take part in the same
-// operations: allocations, pools, memory of graphs and pages that are mapped, unmapped and mapped elsewhere.
+// Compares the contents of device memory under bytes=all, sparse and none with byte arrays that undergo the same operations: allocations,
+// pools, memory of graphs, and pages mapped, unmapped and mapped elsewhere.
 #include "sim_fixture.h"
 
 #include <sys/resource.h>
@@ -15,11 +15,11 @@
 enum { RANGES = 8, PHYSICALS = 4, ROUNDS = 800, LARGEST = 3 << 20 };
 enum held { UNWRITTEN, WRITTEN, NOT_KEPT };
 
-// Memory and what it must hold. A physical allocation has an address while it is mapped; `second` is another one.
+// Memory and its expected contents. A physical allocation has an address while it is mapped; `second` is another mapping.
 struct memory {
     bool live, pooled;
     uint64_t address, second, size_bytes, handle;
-    unsigned char *bytes, *held; // of each byte its value and enum held
+    unsigned char *bytes, *held; // value and enum held of each byte
 };
 
 struct trial {
@@ -83,7 +83,7 @@ static void map(struct trial *trial, const struct memory *memory, uint64_t addre
 
 static void unmap(struct trial *trial, uint64_t address) { assert_cu(vr_cu(trial->driver, mem_unmap, address, PAGE), SUCCESS); }
 
-// Makes a physical allocation mapped twice, moves one of its mappings, or gives it up.
+// Maps a physical allocation twice, moves one of its mappings, or releases it.
 static void change_physical(struct trial *trial, struct memory *memory, uint64_t space) {
     if (!memory->live) {
         const struct vr_cu_allocation_prop prop = {.type = VR_CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -150,7 +150,7 @@ static void copy_in(struct trial *trial, struct memory *memory, uint64_t at, uin
     memset(&memory->held[at], kept ? WRITTEN : NOT_KEPT, size);
 }
 
-// Between two places, which may overlap.
+// Copies between two places that may overlap.
 static void copy_over(struct trial *trial, struct memory *to, uint64_t at, uint64_t size) {
     struct memory *from = &trial->ranges[draw(trial, VR_COUNT_OF(trial->ranges))];
     if (!from->live || from->size_bytes < size) from = to;
@@ -167,7 +167,7 @@ static void compare(struct trial *trial, const struct memory *memory, uint64_t a
     memset(trial->buffer, 0xee, size);
     assert_cu(vr_cu(trial->driver, memcpy_dtoh, trial->buffer, address + at, size), SUCCESS);
     for (uint64_t i = 0; i < size; i++) {
-        if (trial->kind == VRAM_SIM_BYTES_ALL && memory->held[at + i] != WRITTEN) continue; // whatever was there
+        if (trial->kind == VRAM_SIM_BYTES_ALL && memory->held[at + i] != WRITTEN) continue; // undefined contents
         if (trial->buffer[i] != memory->bytes[at + i]) fail_msg("byte %llu of %llu", (unsigned long long)i, (unsigned long long)size);
     }
 }
@@ -228,7 +228,7 @@ static void operations_agree_with_arrays_of_bytes(void **state) {
 
 // --- what takes no memory of the host ---------------------------------------------------------------------------------------------
 
-// Bytes of the host that the content of device memory takes.
+// Returns the host bytes used for the contents of device memory.
 static uint64_t taken(struct vram_driver *driver) {
     uint64_t sum = 0;
     const struct vr_sim_windows *windows = &vr_sim_of(driver)->content.windows;
@@ -246,14 +246,14 @@ static void fills_and_copies_of_fills_take_no_bytes(void **state) {
     uint64_t one, two;
     assert_cu(vr_cu(driver, mem_alloc, &one, 40 * VR_GIB), SUCCESS);
     assert_cu(vr_cu(driver, mem_alloc, &two, 40 * VR_GIB), SUCCESS);
-    assert_cu(vr_cu(driver, memcpy_async, one, two, 40 * VR_GIB, 0), SUCCESS); // nobody wrote it
+    assert_cu(vr_cu(driver, memcpy_async, one, two, 40 * VR_GIB, 0), SUCCESS); // never written
     assert_cu(vr_cu(driver, memset_d8, one, 7, 40 * VR_GIB), SUCCESS);
     assert_cu(vr_cu(driver, memcpy_async, two, one, 40 * VR_GIB, 0), SUCCESS);
     assert_int_equal(taken(driver), 0);
     unsigned char bytes[3] = {0};
     assert_cu(vr_cu(driver, memcpy_dtoh, bytes, two + 39 * VR_GIB + 1, sizeof bytes), SUCCESS);
     assert_memory_equal(bytes, ((unsigned char[]){7, 7, 7}), 3);
-    // A few bytes take a page; under a fill, and with the memory, they go.
+    // A few bytes use a page; a fill or a free releases it.
     assert_cu(vr_cu(driver, memcpy_htod, two + 20 * VR_GIB, "abc", 3), SUCCESS);
     assert_int_equal(taken(driver), 2 * VR_MIB);
     assert_cu(vr_cu(driver, memcpy_dtoh, bytes, two + 20 * VR_GIB, sizeof bytes), SUCCESS);
@@ -308,7 +308,7 @@ static void none_keeps_small_copies_only(void **state) {
     (void)state;
 }
 
-// Freed memory gives everything back, however often that is done.
+// Freed memory releases everything, however often that happens.
 static void freed_memory_leaves_nothing(void **state) {
     struct vram_driver *driver = open_kind(VRAM_SIM_BYTES_SPARSE);
     struct vr_sim *sim = vr_sim_of(driver);
@@ -330,7 +330,7 @@ static void freed_memory_leaves_nothing(void **state) {
     (void)state;
 }
 
-// Variables of modules and memory of graphs are kept like the rest, and start anew with each life.
+// Variables of modules and memory of graphs are also kept, and are new in each lifetime.
 static void variables_and_memory_of_graphs_are_kept(void **state) {
     static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .global .align 4 .b8 table[96];\n";
     struct vram_driver *driver = open_kind(VRAM_SIM_BYTES_SPARSE);
@@ -363,12 +363,12 @@ static void variables_and_memory_of_graphs_are_kept(void **state) {
     (void)state;
 }
 
-// A copy that finds no memory of the host says so, and nothing else suffers.
+// A copy without host memory reports that, and nothing else is affected.
 static void a_host_without_memory_is_said(void **state) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    skip(); // these need address space of their own at any time
+    skip(); // sanitizers need address space at any time
 #endif
-    if (getenv("VRAM_TEST_EMULATED") != NULL) skip(); // qemu-user knows no such limit
+    if (getenv("VRAM_TEST_EMULATED") != NULL) skip(); // qemu-user does not enforce the limit
     struct vram_driver *driver = open_kind(VRAM_SIM_BYTES_SPARSE);
     struct rlimit before;
     uint64_t address;
@@ -391,7 +391,7 @@ static void a_host_without_memory_is_said(void **state) {
     (void)state;
 }
 
-// What a forked child frees, or leaves to its end, is still its parent's.
+// What a forked child frees, or leaves at its end, still belongs to its parent.
 static void a_forked_child_takes_nothing_away(void **state) {
     for (enum vram_sim_bytes kind = VRAM_SIM_BYTES_ALL; kind <= VRAM_SIM_BYTES_NONE; kind++) {
         struct vram_driver *driver = open_kind(kind);
@@ -431,7 +431,7 @@ static void shared_memory_is_the_same_in_any_kind(void **state) {
             assert_cu(vr_cu(here, mem_alloc, &ours, VR_MIB), SUCCESS);
             assert_cu(vr_cu(here, memcpy_htod, ours + 4094, "abcd", 4), SUCCESS);
             assert_cu(vr_cu(here, memset_d8, ours + 5000, 5, 100), SUCCESS);
-            assert_cu(vr_cu(here, memset_d8, ours + 4095, 0, 1), SUCCESS); // among bytes
+            assert_cu(vr_cu(here, memset_d8, ours + 4095, 0, 1), SUCCESS); // between known bytes
             assert_cu(vr_cu(here, ipc_get_mem_handle, &handle, ours), SUCCESS);
             assert_cu(vr_cu(there, ipc_open_mem_handle, &theirs, handle, VR_CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS), SUCCESS);
             assert_cu(vr_cu(there, memcpy_dtoh, bytes, theirs + 4094, 4), SUCCESS);

@@ -1,4 +1,4 @@
-// What programs set of a context and read back, and where devices sit.
+// Tests a context's settings, and the places of devices.
 #include "sim/sim.h"
 #include "unit/sim_fixture.h"
 #include "vram/sim.h"
@@ -21,13 +21,13 @@ static void limits_are_kept_and_checked(void **state) {
     assert_cu(vr_sim_call_ctx_set_limit(sim, 0, 4096), SUCCESS);
     assert_cu(vr_sim_call_ctx_get_limit(sim, &value, 0), SUCCESS);
     assert_int_equal(value, 4096);
-    assert_cu(vr_sim_call_ctx_get_limit(sim, &value, 3), SUCCESS); // how deep kernels wait
+    assert_cu(vr_sim_call_ctx_get_limit(sim, &value, 3), SUCCESS); // nesting depth of kernels that synchronize
     assert_cu(vr_sim_call_ctx_set_limit(sim, 5, 1000), SUCCESS);
     assert_cu(vr_sim_call_ctx_get_limit(sim, &value, 5), SUCCESS);
     assert_int_equal(value, 128);
     assert_cu(vr_sim_call_ctx_set_limit(sim, 6, UINT64_MAX), SUCCESS);
     assert_cu(vr_sim_call_ctx_get_limit(sim, &value, 6), SUCCESS);
-    assert_true(value > VR_MIB && value < 100 * VR_MIB); // what the device has
+    assert_true(value > VR_MIB && value < 100 * VR_MIB); // the device's default
     value = 7;
     assert_cu(vr_sim_call_ctx_get_limit(sim, &value, 99), UNSUPPORTED_LIMIT);
     assert_cu(vr_sim_call_ctx_get_limit(sim, &value, -1), INVALID_VALUE);
@@ -49,13 +49,13 @@ static void flags_are_kept_and_checked(void **state) {
     assert_cu(vr_sim_call_primary_ctx_set_flags(sim, 0, 4), SUCCESS);
     assert_cu(vr_sim_call_ctx_get_flags(sim, &flags), SUCCESS);
     assert_int_equal(flags, 4);
-    assert_cu(vr_sim_call_primary_ctx_set_flags(sim, 1, 8), SUCCESS); // before it is made
+    assert_cu(vr_sim_call_primary_ctx_set_flags(sim, 1, 8), SUCCESS); // before it is created
     uint64_t other;
     assert_cu(vr_cu(driver, primary_ctx_retain, &other, 1), SUCCESS);
     assert_cu(vr_cu(driver, ctx_set_current, other), SUCCESS);
     assert_cu(vr_sim_call_ctx_get_flags(sim, &flags), SUCCESS);
     assert_int_equal(flags, 8);
-    assert_cu(vr_sim_call_primary_ctx_set_flags(sim, 0, 3), INVALID_VALUE); // two ways to wait
+    assert_cu(vr_sim_call_primary_ctx_set_flags(sim, 0, 3), INVALID_VALUE); // two scheduling flags
     assert_cu(vr_sim_call_primary_ctx_set_flags(sim, 0, 0x100), INVALID_VALUE);
     assert_cu(vr_sim_call_primary_ctx_set_flags(sim, 2, 0), INVALID_DEVICE);
     assert_cu(vr_sim_call_ctx_set_flags(sim, 2), SUCCESS);
@@ -111,7 +111,7 @@ static void devices_sit_somewhere(void **state) {
     for (size_t i = 0; i < VR_COUNT_OF(wrong); i++) assert_cu(vr_sim_call_device_get_by_pci_bus_id(sim, &found, wrong[i]), INVALID_VALUE);
     assert_cu(vr_sim_call_device_get_by_pci_bus_id(sim, &found, "0000:FE:1F.0"), INVALID_DEVICE);
     assert_int_equal(found, 7);
-    assert_cu(vr_sim_call_device_get_pci_bus_id(sim, text, 12, 0), INVALID_VALUE); // no room for the end
+    assert_cu(vr_sim_call_device_get_pci_bus_id(sim, text, 12, 0), INVALID_VALUE); // no room for the terminator
     assert_cu(vr_sim_call_device_get_pci_bus_id(sim, text, 13, 0), SUCCESS);
     vram_driver_destroy(driver);
 }

@@ -1,4 +1,4 @@
-// What contexts of the simulated driver take of the device, how a primary one is reset, and what needs none that is current.
+// Tests the memory that contexts use on the device, resetting a primary context, and calls that need no current context.
 #include "sim/sim.h"
 #include "sim/streams/sim_streams.h"
 #include "unit/sim_fixture.h"
@@ -14,7 +14,7 @@ static void a_context_takes_its_memory_and_gives_it_back(void **state) {
     assert_cu(vr_cu(driver, mem_get_info, &free_bytes, &total_bytes), SUCCESS);
     assert_int_equal(free_bytes, 7 * VR_MIB);
     assert_int_equal(total_bytes, 10 * VR_MIB);
-    assert_cu(vr_cu(driver, primary_ctx_retain, &again, 0), SUCCESS); // the same context: nothing more
+    assert_cu(vr_cu(driver, primary_ctx_retain, &again, 0), SUCCESS); // the same context: no more memory
     assert_int_equal(vram_sim_memory_used(driver, 0), 3 * VR_MIB);
     assert_cu(vr_cu(driver, mem_alloc, &address, 7 * VR_MIB + 1), OUT_OF_MEMORY);
     assert_cu(vr_cu(driver, mem_alloc, &address, 7 * VR_MIB), SUCCESS);
@@ -58,7 +58,7 @@ static void a_reset_context_lives_again_under_its_handle(void **state) {
     assert_int_equal(vram_sim_live_objects(driver), 0);
     assert_cu(vr_cu(driver, mem_alloc, &address, VR_MIB), CONTEXT_IS_DESTROYED);
     assert_int_equal(vram_sim_busy(driver, 0, 0, 1), VRAM_INVALID_ARGUMENT);
-    reset(driver); // nothing is left to end
+    reset(driver); // nothing is left to destroy
     assert_cu(vr_cu(driver, primary_ctx_retain, &after, 0), SUCCESS);
     assert_int_equal(after, before);
     assert_cu(vr_cu(driver, mem_alloc, &address, VR_MIB), SUCCESS);
@@ -66,7 +66,7 @@ static void a_reset_context_lives_again_under_its_handle(void **state) {
     assert_cu(vr_cu(driver, primary_ctx_release, 0), SUCCESS);
     assert_int_equal(vram_sim_memory_used(driver, 0), 2 * VR_MIB); // the first retain still holds it
     reset(driver);
-    assert_cu(vr_cu(driver, primary_ctx_release, 0), SUCCESS); // inactive when it goes
+    assert_cu(vr_cu(driver, primary_ctx_release, 0), SUCCESS); // inactive once released
     assert_cu(vr_cu(driver, primary_ctx_release, 0), INVALID_CONTEXT);
     vram_driver_destroy(driver);
 }
@@ -100,7 +100,7 @@ static void pinned_memory_has_device_addresses(void **state) {
     assert_cu(vr_cu(driver, memcpy_htod, host, text, sizeof text), SUCCESS);
     assert_cu(vr_cu(driver, memcpy_dtoh, back, host, sizeof text), SUCCESS);
     assert_string_equal(back, text);
-    assert_cu(vr_cu(driver, memcpy_htod, (uint64_t)(uintptr_t)back, text, sizeof text), INVALID_VALUE); // any other memory of the host
+    assert_cu(vr_cu(driver, memcpy_htod, (uint64_t)(uintptr_t)back, text, sizeof text), INVALID_VALUE); // ordinary host memory
     vram_driver_destroy(driver);
 }
 

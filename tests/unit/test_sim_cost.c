@@ -1,5 +1,5 @@
-// The simulated driver: the cost model against what was measured on GPUs. Every expectation below is a published figure, not one of
-// the model's own constants; docs/internals/simulated-device.md names the sources and the figures that no profile reproduces.
+// Compares the simulated driver's cost model with measurements on GPUs. Every expected value is a published figure, not a constant of the
+// model; docs/guides/simulator.md names the sources, and the figures that no profile reproduces.
 #include "unit/sim_fixture.h"
 #include "vram/sim.h"
 
@@ -16,7 +16,7 @@ static void assert_within_tenth(double simulated, double measured) {
     if (simulated < measured * 0.9 || simulated > measured * 1.1) fail_msg("%.3f is not within 10 %% of %.3f", simulated, measured);
 }
 
-// Average nanoseconds of a call of that name so far.
+// Returns the average nanoseconds of the calls of that name so far.
 static double average_ns(struct vram_driver *driver, const char *call) {
     const char *name;
     uint64_t count, cost_ns;
@@ -26,7 +26,7 @@ static double average_ns(struct vram_driver *driver, const char *call) {
     return 0;
 }
 
-// 4096 pages of 2 MiB, one after the other, on an A100.
+// 4096 pages of 2 MiB, one by one, on an A100.
 static void pages_one_by_one(void **state) {
     for (int profile = VRAM_SIM_CHEAP; profile <= VRAM_SIM_DEAR; profile++) {
         struct vram_driver *driver = open_sim(&(struct vram_sim_options){.profile = (enum vram_sim_profile)profile});
@@ -58,12 +58,12 @@ static void allocations(void **state) {
     assert_within_tenth((double)(vram_sim_clock_ns(driver) - before), 840 * MICRO);
     assert_cu(vr_cu(driver, mem_free, address), SUCCESS);
 
-    before = vram_sim_clock_ns(driver); // a pair of 2 MiB, as random pairs up to that size
+    before = vram_sim_clock_ns(driver); // a pair of 2 MiB, like random pairs up to that size
     address = allocate(driver, PAGE);
     assert_cu(vr_cu(driver, mem_free, address), SUCCESS);
     assert_within_tenth((double)(vram_sim_clock_ns(driver) - before), 66 * MICRO);
 
-    address = allocate(driver, 1000); // now the driver holds a page for small sizes
+    address = allocate(driver, 1000); // now the driver has a page for small sizes
     assert_cu(vr_cu(driver, mem_free, address), SUCCESS);
     before = vram_sim_clock_ns(driver); // small malloc, launch, free
     address = allocate(driver, 1000);
@@ -77,7 +77,7 @@ static void allocations(void **state) {
 static void free_under_a_running_kernel(void **state) {
     struct vram_driver *driver = open_sim(NULL);
     uint64_t address = allocate(driver, 1000);
-    assert_int_equal(vram_sim_busy(driver, 0, 0, 1650 * MICRO), VRAM_OK); // what was left of the kernel
+    assert_int_equal(vram_sim_busy(driver, 0, 0, 1650 * MICRO), VRAM_OK); // the rest of the kernel
     uint64_t before = vram_sim_clock_ns(driver);
     assert_cu(vr_cu(driver, mem_free, address), SUCCESS);
     assert_within_tenth((double)(vram_sim_clock_ns(driver) - before), 1650 * MICRO);
@@ -115,7 +115,7 @@ static void host_memory(void **state) {
     (void)state;
 }
 
-// The profiles differ in one thing: access over a range in one call.
+// The profiles differ only in setting access to a range in one call.
 static void profiles_differ_in_range_access(void **state) {
     uint64_t costs_ns[3];
     for (int profile = VRAM_SIM_CHEAP; profile <= VRAM_SIM_FREE; profile++) {

@@ -1,4 +1,4 @@
-// Devices that the simulator knows: what they answer, what they have, who is whose peer, what a context takes.
+// Tests the simulator's devices: their attributes, peers and contexts.
 #include "sim/device/sim_card.h"
 #include "unit/sim_fixture.h"
 #include "vram/sim.h"
@@ -33,7 +33,7 @@ static void every_attribute_is_answered(void **state) {
     (void)state;
 }
 
-// NVIDIA's headers, as the committed facts have them: every attribute is a row, under one of its names.
+// Every attribute in NVIDIA's headers, as in the committed facts, is a row, under one of its names.
 static void the_attributes_are_nvidias(void **state) {
     static const struct {
         const char *name;
@@ -75,7 +75,7 @@ static void a_known_device_is_what_it_is_called(void **state) {
     assert_int_equal(total, 85017755648);
     assert_int_equal(attribute(driver, 75, 0), 9);
     assert_int_equal(attribute(driver, 16, 0), 132);
-    assert_int_equal(attribute(driver, 97, 0), 232448); // shared memory of a block that asks for it
+    assert_int_equal(attribute(driver, 97, 0), 232448); // shared memory for a block that opts in
     assert_int_equal(attribute(driver, 38, 0), 50 * 1024 * 1024);
     vram_driver_destroy(driver);
     driver = open_text("device=h100,memory=1GiB");
@@ -112,14 +112,14 @@ static void a_context_takes_what_the_device_says(void **state) {
     assert_cu(vr_cu(driver, primary_ctx_release, 0), SUCCESS);
     assert_int_equal(vram_sim_memory_used(driver, 0), 0);
     vram_driver_destroy(driver);
-    driver = open_text("device=t4"); // as in any other simulator of the library: nothing
+    driver = open_text("device=t4"); // defaults to bytes=none, as elsewhere in the library
     assert_cu(vr_cu(driver, mem_get_info, &available, &total), SUCCESS);
     assert_int_equal(total, available);
     vram_driver_destroy(driver);
     (void)state;
 }
 
-// 6.0 gives a block less shared memory than a multiprocessor has.
+// On 6.0 a block may use less shared memory than a multiprocessor has.
 static bool shares_all(const struct vr_sim_architecture *arch) {
     const int most = arch->major == 6 ? 49152 : arch->shared_bytes;
     return arch->shared_optin_bytes + arch->reserved_bytes == most && most <= arch->shared_bytes;
@@ -127,10 +127,10 @@ static bool shares_all(const struct vr_sim_architecture *arch) {
 
 static void check_card(const struct vr_sim_card *card, uint32_t number, const struct vram_sim_model *model) {
     const struct vr_sim_architecture *arch = vr_sim_architecture_of(card);
-    const bool told = card->kind != VR_SIM_INTEGRATED && card->kind != VR_SIM_INSTINCT; // by NVML
+    const bool told = card->kind != VR_SIM_INTEGRATED && card->kind != VR_SIM_INSTINCT; // known to NVML
     assert_string_equal(card->key, model->key);
     assert_int_equal(vr_sim_card_find(model->key, strlen(model->key)), number);
-    assert_true(arch->major == card->major && arch->minor == card->minor); // it has a row of its own
+    assert_true(arch->major == card->major && arch->minor == card->minor); // it has its own row
     assert_true(card->total_bytes > VR_GIB && (card->context_mib > 0 || card->kind == VR_SIM_INSTINCT) &&
                 card->context_mib * VR_MIB < card->total_bytes / 16);
     assert_true(told ? card->nvml_mib * VR_MIB > card->total_bytes : card->nvml_mib == 0);

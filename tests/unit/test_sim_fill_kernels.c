@@ -1,4 +1,4 @@
-// Kernels of PyTorch's that only fill memory, known by their names: what they write is there.
+// Tests PyTorch's fill kernels, recognized by their names: their output is written.
 #include "sim_fixture.h"
 
 #include "sim/sim.h"
@@ -37,7 +37,7 @@ static void fill(const char *kernel, int count, uint64_t value, uint64_t to, uin
     assert_cu(vr_sim_call_launch_kernel(sim, function, 1, 1, 1, 32, 1, 1, 0, stream, parameters, NULL), SUCCESS);
 }
 
-// `count` elements of `width` bytes are `value`; the byte behind them is not.
+// Checks that `count` elements of `width` bytes equal `value`, and that the next byte does not.
 static void assert_filled(uint64_t at, unsigned count, unsigned width, uint64_t value) {
     unsigned char bytes[4096];
     const size_t size_bytes = (size_t)count * width;
@@ -67,7 +67,8 @@ static void fills_of_all_widths(void **state) {
     (void)state;
 }
 
-// Nothing to fill, no memory there: what lies there stays. Too long for what is kept, another kernel: nobody knows what lies there.
+// Nothing to fill, or no memory there: the contents stay. If the fill is too long to keep, or the kernel is another one: the contents are
+// unknown.
 static void what_fills_nothing(void **state) {
     open_kept(VRAM_SIM_BYTES_SPARSE);
     const uint64_t at = alloc(VR_MIB);
@@ -79,7 +80,7 @@ static void what_fills_nothing(void **state) {
     fill(UNROLLED("i", "13StoreWithCastILi1EE"), 10, 1, at + 1024, 0);
     assert_filled(at, 0, 1, 0);
     int there = 5;
-    fill(VECTORIZED("i"), 1, 1, (uint64_t)(uintptr_t)&there, 0); // memory of the host that no device reaches
+    fill(VECTORIZED("i"), 1, 1, (uint64_t)(uintptr_t)&there, 0); // host memory that devices cannot access
     fill(VECTORIZED("i"), 1, 1, 0, 0);
     assert_int_equal(there, 5);
     vram_driver_destroy(driver);
@@ -108,7 +109,7 @@ static void fills_of_a_graph(void **state) {
     (void)state;
 }
 
-// What the first `width` bytes are; whether a kernel was given all of them to write since they were written, or none.
+// Returns the first `width` bytes, and whether a kernel could have written all of them since they were last written, or none.
 static uint64_t value_at(uint64_t at, uint64_t width, bool passed) {
     uint64_t value = 0;
     sim->read.passed_bytes = 0;
@@ -117,7 +118,7 @@ static uint64_t value_at(uint64_t at, uint64_t width, bool passed) {
     return value;
 }
 
-// What a small fill left is there when a kernel whose name says nothing was given it soon after: a count that it updates.
+// A small fill's value remains if an unknown kernel gets it soon afterwards: a counter that it updates.
 static void fills_are_updated(void **state) {
     open_kept(VRAM_SIM_BYTES_NONE);
     const uint64_t at = alloc(VR_MIB);
@@ -133,35 +134,35 @@ static void fills_are_updated(void **state) {
     fill(VECTORIZED("l"), 1, 5, at + 512, 0);
     fill("triton_update", 1, 0, at + 512, 0);
     assert_int_equal(value_at(at + 512, 8, true), 5);
-    // What is behind it is gone with the launch, as is what lies inside of the fill, for a kernel that is given no more than that.
+    // Memory after it becomes unknown with the launch, as does the inside of a fill for a kernel that gets only that.
     unsigned char bytes[64];
     assert_cu(vr_cu(driver, memcpy_dtoh, bytes, at + 512, sizeof bytes), SUCCESS);
     assert_int_equal(bytes[8], 0);
     fill(VECTORIZED("i"), 4, 1, at + 1024, 0);
     fill("triton_update", 1, 0, at + 1024 + 8, 0);
     assert_int_equal(value_at(at + 1024 + 8, 8, true), 0);
-    // Written again it is what was written.
+    // Writing again makes it known.
     fill(VECTORIZED("i"), 2, 9, at, 0);
     assert_int_equal(value_at(at, 4, false), 9);
     vram_driver_destroy(driver);
     (void)state;
 }
 
-// Memory that was used for something else is no count.
+// Memory used for something else is not a counter.
 static void other_fills_are_not_read_back(void **state) {
     open_kept(VRAM_SIM_BYTES_SPARSE);
     const uint64_t at = alloc(VR_MIB);
-    fill(VECTORIZED("i"), 2, 1, at, 0); // a kernel that says what it writes
+    fill(VECTORIZED("i"), 2, 1, at, 0); // a kernel with known output
     fill("_Z6updatei4pairPx", 1, 0, at, 0);
     assert_int_equal(value_at(at, 8, true), 0);
-    fill(VECTORIZED("i"), 2, 1, at, 0); // long ago
+    fill(VECTORIZED("i"), 2, 1, at, 0); // long before
     for (int i = 0; i <= VR_SIM_FILL_LAUNCHES; i++) fill("triton_update", 1, 0, at + 4096, 0);
     fill("triton_update", 1, 0, at, 0);
     assert_int_equal(value_at(at, 8, true), 0);
     fill(VECTORIZED("i"), 1025, 1, at, 0); // large
     fill("triton_update", 1, 0, at, 0);
     assert_int_equal(value_at(at, 8, true), 0);
-    fill(VECTORIZED("i"), 2, 1, at, 0); // something else was written over it
+    fill(VECTORIZED("i"), 2, 1, at, 0); // overwritten meanwhile
     assert_cu(vr_cu(driver, memset_d8, at, 7, 8), SUCCESS);
     fill("triton_update", 1, 0, at, 0);
     assert_int_equal(value_at(at, 8, true), 0);

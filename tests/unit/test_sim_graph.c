@@ -1,4 +1,4 @@
-// The simulated driver: graphs. Nodes and edges, launches on the virtual clock, and captured programs against a naive model.
+// Tests the simulated driver's graphs: nodes and edges, launches on the virtual clock, and captured programs against a naive model.
 #include "support/random.h"
 #include "unit/sim_fixture.h"
 #include "vram/sim.h"
@@ -6,7 +6,7 @@
 enum { APART = VR_CU_STREAM_NON_BLOCKING, RELAXED = VR_CU_STREAM_CAPTURE_MODE_RELAXED };
 
 static const struct vram_sim_options no_costs = {.profile = VRAM_SIM_FREE};
-// At an address that no sanitizer keeps for itself.
+// At an address outside the sanitizers' reserved ranges.
 static const struct vram_sim_options with_bytes = {.profile = VRAM_SIM_FREE, .backed = true, .alloc_base = 0x551000000000};
 
 static uint64_t new_stream(struct vram_driver *driver) {
@@ -82,7 +82,7 @@ static void graphs_are_made_by_hand(void **state) {
     count = 1;
     assert_cu(vr_cu(driver, graph_get_nodes, graph, nodes, &count), SUCCESS);
     assert_true(count == 1 && nodes[0] == a && nodes[1] == c);
-    // Edges: all of a call or none of it
+    // A call adds all of its edges or none
     const uint64_t from[] = {b, a}, to[] = {c, b};
     assert_cu(vr_cu(driver, graph_add_dependencies, graph, from, to, 2), INVALID_VALUE);
     assert_cu(vr_cu(driver, graph_remove_dependencies, graph, from, to, 2), INVALID_VALUE);
@@ -95,7 +95,7 @@ static void graphs_are_made_by_hand(void **state) {
     assert_cu(vr_cu(driver, graph_remove_dependencies, graph, from, to, 2), SUCCESS);
     assert_cu(vr_cu(driver, graph_get_edges, graph, NULL, NULL, &count), SUCCESS);
     assert_int_equal(count, 1);
-    // A node takes its edges with it
+    // Destroying a node removes its edges
     assert_cu(vr_cu(driver, graph_destroy_node, a), SUCCESS);
     assert_cu(vr_cu(driver, graph_destroy_node, a), INVALID_VALUE);
     assert_cu(vr_cu(driver, graph_get_edges, graph, NULL, NULL, &count), SUCCESS);
@@ -121,12 +121,12 @@ static void circles_cannot_be_instantiated(void **state) {
     assert_cu(vr_cu(driver, graph_add_child_graph_node, &node, outer, NULL, 0, graph), SUCCESS);
     assert_cu(vr_cu(driver, graph_instantiate, &exec, outer, 0), INVALID_VALUE);
     assert_int_equal(exec, 7);
-    assert_int_equal(vram_sim_live_objects(driver), 3); // two graphs and the one inside
+    assert_int_equal(vram_sim_live_objects(driver), 3); // two graphs and the nested one
     vram_driver_destroy(driver);
     (void)state;
 }
 
-// A graph inside a graph inside a graph: to a depth, and not further.
+// Graphs nest to a limited depth.
 static void graphs_nest(void **state) {
     struct vram_driver *driver = open_sim(&no_costs);
     const uint64_t stream = begun(driver);
@@ -159,7 +159,7 @@ static void clones_stand_alone(void **state) {
     const uint64_t a = empty_after(driver, graph, NULL, 0), b = empty_after(driver, graph, NULL, 0);
     uint64_t child, clone, found, count = 2, from[2], to[2];
     assert_cu(vr_cu(driver, graph_add_child_graph_node, &child, graph, &a, 1, inner), SUCCESS);
-    assert_cu(vr_cu(driver, graph_add_dependencies, graph, &child, &b, 1), SUCCESS); // an edge to a node that was made earlier
+    assert_cu(vr_cu(driver, graph_add_dependencies, graph, &child, &b, 1), SUCCESS); // an edge to a node made earlier
     assert_cu(vr_cu(driver, graph_clone, &clone, graph), SUCCESS);
     assert_cu(vr_cu(driver, graph_node_find_in_clone, &found, child, clone), SUCCESS);
     assert_true(found != child);
@@ -169,7 +169,7 @@ static void clones_stand_alone(void **state) {
     assert_cu(vr_cu(driver, graph_node_find_in_clone, &found, a, graph), INVALID_VALUE);
     assert_cu(vr_cu(driver, graph_destroy, graph), SUCCESS);
     assert_cu(vr_cu(driver, graph_get_edges, clone, from, to, &count), SUCCESS);
-    assert_true(count == 2 && to[1] == from[0]); // in order of the later node: child to b, a to child
+    assert_true(count == 2 && to[1] == from[0]); // ordered by the later node: child to b, a to child
     assert_cu(vr_cu(driver, graph_destroy, clone), SUCCESS);
     assert_cu(vr_cu(driver, graph_destroy, inner), SUCCESS);
     assert_int_equal(vram_sim_live_objects(driver), 0);
@@ -226,7 +226,7 @@ static void launches_see_their_inputs(void **state) {
     assert_int_equal(vector.runs, 1000);
     assert_cu(vr_cu(driver, stream_synchronize, stream), SUCCESS);
     assert_int_equal(vram_sim_clock_ns(driver), 50000);
-    // Memory that is gone stops a launch before any of it runs.
+    // Freed memory stops a launch before any of it runs.
     assert_cu(vr_cu(driver, mem_free, a), SUCCESS);
     assert_cu(vr_cu(driver, graph_launch, exec, stream), ILLEGAL_ADDRESS);
     assert_int_equal(vector.runs, 1000);
@@ -244,7 +244,7 @@ static void nodes_copy_and_set_in_three_dimensions(void **state) {
     const uint64_t graph = new_graph(driver), from = allocate(driver, 4096), to = allocate(driver, 4096);
     // 3 rows of 5 elements of 2 bytes, 16 bytes apart
     const struct vr_cu_memset_node set = {.address = to + 2, .pitch_bytes = 16, .value = 0x1234, .element_bytes = 2, 5, 3};
-    // 2 planes of 3 rows of 7 bytes; in `from` 8 bytes apart, 4 rows to the plane, from (1, 1, 1) on
+    // 2 planes of 3 rows of 7 bytes; in `from` 8 bytes apart, 4 rows per plane, starting at (1, 1, 1)
     const struct vr_cu_memcpy3d copy = {
         .from = {.x_bytes = 1, .y = 1, .z = 1, .memory_type = VR_CU_MEMORY_TYPE_DEVICE, .device = from, .pitch_bytes = 8, .rows = 4},
         .to = {.memory_type = VR_CU_MEMORY_TYPE_UNIFIED, .device = to + 1024, .pitch_bytes = 7, .rows = 3},
@@ -302,14 +302,14 @@ static void launches_take_the_longest_path(void **state) {
     order(driver, b, a);
     assert_cu(vr_cu(driver, event_record_with_flags, late, a, VR_CU_EVENT_RECORD_EXTERNAL), SUCCESS);
     const uint64_t exec = instantiated(driver, ended(driver, a));
-    kernel(driver, a, 5); // a launch comes after what the stream has
+    kernel(driver, a, 5); // a launch follows the stream's earlier work
     assert_cu(vr_cu(driver, graph_launch, exec, a), SUCCESS);
     assert_int_equal(vram_sim_advance(driver, 15), VRAM_OK);
     assert_cu(vr_cu(driver, event_query, early), SUCCESS);
     assert_cu(vr_cu(driver, event_query, late), NOT_READY);
     assert_cu(vr_cu(driver, event_synchronize, late), SUCCESS);
     assert_int_equal(vram_sim_clock_ns(driver), 315);
-    // Launches of one executable graph come after each other on any streams.
+    // Launches of one executable graph are ordered, even on different streams.
     assert_cu(vr_cu(driver, graph_launch, exec, a), SUCCESS);
     assert_cu(vr_cu(driver, graph_launch, exec, b), SUCCESS);
     assert_cu(vr_cu(driver, stream_synchronize, b), SUCCESS);
@@ -347,7 +347,7 @@ static void by_hand_launches_stay_pending(void **state) {
     assert_cu(vr_cu(driver, event_record, wanted, b), SUCCESS);
     assert_cu(vr_cu(driver, graph_launch, exec, a), SUCCESS);
     assert_cu(vr_cu(driver, event_query, inside), NOT_READY);
-    // The launch on c comes after the one on a, and that after the event of b.
+    // The launch on c follows the one on a, which follows b's event.
     assert_cu(vr_cu(driver, graph_launch, exec, c), SUCCESS);
     assert_cu(vr_cu(driver, event_record, after, c), SUCCESS);
     assert_int_equal(vram_sim_complete(driver, c), VRAM_OK);
@@ -355,7 +355,7 @@ static void by_hand_launches_stay_pending(void **state) {
     assert_cu(vr_cu(driver, event_query, wanted), SUCCESS);
     assert_cu(vr_cu(driver, stream_query, a), SUCCESS);
     assert_cu(vr_cu(driver, stream_destroy, c), SUCCESS);
-    assert_cu(vr_cu(driver, graph_launch, exec, a), SUCCESS); // the stream of the last launch is gone
+    assert_cu(vr_cu(driver, graph_launch, exec, a), SUCCESS); // the stream of the last launch is destroyed
     assert_cu(vr_cu(driver, graph_exec_destroy, exec), SUCCESS);
     vram_driver_destroy(driver);
     (void)state;
@@ -363,7 +363,7 @@ static void by_hand_launches_stay_pending(void **state) {
 
 static void count_up(void *argument) { ++*(int *)argument; }
 
-// A launch into a capture is a graph inside it; host functions run with it.
+// A launch in a capture becomes a nested graph; its host functions run with it.
 static void launches_can_be_captured(void **state) {
     struct vram_driver *driver = open_sim(&no_costs);
     int runs = 0;
@@ -407,7 +407,7 @@ static void unite(struct set *set, const struct set *other) {
     for (size_t i = 0; i < WORDS; i++) set->words[i] |= other->words[i];
 }
 
-// What the program did, and by the model: all that has happened before now on each stream, or before each event's record.
+// What the program did, and the model: everything that happened before now on each stream, or before each event's record.
 struct program {
     struct vram_driver *driver;
     uint64_t random;
@@ -451,7 +451,7 @@ static void do_step(struct program *program) {
     }
 }
 
-// Every operation that comes before the node, by walking the graph.
+// Returns every operation that precedes the node, by walking the graph.
 static struct set walk(const struct program *program, uint64_t node) {
     struct set past = {{0}};
     uint64_t open[STEPS], dependencies[STEPS], open_count = 1;
@@ -470,7 +470,7 @@ static struct set walk(const struct program *program, uint64_t node) {
     return past;
 }
 
-// When the last operation ends, if each starts when all before it have ended.
+// Returns when the last operation ends if each starts when all its predecessors have ended.
 static uint64_t model_time_ns(const struct program *program) {
     uint64_t ends_ns[STEPS] = {0}, last_ns = 0;
     for (uint32_t i = 0; i < program->count; i++) {

@@ -1,4 +1,4 @@
-// Green contexts: parts of a device's multiprocessors.
+// Tests green contexts: parts of a device's multiprocessors.
 #include "sim/sim.h"
 #include "sim/sim_abi.h"
 #include "unit/sim_fixture.h"
@@ -88,7 +88,7 @@ static void a_green_context_is_the_primary_one(void **state) {
     vram_driver_destroy(driver);
 }
 
-// As PyTorch makes them: multiprocessors and a word on queues, or that word alone.
+// As PyTorch makes them: multiprocessors and a queue resource, or only the queue resource.
 static void queues_for_work_are_told_again(void **state) {
     (void)state;
     enum { QUEUES = 1000, BALANCED = 1 };
@@ -134,7 +134,7 @@ static void parts_have_the_sizes_that_were_asked_for(void **state) {
     assert_cu(vr_sim_call_dev_sm_resource_split(sim, NULL, 1, &whole, NULL, 0, &odd), SUCCESS);
     odd.multiprocessors = 135;
     assert_cu(vr_sim_call_dev_sm_resource_split(sim, parts, 1, &whole, &rest, 0, &odd), INVALID_RESOURCE_CONFIGURATION);
-    assert_int_equal(parts[0].multiprocessors, 16); // as it was
+    assert_int_equal(parts[0].multiprocessors, 16); // as before
     assert_cu(vr_sim_call_dev_sm_resource_split(sim, parts, 0, &whole, NULL, 0, wanted), INVALID_VALUE);
     assert_cu(vr_sim_call_dev_sm_resource_split(sim, parts, 1, &rest, NULL, 0, NULL), INVALID_VALUE);
     vram_driver_destroy(driver);
@@ -147,7 +147,7 @@ static uint64_t stream_of(struct vram_driver *driver, uint64_t work_ns) {
     return stream;
 }
 
-// An event of a context comes after the work of all its streams, and all of them can wait for one.
+// An event of a context follows the work of all its streams, and all of them can wait for one.
 static void events_are_of_whole_contexts(void **state) {
     (void)state;
     static const char *const settings[] = {"device=h100", "device=h100,manual"};
@@ -190,7 +190,7 @@ static void events_of_a_green_context_are_of_its_streams(void **state) {
     assert_cu(vr_sim_call_green_ctx_create(sim, &green, description, 0, 1), SUCCESS);
     assert_cu(vr_sim_call_green_ctx_stream_create(sim, &stream, green, 1, 0), SUCCESS);
     assert_cu(vr_cu(driver, event_create, &event, VR_CU_EVENT_DISABLE_TIMING), SUCCESS);
-    (void)stream_of(driver, 1000000); // of another
+    (void)stream_of(driver, 1000000); // on another context's stream
     assert_cu(vr_sim_call_green_ctx_record_event(sim, green, event), SUCCESS);
     assert_cu(vr_cu(driver, event_query, event), SUCCESS);
     assert_int_equal(vram_sim_busy(driver, 0, stream, 1000000), VRAM_OK);

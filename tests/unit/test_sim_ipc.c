@@ -1,5 +1,5 @@
-// Peers, shareable handles and IPC handles of the simulated driver. Two instances in one process stand for two processes: they share
-// nothing but the system. (tests/share has two processes.)
+// Tests peers, shareable handles and IPC handles of the simulated driver. Two instances in one process stand for two processes: they share
+// only the system. (tests/share has two processes.)
 #include "sim_fixture.h"
 
 #include "sim/sim.h"
@@ -57,7 +57,7 @@ static void a_machine_without_peers_refuses(void **state) {
     (void)state;
 }
 
-// Work of a device uses an allocation of another only while it may; copies find their way without.
+// Work on a device uses another's allocation only while access is enabled; copies do not need that.
 static void a_set_needs_a_peer(void **state) {
     struct vram_driver *driver = open_sim(&backed);
     const uint64_t here = context_of(driver, 0), there = context_of(driver, 1);
@@ -122,7 +122,7 @@ static void access_to_pages_is_per_device(void **state) {
     assert_int_equal(flags, VR_CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
     assert_cu(vr_cu(driver, mem_get_access, &flags, &one, address), SUCCESS);
     assert_int_equal(flags, VR_CU_MEM_ACCESS_FLAGS_PROT_NONE);
-    assert_cu(vr_cu(driver, mem_set_access, address, PAGE, &from_1, 1), SUCCESS); // no peer access needs to be enabled
+    assert_cu(vr_cu(driver, mem_set_access, address, PAGE, &from_1, 1), SUCCESS); // peer access need not be enabled
     assert_cu(vr_cu(driver, mem_get_access, &flags, &one, address), SUCCESS);
     assert_int_equal(flags, VR_CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
     vram_driver_destroy(driver);
@@ -147,7 +147,7 @@ static void a_descriptor_is_the_same_memory(void **state) {
     assert_int_equal(*words(a), 41);
     *words(b) = 42;
     assert_int_equal(*words(ours), 42);
-    // The owner gives it back; the importers keep the bytes until the last one is gone.
+    // After the owner releases it, the importers keep the bytes until the last one is gone.
     assert_cu(vr_cu(here, mem_release, handle), SUCCESS);
     unmap(here, ours);
     assert_int_equal(vram_sim_memory_used(here, 0), 0);
@@ -155,7 +155,7 @@ static void a_descriptor_is_the_same_memory(void **state) {
     assert_cu(vr_cu(there, mem_release, theirs_1), SUCCESS);
     unmap(there, a);
     assert_int_equal(*words(b), 42);
-    const int again = export(there, theirs_2); // an importer may pass it on
+    const int again = export(there, theirs_2); // an importer may export it again
     assert_cu(vr_cu(there, mem_release, theirs_2), SUCCESS);
     unmap(there, b);
     assert_cu(import(here, again, &none), SUCCESS);
@@ -182,7 +182,7 @@ static void the_last_user_gives_the_bytes_back(void **state) {
     assert_cu(import(there, descriptor, &theirs), SUCCESS);
     assert_cu(vr_cu(here, mem_release, handle), SUCCESS);
     unmap(here, ours);
-    // The ticket is there while the descriptor or the import is.
+    // The ticket exists while the descriptor or the import does.
     struct vr_sim_ticket ticket;
     struct vr_sim *sim = vr_sim_of(here);
     assert_cu(vr_sim_ticket_read(sim->file, facts.position, VR_SIM_TICKET_PHYSICAL, &ticket), SUCCESS);
@@ -211,7 +211,7 @@ static void handles_are_retained(void **state) {
     assert_cu(vr_cu(driver, mem_release, handle), INVALID_VALUE);
     assert_cu(vr_cu(driver, mem_retain_allocation_handle, &again, address), SUCCESS); // the mapping is still there
     assert_int_equal(again, handle);
-    assert_cu(vr_cu(driver, mem_export_to_shareable_handle, &descriptor, handle, 1, 0), INVALID_VALUE); // not asked for
+    assert_cu(vr_cu(driver, mem_export_to_shareable_handle, &descriptor, handle, 1, 0), INVALID_VALUE); // not requested at creation
     assert_cu(vr_cu(driver, mem_export_to_shareable_handle, &descriptor, handle, VR_CU_MEM_HANDLE_TYPE_FABRIC, 0), NOT_SUPPORTED);
     assert_cu(vr_cu(driver, mem_release, handle), SUCCESS);
     assert_cu(vr_cu(driver, mem_retain_allocation_handle, &again, address + PAGE), INVALID_VALUE);
@@ -234,7 +234,7 @@ static void wait_to_end(void *argument) {
     while (!atomic_load(&waiter->may_end)) vr_os_yield();
 }
 
-// The system has a process's files under the number of each of its threads.
+// /proc has a process's files under the id of each of its threads.
 static void a_handle_that_names_a_thread_is_damaged(void **state) {
     struct vram_driver *here = open_sim(&backed), *there = open_sim(&backed);
     (void)context_of(here, 0);
@@ -267,7 +267,7 @@ static void a_handle_opens_the_allocation(void **state) {
     *words(ours) = 5;
     assert_cu(vr_cu(here, ipc_get_mem_handle, &handle, ours + 8), INVALID_VALUE);
     assert_cu(vr_cu(here, ipc_get_mem_handle, &handle, ours), SUCCESS);
-    assert_cu(vr_cu(here, ipc_open_mem_handle, &none, handle, 1), INVALID_CONTEXT); // one's own
+    assert_cu(vr_cu(here, ipc_open_mem_handle, &none, handle, 1), INVALID_CONTEXT); // its own handle
     assert_cu(vr_cu(there, ipc_open_mem_handle, &none, handle, 0), INVALID_VALUE);
     assert_cu(vr_cu(there, ipc_open_mem_handle, &first, handle, 1), SUCCESS);
     assert_cu(vr_cu(there, ipc_open_mem_handle, &second, handle, 1), SUCCESS);
@@ -279,14 +279,14 @@ static void a_handle_opens_the_allocation(void **state) {
     assert_int_equal(vram_sim_memory_used(there, 0), 0);
     assert_cu(vr_cu(there, memset_d8, first, 1, 64), SUCCESS);
     assert_int_equal(*words(ours), 0x0101010101010101u);
-    // All but the number of the file: both instances are in this process, and one has the other's file open under a number of its own.
+    // All but the file's number: both instances are in this process, and one has the other's file open under its own number.
     for (size_t bit = 0; bit < 32 * 8; bit++) {
         damaged = handle;
         damaged.reserved[bit / 8] = (char)(damaged.reserved[bit / 8] ^ 1 << bit % 8);
         assert_true(vr_cu(there, ipc_open_mem_handle, &none, damaged, 1) != VR_CU_SUCCESS);
     }
     assert_cu(vr_cu(here, mem_free, ours), SUCCESS);
-    assert_int_equal(*words(first), 0x0101010101010101u); // whoever has it keeps it
+    assert_int_equal(*words(first), 0x0101010101010101u); // an importer keeps it
     assert_cu(vr_cu(there, ipc_close_mem_handle, first), SUCCESS);
     assert_cu(vr_cu(there, ipc_close_mem_handle, first), SUCCESS);
     assert_cu(vr_cu(there, ipc_close_mem_handle, first), INVALID_VALUE);
@@ -298,7 +298,7 @@ static void a_handle_opens_the_allocation(void **state) {
     (void)state;
 }
 
-// What a context opened goes with it; an owner that ends leaves what others opened.
+// What a context opened ends with it; an owner that ends leaves what others opened.
 static void ends_in_any_order(void **state) {
     struct vram_driver *here = open_sim(&backed), *there = open_sim(&backed);
     struct vr_cu_ipc_handle handle;

@@ -1,4 +1,4 @@
-// Modules, libraries, functions and launches of the simulated driver.
+// Tests modules, libraries, functions and launches of the simulated driver.
 #include "code_fixture.h"
 #include "sim/modules/sim_launch.h"
 #include "sim/sim.h"
@@ -75,7 +75,7 @@ static void ptx_is_read(void **state) {
     assert_cu(vr_sim_call_library_get_managed(sim, &address, &size, library, "lut"), NOT_FOUND);
     assert_cu(vr_sim_call_library_get_managed(sim, &address, &size, library, "both"), SUCCESS);
     assert_int_equal(size, 4);
-    // What is set of the kernel holds for its function.
+    // Attributes set on the kernel apply to its function.
     assert_cu(vr_sim_call_kernel_set_attribute(sim, MOST_DYNAMIC, 1000, kernel, 0), SUCCESS);
     assert_cu(vr_sim_call_kernel_get_function(sim, &function, kernel), SUCCESS);
     assert_int_equal(attribute_of(sim, function, MOST_DYNAMIC), 1000);
@@ -97,7 +97,7 @@ static vr_cu_result binary_of(struct vr_sim *sim, const void *code, int *binary,
     return vr_sim_call_module_unload(sim, module);
 }
 
-// The highest that the device takes: 8.0 takes no 8.6, and PTX only where there is nothing else.
+// The highest version the device supports is loaded: 8.0 does not run 8.6, and PTX is used only if there is nothing else.
 static void highest_code_is_taken(void **state) {
     (void)state;
     struct vram_driver *driver = open_sim(NULL);
@@ -114,7 +114,7 @@ static void highest_code_is_taken(void **state) {
     assert_int_equal(binary, 80);
     add_entry(&none, CODE_CUBIN, 86, CODE_ZSTD, "", 0);
     add_entry(&none, CODE_CUBIN, 80, CODE_EXACT, cubin.bytes, cubin.size_bytes);
-    assert_cu(binary_of(sim, none.bytes, &binary, &version), SUCCESS); // 8.0 alone is this device
+    assert_cu(binary_of(sim, none.bytes, &binary, &version), SUCCESS); // only 8.0 is this device
     add_entry(&ptx, CODE_CUBIN, 90, CODE_ZSTD, "", 0);
     uint64_t module;
     assert_cu(vr_sim_call_module_load_data(sim, &module, ptx.bytes), NO_BINARY_FOR_GPU);
@@ -138,7 +138,7 @@ static bool unpack_raw(void *to, size_t to_bytes, const void *from, size_t from_
     return true;
 }
 
-// What is compressed tells as much as what is not.
+// Compressed code gives the same facts as uncompressed code.
 static void compressed_code_is_read(void **state) {
     (void)state;
     struct vram_driver *driver = open_sim(NULL);
@@ -162,7 +162,7 @@ static void compressed_code_is_read(void **state) {
     vram_driver_destroy(driver);
 }
 
-// Cut anywhere, with more or less than it should give, or more than anybody unpacks.
+// Truncated anywhere, with more or less than the stated size, or larger than the limit.
 static void damaged_compression_is_refused(void **state) {
     (void)state;
     struct vram_driver *driver = open_sim(NULL);
@@ -192,12 +192,12 @@ static void damaged_compression_is_refused(void **state) {
     assert_cu(vr_sim_call_module_load_data(sim, &module, longer.bytes), INVALID_IMAGE);
     assert_int_equal(module, 7);
     put(&longer, 16 + 16, whole.size_bytes, 4);
-    put(&longer, 16 + 56, UINT64_C(1) << 40, 8); // more than anybody unpacks: it stays closed
+    put(&longer, 16 + 56, UINT64_C(1) << 40, 8); // beyond the limit, so it is not decompressed
     assert_cu(vr_sim_call_module_load_data(sim, &module, longer.bytes), SUCCESS);
     vram_driver_destroy(driver);
 }
 
-// Parameters of more than 4 KiB are told in another form.
+// Parameters of more than 4 KiB are encoded differently.
 static void large_parameters_are_read(void **state) {
     (void)state;
     struct vram_driver *driver = open_sim(NULL);
@@ -214,7 +214,7 @@ static void large_parameters_are_read(void **state) {
     vram_driver_destroy(driver);
 }
 
-// Where nobody unpacks it, compressed code has no names that could be read: every name is one of its kernels.
+// Code that is not decompressed has unknown names, so every name counts as one of its kernels.
 static void closed_code_knows_every_name(void **state) {
     (void)state;
     struct vram_driver *driver = open_sim(NULL);
@@ -279,9 +279,9 @@ static void launches_are_checked(void **state) {
     assert_cu(vr_sim_call_launch_cooperative_kernel(sim, function, 1, 1, 1, 32, 1, 1, 0, 0, NULL), SUCCESS);
     struct vr_cu_launch_attribute attribute = {.id = VR_CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.cluster = {2, 1, 1}};
     struct vr_cu_launch_config config = {{4, 1, 1}, {32, 1, 1}, 0, 0, &attribute, 1};
-    assert_cu(vr_sim_call_launch_kernel_ex(sim, &config, function, NULL, NULL), NOT_SUPPORTED); // clusters came with 9.0
+    assert_cu(vr_sim_call_launch_kernel_ex(sim, &config, function, NULL, NULL), NOT_SUPPORTED); // clusters exist since 9.0
     attribute.value.cluster[0] = 3;
-    assert_cu(vr_sim_call_launch_kernel_ex(sim, &config, function, NULL, NULL), INVALID_VALUE); // 4 blocks are no 3s
+    assert_cu(vr_sim_call_launch_kernel_ex(sim, &config, function, NULL, NULL), INVALID_VALUE); // 4 blocks are not a multiple of 3
     attribute.value.cluster[0] = 1;
     assert_cu(vr_sim_call_launch_kernel_ex(sim, &config, function, NULL, NULL), SUCCESS);
     assert_cu(vr_sim_call_module_unload(sim, module), SUCCESS);
@@ -299,10 +299,10 @@ static void occupancy_is_counted(void **state) {
     int blocks, grid, block;
     assert_cu(vr_sim_call_module_load_data(sim, &module, cubin.bytes), SUCCESS);
     assert_cu(vr_sim_call_module_get_function(sim, &function, module, "work"), SUCCESS);
-    // 40 registers: 1,280 of a warp, 12 warps of each part, 48 in all, 6 blocks of 8 warps.
+    // 40 registers: 1,280 per warp, 12 warps per partition, 48 in total, 6 blocks of 8 warps.
     assert_cu(vr_sim_call_occupancy_max_active_blocks(sim, &blocks, function, 256, 0), SUCCESS);
     assert_int_equal(blocks, 6);
-    // 47,152 and 2,000 and 1,024 bytes of shared memory: 3 of them in 164 KiB.
+    // 47,152 plus 2,000 plus 1,024 bytes of shared memory: 3 of them in 164 KiB.
     assert_cu(vr_sim_call_occupancy_max_active_blocks(sim, &blocks, function, 256, 47152), SUCCESS);
     assert_int_equal(blocks, 3);
     assert_cu(vr_sim_call_occupancy_max_active_blocks(sim, &blocks, function, 512, 0), SUCCESS);
@@ -315,7 +315,7 @@ static void occupancy_is_counted(void **state) {
     vram_driver_destroy(driver);
 }
 
-// A spinning kernel lasts its cycles; another what the option says.
+// A spinning kernel takes its cycles; another the time in the option.
 static void work_takes_time(void **state) {
     (void)state;
     struct vram_sim_options options;
@@ -349,7 +349,7 @@ static void work_takes_time(void **state) {
     vram_driver_destroy(driver);
 }
 
-// A captured launch keeps a copy of its arguments, which the library's end does not take.
+// A captured launch keeps a copy of its arguments, which outlives the library.
 static void captured_launch_keeps_arguments(void **state) {
     (void)state;
     struct vram_sim_options options = {.kernel_ns = 100000};

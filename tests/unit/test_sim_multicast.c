@@ -1,4 +1,4 @@
-// Multicast objects: sizes and errors as CUDA documents them, what is bound and for how long, and objects of another process.
+// Tests multicast objects: sizes and errors as CUDA documents them, bindings and their lifetime, and objects of another process.
 #include <unistd.h>
 
 #include "sim/sim.h"
@@ -78,7 +78,7 @@ static void what_an_object_is_asked_to_be(void **state) {
     const struct vr_cu_multicast_prop fabric = {.device_count = 2, .size_bytes = PAGE, .handle_types = VR_CU_MEM_HANDLE_TYPE_FABRIC};
     assert_cu(vr_sim_call_multicast_create(sim, &object, &fabric), NOT_SUPPORTED);
     assert_cu(vr_sim_call_multicast_create(sim, NULL, &of_2), INVALID_VALUE);
-    // It takes nothing of a device.
+    // It uses no device memory.
     object = create(sim);
     assert_int_equal(vram_sim_memory_used(driver, 0) + vram_sim_memory_used(driver, 1), 0);
     struct vr_cu_allocation_prop told;
@@ -103,10 +103,11 @@ static void what_may_be_bound(void **state) {
     assert_cu(vr_cu(driver, mem_create, &memory, 2 * PAGE, &memory_of_1, 0), SUCCESS);
     assert_cu(vr_cu(driver, mem_create, &other, PAGE, &of_0, 0), SUCCESS);
     assert_cu(vr_cu(driver, mem_create, &alone, PAGE, &private, 0), SUCCESS);
-    assert_cu(vr_sim_call_multicast_bind_mem(sim, object, 0, memory, 0, PAGE, 0), INVALID_DEVICE); // not yet one of them
+    assert_cu(vr_sim_call_multicast_bind_mem(sim, object, 0, memory, 0, PAGE, 0), INVALID_DEVICE); // not added yet
     assert_cu(vr_sim_call_multicast_add_device(sim, object, 1), SUCCESS);
     assert_cu(vr_sim_call_multicast_bind_mem(sim, object, 0, other, 0, PAGE, 0), INVALID_DEVICE);
-    assert_cu(vr_sim_call_multicast_bind_mem(sim, object, 0, alone, 0, PAGE, 0), INVALID_VALUE); // what is shared takes what can be
+    assert_cu(vr_sim_call_multicast_bind_mem(sim, object, 0, alone, 0, PAGE, 0),
+              INVALID_VALUE); // a shareable object needs shareable memory
     assert_cu(vr_sim_call_multicast_bind_mem(sim, object, 0, memory, PAGE, 2 * PAGE, 0), INVALID_VALUE);
     assert_cu(vr_sim_call_multicast_bind_mem(sim, object, 3 * PAGE, memory, 0, 2 * PAGE, 0), INVALID_VALUE);
     assert_cu(vr_sim_call_multicast_bind_mem(sim, object, 4096, memory, 0, PAGE, 0), INVALID_VALUE);
@@ -119,7 +120,7 @@ static void what_may_be_bound(void **state) {
     assert_cu(vr_sim_call_multicast_bind_mem_on(sim, object, 0, 0, memory, 0, PAGE, 0), INVALID_DEVICE);
     assert_cu(vr_sim_call_multicast_bind_mem_on(sim, object, 2, 0, memory, 0, PAGE, 0), INVALID_DEVICE);
     assert_cu(vr_sim_call_multicast_bind_mem_on(sim, object, 1, PAGE, memory, 0, 2 * PAGE, 0), SUCCESS);
-    assert_cu(vr_sim_call_multicast_bind_mem(sim, object, 2 * PAGE, memory, 0, PAGE, 0), INVALID_VALUE); // something is there
+    assert_cu(vr_sim_call_multicast_bind_mem(sim, object, 2 * PAGE, memory, 0, PAGE, 0), INVALID_VALUE); // already bound there
     assert_cu(vr_sim_call_multicast_bind_mem(sim, object, 0, memory, PAGE, PAGE, 0), SUCCESS);
     assert_true(vr_sim_check(sim));
     vram_driver_destroy(driver); // with all of it
@@ -144,13 +145,13 @@ static void memory_stays_while_it_is_bound(void **state) {
     assert_cu(vr_sim_call_multicast_unbind(sim, object, 1, 0, 5 * PAGE), INVALID_VALUE);
     assert_cu(vr_sim_call_multicast_unbind(sim, object, 1, 0, 2 * PAGE), SUCCESS);
     assert_int_equal(vram_sim_memory_used(driver, 1), PAGE);
-    assert_cu(vr_cu(driver, mem_release, object), SUCCESS); // and with the object the last binding
+    assert_cu(vr_cu(driver, mem_release, object), SUCCESS); // the last binding ends with the object
     assert_int_equal(vram_sim_memory_used(driver, 1), 0);
     assert_true(vr_sim_check(sim));
     vram_driver_destroy(driver);
 }
 
-// What PyTorch's symmetric memory does: the object is mapped, and the memory that is bound is mapped elsewhere.
+// As PyTorch's symmetric memory: the object is mapped, and the bound memory is mapped elsewhere.
 static void it_is_mapped_where_its_devices_reach_it(void **state) {
     (void)state;
     struct vr_sim *sim;

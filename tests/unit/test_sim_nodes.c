@@ -1,4 +1,4 @@
-// Nodes of every kind: added, asked and set; executable graphs that change.
+// Tests nodes of every kind: added, queried and set; executable graphs that change.
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,7 +74,7 @@ static void kernel_nodes_keep_parameters(void **state) {
     vram_driver_destroy(f.driver);
 }
 
-// A set and a copy by the call for all kinds; the executable one changes, the graph stays.
+// A memset and a copy through the generic call; the executable graph changes, the graph does not.
 static void generic_nodes(void **state) {
     (void)state;
     struct fixture f = open_fixture();
@@ -146,7 +146,7 @@ static void updates_need_the_same_shape(void **state) {
     vram_driver_destroy(f.driver);
 }
 
-// A set writes whole elements of 1, 2 or 4 bytes, at their own alignment.
+// A memset writes whole elements of 1, 2 or 4 bytes, at their own alignment.
 static void elements_of_sets(void **state) {
     (void)state;
     struct fixture f = open_fixture();
@@ -183,7 +183,7 @@ static void batches_of_writes_are_nodes(void **state) {
     vram_driver_destroy(f.driver);
 }
 
-// An if has one body or two, a loop one, a switch many.
+// An if node has one or two bodies, a loop one, a switch many.
 static void conditions_have_bodies(void **state) {
     (void)state;
     static const struct {
@@ -206,7 +206,7 @@ static void conditions_have_bodies(void **state) {
     vram_driver_destroy(f.driver);
 }
 
-// Bodies are filled by captures; the default value says whether they run.
+// Captures fill bodies; the default value decides whether they run.
 static void conditions_run_by_their_default(void **state) {
     (void)state;
     for (unsigned value = 0; value < 2; value++) {
@@ -220,7 +220,7 @@ static void conditions_run_by_their_default(void **state) {
         assert_cu(vr_cu(f.driver, memset_d8_async, f.memory, 7, 16, f.stream), SUCCESS);
         assert_cu(vr_cu(f.driver, stream_end_capture, f.stream, &ended), SUCCESS);
         assert_int_equal(ended, body);
-        assert_cu(vr_cu(f.driver, graph_destroy, body), INVALID_VALUE); // it is the node's
+        assert_cu(vr_cu(f.driver, graph_destroy, body), INVALID_VALUE); // it belongs to the node
         assert_cu(vr_cu(f.driver, graph_clone, &clone, f.graph), SUCCESS);
         assert_cu(vr_cu(f.driver, graph_destroy, f.graph), SUCCESS);
         assert_cu(vr_cu(f.driver, graph_instantiate, &exec, clone, 0), SUCCESS);
@@ -284,7 +284,7 @@ static void graphs_are_printed(void **state) {
     vram_driver_destroy(f.driver);
 }
 
-// A graph inside takes the parameters of another of the same shape, and nothing of one that has another.
+// A nested graph takes the parameters of another of the same shape, and none of one that differs.
 static void a_graph_inside_takes_other_parameters(void **state) {
     (void)state;
     struct fixture f = open_fixture();

@@ -1,4 +1,4 @@
-// What the simulated driver takes a kernel to write, by its mangled name and its arguments: names are those of PyTorch 2.6 and 2.15, nvcc's
+// Tests which arguments the simulated driver considers a kernel's outputs, by its mangled name: names are from PyTorch 2.6 and 2.15, nvcc's
 // samples and Triton.
 #include "sim_fixture.h"
 
@@ -8,7 +8,7 @@
 #include "sim/sim.h"
 #include "vram/sim.h"
 
-// A letter a parameter: c pointer to const, p another pointer, v what is none.
+// One letter per parameter: c pointer to const, p other pointer, v not a pointer.
 static void check_signature(const char *name, const char *expected) {
     struct vr_sim_mangled_type types[VR_SIM_PARAMETERS_MOST];
     const size_t count = vr_sim_signature(name, types);
@@ -74,7 +74,7 @@ static void outputs_are_found(void **state) {
     assert_int_equal(kernel->output_count, 1);
     assert_int_equal(kernel->outputs[0].parameter, 2);
     assert_int_equal(kernel->outputs[0].elements, 0);
-    // The first operand; so many elements of so many bytes.
+    // The first operand; this many elements of this many bytes.
     kernel =
         make("_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_13AUnaryFunctorIfffNS0_15binary_internal10MulFunctorIfEEEESt5arrayIPcLm"
              "2EEEEviT0_T1_",
@@ -84,7 +84,7 @@ static void outputs_are_found(void **state) {
     assert_int_equal(kernel->outputs[0].count, 1);
     assert_int_equal(kernel->outputs[0].elements, 1);
     assert_int_equal(kernel->outputs[0].element_bytes, 4);
-    // A struct for a tensor of const elements is read; of another only the first word is its address.
+    // A struct for a tensor of const elements is input; in another, only the first word is an address.
     kernel =
         make("_ZN2at6native6sbtopk10gatherTopKIN3c108BFloat16EmLin1ELb0EEEvNS_4cuda6detail10TensorInfoIKT_T0_EESA_SA_bSA_SA_NS7_IS8_SA_EE"
              "SA_NS7_IlSA_EESA_PS8_",
@@ -94,12 +94,12 @@ static void outputs_are_found(void **state) {
     assert_int_equal(kernel->outputs[0].words, 1);
     assert_int_equal(kernel->outputs[1].parameter, 8);
     assert_int_equal(kernel->outputs[2].parameter, 10);
-    // A reduction writes what stands behind its source.
+    // A reduction's output follows its source.
     kernel = make("_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpIbNS0_9MinMaxOpsIbbiEEjbLi4ELi4EEEEEvT1_", 1, (uint32_t[]){1040});
     assert_int_equal(kernel->output_count, 1);
     assert_int_equal(kernel->outputs[0].from, 130 - 7);
     assert_int_equal(kernel->outputs[0].words, 5);
-    // Nothing is known of names that are not mangled.
+    // Names that are not mangled say nothing.
     kernel = make("triton_poi_fused_add_0", 3, (uint32_t[]){8, 8, 4});
     assert_int_equal(kernel->output_count, 2);
     vr_sim_image_release(image);
@@ -143,7 +143,7 @@ static void write(struct vram_driver *driver, uint64_t address, const char *text
     assert_cu(vr_cu(driver, memcpy_htod, address, text, strlen(text)), SUCCESS);
 }
 
-// Inputs stay, outputs do not, whatever lay beside them.
+// Inputs stay and outputs become unknown, whatever is next to them.
 static void outputs_are_not_read_back(void **state) {
     (void)state;
     struct vram_driver *driver = open_sim(&(struct vram_sim_options){.bytes = VRAM_SIM_BYTES_SPARSE, .memory_bytes = VR_GIB});
@@ -156,23 +156,23 @@ static void outputs_are_not_read_back(void **state) {
     assert_true(reads(driver, at, "what was there"));
     assert_true(reads(driver, at + 512, "what was there"));
     assert_true(reads_zeros(driver, at + 1024, 14));
-    assert_true(reads(driver, at + 1536, "what was there")); // another block: it may be somebody's
-    // Unless it is read as a part of the output; what was written since is there.
+    assert_true(reads(driver, at + 1536, "what was there")); // another block, which may be in use
+    // Unless it is read as part of the output; later writes are kept.
     assert_true(reads_zeros(driver, at + 1024, 1024));
     write(driver, at + 1536, "anew");
     char bytes[1024];
     assert_cu(vr_cu(driver, memcpy_dtoh, bytes, at + 1024, sizeof bytes), SUCCESS);
-    assert_memory_equal(bytes + 512, "anew", 5); // and nothing of what was behind it
-    // A copy of an output is one.
+    assert_memory_equal(bytes + 512, "anew", 5); // and nothing of what followed
+    // A copy of an output is also unknown.
     assert_cu(vr_cu(driver, memcpy_async, at + 4096, at + 1024, 14, 0), SUCCESS);
     assert_true(reads_zeros(driver, at + 4096, 14));
-    // A write in one piece is dropped in one piece; one beside it at no block's beginning belongs to it.
+    // Memory written in one piece becomes unknown in one piece; an adjacent write that does not start at a block's beginning belongs to it.
     write(driver, at + 8192, "one two three four five six");
     write(driver, at + 8192 + 27, "seven");
     add(sim, function, at, at, at + 8192 + 4);
     assert_true(reads(driver, at + 8192, "one "));
     assert_true(reads_zeros(driver, at + 8192 + 4, 28));
-    // Written again by the host it is known again.
+    // Written again by the host, it is known again.
     write(driver, at + 1024, "fresh");
     assert_true(reads(driver, at + 1024, "fresh"));
     assert_true(vr_sim_check(sim));

@@ -1,4 +1,4 @@
-// The text form of simulator options.
+// Tests the text form of simulator options.
 #include "unit/sim_fixture.h"
 #include "vram/sim.h"
 
@@ -31,7 +31,7 @@ static void every_key_is_read(void **state) {
         assert_int_equal(vram_sim_parse(kinds[i], &options, NULL), VRAM_OK);
         assert_int_equal(options.bytes, i);
     }
-    // The last of the two keys holds.
+    // The last of the two keys wins.
     assert_int_equal(vram_sim_parse("backed,bytes=sparse", &options, NULL), VRAM_OK);
     assert_int_equal(options.bytes, VRAM_SIM_BYTES_SPARSE);
     assert_int_equal(vram_sim_parse("bytes=sparse,backed", &options, NULL), VRAM_OK);
@@ -51,7 +51,7 @@ static void mistakes_are_pointed_at(void **state) {
     static const struct {
         const char *text;
         uint64_t offset;
-        const char *message; // a part of it
+        const char *message; // part of it
     } mistakes[] = {
         {"devices=1,memry=5", 10, "memry"},
         {"memory=5GB", 7, "5GB"},

@@ -1,4 +1,4 @@
-// Pools of the simulated driver in several processes. Two instances in one process stand for two processes.
+// Tests pools of the simulated driver in several processes. Two instances in one process stand for two processes.
 #include "sim_fixture.h"
 
 #include <unistd.h>
@@ -44,7 +44,7 @@ static void write_word(struct vram_driver *driver, uint64_t address, uint64_t wo
     assert_cu(vr_cu(driver, memcpy_htod, address, &word, sizeof word), SUCCESS);
 }
 
-// A pool of one instance, open in another.
+// A pool of one instance, opened in another.
 struct pair {
     struct vram_driver *here, *there;
     uint64_t ours, theirs; // the pool
@@ -101,12 +101,12 @@ static void pieces_are_the_same_bytes(void **state) {
             uint64_t word;
             assert_cu(vr_cu(pair.there, memcpy_dtoh, &word, theirs[p] + sizes[p] - 4, 8), INVALID_VALUE);
         }
-        assert_int_equal(vram_sim_memory_used(pair.there, 0), 0); // it takes none of the importer's
+        assert_int_equal(vram_sim_memory_used(pair.there, 0), 0); // it uses none of the importer's memory
         check(&pair);
         assert_cu(vr_cu(pair.there, mem_free, theirs[0]), SUCCESS);
         assert_cu(vr_cu(pair.there, mem_free_async, theirs[1], 0), SUCCESS);
         assert_cu(vr_cu(pair.there, mem_free, theirs[1]), INVALID_VALUE);
-        assert_cu(vr_cu(pair.there, mem_pool_destroy, pair.theirs), SUCCESS); // what was imported stays good
+        assert_cu(vr_cu(pair.there, mem_pool_destroy, pair.theirs), SUCCESS); // imported allocations stay valid
         assert_int_equal(read_word(pair.there, theirs[3]), 203);
         assert_cu(vr_cu(pair.there, mem_free, theirs[2]), SUCCESS);
         assert_cu(vr_cu(pair.there, mem_free, theirs[3]), SUCCESS);
@@ -177,7 +177,7 @@ static void access_is_the_pools(void **state) {
     (void)state;
 }
 
-// All that is damaged is refused, and changes nothing.
+// Damaged data is refused and changes nothing.
 static void damaged_data_opens_nothing(void **state) {
     struct pair pair = open_pair("bytes=sparse");
     struct vr_sim *here = vr_sim_of(pair.here), *there = vr_sim_of(pair.there);
@@ -227,7 +227,7 @@ static void ends_in_any_order(void **state) {
         vram_driver_destroy(pair.here);
         assert_int_equal(read_word(pair.there, opened), 9);
         assert_cu(vr_cu(pair.there, primary_ctx_release, 0), SUCCESS);
-        assert_int_equal(vram_sim_live_objects(pair.there), 1); // the pool is the driver's
+        assert_int_equal(vram_sim_live_objects(pair.there), 1); // the pool belongs to the driver
         assert_true(vr_sim_check(vr_sim_of(pair.there)));
         vram_driver_destroy(pair.there);
     }

@@ -1,4 +1,4 @@
-// The simulated driver: memory pools, in stream order on the virtual clock, and memory of graphs.
+// Tests the simulated driver's memory pools, in stream order on the virtual clock, and memory of graphs.
 #include "unit/sim_fixture.h"
 #include "vram/sim.h"
 
@@ -7,7 +7,7 @@ enum { APART = VR_CU_STREAM_NON_BLOCKING, RELAXED = VR_CU_STREAM_CAPTURE_MODE_RE
 #define CHUNK (32 * VR_MIB)
 
 static const struct vram_sim_options no_costs = {.profile = VRAM_SIM_FREE, .memory_bytes = 256 * VR_MIB, .device_count = 2};
-// At an address that no sanitizer keeps for itself.
+// At an address outside the sanitizers' reserved ranges.
 static const struct vram_sim_options with_bytes = {.profile = VRAM_SIM_FREE, .backed = true, .alloc_base = 0x551000000000};
 
 static uint64_t new_stream(struct vram_driver *driver) {
@@ -49,7 +49,7 @@ static void set_flags(struct vram_driver *driver, int follow, int opportunistic,
     assert_cu(vr_cu(driver, mem_pool_set_attribute, pool, VR_CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, &internal), SUCCESS);
 }
 
-// All that a pool holds goes back, and the driver ends with nothing.
+// Releases everything the pools hold, and checks that the driver ends with nothing.
 static void close_sim(struct vram_driver *driver) {
     assert_cu(vr_cu(driver, ctx_synchronize, 0), SUCCESS);
     assert_cu(vr_cu(driver, mem_pool_trim_to, pool_of(driver, 0), 0), SUCCESS);
@@ -72,7 +72,7 @@ static void one_stream_has_its_memory_again_at_once(void **state) {
     put(driver, b, stream);
     assert_cu(vr_cu(driver, mem_free_async, b, stream), INVALID_VALUE);
     assert_cu(vr_cu(driver, mem_free_async, a + 512, stream), INVALID_VALUE);
-    assert_int_equal(get(driver, CHUNK, stream), a); // the pieces are one again
+    assert_int_equal(get(driver, CHUNK, stream), a); // the pieces have merged
     put(driver, a, stream);
     assert_int_equal(amount(driver, VR_CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 0);
     assert_int_equal(amount(driver, VR_CU_MEMPOOL_ATTR_USED_MEM_HIGH), CHUNK);
@@ -82,10 +82,10 @@ static void one_stream_has_its_memory_again_at_once(void **state) {
     (void)state;
 }
 
-// Which of a busy stream's freed memory another stream gets, by attribute: 0 none, 1 the freed piece.
+// Which freed memory of a busy stream another stream gets, by attribute: 0 none, 1 the freed piece.
 static void others_wait_as_the_attributes_say(void **state) {
     for (int flags = 0; flags < 8; flags++) {
-        for (int ordered = 0; ordered < 3; ordered++) { // nothing, an event waited for, the work done
+        for (int ordered = 0; ordered < 3; ordered++) { // unordered, after waiting for an event, after the work is done
             struct vram_driver *driver = open_sim(&no_costs);
             const uint64_t one = new_stream(driver), two = new_stream(driver);
             uint64_t event;
@@ -103,7 +103,7 @@ static void others_wait_as_the_attributes_say(void **state) {
             const bool again = (flags & 4) != 0 || (ordered == 1 && (flags & 1) != 0) || (ordered == 2 && (flags & 2) != 0);
             const uint64_t b = get(driver, CHUNK, two);
             assert_int_equal(b == a, again);
-            // Work of the second stream comes after the first's where it has its memory.
+            // The second stream's work follows the first's if it got its memory.
             const bool behind = ordered == 1 || (again && ordered == 0);
             assert_int_equal(vr_cu(driver, stream_query, two), behind ? VR_CU_NOT_READY : VR_CU_SUCCESS);
             put(driver, b, two);
@@ -137,7 +137,7 @@ static void memory_ends(void **state) {
     assert_cu(vr_cu(driver, mem_alloc_async, &address, 257 * VR_MIB, stream), OUT_OF_MEMORY);
     assert_cu(vr_cu(driver, mem_alloc_async, &address, UINT64_MAX, stream), OUT_OF_MEMORY);
     assert_int_equal(address, 7);
-    const uint64_t most = get(driver, 250 * VR_MIB, stream); // in steps of 2 MiB where 32 do not fit
+    const uint64_t most = get(driver, 250 * VR_MIB, stream); // in steps of 2 MiB if 32 do not fit
     assert_cu(vr_cu(driver, mem_alloc_async, &address, 10 * VR_MIB, stream), OUT_OF_MEMORY);
     put(driver, most, stream);
     const uint64_t first = get(driver, 100 * VR_MIB, stream);
@@ -147,7 +147,7 @@ static void memory_ends(void **state) {
     (void)state;
 }
 
-// A pool that finds no memory takes what the others of its device hold and do not need.
+// A pool that finds no memory takes unused memory from other pools of its device.
 static void pools_give_way(void **state) {
     (void)state;
     struct vram_driver *driver = open_sim(&no_costs);
@@ -197,7 +197,7 @@ static void pools_of_their_own(void **state) {
     assert_cu(vr_cu(driver, mem_pool_set_access, pool, &read, 1), SUCCESS);
     assert_cu(vr_cu(driver, mem_pool_get_access, &flags, pool, &there), SUCCESS);
     assert_int_equal(flags, VR_CU_MEM_ACCESS_FLAGS_PROT_READ);
-    // Destroyed with memory in use: that stays good, and what is freed goes at the next synchronization.
+    // Destroyed with memory in use: that stays valid, and freed memory is released at the next synchronization.
     assert_cu(vr_cu(driver, mem_pool_destroy, pool), SUCCESS);
     assert_cu(vr_cu(driver, device_get_mem_pool, &current, 0), SUCCESS);
     assert_int_equal(current, standard);
@@ -240,7 +240,7 @@ static void captured_requests_become_nodes(void **state) {
     const uint64_t a = get(driver, 3 * VR_MIB, stream);
     assert_cu(vr_cu(driver, memset_d8_async, a, 5, 100, stream), SUCCESS);
     assert_cu(vr_cu(driver, memcpy_async, out, a, 100, stream), SUCCESS);
-    assert_cu(vr_cu(driver, mem_free_async, out, stream), INVALID_VALUE); // not the graph's
+    assert_cu(vr_cu(driver, mem_free_async, out, stream), INVALID_VALUE); // not part of the graph
     put(driver, a, stream);
     assert_cu(vr_cu(driver, mem_free_async, a, stream), INVALID_VALUE);
     assert_cu(vr_cu(driver, stream_end_capture, stream, &graph), SUCCESS);
@@ -261,7 +261,7 @@ static void captured_requests_become_nodes(void **state) {
         assert_int_equal(bytes[99], 5);
         assert_int_equal(vram_sim_memory_used(driver, 0), CHUNK);
     }
-    assert_cu(vr_cu(driver, mem_free_async, a, stream), INVALID_VALUE); // the graph freed it
+    assert_cu(vr_cu(driver, mem_free_async, a, stream), INVALID_VALUE); // freed by the graph
     assert_cu(vr_cu(driver, graph_destroy, graph), SUCCESS);
     assert_cu(vr_cu(driver, graph_exec_destroy, exec), SUCCESS);
     put(driver, out, stream);
@@ -281,7 +281,7 @@ static void memory_that_a_graph_leaves(void **state) {
     assert_cu(vr_cu(driver, graph_instantiate, &exec, graph, 0), SUCCESS);
     assert_cu(vr_cu(driver, graph_launch, exec, stream), SUCCESS);
     assert_int_equal(vram_sim_memory_used(driver, 0), 100 * VR_MIB);
-    assert_cu(vr_cu(driver, graph_launch, exec, stream), INVALID_VALUE); // it lives still
+    assert_cu(vr_cu(driver, graph_launch, exec, stream), INVALID_VALUE); // still live
     put(driver, a, stream);
     assert_int_equal(vram_sim_memory_used(driver, 0), 0);
     assert_cu(vr_cu(driver, graph_launch, exec, stream), SUCCESS);

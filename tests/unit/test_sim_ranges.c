@@ -1,8 +1,8 @@
-// The set of address ranges against a plain array that does the same the slow way.
+// Compares the set of address ranges with a plain array that does the same slowly.
 #include "sim/sim_ranges.h"
 #include "unit/sim_fixture.h"
 
-#define CELLS 512 // the array: cells of the address space, each 0 or the number of its range
+#define CELLS 512 // cells of the address space, each 0 or the number of its range
 
 static uint64_t naive_gap(const int *cells, uint64_t from, uint64_t span, uint64_t alignment) {
     for (uint64_t at = (from + alignment - 1) / alignment * alignment; at + span <= CELLS; at += alignment) {
@@ -52,7 +52,7 @@ static void same_as_an_array(void **state) {
     (void)state;
 }
 
-// Ranges in rising order must not make a list of the tree: a million searches and removals end soon.
+// Ranges in increasing order must not degenerate the tree into a list: a million searches and removals finish quickly.
 static void rising_ranges_stay_shallow(void **state) {
     struct vr_sim_ranges ranges = {0};
     for (uint64_t i = 0; i < 200000; i++)

@@ -1,4 +1,4 @@
-// Reads of the simulated driver's device memory that do not give what a GPU would have given: which are found, and which are not.
+// Tests which reads of the simulated driver's memory are detected as giving something else than a GPU would.
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,11 +13,11 @@
 static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
                           ".visible .entry work(.param .u64 first, .param .align 8 .b8 rest[24])\n{\n ret;\n}\n";
 
-static struct vr_sim_read seen;        // all of a test
-static uint64_t calls, comers, teller; // how often told and come, and of which comer was told last
+static struct vr_sim_read seen;        // sum over a test
+static uint64_t calls, comers, teller; // calls of the reporter and of the announcer, and the read that was reported last
 static _Atomic int seen_behind;
 static _Atomic bool may_go;
-static const char *given; // what reads get; NULL: nothing
+static const char *given; // the value for reads; NULL: none
 
 static void come(struct vr_sim_reader *reader) { reader->place = ++comers; }
 
@@ -52,7 +52,7 @@ static uint64_t alloc(struct vram_driver *driver, uint64_t size_bytes) {
     return address;
 }
 
-// What one read of that many bytes adds.
+// Returns what one read of that many bytes adds.
 static struct vr_sim_read look(struct vram_driver *driver, uint64_t address, uint64_t size_bytes) {
     unsigned char bytes[256];
     const struct vr_sim_read before = seen;
@@ -72,13 +72,13 @@ static void memory_that_nobody_wrote(void **state) {
         assert_int_equal(calls, 2);
         assert_int_equal(look(driver, address, 8).unwritten_bytes, 0);
         assert_int_equal(calls, 2);
-        // A copy on the device carries it; a copy into the host is the read.
+        // A copy on the device carries it along; a copy to the host is the read.
         assert_cu(vr_cu(driver, memcpy_async, other, address, 16, 0), SUCCESS);
         assert_int_equal(calls, 2);
         assert_int_equal(look(driver, other, 16).unwritten_bytes, 8);
         assert_cu(vr_cu(driver, memset_d8, address, 0, VR_MIB), SUCCESS);
         assert_int_equal(look(driver, address, 200).unwritten_bytes, 0);
-        // Freed memory that is taken anew was written by nobody.
+        // Freed memory that is allocated again has not been written.
         uint64_t piece, stream;
         assert_cu(vr_cu(driver, stream_create, &stream, 0), SUCCESS);
         for (int i = 0; i < 2; i++) {
@@ -125,14 +125,14 @@ static void memory_that_a_kernel_was_given(void **state) {
     assert_int_equal(look(driver, other, 100).passed_bytes, 0);
     launch(sim, function, 0x1234, other, 0); // in a struct
     assert_int_equal(look(driver, other, 100).passed_bytes, 100);
-    // Copied, it stays what it is; written anew, it is known.
+    // A copy keeps its state; writing it again makes it known.
     assert_cu(vr_cu(driver, memcpy_async, address + 1024, address, 16, 0), SUCCESS);
     assert_int_equal(look(driver, address + 1024, 16).passed_bytes, 8);
     assert_cu(vr_cu(driver, memcpy_htod, address, "0123456789", 10), SUCCESS);
     assert_int_equal(look(driver, address, 16).passed_bytes, 6);
     assert_cu(vr_cu(driver, memset_d8, other, 3, 50), SUCCESS);
     assert_int_equal(look(driver, other, 100).passed_bytes, 50);
-    // A graph's kernel is given it at each launch.
+    // A graph's kernel gets it at each launch.
     assert_cu(vr_cu(driver, stream_create, &stream, VR_CU_STREAM_NON_BLOCKING), SUCCESS);
     assert_cu(vr_cu(driver, stream_begin_capture, stream, VR_CU_STREAM_CAPTURE_MODE_RELAXED), SUCCESS);
     launch(sim, function, address, 0, stream);
@@ -149,7 +149,7 @@ static void memory_that_a_kernel_was_given(void **state) {
     (void)state;
 }
 
-// Captured under a shield, a kernel leaves what lies there at each launch; of the others it can be asked what they will write.
+// Captured under a shield, a kernel leaves the contents at each launch; of other kernels, the output can be queried.
 static void kernels_of_graphs_that_the_host_computes(void **state) {
     struct vram_driver *driver = open_watched(VRAM_SIM_BYTES_SPARSE);
     struct vr_sim *sim = vr_sim_of(driver);
@@ -178,7 +178,7 @@ static void kernels_of_graphs_that_the_host_computes(void **state) {
     (void)state;
 }
 
-// By the kernel's own pages, which tests/pages hides.
+// Uses the kernel's own counts of pages, which tests/pages hides.
 static uint64_t resident_bytes(void) {
     char line[256];
     unsigned long long resident_kib = 0;
@@ -190,7 +190,7 @@ static uint64_t resident_bytes(void) {
     return resident_kib * 1024;
 }
 
-// What a program moves to the host and what nobody wrote is zeros: fresh memory of the host stays so, and takes none.
+// Unwritten memory copied to the host is zero: fresh host memory stays untouched and uses no memory.
 static void zeros_take_no_memory_of_the_host(void **state) {
     enum { SIZE = 128 << 20, PART = 1 << 20 };
     struct vram_driver *driver = open_watched(VRAM_SIM_BYTES_SPARSE);
@@ -222,8 +222,8 @@ static void wait_a_little(void *argument) {
     while (!atomic_load(&may_go)) (void)vr_os_monotonic_ns();
 }
 
-// A host function behind a copy, in the same launch or the same stream, finds the value that the copy's read gets: with the functions in
-// the thread of the call, and on one of their own.
+// A host function after a copy, in the same launch or stream, sees the value that the copy's read gets, whether functions run in the
+// calling thread or on their own.
 static void values_are_there_when_the_copy_is_done(void **state) {
     (void)state;
     for (int threads = 0; threads < 2; threads++) {
@@ -248,7 +248,7 @@ static void values_are_there_when_the_copy_is_done(void **state) {
     }
 }
 
-// A copy that a host function's thread does is told of in the name of the call that asked for it.
+// A copy made by a host function's thread is reported under the call that requested it.
 static void copies_behind_a_function_are_their_own_calls(void **state) {
     (void)state;
     static unsigned char bytes[4];
@@ -262,8 +262,8 @@ static void copies_behind_a_function_are_their_own_calls(void **state) {
     const uint64_t address = alloc(driver, VR_MIB), other = alloc(driver, VR_MIB);
     assert_cu(vr_cu(driver, stream_create, &stream, 1), SUCCESS);
     assert_cu(vr_cu(driver, launch_host_func, stream, wait_a_little, NULL), SUCCESS);
-    assert_cu(vr_cu(driver, memcpy_async, (uint64_t)(uintptr_t)bytes, address, 4, stream), SUCCESS); // the first to come
-    assert_cu(vr_cu(driver, memcpy_async, address, other, 4, 0), SUCCESS);                           // another that reads nothing
+    assert_cu(vr_cu(driver, memcpy_async, (uint64_t)(uintptr_t)bytes, address, 4, stream), SUCCESS); // the first announced
+    assert_cu(vr_cu(driver, memcpy_async, address, other, 4, 0), SUCCESS);                           // another one that reads nothing
     assert_int_equal(calls, 0);
     atomic_store(&may_go, true);
     assert_cu(vr_cu(driver, stream_synchronize, stream), SUCCESS);

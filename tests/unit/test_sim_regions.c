@@ -1,4 +1,4 @@
-// Addresses as NVIDIA's driver gives them: regions of 32 MiB from the top, the newest first, the tightest gap, low end.
+// Tests addresses as NVIDIA's driver assigns them: regions of 32 MiB from the top, the newest first, the tightest gap, its low end.
 #include "sim/sim.h"
 #include "support/random.h"
 #include "unit/sim_fixture.h"
@@ -26,15 +26,15 @@ static void segments_of_20_mib_fall_by_32(void **state) {
     (void)state;
 }
 
-// The consequences that the recordings show.
+// Consequences visible in the recordings.
 static void what_is_left_over_is_taken_newest_first(void **state) {
     struct vram_driver *driver = open_driver();
     const uint64_t a = take(driver, 20), b = take(driver, 20);
-    assert_int_equal(take(driver, 2), b + 20 * VR_MIB); // 2 MiB: what the newest has left, rising inside it
+    assert_int_equal(take(driver, 2), b + 20 * VR_MIB); // 2 MiB: the newest region's rest, increasing inside it
     assert_int_equal(take(driver, 2), b + 22 * VR_MIB);
     assert_int_equal(take(driver, 10), a + 20 * VR_MIB); // 8 MiB are left in the newest
     const uint64_t c = take(driver, 40);
-    assert_int_equal(c, b - 64 * VR_MIB); // two regions' worth, and 24 MiB are left over
+    assert_int_equal(c, b - 64 * VR_MIB); // two regions, with 24 MiB left over
     assert_int_equal(take(driver, 20), c + 40 * VR_MIB);
     const uint64_t d = take(driver, 100);
     assert_int_equal(d, c - 128 * VR_MIB);
@@ -93,7 +93,7 @@ static void reservations_rise_from_a_low_base(void **state) {
     (void)state;
 }
 
-// What lies between the two kinds of addresses is the host's.
+// Memory between the two kinds of addresses belongs to the host.
 static void host_memory_is_not_taken_for_device_memory(void **state) {
     struct vram_driver *driver = open_driver();
     static char host[64];
@@ -131,8 +131,7 @@ static void random_sizes_never_overlap(void **state) {
     (void)state;
 }
 
-// Reservations by hint and queued addresses that lie in regions: nothing comes to lie over another, and what the rule keeps in mind stays
-// right.
+// Reservations by hint and queued addresses inside regions: nothing overlaps, and the rule's state stays correct.
 static void others_in_regions_are_seen(void **state) {
     struct vram_driver *driver = open_driver();
     struct vr_sim *sim = vr_sim_of(driver);

@@ -1,4 +1,4 @@
-// Results computed on the host in the place of kernels: their levels, and what becomes of them in copies, fills and reads.
+// Tests results computed on the host instead of by kernels: their levels, and the effect of copies, fills and reads.
 #include "sim/sim.h"
 #include "sim/streams/sim_callbacks.h"
 #include "sim_fixture.h"
@@ -23,7 +23,7 @@ static const int32_t given[COUNT] = {1, 2, 3, 4, 5, 6, 7, 8};
 static const uint8_t given_levels[COUNT] = {VR_SIM_KNOWN,   VR_SIM_LIKELY, VR_SIM_LIKELY, VR_SIM_UNTOUCHED,
                                             VR_SIM_UNKNOWN, VR_SIM_KNOWN,  VR_SIM_KNOWN,  VR_SIM_UNKNOWN};
 
-// Element by element; what is untouched keeps what it had.
+// Per element; untouched elements keep their level.
 static void elements_have_levels(void **state) {
     (void)state;
     uint64_t memory;
@@ -46,7 +46,7 @@ static void elements_have_levels(void **state) {
     vram_driver_destroy(driver);
 }
 
-// A copy on the device carries them; a fill and a copy from the host make known.
+// A copy on the device carries levels along; a fill and a copy from the host make memory known.
 static void copies_carry_levels(void **state) {
     (void)state;
     uint64_t memory;
@@ -82,7 +82,7 @@ static void notify(const struct vr_sim_reader *reader, const struct vr_sim_read 
 }
 static const struct vr_sim_watch watch = {come, give, notify};
 
-// What is known is read and not counted; what is likely is read, counted, and may be given another value.
+// Known values are read and not counted; likely ones are read, counted, and may be replaced.
 static void likely_reads_are_counted(void **state) {
     (void)state;
     uint64_t memory;
@@ -104,7 +104,7 @@ static void likely_reads_are_counted(void **state) {
     vram_driver_destroy(driver);
 }
 
-// An operation says how many its kernel will have counted: the next copy of one number gives that, and no later one.
+// An operation announces its kernel's count: only the next copy of one number gives it.
 static void an_operation_answers_its_own_read(void **state) {
     (void)state;
     uint64_t memory;
@@ -121,7 +121,7 @@ static void an_operation_answers_its_own_read(void **state) {
     vram_driver_destroy(driver);
 }
 
-// What lies in a shield is no output of the thread's kernels; shields of operations inside of others end first.
+// Memory under a shield is not an output of the thread's kernels; shields of nested operations end first.
 static void shields_are_a_stack(void **state) {
     (void)state;
     uint64_t memory;
@@ -155,7 +155,7 @@ static void after_in_a_thread(void *argument) {
     vr_mutex_unlock(&other->sim->lock);
 }
 
-// Autograd's, for one, which computes before it calls the driver.
+// For example autograd's thread, which computes before it calls the driver.
 static void a_thread_needs_no_context(void **state) {
     (void)state;
     const struct vram_sim_options options = {.bytes = VRAM_SIM_BYTES_SPARSE, .device_count = 2};
@@ -169,7 +169,7 @@ static void a_thread_needs_no_context(void **state) {
     vram_driver_destroy(driver);
 }
 
-// No memory of a device, and none of the host's that devices reach; nothing is kept; a stream captures.
+// Memory that is neither a device's nor accessible host memory; nothing kept; a capturing stream.
 static void what_cannot_be_is_refused(void **state) {
     (void)state;
     uint64_t memory, stream, graph;

@@ -1,4 +1,4 @@
-// Copies in two and three dimensions, arrays, textures, sets of elements and managed memory of the simulated driver.
+// Tests copies in two and three dimensions, arrays, textures, memsets of elements and managed memory of the simulated driver.
 #include "sim/memory/sim_arrays.h"
 #include "sim/memory/sim_managed.h"
 #include "sim/sim.h"
@@ -24,7 +24,7 @@ static void copies_have_shapes(void **state) {
     uint64_t device;
     for (int i = 0; i < 64; i++) host[i] = (uint8_t)i;
     assert_cu(vr_cu(driver, mem_alloc, &device, 4096), SUCCESS);
-    // Two planes of two rows of three bytes, out of 4 by 4 by 4.
+    // Two planes of two rows of three bytes, from 4 by 4 by 4.
     struct vr_cu_memcpy3d copy = {
         .from = memory(host, 4, 4), .to = memory((const void *)(uintptr_t)device, 8, 4), .width_bytes = 3, .rows = 2, .planes = 2};
     copy.from.x_bytes = copy.from.y = copy.from.z = 1;
@@ -41,10 +41,10 @@ static void copies_have_shapes(void **state) {
     assert_int_equal(back[3], 16 + 8 + 1);
     flat.from.pitch_bytes = 2;
     assert_cu(vr_sim_call_memcpy_2d_async(sim, &flat, 0), INVALID_VALUE);
-    copy.to.rows = 1; // planes would lie in each other
+    copy.to.rows = 1; // planes would overlap
     assert_cu(vr_sim_call_memcpy_3d_async(sim, &copy, 0), INVALID_VALUE);
     copy.to.rows = 4000;
-    assert_cu(vr_sim_call_memcpy_3d(sim, &copy), INVALID_VALUE); // leaves the allocation
+    assert_cu(vr_sim_call_memcpy_3d(sim, &copy), INVALID_VALUE); // exceeds the allocation
     copy.to.pitch_bytes = UINT64_MAX;
     assert_cu(vr_sim_call_memcpy_3d(sim, &copy), INVALID_VALUE);
     assert_cu(vr_sim_call_memcpy_3d(sim, NULL), INVALID_VALUE);
@@ -181,7 +181,7 @@ static int said(struct vr_sim *sim, uint64_t address, int attribute) {
     return value;
 }
 
-// Pages count where they were prefetched to, and make room for what cannot move.
+// Pages count on the device they were prefetched to, and make room for what cannot move.
 static void managed_memory_moves(void **state) {
     (void)state;
     struct vram_driver *driver = open_backed();
@@ -189,7 +189,7 @@ static void managed_memory_moves(void **state) {
     const uint64_t used = vram_sim_memory_used(driver, 0);
     uint64_t managed, device, much;
     assert_cu(vr_sim_call_mem_alloc_managed(sim, &managed, 100 * VR_MIB, 1), SUCCESS); // more than a device has
-    memset((void *)(uintptr_t)managed, 7, VR_MIB);                                     // the host's, too
+    memset((void *)(uintptr_t)managed, 7, VR_MIB);                                     // the host can access it too
     assert_int_equal(vram_sim_memory_used(driver, 0), used);
     assert_cu(vr_sim_call_mem_prefetch_async(sim, managed, 10 * VR_MIB, 0, 0), SUCCESS);
     assert_int_equal(vram_sim_memory_used(driver, 0), used + 10 * VR_MIB);
@@ -197,7 +197,7 @@ static void managed_memory_moves(void **state) {
     assert_cu(vr_sim_call_mem_prefetch_async(sim, managed, 4 * VR_MIB, 1, 0), SUCCESS);
     assert_int_equal(vram_sim_memory_used(driver, 0), used + 6 * VR_MIB);
     assert_int_equal(vram_sim_memory_used(driver, 1), 4 * VR_MIB);
-    assert_cu(vr_sim_call_mem_prefetch_async(sim, managed, 100 * VR_MIB, 0, 0), SUCCESS); // as much as there is room for
+    assert_cu(vr_sim_call_mem_prefetch_async(sim, managed, 100 * VR_MIB, 0, 0), SUCCESS); // as much as fits
     assert_true(vr_sim_check(sim));
     assert_cu(vr_cu(driver, mem_alloc, &device, 60 * VR_MIB), SUCCESS);
     assert_cu(vr_cu(driver, mem_alloc, &much, 60 * VR_MIB), OUT_OF_MEMORY);
@@ -238,7 +238,7 @@ static void advice_is_kept(void **state) {
     vram_driver_destroy(driver);
 }
 
-// Several copies in one call: in order, and who failed is named.
+// Several copies in one call run in order, and the failed one is named.
 static void batches_are_copies(void **state) {
     (void)state;
     struct vram_driver *driver = open_backed();

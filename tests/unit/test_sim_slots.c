@@ -1,4 +1,4 @@
-// The tables behind handles: random objects come and go; a handle finds its object until that goes, and never another one.
+// Tests the tables behind handles with random objects: a handle finds its object until that is destroyed, and never another one.
 #include "sim/sim_slots.h"
 #include "support/random.h"
 #include "unit/sim_fixture.h"
@@ -21,12 +21,12 @@ static void handles_find_their_own_object(void **state) {
             uint32_t index = UINT32_MAX;
             assert_int_equal(vr_sim_slots_take(&slots, &index), VRAM_OK);
             handles[at] = vr_sim_slots_handle(&slots, index);
-            assert_int_equal(handles[at] % 16, 0);        // programs keep marks in the low bits of a pointer
-            assert_true(handles[at] < (uint64_t)1 << 47); // and keep it where an address has room
+            assert_int_equal(handles[at] % 16, 0);        // programs keep marks in a pointer's low bits
+            assert_true(handles[at] < (uint64_t)1 << 47); // and store it in the bits of an address
             for (uint64_t bit = 1; bit < 16; bit++) assert_null(vr_sim_slots_find(&slots, handles[at] | bit));
             object = vr_sim_slots_find(&slots, handles[at]);
             assert_non_null(object);
-            assert_int_equal(object->value, 0); // nothing is left of the one before
+            assert_int_equal(object->value, 0); // nothing is left of the previous object
             object->value = at;
         } else {
             assert_int_equal(object->value, at);

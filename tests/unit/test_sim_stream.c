@@ -1,4 +1,4 @@
-// The simulated driver: streams, events and the virtual clock.
+// Tests the simulated driver's streams, events and virtual clock.
 #include "unit/sim_fixture.h"
 #include "vram/sim.h"
 
@@ -13,7 +13,7 @@ static uint64_t new_stream(struct vram_driver *driver, unsigned flags) {
     return stream;
 }
 
-// An event recorded on `stream` now.
+// Records an event on `stream` now.
 static uint64_t mark(struct vram_driver *driver, uint64_t stream) {
     uint64_t event;
     assert_cu(vr_cu(driver, event_create, &event, DEFAULT_FLAGS), SUCCESS);
@@ -126,7 +126,7 @@ static void by_hand_events_stay_pending(void **state) {
     uint64_t first = mark(driver, a), second = mark(driver, a), other = mark(driver, b);
     assert_int_equal(vram_sim_advance(driver, 1000000), VRAM_OK);
     assert_cu(vr_cu(driver, event_query, first), NOT_READY);
-    assert_cu(vr_cu(driver, event_synchronize, first), SUCCESS); // completes what came before it, and no more
+    assert_cu(vr_cu(driver, event_synchronize, first), SUCCESS); // completes what preceded it, and no more
     assert_cu(vr_cu(driver, event_query, first), SUCCESS);
     assert_cu(vr_cu(driver, event_query, second), NOT_READY);
     assert_int_equal(vram_sim_complete(driver, a), VRAM_OK);
@@ -189,7 +189,7 @@ static void by_hand_default_stream_completes_alone(void **state) {
     assert_cu(vr_cu(driver, event_query, after), NOT_READY);
     assert_int_equal(vram_sim_complete(driver, VR_CU_STREAM_PER_THREAD), VRAM_OK);
     assert_cu(vr_cu(driver, ctx_set_current, 0), SUCCESS);
-    assert_int_equal(vram_sim_complete(driver, 0), VRAM_INVALID_ARGUMENT); // of no context
+    assert_int_equal(vram_sim_complete(driver, 0), VRAM_INVALID_ARGUMENT); // there is no context
     assert_int_equal(vram_sim_complete(driver, blocking), VRAM_OK);
     assert_cu(vr_cu(driver, event_query, after), SUCCESS);
     vram_driver_destroy(driver);
@@ -202,7 +202,7 @@ static void by_hand_default_stream_completes_alone(void **state) {
 #define STREAMS 4 // the legacy stream, two blocking ones, one that is not
 
 static struct {
-    size_t before[STREAMS + 1]; // pieces that come first, as index + 1; 0: none
+    size_t before[STREAMS + 1]; // pieces that precede it, as index + 1; 0: none
     bool done;
 } pieces[PIECES];
 static size_t piece_count, last_piece[STREAMS]; // index + 1
@@ -224,7 +224,7 @@ static size_t add_piece(size_t stream, size_t waits_for) {
     return piece + 1;
 }
 
-// One run of random work; every event is compared after every step.
+// Runs random work; compares every event after every step.
 static void run_against_model(uint64_t random) {
     struct vram_driver *driver = open_sim(&by_hand);
     uint64_t streams[STREAMS] = {0, new_stream(driver, DEFAULT_FLAGS), new_stream(driver, DEFAULT_FLAGS),
@@ -288,7 +288,7 @@ static void destroyed_streams_finish_their_work(void **state) {
     assert_cu(vr_cu(driver, event_query, on_a), INVALID_HANDLE);
     assert_cu(vr_cu(driver, event_destroy, on_b), SUCCESS);
     assert_int_equal(vram_sim_live_objects(driver), 0);
-    for (int i = 0; i < 100; i++) { // slots are used again, and no old handle means a new object
+    for (int i = 0; i < 100; i++) { // slots are reused, and no old handle refers to a new object
         uint64_t stream = new_stream(driver, DEFAULT_FLAGS);
         assert_true(stream != a && stream != b);
         assert_cu(vr_cu(driver, stream_destroy, stream), SUCCESS);
@@ -314,13 +314,13 @@ static void events_and_streams_check_their_arguments(void **state) {
     assert_cu(vr_cu(driver, stream_get_ctx, 0, &here), SUCCESS);
     assert_cu(vr_cu(driver, primary_ctx_retain, &context, 1), SUCCESS);
     assert_cu(vr_cu(driver, ctx_set_current, context), SUCCESS);
-    assert_cu(vr_cu(driver, event_record, event, 0), INVALID_HANDLE); // the event is of the other context
+    assert_cu(vr_cu(driver, event_record, event, 0), INVALID_HANDLE); // the event belongs to the other context
     stream = new_stream(driver, 0);
     assert_cu(vr_cu(driver, event_record, event, stream), INVALID_HANDLE);
     assert_cu(vr_cu(driver, stream_wait_event, stream, event, 0), SUCCESS);
     assert_cu(vr_cu(driver, stream_get_ctx, stream, &context), SUCCESS);
     assert_int_not_equal(context, here);
-    assert_int_equal(vram_sim_busy(driver, 0, stream, 1), VRAM_INVALID_ARGUMENT); // the stream is of device 1
+    assert_int_equal(vram_sim_busy(driver, 0, stream, 1), VRAM_INVALID_ARGUMENT); // the stream belongs to device 1
     assert_int_equal(vram_sim_busy(driver, 2, 0, 1), VRAM_INVALID_ARGUMENT);
     assert_int_equal(vram_sim_busy(driver, 1, stream, UINT64_MAX), VRAM_INVALID_ARGUMENT);
     vram_driver_destroy(driver);

@@ -1,4 +1,4 @@
-// test_sim_stream_create.c: streams for programs that use the public headers only.
+// Tests streams for programs that use only the public headers.
 #include "support/expect.h"
 
 #include "vram/sim.h"
@@ -10,7 +10,7 @@ static void a_stream_delays_the_reuse_of_a_block(void **state) {
     struct vram_allocator *allocator = NULL;
     uint64_t other = 0, first = 0, second = 0, third = 0;
     EXPECT_OK(vram_sim_create(&(struct vram_sim_options){.profile = VRAM_SIM_FREE}, &driver));
-    EXPECT_STATUS(INVALID_ARGUMENT, vram_sim_stream_create(driver, 0, &other)); // nobody uses the device yet
+    EXPECT_STATUS(INVALID_ARGUMENT, vram_sim_stream_create(driver, 0, &other)); // the device is not used yet
     EXPECT_OK(vram_create(&(struct vram_create_info){.driver = driver}, &allocator, NULL));
     EXPECT_OK(vram_malloc(allocator, 0, 1000, 0, &first));
     EXPECT_OK(vram_sim_stream_create(driver, 0, &other));

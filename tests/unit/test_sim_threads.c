@@ -1,4 +1,4 @@
-// The simulated driver: many threads on one instance, many instances at once.
+// Tests the simulated driver with many threads on one instance, and many instances at once.
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -16,7 +16,7 @@ struct job {
     uint64_t clock_ns; // result
 };
 
-// cmocka's assertions belong to the main thread; a worker counts what went wrong.
+// Counts a failure, because cmocka's assertions belong to the main thread.
 static void expect(struct job *job, bool condition) {
     if (!condition) atomic_fetch_add(job->errors, 1);
 }

@@ -1,4 +1,4 @@
-// Values in memory that streams write and wait for, user objects, limits and attributes, on the simulated driver.
+// Tests values in memory that streams write and wait for, user objects, limits and attributes, on the simulated driver.
 #include "sim/sim.h"
 #include "sim_fixture.h"
 #include "vram/sim.h"
@@ -13,7 +13,7 @@ static struct vram_driver *open_backed(uint64_t *memory, uint64_t size_bytes) {
 
 enum { GEQ = 0, EQ = 1, AND = 2 };
 
-// A stream waits for a value that somebody writes: the host, or another stream.
+// A stream waits for a value that the host or another stream writes.
 static void streams_wait_for_values(void **state) {
     (void)state;
     uint64_t memory, streams[2], event;
@@ -44,7 +44,7 @@ static void streams_wait_for_values(void **state) {
     vram_driver_destroy(driver);
 }
 
-// Of a capture they are one node, which writes at its launch.
+// In a capture they form one node, which writes at its launch.
 static void captured_writes_are_a_node(void **state) {
     (void)state;
     uint64_t memory, stream, graph, exec, node, count = 1;

@@ -1,4 +1,4 @@
-// The simulated driver: virtual memory management, real bytes, host memory and copies.
+// Tests the simulated driver's virtual memory management, real bytes, host memory and copies.
 #include "unit/sim_fixture.h"
 #include "vram/sim.h"
 
@@ -49,7 +49,7 @@ static void memory_lives_while_handle_or_mapping_lives(void **state) {
     (void)state;
 }
 
-// What one operation reads and writes through two addresses is not what was copied; what the next one reads is.
+// An operation that reads and writes through two addresses does not see its own writes through the other; the next operation does.
 static void aliases_are_seen_from_the_next_operation_on(void **state) {
     (void)state;
     for (int keeps = 0; keeps < 2; keeps++) {
@@ -104,7 +104,7 @@ static void arguments_are_checked_as_the_driver_does(void **state) {
     assert_cu(vr_cu(driver, mem_map, address + 1, PAGE, 0, handle, 0), INVALID_VALUE);
     assert_cu(vr_cu(driver, mem_map, address, PAGE - 512, 0, handle, 0), INVALID_VALUE);
     assert_cu(vr_cu(driver, mem_map, address, PAGE, PAGE, handle, 0), INVALID_VALUE);               // offsets are not supported
-    assert_cu(vr_cu(driver, mem_map, address, 3 * PAGE, 0, handle, 0), INVALID_VALUE);              // more than the handle has
+    assert_cu(vr_cu(driver, mem_map, address, 3 * PAGE, 0, handle, 0), INVALID_VALUE);              // larger than the handle's memory
     assert_cu(vr_cu(driver, mem_map, address + 3 * PAGE, 2 * PAGE, 0, handle, 0), INVALID_VALUE);   // past the reservation
     assert_cu(vr_cu(driver, mem_map, address + 100 * PAGE, 2 * PAGE, 0, handle, 0), INVALID_VALUE); // outside
     assert_cu(vr_cu(driver, mem_map, address, 2 * PAGE, 0, handle, 0), SUCCESS);
@@ -137,7 +137,7 @@ static void reservations_follow_rule_hint_and_queue(void **state) {
     assert_int_equal(b, a + VR_GIB);
     assert_cu(vr_cu(driver, mem_address_reserve, &c, PAGE, 0, a + 8 * VR_GIB, 0), SUCCESS);
     assert_int_equal(c, a + 8 * VR_GIB);
-    assert_cu(vr_cu(driver, mem_address_reserve, &d, PAGE, 0, a, 0), SUCCESS); // a hint that cannot be had
+    assert_cu(vr_cu(driver, mem_address_reserve, &d, PAGE, 0, a, 0), SUCCESS); // an unavailable hint
     assert_int_equal(d, a + 2 * VR_GIB);
     assert_int_equal(vram_sim_queue_reservation(driver, 0x7e0000200000), VRAM_OK);
     assert_int_equal(reserve(driver, 3 * PAGE), 0x7e0000200000);
@@ -240,7 +240,7 @@ static void mapped_memory_needs_access(void **state) {
     assert_cu(vr_cu(driver, memcpy_dtoh, &byte, address, 1), SUCCESS);
     assert_int_equal(byte, 0);
     assert_cu(vr_cu(driver, mem_set_access, address, 2 * PAGE, &read_write, 1), SUCCESS);
-    assert_cu(vr_cu(driver, memset_d8, address, 1, 2 * PAGE), SUCCESS); // over both mappings
+    assert_cu(vr_cu(driver, memset_d8, address, 1, 2 * PAGE), SUCCESS); // across both mappings
     assert_cu(vr_cu(driver, memset_d8, address + PAGE, 1, PAGE + 1), INVALID_VALUE);
     uint64_t base, size;
     assert_cu(vr_cu(driver, mem_get_address_range, &base, &size, address + PAGE + 5), SUCCESS);

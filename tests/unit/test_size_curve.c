@@ -1,4 +1,4 @@
-// Curves through two or three points: what tensors follow is found exactly, and no curve leaves what makes sense.
+// Tests curves through two or three points: the growth of tensors is found exactly, and no curve gives implausible values.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ static struct vr_size_points points_of(double (*bytes)(double), const double *si
     return points;
 }
 
-// As six tensors of a real program had it: 112.8, 114.6 and 226.1 MiB lie on a cube to 0.2 %, by chance.
+// Six tensors of a real program: 112.8, 114.6 and 226.1 MiB fit a cubic to 0.2 %, by chance.
 static void a_sum_that_begins_to_rise_is_no_cube(void **state) {
     (void)state;
     struct vr_size_points points = {.size = {64, 256, 1024}, .bytes = {118235000, 120201000, 237044000}, .count = 3, .slack = 477160};
@@ -48,7 +48,7 @@ static void what_tensors_follow_is_found(void **state) {
     static const double sizes[] = {64, 128, 512}, wanted[] = {16, 200, 1024, 4096};
     for (size_t i = 0; i < VR_COUNT_OF(cases); i++) {
         struct vr_size_points points = points_of(cases[i].bytes, sizes, 3);
-        points.single = cases[i].shape == VR_SHAPE_CUBE; // a sum is none
+        points.single = cases[i].shape == VR_SHAPE_CUBE; // a sum is not
         for (size_t k = 0; k < VR_COUNT_OF(wanted); k++) {
             const struct vr_size_curve curve = vr_size_curve_at(&points, wanted[k]);
             const double truth = cases[i].bytes(wanted[k]);
@@ -59,7 +59,7 @@ static void what_tensors_follow_is_found(void **state) {
     }
 }
 
-// Through two points: an exact multiple, square or quotient has no range; anything else has the range from a straight line to a square.
+// Through two points: an exact multiple, square or quotient has no range; anything else ranges from a straight line to a square.
 static void two_points_tell_exact_multiples(void **state) {
     (void)state;
     static const struct {
@@ -74,7 +74,7 @@ static void two_points_tell_exact_multiples(void **state) {
         {1, 3, 0, {7, 7, 11, VR_SHAPE_STRAIGHT}},
         {12, 22, 1, {44, 44, 44, VR_SHAPE_STRAIGHT}},
         {12, 22.5, 0.5, {43.5, 43.5, 64.5, VR_SHAPE_STRAIGHT}},
-        // Nothing at all at the smaller size: what came later is a multiple of nothing.
+        // Nothing at the smaller size: later values are a multiple of nothing.
         {0, 2, 8, {6, 6, 10, VR_SHAPE_STRAIGHT}},
     };
     for (size_t i = 0; i < VR_COUNT_OF(cases); i++) {
@@ -86,7 +86,7 @@ static void two_points_tell_exact_multiples(void **state) {
     }
 }
 
-// What falls, jumps or comes and goes: within the points no curve leaves what they span, beyond them none turns round or is negative.
+// Values that fall, jump or vanish: between the points no curve leaves their range, beyond them none reverses or becomes negative.
 static void no_curve_turns_round(void **state) {
     (void)state;
     static const double sizes[] = {4, 8, 16}, bytes[][3] = {{60, 0, 0}, {0, 0, 60}, {0, 60, 0}, {10, 50, 60}, {60, 10, 50}, {50, 49, 60}};

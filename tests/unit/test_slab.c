@@ -1,4 +1,4 @@
-// The core's tables: what they answer when they are full, by their own size or because the address space was short.
+// Tests the core's tables when they are full, by their own size or for lack of address space.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 #include "core/block.h"
 
-// Takes all but item 0, which is never handed out, and gives one back.
+// Takes all items except 0, which is never used, and returns one.
 static void fill(struct vr_slab *slab, enum vram_status when_full) {
     uint32_t *ids = calloc(slab->capacity, sizeof *ids), again = 0;
     assert_non_null(ids);
@@ -31,7 +31,7 @@ static void a_full_table_is_a_limit(void **state) {
     vr_slab_release(&slab);
 }
 
-// A table that would be larger than any address space is made smaller, and the reason why it is full is the host then.
+// A table larger than any address space is made smaller; when it is full, the reason is then host memory.
 static void a_table_that_was_cut_lacks_memory(void **state) {
     (void)state;
     struct vr_slab slab;
@@ -42,7 +42,7 @@ static void a_table_that_was_cut_lacks_memory(void **state) {
     vr_slab_release(&slab);
 }
 
-// Not even the least that is of use.
+// Not even the minimum size fits.
 static void a_table_that_fits_nowhere_is_refused(void **state) {
     (void)state;
     struct vr_slab slab;

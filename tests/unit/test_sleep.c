@@ -1,4 +1,5 @@
-// vram/sleep.h: what sleeps and what is refused, levels, requests to sleepers, frees meanwhile, graphs, and faults: all or nothing.
+// Tests vram/sleep.h: what can be suspended and what is refused, levels, requests to suspended pools, frees meanwhile, graphs, and faults:
+// all or nothing.
 #include "support/expect.h"
 
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include "vram/sim.h"
 #include "vram/vram.h"
 
-// The thread sanitizer keeps its shadow where the device addresses lie.
+// The thread sanitizer's shadow memory is at the device addresses.
 #if defined(__SANITIZE_THREAD__)
 enum { THREAD_SANITIZER = 1 };
 #else
@@ -53,11 +54,11 @@ static bool holds(uint64_t address, uint64_t size_bytes, uint64_t seed) {
 static void expect_sound(struct vr_world *world) {
     struct vram_error error = {0};
     if (vram_check(world->allocator, &error) != VRAM_OK) fail_msg("%s", error.message);
-    // Nothing else has memory of the device, so what is held is what the driver has given.
+    // Nothing else uses the device's memory, so reserved bytes are all the driver has allocated.
     assert_int_equal(vram_sim_memory_used(world->sim, 0), (uint64_t)expect_stats(world).reserved_bytes[VRAM_STAT_ALL].current);
 }
 
-// Two tags and the default pools: one tag sleeps, everything else goes on; its addresses and bytes are there again afterwards.
+// Two tags and the default pools: one tag is suspended, everything else continues; its addresses and bytes are restored afterwards.
 static void keeps(const char *conf) {
     if (THREAD_SANITIZER) skip();
     struct vr_world world;
@@ -89,7 +90,7 @@ static void keeps(const char *conf) {
     uint64_t unmapped = 0;
     for (size_t i = 0; i < world.record_count; i++)
         if (world.records[i].asleep && world.records[i].address != 0) unmapped += world.records[i].size_bytes;
-    assert_int_equal(unmapped, result.bytes); // a listener is told of each range
+    assert_int_equal(unmapped, result.bytes); // a listener gets each range
     struct vram_sleeper sleepers[2];
     size_t count = 0;
     EXPECT_OK(vram_sleepers(world.allocator, 0, sleepers, 2, &count));
@@ -104,22 +105,22 @@ static void keeps(const char *conf) {
     assert_int_equal(word, 1);
     EXPECT_STATUS(INVALID_POINTER, vram_sleep_read(world.allocator, other, 8, &word));
 
-    // A second time nothing happens; its memory serves others.
+    // A second call does nothing; the memory serves others.
     EXPECT_OK(vram_sleep(world.allocator, 0, &choice, 1, &result, &error));
     assert_int_equal(result.pools, 0);
     assert_true(holds(of_cache[1], sizes[1], 11) && holds(other, 5 * VR_MIB, 99));
-    // Paged memory is cut into smaller pages: more of the device is left.
+    // Paged memory has smaller pages, so more of the device is left.
     const uint64_t guest = expect_malloc(&world, (strstr(conf, "paged") != NULL ? 320 : 280) * VR_MIB, stream);
     EXPECT_STATUS(OUT_OF_MEMORY, vram_wake(world.allocator, 0, &choice, 1, &result, &error));
     assert_non_null(strstr(error.message, "waking needs"));
     expect_sound(&world);
     expect_free(&world, guest);
-    EXPECT_OK(vram_wake(world.allocator, 0, &choice, 1, &result, &error)); // the cache goes back for it
+    EXPECT_OK(vram_wake(world.allocator, 0, &choice, 1, &result, &error)); // releases the cache for it
     assert_int_equal(result.pools, 1);
     for (unsigned i = 0; i < 4; i++) assert_true(holds(of_weights[i], sizes[i], i) && holds(of_cache[i], sizes[i], 10 + i));
     expect_sound(&world);
     EXPECT_CURRENT(&world, allocated_bytes, live);
-    // It serves as before.
+    // It works as before.
     expect_free(&world, of_weights[2]);
     const uint64_t again = pool_malloc(weights, sizes[2], 0);
     fill(again, sizes[2], 7);
@@ -145,7 +146,7 @@ static void a_tag_sleeps(void **state) {
     keeps("pytorch:2.12");
 }
 
-// Everything, the default pools among it.
+// Everything, including the default pools.
 static void all_of(const char *conf) {
     if (THREAD_SANITIZER) skip();
     struct vr_world world;
@@ -170,7 +171,7 @@ static void all_of(const char *conf) {
     EXPECT_STATUS(ASLEEP, vram_malloc(world.allocator, 0, 5 * VR_MIB, world.stream[0][3], &address));
     EXPECT_STATUS(ASLEEP, vram_pool_malloc(pool, 512, 0, &address));
     EXPECT_OK(vram_empty_cache(world.allocator));
-    // Frees are legal; what became free need not be made again.
+    // Frees are allowed; memory freed meanwhile need not be restored.
     expect_free(&world, blocks[1]);
     expect_free(&world, blocks[5]);
     EXPECT_OK(vram_record_stream(world.allocator, blocks[7], world.stream[0][3]));
@@ -185,13 +186,13 @@ static void all_of(const char *conf) {
         assert_true(holds(blocks[i], sizes[i % 5] / 8 * 8, i));
         expect_free(&world, blocks[i]);
     }
-    // They fall asleep with nothing alive, and end so.
+    // Suspended with nothing live.
     EXPECT_OK(vram_sleep(world.allocator, 0, NULL, 0, &result, NULL));
     EXPECT_OK(vram_wake(world.allocator, 0, NULL, 0, &result, NULL));
     blocks[0] = expect_malloc(&world, 4 * VR_MIB, 0);
     blocks[1] = pool_malloc(pool, 4 * VR_MIB, 0);
     EXPECT_OK(vram_sleep(world.allocator, 0, NULL, 0, &result, NULL));
-    expect_end(&world); // destroyed while it sleeps
+    expect_end(&world); // destroyed while suspended
 }
 
 static void all_sleep(void **state) {
@@ -217,13 +218,13 @@ static void levels(void **state) {
     EXPECT_OK(vram_sleep(world.allocator, 0, choices, 2, &result, NULL));
     assert_int_equal(result.copied_bytes, 0);
     assert_int_equal(vram_sim_memory_used(world.sim, 0), 0);
-    // A request wakes the one that says so.
+    // A request wakes the pool that allows it.
     const uint64_t c = pool_malloc(zero, VR_MIB, 0);
     for (uint64_t i = 0; i < 30 * VR_MIB / 8; i += 64) assert_int_equal(((const uint64_t *)(uintptr_t)a)[i], 0);
     uint64_t address = 0;
     EXPECT_STATUS(ASLEEP, vram_pool_malloc(discard, VR_MIB, 0, &address));
     expect_free(&world, b);
-    vram_pool_release(discard); // it ends while it sleeps
+    vram_pool_release(discard); // ends while suspended
     expect_sound(&world);
     EXPECT_OK(vram_empty_cache(world.allocator));
     size_t count = 1;
@@ -290,7 +291,7 @@ static void what_cannot_is_refused(void **state) {
     expect_end(&world);
 }
 
-// What another process may have stays awake; what sleeps is exported to nobody.
+// Memory shared with another process stays awake; suspended memory cannot be exported.
 static void shared_with_others(const char *conf) {
     if (THREAD_SANITIZER) skip();
     struct vr_world world;
@@ -356,7 +357,7 @@ static void snapshots_and_histories_tell(void **state) {
     struct vram_error error;
     EXPECT_OK(vram_recording_read_memory(asleep.bytes, asleep.length, NULL, &recording, &error));
     vram_recording_destroy(recording);
-    // Blocks of the pool lie in a segment still, and a request that fails says what sleeps.
+    // The pool's blocks still belong to a segment, and a failing request names what is suspended.
     uint64_t address = 0;
     EXPECT_STATUS(OUT_OF_MEMORY, vram_malloc(world.allocator, 0, VR_GIB, 0, &address));
     struct vram_oom oom;
@@ -403,7 +404,7 @@ static void graphs_launch_after_waking(const char *conf) {
     struct kernel first = {input, middle, bytes / 8}, second = {middle, output, bytes / 8};
     EXPECT_OK(vram_sim_launch(world.sim, 0, stream, add_one, &first, 1000));
     EXPECT_OK(vram_sim_launch(world.sim, 0, stream, add_one, &second, 1000));
-    expect_free(&world, middle); // the graph goes on using it
+    expect_free(&world, middle); // the graph keeps using it
     EXPECT_OK(vram_graph_end(graph, NULL));
     for (int round = 0; round < 5; round++) {
         for (uint64_t i = 0; i < bytes / 8; i++) ((uint64_t *)(uintptr_t)input)[i] = i + (uint64_t)round;
@@ -435,7 +436,7 @@ static void graphs(void **state) {
 
 enum { BLOCKS = 7 };
 
-// One round: blocks, sleep, frees, wake, with the nth call refused and another one after it. Whether a fault struck.
+// One round: blocks, suspending, frees, waking, with the nth call refused and another one after it. Returns whether a fault occurred.
 static bool round_with_faults(const char *conf, uint64_t nth, int32_t result, uint64_t then, bool in_wake) {
     struct vr_world world;
     open_world(&world, conf, 400 * VR_MIB, true);
@@ -460,7 +461,7 @@ static bool round_with_faults(const char *conf, uint64_t nth, int32_t result, ui
             step == 0 ? vram_sleep(world.allocator, 0, choices, 2, NULL, &error) : vram_wake(world.allocator, 0, choices, 2, NULL, &error);
         EXPECT_OK(vram_sleepers(world.allocator, 0, NULL, 0, &count));
         if (vram_check(world.allocator, &error) != VRAM_OK) fail_msg("%s, call %u: %s", conf, (unsigned)nth, error.message);
-        // All or nothing, whichever.
+        // All or nothing, in either case.
         const bool asleep = (step == 0) == (status == VRAM_OK);
         if (count != (asleep ? 2u : 0u))
             fail_msg("%s, call %u, %s: %u sleep", conf, (unsigned)nth, vram_status_name(status), (unsigned)count);
@@ -472,9 +473,9 @@ static bool round_with_faults(const char *conf, uint64_t nth, int32_t result, ui
     }
     const bool struck = vram_driver_fault_count(world.driver) != 0;
     EXPECT_OK(vram_driver_fault_set(world.driver, NULL, 0, 0));
-    // What did not work works now.
+    // What failed succeeds now.
     EXPECT_OK(vram_sleep(world.allocator, 0, choices, 2, NULL, NULL));
-    EXPECT_OK(vram_empty_cache(world.allocator)); // what was refused is given back
+    EXPECT_OK(vram_empty_cache(world.allocator)); // refused releases are completed
     EXPECT_OK(vram_wake(world.allocator, 0, choices, 2, NULL, NULL));
     for (unsigned i = 0; i < BLOCKS; i++) {
         if (!holds(blocks[i], sizes[i], i)) fail_msg("%s, call %u: block %u lost its bytes later", conf, (unsigned)nth, i);
@@ -509,7 +510,8 @@ static void every_call_fails(void **state) {
     fail_each("paged:True");
 }
 
-// A request that failed left a reservation without a page. It goes while the pool sleeps, and the pool lives on by its other segment.
+// A failed request left a reservation without a page. It is removed while the pool is suspended, and the pool continues with its other
+// segment.
 static void empty_reservations_are_nothing(void **state) {
     (void)state;
     struct vr_world world;

@@ -1,4 +1,4 @@
-// Blocks that a pool lent to requests of the default pools: the lender sleeps only with them, and wakes with them.
+// Tests blocks that a pool lent to the default pools: the lender can only be suspended and woken together with them.
 #include "support/expect.h"
 
 #include "driver/driver.h"
@@ -7,7 +7,7 @@
 #include "vram/sim.h"
 #include "vram/sleep.h"
 
-// The thread sanitizer keeps its shadow where the device addresses lie.
+// The thread sanitizer's shadow memory is at the device addresses.
 #if defined(__SANITIZE_THREAD__)
 enum { THREAD_SANITIZER = 1 };
 #else
@@ -19,7 +19,7 @@ enum { THREAD_SANITIZER = 0 };
 struct scene {
     struct vr_world world;
     struct vram_pool *pool;
-    uint64_t own, lent; // blocks that the pool's client and that of the default pools have
+    uint64_t own, lent; // blocks of the pool's client and of the default pools' client
 };
 
 static const struct {
@@ -45,8 +45,8 @@ static void expect_sound(struct scene *scene) {
     assert_int_equal(vram_sim_memory_used(scene->world.sim, 0), (uint64_t)expect_stats(&scene->world).reserved_bytes[0].current);
 }
 
-// A pool that has as much free as a request of the default pools asks for, on a device that has no more. Returns the pool of the block that
-// the request got.
+// Opens a device whose memory is exhausted except for a pool's free memory, which a request of the default pools needs. Returns the pool of
+// the request's block.
 static struct vram_pool_id open_scene(struct scene *scene, const char *conf, bool use_on_oom) {
     const struct vr_world_options options = {
         .sim = {.memory_bytes = 64 * VR_MIB, .backed = true}, .conf = conf, .without_record = true, .faults = true};
@@ -83,7 +83,7 @@ static void each_way(void (*play)(struct scene *scene)) {
     }
 }
 
-// Whoever has the block does not know that it lies in a pool.
+// The block's owner does not know that it is in a pool.
 static void refuse_and_free(struct scene *scene) {
     for (int level = VRAM_SLEEP_KEEP; level <= VRAM_SLEEP_ZERO; level++) {
         const struct vram_sleep_choice by_pool = {.pool = scene->pool, .level = (enum vram_sleep_level)level};
@@ -97,7 +97,7 @@ static void refuse_and_free(struct scene *scene) {
         expect_sound(scene);
     }
     assert_true(holds(scene->lent, LENT, 0x5a) && holds(scene->own, 2048, 0x33));
-    // The pool may sleep as soon as the block is freed, although its own client has the same addresses afterwards.
+    // The pool can be suspended once the block is freed, although its own client then has the same addresses.
     expect_free(&scene->world, scene->lent);
     uint64_t again = 0;
     EXPECT_OK(vram_pool_malloc(scene->pool, LENT, 0, &again));
@@ -114,7 +114,7 @@ static void a_lender_stays_awake(void **state) {
     each_way(refuse_and_free);
 }
 
-// Free pages of a pool change hands: the block is the default pools' own, and the pool may sleep.
+// A pool's free pages change owners: the block belongs to the default pools, and the pool can be suspended.
 static void pages_are_not_lent(void **state) {
     (void)state;
     static const struct {
@@ -147,13 +147,13 @@ static void sleep_and_wake_default(struct scene *scene) {
     expect_sound(scene);
     const struct vram_sleep_choice defaults = {.default_pools = true};
     EXPECT_OK(vram_wake(allocator, 0, &defaults, 1, &result, NULL));
-    assert_int_equal(result.pools, 2); // the lender, too
+    assert_int_equal(result.pools, 2); // including the lender
     EXPECT_OK(vram_sleepers(allocator, 0, NULL, 0, &count));
     assert_int_equal(count, 0);
     assert_true(holds(scene->lent, LENT, 0x5a) && holds(scene->own, 2048, 0x33));
     expect_sound(scene);
     expect_free(&scene->world, scene->lent);
-    // Of two that have lent nothing only the one that is named wakes.
+    // Of two pools that have lent nothing, only the named one wakes.
     EXPECT_OK(vram_sleep(allocator, 0, NULL, 0, NULL, NULL));
     EXPECT_OK(vram_wake(allocator, 0, &defaults, 1, &result, NULL));
     assert_int_equal(result.pools, 1);
@@ -166,7 +166,7 @@ static void both_sleep_and_the_lender_wakes_too(void **state) {
     each_way(sleep_and_wake_default);
 }
 
-// The bytes of the block would become what neither call says.
+// The block's bytes would match neither call's level.
 static void refuse_two_levels(struct scene *scene) {
     struct vram_allocator *allocator = scene->world.allocator;
     struct vram_sleep_choice choices[] = {{.pool = scene->pool, .level = VRAM_SLEEP_DISCARD}, {.default_pools = true}};
@@ -176,9 +176,9 @@ static void refuse_two_levels(struct scene *scene) {
     EXPECT_OK(vram_sleep(allocator, 0, &choices[1], 1, NULL, NULL));
     EXPECT_STATUS(UNSUPPORTED, vram_sleep(allocator, 0, choices, 1, NULL, NULL));
     choices[0].level = VRAM_SLEEP_KEEP;
-    EXPECT_OK(vram_sleep(allocator, 0, choices, 1, NULL, NULL)); // the default pools sleep already
+    EXPECT_OK(vram_sleep(allocator, 0, choices, 1, NULL, NULL)); // the default pools are already suspended
     assert_int_equal(vram_sim_memory_used(scene->world.sim, 0), 0);
-    EXPECT_OK(vram_wake(allocator, 0, choices, 1, NULL, NULL)); // alone: its addresses are nobody else's
+    EXPECT_OK(vram_wake(allocator, 0, choices, 1, NULL, NULL)); // alone, because its addresses are its own
     assert_true(holds(scene->lent, LENT, 0x5a));
     EXPECT_OK(vram_wake(allocator, 0, NULL, 0, NULL, NULL));
     expect_free(&scene->world, scene->lent);
@@ -189,7 +189,7 @@ static void levels_must_agree(void **state) {
     each_way(refuse_two_levels);
 }
 
-// A request wakes the default pools, and what was lent to them; where that fails all sleep on.
+// A request wakes the default pools, and what was lent to them; on failure all stay suspended.
 static void wake_by_request(struct scene *scene) {
     struct vram_allocator *allocator = scene->world.allocator;
     const struct vram_sleep_choice choice = {.wakes = true};

@@ -1,6 +1,6 @@
-// Random requests, frees, sleeps and wakes beside a naive model: where each live block lies and what its bytes are. Every address and every
-// kept byte is the same after waking, everything that slept was given back, and the statistics are what the driver has given.
-// Usage: test_sleep_random [OPERATIONS [SLEEPS]], of each configuration.
+// Compares random requests, frees, suspensions and wakes with a naive model of each live block's address and bytes. After waking every
+// address and every kept byte is the same, everything suspended was released, and the statistics equal the driver's memory. Usage:
+// test_sleep_random [OPERATIONS [SLEEPS]], for each configuration.
 #include "support/expect.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "vram/sim.h"
 #include "vram/sleep.h"
 
-// The thread sanitizer keeps its shadow where the device addresses lie.
+// The thread sanitizer's shadow memory is at the device addresses.
 #if defined(__SANITIZE_THREAD__)
 enum { THREAD_SANITIZER = 1 };
 #else
@@ -26,7 +26,7 @@ static uint64_t operations = 12000, sleeps = 60;
 struct block {
     uint64_t address, size, seed;
     unsigned domain; // 0: the default pools
-    unsigned lender; // whose memory it lies in, of a block of the default pools; 0: theirs
+    unsigned lender; // for a block of the default pools: the domain whose memory it uses; 0: theirs
 };
 
 struct domain {
@@ -42,8 +42,8 @@ struct run {
     size_t count;
     uint64_t bytes;
     struct domain domains[DOMAINS];
-    bool default_sleeps; // the default pools can
-    bool lends;          // the default pools get memory from the others before the driver's
+    bool default_sleeps; // the default pools can be suspended
+    bool lends;          // the default pools borrow from others before they use the driver's memory
     uint64_t lent, kept_awake, woken_with_default;
     uint64_t sleeps, wakes, woken_by_requests, refused, copied, given_back, slept;
 };
@@ -64,7 +64,7 @@ static void verify(const struct block *block) {
     if (!right) fail_msg("block 0x%llx of %llu bytes lost its bytes", (unsigned long long)block->address, (unsigned long long)block->size);
 }
 
-// A block whose bytes were not kept. One that is lent need not have slept.
+// Updates a block whose bytes were not kept. A lent block need not have been suspended.
 static void renew(struct run *run, struct block *block) {
     if (run->domains[block->domain].level == VRAM_SLEEP_ZERO && block->lender == 0) {
         for (uint64_t i = 0; i < block->size / 8; i += WORD_STEP)
@@ -80,7 +80,7 @@ static bool has_lent(const struct run *run, unsigned domain) {
     return false;
 }
 
-// With the default pools those wake that lent them something.
+// Waking the default pools also wakes their lenders.
 static void woke(struct run *run, unsigned domain) {
     run->domains[domain].asleep = false;
     for (unsigned i = 1; i < DOMAINS && domain == 0; i++) {
@@ -113,7 +113,7 @@ static void expect_truth(struct run *run) {
 }
 
 static uint64_t draw_size(struct run *run) {
-    if (run->lends && draw(run, 2) != 0) return (2 + draw(run, 3)) * VR_MIB; // of pages exactly these are lent
+    if (run->lends && draw(run, 2) != 0) return (2 + draw(run, 3)) * VR_MIB; // with pages, exactly these are lent
     switch (draw(run, 12)) {
     case 0: return 1 + draw(run, 6 * VR_MIB);
     case 1: return VR_MIB + 512 * draw(run, 4096);
@@ -134,7 +134,7 @@ static enum vram_status ask(struct run *run, unsigned domain, uint64_t size, uin
     return vram_pool_malloc(run->domains[domain].pool, size, stream, address);
 }
 
-// In whose memory a block of the default pools lies.
+// Returns the domain whose memory a block of the default pools uses.
 static unsigned lender_of(struct run *run, const struct block *block) {
     struct vram_block_info info;
     if (block->domain != 0) return 0;
@@ -188,7 +188,7 @@ static void do_free(struct run *run) {
 static size_t choose(struct run *run, struct vram_sleep_choice *choices, bool *chosen) {
     size_t count = 0;
     memset(chosen, 0, DOMAINS * sizeof *chosen);
-    const bool by_tag = draw(run, 2) != 0; // or one by one, so that no other pool is looked at
+    const bool by_tag = draw(run, 2) != 0; // or one by one, so that no other pool is examined
     const bool alike = run->lends && draw(run, 3) != 0;
     for (unsigned i = run->default_sleeps ? 0 : 1; i < DOMAINS; i++) {
         if (draw(run, 2) != 0) continue;
@@ -217,7 +217,7 @@ static uint64_t reserved_of(struct run *run, unsigned domain) {
     return (uint64_t)expect_stats(&run->world).reserved_bytes[VRAM_STAT_ALL].current - others;
 }
 
-// Whether a pool must stay awake for what it lent: the default pools do not sleep, or not as it would.
+// Returns whether a pool must stay awake because of what it lent: the default pools are not suspended, or at another level.
 static bool is_refused(const struct run *run, const bool *chosen) {
     const bool default_sleeps = chosen[0] || run->domains[0].asleep;
     for (unsigned i = 1; i < DOMAINS; i++) {
@@ -321,7 +321,7 @@ static void play_with(const char *conf, uint64_t seed, bool lends) {
     if (lends) {
         printf("%28s %llu requests got memory of a pool, which kept it awake %llu times and woke it %llu times\n", "",
                (unsigned long long)run.lent, (unsigned long long)run.kept_awake, (unsigned long long)run.woken_with_default);
-        const bool often = strstr(conf, "paged") == NULL && operations >= 12000; // pages mostly change hands instead
+        const bool often = strstr(conf, "paged") == NULL && operations >= 12000; // pages usually change owners instead
         assert_true(operations < 12000 || run.lent > 0);
         assert_true(!often || (run.kept_awake > 0 && run.woken_with_default > 0));
     }
@@ -349,13 +349,13 @@ static void paged(void **state) {
     play("paged:True", 4);
 }
 
-// A thread makes pages ahead of the requests, also while pools fall asleep and wake.
+// A thread makes pages ahead of requests, also while pools are suspended and woken.
 static void paged_ahead(void **state) {
     (void)state;
     play("paged:True,grow_ahead:True", 5);
 }
 
-// Blocks of the default pools lie in pools that fall asleep and wake.
+// Blocks of the default pools are in pools that are suspended and woken.
 static void lent(void **state) {
     (void)state;
     play_with("sleepable:True,share_live_pools:True", 6, true);

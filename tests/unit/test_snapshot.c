@@ -1,4 +1,4 @@
-// Snapshots of a live allocator: they show what vram_walk() shows, come back from every format, and their history replays exactly.
+// Tests snapshots of a live allocator: they equal vram_walk(), are read back from every format, and their history replays exactly.
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ struct program {
 
 static uint64_t next_random(struct program *program) { return vr_random_next(&program->random); }
 
-// Allocations of all sizes on all streams of all devices, uses by other streams, releases, private pools.
+// Runs allocations of all sizes on all streams of all devices, uses by other streams, releases, private pools.
 static void run(struct program *program, struct vram_pool *pool, int operations) {
     struct vr_world *world = program->world;
     for (int i = 0; i < operations; i++) {
@@ -130,7 +130,7 @@ static void a_snapshot_is_the_state_and_its_history_leads_there(void **state) {
     for (uint64_t i = 0; i < 12; i++) random_programs_are_shown_and_replayed(confs[i % VR_COUNT_OF(confs)], i);
 }
 
-// A history that starts in the middle leads from the state at its start to the snapshot.
+// A history that starts late leads from the state at its start to the snapshot.
 static void a_history_may_start_late(void **state) {
     (void)state;
     struct vr_world world;
@@ -265,13 +265,13 @@ static void every_format_comes_back(void **state) {
         if (vram_snapshot_save(world.allocator, NULL, pattern, &error) != VRAM_OK) fail_msg("%s", error.message);
         OK(vram_recording_read_file(path, &read, &error));
         OK(vr_model_check(model_of(read), &error));
-        // The file has one event more on each device: that of the snapshot before it.
+        // The file has one more event per device: the previous snapshot's.
         const struct vr_model *a = model_of(direct), *b = model_of(read);
         for (size_t d = 0; d < 2; d++) {
             struct vr_history shorter = b->histories[d];
             assert_int_equal(shorter.action[shorter.count - 1], VR_ACTION_SNAPSHOT);
             shorter.count--;
-            // Times are read against the clock of the moment.
+            // Times are converted with the current clock.
             for (size_t e = 0; e < shorter.count; e++) {
                 assert_in_range(shorter.time_us[e] - a->histories[d].time_us[e] + 1000, 0, 2000);
                 shorter.time_us[e] = a->histories[d].time_us[e];
@@ -290,7 +290,7 @@ static void every_format_comes_back(void **state) {
     history_end(&world);
 }
 
-// Events that are streamed while they happen, and the state at the end.
+// Events that are streamed as they happen, and the final state.
 static void a_streamed_history_comes_back(void **state) {
     (void)state;
     struct vr_world world;
@@ -301,7 +301,7 @@ static void a_streamed_history_comes_back(void **state) {
     (void)close(file);
     history_world(&world, "expandable_segments:True", 2, 0);
     struct program program = {.world = &world, .random = 17};
-    run(&program, NULL, 300); // before: what lives then is known from the state at the end only
+    run(&program, NULL, 300); // before: memory live then is known only from the final state
     start(&world, &(struct vram_history_options){.stacks = VRAM_HISTORY_STACKS_C, .file = path});
     OK(vram_set_metadata("streamed"));
     OK(vram_push_tag("tag"));

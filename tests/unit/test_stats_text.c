@@ -1,4 +1,4 @@
-// The two texts of the statistics, against text written by hand from PyTorch's rules.
+// Compares both texts of the statistics with text written by hand from PyTorch's rules.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -108,7 +108,7 @@ static void an_abbreviated_summary_has_no_pools(void **state) {
     assert_same_text(text, wanted);
 }
 
-// Keys come in byte order; every counter of the struct is there with its own value.
+// Keys are in byte order, and every counter of the struct has its own value.
 static void json_has_every_flat_key_once_and_sorted(void **state) {
     (void)state;
     struct vram_stats stats;
@@ -194,7 +194,7 @@ static void json_values_stand_at_their_keys(void **state) {
     assert_non_null(strstr(text, "\"segment.small_pool.peak\": 0\n}\n"));
 }
 
-// Any capacity gives a prefix, NUL-terminated, and the length of the whole.
+// Any capacity gives a NUL-terminated prefix and the full length.
 static void texts_are_cut_to_the_capacity(void **state) {
     (void)state;
     const struct vram_stats stats = sample();

@@ -1,4 +1,4 @@
-// How sizes, counts, tables and JSON look.
+// Tests the format of sizes, counts, tables and JSON.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,7 +41,7 @@ static void foreign_text_cannot_steer_a_terminal(void **state) {
     vr_text_release(&text);
 }
 
-// "a, then from right to left: b" and a separator of lines, which a terminal would obey.
+// A right-to-left override and a line separator, which a terminal would obey.
 static void foreign_text_cannot_change_the_order_of_what_is_read(void **state) {
     (void)state;
     struct vr_text text = {0};

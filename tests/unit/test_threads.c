@@ -1,6 +1,6 @@
-// Many threads at once: own streams, one shared stream, frees that cross threads, record_stream, releases, settings and questions in
-// between. There is no oracle for the order; what must hold are the invariants, that every block has one owner, and that all counters
-// return to zero. Meant to run under the thread sanitizer too.
+// Runs many threads at once: own streams, one shared stream, frees of other threads' blocks, record_stream, releases, settings and queries
+// in between. The order has no oracle; checks the invariants, that every block has one owner, and that all counters return to zero. Meant
+// to run under the thread sanitizer too.
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -13,10 +13,10 @@ enum { THREADS = 4, MAILBOXES = 64, ROUNDS = 40000 };
 
 struct shared {
     struct vr_world world;
-    _Atomic uint64_t mailbox[MAILBOXES]; // a live block that anybody may take and free; 0 = empty
-    atomic_uint ready;                   // threads that wait for the others before they start
+    _Atomic uint64_t mailbox[MAILBOXES]; // a live block that any thread may take and free; 0: empty
+    atomic_uint ready;                   // threads waiting for the others before they start
     atomic_uint finished;
-    atomic_uint failures; // calls that did not answer as they must
+    atomic_uint failures; // calls with a wrong result
     atomic_uint out_of_memory;
     bool one_stream; // every thread uses the same stream
     bool disturb;    // releases and settings in between
@@ -64,7 +64,7 @@ static void put(struct worker *worker) {
     must(worker, vram_free(worker->shared->world.allocator, address));
 }
 
-// Leaves a block for the others, and frees what lay there: mostly another thread's.
+// Leaves a block for the others, and frees the one there, usually another thread's.
 static void exchange(struct worker *worker) {
     uint64_t given = 0;
     if (worker->own_count > 0) given = worker->own[--worker->own_count];
@@ -82,7 +82,7 @@ static void ask(struct worker *worker) {
     struct vram_allocator *allocator = worker->shared->world.allocator;
     struct vram_stats stats;
     must(worker, vram_get_stats(allocator, 0, &stats));
-    // One moment's counters agree with each other.
+    // Counters of one moment are consistent.
     if (stats.active_bytes[0].current < stats.allocated_bytes[0].current ||
         stats.reserved_bytes[0].current < stats.active_bytes[0].current ||
         stats.allocated_bytes[0].peak < stats.allocated_bytes[0].current ||
@@ -147,7 +147,7 @@ static void *work(void *argument) {
     return NULL;
 }
 
-// The currents of all families are zero once everything is freed and released.
+// Checks that all current values are zero after everything is freed and released.
 static void expect_nothing_left(struct vr_world *world) {
     const struct vram_stats stats = expect_stats(world);
 #define NOTHING(name, is_bytes, text)                                                                                                      \
@@ -211,7 +211,7 @@ static void with_releases_and_settings(void **state) {
     run("release_lock_on_cudamalloc:True", false, true);
 }
 
-// Setting a device up happens once, whoever comes first.
+// A device is set up once, by whichever thread is first.
 static void *first_touch(void *argument) {
     struct vram_allocator *allocator = argument;
     uint64_t address = 0;
@@ -247,7 +247,7 @@ struct checked {
     atomic_uint failures;
 };
 
-// Fills and empties the table that both devices share, so that it is made larger and its blocks move.
+// Fills and empties the table shared by both devices, so that it grows and its blocks move.
 static void *fill_and_empty(void *argument) {
     struct checked *checked = argument;
     static uint64_t held[CHECKED_BLOCKS];

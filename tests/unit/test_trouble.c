@@ -1,4 +1,4 @@
-// Which device an answer is about where none is named: one rule for a report, profiles, leaks, comparisons and queries.
+// Tests which device an answer is about if none is named: one rule for reports, profiles, leaks, comparisons and queries.
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -22,7 +22,7 @@ static bool collect(void *user, const char *bytes, size_t length) {
 
 struct device {
     unsigned events; // pairs of small allocations and frees
-    unsigned mib;    // of one allocation that stays
+    unsigned mib;    // size of one allocation that stays
     unsigned ooms;
 };
 
@@ -41,7 +41,7 @@ static struct vram_recording *recording_of(const struct device *devices, size_t 
         }
         for (unsigned i = 0; i < devices[d].ooms; i++)
             vr_text_puts(&json, ", {\"action\": \"oom\", \"size\": 1073741824, \"stream\": 0, \"device_free\": 0}");
-        // A program that ends leaves nothing.
+        // A program that ends frees everything.
         vr_text_printf(
             &json,
             ", {\"action\": \"free_requested\", \"addr\": 4096, \"size\": %llu, \"stream\": 0}, {\"action\": \"free_completed\", "
@@ -54,7 +54,7 @@ static struct vram_recording *recording_of(const struct device *devices, size_t 
     return recording;
 }
 
-// "device": N of a piece of JSON.
+// Returns the value of "device" in a piece of JSON.
 static uint32_t device_in(const struct vr_text *json) {
     const char *at = strstr(json->bytes, "\"device\":");
     assert_non_null(at);
@@ -92,7 +92,7 @@ static void assert_answers_are_about(struct vram_recording *recording, uint32_t 
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) vr_text_release(texts[i]);
 }
 
-// The explorer takes the recording.
+// The explorer takes ownership of the recording.
 static void trouble_comes_first(void **state) {
     (void)state;
     static const struct {
@@ -120,7 +120,7 @@ static void the_only_device_has_no_reason(void **state) {
     assert_answers_are_about(recording_of(&one, 1), 0, "device 0, ");
 }
 
-// Both sides of a comparison are about one device, the one that ran out of memory on either.
+// Both sides of a comparison are about one device, which ran out of memory on either side.
 static void a_comparison_is_about_one_device(void **state) {
     (void)state;
     const struct device failed[] = {{.events = 3, .mib = 90}, {.events = 3, .mib = 10, .ooms = 1}},

@@ -1,4 +1,4 @@
-// Devices whose memory is the host's: what is free is what is available there, and not what files leave.
+// Tests devices that share the host's memory: free memory is what the system has available, not only what the page cache leaves.
 #define _POSIX_C_SOURCE 200809L // mkstemp
 #include <stdlib.h>
 #include <unistd.h>
@@ -32,14 +32,14 @@ static void free_is_what_is_available(void **state) {
     assert_int_equal(vram_malloc(allocator, 0, 60 * VR_GIB, 0, &address), VRAM_OK);
     assert_int_equal(vram_memory_info(allocator, 0, &free_bytes, &total_bytes), VRAM_OK);
     assert_int_equal(free_bytes, total_bytes - 60 * VR_GIB);
-    // What the files have is had for the asking.
+    // Memory used by files can be allocated.
     uint64_t told = 0, total = 0, more, context;
     assert_int_equal(vr_cu(driver, primary_ctx_retain, &context, 0), VR_CU_SUCCESS);
     assert_int_equal(vr_cu(driver, ctx_set_current, context), VR_CU_SUCCESS);
     assert_int_equal(vr_cu(driver, mem_get_info, &told, &total), VR_CU_SUCCESS);
     assert_int_equal(told, total - 100 * VR_GIB);
     assert_int_equal(vram_malloc(allocator, 0, 50 * VR_GIB, 0, &more), VRAM_OK);
-    // And a report of running out says what was there.
+    // The report of an out of memory has these figures too.
     struct vram_oom oom;
     assert_int_equal(vram_malloc(allocator, 0, 30 * VR_GIB, 0, &more), VRAM_OUT_OF_MEMORY);
     assert_true(vram_last_oom(&oom));
@@ -49,7 +49,7 @@ static void free_is_what_is_available(void **state) {
     vram_driver_destroy(driver);
 }
 
-// A card of its own has no page cache, whatever the machine has.
+// A discrete card has no page cache, whatever the machine has.
 static void other_devices_are_as_the_driver_says(void **state) {
     (void)state;
     struct vram_driver *driver = unified(40 * VR_GIB, "h100");

@@ -1,5 +1,5 @@
-// What may change while a request has given the locks back: callbacks close its route and end its pool, settings change, another thread
-// begins a capture while the driver is asked.
+// Tests changes while a request has released the locks: callbacks close its route and end its pool, settings change, another thread begins
+// a capture during a driver call.
 #include <semaphore.h>
 
 #include "driver/driver.h"
@@ -24,7 +24,7 @@ static struct vram_block_info expect_info(struct vr_world *world, uint64_t addre
 
 static const struct vram_route by_thread = {.kind = VRAM_ROUTE_THREAD};
 
-// Ends the pool that the request is routed to, and has another one serve another stream.
+// Ends the pool that the request is routed to, and makes another one serve another stream.
 struct closing {
     struct vr_world *world;
     struct vram_pool *pool;
@@ -74,7 +74,7 @@ static bool use_other_device(uint32_t device, uint64_t size_bytes, void *user) {
     return false;
 }
 
-// A callback that leaves another device current does not decide where the memory comes from.
+// A callback that leaves another device current does not affect where memory comes from.
 static void a_callback_does_not_choose_the_device(void **state) {
     static const char *const confs[] = {"", "expandable_segments:True", "backend:cudaMallocAsync"};
     (void)state;
@@ -96,7 +96,7 @@ static void a_callback_does_not_choose_the_device(void **state) {
 
 // --- a capture that begins --------------------------------------------------------------------------------------------------------------
 
-// The driver's table with one entry replaced: before it answers, another thread begins a capture that forbids calls like this one.
+// The driver's table with one function replaced: before it returns, another thread begins a capture that forbids such calls.
 static struct {
     struct vr_world *world;
     const struct vr_driver_calls *before;
@@ -145,7 +145,7 @@ static void a_call_without_the_lock_does_not_spoil_a_capture(void **state) {
     EXPECT_OK(meddling.end);
     int mode = VR_CU_STREAM_CAPTURE_MODE_GLOBAL;
     assert_int_equal(vr_cu(world.sim, thread_exchange_capture_mode, &mode), VR_CU_SUCCESS);
-    assert_int_equal(mode, VR_CU_STREAM_CAPTURE_MODE_GLOBAL); // as it was before the call
+    assert_int_equal(mode, VR_CU_STREAM_CAPTURE_MODE_GLOBAL); // as before the call
     assert_int_equal(vr_cu(world.sim, graph_destroy, meddling.graph), VR_CU_SUCCESS);
     expect_free(&world, address);
     vram_pool_release(meddling.pool);

@@ -1,4 +1,4 @@
-// Uses on other streams in the corners: the stream is destroyed before the free, or a pool goes back to a checkpoint meanwhile.
+// Tests corner cases of uses on other streams: the stream is destroyed before the free, or a pool is restored meanwhile.
 #include "driver/driver.h"
 #include "support/expect.h"
 #include "vram/pool.h"
@@ -6,7 +6,7 @@
 
 enum { MILLISECOND = 1000000 };
 
-// Work ends by the clock here, not by hand. Nobody listens: most frees then take no more than their own stream's lock.
+// Opens a machine whose work ends by the clock, not by hand. Without a listener, most frees take only their own stream's lock.
 static void timed_world(struct vr_world *world, uint32_t devices) {
     const struct vr_world_options options = {.sim = {.device_count = devices}, .without_record = true};
     EXPECT_OK(vr_world_open(world, &options));
@@ -33,7 +33,7 @@ static void a_stream_that_is_gone_is_waited_for(void **state) {
     EXPECT_OK(vram_sim_busy(world.sim, 0, gone, 50 * MILLISECOND));
     destroy_stream(&world, gone);
     EXPECT_OK(vram_free(world.allocator, block));
-    assert_true(vram_sim_clock_ns(world.sim) >= 50 * MILLISECOND); // what the stream had begun is done
+    assert_true(vram_sim_clock_ns(world.sim) >= 50 * MILLISECOND); // the stream's work is done
     EXPECT_CURRENT(&world, active, 0);
     assert_int_equal(expect_malloc(&world, 3 * VR_MIB, own), block);
     expect_end(&world);
@@ -56,7 +56,7 @@ static void also_on_another_device(void **state) {
     expect_end(&world);
 }
 
-// Waiting would spoil the capture: the free is put off.
+// Waiting would invalidate the capture, so the free is postponed.
 static void not_while_a_capture_is_under_way(void **state) {
     (void)state;
     struct vr_world world;
@@ -67,7 +67,7 @@ static void not_while_a_capture_is_under_way(void **state) {
     const uint64_t block = expect_malloc(&world, 3 * VR_MIB, own);
     EXPECT_OK(vram_record_stream(world.allocator, block, gone));
     destroy_stream(&world, gone);
-    EXPECT_OK(vram_capture_enter(pool, captured)); // on another thread, for all that this one knows
+    EXPECT_OK(vram_capture_enter(pool, captured)); // as if begun by another thread
     assert_int_equal(vr_cu(world.sim, stream_begin_capture, captured, VR_CU_STREAM_CAPTURE_MODE_RELAXED), VR_CU_SUCCESS);
     EXPECT_OK(vram_free(world.allocator, block));
     EXPECT_CURRENT(&world, active, 1);
@@ -82,7 +82,7 @@ static void not_while_a_capture_is_under_way(void **state) {
     expect_end(&world);
 }
 
-// Whether all that `stream` has now is done.
+// Returns whether all present work of `stream` is done.
 static bool is_idle(struct vr_world *world, uint64_t stream) { return vr_cu(world->sim, stream_query, stream) == VR_CU_SUCCESS; }
 
 static void a_restore_waits_for_other_streams(void **state) {
@@ -105,7 +105,7 @@ static void a_restore_waits_for_other_streams(void **state) {
     EXPECT_CURRENT(&world, active, 0);
     EXPECT_OK(vram_pool_malloc(pool, 3 * VR_MIB, own, &again));
     assert_int_equal(again, block);
-    assert_false(is_idle(&world, own)); // what the new owner does comes after the other stream's work
+    assert_false(is_idle(&world, own)); // the new owner's work follows the other stream's
     EXPECT_OK(vram_sim_advance(world.sim, 51 * MILLISECOND));
     assert_true(is_idle(&world, own));
     EXPECT_OK(vram_record_stream(world.allocator, again, other));
@@ -115,7 +115,7 @@ static void a_restore_waits_for_other_streams(void **state) {
     expect_end(&world);
 }
 
-// A block that was freed and waits stands in nobody's way: its own stream takes the waiting over, and the others' order stays.
+// A freed, pending block does not prevent a restore: its own stream takes over the wait, and the others' order stays.
 static void a_restore_while_blocks_wait(void **state) {
     (void)state;
     struct vr_world world;
@@ -136,7 +136,7 @@ static void a_restore_while_blocks_wait(void **state) {
     const uint64_t before = vram_sim_clock_ns(world.sim);
     struct vram_checkpoint *now = NULL;
     bool equal = false;
-    EXPECT_OK(vram_pool_checkpoint(pool, &now)); // what waits is not live
+    EXPECT_OK(vram_pool_checkpoint(pool, &now)); // a pending block is not live
     EXPECT_OK(vram_pool_holds_exactly(pool, NULL, 0, &equal));
     assert_true(equal);
     EXPECT_OK(vram_pool_restore(pool, one, NULL));
@@ -200,12 +200,12 @@ static void a_restore_after_the_stream_is_gone(void **state) {
     expect_end(&world);
 }
 
-// Queues are looked at again only where something can have passed since; and then at all of them, before the request.
+// Queues are checked again only if something may have passed since; then all of them are, before the request.
 static void fences_are_looked_at_once(void **state) {
     (void)state;
     enum { STREAMS = 40, PAIRS = 50 };
     struct vr_world world;
-    const struct vr_world_options free_calls = {.sim = {.profile = VRAM_SIM_FREE}}; // else each question is a step of the clock
+    const struct vr_world_options free_calls = {.sim = {.profile = VRAM_SIM_FREE}}; // otherwise each query advances the clock
     EXPECT_OK(vr_world_open(&world, &free_calls));
     const uint64_t own = world.stream[0][1];
     uint64_t blocks[STREAMS], least = UINT64_MAX;
@@ -225,7 +225,7 @@ static void fences_are_looked_at_once(void **state) {
     }
     assert_int_equal(vram_sim_calls(world.sim, "cuEventQuery") - before, STREAMS);
     EXPECT_CURRENT(&world, active, STREAMS);
-    EXPECT_OK(vram_sim_advance(world.sim, MILLISECOND)); // the first block's stream is through
+    EXPECT_OK(vram_sim_advance(world.sim, MILLISECOND)); // the first block's stream is done
     assert_int_equal(expect_malloc(&world, 1024, own), least);
     assert_int_equal(vram_sim_calls(world.sim, "cuEventQuery") - before, 2 * STREAMS);
     EXPECT_CURRENT(&world, active, STREAMS);
@@ -236,7 +236,7 @@ static void fences_are_looked_at_once(void **state) {
     expect_end(&world);
 }
 
-// Each stream is one use, however often it is told, and each gets one fence.
+// Each stream counts as one use, however often it is recorded, and gets one fence.
 static void a_block_of_many_streams(void **state) {
     (void)state;
     enum { STREAMS = 500 };

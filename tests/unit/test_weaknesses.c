@@ -1,5 +1,5 @@
-// Weaknesses of PyTorch's allocator that are known and not copied, and two that are kept, where no other test shows it. docs/differences.md
-// lists them.
+// Tests known weaknesses of PyTorch's allocator that are not copied, and two that are, if no other test does. docs/differences.md lists
+// them.
 #include "driver/driver.h"
 #include "support/expect.h"
 #include "vram/pool.h"
@@ -23,14 +23,14 @@ static uint64_t expect_pool_malloc(struct vram_pool *pool, uint64_t size_bytes, 
 static void nothing_is_released_during_a_capture(void **state) {
     struct vr_world world;
     (void)state;
-    // To 2.12 a capture concerns every request of its device.
+    // Up to 2.12 a capture affects every request of its device.
     expect_world(&world, "pytorch:2.12,per_process_memory_fraction:0.5,garbage_collection_threshold:0.1,max_split_size_mb:64", VR_GIB);
     const uint64_t own = world.stream[0][1], captured = world.stream[0][2], other = world.stream[0][3];
     expect_free(&world, expect_malloc(&world, 100 * VR_MIB, own));
     struct vram_pool *pool = expect_pool(&world, NULL);
     uint64_t graph = 0, address = 0;
     EXPECT_OK(vram_capture_begin(pool, captured, VRAM_CAPTURE_GLOBAL, NULL));
-    // Garbage collection would take the cached segment; so would the release of what is large enough, and that of everything.
+    // Garbage collection would take the cached segment; so would releasing a sufficient part, or everything.
     const uint64_t small = expect_malloc(&world, 20 * VR_MIB, other);
     EXPECT_STATUS(OUT_OF_MEMORY, vram_malloc(world.allocator, 0, 450 * VR_MIB, own, &address));
     EXPECT_CURRENT(&world, reserved_bytes, 120 * VR_MIB);
@@ -48,7 +48,7 @@ static void nothing_is_released_during_a_capture(void **state) {
 // --- private pools
 // ------------------------------------------------------------------------------------------------------------------------
 
-// A pool that requests are routed to may lend to others all the same.
+// A pool that requests are routed to may still lend to others.
 static void a_pool_in_use_lends(void **state) {
     struct vr_world world;
     (void)state;
@@ -72,7 +72,7 @@ static bool is_pool_gone(struct vr_world *world) {
     return expect_stats(world).reserved_bytes[VRAM_STAT_ALL].current == 0 && vram_sim_memory_used(world->sim, 0) == 0;
 }
 
-// Pages that are mapped by many requests go in one piece, and pages of one request in many: a pool lives as long as it holds any.
+// Pages mapped by many requests are released in one piece, and pages of one request in many: a pool lives as long as it has any.
 static void a_pool_lives_as_long_as_it_holds_pages(void **state) {
     struct vr_world world;
     (void)state;
@@ -98,7 +98,7 @@ static void a_pool_lives_as_long_as_it_holds_pages(void **state) {
 // --- what was waited for is looked for again
 // --------------------------------------------------------------------------------------------------------
 
-// pytorch#189504: 50 MiB that another stream used are waited for in the retry, and lie free in a segment that cannot go back.
+// pytorch#189504: the retry waits for 50 MiB that another stream used, which are then free in a segment that cannot be released.
 static enum vram_status ask_for_what_is_waited_for(const char *conf, uint64_t *pending, uint64_t *address) {
     struct vr_world world;
     expect_world(&world, conf, 62 * VR_MIB);
@@ -134,7 +134,7 @@ static void a_retry_searches_again(void **state) {
 // --- kept
 // -----------------------------------------------------------------------------------------------------------------------------------
 
-// With a share below 1 the limit is met first: the cache is released, and the failure is an ordinary one.
+// With a share below 1 the limit is reached first: the cache is released, and the failure is an ordinary one.
 static void a_limit_comes_before_a_rejection(void **state) {
     struct vr_world world;
     uint64_t address = 0;

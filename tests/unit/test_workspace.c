@@ -1,4 +1,4 @@
-// Workspaces of cuBLAS and cuBLASLt: sizes, one per handle and stream, captures, clearing.
+// Tests workspaces of cuBLAS and cuBLASLt: sizes, one per handle and stream, captures, clearing.
 #define _POSIX_C_SOURCE 200809L // setenv
 #include "support/expect.h"
 #include "vram/pool.h"
@@ -25,7 +25,7 @@ static void the_config_is_a_sum_of_pieces(void **state) {
     (void)state;
     static const struct {
         const char *config;
-        uint64_t size_bytes; // UINT64_MAX: says nothing
+        uint64_t size_bytes; // UINT64_MAX: not set
     } cases[] = {
         {NULL, DEFAULT},
         {":4096:2:16:8", DEFAULT},
@@ -157,7 +157,7 @@ static void the_environment_is_read_every_time(void **state) {
     setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 1);
     next = expect_workspace(workspaces, 1, 0);
     assert_int_equal(next.size_bytes, 32 * MIB);
-    assert_true(expect_size(&world, next.address) >= 32 * MIB); // PyTorch tells the library of more than there is
+    assert_true(expect_size(&world, next.address) >= 32 * MIB); // PyTorch gives the library a larger size than it allocates
     assert_int_equal(count_of(workspaces), 1);
     setenv("CUBLAS_WORKSPACE_CONFIG", ":0:0", 1);
     assert_int_equal(expect_workspace(workspaces, 1, 0).address, 0);
@@ -216,11 +216,11 @@ static void a_graph_works_in_a_workspace_of_its_own(void **state) {
     assert_int_equal(expect_workspace(workspaces, 1, stream).address, inside.address);
     assert_int_equal(pool_of(&world, inside.address), vram_get_pool_id(vram_graph_pool(graph)).first);
     EXPECT_OK(vram_sim_busy(world.sim, 0, stream, 1000));
-    // Another stream's requests are none of the capture.
+    // Another stream's requests are not part of the capture.
     assert_false(expect_workspace(workspaces, 1, world.stream[0][2]).captured);
     EXPECT_OK(vram_graph_end(graph, NULL));
     assert_int_equal(expect_workspace(workspaces, 1, stream).address, before.address);
-    // It went back to the graph's pool, which keeps the address for the graph.
+    // It was returned to the graph's pool, which keeps the address for the graph.
     assert_int_equal(expect_size(&world, inside.address), 0);
     EXPECT_OK(vram_workspaces_clear(workspaces));
     EXPECT_OK(vram_empty_cache(world.allocator));
@@ -244,7 +244,7 @@ static void graphs_that_share_a_pool_share_its_place(void **state) {
     EXPECT_OK(vram_sim_busy(world.sim, 0, stream, 1000));
     EXPECT_OK(vram_graph_end(first, NULL));
     struct vram_graph *second = expect_graph(&world, stream, vram_graph_pool(first));
-    // The pool is being filled again: the workspace of the first capture serves the second.
+    // The pool is used again: the first capture's workspace serves the second.
     assert_int_equal(expect_workspace(workspaces, 1, stream).address, place);
     EXPECT_OK(vram_sim_busy(world.sim, 0, stream, 1000));
     EXPECT_OK(vram_graph_end(second, NULL));
@@ -252,7 +252,7 @@ static void graphs_that_share_a_pool_share_its_place(void **state) {
     vram_graph_destroy(second);
     assert_int_equal(count_of(workspaces), 1);
     (void)expect_workspace(workspaces, 1, stream);
-    assert_int_equal(count_of(workspaces), 1); // the captured one went, the eager one came
+    assert_int_equal(count_of(workspaces), 1); // the eager workspace replaced the captured one
     vram_workspaces_destroy(workspaces);
     EXPECT_OK(vram_empty_cache(world.allocator));
     EXPECT_CURRENT(&world, reserved_bytes, 0);

@@ -1,4 +1,4 @@
-// The writers on models made by hand: what the round trip of files cannot show.
+// Tests the writers on handmade models, for cases that files' round trips cannot show.
 #include <stdio.h>
 
 #include "base/text.h"
@@ -14,7 +14,7 @@ static bool append(void *user, const char *bytes, size_t length) {
     return true;
 }
 
-// A model of one device with `count` events that have only an action and an address.
+// Makes a model of one device with `count` events that have only an action and an address.
 static void make_model(struct vr_model *model, size_t count) {
     struct vr_builder builder;
     size_t capacity = 0;
@@ -44,7 +44,7 @@ static struct vram_recording *written_and_read(const struct vr_model *model, enu
     return recording;
 }
 
-// Whoever makes a model without saying which keys it has gets PyTorch's four.
+// A model without a list of keys gets PyTorch's four.
 static void a_model_without_keys_has_the_usual(void **state) {
     (void)state;
     struct vr_model model;
@@ -62,7 +62,7 @@ static void a_model_without_keys_has_the_usual(void **state) {
     vr_model_release(&model);
 }
 
-// Batches of 1000, the limit of what PyTorch's viewer is sure to read, with a rest of none, one and many.
+// Batches of 1000, the limit that PyTorch's viewer surely reads, with a rest of zero, one and many.
 static void long_lists_come_in_batches(void **state) {
     (void)state;
     static const size_t counts[] = {0, 1, 999, 1000, 1001, 2000, 70000};
@@ -101,7 +101,7 @@ static void numbers_of_every_size_come_back(void **state) {
             assert_true(again->address[i] == history->address[i]);
             assert_true(vr_entry_stream(again, i) == vr_entry_stream(history, i));
         }
-        // Addresses are written as positive numbers and streams as signed ones, so nothing is left to be kept.
+        // Addresses are written as positive numbers and streams as signed ones, so no extra text is kept.
         assert_int_equal(vr_recording_model(recording)->extra_count, 0);
         vram_recording_destroy(recording);
         vr_text_release(&text);
@@ -109,7 +109,7 @@ static void numbers_of_every_size_come_back(void **state) {
     vr_model_release(&model);
 }
 
-// Strings beyond a chunk, beyond a byte of length, with every kind of character, and the empty one.
+// Strings longer than a chunk, longer than a byte's length, with every kind of character, and the empty one.
 static void strings_of_every_length_come_back(void **state) {
     (void)state;
     static const size_t lengths[] = {0, 1, 255, 256, VR_EMIT_CHUNK / 2 - 17, VR_EMIT_CHUNK / 2, VR_EMIT_CHUNK, 3 * VR_EMIT_CHUNK};
@@ -172,7 +172,7 @@ static bool stop_at(void *user, const char *bytes, size_t length) {
     return ++stop->calls < stop->stop_at;
 }
 
-// A receiver that says no is not called again, at whichever piece it says so.
+// A receiver that fails is not called again, at whichever piece it fails.
 static void a_receiver_that_stops_is_left_alone(void **state) {
     (void)state;
     struct vr_model model;
@@ -208,7 +208,7 @@ static void wrong_arguments_are_refused(void **state) {
     vram_recording_destroy(recording);
 }
 
-// A setting's text comes from whoever made the model. What is no JSON is a string, so that what is written stays JSON.
+// A setting's text may come from anyone. If it is not JSON it is written as a string, so that the output stays valid.
 static void text_that_is_no_json_is_a_string(void **state) {
     (void)state;
     static const struct {
