@@ -1,4 +1,4 @@
-// Our declarations of the driver ABI against NVIDIA's.
+// Compares our declarations of the driver ABI with NVIDIA's.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -188,7 +188,7 @@ static void graph_layouts_are_nvidias(void) {
     SAME_FIELD(vr_cu_edge_data, type, CUgraphEdgeData, type);
 }
 
-// What programs hand to a simulated driver: those of CUDA 12.3 and later in full.
+// The structs that programs pass to a simulated driver: those of CUDA 12.3 and later, in full.
 static void program_layouts_are_nvidias(void) {
     assert_int_equal(sizeof(struct vr_cu_launch_attribute), sizeof(CUlaunchAttribute));
     SAME_FIELD(vr_cu_launch_attribute, value, CUlaunchAttribute, value);
@@ -267,7 +267,7 @@ static void layouts_are_nvidias(void **state) {
     (void)state;
 }
 
-// What the table passes as uint64_t is eight bytes in the driver, too.
+// Types that the table passes as uint64_t have eight bytes in the driver.
 static void handles_are_eight_bytes(void **state) {
     assert_int_equal(sizeof(CUdeviceptr), sizeof(uint64_t));
     assert_int_equal(sizeof(size_t), sizeof(uint64_t));
@@ -282,8 +282,7 @@ static void handles_are_eight_bytes(void **state) {
     (void)state;
 }
 
-// This compiles only when every row's version is one that introduced an ABI of that function. A row's function is called with as many
-// arguments as it has: see the tests of the shared simulator.
+// Compiles only if every row's version introduced an ABI of that function. The tests of the shared simulator check the number of arguments.
 static void versions_are_nvidias(void **state) {
     size_t rows = 0;
 #define X(member, symbol, exported, version, parameters, arguments) rows += sizeof(PFN_##symbol##_v##version) == sizeof(void *);

@@ -1,4 +1,4 @@
-// A program that allocates as its standard input says: "a MIB" allocates, "f" frees the last one, "q" ends. Answers each with a line.
+// Allocates by commands on standard input: "a MIB" allocates, "f" frees the last block, "q" ends. Answers each with a line.
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// fault_attack.h: an allocator whose driver refuses calls, and what is done with it.
+// fault_attack.h: an allocator whose driver refuses calls, and the operations on it.
 #ifndef VR_TEST_FAULT_ATTACK_H
 #define VR_TEST_FAULT_ATTACK_H
 
@@ -17,34 +17,34 @@ struct attack_block {
 };
 
 struct attack {
-    struct vram_driver *sim, *driver; // the simulator, and the one around it that refuses
+    struct vram_driver *sim, *driver; // the simulator, and the wrapper that refuses calls
     struct vram_allocator *allocator;
     uint64_t context[ATTACK_DEVICES], stream[ATTACK_DEVICES][ATTACK_STREAMS];
     uint64_t random, operations;
     const char *conf;
     unsigned mix; // of operations
-    bool pairs;   // a second refusal after the first
-    bool often;   // refusals at random: many in a row may come
+    bool pairs;   // refuse a second call after the first
+    bool often;   // refuse at random, possibly many in a row
     struct vram_pool *pool;
     struct vram_host *host;
     void *pinned;
     bool routed, sleeps, settled, captures;
     struct attack_block block[ATTACK_BLOCKS];
     size_t count;
-    const char *wrong; // what did not hold; NULL: all does
+    const char *wrong; // the violated rule; NULL: none
 };
 
 uint64_t attack_draw(struct attack *attack, uint64_t limit);
 void attack_wrong(struct attack *attack, const char *what);
-// Lets one of the next calls fail, and perhaps one more after it. attack_unrefuse(): none.
+// Make one of the next calls fail, and possibly one more after it; and stop refusing.
 void attack_refuse(struct attack *attack, uint64_t within);
 void attack_unrefuse(struct attack *attack);
 
-// One operation of the mix.
+// Performs one operation of the mix.
 void attack_step(struct attack *attack);
-// Gives everything back that the operations have, with a driver that serves.
+// Frees everything the operations have, while the driver works.
 void attack_settle(struct attack *attack);
-// Blocks can be asked for and given back on each device, while the driver serves. Before all is settled there may be a lack of memory.
+// Checks that blocks can be allocated and freed on each device, while the driver works. Before everything is settled, memory may be short.
 void attack_try_all(struct attack *attack);
 
 #endif

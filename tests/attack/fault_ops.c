@@ -1,8 +1,8 @@
-// An allocator whose driver refuses calls: one, two of which the second comes on the way back out of the first, or at random 1 to 30 % of
-// all. 240 scenarios, each an option string and a mix of operations; refusals while the allocator is made, works and ends. Invariants hold
-// after each refusal, no two blocks overlap, the library works as soon as the driver serves, and at the end memory, objects and contexts
-// are gone. fault_ops [--seed N] [--faults COUNT] [--refusals single|pairs|random]: seeds from N on, until COUNT calls were refused. A seed
-// says which scenario: those of 240 seeds in a row are all.
+// Attacks an allocator whose driver refuses calls: single ones, pairs of which the second is refused while the first is handled, or at
+// random 1 to 30 % of all. There are 240 scenarios, each an option string and a mix of operations; calls are refused while the allocator is
+// created, used and destroyed. Invariants hold after each refusal, no two blocks overlap, the library works once the driver does, and at
+// the end memory, objects and contexts are released. fault_ops [--seed N] [--faults COUNT] [--refusals single|pairs|random]: runs seeds
+// from N until COUNT calls were refused. A seed selects a scenario; 240 consecutive seeds cover all.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ static bool open_machine(struct attack *attack) {
     const struct vram_sim_options options = {
         .device_count = ATTACK_DEVICES, .memory_bytes = 400 * VR_MIB, .context_bytes = CONTEXT_BYTES, .manual_completion = true};
     if (vram_sim_create(&options, &attack->sim) != VRAM_OK || vram_driver_fault(attack->sim, &attack->driver) != VRAM_OK) return false;
-    for (int device = ATTACK_DEVICES - 1; device >= 0; device--) { // the first one's context is current afterwards
+    for (int device = ATTACK_DEVICES - 1; device >= 0; device--) { // so that the first device's context is current afterwards
         if (vr_cu(attack->sim, primary_ctx_retain, &attack->context[device], device) != VR_CU_SUCCESS) return false;
         if (vr_cu(attack->sim, ctx_set_current, attack->context[device]) != VR_CU_SUCCESS) return false;
         for (int i = 1; i < ATTACK_STREAMS; i++)
@@ -60,7 +60,7 @@ static bool open_machine(struct attack *attack) {
     return true;
 }
 
-// What is left once the machine itself has let go of all: nothing.
+// Closes the machine and checks that nothing is left.
 static void close_machine(struct attack *attack) {
     for (int device = 0; device < ATTACK_DEVICES; device++) {
         for (int i = 1; i < ATTACK_STREAMS; i++)
@@ -91,7 +91,7 @@ static bool make(struct attack *attack, bool refused) {
 static void finish(struct attack *attack, bool refused) {
     attack_unrefuse(attack);
     attack_try_all(attack);
-    const bool settles = attack_draw(attack, 3) != 0; // else all lives at the end
+    const bool settles = attack_draw(attack, 3) != 0; // otherwise everything is live at the end
     if (settles) attack_settle(attack);
     if (settles && attack->pinned == NULL && attack_draw(attack, 2) != 0) attack_try_all(attack);
     if (!settles && attack->pool != NULL) vram_pool_release(attack->pool);
@@ -113,7 +113,7 @@ static bool run(uint64_t seed, enum refusals refusals, uint64_t *faults, uint64_
     if (make(&attack, attack_draw(&attack, 4) == 0)) {
         const uint32_t percent = percents[attack_draw(&attack, VR_COUNT_OF(percents))];
         if (refusals == RANDOM) vr_fault_random(attack.driver, percent, seed);
-        if (attack_draw(&attack, 2) != 0) attack_refuse(&attack, 8); // when the device is opened
+        if (attack_draw(&attack, 2) != 0) attack_refuse(&attack, 8); // while the device is set up
         while (attack.operations < OPERATIONS && attack.wrong == NULL) {
             if (attack_draw(&attack, 3) == 0) attack_refuse(&attack, 1 + attack_draw(&attack, 24));
             attack_step(&attack);

@@ -1,4 +1,4 @@
-// fault_steps.c: the operations of the fault attack, and how often each is done in which mix.
+// fault_steps.c: the operations of the fault attack, and their frequency in each mix.
 #include "driver/abi.h"
 #include "driver/driver.h"
 #include "driver/fault/fault.h"
@@ -45,7 +45,7 @@ static void check(struct attack *attack) {
     if (vram_check(attack->allocator, NULL) != VRAM_OK) attack_wrong(attack, "an invariant is broken");
 }
 
-// also: what else this operation may answer.
+// also: another status that this operation may return.
 static bool passed_or(struct attack *attack, enum vram_status status, enum vram_status also) {
     if (status == VRAM_OK) return true;
     if (!is_refusal(status) && status != also) attack_wrong(attack, vram_status_name(status));
@@ -86,14 +86,14 @@ static void get_small(struct attack *attack) { get(attack, 2 << 20, false); }
 static void get_large(struct attack *attack) { get(attack, 40 << 20, false); }
 static void get_own(struct attack *attack) { get(attack, attack_draw(attack, 2) ? 1 << 20 : 24 << 20, true); }
 
-// A free of a block that several streams used takes about twenty calls of the driver: with 30 % of them refused it may well fail a thousand
-// times. What must hold is that it succeeds as soon as the driver serves.
+// Freeing a block used on several streams takes about twenty driver calls: with 30 % refused, it may fail a thousand times. It must succeed
+// once the driver works.
 static void put(struct attack *attack) {
     if (attack->count == 0) return;
     const size_t index = attack_draw(attack, attack->count);
     const uint64_t address = attack->block[index].address;
     int tries = 0;
-    // A capture that the driver has invalidated may refuse until it has ended: the block is freed by a later step.
+    // A capture that the driver has invalidated may refuse until it ends: a later step frees the block.
     if (attack->captures && !passed(attack, vram_free(attack->allocator, address))) return;
     while (!attack->captures && tries < TRIES && !passed(attack, vram_free(attack->allocator, address))) tries++;
     if (tries == TRIES) {
@@ -125,7 +125,7 @@ static void pool(struct attack *attack) {
     }
 }
 
-// The route that is opened is closed in a later step; whatever the status says, it is.
+// Opens a route, which a later step closes; closing always succeeds, whatever the status.
 static void route(struct attack *attack) {
     const struct vram_route all = {.kind = VRAM_ROUTE_ALL};
     if (attack->pool == NULL) return;
@@ -148,7 +148,7 @@ static void wake(struct attack *attack) {
     if (passed_or(attack, vram_wake(attack->allocator, 0, NULL, 0, NULL, NULL), VRAM_NO_HOST_MEMORY)) attack->sleeps = false;
 }
 
-// The capture is over, whatever was refused; where the driver refused as often as it was asked the program has to see to it.
+// Checks that the capture is over, whatever was refused; if the driver kept refusing, the program must end it.
 static void expect_no_capture(struct attack *attack, uint64_t stream) {
     int status = VR_CU_STREAM_CAPTURE_STATUS_NONE;
     uint64_t graph = 0;
@@ -157,7 +157,7 @@ static void expect_no_capture(struct attack *attack, uint64_t stream) {
     if (vr_cu(attack->sim, stream_end_capture, stream, &graph) == VR_CU_SUCCESS) (void)vr_cu(attack->sim, graph_destroy, graph);
 }
 
-// A capture with a request and a free in it. What it leaves is a stream that works.
+// Makes a capture with a request and a free. The stream must work afterwards.
 static void capture(struct attack *attack) {
     const uint64_t stream = attack->stream[0][1];
     uint64_t graph = 0;
@@ -243,9 +243,9 @@ static void pinned(struct attack *attack) {
 static void (*const operations[])(struct attack *) = {get_small, get_large, put,       get_own, use,     complete,  empty,
                                                       pool,      route,     sleep_now, wake,    capture, configure, limit,
                                                       history,   look,      peers,     share,   pinned};
-// How often each is done.
+// The frequency of each operation.
 static const unsigned char mixes[ATTACK_MIXES][VR_COUNT_OF(operations)] = {
-    {20, 20, 40, 5, 12, 3, 3, 2}, // the first seven operations and pools, as a training step has them
+    {20, 20, 40, 5, 12, 3, 3, 2}, // the first seven operations and pools, as in a training step
     {40, 2, 40},
     {2, 30, 30, 0, 0, 0, 6},
     {10, 10, 25, 20, 10, 3, 3, 5, 5},

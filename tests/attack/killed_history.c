@@ -1,5 +1,5 @@
-// A program with a history in a file that allocates until it is killed: killed_history FILE COUNTER. COUNTER is a file of 8 bytes: how many
-// allocations and frees were finished.
+// Allocates with a history in a file until it is killed: killed_history FILE COUNTER. COUNTER is a file of 8 bytes: the number of completed
+// allocations and frees.
 #define _DEFAULT_SOURCE
 #include <fcntl.h>
 #include <stdatomic.h>

@@ -6,7 +6,7 @@
 #include "config/values.h"
 #include "support/random.h"
 
-// Values at which something changes, whatever key they belong to; a number is drawn where it is "#".
+// Boundary values for any key; "#" is replaced by a random number.
 static const char *const words[] = {"#",
                                     "#",
                                     "#",
@@ -115,7 +115,7 @@ static const char *const sizes[] = {"#",
 static const char *const names[] = {
     "a",        "b",  "c", "large_segment_size_mb", "x y", "0123456789012345678901234567890", "01234567890123456789012345678901", "1",
     "\xc3\xa9", "-1", ">"};
-// Keys that are no options: unknown, other spellings, cut ones.
+// Invalid keys: unknown, misspelled, truncated.
 static const char *const strays[] = {"",
                                      "max_split_size",
                                      "MAX_SPLIT_SIZE_MB",
@@ -171,7 +171,7 @@ static void put_classes(uint64_t *random, struct vr_text *text) {
     vr_text_puts(text, "]");
 }
 
-// A value that the kind may take, more often than not.
+// Appends a value that is usually valid for the kind.
 static void put_fitting(uint64_t *random, enum vr_option_kind kind, struct vr_text *text) {
     switch (kind) {
     case VR_KIND_BOOLEAN: put_word(random, PICK(random, booleans), text); break;
@@ -192,9 +192,9 @@ static void put_fitting(uint64_t *random, enum vr_option_kind kind, struct vr_te
 // --- strings
 // ------------------------------------------------------------------------------------------------------------------------------
 
-// Rows by number; where it is one past the last, a stray key.
+// Draws a row number; one past the last means an invalid key.
 static size_t draw_row(uint64_t *random) {
-    // Few keys, often: so that they come twice in a string.
+    // Prefer few keys, so that some occur twice in a string.
     if (vr_random_below(random, 2) == 0) return vr_random_below(random, 6);
     return vr_random_below(random, 40) == 0 ? vr_option_row_count : vr_random_below(random, vr_option_row_count);
 }
@@ -206,7 +206,7 @@ static void put_value(uint64_t *random, size_t row, struct vr_text *text) {
         put_fitting(random, vr_option_rows[row].kind, text);
 }
 
-// Changes, removes or doubles a few characters.
+// Changes, removes or duplicates a few characters.
 static void damage(uint64_t *random, struct vr_text *text) {
     static const char characters[] = ",:[]> \t09.-+eGTxM\x7f\xff";
     for (uint64_t steps = 1 + vr_random_below(random, 3); steps > 0 && text->length > 1; steps--) {

@@ -1,4 +1,4 @@
-// option_grammar.h: random option strings and random settings of recordings, drawn from what each key may say and from what it may not.
+// option_grammar.h: draws random option strings and recorded settings, with valid and invalid values for each key.
 #ifndef VR_TEST_OPTION_GRAMMAR_H
 #define VR_TEST_OPTION_GRAMMAR_H
 
@@ -6,16 +6,16 @@
 
 enum { GRAMMAR_PAIRS = 10 };
 
-// A string, the pairs it was made of, and the shorter string in which each key is written once, with its last value.
+// A string, its pairs, and the shorter string that has each key once, with its last value.
 struct grammar_string {
     struct vr_text text, last_only;
-    bool is_damaged; // characters were changed afterwards: the pairs say nothing about it
+    bool is_damaged; // characters were changed afterwards, so the pairs do not describe it
 };
 
-// Draws a string; the texts keep their memory between calls, vr_text_release() frees them.
+// Draws a string. The texts keep their memory between calls; free them with vr_text_release().
 void grammar_draw(uint64_t *random, struct grammar_string *string);
-// Appends a JSON object: an `allocator_settings` with keys of every spelling that recordings have. `conf` is the value of one of those
-// that hold an option string.
+// Appends a JSON object: `allocator_settings` with keys in every spelling that recordings have. `conf` is the value of one that contains an
+// option string.
 void grammar_draw_settings(uint64_t *random, const char *conf, struct vr_text *json);
 
 #endif

@@ -1,9 +1,9 @@
-// Random option strings through everything that reads them: the check, the list, an allocator that is made with one and set to another,
-// pinned memory, and recordings that carry one among their settings: reported, replayed, cured and tuned. What holds: an answer, and never
-// a crash; a refusal says where; what is accepted keeps the rules of vr_options_check(), reads back as it is printed, and means the same as
-// the string that has each key only once, with its last value.
+// Passes random option strings to everything that reads them: the check, the list, allocators created or reconfigured with them, pinned
+// memory, and recordings whose settings contain them, which are reported, replayed, cured and tuned. Each must give an answer and never
+// crash. A refusal says where. An accepted string follows the rules of vr_options_check(), reads back as it is printed, and means the same
+// as the string that has each key once, with its last value.
 //   option_strings [--seed N] [--count COUNT] [--first I]
-// String I of a seed is always the same. A finding is named with the arguments that repeat it.
+// String I of a seed is always the same. A finding is printed with the arguments that repeat it.
 #define _DEFAULT_SOURCE
 #include <inttypes.h>
 #include <signal.h>
@@ -17,14 +17,14 @@
 #include "support/world.h"
 #include "vram/host.h"
 
-// Strings that one allocator is set to, one after the other; then comes a new one.
+// Strings per allocator.
 enum { BATCH = 64, SECONDS_MOST = 60 };
 
 struct tally {
     uint64_t strings, accepted, made, set, recordings;
 };
 
-static char finding[160]; // what a signal prints: nothing is formatted there
+static char finding[160]; // printed by a signal handler, which formats nothing
 
 static void report_signal(int number) {
     (void)!write(2, finding, strlen(finding));
@@ -48,7 +48,7 @@ static bool count_option(const struct vram_option *option, void *user) {
     return option->value[0] != '\0';
 }
 
-// What an accepted string means: it is printed, read again, and compared with the string in which each key is written once.
+// Checks the meaning of an accepted string: prints it, reads it again, and compares it with the string that has each key once.
 static void check_meaning(const struct grammar_string *string, const struct vr_options *options) {
     const char *text = vr_text_string(&string->text);
     struct vr_text printed = {0};
@@ -136,7 +136,7 @@ static void try_string(struct vr_world *world, uint64_t random, struct grammar_s
     const bool accepted = check_string(string);
     struct vram_error error = {.message = ""};
     const enum vram_status set = vram_configure(world->allocator, text, &error);
-    // The backend and the version of PyTorch stay as they are: that refusal is of no character.
+    // The backend and the version of PyTorch cannot change: that refusal has no position.
     if (set != VRAM_OK && error.offset != VRAM_NO_OFFSET) check_refusal(set, &error, text);
     tally->accepted += accepted;
     tally->set += set == VRAM_OK;
@@ -165,7 +165,7 @@ static void run_batch(uint64_t seed, uint64_t first, uint64_t count, struct gram
     (void)alarm(0);
 }
 
-// What earlier runs found, each with the recordings: first of all, whatever the seed is.
+// Tries what earlier runs found, each with the recordings; always first.
 static void try_known(void) {
     static const char *const known[] = {
         "large_segment_size_mb:24,max_split_size_mb:50,large_segment_size_mb:60",
@@ -197,5 +197,5 @@ int main(int argc, char **argv) {
     printf("%" PRIu64 " strings, seed %" PRIu64 ": %" PRIu64 " accepted, %" PRIu64 " set on an allocator, %" PRIu64
            " allocators made, %" PRIu64 " recordings\n",
            values[1], values[0], tally.accepted, tally.set, tally.made, tally.recordings);
-    return tally.accepted == 0 || tally.accepted == values[1]; // a generator of one kind only tries nothing
+    return tally.accepted == 0 || tally.accepted == values[1]; // a generator that only makes one kind tests nothing
 }

@@ -9,7 +9,7 @@
 #include "vram/replay.h"
 #include "vram/report.h"
 
-// A segment of 20 MiB with a block of 5 MiB, and a request that failed: reports, replays and cures all have something to do.
+// A segment of 20 MiB with a block of 5 MiB, and a failed request, so that reports, replays and cures have work to do.
 static const char before[] =
     "{\"segments\": [{\"device\": 0, \"address\": 1099511627776, \"total_size\": 20971520, \"allocated_size\": 5242880, \"active_size\": "
     "5242880,"
@@ -89,7 +89,7 @@ static void tune(const struct vram_recording *recording, const char *conf) {
     vram_tune_result_destroy(result);
 }
 
-// Gives the recording to an explorer, as the viewer has it.
+// Passes the recording to an explorer, as the viewer does.
 static void explore(struct vram_recording *recording, size_t bytes, const char *conf) {
     struct vram_explorer *explorer;
     require(vram_explorer_create(&explorer) == VRAM_OK && vram_explorer_add(explorer, recording, "file", bytes, NULL) == VRAM_OK,

@@ -37,7 +37,7 @@ static bool skipped[SETTINGS];
 // One device's history as operations: requests and frees of numbered allocations, releases.
 struct operation {
     uint32_t name;
-    uint64_t size_bytes; // 0: a free; UINT64_MAX: a release of the cache
+    uint64_t size_bytes; // 0: a free; UINT64_MAX: releases the cache
     uint32_t stream;     // index
 };
 
@@ -51,7 +51,7 @@ struct job {
     uint32_t stream_count;
     uint64_t peak; // of active bytes
     uint64_t bound;
-    uint64_t *ours; // addresses, while it is played
+    uint64_t *ours; // addresses during the replay
     unsigned char *is_live;
 };
 
@@ -99,7 +99,7 @@ static void find_bound(struct job *job) {
     free(sizes);
 }
 
-// Sums of what start and end of a pass differ in are part of the operations: see prepare_passes().
+// The differences between the start and the end of a pass are part of the operations: see prepare_passes().
 static bool make_job(const struct vr_script_device *device, const char *file, bool releases, struct job *job) {
     const struct vr_history *history = device->recorded.history;
     *job = (struct job){.file = file, .device = device->recorded.device, .name_count = device->name_count};
@@ -139,7 +139,7 @@ struct play {
     struct vram_driver *driver;
     struct vram_allocator *allocator;
     uint64_t streams[64];
-    bool steps;        // the setting is growth ahead
+    bool steps;        // the setting grows ahead
     uint64_t ahead_ns; // of the simulated driver's time
 };
 
@@ -149,7 +149,7 @@ static uint64_t driver_time(struct vram_driver *driver) {
     return sum;
 }
 
-// What the thread of grow_ahead would do meanwhile.
+// Does what the thread of grow_ahead would do meanwhile.
 static void work_ahead(struct play *play) {
     struct vr_device *device = vr_device_if_used(play->allocator, 0);
     if (device == NULL || !device->options.grow_ahead) return;
@@ -174,7 +174,7 @@ static bool open_play(const struct job *job, const char *conf, uint64_t memory_b
     const struct vram_create_info info = {.driver = play->driver, .conf = conf, .ignore_environment = true};
     if (vr_allocator_create(&info, &play->allocator, NULL) != VRAM_OK) return false;
     vr_allocator_without_threads(play->allocator);
-    // The device is set up while its memory is large, so that address space is no limit.
+    // Set the device up while its memory is large, so that address space is not the limit.
     if (vram_set_memory_limit(play->allocator, 0, UINT64_MAX) != VRAM_OK) return false;
     return vram_sim_set_memory(play->driver, 0, memory_bytes) == VRAM_OK;
 }
@@ -196,12 +196,12 @@ static bool do_operation(struct job *job, struct play *play, const struct operat
     return true;
 }
 
-// What the history made is freed, what it freed of the start is made again.
+// Frees what the history allocated, and allocates again what it freed of the start.
 static bool rewind_job(struct job *job, struct play *play) {
     memset(job->is_live, 0, job->name_count + 1);
     for (size_t i = 0; i < job->start_count; i++) job->is_live[job->start[i].name] = 1;
     for (size_t i = 0; i < job->pass_count; i++)
-        if (job->pass[i].size_bytes != UINT64_MAX) job->is_live[job->pass[i].name] = 2; // touched
+        if (job->pass[i].size_bytes != UINT64_MAX) job->is_live[job->pass[i].name] = 2; // used by the pass
     for (size_t name = 0; name < job->name_count; name++) {
         if (job->is_live[name] != 2 || job->ours[name] == 0) continue;
         if (vram_free(play->allocator, job->ours[name]) != VRAM_OK) return false;
@@ -228,12 +228,12 @@ static double now_ns(void) {
     return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
 }
 
-// What a job that completed took.
+// The cost of a completed job.
 struct taken {
     uint64_t calls[MOST_PASSES];  // of each pass
     double least_ns;              // of a pass
     uint64_t reserved;            // at the peak
-    uint64_t driver_ns, ahead_ns; // the simulated driver's time, and what of it was growth ahead
+    uint64_t driver_ns, ahead_ns; // the simulated driver's time, and the part for growth ahead
 };
 
 static uint64_t reserved_at_peak(const struct play *play) {
@@ -241,7 +241,7 @@ static uint64_t reserved_at_peak(const struct play *play) {
     return vram_get_stats(play->allocator, 0, &stats) == VRAM_OK ? (uint64_t)stats.reserved_bytes[VRAM_STAT_ALL].peak : 0;
 }
 
-// Whether so many passes complete.
+// Returns whether the passes complete.
 static bool play_job(struct job *job, const char *conf, uint64_t memory_bytes, unsigned passes, struct taken *taken) {
     struct play play;
     memset(job->ours, 0, (job->name_count + 1) * sizeof *job->ours);
@@ -292,7 +292,7 @@ static uint64_t capacity_of(struct job *job, const char *conf, unsigned passes) 
 struct sums {
     double ratio[SETTINGS][MOST];
     double large[SETTINGS][MOST]; // of bounds from 4 GiB on
-    uint64_t lost[SETTINGS];      // reserved and not alive, all histories together
+    uint64_t lost[SETTINGS];      // reserved but not live, over all histories
     double cold_ms[2][SETTINGS];  // by prices, of all threads
     double asked_ms[2][SETTINGS]; // of the one that asks
     size_t count, large_count;
@@ -380,7 +380,7 @@ static void time_pairs(struct job *job, unsigned passes, struct sums *sums) {
     fflush(stdout);
 }
 
-// What is lost, as a share of what is reserved; the sums are of bytes.
+// Prints the loss as a share of reserved bytes; the sums are in bytes.
 static void fragment(struct job *job, struct sums *sums) {
     printf("%9.0f MiB", (double)job->bound / (double)VR_MIB);
     for (int s = 0; s < SETTINGS; s++) {
@@ -491,7 +491,7 @@ static bool skip_all_but(const char *name) {
     return known;
 }
 
-// The index of the first recording; 0: the arguments are wrong.
+// Returns the index of the first recording; 0 if the arguments are wrong.
 static int read_options(int argc, char **argv, unsigned *passes, enum mode *mode) {
     int at = 1;
     for (; at < argc && argv[at][0] == '-'; at++) {
@@ -524,7 +524,7 @@ int main(int argc, char **argv) {
                 "usage: bench_capacity [--passes N] [--repeat | --time | --fragmentation | --cold] [--only SETTING]... RECORDING...\n");
         return 2;
     }
-    skipped[SETTINGS - 1] |= mode == TIME; // its pairs are those of paged:True, and its work would be in between
+    skipped[SETTINGS - 1] |= mode == TIME; // its pairs equal those of paged:True, and its work would interfere
     printf("%13s", heads[mode]);
     for (int s = 0; s < SETTINGS; s++)
         if (!skipped[s]) printf(" %10s", names[s]);

@@ -1,5 +1,5 @@
-// bench_driver.c: what calls of the driver cost the calling thread on the device that this machine has: the figures behind the simulator's
-// price list (docs/internals/simulated-device.md). Least and median of many, in nanoseconds; nothing else may use the device meanwhile.
+// bench_driver.c: measures the cost of driver calls for the calling thread on this machine's device, for the simulator's price list
+// (docs/guides/simulator.md). Prints the minimum and median in nanoseconds. Nothing else may use the device meanwhile.
 //
 // Usage: bench_driver
 #include <time.h>
@@ -8,7 +8,7 @@
 
 enum { ROUNDS = 60, PAGE = 2 << 20 };
 
-// CUmemAllocationProp and CUmemAccessDesc as cuda.h lays them out: pinned memory of device 0, read and written by it.
+// CUmemAllocationProp and CUmemAccessDesc in cuda.h's layout: pinned memory of device 0, readable and writable by it.
 static const struct {
     int type, handle_types, location, device;
     void *win32;
@@ -75,7 +75,7 @@ static void time_pages(unsigned long mib) {
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) print(all[i], mib);
 }
 
-// Pages of 2 MiB mapped one by one, and access to all of them in one call, as expandable segments grow.
+// Maps pages of 2 MiB one by one and sets access to all in one call, as a growing expandable segment does.
 static void time_access_to_pages(unsigned long pages) {
     struct series set = {.name = "cuMemSetAccess, pages"};
     uint64_t handles[256], address;

@@ -30,18 +30,18 @@ enum { CHUNKS = 7, DEVICES = 64, COUNTS = 6, LARGE = 20 };
 struct run {
     struct vram_driver *driver;
     struct vram_allocator *allocator;
-    uint64_t count; // of what there is
+    uint64_t count; // number of these objects
     uint64_t *items, *streams;
     struct vram_pool **pools;
     uint64_t random, next;
 };
 
 struct growth {
-    const char *name, *there, *step; // the row's; what there is so many of; what one step is
+    const char *name, *there, *step; // the row's name, the objects, and a step
     const char *conf;
     uint32_t devices;
     uint64_t counts[COUNTS];
-    unsigned steps; // of a chunk
+    unsigned steps; // per chunk
     void (*prepare)(struct run *run);
     void (*take_step)(struct run *run);
 };
@@ -81,7 +81,7 @@ static void make_pools(struct run *run) {
     }
 }
 
-// A pool's whole life, as of a graph that is captured, used and dropped.
+// A pool's whole life, as for a graph that is captured, used and dropped.
 static void live_in_pool(struct run *run) {
     struct vram_pool *pool = NULL;
     uint64_t address = 0;
@@ -101,7 +101,7 @@ static void find_pool(struct run *run) {
     vram_pool_release(pool);
 }
 
-// One of them sleeps and wakes, while all others stay awake.
+// Suspends and wakes one of them, while all others stay awake.
 static void sleep_one(struct run *run) {
     const struct vram_sleep_choice one = {.pool = run->pools[run->next++ % run->count], .level = VRAM_SLEEP_DISCARD};
     must(vram_sleep(run->allocator, 0, &one, 1, NULL, NULL), "vram_sleep");
@@ -114,7 +114,7 @@ static void make_segments(struct run *run) {
     for (uint64_t i = 0; i < run->count; i++) run->items[i] = take(run, LARGE * MIB);
 }
 
-// One of them goes back to the driver, and another comes.
+// Releases one of them, and allocates another.
 static void replace_segment(struct run *run) {
     uint64_t *item = &run->items[random_below(run, run->count)];
     give(run, *item);
@@ -122,7 +122,7 @@ static void replace_segment(struct run *run) {
     *item = take(run, LARGE * MIB);
 }
 
-// Free segments that are too large to be cut: one of them serves, and comes back.
+// Free segments too large to be split: one of them serves, and is freed again.
 static void make_oversize(struct run *run) {
     for (uint64_t i = 0; i < run->count; i++) run->items[i] = take(run, (100 + 2 * i) * MIB);
     for (uint64_t i = 0; i < run->count; i++) give(run, run->items[i]);
@@ -132,13 +132,13 @@ static void take_oversize(struct run *run) { give(run, take(run, (99 + 2 * rando
 
 // --- expandable segments ----------------------------------------------------------------------------------------------------------------
 
-// So many pages in a row are unmapped, and mapped again.
+// Unmaps and maps this many pages in a row.
 static void map_pages(struct run *run) {
     give(run, take(run, run->count * LARGE * MIB));
     release(run);
 }
 
-// Pages with a hole between each two: no hole is large enough for what comes.
+// Pages with holes between them, all too small for the next request.
 static void make_holes(struct run *run) {
     for (uint64_t i = 0; i < 2 * run->count; i++) run->items[i] = take(run, LARGE * MIB);
     for (uint64_t i = 1; i < 2 * run->count; i += 2) give(run, run->items[i]);
@@ -165,7 +165,7 @@ static void use_devices(struct run *run) {
 
 static void take_pair_on_device(struct run *run) { give(run, take_on(run, (uint32_t)(run->next++ % run->count), 4096, 0)); }
 
-// A stream captures, and so many frees wait for its end, which pairs on another stream ask for each time.
+// A stream captures, and this many frees wait for its end, while pairs on another stream query each time.
 static void put_off_frees(struct run *run) {
     must(vram_sim_stream_create(run->driver, 0, &run->streams[0]), "a stream");
     must(vram_pool_create(run->allocator, 0, NULL, &run->pools[0]), "a pool");
@@ -181,7 +181,7 @@ static void take_pair(struct run *run) { give(run, take(run, 4096)); }
 
 static void must_drive(vr_cu_result result) { must(result == VR_CU_SUCCESS ? VRAM_OK : VRAM_DRIVER, "the driver"); }
 
-// A capture in which so many blocks wait for a stream that has not joined again. Requests go on beside it.
+// A capture in which this many blocks wait for a stream that has not joined. Requests outside continue.
 static void capture_waiting_frees(struct run *run, uint64_t frees) {
     uint64_t event = 0, context = 0, streams[2];
     must_drive(vr_cu(run->driver, primary_ctx_retain, &context, 0));
@@ -203,7 +203,7 @@ static void capture_waiting_frees(struct run *run, uint64_t frees) {
 
 static void wait_in_capture(struct run *run) { capture_waiting_frees(run, run->count); }
 
-// The same with one, and so many nodes.
+// One waiting block, and this many nodes.
 static void capture_nodes(struct run *run) {
     capture_waiting_frees(run, 1);
     const uint64_t address = take_on(run, 0, 4096, run->streams[0]);
@@ -290,7 +290,7 @@ static void begin(struct run *run, const struct growth *growth, uint64_t count) 
     run->streams = calloc(count, sizeof *run->streams);
     run->pools = calloc(count, sizeof *run->pools);
     if (run->items == NULL || run->streams == NULL || run->pools == NULL) must(VRAM_NO_HOST_MEMORY, "the benchmark");
-    give(run, take(run, 4096)); // the device is set up
+    give(run, take(run, 4096)); // sets the device up
     if (growth->prepare != NULL) growth->prepare(run);
 }
 

@@ -19,8 +19,8 @@
 
 enum { CHUNKS = 60, PAIRS_PER_CHUNK = 20000, DEPTH = 20, MODES = 6 };
 
-// While instructions are counted, time goes by evenly: how many bytes a time takes in the file must not depend on how busy the machine is.
-// In place of the C library's, also for what is linked in.
+// Makes time advance evenly while instructions are counted: the encoded size of times must not depend on the load. Replaces the C library's
+// function, also for linked code.
 static bool counts;
 int clock_gettime(clockid_t clock, struct timespec *now) {
     static uint64_t even_ns = UINT64_C(1700000000000000000);
@@ -69,7 +69,7 @@ VR_NOINLINE static void measured_pairs(struct vram_allocator *allocator, uint64_
     }
 }
 
-// A stack of DEPTH frames of ours.
+// Allocates under a stack of DEPTH frames.
 VR_NOINLINE static void deeper(struct vram_allocator *allocator, uint64_t pairs, int depth) {
     if (depth == 0) {
         measured_pairs(allocator, pairs);

@@ -1,4 +1,4 @@
-// bench_log [EVENTS [random]]: what a recording file costs: an event appended (with and without packing), its bytes, reading them back.
+// bench_log [EVENTS [random]]: measures a recording file: appending an event (with and without packing), its bytes, and reading.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,14 +8,14 @@
 #include "vram/log.h"
 #include "vram/recording.h"
 
-// Processor time of the process, so that other work on the machine does not count.
+// Returns the process's processor time, which excludes other work on the machine.
 static double seconds(void) {
     struct timespec now;
     (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-// Peak of the process's memory in MiB, from the system's own account.
+// Returns the process's peak memory in MiB, from /proc.
 static double peak_mib(void) {
     char line[256];
     double kib = 0;
@@ -27,7 +27,7 @@ static double peak_mib(void) {
     return kib / 1024;
 }
 
-// A training loop's events: the same addresses and sizes again and again; or, at random, none of it twice.
+// Makes events of a training loop, with repeating addresses and sizes; or random ones that never repeat.
 static struct vram_log_event event_of(uint64_t i, bool random) {
     uint64_t round = i / 3, mixed = vr_mix64(round);
     uint64_t slot = random ? mixed : round % 1500;

@@ -1,8 +1,8 @@
-// Makes a recording of any length, as a long training job would leave it: bench_make_recording EVENTS OUT [FRAMES [own|oom]]. Parameters
-// that stay, steps whose activations are made and then freed in the opposite order, buffers that come and go; every event has one of 20,000
-// stacks of FRAMES (30) frames; with `own` the list of frames is the event's own, as in PyTorch's pickles, else equal stacks are one; with
-// `oom` the last event is a request that fails. The extension of OUT (.vram or .pickle) tells the format. The same arguments give the same
-// bytes.
+// Makes a recording of any length, like that of a long training job: bench_make_recording EVENTS OUT [FRAMES [own|oom]]. It has permanent
+// parameters, steps whose activations are allocated and freed in reverse order, and short-lived buffers. Every event has one of 20,000
+// stacks of FRAMES (30) frames; with `own` each event has its own list of frames, as in PyTorch's pickles, otherwise equal stacks are
+// shared. With `oom` the last event is a failed request. OUT's extension (.vram or .pickle) chooses the format. The same arguments give the
+// same bytes.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static enum vram_status string(struct maker *maker, uint32_t *id, const char *fo
     return vr_builder_string(&maker->builder, text, (size_t)length, id);
 }
 
-// Stack i calls through functions that stacks near it share at the outer end, as the layers of a model do.
+// Stack i shares its outer functions with nearby stacks, as in the layers of a model.
 static enum vram_status make_stacks(struct maker *maker, size_t frames) {
     for (uint32_t i = 0; i < STACKS; i++) {
         uint32_t ids[MOST_FRAMES];
@@ -76,7 +76,7 @@ static void event(struct maker *maker, enum vr_action action, uint32_t slot, uin
 
 static void take(struct maker *maker, uint32_t slot, uint64_t bytes) {
     const uint32_t stack = maker->stacks[next(maker) % STACKS];
-    // An allocation and the segment under it are recorded whole or not at all.
+    // Record an allocation and its segment together, or neither.
     if (maker->wanted - maker->history.count < 2) {
         maker->wanted = maker->history.count;
         return;
@@ -100,7 +100,7 @@ static void give(struct maker *maker, uint32_t slot) {
 
 static uint64_t size(struct maker *maker, unsigned most_shift) { return (512 + (next(maker) % 65536) * 8) << (next(maker) % most_shift); }
 
-// Forward, backward, and scratch memory in between.
+// Makes a forward pass, a backward pass, and scratch memory in between.
 static void step(struct maker *maker) {
     const uint32_t first = PARAMETERS, scratch = PARAMETERS + DEPTH;
     for (uint32_t d = 0; d < DEPTH && !done(maker); d++) {
@@ -114,14 +114,14 @@ static void step(struct maker *maker) {
     }
 }
 
-// More than the device has left, by the stack of the event before.
+// Adds a request for more than the device has, with the previous event's stack.
 static void fail(struct maker *maker) {
     struct vr_history *history = &maker->history;
     const uint32_t stack = history->stack[history->count - 1];
     const size_t i = history->count;
     maker->wanted = i + 1;
     event(maker, VR_ACTION_OOM, 0, UINT64_C(4) << 30, stack);
-    history->address[i] = (uint64_t)512 << 20; // what the driver has free
+    history->address[i] = (uint64_t)512 << 20; // the driver's free memory
 }
 
 static enum vram_status make_events(struct maker *maker, bool fails) {
@@ -132,7 +132,7 @@ static enum vram_status make_events(struct maker *maker, bool fails) {
     if (fails) fail(maker);
     VR_TRY(vr_columns_finish(&vr_history_columns, &maker->history, maker->history.count));
     if (!fails) return VRAM_OK;
-    // The only event that has other values than the rest.
+    // The only event with different values.
     uint32_t *apart = calloc(maker->history.count, sizeof *apart);
     if (apart == NULL) return VRAM_NO_HOST_MEMORY;
     apart[maker->history.count - 1] = VR_HAS_ADDRESS | VR_HAS_DEVICE_FREE;
@@ -150,7 +150,7 @@ static void put_block(struct vr_blocks *blocks, uint64_t address, uint64_t bytes
     blocks->state[i] = (uint8_t)(asked != 0 ? VR_STATE_ALLOCATED : VR_STATE_INACTIVE);
 }
 
-// Every slot that was used is a segment of one block in use and a free rest.
+// Every used slot becomes a segment with a live block and a free rest.
 static enum vram_status make_picture(struct maker *maker) {
     struct vr_segments *segments = &maker->model.segments;
     size_t segment_capacity = 0, block_capacity = 0;
@@ -188,7 +188,7 @@ static enum vram_status add_keys(struct maker *maker) {
     return VRAM_OK;
 }
 
-// A stack for every event, equal to the one it has.
+// Gives every event its own copy of its stack.
 static enum vram_status own_stacks(struct maker *maker) {
     struct vr_stacks *shared = &maker->builder.stacks;
     struct vr_history *history = &maker->history;

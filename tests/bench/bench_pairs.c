@@ -1,8 +1,8 @@
-// bench_pairs: what a malloc and a free cost, against glibc's malloc in the same process.
+// bench_pairs: measures a malloc and a free, against glibc's malloc in the same process.
 //
-// The two are measured in turn, chunk by chunk; the figure of each is the least of its chunks, so that a busy moment of the machine
-// does not count. A pair is one malloc and one free. Statistics are on, nobody records. `bench_pairs ONE-WORKLOAD N` runs N pairs of
-// one workload only, for instruction counts: valgrind --tool=callgrind --toggle-collect=measured ...
+// The two are measured alternately, chunk by chunk; each figure is the minimum of its chunks, so that a busy moment of the machine does not
+// count. A pair is one malloc and one free. Statistics are on, there is no listener. `bench_pairs ONE-WORKLOAD N` runs only N pairs of one
+// workload, for instruction counts: valgrind --tool=callgrind --toggle-collect=measured ...
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -73,7 +73,7 @@ static uint64_t next_random(uint64_t *state) {
     return *state;
 }
 
-// Kept out of line: instruction counts are collected while it is on the stack.
+// Not inlined, because instructions are counted while it is on the stack.
 VR_NOINLINE static void measured_pairs(struct run *run, uint64_t pairs) {
     for (uint64_t i = 0; i < pairs; i++) run->side->give(run->side->take(run->size, run->stream));
 }
@@ -114,7 +114,7 @@ static void bench_fixed(uint64_t size, const char *title) {
     print_row(title, least);
 }
 
-// Sizes spread evenly over powers of two from `low` on, as tensors are.
+// Makes sizes spread evenly over powers of two from `low`, like those of tensors.
 static void make_sizes(uint64_t *sizes, uint64_t low, unsigned powers, uint64_t seed) {
     for (int i = 0; i < SIZES; i++) {
         const uint64_t random = next_random(&seed);
@@ -151,7 +151,7 @@ static void bench_mix(uint64_t low, unsigned powers, const char *title) {
 struct team {
     atomic_int ready;
     atomic_int go;
-    double begin_ns; // common to all: a thread that starts late counts in full
+    double begin_ns; // common to all, so that a thread's late start counts
 };
 
 struct member {
@@ -172,7 +172,7 @@ static void *run_member(void *opaque) {
     return NULL;
 }
 
-// Pairs per microsecond of all threads together, from the slowest thread.
+// Returns pairs per microsecond of all threads together, by the slowest thread.
 static double throughput(struct member *members, int threads) {
     struct team team = {0};
     pthread_t ids[2];

@@ -18,11 +18,11 @@
 #include "peers_threads.h"
 #include "workloads.h"
 
-// What the others left in the processor does not count: each chunk comes after others that do not. One will do where a call is like the one
-// before it; the branches of a step of 2,000 different ones are learned anew for some ten steps (docs/benchmarks.md).
+// The effects of others on the processor do not count: each chunk follows uncounted ones. One suffices if calls are alike; a step of 2,000
+// different calls needs about ten steps to train the branch predictor (docs/benchmarks.md).
 enum { CHUNKS = 100, ROUNDS = 4000, WARM = 1, WARM_STEPS = 10, WARMING = 24 };
 
-// A row goes on for so long: a shared machine is slow for a second now and then.
+// Minimum duration of a row, because a shared machine is occasionally slow for a second.
 #define ROW_NS 2e9
 
 static void print_title(const char *title) { printf("%-40s", title); }
@@ -34,7 +34,8 @@ static void print_row(const char *title, const double *least) {
     (void)fflush(stdout);
 }
 
-// like: the run of each peer but for the peer itself. The first `knowing` peers can do the workload. warm: chunks before one that counts.
+// like: the run of each peer, except the peer itself. The first `knowing` peers support the workload. warm: uncounted chunks before a
+// counted one.
 static void bench_warm(const char *title, workload *work, const struct workload_run *like, int knowing, int warm) {
     struct workload_run runs[PEERS];
     double least[PEERS];
@@ -63,7 +64,7 @@ static void bench(const char *title, workload *work, const struct workload_run *
     bench_warm(title, work, like, knowing, WARM);
 }
 
-// A block of each stream is live all the time: the pairs are what the device has most of at once.
+// Each stream has a live block, so the pairs make the device's peak.
 static void bench_streams(uint64_t count, const char *what, workload *work) {
     char title[64];
     for (uint64_t i = 0; i < count; i++) (void)peers[PEER_VRAM].take(4096, peer_streams[i]);
@@ -91,7 +92,7 @@ static void print_head(void) {
     printf("\n");
 }
 
-// The device had more at once before, as in a program that runs for a while.
+// Raises the device's earlier peak, as in a program that has run for a while.
 static void leave_peak_behind(void) {
     static uint64_t blocks[10000];
     for (size_t i = 0; i < VR_COUNT_OF(blocks); i++) blocks[i] = peers[PEER_VRAM].take(1024, 0);
@@ -122,11 +123,11 @@ static void print_table(void) {
     bench_streams(16, "", measured_pairs);
     bench_streams(256, "", measured_pairs);
     bench_streams(16, ", unlike", measured_unlike);
-    print_threads(); // last: from the second thread on locks are atomic instructions
+    print_threads(); // last: locks become atomic instructions with the second thread
     free(sizes);
 }
 
-// Each peer's steps after one chunk of each of the others.
+// Prints each peer's steps after one chunk of each other peer.
 static void print_warming(void) {
     static double least[WARMING][PEERS];
     struct workload_run runs[PEERS];
@@ -152,13 +153,13 @@ static void print_warming(void) {
     }
 }
 
-// The number after a name that ends with it ("live-1000"); 0: it is another name.
+// Returns the number after a prefix ("live-1000"); 0 for another name.
 static uint64_t number_after(const char *name, const char *prefix) {
     const size_t length = strlen(prefix);
     return strncmp(name, prefix, length) == 0 ? strtoull(name + length, NULL, 10) : 0;
 }
 
-// So many blocks of one size, in any order.
+// Allocates this many blocks of one size, in random order.
 static void fill_equal(struct workload_run *run, uint64_t count, uint64_t size) {
     static uint64_t sizes[WORKLOAD_SIZES];
     for (int i = 0; i < WORKLOAD_SIZES; i++) sizes[i] = size;
@@ -167,7 +168,7 @@ static void fill_equal(struct workload_run *run, uint64_t count, uint64_t size) 
     workload_shuffle(run->live, count);
 }
 
-// What grows with a number in the name; NULL: it is another name.
+// Prepares a workload with a number in its name; NULL for another name.
 static workload *prepare_growing(const char *name, struct workload_run *run) {
     const uint64_t live = number_after(name, "live-"), pools = number_after(name, "pools-"), equals = number_after(name, "equals-"),
                    segments = number_after(name, "segments-"), release = number_after(name, "release-"),
@@ -226,7 +227,7 @@ static int count_only(const char *name, uint64_t rounds) {
 }
 
 int main(int argc, char **argv) {
-    // jemalloc wants more room for what is each thread's own than a library that is loaded late is given.
+    // jemalloc needs more static TLS than a late-loaded library gets by default.
     if (argc <= 2 && getenv("GLIBC_TUNABLES") == NULL && setenv("GLIBC_TUNABLES", "glibc.rtld.optional_static_tls=16384", 1) == 0) {
         (void)execv("/proc/self/exe", argv);
     }

@@ -1,6 +1,6 @@
-// bench_pinned.c: what the sizes of pinned blocks cost: bytes pinned for bytes in use, and the time to pin and unpin them, by the default
-// rule and by PyTorch's powers of two, over six programs; then a request and its free from the cache, in nanoseconds.
-// The simulated driver's prices: 0.34 s per GiB to pin, 0.1 s to unpin. Usage: bench_pinned
+// bench_pinned.c: measures the sizes of pinned blocks: bytes pinned for bytes in use, and the time to pin and unpin them, with the default
+// rule and with PyTorch's powers of two, over six programs; then a request and its free from the cache, in nanoseconds. Uses the simulated
+// driver's prices: 0.34 s per GiB to pin, 0.1 s to unpin. Usage: bench_pinned
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static void put(struct run *run, void *pointer) {
 
 enum { STEPS = 3000, MOST_IN_FLIGHT = 12 };
 
-// Batches of varying size, some of them under way at a time.
+// Batches of varying size, several in flight at a time.
 static void batches(struct run *run, unsigned in_flight, uint64_t (*size)(struct run *run)) {
     void *ring[MOST_IN_FLIGHT] = {NULL};
     for (unsigned step = 0; step < STEPS; step++) {
@@ -45,7 +45,7 @@ static void batches(struct run *run, unsigned in_flight, uint64_t (*size)(struct
     }
 }
 
-// Every power of two is as likely as every other.
+// Draws each power of two with equal probability.
 static uint64_t draw_scale(struct run *run, uint64_t least, unsigned doublings) {
     const uint64_t base = least << draw(run, doublings);
     return base + draw(run, base);
@@ -58,7 +58,7 @@ static void loader(struct run *run) { batches(run, 12, images); }
 static void dataframes(struct run *run) { batches(run, 6, tables); }
 static void even_batches(struct run *run) { batches(run, 12, tokens); }
 
-// Activations of a model of 32 layers that are moved out and in, with another sequence length in each step.
+// Activations of a model of 32 layers, moved out and back in, with another sequence length in each step.
 static void activations(struct run *run) {
     enum { LAYERS = 32 };
     void *kept[2 * LAYERS];

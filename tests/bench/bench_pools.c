@@ -1,4 +1,4 @@
-// bench_pools: what private pools cost, and what they cost others. Usage: bench_pools [POOLS]
+// bench_pools: measures private pools, and their effect on others. Usage: bench_pools [POOLS]
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -14,7 +14,7 @@ static double seconds(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-// Pairs of 1 MiB in turn over the pools; NULL: in the default pool, in seven sizes.
+// Makes pairs of 1 MiB in the pools in turn; NULL: in the default pool, in seven sizes.
 static int run(struct vram_allocator *allocator, struct vram_pool **pools, size_t count) {
     const double start = seconds();
     for (size_t i = 0; i < PAIRS; i++) {

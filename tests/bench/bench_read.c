@@ -1,5 +1,5 @@
-// How long reading a recording takes: bench_read FILE [RUNS]. Prints the shortest of the runs and the peak of resident memory, as JSON.
-// bench_read.py compares with CPython's unpickler.
+// Measures reading a recording: bench_read FILE [RUNS]. Prints the shortest run and the peak of resident memory, as JSON. bench_read.py
+// compares with CPython's unpickler.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static double now_s(void) {
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-// The most memory this process has had resident. Unlike getrusage(), it does not count what the parent had before the exec.
+// Returns this process's peak resident memory. Unlike getrusage(), excludes the parent's memory before the exec.
 static uint64_t peak_rss_bytes(void) {
     char line[256];
     unsigned long long kib = 0;

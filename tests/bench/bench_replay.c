@@ -41,7 +41,7 @@ static void run_whatif(const struct vram_recording *recording, const char *conf)
     vram_whatif_result_destroy(result);
 }
 
-// Stops early when it has taken two seconds of each.
+// Stops after two seconds of each.
 static void measure(const struct vram_recording *recording, const char *name, clockid_t clock, bool made) {
     static const char *const confs[] = {"", "expandable_segments:True"};
     double least[3] = {1e300, 1e300, 1e300}, all = 0;
@@ -110,7 +110,7 @@ static void streams_in_turn(struct program *program, size_t streams, size_t requ
 static void hundred_streams(struct program *program) { streams_in_turn(program, 100, 70000); }
 static void many_streams(struct program *program) { streams_in_turn(program, 5000, 7500); }
 
-// Blocks that live from the start, and a few events among them.
+// Blocks live from the start, with a few events among them.
 static void live_blocks(struct program *program, uint64_t bytes) {
     enum { LIVE = 100000, CHANGES = 6600 };
     program->live = calloc(LIVE, sizeof *program->live);
@@ -126,7 +126,7 @@ static void live_blocks(struct program *program, uint64_t bytes) {
 static void large_blocks(struct program *program) { live_blocks(program, 3 * MIB); }
 static void small_blocks(struct program *program) { live_blocks(program, 2048); }
 
-// The same, but the history has them from the first on, and each has a segment of its own.
+// Blocks live from the first event, each in its own segment.
 static void segments(struct program *program) {
     enum { LIVE = 100000, CHANGES = 50000 };
     program->live = calloc(LIVE, sizeof *program->live);
@@ -139,7 +139,7 @@ static void segments(struct program *program) {
     }
 }
 
-// Requests that no free block serves, on a full device: each gives the largest of the free blocks back.
+// Requests on a full device that no free block serves: each releases the largest free block.
 static void releases(struct program *program) {
     enum { SEGMENTS = 15000, REQUESTS = 4000 };
     program->live = calloc(SEGMENTS, sizeof *program->live);

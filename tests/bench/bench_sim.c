@@ -1,5 +1,5 @@
-// What calls of the simulated device cost a program that was put on it: build/release/cli/vram sim -- build/release/bench/bench_sim
-// Processor time of the calling thread, least of several batches, so that a loaded machine changes little.
+// Measures calls of the simulated device: build/release/cli/vram sim -- build/release/bench/bench_sim. Uses the calling thread's processor
+// time, the minimum of several batches, so that load changes little.
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,7 +15,7 @@ struct dim3 {
     unsigned x, y, z;
 };
 
-// A row: the member, and the exported name.
+// X(member, exported name, type)
 #define RUNTIME(X)                                                                                                                         \
     X(register_binary, "__cudaRegisterFatBinary", void **(*)(void *))                                                                      \
     X(register_function, "__cudaRegisterFunction",                                                                                         \
@@ -52,7 +52,7 @@ static double now_ns(void) {
     return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
 }
 
-static char kernel; // its address is what the runtime knows it by
+static char kernel; // the runtime identifies it by its address
 static void *device_bytes, *event;
 static int failures;
 

@@ -1,12 +1,11 @@
-// bench_sleep: what it costs to fall asleep and to wake, on the simulated driver's clock, beside what the copy alone costs. Usage:
-// bench_sleep [GIB]
+// bench_sleep: measures suspending and waking, on the simulated driver's clock, against the copy alone. Usage: bench_sleep [GIB]
 #include <stdio.h>
 #include <stdlib.h>
 #include <vram/vram.h>
 #include "vram/sim.h"
 
 #define MIB (1ull << 20)
-// What the simulator takes for bytes over the bus (simulator/sim/streams/sim_stream.c).
+// The simulator's bus speed (simulator/sim/streams/sim_stream.c).
 enum { BUS_BYTES_PER_NS = 25 };
 
 static const struct setting {
@@ -17,7 +16,7 @@ static const struct setting {
     {"paged:True, default pools", "paged:True"},
 };
 
-// The blocks of a model: few large ones, or layers of several sizes with small ones between.
+// Allocates a model's blocks: a few large ones, or layers of several sizes with small ones between.
 static int fill(struct vram_allocator *allocator, struct vram_pool *pool, uint64_t bytes, int mixed, uint64_t *live) {
     static const uint64_t sizes[] = {96 * MIB, 3 * MIB / 2, 8192, 32 * MIB, 640 * 1024, 5 * MIB};
     uint64_t address = 0;
@@ -49,7 +48,7 @@ static int run(const struct setting *setting, enum vram_sim_profile profile, int
     if (vram_wake(allocator, 0, NULL, 0, &woke, NULL) != VRAM_OK) return 1;
     const uint64_t awake = vram_sim_clock_ns(driver);
     if (vram_sleep(allocator, 0, NULL, 0, &slept, NULL) != VRAM_OK) return 1;
-    const double again = (double)(vram_sim_clock_ns(driver) - awake) / 1e6; // the pinned memory is there
+    const double again = (double)(vram_sim_clock_ns(driver) - awake) / 1e6; // the pinned memory already exists
     const double copy = (double)live / BUS_BYTES_PER_NS / 1e6, sleep = (double)(asleep - start) / 1e6;
     const double wake = (double)(awake - asleep) / 1e6;
     printf("%-26s %-6s %-6s %6.1f GiB  copy %7.1f ms  first sleep %7.1f ms  later ones %6.1f ms (+%.1f %%)  wake %7.1f ms (+%.1f %%)\n",

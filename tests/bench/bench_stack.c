@@ -29,7 +29,7 @@ static uint32_t take_glibc(void) {
     return (uint32_t)backtrace(frames, FRAMES_MAX);
 }
 
-// Kept out of line: instruction counts are collected while it is on the stack.
+// Not inlined, because instructions are counted while it is on the stack.
 VR_NOINLINE static uint64_t measured(uint32_t (*take)(void), uint64_t count) {
     uint64_t sum = 0;
     for (uint64_t i = 0; i < count; i++) sum += take();
@@ -37,7 +37,7 @@ VR_NOINLINE static uint64_t measured(uint32_t (*take)(void), uint64_t count) {
 }
 
 struct job {
-    uint64_t count; // of stacks; 0: measure
+    uint64_t count; // number of stacks; 0: measure
     double ours_ns;
     double glibc_ns;
     uint32_t frames;
@@ -63,7 +63,7 @@ VR_NOINLINE static void at_bottom(struct job *job) {
     }
 }
 
-// Two functions in turn, each with something on its stack.
+// Two functions that call each other, each with something on its stack.
 static void odd(struct job *job, unsigned depth, volatile uint64_t *above);
 VR_NOINLINE static void even(struct job *job, unsigned depth, volatile uint64_t *above) {
     volatile uint64_t here[4] = {depth};
@@ -85,7 +85,7 @@ VR_NOINLINE static void odd(struct job *job, unsigned depth, volatile uint64_t *
 }
 
 int main(int argc, char **argv) {
-    // Frames of a run of depth 0, as glibc counts them: take, measured, bottom, even, main and what the C library puts below.
+    // Frames of a run of depth 0, as glibc counts them: take, measured, bottom, even, main and the C library's own.
     enum { FRAMES_AT_0 = 8 };
     volatile uint64_t top[1] = {0};
     if (vram_stacks_create(NULL, &stacks) != VRAM_OK) return 4;

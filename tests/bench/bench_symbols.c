@@ -1,5 +1,5 @@
-// bench_symbols: how long names, lines and inlined functions of 10,000 addresses of a program file take. Usage: bench_symbols FILE
-// The addresses lie evenly between the first and the last function of the file's symbol tables.
+// bench_symbols: measures names, lines and inlined functions of 10,000 addresses of a program file. Usage: bench_symbols FILE. The
+// addresses are spread evenly between the first and last function in the file's symbol tables.
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -39,7 +39,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: bench_symbols FILE\n");
         return 2;
     }
-    // The segment with code: its file header says where it lies.
+    // Find the code segment in the program headers.
     uint64_t start = 0, bytes = 0;
     uint64_t at, phoff;
     memcpy(&phoff, view.bytes + 32, 8);

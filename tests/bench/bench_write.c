@@ -1,5 +1,5 @@
-// How long writing a recording takes: bench_write FILE [pickle|json] [RUNS]. Prints the shortest of the runs, as JSON. bench_write.py
-// compares with CPython, which pickles the same dictionary.
+// Measures writing a recording: bench_write FILE [pickle|json] [RUNS]. Prints the shortest run, as JSON. bench_write.py compares with
+// CPython, which pickles the same dictionary.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static double now_s(void) {
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-// Bytes go into a file that is kept in memory, as CPython's do.
+// Writes into an in-memory file, as CPython does.
 static bool write_to_file(void *user, const char *bytes, size_t length) { return fwrite(bytes, 1, length, user) == length; }
 
 int main(int argc, char **argv) {

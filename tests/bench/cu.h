@@ -1,5 +1,5 @@
-// cu.h: the few functions of the driver that these programs call beside the library, from the libcuda.so.1 that the machine has: NVIDIA's,
-// or the simulated one under `vram sim`.
+// cu.h: the driver functions that these programs call directly, from the machine's libcuda.so.1: NVIDIA's, or the simulated one under `vram
+// sim`.
 #ifndef VR_BENCH_CU_H
 #define VR_BENCH_CU_H
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Every row: name, symbol, parameters.
+// ROW(name, symbol, parameters)
 #define CU_CALLS(ROW)                                                                                                                      \
     ROW(init, "cuInit", (unsigned flags))                                                                                                  \
     ROW(driver_version, "cuDriverGetVersion", (int *version))                                                                              \
@@ -54,7 +54,7 @@ static void cu_check(int result, const char *what) {
 }
 #define CU(call) cu_check(cu.call, #call)
 
-// 77 where there is no driver and no device: the test is skipped.
+// Exits with 77, which skips the test, if there is no driver or device.
 static void cu_begin(void) {
     void *library = dlopen("libcuda.so.1", RTLD_NOW), *context = NULL;
     if (library == NULL) fprintf(stderr, "no libcuda.so.1\n"), exit(77);

@@ -53,7 +53,7 @@ static uint64_t of_pointer(void *pointer) {
 
 static uint64_t glibc_take(uint64_t size, uint64_t stream) {
     (void)stream;
-    void *volatile memory = malloc(size); // so that no compiler leaves the pair out
+    void *volatile memory = malloc(size); // volatile, so that compilers keep the pair
     return of_pointer(memory);
 }
 static void glibc_give(uint64_t address) { free((void *)(uintptr_t)address); }
@@ -78,7 +78,7 @@ struct peer peers[PEERS] = {
     {"vram", vram_take, vram_give}, {"glibc", glibc_take, glibc_give}, {"mimalloc", NULL, NULL}, {"jemalloc", NULL, NULL}};
 const struct peer peer_pool = {"vram", pool_take, vram_give};
 
-// ISO C does not convert pointers to objects into pointers to functions.
+// Stores a function's address; ISO C does not convert object pointers to function pointers.
 static bool find_function(void *library, const char *name, void *function) {
     void *found = library == NULL ? NULL : dlsym(library, name);
     memcpy(function, &found, sizeof found);

@@ -7,7 +7,7 @@
 
 enum { CHUNKS = 20, MOST_POOLS = 4000, MOST_LIVE = 1000000, MOST_SEGMENTS = 100000, MOST_OF_PEERS = 100000, ROUNDS = 20000 };
 
-// A figure of each peer in turn, where it is installed.
+// Prints a figure for each installed peer.
 static void print_peers(const char *title, uint64_t count, const double *figures, const char *what) {
     printf("%-13s %8" PRIu64 "  ", title, count);
     for (int p = 0; p < PEERS; p++) figures[p] > 0 ? printf(" %9.1f", figures[p]) : printf(" %9s", "");
@@ -24,7 +24,7 @@ static double least_of_chunks(struct workload_run *run, workload *work) {
     return least;
 }
 
-// Mixed sizes among more and more blocks: all allocators in turn, chunk by chunk. A million such blocks are 64 GB of the host's address
+// Mixed sizes among more and more blocks, for all allocators in turn, chunk by chunk. A million such blocks use 64 GB of the host's address
 // space.
 static void scale_live(void) {
     uint64_t *sizes = workload_sizes(512, 8);
@@ -51,14 +51,14 @@ static void scale_live(void) {
     free(sizes);
 }
 
-// Of this process: what happens once is not repeated until nobody else wanted the processor.
+// Returns this process's processor time: a one-time measurement is repeated until nothing else used the processor.
 static double processor_ns(void) {
     struct timespec now;
     (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
     return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
-// Equal blocks, all taken, and all given back in any order.
+// Equal blocks: allocates all, and frees all in random order.
 static void scale_equals(void) {
     uint64_t *blocks = calloc(MOST_LIVE, sizeof *blocks);
     if (blocks == NULL) die("no memory");
@@ -83,7 +83,7 @@ static void scale_equals(void) {
 
 static void scale_streams(void) {
     for (uint64_t count = 1; count <= PEER_STREAMS; count *= 4) {
-        for (uint64_t i = 0; i < count; i++) (void)peers[PEER_VRAM].take(4096, peer_streams[i]); // so that each pair is the most there was
+        for (uint64_t i = 0; i < count; i++) (void)peers[PEER_VRAM].take(4096, peer_streams[i]); // so that each pair makes a new peak
         if (vram_reset_peak_stats(allocator, 0) != VRAM_OK) die("the peaks stay");
         struct workload_run run = {.peer = &peers[PEER_VRAM], .size = 4096, .stream_count = count};
         printf("streams       %8" PRIu64 "  %9.1f ns per call in turn, at the peak\n", count, least_of_chunks(&run, measured_pairs));
@@ -142,7 +142,7 @@ static void scale_segments(void) {
     free(blocks);
 }
 
-// A block waits for each of so many streams, which are busy, while pairs go on elsewhere.
+// Makes a block wait for each of this many busy streams, while pairs continue elsewhere.
 void fences_make(uint64_t count) {
     static uint64_t waiting;
     const struct peer *vram = &peers[PEER_VRAM];

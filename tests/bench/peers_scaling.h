@@ -1,4 +1,4 @@
-// peers_scaling.h: how a call grows with what there is of everything, for bench_peers.
+// peers_scaling.h: how a call's cost grows with the number of objects, for bench_peers.
 #ifndef VR_BENCH_PEERS_SCALING_H
 #define VR_BENCH_PEERS_SCALING_H
 
@@ -6,11 +6,11 @@
 
 void print_scaling(void);
 
-// Private pools with a live block each, up to so many (4,000 at most); pairs in each of them in turn.
+// Creates private pools up to this number (at most 4,000), each with a live block; the workload makes pairs in each in turn.
 void pools_make(size_t count);
 MEASURED workload measured_pools;
 
-// A block waits for each of so many other streams (one less than there are, at most), which are busy.
+// Makes a block wait for each of this many other, busy streams (at most one less than exist).
 void fences_make(uint64_t count);
 
 #endif

@@ -6,18 +6,18 @@
 #include <stdatomic.h>
 #include <string.h>
 
-// Chunks are short: the least of them is one during which both threads had a processor.
+// Chunks are short, so that in the shortest one both threads had a processor.
 enum { CHUNKS = 400, ROUNDS = 4000, BATCHES = 16, BATCH = 50, YIELD_AFTER = 1000, LIVE = 512, MOST_BYTES = 64 << 10 };
 
 struct team {
     enum team_work work;
-    atomic_int ready; // the chunk that the second thread stands before
-    atomic_int chunk; // that both work on; -1: the end
-    atomic_int done;  // the chunk that the second thread has behind it
+    atomic_int ready; // the chunk that the second thread is ready for
+    atomic_int chunk; // the current chunk; -1: the end
+    atomic_int done;  // the chunk that the second thread has completed
     struct batch {
         _Alignas(64) atomic_int full;
         uint64_t blocks[BATCH];
-    } batches[BATCHES]; // on their way
+    } batches[BATCHES]; // in transit
     double ns[PEERS][CHUNKS];
 };
 
@@ -25,7 +25,7 @@ static void spin_or_yield(unsigned *spins) {
     if (++*spins % YIELD_AFTER == 0) (void)sched_yield();
 }
 
-// Each thread has a processor of its own, if the machine lets it: a scheduler that is busy otherwise puts both on one.
+// Gives each thread its own processor if possible: a busy scheduler puts both on one.
 static void settle(int member) {
     cpu_set_t allowed, own;
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
@@ -45,7 +45,7 @@ static void work_in_pairs(const struct team *team, const struct peer *peer, int 
     for (int i = 0; i < ROUNDS; i++) peer->give(peer->take(1024, stream));
 }
 
-// Replaces one of LIVE blocks, of 1 byte to 64 KiB, on a stream of its own.
+// Replaces one of LIVE blocks, of 1 byte to 64 KiB, on its own stream.
 static void work_mixed(const struct peer *peer, int member) {
     uint64_t live[LIVE] = {0};
     uint32_t random = (uint32_t)member + 1;
@@ -60,7 +60,7 @@ static void work_mixed(const struct peer *peer, int member) {
     }
 }
 
-// The first thread allocates, the second frees. They meet once per batch, so that little of it is the harness's.
+// The first thread allocates, the second frees. They synchronize once per batch, so that the harness costs little.
 static void hand_over(struct team *team, const struct peer *peer, int member) {
     unsigned spins = 0;
     for (int i = 0; i < 2 * ROUNDS / BATCH; i++) {
@@ -101,7 +101,7 @@ static void *run_second(void *opaque) {
     }
 }
 
-// From the moment on at which both can begin. What one thread does alone, because the other got no processor, counts in full.
+// Measures from the moment both can begin. Work of one thread alone, while the other had no processor, counts.
 static double ns_of_chunk(struct team *team, int chunk) {
     unsigned spins = 0;
     while (atomic_load(&team->ready) != chunk) spin_or_yield(&spins);

@@ -4,7 +4,7 @@
 
 #include "peers.h"
 
-// ALONE: the second thread rests, to compare with.
+// TEAM_MIXED_ALONE: the second thread is idle, for comparison.
 enum team_work { TEAM_OWN_STREAMS, TEAM_ONE_STREAM, TEAM_HAND_OVER, TEAM_MIXED, TEAM_MIXED_ALONE };
 
 struct team_figure {
@@ -12,7 +12,7 @@ struct team_figure {
     double median;
 };
 
-// ns per call of one thread while the other calls too (but for ALONE), per peer. Those that are not installed stay at 0.
+// Measures ns per call of one thread while the other also calls (except ALONE), per peer. Missing peers keep 0.
 void teams_measure(enum team_work work, struct team_figure figures[PEERS]);
 
 #endif

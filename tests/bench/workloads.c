@@ -93,7 +93,7 @@ static void give_step(struct trace_maker *maker, uint32_t slot) {
     maker->steps[maker->count++] = (struct trace_step){.slot = slot};
 }
 
-// Each layer keeps some activations and drops its temporaries.
+// Each layer keeps some activations and frees its temporaries.
 static uint32_t make_forward(struct trace_maker *maker) {
     uint32_t slot = 0;
     for (int layer = 0; layer < LAYERS; layer++) {
@@ -106,7 +106,7 @@ static uint32_t make_forward(struct trace_maker *maker) {
     return slot;
 }
 
-// In the reverse order, with gradients that live to the end.
+// In reverse order, with gradients that live to the end.
 static void make_backward(struct trace_maker *maker, uint32_t slot) {
     for (int layer = LAYERS; layer-- > 0;) {
         take_step(maker, slot++, 1 << 20, 5);
@@ -125,7 +125,7 @@ const struct trace_step *workload_trace(void) {
     static struct trace_step steps[TRACE_STEPS];
     struct trace_maker maker = {.steps = steps, .random = 7};
     make_backward(&maker, make_forward(&maker));
-    // What is left of the step: small requests of the optimizer.
+    // The rest of the step: the optimizer's small requests.
     while (maker.count + 2 <= TRACE_STEPS) {
         take_step(&maker, LAST_SLOT - 2, 512, 10);
         give_step(&maker, LAST_SLOT - 2);

@@ -1,4 +1,4 @@
-// workloads.h: what bench_peers measures: each workload does `rounds` rounds and says how many calls that were.
+// workloads.h: the workloads of bench_peers: each does `rounds` rounds and returns the number of calls.
 #ifndef VR_BENCH_WORKLOADS_H
 #define VR_BENCH_WORKLOADS_H
 
@@ -6,7 +6,7 @@
 
 enum { WORKLOAD_LIVE = 4096, WORKLOAD_SIZES = 4096, TRACE_STEPS = 2000 };
 
-// One thing a training step does: takes `size` bytes into a slot, or (0) gives the slot's back.
+// One action of a training step: allocates `size` bytes into a slot, or (0) frees the slot's block.
 struct trace_step {
     uint32_t slot;
     uint64_t size;
@@ -25,24 +25,24 @@ struct workload_run {
 
 typedef uint64_t workload(struct workload_run *run, uint64_t rounds);
 
-// Out of line, and with nothing known of what they are called with: instructions are counted while one of them is on the stack.
+// Not inlined, and without knowledge of the arguments, because instructions are counted while one is on the stack.
 #ifdef __clang__ // has no noipa; what is measured by instructions is GCC's
 #define MEASURED __attribute__((noinline))
 #else
 #define MEASURED __attribute__((noinline, noipa))
 #endif
-MEASURED workload measured_pairs;   // a block and its free, the streams in turn
-MEASURED workload measured_unlike;  // the same of one, two and three times `size`
-MEASURED workload measured_mixed;   // a random one of the live blocks goes, another of a random size comes
-MEASURED workload measured_trace;   // a training step after the other
-MEASURED workload measured_frees;   // the live blocks go, in any order: once
-MEASURED workload measured_release; // their segments go back: once
-MEASURED workload measured_uses;    // used on a second stream and freed; passed when the next is asked for
+MEASURED workload measured_pairs;   // a block and its free, on each stream in turn
+MEASURED workload measured_unlike;  // likewise with one, two and three times `size`
+MEASURED workload measured_mixed;   // replaces a random live block by one of random size
+MEASURED workload measured_trace;   // one training step after another
+MEASURED workload measured_frees;   // frees the live blocks in random order; once
+MEASURED workload measured_release; // releases their segments; once
+MEASURED workload measured_uses;    // used on a second stream and freed; passed before the next request
 
-// Sizes spread over powers of two from `low` on, and up to as much again.
+// Returns sizes spread over powers of two from `low`, each up to double.
 uint64_t *workload_sizes(uint64_t low, unsigned powers);
 const struct trace_step *workload_trace(void);
-// Makes the live blocks of a mixed run, or only their places.
+// Allocates the live blocks of a mixed run, or only their slots.
 void workload_fill(struct workload_run *run, uint64_t count);
 void workload_empty(struct workload_run *run);
 void workload_shuffle(uint64_t *items, uint64_t count);

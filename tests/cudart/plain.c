@@ -74,7 +74,7 @@ static int check_errors(void) {
     return 0;
 }
 
-// Before CUDA 13 a name kept its form, and newer ones got a number.
+// Before CUDA 13 a name kept its signature, and newer ones got a suffix.
 static int check_forms(void) {
     static const struct {
         int major;
@@ -98,7 +98,7 @@ static int check_forms(void) {
     return 0;
 }
 
-// As large as each version's: what follows is the program's.
+// The struct has each version's size: memory behind it belongs to the program.
 static int check_properties(const char *name, size_t size) {
     unsigned char properties[1200];
     size_t total = 0;
@@ -226,7 +226,7 @@ static int check_streams(void) {
     return 0;
 }
 
-// A texture of a line of memory tells the line again.
+// A texture of linear memory returns the same resource.
 static int check_lines(void) {
     enum { LINEAR = 2, FLOATS = 2 };
     struct {
@@ -282,7 +282,7 @@ static int check_choices(void) {
     return 0;
 }
 
-// A kernel that nobody registered, and a fat binary that is none: nothing crashes, and nothing is executed.
+// Tests a kernel that was not registered and an invalid fat binary: no crash, and nothing is executed.
 static int check_kernels(void) {
     static const int not_a_kernel = 0, not_an_image[16] = {1, 2, 3};
     static const struct {
@@ -315,7 +315,7 @@ static int check_kernels(void) {
     return 0;
 }
 
-// A kernel of PTX, registered as nvcc's code does it: launched, asked about, and refused where its launch is wrong.
+// A PTX kernel, registered as by nvcc's code: launched, queried, and refused if the launch is wrong.
 static int check_launches(void) {
     static const char ptx[] =
         ".version 8.0\n.target sm_70\n.address_size 64\n.visible .entry work(.param .u64 p0)\n.maxntid 256, 1, 1\n{\nret;\n}\n";
@@ -358,7 +358,7 @@ static int check_launches(void) {
         void *kernel = NULL;
         EXPECT(CALL("__cudaGetKernel", (void **, const void *), &kernel, &host) == 0 && kernel != NULL);
         EXPECT(CALL("__cudaLaunchKernel", (void *, dim3, dim3, void **, size_t, void *), kernel, one, one, arguments, 0, NULL) == 0);
-        EXPECT(launch(kernel, one, one, arguments, 0, NULL) == 0); // a handle is as good as an address
+        EXPECT(launch(kernel, one, one, arguments, 0, NULL) == 0); // a handle works like an address
     }
     ((void (*)(void **))find("__cudaUnregisterFatBinary"))(module);
     EXPECT(launch(&host, one, one, arguments, 0, NULL) == INVALID_FUNCTION);
@@ -366,7 +366,7 @@ static int check_launches(void) {
     return 0;
 }
 
-// Nodes whose parameters the runtime tells otherwise than the driver, and back.
+// Nodes whose parameters differ between the runtime and the driver, both ways.
 static int check_nodes(void) {
     char *memory = NULL, back[4] = {0};
     uint64_t graph = 0, copy = 0, set = 0, exec = 0;
@@ -408,7 +408,7 @@ static int check_nodes(void) {
     return 0;
 }
 
-// CUDA 13 alone: the second device's own context, and a green one of all that it has.
+// CUDA 13 only: the second device's own context, and a green one with all its multiprocessors.
 static int check_execution(void) {
     enum { MULTIPROCESSORS = 1 };
     char resource[144], asked[144];
@@ -445,7 +445,7 @@ static int check_execution(void) {
     return 0;
 }
 
-// A thread has no context until a call wants one, and its own device and error.
+// A thread has no context until a call needs one, and has its own device and error.
 static void *check_thread(void *unused) {
     (void)unused;
     static int wrong = 1;
@@ -458,7 +458,7 @@ static void *check_thread(void *unused) {
     return CALL("cudaFreeAsync", (void *, void *), memory, NULL) == 0 ? NULL : &wrong;
 }
 
-// Addresses that are no device's, were one's, or lie past the end of one's memory.
+// Addresses that are not a device's, no longer are, or are past the end of an allocation.
 static int check_wrong_addresses(void) {
     unsigned char *device = NULL, *gone = NULL, host[64];
     EXPECT(CALL("cudaMalloc", (void **, size_t), (void **)&gone, 2 * (size_t)MIB) == 0);

@@ -23,7 +23,7 @@ static int is_untouched(const unsigned char *prop) {
     return at == MOST_BYTES;
 }
 
-// In a child: the driver is started with the refusal in the environment.
+// Runs in a child: the environment makes the driver refuse a call.
 static int ask_with_refusal(int nth, const unsigned char *wanted) {
     char text[32];
     unsigned char prop[MOST_BYTES];
@@ -40,7 +40,7 @@ static int in_child(int nth, unsigned char *prop) {
     return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : WRONG;
 }
 
-// The struct without a refusal, by way of a pipe: this process never starts the driver.
+// Gets the struct without a refusal through a pipe: this process never starts the driver.
 static int ask_in_child(unsigned char *prop) {
     int ends[2], status = 0;
     if (pipe(ends) != 0) return WRONG;

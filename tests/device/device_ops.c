@@ -1,8 +1,8 @@
-// device_ops.c: random operations on the device that the machine has. Every block is filled with a pattern of its own, on its stream; when
-// it is freed, and after all has slept and woken, the bytes must be there. Other streams read blocks late, behind work that takes long,
-// while these are freed already: what they read must still be the block's.
+// device_ops.c: random operations on this machine's device. Every block is filled with its own pattern, on its stream; the bytes are
+// checked when it is freed, and after everything was suspended and woken. Other streams read blocks late, behind long work, when these are
+// already freed: they must still read the block's bytes.
 //
-// Usage: device_ops OPERATIONS SEED CONF...   (an option string each; "" are the defaults)
+// Usage: device_ops OPERATIONS SEED CONF... (an option string each; "" means the defaults)
 #include <vram/sleep.h>
 #include <vram/vram.h>
 
@@ -17,9 +17,9 @@ struct live {
     unsigned stream;
 };
 
-// What another stream has copied out of a block that may be freed since.
+// A copy made by another stream of a block that may since have been freed.
 struct reader {
-    uint64_t address; // of the copy, a block of its own
+    uint64_t address; // of the copy, which is its own block
     uint32_t pattern;
     unsigned stream;
     uint64_t bytes;
@@ -34,7 +34,7 @@ static struct {
     uint64_t live_bytes;
     struct reader reader[READERS];
     size_t reader_count;
-    uint64_t delay; // memory that is filled again and again, for work that takes long
+    uint64_t delay; // memory filled repeatedly, to make long work
     uint32_t *host;
     uint64_t random;
     uint64_t checked_bytes, refused, sleeps;
@@ -65,7 +65,7 @@ static void compare(uint64_t from, uint64_t bytes, uint32_t pattern, unsigned st
     run.checked_bytes += bytes;
 }
 
-// Both ends and a place in between: a block is filled as a whole, and what lies beside it is at its ends.
+// Checks both ends and a place in between: a block is filled as a whole, and an overlap affects its ends.
 static void verify(const struct live *block, const char *what) {
     const uint64_t window = block->bytes < WINDOW ? block->bytes : WINDOW, middle = draw(block->bytes - window + 1) & ~(uint64_t)511;
     compare(block->address, window, block->pattern, block->stream, what);
@@ -118,7 +118,7 @@ static void settle_readers(void) {
     run.reader_count = 0;
 }
 
-// Another stream reads the block behind work that takes long; it is freed at once.
+// Makes another stream read the block behind long work, and frees the block at once.
 static void do_read_and_free(void) {
     if (run.live_count == 0) return;
     if (run.reader_count == READERS) settle_readers();
@@ -141,7 +141,7 @@ static void do_read_and_free(void) {
 static void do_sleep(void) {
     struct vram_error error;
     settle_readers();
-    if (vram_sleep(run.allocator, 0, NULL, 0, NULL, &error) != VRAM_OK) return; // memory that cannot sleep
+    if (vram_sleep(run.allocator, 0, NULL, 0, NULL, &error) != VRAM_OK) return; // the memory cannot be suspended
     must(vram_wake(run.allocator, 0, NULL, 0, NULL, &error), "vram_wake");
     for (size_t i = 0; i < run.live_count; i++) verify(&run.live[i], "a block that slept");
     run.sleeps++;

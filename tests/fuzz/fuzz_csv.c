@@ -1,5 +1,5 @@
-// Any rows as an RMM log: read or refused with one line that names the row, whole and in small pieces alike. What is read is written as an
-// RMM log and read again: allocations, frees and failures are as many.
+// Reads any rows as an RMM log: they are read, or refused with one line that names the row, alike in one piece or many. What is read is
+// written as an RMM log and read again, with the same numbers of allocations, frees and failures.
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,7 +33,7 @@ static void write_and_read(const struct vram_recording *recording) {
     if (status != VRAM_OK && status != VRAM_LIMIT) __builtin_trap();
     if (again != NULL && count_of(again, VR_ACTION_OOM) != count_of(recording, VR_ACTION_OOM)) __builtin_trap();
     if (again != NULL && count_of(again, VR_ACTION_FREE_REQUESTED) != count_of(recording, VR_ACTION_FREE_REQUESTED)) __builtin_trap();
-    // What is freed but was never allocated was there from the beginning: the log that is written says so.
+    // Memory that is freed without an allocation existed from the start; the written log says so.
     if (again != NULL && count_of(again, VR_ACTION_ALLOC) < count_of(recording, VR_ACTION_ALLOC)) __builtin_trap();
     vram_recording_destroy(again);
     vr_text_release(&text);

@@ -1,5 +1,5 @@
-// Any bytes as the text of a page of `vram view`: the names and bytes of its recordings are the same whether the text comes at once or in
-// small pieces, and nothing more comes out than the text has room for.
+// Reads any bytes as a page of `vram view`: the names and bytes of its recordings are the same whether the text comes at once or in small
+// pieces, and the output never exceeds what the text can contain.
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -17,7 +17,7 @@ static size_t read_whole(void *context, void *buffer, size_t capacity) {
     return count;
 }
 
-// Everything that a page gives, one after the other.
+// Collects everything in a page, in order.
 static void take_out(const uint8_t *data, size_t size, size_t (*read)(void *, void *, size_t), size_t step, struct vr_text *out) {
     struct pieces pieces = {data, size};
     struct embedded *page = calloc(1, sizeof *page);

@@ -1,6 +1,6 @@
-// The bytes up to the first line's end are a question, what follows is a recording: a question is answered or refused with a sentence,
-// whatever its parameters are, and an answer's columns lie inside it. The same question is asked twice, because what was worked out for
-// the first answer stays; a refused question may not spoil the next one.
+// Takes the first line as a query and the rest as a recording: the query is answered or refused with a sentence, whatever its parameters,
+// and the answer's columns are inside it. Asks twice, because the first answer's preparation is kept; a refused query must not affect the
+// next one.
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -46,7 +46,7 @@ static void ask_all(struct vram_explorer *explorer, const char *question) {
     const enum vram_status status = ask(explorer, question, &first);
     if (ask(explorer, "list", &list) != VRAM_OK) __builtin_trap();
     if (ask(explorer, question, &again) != status) __builtin_trap();
-    // How far the work is, is another answer each time.
+    // Progress differs between answers.
     const bool works = strncmp(question, "prepare", 7) == 0;
     if (!works && (first.bytes != again.bytes || first.sum != again.sum)) __builtin_trap();
 }

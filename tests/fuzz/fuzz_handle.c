@@ -1,4 +1,4 @@
-// Any bytes as the handle of a shared block: an answer, never a crash; what is accepted keeps its promises.
+// Reads any bytes as the handle of a shared block: gives a result, never a crash; an accepted handle keeps its promises.
 #include <stddef.h>
 #include <stdint.h>
 
@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct vr_handle handle;
     const unsigned char *pages = NULL;
     struct vram_error error;
-    // In a block of its own size, so that a sanitizer sees every step beyond it.
+    // In an allocation of exact size, so that a sanitizer detects accesses beyond it.
     unsigned char *bytes = malloc(size + 1);
     if (bytes == NULL) return 0;
     if (size != 0) memcpy(bytes, data, size);

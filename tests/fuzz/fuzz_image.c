@@ -1,5 +1,5 @@
-// Any bytes as compiled code for the simulated driver, packed by LZ4 or Zstandard or not: an answer, never a crash; what is accepted can be
-// asked for all that it names.
+// Reads any bytes as compiled code for the simulated driver, compressed with LZ4 or Zstandard or not: gives a result, never a crash;
+// everything that an accepted image names can be queried.
 #include <stddef.h>
 #include <stdint.h>
 
@@ -9,7 +9,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    // In a block of its own size, so that a sanitizer sees every step beyond it.
+    // In an allocation of exact size, so that a sanitizer detects accesses beyond it.
     char *bytes = malloc(size + 1);
     if (bytes == NULL) return 0;
     if (size != 0) memcpy(bytes, data, size);

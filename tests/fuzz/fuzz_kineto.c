@@ -1,4 +1,4 @@
-// Any bytes as the events of a profiler's trace: read or refused with one line, whole and in small pieces alike. What is read is written
+// Reads any bytes as the events of a profiler's trace: read, or refused with one line, alike in one piece or many. What is read is written
 // in every format of other tools.
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-// Any bytes as a recording file, or as the inside of one whose frames are right: its tables, its events, packed parts, its tail. Read or
+// Reads any bytes as a recording file, or as the contents of one with valid frames: its tables, events, packed parts, tail. Read, or
 // refused with one line, never a crash or a hang; what is read is a consistent model.
 #include <stddef.h>
 #include <stdint.h>
@@ -36,7 +36,7 @@ static void put_tail(struct vr_bytes *file, const uint8_t *records, size_t size)
     vr_bytes_add(file, records, size);
 }
 
-// The file around `data`, as `mode` says. `first` and `second` are numbers for its headers.
+// Makes the file around `data`, by `mode`. `first` and `second` are numbers for its headers.
 static void wrap(struct vr_bytes *file, unsigned mode, unsigned first, unsigned second, const uint8_t *data, size_t size) {
     struct vr_log_block_header header = {.offset = VR_LOG_HEADER_BYTES};
     uint32_t whole = (uint32_t)size, part = first < whole ? first : whole;

@@ -1,4 +1,4 @@
-// Any bytes as an option string: an answer, never a crash; what is accepted survives being printed and read again.
+// Reads any bytes as an option string: gives a result, never a crash; an accepted string can be printed and read again.
 #include <stddef.h>
 #include <stdint.h>
 

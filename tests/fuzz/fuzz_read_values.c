@@ -1,4 +1,4 @@
-// Any bytes as rules for values of reads: an answer, never a crash; rules that are taken are asked about frames, and fill what there is.
+// Reads any bytes as rules for read values: gives a result, never a crash; accepted rules are matched with frames and fill values.
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// Any bytes as a recording: read or refused with one line, never a crash or a hang; what is read is a consistent model. Read twice, at
-// once and in small pieces, and both must agree.
+// Reads any bytes as a recording: read, or refused with one line, never a crash or a hang; what is read is a consistent model. Reads twice,
+// at once and in small pieces, and both must agree.
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (status != VRAM_OK && error.offset != VRAM_NO_OFFSET && error.offset > size) __builtin_trap();
     if (status == VRAM_OK && vr_model_check(vr_recording_model(whole), &error) != VRAM_OK) __builtin_trap();
     enum vram_status again = vram_recording_read(&input, &pieced, NULL);
-    // A file read in pieces is refused earlier, if at all, for what it unpacks to: its size is not known yet.
+    // In pieces, a file may be refused earlier for its unpacked size, because its size is not known yet.
     if (again != status && again != VRAM_LIMIT) __builtin_trap();
     if (whole != NULL && pieced != NULL && !same_size(vr_recording_model(whole), vr_recording_model(pieced))) __builtin_trap();
     vram_recording_destroy(whole);

@@ -1,5 +1,5 @@
-// Any history over a small address space: replayed exactly and under other settings without a crash, a leak or a hang, whatever it
-// claims. A first byte chooses the settings, a second how many segments the final picture has; then come segments, blocks, events.
+// Replays any history over a small address space exactly and with other settings: no crash, leak or hang, whatever it claims. A first byte
+// chooses the settings, a second the number of final segments; then follow segments, blocks, events.
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,14 +15,14 @@ struct source {
     size_t left;
 };
 
-// 0 at the end.
+// Returns 0 at the end.
 static uint64_t take(struct source *source, unsigned bytes) {
     uint64_t value = 0;
     for (unsigned i = 0; i < bytes && source->left > 0; i++, source->left--) value = value << 8 | *source->data++;
     return value;
 }
 
-// Where things are: 64 places of 2 MiB, and offsets within in steps of 2 KiB.
+// Takes an address: 64 places of 2 MiB, and offsets in steps of 2 KiB.
 static uint64_t take_address(struct source *source) {
     const uint64_t value = take(source, 2);
     return 0x10000000 + (value >> 10) * 2 * VR_MIB + (value & 1023) * 2048;

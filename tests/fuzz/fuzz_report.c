@@ -1,5 +1,4 @@
-// Any recording that can be read can be reported, for programs and for people, and what a terminal gets has no control characters
-// but the line's end.
+// Any readable recording can be reported as JSON and as text, and the text has no control characters except newlines.
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-// Any bytes as a file of rules for roles: an answer, never a crash; rules that are taken are asked about a recording of one stack.
+// Reads any bytes as a file of rules for roles: gives a result, never a crash; accepted rules are applied to a recording of one stack.
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-// Any bytes as the options of a simulator: an answer, never a crash; what is accepted makes a simulator whose devices answer, or is
+// Reads any bytes as simulator options: gives a result, never a crash; accepted options make a simulator whose devices work, or are
 // refused.
 #include <stddef.h>
 #include <stdint.h>
@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct vram_error error;
     struct vram_driver *driver;
     if (vram_sim_parse(text, &options, &error) == VRAM_OK) {
-        options.backed = false; // files are another matter
+        options.backed = false; // files are not tested here
         options.bytes = VRAM_SIM_BYTES_NONE;
         if (vram_sim_create(&options, &driver) == VRAM_OK) {
             ask(driver);

@@ -1,5 +1,5 @@
-// Any bytes as what another process says of memory in its file: an answer, never a crash; what is accepted can be read, written and given
-// back. The memory is a physical allocation, and a piece of a pool.
+// Reads any bytes as another process's description of memory in its file: gives a result, never a crash; accepted memory can be read,
+// written and released. The memory is a physical allocation, and a piece of a pool.
 #include <stddef.h>
 #include <stdint.h>
 #include <unistd.h>
@@ -73,7 +73,7 @@ static void try_piece(struct vram_driver *here, struct vram_driver *there, const
     if (vr_sim_call_mem_pool_export_to_shareable_handle(owner, &descriptor, pool, DESCRIPTOR, 0) != VR_CU_SUCCESS) return;
     if (vr_sim_call_mem_pool_import_from_shareable_handle(importer, &theirs, (void *)(uintptr_t)descriptor, DESCRIPTOR, 0) ==
         VR_CU_SUCCESS) {
-        write_over(descriptor, words[1], data, size); // the data names the place, and the number that the ticket must have
+        write_over(descriptor, words[1], data, size); // the data names the place, and the ticket's expected number
         if (size >= 16) memcpy(&words[2], data + 8, sizeof words[2]);
         if (vr_sim_call_mem_pool_import_pointer(importer, &address, theirs, words) == VR_CU_SUCCESS) {
             use(there, address);

@@ -1,5 +1,5 @@
-// Any bytes as a recording, and what is read written out again: as a pickle and as JSON, each read again. What was written and read twice
-// is written the same a third time (the first time, frames that differ in further keys only become one).
+// Reads any bytes as a recording and writes it as a pickle and as JSON, each of which is read again. After two rounds, the third gives the
+// same bytes (in the first, frames that differ only in unknown keys are merged).
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,13 +19,13 @@ static bool append(void *user, const char *bytes, size_t length) {
     return !text->failed;
 }
 
-// Reads what was written. Nothing was written where memory or its limit ended it.
+// Reads the written text. Returns NULL if nothing was written for lack of memory or budget.
 static struct vram_recording *read_again(const struct vr_text *text, bool is_json) {
     struct vram_recording *recording = NULL;
     struct vram_error error;
     enum vram_status status = vram_recording_read_memory(text->bytes, text->length, NULL, &recording, &error);
     if (status == VRAM_LIMIT || status == VRAM_NO_HOST_MEMORY) return NULL;
-    // A recording without the keys that tell one may come out as JSON that is none.
+    // Without the keys that identify a recording, its JSON may not be recognized as one.
     if (status != VRAM_OK && !is_json) __builtin_trap();
     if (status == VRAM_OK && vr_model_check(vr_recording_model(recording), &error) != VRAM_OK) __builtin_trap();
     return recording;
@@ -41,11 +41,11 @@ static bool write_as(const struct vram_recording *recording, enum vram_recording
     return status == VRAM_OK;
 }
 
-// Reads the pickle and writes it again. False when memory or its limit ended it.
+// Reads the pickle and writes it again. Returns false if memory or the budget ran out.
 static bool rewrite(const struct vr_text *from, struct vr_text *to) {
     struct vram_recording *again = read_again(from, false);
     *to = (struct vr_text){0};
-    // What was written says all that its model does.
+    // The text has everything in its model.
     if (again != NULL && vr_recording_model(again)->loss > VR_LOSS_TOO_MUCH) __builtin_trap();
     bool good = again != NULL && write_as(again, VRAM_FORMAT_PICKLE, to);
     vram_recording_destroy(again);

@@ -1,5 +1,5 @@
-// Any bytes as a ZIP archive: the names and bytes of its files are the same whether they are read in large or in small steps, no file has
-// more than its list says, and one whose checksum holds has all of it.
+// Reads any bytes as a ZIP archive: the names and bytes of its files are the same in large and small steps, no file exceeds its listed
+// size, and one with a correct checksum is complete.
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -36,7 +36,7 @@ static void take_file(struct zip *zip, const struct zip_file *file, size_t step,
     }
     if (sum > file->bytes) __builtin_trap();
     if (zip->error == NULL && sum < MOST_BYTES && sum != file->bytes) __builtin_trap();
-    if (zip->error != NULL) out->length = before; // how far zlib comes into what is damaged goes by the room that it has
+    if (zip->error != NULL) out->length = before; // how far zlib gets in damaged data depends on its buffer
 }
 
 static void take_out(const uint8_t *data, size_t size, size_t step, struct vr_text *out) {

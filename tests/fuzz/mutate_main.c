@@ -1,6 +1,6 @@
 // Runs a fuzz target on mutated files, without libFuzzer: mutate_NAME [--seed N] [--count COUNT] [--first I] [--memory MIB] [--keep FILE]
-// PATH... Input I of a seed is always the same bytes, so a finding is repeated with --first I --count 1, and --keep writes its bytes.
-// More memory than --memory (2048) is refused to it; an input that takes 10 s, or a crash, is named and ends the run.
+// PATH... Input I of a seed is always the same, so --first I --count 1 repeats a finding, and --keep writes its bytes. Memory is limited to
+// --memory (2048); an input that takes 10 s, or a crash, is printed and ends the run.
 #define _DEFAULT_SOURCE
 #include <dirent.h>
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-// GCC says so by a macro, clang by a feature.
+// GCC defines a macro, clang has a feature test.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED true
 #elif defined(__has_feature)
@@ -35,7 +35,7 @@ static struct corpus {
     size_t count;
 } corpus;
 
-static char finding[128]; // what a signal prints: nothing is formatted there
+static char finding[128]; // printed by a signal handler, which formats nothing
 
 static uint64_t next(uint64_t *state) {
     uint64_t mixed = *state += 0x9e3779b97f4a7c15u;
@@ -66,7 +66,7 @@ static void add_file(const char *path) {
 
 static int is_shown(const struct dirent *entry) { return entry->d_name[0] != '.'; }
 
-// In the order of names: the input I of a seed is the same everywhere.
+// Sorted by name, so that input I of a seed is the same everywhere.
 static void add(const char *path) {
     struct dirent **entries;
     const int count = scandir(path, &entries, is_shown, alphasort);
@@ -81,7 +81,7 @@ static void add(const char *path) {
 
 // --- the mutator ------------------------------------------------------------------------------------------------------------------------
 
-// Numbers at which something changes, in one to eight bytes of either order.
+// Writes a boundary number in one to eight bytes of either order.
 static void put_number(uint64_t *state, struct bytes *input) {
     static const uint64_t numbers[] = {0, 1, 127, 128, 255, 256, 32767, 65535, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, INT64_MAX, UINT64_MAX};
     const size_t width = (size_t)1 << below(state, 4);
@@ -98,7 +98,7 @@ static void remove_piece(uint64_t *state, struct bytes *input) {
     input->size -= length;
 }
 
-// A piece of `from`, which may be the input itself, at another place.
+// Inserts a piece of `from`, which may be the input itself, at another place.
 static void insert_piece(uint64_t *state, struct bytes *input, const struct bytes *from) {
     uint8_t piece[4096];
     const size_t start = below(state, from->size), left = from->size - start;
@@ -146,7 +146,7 @@ static void guard(uint64_t memory_mib) {
     static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGALRM};
     const struct rlimit limit = {memory_mib << 20, memory_mib << 20};
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) (void)signal(signals[i], report);
-    // A sanitizer reserves address space for itself.
+    // Sanitizers reserve address space.
     if (!SANITIZED) (void)setrlimit(RLIMIT_AS, &limit);
 }
 
@@ -157,7 +157,7 @@ static bool run(uint64_t seed, uint64_t number, const char *keep) {
     if (input.data == NULL) return false;
     memcpy(input.data, origin->data, origin->size);
     mutate(&state, &input);
-    // Exactly the input's size, so that a sanitizer sees every byte read beyond it.
+    // Exact size, so that a sanitizer detects reads beyond it.
     uint8_t *exact = malloc(input.size == 0 ? 1 : input.size);
     if (exact != NULL) memcpy(exact, input.data, input.size);
     free(input.data);

@@ -1,4 +1,4 @@
-// pieces.h: bytes in memory, handed over a few at a time: what a reader does at the ends of its buffer.
+// pieces.h: passes bytes to a reader a few at a time, to test the ends of its buffer.
 #ifndef FUZZ_PIECES_H
 #define FUZZ_PIECES_H
 
@@ -7,12 +7,12 @@
 #include "vram/recording.h"
 
 struct pieces {
-    const void *data; // borrowed; moves on
+    const void *data; // borrowed; advances
     size_t left;
 };
 
 static inline size_t pieces_read(void *context, void *buffer, size_t capacity) {
-    enum { PIECE = 7 }; // divides no word, and no buffer
+    enum { PIECE = 7 }; // does not divide a word or a buffer
     struct pieces *pieces = context;
     size_t count = PIECE < capacity ? PIECE : capacity;
     if (count > pieces->left) count = pieces->left;

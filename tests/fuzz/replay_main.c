@@ -23,7 +23,7 @@ static int run_file(const char *path) {
         if (got == 0) break;
         size += got;
     }
-    // An allocation of exactly the input's size lets a sanitizer see every byte read beyond it.
+    // An allocation of exact size lets a sanitizer detect reads beyond it.
     uint8_t *exact = realloc(data, size == 0 ? 1 : size);
     if (exact != NULL) data = exact;
     int failed = ferror(file);

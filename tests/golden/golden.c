@@ -1,7 +1,7 @@
-// golden FILE...: runs golden traces and says how far this allocator agrees with the one that made them.
+// golden FILE...: runs golden traces and reports how far this allocator agrees with the one that made them.
 //
-// Exit status: 0 all agree, 1 a difference, 2 usage, 3 bad input, 77 when nothing was compared because every file needs what this
-// allocator does not have yet (the test driver's sign for "skipped").
+// Exit status: 0 all agree, 1 a difference, 2 usage, 3 bad input, 77 (skipped) if nothing was compared because every file needs a feature
+// that this allocator lacks.
 #include <stdio.h>
 
 #include "golden/golden.h"
@@ -14,7 +14,7 @@ static void print_report(const char *path, const struct golden_report *report) {
     if (!all_equal(report)) printf("%s: first difference: %s\n", path, report->first);
 }
 
-// The exit status of one file.
+// Returns the exit status for one file.
 static int check_file(const char *path) {
     struct golden_trace trace;
     struct vram_error error = {0};

@@ -1,5 +1,5 @@
-// golden.h: a golden trace as data. A trace is random operations and what PyTorch's own allocator answered after each of them;
-// the format is described at the head of golden_read.c.
+// golden.h: a golden trace as data. A trace has random operations and the answers of PyTorch's own allocator; golden_read.c describes the
+// format.
 #ifndef VR_GOLDEN_H
 #define VR_GOLDEN_H
 
@@ -49,7 +49,7 @@ struct golden_operation {
     uint32_t pool;   // g, h, d
     uint64_t bytes;  // m: size; k: capacity
     double fraction; // x
-    bool has_answer; // otherwise the operation is only executed
+    bool has_answer; // otherwise only execute the operation
     int64_t number[GOLDEN_NUMBER_COUNT];
     enum golden_result result;
     uint64_t address; // GOLDEN_ADDRESS
@@ -60,7 +60,7 @@ enum golden_state { GOLDEN_INACTIVE, GOLDEN_ALLOCATED, GOLDEN_PENDING };
 struct golden_block {
     uint64_t address;
     uint64_t size_bytes;
-    uint64_t requested_bytes; // a leftover, without meaning, in an inactive block
+    uint64_t requested_bytes; // undefined in an inactive block
     enum golden_state state;
 };
 
@@ -79,7 +79,7 @@ struct golden_segment {
     size_t block_count;
 };
 
-// A picture of the whole state, taken after the first `after` operations.
+// The whole state after the first `after` operations.
 struct golden_map {
     uint32_t line;
     size_t after;
@@ -93,7 +93,7 @@ struct golden_count {
 };
 
 struct golden_trace {
-    char rules[16]; // the version of PyTorch that answered
+    char rules[16]; // version of PyTorch that gave the answers
     char conf[512];
     struct golden_operation *operations;
     size_t operation_count, operation_capacity;
@@ -113,20 +113,20 @@ struct golden_trace {
     uint32_t pool_count; // largest private pool + 1
 };
 
-// Reads a trace. BAD_INPUT with the line in *error->offset; IO when the file cannot be read. *trace is owned by the caller.
+// Reads a trace. Returns BAD_INPUT with the line in *error->offset, or IO if the file cannot be read. The caller owns *trace.
 enum vram_status golden_read(const char *path, struct golden_trace *trace, struct vram_error *error);
 void golden_release(struct golden_trace *trace);
 
-// What a run found. A count of agreeing things and of things compared, for each kind.
+// The results of a run: for each kind, how many things were compared and how many agree.
 struct golden_report {
     size_t operations, operations_equal;
     size_t maps, maps_equal;
     size_t peaks, peaks_equal;   // numbers of the PEAKS line
     size_t counts, counts_equal; // driver calls
-    char first[512];             // the first difference, with its line; empty when there is none
+    char first[512];             // the first difference, with its line; "" if none
 };
 
-// Runs a trace on a fresh simulated device. Fails only where the run itself cannot go on.
+// Runs a trace on a new simulated device. Fails only if the run cannot continue.
 enum vram_status golden_run(const struct golden_trace *trace, struct golden_report *report, struct vram_error *error);
 
 #endif

@@ -31,14 +31,14 @@ struct reader {
     struct golden_trace *trace;
     struct vram_error *error;
     uint32_t line;
-    char *rest; // what of the line is not read yet
+    char *rest; // the unread rest of the line
 };
 
 static enum vram_status bad(const struct reader *reader, const char *expected) {
     return vr_fail(reader->error, VRAM_BAD_INPUT, reader->line, "line %u: expected %s", (unsigned)reader->line, expected);
 }
 
-// Cuts the next word off the line; NULL at its end.
+// Returns the line's next word; NULL at its end.
 static char *next_word(struct reader *reader) {
     char *word = reader->rest + strspn(reader->rest, " \t");
     if (*word == '\0') return NULL;
@@ -58,7 +58,7 @@ static bool parse_u64(const char *text, int base, uint64_t *value) {
     return true;
 }
 
-// A word of the form NAME=NUMBER.
+// Parses a word of the form NAME=NUMBER.
 static bool parse_named(const char *word, const char *name, uint64_t *value) {
     const size_t length = strlen(name);
     return word && strncmp(word, name, length) == 0 && word[length] == '=' && parse_u64(word + length + 1, 10, value);
@@ -137,7 +137,7 @@ static enum vram_status read_operation(struct reader *reader, char kind) {
 static enum vram_status read_map(struct reader *reader) {
     struct golden_trace *trace = reader->trace;
     struct golden_map map = {.line = reader->line, .after = trace->operation_count, .first_segment = trace->segment_count};
-    uint64_t announced = 0; // the SEG lines that follow are what counts
+    uint64_t announced = 0; // only the following SEG lines count
     VR_TRY(read_number(reader, UINT32_MAX, "a number of segments", &announced));
     VR_TRY(vr_grow((void **)&trace->maps, &trace->map_capacity, trace->map_count + 1, sizeof map));
     trace->maps[trace->map_count++] = map;
@@ -215,7 +215,7 @@ static enum vram_status read_driver(struct reader *reader) {
     return VRAM_OK;
 }
 
-// What follows `head` on the line, where it begins with that.
+// Copies what follows `head` if the line begins with it.
 static enum vram_status read_head(const struct reader *reader, const char *line, const char *head, char *text, size_t capacity) {
     if (strncmp(line, head, strlen(head)) != 0) return VRAM_OK;
     line += strlen(head);

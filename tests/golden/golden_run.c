@@ -1,5 +1,5 @@
-// Runs a golden trace: the rules of the driver behind the traces are rising addresses and events that are pending until an
-// operation completes them. The simulator follows them, so every address can be compared as it stands.
+// Runs a golden trace. The traces' driver had increasing addresses and events that are pending until an operation completes them. The
+// simulator does the same, so addresses can be compared directly.
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "vram/pool.h"
 #include "vram/sim.h"
 
-// A private pool: every capture into it holds a reference until `d` releases one.
+// A private pool. Every capture into it holds a reference until `d` releases one.
 struct pool {
     struct vram_pool *handle;
     struct vram_pool_id id;
@@ -29,7 +29,7 @@ struct run {
     size_t next_map;
 };
 
-// The stream of the trace, as a handle of the simulator. Both rise together.
+// Returns the simulator's handle for a stream of the trace; both increase together.
 static uint64_t stream_of(const struct run *run, uint64_t number) { return run->world.stream[0][number]; }
 
 static void differ(struct run *run, uint32_t line, const char *format, ...) VRAM_PRINTF(3, 4);
@@ -135,17 +135,17 @@ static enum vram_status execute(struct run *run, const struct golden_operation *
     case 'g': return begin_capture(run, operation);
     case 'h': return end_capture(run, operation);
     case 'd': return destroy_graph(run, operation);
-    default: return VRAM_OK; // M asks for the map, which follows by itself
+    default: return VRAM_OK; // M requests the map, which follows in the file
     }
 }
 
-// The live picture, compared with the trace's while it is walked.
+// The walk that compares the live state with the trace's.
 struct map_walk {
     struct run *run;
     uint32_t line;
     const struct golden_segment *segment, *segment_end;
-    struct golden_segment sum; // of the blocks of *segment seen so far
-    size_t seen;               // how many those are
+    struct golden_segment sum; // sums over the blocks of *segment so far
+    size_t seen;               // number of those
     bool equal;
 };
 
@@ -236,9 +236,9 @@ static enum vram_status compare_peaks(struct run *run) {
     return VRAM_OK;
 }
 
-// The driver calls whose number follows from the allocator's rules. The others of a trace (eventCreate, eventQuery, eventSync, streamSync,
-// memGetInfo, getDevice, ...) depend on how the host code is written: an event can be known complete without another query, and a device's
-// properties can be kept.
+// Driver calls whose number follows from the allocator's rules. Others in a trace (eventCreate, eventQuery, eventSync, streamSync,
+// memGetInfo, getDevice, ...) depend on the host code: an event may be known complete without a query, and a device's properties may be
+// cached.
 static const struct {
     const char *name; // in the trace
     const char *call; // in the simulator
@@ -259,7 +259,7 @@ static void compare_calls(struct run *run) {
     const struct golden_trace *trace = run->trace;
     if (trace->driver_line == 0) return;
     for (size_t i = 0; i < VR_COUNT_OF(compared_calls); i++) {
-        uint64_t expected = 0; // a call that the trace does not name was never made
+        uint64_t expected = 0; // a call missing in the trace was never made
         for (size_t k = 0; k < trace->driver_count; k++)
             if (strcmp(trace->driver[k].name, compared_calls[i].name) == 0) expected = trace->driver[k].count;
         run->report->counts++;
@@ -292,7 +292,7 @@ static enum vram_status run_all(struct run *run, struct vram_error *error) {
 enum vram_status golden_run(const struct golden_trace *trace, struct golden_report *report, struct vram_error *error) {
     memset(report, 0, sizeof *report);
     struct run run = {.trace = trace, .report = report};
-    // Of two versions the later one holds: that of the option string.
+    // The later of two versions wins: the one in the option string.
     char conf[sizeof trace->conf + 64];
     (void)snprintf(conf, sizeof conf, "search_after_wait:False,pytorch:%s%s%s", trace->rules[0] == '\0' ? "2.6" : trace->rules,
                    trace->conf[0] == '\0' ? "" : ",", trace->conf);

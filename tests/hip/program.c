@@ -1,4 +1,4 @@
-// A program of HIP's, as a compiler would link it: finds the runtime by its name, uses memory, a stream, an event and a kernel's launch.
+// A HIP program as a compiler would link it: finds the runtime by name, uses memory, a stream, an event and a kernel launch.
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ int main(void) {
     wrong |= before - after != 64 << 20;
     wrong |= hipMemcpy(block, "bytes that travel", 18, 1) != 0 || hipMemset((char *)block + 1, 'Y', 1) != 0;
     wrong |= hipMemcpy(in, block, 18, 2) != 0 || strcmp(in, "bYtes that travel") != 0;
-    // Addresses that are none, and a range past the end.
+    // Invalid addresses, and a range past the end.
     wrong |= hipMemcpy(in, (void *)(size_t)0xdeadbeefcafe0000, 16, 2) != 1 || hipMemcpy((char *)block + (64 << 20) - 8, in, 64, 1) != 1;
     wrong |= hipMemset((void *)(size_t)0xdeadbeefcafe0000, 1, 16) != 1 || hipGetLastError() != 1;
     wrong |= hipStreamCreate(&stream) != 0;

@@ -1,6 +1,6 @@
-// The same requests on the driver that is named: streams, events behind record_stream, captures, expandable and paged segments, the
-// driver's own pools, pinned memory, failing calls of a full device. Prints what came back, address by address, so that AMD's runtime can
-// be compared with NVIDIA's driver. usage: same_requests cuda|hip OPTIONS
+// Makes the same requests on the named driver: streams, events behind record_stream, captures, expandable and paged segments, the driver's
+// own pools, pinned memory, failing calls on a full device. Prints the results with addresses, so that AMD's runtime can be compared with
+// NVIDIA's driver. usage: same_requests cuda|hip OPTIONS
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

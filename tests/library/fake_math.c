@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-// Signatures of cublas_v2.h and cufft.h, with int for their enums and handles of cuFFT.
+// Signatures from cublas_v2.h and cufft.h, with int for their enums and cuFFT's handles.
 FAKE_API int cublasSetStream_v2(struct fake_handle *handle, void *stream);
 FAKE_API int cublasSetWorkspace_v2(struct fake_handle *handle, void *workspace, size_t size_bytes);
 FAKE_API int cufftCreate(int *plan);
@@ -23,7 +23,7 @@ static int fails(const char *function) {
     return 1;
 }
 
-// Takes the workspace away, as cuBLAS does.
+// Resets the workspace, as cuBLAS does.
 int cublasSetStream_v2(struct fake_handle *handle, void *stream) {
     if (fails("cublasSetStream_v2")) return 1;
     *handle = (struct fake_handle){.stream = stream};

@@ -1,4 +1,4 @@
-// fake_math.h: what the stand-in for cuBLAS and cuFFT remembers. The test links it and the library loads it: it is one object.
+// fake_math.h: the state of the stand-in for cuBLAS and cuFFT. The test links it and the library loads it, as one object.
 #ifndef FAKE_MATH_H
 #define FAKE_MATH_H
 
@@ -22,7 +22,7 @@ struct fake_plan {
     long long n[3];
     long long batch;
     long long in_distance;
-    int packed; // neither embedding was given
+    int packed; // no embedding was given
     void *stream;
     void *work_area;
 };
@@ -30,7 +30,7 @@ struct fake_plan {
 enum { FAKE_PLANS = 16, FAKE_WORK_BYTES_PER_POINT = 8 };
 
 extern FAKE_API struct fake_plan fake_plans[FAKE_PLANS];
-// The name of the function that fails next time; NULL: none.
+// Name of the function that fails next; NULL: none.
 extern FAKE_API const char *fake_fails;
 
 #endif

@@ -1,4 +1,4 @@
-// A library that lacks most of what is looked for.
+// A library that lacks most of the required functions.
 __attribute__((visibility("default"))) int cublasSetStream_v2(void *handle, void *stream);
 __attribute__((visibility("default"))) int cufftCreate(int *plan);
 

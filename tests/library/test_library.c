@@ -1,4 +1,4 @@
-// cuBLAS and cuFFT found at run time, played by a stand-in. Usage: test_library STAND-IN BROKEN
+// Tests cuBLAS and cuFFT found at run time, with a stand-in. Usage: test_library STAND-IN BROKEN
 #define _POSIX_C_SOURCE 200809L // setenv
 #include "fake_math.h"
 #include "support/expect.h"

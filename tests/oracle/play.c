@@ -135,7 +135,7 @@ static void end_hands(struct hands *hands) {
         if (hands->running[i]) (void)pthread_join(hands->thread[i], NULL);
 }
 
-// `generator = 2` says what PyTorch made there, and is done so.
+// `generator = 2` is PyTorch's own allocation, which is repeated.
 static void take_answer_off(char *line) {
     char *answer = strstr(line, " = ");
     if (answer == NULL) return;
@@ -191,7 +191,7 @@ static enum vram_status open_play(struct play *play, const char *text, struct vr
     return vr_world_open(&play->world, &options);
 }
 
-// Plays `text` (which is cut up); false with a sentence on stderr where it cannot be played, or leaves something behind.
+// Plays `text` (which is modified). Returns false, with a sentence on stderr, if it cannot be played or leaves something behind.
 static bool play_text(struct play *play, const char *path, char *text) {
     struct vram_error error = {0};
     size_t line = 0;

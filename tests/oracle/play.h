@@ -24,7 +24,7 @@ struct play_block {
     uint32_t device;
 };
 struct play_pool {
-    struct vram_pool *handle; // NULL: never made
+    struct vram_pool *handle; // NULL if never created
     struct vram_pool_id id;
     uint32_t device, references;
 };
@@ -32,13 +32,13 @@ struct play_graph {
     uint64_t stream;
     uint32_t pool;
     bool live;
-    uint64_t generator[2]; // blocks of its own; 0: none
+    uint64_t generator[2]; // its own blocks; 0: none
 };
 struct play_current {
     uint32_t device, stream; // by number
 };
 
-// An address of pinned memory, and the number that stands for it.
+// An address of pinned memory, and its number.
 struct play_place {
     const void *pointer;
     size_t number;
@@ -48,7 +48,7 @@ struct play {
     struct vr_world world;
     struct play_text out;
     uint32_t version; // of PyTorch: 2006 for 2.6
-    bool captures;    // the list has some
+    bool captures;    // the list has captures
     struct play_block *blocks;
     struct play_pool pools[PLAY_POOLS];
     struct play_graph graphs[PLAY_GRAPHS];
@@ -63,7 +63,7 @@ struct play {
 };
 
 void play_say(struct play *play, const char *format, ...) VRAM_PRINTF(2, 3);
-// The numbers that the list has for a stream and a pool; -1: it has none.
+// Return the list's numbers for a stream and a pool; -1 if it has none.
 int play_stream_number(const struct play *play, uint32_t device, uint64_t stream);
 int play_pool_number(const struct play *play, struct vram_pool_id id);
 

@@ -1,13 +1,13 @@
-// play_compare.c: PyTorch's answers beside ours, line by line.
+// play_compare.c: compares PyTorch's answers with ours, line by line.
 //
-// What is PyTorch's alone (docs/differences.md names each), and how it is passed over. Whoever differs by nothing else is equal, "but for"
-// it: completions   frees that wait for several streams complete in the order of a hash of the streams: completions that follow each other
-// are
-//               compared in the order of their text, and of inactive_split, which sees pieces come and go on the way, what is current; only
-//               where a list has `record`
-// pools         pools are given back in the order of a hash of their ids: releases that follow each other are compared pool by pool; only
-//               where a list has pools
-// oversize      blocks are counted out of oversize_* by what max_split_size is then; only where a list has `conf`
+// Differences specific to PyTorch (docs/differences.md lists each) are ignored as follows. Lists that differ in nothing else are equal "but
+// for" them:
+//   completions      frees that wait for several streams complete in the order of a hash of the streams: consecutive completions are
+//                    compared in the order of their text, and only the current value of inactive_split, which sees pieces come and go,
+//                    is compared; only if a list has `record`
+//   pools            pools are released in the order of a hash of their ids: consecutive releases are compared pool by pool; only if a list
+//                    has pools
+//   oversize         blocks are counted out of oversize_* by the current max_split_size; only if a list has `conf`
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 struct lines {
     char **line;
     size_t count, capacity, next;
-    int64_t split[VR_WORLD_DEVICES][6]; // what is current of inactive_split and inactive_split_bytes, each in all, small, large
+    int64_t split[VR_WORLD_DEVICES][6]; // current inactive_split and inactive_split_bytes, each for all, small, large
 };
 
 // The text is cut up.
@@ -42,7 +42,7 @@ static bool has(const struct lines *lines, const char *operation) {
 
 static int by_text(const void *left, const void *right) { return strcmp(*(char *const *)left, *(char *const *)right); }
 
-// Where the last word of an event is its pool, that; else what is all of the line.
+// Returns the last word of an event if it is the pool, else the whole line.
 static const char *pool_of(const char *line) {
     size_t words = 1;
     for (const char *rest = line; (rest = strchr(rest, ' ')) != NULL; rest++) words++;
@@ -65,7 +65,7 @@ static void order_completions(struct lines *lines) {
     }
 }
 
-// Insertion: within a pool the order stays. Runs are short.
+// Insertion sort, which keeps the order within a pool. Runs are short.
 static void order_releases(struct lines *lines) {
     for (size_t i = 1; i < lines->count; i++) {
         if (!is_release(lines->line[i])) continue;
@@ -79,7 +79,7 @@ static void order_releases(struct lines *lines) {
     }
 }
 
-// Notes a line of inactive_split; false: it is another.
+// Notes a line of inactive_split. Returns false for another line.
 static bool note_split(struct lines *lines, const char *line) {
     static const char *const names[] = {
         "inactive_split.all=",       "inactive_split.small_pool=",       "inactive_split.large_pool=",
@@ -95,7 +95,7 @@ static bool note_split(struct lines *lines, const char *line) {
     return false;
 }
 
-// What is passed over in these two lists.
+// The differences ignored in these two lists.
 struct passed {
     bool completions, pools, oversize;
 };
@@ -134,7 +134,7 @@ static void say_difference(const char *path, const struct lines *ours, const str
            ours->next + 1, left ? left : "(the end)", what);
 }
 
-// False: they differ, and where is said, if there is a path.
+// Returns false if they differ, and prints where, if there is a path.
 static bool same_but(const char *path, struct lines *ours, struct lines *theirs, const struct passed *passed) {
     for (;;) {
         pass_over(ours, passed);
@@ -163,7 +163,7 @@ static struct lines copy_of(const struct lines *lines) {
     return copy;
 }
 
-// Whether the lists are equal when this is passed over.
+// Returns whether the lists are equal if these differences are ignored.
 static bool equal_but(const char *path, const struct lines *ours, const struct lines *theirs, const struct passed *passed, bool say) {
     struct lines left = copy_of(ours), right = copy_of(theirs);
     if (passed->completions) order_completions(&left), order_completions(&right);
@@ -174,7 +174,7 @@ static bool equal_but(const char *path, const struct lines *ours, const struct l
     return equal;
 }
 
-// Names what had to be passed over.
+// Prints which differences had to be ignored.
 static void say_passed(const char *path, const struct lines *ours, const struct lines *theirs, const struct passed *most) {
     printf("%s: %zu lines equal, but for", path, theirs->count);
     const struct passed without[] = {

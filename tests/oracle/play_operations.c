@@ -12,7 +12,7 @@ enum { MOST_WORDS = 6 };
 
 struct words {
     char *word[MOST_WORDS];
-    uint64_t number[MOST_WORDS]; // 0 where the word is none
+    uint64_t number[MOST_WORDS]; // 0 if the word is not a number
     size_t count;
 };
 
@@ -93,7 +93,7 @@ static enum vram_status do_work(struct play *play, const struct words *words) {
     return vram_sim_busy(play->world.sim, here(play)->device, handle_here(play), 0);
 }
 
-// `to` goes on after what `from` has.
+// Makes `to` continue after what `from` has.
 static enum vram_status order(struct play *play, uint64_t from, uint64_t to) {
     uint64_t event;
     VR_TRY(driver_status(vr_cu(play->world.sim, event_create, &event, VR_CU_EVENT_DISABLE_TIMING)));
@@ -147,12 +147,12 @@ static enum vram_status do_droppool(struct play *play, const struct words *words
     return play->captures ? vram_empty_cache_pool(play->world.allocator, pool->device, pool->id) : VRAM_OK;
 }
 
-// Before 2.8 a pool that is used takes the requests of all threads.
+// Before 2.8 a pool in use takes the requests of all threads.
 static struct vram_route route_of(const struct play *play) {
     return (struct vram_route){.kind = play->version >= 2008 ? VRAM_ROUTE_THREAD : VRAM_ROUTE_ALL};
 }
 
-// Before 2.13 it counts as a capture of the device.
+// Returns whether it counts as a capture of the device, as before 2.13.
 static bool counts_as_capture(const struct play *play) { return play->version < 2013; }
 
 static enum vram_status do_use(struct play *play, const struct words *words) {
@@ -241,7 +241,7 @@ static enum vram_status open_host(struct play *play) {
     return vram_host_create(&info, &play->host, NULL);
 }
 
-// An address of the host means nothing elsewhere: how many others were seen before it does.
+// Numbers a host address, which is meaningless elsewhere, by how many others were seen before.
 static size_t place_of(struct play *play, const void *pointer) {
     for (size_t i = 0; i < play->place_count; i++)
         if (play->places[i].pointer == pointer) return play->places[i].number;
@@ -249,7 +249,7 @@ static size_t place_of(struct play *play, const void *pointer) {
     return play->next_place++;
 }
 
-// After the cache was emptied the host may give other addresses again, to other blocks.
+// After the cache is emptied, the host may reuse addresses for other blocks.
 static void forget_places(struct play *play) {
     size_t kept = 0;
     for (size_t i = 0; i < play->place_count; i++) {

@@ -83,7 +83,7 @@ void play_events(struct play *play) {
             if (record->device != device || record->action > VR_RECORD_OOM) continue;
             play_say(play, "event %u %s %" PRIx64 " %" PRIu64 " %d", (unsigned)device, names[record->action], record->address,
                      record->size_bytes, play_stream_number(play, device, record->stream));
-            // Events of PyTorch's carry a pool since 2.12.
+            // PyTorch's events have a pool since 2.12.
             if (play->version >= 2012) play_say(play, " %d", play_pool_number(play, record->pool));
             play_say(play, "\n");
         }

@@ -1,5 +1,5 @@
-// Plays the same requests on a simulated device under several settings and prints what came back, so that two builds of the allocator
-// can be compared. With -DAMALGAMATED against vram.h of the amalgamation. Argument "driver": on the driver that is installed.
+// Plays the same requests on a simulated device under several settings and prints the results, to compare two builds of the allocator. With
+// -DAMALGAMATED uses vram.h of the amalgamation. Argument "driver": uses the installed driver.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static uint64_t next_random(uint64_t *state) {
 
 static uint64_t mixed(uint64_t sum, uint64_t value) { return (sum ^ value) * 1099511628211u; }
 
-// Streams of their own, where a simulated device makes them: from the first use of the device on.
+// Opens separate streams if a simulated device can make them, after the device's first use.
 static int open_streams(struct vram_allocator *allocator, struct vram_driver *driver, uint64_t *streams) {
     uint64_t address;
     int failed = vram_malloc(allocator, 0, 1, 0, &address) != VRAM_OK || vram_free(allocator, address) != VRAM_OK;

@@ -1,6 +1,6 @@
-// large_pages.c: preloaded, makes a system whose pages are larger than they are: VRAM_TEST_PAGE_BYTES, 16 or 64 KiB, as aarch64's may be.
-// What such a kernel refuses, an address or an offset inside of a page, is refused; lengths are rounded up, so that what is mapped or given
-// back is whole pages. Mappings that the C library makes by itself stay as they were.
+// large_pages.c: when preloaded, emulates a system with larger pages: VRAM_TEST_PAGE_BYTES, 16 or 64 KiB, as on aarch64. Refuses what such
+// a kernel refuses: an address or offset inside a page. Rounds lengths up, so that whole pages are mapped and unmapped. Mappings made by
+// the C library are unchanged.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static uintptr_t own_page_bytes(void) { return (uintptr_t)getauxval(AT_PAGESZ); } // of the system below
+static uintptr_t own_page_bytes(void) { return (uintptr_t)getauxval(AT_PAGESZ); } // of the real system
 
 static uintptr_t page_bytes(void) {
     static uintptr_t known;
@@ -34,7 +34,7 @@ static void *map_below(void *address, size_t bytes, int protection, int flags, i
 }
 static int unmap_below(uintptr_t address, size_t bytes) { return bytes == 0 ? 0 : (int)syscall(SYS_munmap, address, bytes); }
 
-// A place of whole pages: at the hint where that is free, as the kernel has it, and anywhere else otherwise.
+// Finds a place of whole pages: at the hint if it is free, like the kernel, otherwise anywhere.
 static uintptr_t take_place(uintptr_t hint, size_t bytes) {
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     hint = whole(hint);
@@ -84,7 +84,7 @@ int madvise(void *address, size_t bytes, int advice) {
     return is_at_page((uintptr_t)address) ? (int)syscall(SYS_madvise, address, whole(bytes), advice) : refuse();
 }
 
-// A page is there when a part of it is: what the C library mapped need not fill one.
+// A page exists if part of it does: the C library's mappings need not fill one.
 int msync(void *address, size_t bytes, int flags) {
     if (!is_at_page((uintptr_t)address)) return refuse();
     for (uintptr_t page = (uintptr_t)address, end = page + whole(bytes); page < end; page += page_bytes()) {

@@ -9,7 +9,7 @@ enum { ROWS = 3 };
 
 static const uint64_t values[] = {0,         1, 127, 128, 16383, 16384, (1ull << 56) - 1, 1ull << 56, INT64_MAX, (uint64_t)INT64_MAX + 1,
                                   UINT64_MAX};
-// Bytes at which the reader decides otherwise: the codings, counts, the last and the other bytes of a varint.
+// Bytes that change the reader's decisions: the codings, counts, the last and other bytes of a varint.
 static const unsigned char letters[] = {0, 1, 2, 3, 4, 5, 0x7f, 0x80, 0x81, 0xff};
 
 typedef void write_column(struct vr_bytes *out, const uint64_t *column, size_t count);
@@ -43,7 +43,7 @@ static unsigned long long write_all(void) {
     return ran;
 }
 
-// A varint by the words of logbytes.h; *at goes past it. False where there is none.
+// Reads a varint as logbytes.h describes it; advances *at. Returns false if there is none.
 static bool plain_varint(const unsigned char *bytes, size_t length, size_t *at, uint64_t *value) {
     *value = 0;
     for (unsigned i = 0; i < VR_VARINT_MAX && *at < length; i++) {
@@ -55,7 +55,7 @@ static bool plain_varint(const unsigned char *bytes, size_t length, size_t *at, 
     return false;
 }
 
-// A column by the words of logcolumn.h. False where the bytes are none.
+// Reads a column as logcolumn.h describes it. Returns false if the bytes are invalid.
 static bool plain_column(const unsigned char *bytes, size_t length, size_t rows, uint64_t *column) {
     uint64_t choices[VR_CHOICE_MAX], count, before = 0;
     size_t at = 1;
@@ -83,7 +83,7 @@ static bool plain_column(const unsigned char *bytes, size_t length, size_t rows,
     return true;
 }
 
-// The bytes are memory of their own and the rows, too, so that a sanitizer sees each byte beyond them.
+// Bytes and rows have their own allocations, so that a sanitizer detects accesses beyond them.
 static void check_read(const unsigned char *bytes, size_t length, size_t rows, unsigned long long number) {
     unsigned char *exact = malloc(length == 0 ? 1 : length);
     uint64_t *column = malloc(rows == 0 ? 1 : rows * sizeof *column), largest = 0;
@@ -98,7 +98,7 @@ static void check_read(const unsigned char *bytes, size_t length, size_t rows, u
         every_require(column[i] == wanted[i], "another value than that of the plain reader", number);
         most = wanted[i] > most ? wanted[i] : most;
     }
-    // Of choices it is the largest one, whether a row has it or not.
+    // For choices it is the largest choice, whether or not a row has it.
     every_require(cursor.failed || largest == most || (bytes[0] == VR_CODING_CHOICE && largest > most), "the largest value is another one",
                   number);
     free(exact);

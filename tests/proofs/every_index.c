@@ -8,7 +8,7 @@
 
 enum { MOVERS = 5, FIXED_MOST = 13, BLOCKS = 1 + FIXED_MOST + MOVERS, SEGMENTS = 3 };
 
-// Sizes: of a bin of one size, and two of one bin above 2 MiB, in which sizes differ.
+// Sizes: of a bin with one size, and two in one bin above 2 MiB, in which sizes differ.
 static const uint64_t sizes[] = {1024, (64 * VR_MIB), (64 * VR_MIB) + 512};
 
 struct bench {
@@ -40,7 +40,7 @@ static void begin(enum vr_order order, unsigned fixed) {
     for (unsigned i = 0; i < MOVERS; i++) place(1 + FIXED_MOST + i, i, i % 2 ? 5 * i : 4 * i + 1);
 }
 
-// Whether `a` comes before `b` by the rules of index.h, written once more.
+// Returns whether `a` precedes `b`, by an independent implementation of index.h's rules.
 static bool is_first(unsigned a, unsigned b) {
     const struct vr_block *left = &bench.blocks[a], *right = &bench.blocks[b];
     const uint64_t ages[2] = {vr_index_age(&bench.arena, left), vr_index_age(&bench.arena, right)};
@@ -75,7 +75,7 @@ static void check(unsigned long long number) {
     every_require(walked == count, "the walk misses a block", number);
 }
 
-// Takes every block out, those of even numbers first: trees become lists of one block, and bins become empty.
+// Removes every block, even numbers first: trees become lists of one block, and bins become empty.
 static void empty(unsigned long long number) {
     size_t left = 0, counted = 0;
     for (unsigned i = 1; i < BLOCKS; i++) left += bench.in[i];
@@ -90,7 +90,7 @@ static void empty(unsigned long long number) {
     every_require(vr_index_is_empty(&bench.index), "something is left in the index", number);
 }
 
-// One letter: a block goes in or out, or, while it is in, takes another size.
+// Applies one letter: inserts or removes a block or, while it is in, changes its size.
 static void step(unsigned letter) {
     const unsigned block = 1 + FIXED_MOST + letter / 2;
     if (letter % 2 == 0) {

@@ -10,7 +10,7 @@ enum { KEYS = 6, SLOTS = 64 };
 
 static const unsigned homes[KEYS] = {62, 63, 63, 0, 0, 1};
 
-// Keys whose homes are these, by the secret that the table has.
+// Chooses keys with these home slots, by the table's secret.
 static void choose_keys(const struct vr_map *map, uint64_t keys[KEYS]) {
     for (unsigned i = 0; i < KEYS; i++) keys[i] = vr_unmix64(homes[i] | (uint64_t)(i + 1) << 32) ^ map->secret;
 }
@@ -43,7 +43,7 @@ static void run(struct vr_map *map, unsigned length, unsigned long long number) 
     check(map, keys, values, number);
 }
 
-// Up to two growths: keys in rising number, each found at once and after all others.
+// Grows up to twice, with increasing keys: each is found at once and at the end.
 static void grow(void) {
     struct vr_map map = {0};
     for (uint64_t key = 0; key < 3 * SLOTS; key++) {
@@ -61,7 +61,7 @@ int main(int argc, char **argv) {
     struct vr_map map = {0};
     unsigned long long ran = 0;
     every_require(vr_map_reserve(&map, 1) == VRAM_OK && map.mask == SLOTS - 1, "a table of another size", 0);
-    // Shorter sequences are the beginnings of longer ones, whose ends are checked alone.
+    // Shorter sequences are prefixes of longer ones, of which only the ends are checked.
     for (unsigned length = 1; length <= most; length++) {
         for (unsigned long long number = 0, count = every_words(2 * KEYS, length); number < count; number++, ran++)
             run(&map, length, number);

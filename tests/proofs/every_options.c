@@ -7,7 +7,7 @@
 
 // Separators, white space, digits, parts of numbers and units, and a byte that is nothing.
 static const char letters[] = ",:[]> 019.-eG\xff";
-// Before the characters: nothing, or what makes them a value of each kind.
+// Prefixes: nothing, or a key that makes the characters a value of each kind.
 static const char *const prefixes[] = {"",
                                        "max_split_size_mb:",
                                        "garbage_collection_threshold:",
@@ -63,7 +63,7 @@ static void check_accepted(const struct vr_options *options, unsigned long long 
     vr_text_release(&printed);
 }
 
-// The string is memory of its own, so that a sanitizer sees a byte read beyond its end.
+// The string has its own allocation, so that a sanitizer detects reads beyond it.
 static bool check(const char *text, unsigned long long number) {
     const size_t length = strlen(text);
     char *exact = malloc(length + 1);

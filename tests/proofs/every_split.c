@@ -9,7 +9,7 @@
 
 static const uint64_t sizes[] = {512, VR_MIB, VR_MIB + 512, 19 * VR_MIB, 24 * VR_MIB};
 static const char *const confs[] = {"", "expandable_segments:True", "max_split_size_mb:20", "paged:True"};
-// A request of each size; the oldest block, the newest and the one between them are freed; the cache is released.
+// A request of each size; freeing the oldest, the newest and the middle block; releasing the cache.
 enum { REQUESTS = VR_COUNT_OF(sizes), LETTERS = REQUESTS + 4, LENGTH_MOST = 8 };
 
 struct live {
@@ -54,7 +54,7 @@ static void run(const char *conf, unsigned length, unsigned long long number) {
 int main(int argc, char **argv) {
     const unsigned wanted = every_bound(argc, argv, 3), length = wanted < LENGTH_MOST ? wanted : LENGTH_MOST;
     unsigned long long ran = 0;
-    vr_os_keep_begin(); // an allocator's tables are kept, zero again, for the next one
+    vr_os_keep_begin(); // keeps an allocator's tables, zeroed, for the next one
     for (unsigned conf = 0; conf < VR_COUNT_OF(confs); conf++) {
         for (unsigned long long number = 0; number < every_words(LETTERS, length); number++, ran++) run(confs[conf], length, number);
     }

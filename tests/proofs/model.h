@@ -1,11 +1,11 @@
-// model.h: what a proof by Frama-C takes in place of the compiler's own functions, and any values of a range.
+// model.h: replaces compiler functions in proofs by Frama-C, and makes arbitrary values of a range.
 #ifndef VR_PROOFS_MODEL_H
 #define VR_PROOFS_MODEL_H
 
 #include <__fc_builtin.h>
 #include <stdint.h>
 
-// The number of zero bits above and below the ones; value is not 0.
+// Return the number of zero bits above and below the ones; value is not 0.
 static int model_clzll(unsigned long long value) {
     int count = 0;
     //@ assert value != 0;
@@ -20,14 +20,14 @@ static int model_ctzll(unsigned long long value) {
     return count;
 }
 
-// Where a field lies does not matter here.
+// Alignment does not matter here.
 #define _Alignas(bytes)
 
 #define __builtin_clzll                    model_clzll
 #define __builtin_ctzll                    model_ctzll
 #define __builtin_expect(condition, value) (condition)
 
-// Any bytes.
+// Sets arbitrary bytes.
 static void model_any_bytes(unsigned char *bytes, unsigned count) {
     for (unsigned i = 0; i < count; i++) bytes[i] = (unsigned char)Frama_C_interval(0, 255);
 }

@@ -1,5 +1,4 @@
-// What reads foreign bytes, over any bytes of any length up to a bound, by Eva: nothing beyond them is read, and a cursor stays within
-// them.
+// Proves by Eva that readers of foreign bytes, for any bytes up to a bound, read nothing beyond them, and that a cursor stays inside.
 #include "model.h"
 
 #include "history/logbytes.h"

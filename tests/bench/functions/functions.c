@@ -1,6 +1,6 @@
-// functions: which functions one call of the allocator passes. Built with -finstrument-functions, without optimization, by
-// count_functions.py, which names the addresses: each call of interest prints a line "# NAME", then a line per function entered,
-// "ADDRESS DEPTH".
+// functions: lists the functions that one call of the allocator enters. Built with -finstrument-functions, without optimization, by
+// count_functions.py, which names the addresses: each call of interest prints a line "# NAME", then a line per function entered, "ADDRESS
+// DEPTH".
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -74,8 +74,8 @@ QUIET static void measure_cache(void) {
     give(NULL, kept[1]);
     give(NULL, kept[5]);
     give(NULL, kept[7]);
-    (void)take("malloc, best fit", 2 * MIB); // cuts the first one in two
-    give("free with a merge", kept[6]);      // its neighbours on both sides are free
+    (void)take("malloc, best fit", 2 * MIB); // splits the first one
+    give("free with a merge", kept[6]);      // both its neighbours are free
     uint64_t again = take(NULL, 4096);
     give(NULL, again);
     again = take(NULL, 4096);

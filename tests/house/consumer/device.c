@@ -1,4 +1,4 @@
-// A program that knows only the name of NVIDIA's driver: allocates 3 MiB through it and keeps them.
+// Allocates 3 MiB through NVIDIA's driver, of which it only knows the name, and keeps them.
 #include <dlfcn.h>
 #include <stdio.h>
 

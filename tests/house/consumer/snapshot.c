@@ -1,5 +1,4 @@
-// Writes a snapshot of a simulated device into the file that is named: `written`, or `missing` where the library for recordings is not
-// there.
+// Writes a snapshot of a simulated device to the named file. Prints `written`, or `missing` if the library for recordings is absent.
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +18,7 @@ int main(int count, char **words) {
     if (vram_create(&info, &allocator, &error) != VRAM_OK || vram_malloc(allocator, 0, 1000, 0, &address) != VRAM_OK) return 3;
     const enum vram_status status = vram_snapshot_save(allocator, NULL, words[1], &error);
     if (status != VRAM_OK) puts(error.message);
-    vram_free(allocator, address); // no warning: a program that cleans up has no use for the status
+    vram_free(allocator, address); // without a warning: cleanup code does not need the status
     vram_destroy(allocator);
     vram_driver_destroy(driver);
     if (strcmp(words[2], "written") == 0) return status == VRAM_OK ? 0 : 4;

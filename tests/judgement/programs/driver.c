@@ -15,7 +15,7 @@ static uint64_t start_on(int device) {
     return made;
 }
 
-// 0 where there is no memory. No function: who asks for it is the call site.
+// 0 without memory. A macro, because the caller is the call site.
 static uint64_t taken;
 #define TAKE(mib) (call_cuMemAlloc(&taken, (mib)*MIB) == 0 ? taken : 0)
 
@@ -131,14 +131,14 @@ static void never_freed(void) {
     for (uint64_t i = 0; i < 5; i++) (void)TAKE(30 + 11 * i);
 }
 
-// The device with fewer events is the one that runs out.
+// The device with fewer events runs out.
 static void two_devices(void) {
     for (int i = 0; i < 40; i++) give(TAKE(20));
     (void)start_on(1);
     fill(300);
 }
 
-// A process of its own holds most of the device; this one runs out.
+// Another process holds most of the device; this one runs out.
 static void beside_another(const char *self) {
     int ready[2], ended[2];
     char byte = 0;

@@ -24,7 +24,7 @@ static void make(uint64_t memory_bytes) {
     check(vram_create(&(struct vram_create_info){.driver = driver}, &gpu, NULL));
 }
 
-// 0 where there is no memory. No function: who asks for it is the call site.
+// 0 without memory. A macro, because the caller is the call site.
 static uint64_t taken;
 #define TAKE(device, mib, stream) (vram_malloc(gpu, (device), (mib)*MIB, (stream), &taken) == VRAM_OK ? taken : 0)
 
@@ -53,7 +53,7 @@ static void matrix(void) {
 static uint64_t load_mesh(uint64_t mib) { return TAKE(0, mib, 0); }
 static uint64_t make_pressure(void) { return TAKE(0, 250, 0); }
 
-// A few large fields and a solver that wants one more.
+// A few large fields and a solver that needs one more.
 static void flow(void) {
     make(1024 * MIB);
     for (uint64_t i = 0; i < 6; i++) (void)load_mesh(140 + i);
@@ -66,7 +66,7 @@ static void flow(void) {
 static uint64_t make_tile(uint64_t mib) { return TAKE(0, mib, 0); }
 static uint64_t make_mosaic(void) { return TAKE(0, 400, 0); }
 
-// Tiles of other sizes leave pieces.
+// Tiles of different sizes cause fragmentation.
 static void tiles(void) {
     uint64_t tile[8];
     make(1024 * MIB);
@@ -87,12 +87,12 @@ static void streams(void) {
     give(ahead);
     give(more);
     check(vram_set_memory_fraction(gpu, 0, 1.0));
-    if (make_mosaic() == 0) exit(97); // the cache is given back, and it fits
+    if (make_mosaic() == 0) exit(97); // the cache is released, and it fits
 }
 
 static uint64_t make_buffer(uint64_t mib) { return TAKE(0, mib, 0); }
 
-// Buffers that another stream has not done with: nothing fails, and most of the memory waits.
+// Another stream is not done with the buffers: nothing fails, and most of the memory waits.
 static void overlap(void) {
     uint64_t stream = 0;
     make(2048 * MIB);
@@ -131,7 +131,7 @@ static uint64_t log_frame(void) { return TAKE(0, 4, 0); }
 static uint64_t render(uint64_t mib) { return TAKE(0, mib, 0); }
 static uint64_t shade(uint64_t mib) { return TAKE(0, mib, 0); }
 
-// Marks have microseconds: what comes before one and after it has others.
+// Marks have microseconds: events before and after one differ in time.
 static void begin_frame(void) {
     const struct timespec some = {.tv_nsec = 20000};
     nanosleep(&some, NULL);
@@ -207,7 +207,7 @@ static void one_pass(void) {
     for (int i = 11; i >= 0; i--) give(level[i]);
 }
 
-// The device with fewer events is the one that runs out.
+// The device with fewer events runs out.
 static void two_devices(void) {
     make(512 * MIB);
     for (int i = 0; i < 60; i++) give(TAKE(0, 20, 0));
@@ -222,7 +222,7 @@ static uint64_t capture_scene(struct vram_pool *pool) {
     return address;
 }
 
-// What a pool of the program's own keeps is not the default pool's.
+// Memory kept by the program's own pool is not the default pool's.
 static void own_pool(void) {
     struct vram_pool *pool = NULL;
     make(1024 * MIB);
