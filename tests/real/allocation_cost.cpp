@@ -14,7 +14,7 @@ namespace {
 allocators::CUDAAllocator *both[2]; // PyTorch's own, vram's
 } // namespace
 
-// PyTorch's own allocator stays ready beside the one that is put in its place.
+// Keeps PyTorch's own allocator next to the one that replaces it.
 extern "C" int cost_install(const char *path, const char *release, const char *git, int abi) {
     both[0] = allocators::get();
     void *library = dlopen(path, RTLD_NOW);
@@ -28,7 +28,7 @@ extern "C" int cost_install(const char *path, const char *release, const char *g
     return 0;
 }
 
-// From now on PyTorch asks this one. Nothing of the other may be alive that PyTorch would give back.
+// Makes PyTorch use this allocator. Nothing of the other may be live that PyTorch would free.
 extern "C" void cost_use(int number) { allocators::allocator.store(both[number]); }
 
 extern "C" void cost_class(int pairs, int64_t size) {
@@ -41,7 +41,7 @@ extern "C" void cost_empty(int pairs, int64_t size) {
     for (int i = 0; i < pairs; i++) at::Tensor tensor = at::empty({size}, options);
 }
 
-// Under callgrind these are what is counted, each by its name.
+// Callgrind counts these, each by its name.
 using Loop = void (*)(int, int64_t);
 #define COUNTED(name)                                                                                                                      \
     extern "C" __attribute__((noinline, no_icf)) void name(Loop pairs, int count, int64_t size) { pairs(count, size); }

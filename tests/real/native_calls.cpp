@@ -118,7 +118,7 @@ static void peers(Allocator *allocator) {
     const c10::cuda::CUDAGuard guard(1);
     const c10::DataPtr to = allocator->allocate(MIB);
     EXPECT(to.device().index() == 1 && from.device().index() == 0);
-    // No byte is copied: the simulated device's memory comes by a signal, which the address sanitizer takes for a mistake.
+    // Copies no bytes: the simulated device's memory is populated by a signal, which the address sanitizer reports as an error.
     for (const bool peer : {false, true})
         EXPECT(allocator->memcpyAsync(to.get(), 1, from.get(), 0, 0, c10::cuda::getCurrentCUDAStream(1), peer) == cudaSuccess);
 }
@@ -135,7 +135,7 @@ static void blocks(Allocator *allocator) {
         thrown = true;
     }
     EXPECT(thrown);
-    allocator->recordStream(c10::DataPtr(&other, c10::Device(c10::DeviceType::CPU)), c10::cuda::getStreamFromPool(false, 0)); // not ours
+    allocator->recordStream(c10::DataPtr(&other, c10::Device(c10::DeviceType::CPU)), c10::cuda::getStreamFromPool(false, 0)); // another allocator's memory
     size_t largest = 0;
     allocator->cacheInfo(0, &largest);
     EXPECT(largest > 0);

@@ -1,17 +1,17 @@
-// Replays and pictures while memory runs out, at one allocation after the other: that is said, and no verdict is made of it.
+// Refuses one allocation after another during replays and snapshots: the failure is reported, and never becomes a verdict.
 #include "replay/replaying.h"
 
 #include <unistd.h>
 
 #include "vram/log.h"
 
-// Every allocation of the process comes through here.
+// Wraps every allocation of the process.
 #define STANDS_IN __attribute__((visibility("default")))
 extern void *__libc_malloc(size_t size_bytes);
 extern void *__libc_calloc(size_t count, size_t size_bytes);
 extern void *__libc_realloc(void *old, size_t size_bytes);
 
-static long to_go = -1; // allocations that are granted before one is refused; -1: all are
+static long to_go = -1; // allocations granted before one is refused; -1: all
 
 static bool refused(void) { return to_go >= 0 && to_go-- == 0; }
 
@@ -19,7 +19,7 @@ STANDS_IN void *malloc(size_t size_bytes) { return refused() ? NULL : __libc_mal
 STANDS_IN void *calloc(size_t count, size_t size_bytes) { return refused() ? NULL : __libc_calloc(count, size_bytes); }
 STANDS_IN void *realloc(void *old, size_t size_bytes) { return refused() ? NULL : __libc_realloc(old, size_bytes); }
 
-// The second one is replayed several times, with other memories, since it differs.
+// The second one differs, so it is replayed several times with other initial memories.
 static const char *const recordings[] = {
     SEGMENT(ONE_USED) TRACE(EVENT("segment_alloc", 4194304, 2097152) "," EVENT("alloc", 4194304, 1024)),
     "{\"segments\":[{\"device\":0,\"address\":33554432,\"total_size\":20971520,\"stream\":0,\"segment_type\":\"large\",\"is_expandable\":"
@@ -30,7 +30,7 @@ static const char *const recordings[] = {
                                             EVENT("segment_map", 33554432, 20971520) "," EVENT("alloc", 35651584, 2097152)),
 };
 
-// An outcome may only be missing.
+// Checks that a result may only be missing, not wrong.
 static void replays_without_memory(void **state) {
     (void)state;
     for (size_t i = 0; i < VR_COUNT_OF(recordings); i++) {

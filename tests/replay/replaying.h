@@ -1,4 +1,4 @@
-// replaying.h: replays that must succeed, of recordings of one device. For cmocka programs only.
+// replaying.h: replays of recordings of one device that must succeed. For cmocka programs only.
 #ifndef VR_TEST_REPLAYING_H
 #define VR_TEST_REPLAYING_H
 
@@ -9,7 +9,7 @@
 #include "vram/recording.h"
 #include "vram/replay.h"
 
-// Snapshots written out: a segment of 2 MiB with blocks, and a history.
+// Snapshots as text: a segment of 2 MiB with blocks, and a history.
 #define SEGMENT(blocks)                                                                                                                    \
     "{\"segments\":[{\"device\":0,\"address\":4194304,\"total_size\":2097152,\"stream\":0,\"segment_type\":\"small\",\"blocks\":[" blocks  \
     "]}],"

@@ -1,4 +1,4 @@
-// selfmade.c: see selfmade.h.
+// selfmade.c: implements selfmade.h.
 #include "replay/selfmade.h"
 #include "replay/replaying.h"
 
@@ -15,7 +15,7 @@ struct live {
     uint64_t address;
 };
 
-// Memory got from the driver; of those that hold an address the last one counts.
+// Memory from the driver; the last entry with an address wins.
 struct got {
     uint64_t start;
     uint64_t end;
@@ -33,7 +33,7 @@ struct player {
     uint64_t streams[8]; // handles; the first is the default stream
     struct vram_pool *pools[POOLS_MAX];
     size_t pool_count;
-    struct vram_pool_id asking; // the pool of the request under way
+    struct vram_pool_id asking; // the current request's pool
     struct got *got;
     size_t got_count;
     size_t got_capacity;
@@ -95,7 +95,7 @@ static void play_malloc(struct player *player) {
     uint64_t address = 0;
     if (player->live_count == LIVE_MAX) return;
     const uint64_t size = random_size(player), stream = random_stream(player);
-    // Half of the requests are for private pools, while there are any.
+    // Half of the requests use private pools, if there are any.
     const size_t pool = player->pool_count == 0 ? SIZE_MAX : below(player, 2 * player->pool_count);
     const bool is_private = pool < player->pool_count;
     player->asking = is_private ? vram_get_pool_id(player->pools[pool]) : (struct vram_pool_id){0, 0};
@@ -123,7 +123,7 @@ static void deallocate(uint64_t address, uint64_t size_bytes, uint32_t device, u
     need(vr_cu((struct vram_driver *)user, mem_free, address) == VR_CU_SUCCESS, "mem_free");
 }
 
-// A pool comes, or one goes; as PyTorch's MemPool does, it gives back at once what is free, or leaves that to the next release.
+// Creates or destroys a pool. Like PyTorch's MemPool, it releases free memory at once, or leaves that to the next release.
 static void play_pool(struct player *player) {
     if (player->pool_count < player->options->pools && below(player, 2) == 0) {
         struct vram_pool_options pool = {.for_graph = below(player, 2) == 0, .no_split = player->options->no_split};

@@ -1,5 +1,5 @@
-// selfmade.h: recordings that the tests make themselves: random operations on an allocator over the simulated driver, its records
-// and its final picture written as a PyTorch snapshot in JSON.
+// selfmade.h: makes recordings for tests: random operations on an allocator over the simulated driver, with its records and final state
+// written as a PyTorch snapshot in JSON.
 #ifndef VR_TEST_SELFMADE_H
 #define VR_TEST_SELFMADE_H
 
@@ -15,37 +15,37 @@ struct selfmade_options {
     uint64_t memory_bytes;
     unsigned operations;
     unsigned streams;
-    bool small_sizes; // up to 2 MiB; else up to 60 MiB
-    unsigned pools;   // private pools that may exist at a time
-    bool functions;   // half of them have functions of their own
-    bool no_split;    // their blocks are handed out whole
+    bool small_sizes; // up to 2 MiB; otherwise up to 60 MiB
+    unsigned pools;   // most private pools at a time
+    bool functions;   // half of them use their own functions
+    bool no_split;    // their blocks are not split
     bool ends_empty;  // everything is freed at the end
     enum vram_sim_addresses addresses;
 };
 
 struct selfmade {
-    struct vr_record *records; // of device 0, all kinds
+    struct vr_record *records; // of device 0, of all kinds
     size_t count;
     size_t capacity;
     struct vram_pool_id *pools; // of each record
     size_t pool_capacity;
-    struct vram_block_view *blocks; // the final picture
+    struct vram_block_view *blocks; // the final state
     size_t block_count;
     size_t block_capacity;
     struct vram_stats stats; // at the end
     const char *conf;
-    bool events_without_pools; // what selfmade_json() leaves out
+    bool events_without_pools; // selfmade_json() omits them
     bool segments_without_pools;
     bool without_settings;
 };
 
 void selfmade_run(struct selfmade *made, const struct selfmade_options *options);
 void selfmade_release(struct selfmade *made);
-// The snapshot without its first `cut` records, as a ring buffer would have lost them.
+// Write the snapshot without its first `cut` records, as if a ring buffer had lost them.
 void selfmade_json(const struct selfmade *made, size_t cut, struct vr_text *json);
 struct vram_recording *selfmade_recording(const struct selfmade *made, size_t cut);
 
-// Settings that place blocks in other ways, and a program of the default ones.
+// Settings that place blocks differently; the first is the default.
 enum { SELFMADE_CONFS = 12 };
 extern const char *const selfmade_confs[SELFMADE_CONFS];
 extern const struct selfmade_options selfmade_plain;

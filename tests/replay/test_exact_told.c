@@ -1,4 +1,4 @@
-// test_exact_told.c: what an exact replay tells of recordings that are not of these rules, differ, contradict themselves or were damaged.
+// test_exact_told.c: tests what an exact replay reports about recordings that follow other rules, differ, are inconsistent or damaged.
 #include "replay/replaying.h"
 #include "replay/selfmade.h"
 
@@ -7,7 +7,7 @@
 #include "support/random.h"
 #include "vram/sim.h"
 
-// Where segments come at falling addresses the rules differ. Pool ids of events are keys of about 2.12 and later.
+// If segments come at decreasing addresses, the rules differ. Events have pool ids since about 2.12.
 static void rules_are_inferred(void **state) {
     (void)state;
     static const struct {
@@ -32,7 +32,7 @@ static void rules_are_inferred(void **state) {
                                                      .streams = 1,
                                                      .addresses = addresses == 0 ? VRAM_SIM_FALLING : VRAM_SIM_REUSE};
             selfmade_run(&made, &options);
-            made.conf = ""; // recordings tell no version
+            made.conf = ""; // recordings do not contain a version
             made.events_without_pools = !rows[i].pool_ids;
             struct vram_recording *recording = selfmade_recording(&made, 0);
             struct vram_exact_result *result = exact(recording);
@@ -53,7 +53,7 @@ static void rules_are_inferred(void **state) {
     }
 }
 
-// A version alone leaves the recorded settings as they are.
+// Setting only a version keeps the recorded settings.
 static void a_version_is_added_to_the_settings(void **state) {
     (void)state;
     struct selfmade made;
@@ -78,7 +78,7 @@ static void a_version_is_added_to_the_settings(void **state) {
     selfmade_release(&made);
 }
 
-// Ascend's torch_npu gives 32 bytes more than was asked for, rounded up: 1,024 bytes have 1,536.
+// Ascend's torch_npu allocates 32 bytes more than requested, rounded up: 1,024 bytes take 1,536.
 static void histories_of_npus_are_recognised(void **state) {
     (void)state;
     static const struct {
@@ -122,7 +122,7 @@ static void histories_of_npus_are_recognised(void **state) {
     }
 }
 
-// One device of expandable segments, with Ascend's padding and alignment, and one of ordinary ones without padding.
+// One device has expandable segments with Ascend's padding and alignment, another has ordinary ones without padding.
 static void settings_are_inferred_for_each_device(void **state) {
     (void)state;
     static const char snapshot[] =
@@ -156,7 +156,7 @@ static void settings_are_inferred_for_each_device(void **state) {
     vram_recording_destroy(recording);
 }
 
-// The keys of torch.xpu.memory's snapshots are those of torch.cuda's, but that there are fewer; MTIA's are dictionaries like these, too.
+// torch.xpu.memory's snapshots have a subset of torch.cuda's keys; MTIA's are similar dictionaries.
 static void snapshots_of_other_devices_are_read(void **state) {
     (void)state;
     static const char *const snapshots[] = {
@@ -202,7 +202,7 @@ static void expandable_segments_without_settings_are_inferred(void **state) {
     assert_true(run->recorded_conf && run->inferred_conf);
     assert_string_equal(run->conf, "expandable_segments:True");
     vram_whatif_result_destroy(run);
-    // Settings of the caller's say otherwise; those that a recording has are believed.
+    // The caller's settings contradict them; a recording's own settings are believed.
     const struct vram_exact_options defaults = {.conf = ""};
     assert_int_equal(vram_replay_exact(recording, &defaults, &result, NULL), VRAM_OK);
     assert_false(result->agrees || result->recorded_conf || result->inferred_conf);
@@ -238,7 +238,7 @@ static void other_settings_differ(void **state) {
     selfmade_release(&made);
 }
 
-// Two releases change places: placements stay as they are, the order does not.
+// Two releases in another order: placements stay the same, the order does not.
 static void order_of_releases_differs(void **state) {
     (void)state;
     struct selfmade made;
@@ -268,16 +268,16 @@ static void one_block_of_the_picture_differs(void **state) {
     assert_int_equal(verdict_of_string(SEGMENT(ONE_USED) TRACE(EVENT("segment_alloc", 4194304, 2097152) "," EVENT("alloc", 4194304, 1024))),
                      VRAM_EXACT_EQUAL);
     assert_int_equal(verdict_of_string(SEGMENT(WHOLE_FREE) TRACE("")), VRAM_EXACT_NO_HISTORY);
-    // 1,000 bytes make a block of 1,024: one of 1,536 is another allocator's.
+    // 1,000 bytes make a block of 1,024; one of 1,536 belongs to another allocator.
     assert_int_equal(verdict_of_string(SEGMENT(BLOCK(4194304, 1536, "active_allocated") "," BLOCK(4195840, 2095616, "inactive"))
                                            TRACE(EVENT("segment_alloc", 4194304, 2097152) "," EVENT("alloc", 4194304, 1000))),
                      VRAM_EXACT_DIFFERENT);
-    // A free block cut in two.
+    // A free block split in two.
     assert_int_equal(verdict_of_string(SEGMENT(BLOCK(4194304, 1048576, "inactive") "," BLOCK(5242880, 1048576, "inactive")) TRACE("")),
                      VRAM_EXACT_DIFFERENT);
 }
 
-// The segment comes without its request / the request without its segment / another size.
+// The segment without its request, the request without its segment, and another size.
 static void segments_that_differ(void **state) {
     (void)state;
     assert_int_equal(verdict_of_string(SEGMENT(WHOLE_FREE) TRACE(EVENT("segment_alloc", 4194304, 2097152))), VRAM_EXACT_EQUAL);
@@ -294,7 +294,7 @@ static void segments_that_differ(void **state) {
         VRAM_EXACT_DIFFERENT);
 }
 
-// With release_lock_on_cudamalloc another thread's events may stand between a segment and the allocation it was made for.
+// With release_lock_on_cudamalloc, another thread's events may be between a segment and its allocation.
 static void events_of_other_threads_stand_between(void **state) {
     (void)state;
 #define TWO_SEGMENTS                                                                                                                       \
@@ -309,7 +309,7 @@ static void events_of_other_threads_stand_between(void **state) {
                      VRAM_EXACT_EQUAL);
 }
 
-// What a request got elsewhere than in the recording is taken back, its segment too: the next one is judged on its own.
+// A request placed elsewhere than recorded is undone, with its segment, so that the next is judged separately.
 static void a_difference_costs_no_later_match(void **state) {
     (void)state;
     struct vram_recording *recording = read_string(
@@ -327,19 +327,19 @@ static void a_difference_costs_no_later_match(void **state) {
     vram_recording_destroy(recording);
 }
 
-// Where nearly all differs a replay stops and says so: more of it would tell nothing new.
+// If nearly everything differs, a replay stops and says so, because more would not add information.
 static void too_many_differences_end_a_replay(void **state) {
     (void)state;
     enum { MOST = 100000 };
     struct vr_text json = {0};
     vr_text_puts(&json, SEGMENT(WHOLE_FREE) "\"device_traces\":[[");
-    for (int i = 0; i <= MOST; i++) // an allocator of ours takes the begin of the segment
+    for (int i = 0; i <= MOST; i++) // our allocator uses the beginning of the segment
         vr_text_printf(&json, "%s%s", i == 0 ? "" : ",", EVENT("alloc", 4194816, 512) "," EVENT("free", 4194816, 512));
     vr_text_puts(&json, "]]}");
     struct vram_recording *recording = read_bytes(json.bytes, json.length);
     struct vram_exact_result *result = exact(recording);
     assert_int_equal(result->devices[0].verdict, VRAM_EXACT_DIFFERENT);
-    assert_in_range(result->devices[0].difference_count, MOST, MOST + 10); // the final picture differs, too
+    assert_in_range(result->devices[0].difference_count, MOST, MOST + 10); // the final state also differs
     assert_string_equal(result->devices[0].reason, "stopped at event 199998: too many differences");
     vram_exact_result_destroy(result);
     vram_recording_destroy(recording);
@@ -350,12 +350,12 @@ static void too_many_differences_end_a_replay(void **state) {
 static void contradictions_are_told(void **state) {
     (void)state;
     static const char *const histories[] = {
-        SEGMENT(WHOLE_FREE) TRACE(EVENT("alloc", 4194304, 1024)),             // neither freed nor there
-        SEGMENT(ONE_USED) TRACE(EVENT("free_completed", 4194304, 1024)),      // freed but there
-        SEGMENT(ONE_USED) TRACE(EVENT("free_requested", 4194304, 1024)),      // the same
+        SEGMENT(WHOLE_FREE) TRACE(EVENT("alloc", 4194304, 1024)),             // neither freed nor present
+        SEGMENT(ONE_USED) TRACE(EVENT("free_completed", 4194304, 1024)),      // freed but present
+        SEGMENT(ONE_USED) TRACE(EVENT("free_requested", 4194304, 1024)),      // likewise
         SEGMENT(WHOLE_FREE) TRACE(EVENT("segment_alloc", 16777216, 2097152)), // a segment that vanished
         SEGMENT(WHOLE_FREE) TRACE(EVENT("segment_alloc", 4194304, 20971520)), // of another size
-        SEGMENT(WHOLE_FREE) TRACE(EVENT("segment_free", 4194304, 2097152)),   // given back but there
+        SEGMENT(WHOLE_FREE) TRACE(EVENT("segment_free", 4194304, 2097152)),   // released but present
         SEGMENT(WHOLE_FREE) TRACE(EVENT("segment_map", 4194304, 2097152)),    // mapped but not expandable
         SEGMENT(ONE_USED) TRACE(EVENT("free_requested", 4194816, 512) "," EVENT("free_completed", 4194816, 512)), // inside another block
         SEGMENT(WHOLE_FREE) TRACE(EVENT("free_requested", 512, 512) "," EVENT("free_completed", 512, 512)),       // outside all
@@ -363,7 +363,7 @@ static void contradictions_are_told(void **state) {
         SEGMENT(BLOCK(4194304, 4194304, "active_allocated")) TRACE(""), // longer than its segment
         "{\"segments\":[{\"device\":0,\"address\":4194304,\"total_size\":20971520,\"stream\":0,\"segment_type\":\"large\",\"blocks\":"
         "[" BLOCK(4194304, 512, "active_allocated") "]}]," TRACE(""), // too small for the large pool
-        SEGMENT(BLOCK(4194304, 1000, "active_allocated")) TRACE(""),  // no size a block can have
+        SEGMENT(BLOCK(4194304, 1000, "active_allocated")) TRACE(""),  // not a possible block size
     };
     for (size_t i = 0; i < VR_COUNT_OF(histories); i++) {
         struct vram_recording *recording = read_string(histories[i]);
@@ -396,14 +396,14 @@ static void a_private_pool_without_ids_on_events(void **state) {
     vram_recording_destroy(recording);
 }
 
-// A recording has the settings of its end: what came about by others is no difference of the allocator's.
+// A recording has the settings of its end: effects of earlier ones are not differences of the allocator.
 static void settings_that_changed_are_told(void **state) {
     (void)state;
     static const struct {
         const char *json;
-        const char *reason; // NULL: there is no proof, so that it differs
+        const char *reason; // NULL: no proof, so it differs
     } rows[] = {
-        {"{\"segments\": [" // an ordinary segment of 20 MiB beside a range of 20 MiB, which has a block that was split by the other rule
+        {"{\"segments\": [" // an ordinary segment of 20 MiB and a range of 20 MiB, which has a block split by the other rule
          "{\"device\": 0, \"address\": 1073741824, \"total_size\": 20971520, \"stream\": 0, \"segment_type\": \"large\", "
          "\"is_expandable\": false,"
          " \"blocks\": [{\"size\": 20971520, \"requested_size\": 20971520, \"state\": \"active_allocated\"}]},"
@@ -444,7 +444,7 @@ static void settings_that_changed_are_told(void **state) {
 static uint64_t random_state;
 static uint64_t random_below(uint64_t bound) { return vr_random_below(&random_state, bound); }
 
-// One value of the history becomes another: a neighbour's, a little more or less, or anything at all.
+// Replaces one value of the history: by a neighbour's, a slightly larger or smaller one, or any.
 static void damage(struct vr_history *history) {
     const size_t at = random_below(history->count), from = random_below(history->count);
     const uint64_t wild = random_below(4) == 0 ? vr_mix64(random_state) : (uint64_t)1 << random_below(64);
@@ -493,7 +493,7 @@ static void damaged_histories_do_no_harm(void **state) {
         vram_recording_destroy(recording);
         selfmade_release(&made);
     }
-    // Most damage is noticed; some changes nothing (the size of a snapshot event, a neighbour's equal size).
+    // Most damage is detected; some has no effect (the size of a snapshot event, a neighbour's equal size).
     assert_true(different > 20);
     assert_true(contradictions > 150);
 }

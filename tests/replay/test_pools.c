@@ -1,4 +1,4 @@
-// test_pools.c: recordings with private pools, made by ourselves, with and without pool ids on their events.
+// test_pools.c: tests selfmade recordings with private pools, with and without pool ids on their events.
 
 #include <stdio.h>
 
@@ -30,7 +30,7 @@ struct sums {
     uint64_t left_out;
 };
 
-// The recording must agree, in all of it (or in what can be told, with partial).
+// Replays the recording, which must agree completely (or, with `partial`, as far as it can be determined).
 static void replay(const struct selfmade *made, size_t cut, uint64_t seed, bool partial, struct sums *sums) {
     struct vram_recording *recording = selfmade_recording(made, cut);
     struct vram_exact_result *result = exact(recording);
@@ -74,7 +74,7 @@ static void histories_with_pools_are_exact(void **state) {
     assert_true(sums.releases > 3000);
 }
 
-// Such pools have ordinary segments although the settings say expandable ones.
+// Such pools have ordinary segments even if the settings say expandable ones.
 static void pools_with_functions_of_their_own_are_exact(void **state) {
     (void)state;
     struct sums sums = {0};
@@ -91,7 +91,7 @@ static void pools_with_functions_of_their_own_are_exact(void **state) {
     assert_true(segments > 100 && sums.private_allocations > 1000);
 }
 
-// The start has private segments and their blocks, which undoing what is left must find.
+// The start has private segments and blocks, which must be found by undoing the remaining events.
 static void cut_histories_with_pools_are_exact(void **state) {
     (void)state;
     struct sums sums = {0};
@@ -130,7 +130,7 @@ static bool shows_pools(const struct selfmade *made) {
     return false;
 }
 
-// PyTorch before 2.12: the final picture alone tells pools. What is gone by then cannot be told; what is left must agree.
+// PyTorch before 2.12: only the final state contains pools. Pools gone by then cannot be determined; the rest must agree.
 static void events_without_pool_ids(void **state) {
     (void)state;
     struct sums sums = {0};
@@ -148,7 +148,7 @@ static void events_without_pool_ids(void **state) {
     assert_true(sums.left_out > 0 && sums.private_allocations > 5000);
 }
 
-// Where nothing says that there are pools, their memory is taken for the default pools', and that must show.
+// If nothing indicates pools, their memory is attributed to the default pools, and the replay must differ.
 static void histories_that_hide_their_pools_differ(void **state) {
     (void)state;
     unsigned differing = 0, runs = 0;
@@ -170,7 +170,7 @@ static void histories_that_hide_their_pools_differ(void **state) {
     assert_int_equal(differing, runs);
 }
 
-// Leaving out what cannot be told must not hide that the allocator is another.
+// Leaving out what cannot be determined must not hide a different allocator.
 static void wrong_settings_are_no_unknown_pools(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 6; seed++) {
@@ -217,7 +217,7 @@ static void own_settings_give_own_peaks(void **state) {
 static uint64_t random_state;
 static uint64_t random_below(uint64_t bound) { return vr_random_below(&random_state, bound); }
 
-// Something about pools becomes wrong: an id, whether there is one, or what the id is attributed by.
+// Damages pool data: an id, whether there is one, or what determines the id.
 static void damage(struct vr_model *model) {
     struct vr_history *history = &model->histories[0];
     const size_t at = random_below(history->count), from = random_below(history->count);

@@ -1,4 +1,4 @@
-// test_pools_by_hand.c: small recordings with private pools, event by event, with and without pool ids.
+// test_pools_by_hand.c: tests small recordings with private pools, event by event, with and without pool ids.
 #include "base/text.h"
 #include "replay/replaying.h"
 
@@ -6,7 +6,7 @@
 #define SMALL (2 * VR_MIB)
 #define LARGE (20 * VR_MIB)
 
-// One event, or one block of the final picture (action: its state).
+// An event, or a block of the final state (action: its state).
 struct line {
     const char *action;
     uint64_t offset; // from BASE
@@ -23,7 +23,7 @@ struct line {
 #define FREE(offset, size, ...)                                                                                                            \
     {"free_requested", offset, size, __VA_ARGS__}, { "free_completed", offset, size, __VA_ARGS__ }
 
-// A segment of the final picture: its blocks are the next `blocks` lines of the picture.
+// A segment of the final state: its blocks are the next `blocks` lines.
 struct part {
     uint64_t offset;
     uint64_t size;
@@ -40,7 +40,7 @@ static void put_line(struct vr_text *text, const struct line *line, const char *
                    (unsigned long long)(BASE + line->offset), (unsigned long long)line->size);
 }
 
-// What was asked for: the size of the last allocation at its address, else its own.
+// Returns the requested size: that of the last allocation at its address, else the block's own.
 static uint64_t requested_for(const struct line *block, const struct line *events, size_t event_count) {
     for (size_t i = event_count; i-- > 0;) {
         if (events[i].offset == block->offset && strcmp(events[i].action, "alloc") == 0) return events[i].size;
@@ -78,7 +78,7 @@ static struct vram_recording *by_hand(const struct part *parts, size_t part_coun
     return recording;
 }
 
-// Replays it, with pool ids on the events or without. The caller destroys the result.
+// Replays it with or without pool ids on the events. The caller destroys the result.
 static struct vram_exact_result *replay_by_hand(const struct part *parts, size_t part_count, const struct line *picture,
                                                 const struct line *events, size_t event_count, bool ids) {
     struct vram_recording *recording = by_hand(parts, part_count, picture, events, event_count, ids);
@@ -96,7 +96,7 @@ static enum vram_exact_verdict verdict_of(const struct part *parts, size_t part_
 }
 #define VERDICT(parts, picture, events, ids) verdict_of(parts, VR_COUNT_OF(parts), picture, events, VR_COUNT_OF(events), ids)
 
-// One stream, requests of one size: only the pools keep them apart.
+// One stream and requests of one size: only the pools separate them.
 static const struct line three_pools[] = {
     {"segment_alloc", 0, SMALL, NONE},
     {"alloc", 0, 1024, NONE},
@@ -106,7 +106,7 @@ static const struct line three_pools[] = {
     {"segment_alloc", 2 * SMALL, SMALL, USER},
     {"alloc", 2 * SMALL, 1024, USER},
     FREE(SMALL, 1024, GRAPH),
-    {"alloc", 2 * SMALL + 1024, 1024, USER}, // three free blocks fit, two at lower addresses
+    {"alloc", 2 * SMALL + 1024, 1024, USER}, // three free blocks fit, two of them at lower addresses
     {"alloc", SMALL, 1024, GRAPH},
     {"alloc", 0, 1024, NONE},
 };
@@ -131,7 +131,7 @@ static void pools_keep_equal_requests_apart(void **state) {
         assert_int_equal(result->devices[0].final_blocks_equal, 7);
         vram_exact_result_destroy(result);
     }
-    // The same, with the two private pools taken for one, and with the default pool's segment in one of them.
+    // With the two private pools merged, and with the default pool's segment in one of them.
     struct line events[VR_COUNT_OF(three_pools)];
     struct part parts[] = {{0, SMALL, NONE, 2}, {SMALL, SMALL, GRAPH, 2}, {2 * SMALL, SMALL, GRAPH, 3}};
     memcpy(events, three_pools, sizeof events);
@@ -143,7 +143,7 @@ static void pools_keep_equal_requests_apart(void **state) {
     assert_int_equal(VERDICT(parts, three_pictures, three_pools, true), VRAM_EXACT_DIFFERENT);
 }
 
-// The default pools go large first; private ones small first, and only when nobody holds them.
+// Default pools release large segments first; private ones small first, and only without references.
 static const struct part nothing[1];
 static const struct line releases[] = {
     {"segment_alloc", 0, SMALL, GRAPH},
@@ -180,7 +180,7 @@ static void order_of_private_releases(void **state) {
     assert_int_equal(verdict_with_swapped(FIRST + 2, FIRST + 3), VRAM_EXACT_DIFFERENT);
 }
 
-// A pool that is destroyed gives its memory back alone; one that is held keeps it when the cache is emptied.
+// A destroyed pool releases its own memory; a referenced one keeps it when the cache is emptied.
 static void pools_go_alone_and_held_pools_stay(void **state) {
     (void)state;
     enum { FIRST = VR_COUNT_OF(releases) - 4 };
@@ -195,12 +195,12 @@ static void pools_go_alone_and_held_pools_stay(void **state) {
     const struct line pool_free[] = {{"inactive", 0, SMALL, NONE}, {"inactive", SMALL, LARGE, NONE}};
     assert_int_equal(verdict_of(with_pool, 2, pool_free, releases, FIRST + 2, true), VRAM_EXACT_EQUAL);
 
-    // The large segment of the pool is kept, although its small one goes.
+    // The pool's large segment is kept, although its small one is released.
     const struct part half[] = {{SMALL, LARGE, GRAPH, 1}};
     assert_int_equal(verdict_of(half, 1, pool_free + 1, releases, FIRST + 3, true), VRAM_EXACT_DIFFERENT);
 }
 
-// A pool that nobody holds any more keeps the segments with live blocks; once they are free, the next pass must take them.
+// An unreferenced pool keeps segments with live blocks; once they are free, the next pass must release them.
 static void what_is_left_of_a_pool_goes_with_the_next_pass(void **state) {
     (void)state;
     static const struct line events[] = {
@@ -223,7 +223,7 @@ static void what_is_left_of_a_pool_goes_with_the_next_pass(void **state) {
     assert_int_equal(verdict_of(kept, 1, picture, events, VR_COUNT_OF(events) - 1, true), VRAM_EXACT_DIFFERENT);
 }
 
-// One address, two segments one after the other: without pool ids only the one of the picture can be told.
+// One address, two segments in succession: without pool ids only the one in the final state can be attributed.
 static void an_address_used_twice(void **state) {
     (void)state;
     static const struct line events[] = {
@@ -240,7 +240,7 @@ static void an_address_used_twice(void **state) {
     }
 }
 
-// A private segment that is gone, and no id on its events: the default pool would have had a block for it.
+// A released private segment without an id on its events: the default pool would have had a block for it.
 static void what_cannot_be_told_is_left_out(void **state) {
     (void)state;
     static const struct line events[] = {
@@ -267,7 +267,7 @@ static void what_cannot_be_told_is_left_out(void **state) {
     vram_exact_result_destroy(result);
 }
 
-// A picture without a history, with blocks that wait for other streams.
+// A final state without a history, with blocks that wait for other streams.
 static void a_picture_with_waiting_blocks_in_pools(void **state) {
     (void)state;
     struct line picture[VR_COUNT_OF(three_pictures)];
@@ -280,7 +280,7 @@ static void a_picture_with_waiting_blocks_in_pools(void **state) {
     vram_exact_result_destroy(result);
 }
 
-// A block in an event of one pool that lies in another's segment.
+// An event of one pool with a block in another's segment.
 static void events_that_name_another_pool_differ(void **state) {
     (void)state;
     struct line events[VR_COUNT_OF(three_pools)];
@@ -294,7 +294,7 @@ static void events_that_name_another_pool_differ(void **state) {
     vram_recording_destroy(recording);
 }
 
-// In a capture nothing goes back to the driver: the cached segment is still there afterwards.
+// During a capture nothing is released to the driver: the cached segment still exists afterwards.
 static void an_oom_in_a_capture_keeps_the_cache(void **state) {
     (void)state;
     const struct line events[] = {
@@ -309,23 +309,23 @@ static void an_oom_in_a_capture_keeps_the_cache(void **state) {
                                    {"active_allocated", LARGE + 1024, 1024, NONE},
                                    {"inactive", LARGE + 2048, SMALL - 2048, NONE}};
     assert_int_equal(VERDICT(parts, picture, events, true), VRAM_EXACT_EQUAL);
-    // A cached block of the pool that would have served is a difference, in a capture, too.
+    // A cached block of the pool that would have served is a difference, even in a capture.
     struct line served[VR_COUNT_OF(events)];
     memcpy(served, events, sizeof served);
     served[6].size = 1024;
     assert_int_equal(VERDICT(parts, picture, served, true), VRAM_EXACT_DIFFERENT);
-    // Without a private pool there was no capture: the failing request would have given the segment back.
+    // Without a private pool there was no capture: the failing request would have released the segment.
     const struct line plain[] = {events[0], events[1], events[2], events[3], {"oom", 0, 2 * LARGE, NONE}, events[8]};
     assert_int_equal(verdict_of(parts, 1, picture, plain, VR_COUNT_OF(plain), true), VRAM_EXACT_DIFFERENT);
 }
 
-// MemPool(no_split=True): each request has a segment to itself, although the first one had room.
+// MemPool(no_split=True): each request has its own segment, although the first one had room.
 static void a_pool_whose_blocks_are_not_split(void **state) {
     (void)state;
     const struct line events[] = {
         {"segment_alloc", 0, SMALL, USER},     {"alloc", 0, 1024, USER},
         {"segment_alloc", SMALL, SMALL, USER}, {"alloc", SMALL, 512, USER},
-        FREE(2 * SMALL, 1024, USER), // of before the history: the whole third segment
+        FREE(2 * SMALL, 1024, USER), // from before the history: the whole third segment
         {"alloc", 2 * SMALL, 2048, USER},      {"segment_alloc", 3 * SMALL, LARGE, USER},
         {"alloc", 3 * SMALL, 2 * SMALL, USER},
     };
@@ -342,7 +342,7 @@ static void a_pool_whose_blocks_are_not_split(void **state) {
     vram_recording_destroy(recording);
 }
 
-// A stranger's recording may have a segment of no bytes: a contradiction, of which no pool learns anything.
+// A foreign recording may have a segment of zero bytes: an inconsistency that must not affect any pool.
 static void segments_of_no_bytes_contradict(void **state) {
     (void)state;
     struct vram_recording *recording =

@@ -1,9 +1,9 @@
-// test_replay.c: what is recorded is what is replayed: recordings made by ourselves, whole and cut, replayed exactly.
+// test_replay.c: replays selfmade recordings, whole and truncated, exactly.
 #include "replay/replaying.h"
 #include "replay/selfmade.h"
 #include "vram/sim.h"
 
-// How many ages of segments it took.
+// Returns how many ages of segments it used.
 static uint64_t replay_from(const struct selfmade *made, size_t cut, uint64_t seed) {
     struct vram_recording *recording = selfmade_recording(made, cut);
     struct vram_exact_result *result = exact(recording);
@@ -41,14 +41,14 @@ static void whole_histories_are_exact(void **state) {
     replay_selfmade(80 * VR_GIB, true, 0);
 }
 
-// The start state has to be found by undoing what is left.
+// The initial state must be found by undoing the remaining events.
 static void cut_histories_of_small_blocks_are_exact(void **state) {
     (void)state;
     replay_selfmade(80 * VR_GIB, true, 6);
 }
 
-// Real drivers give addresses that went back again, and new ones above or below the others. How old a segment was that the history began
-// with no recording says, nor where a reservation began or ended.
+// Real drivers reuse addresses, and assign new ones above or below others. No recording contains the age of a segment from before the
+// history, or the bounds of a reservation.
 static void cut_histories_are_exact_wherever_segments_lie(void **state) {
     (void)state;
     static const enum vram_sim_addresses addresses[] = {VRAM_SIM_FALLING, VRAM_SIM_REUSE, VRAM_SIM_DRIVER, VRAM_SIM_WINDOWS};
@@ -69,8 +69,8 @@ static void cut_histories_are_exact_wherever_segments_lie(void **state) {
     assert_true(inferred > 100);
 }
 
-// Blocks of the large pool may be up to 1 MiB longer than asked for; where neither a neighbour nor the final picture tells, the
-// shortest is assumed. That can only show in the picture of what the history frees, so placements agree all the same.
+// Blocks of the large pool may be up to 1 MiB longer than requested; if neither a neighbour nor the final state gives the length, the
+// shortest is assumed. That only affects the final state of memory that the history frees, so placements still agree.
 static void cut_histories_of_large_blocks_are_placed(void **state) {
     (void)state;
     uint64_t allocations = 0, placed = 0;
@@ -118,8 +118,8 @@ static void histories_with_ooms_are_exact(void **state) {
     assert_true(ooms > 50);
 }
 
-// Where the pages of a nearly full device come and go, a free block at the end of an expandable segment competes with one before a hole:
-// which has more room to grow depends on the device's memory, which the history tells where it ran out.
+// On a nearly full device, a free block at the end of an expandable segment competes with one before a hole: which has more room to grow
+// depends on the device's memory, which the history reveals where it ran out.
 static void full_devices_with_expandable_segments_are_exact(void **state) {
     (void)state;
     static const uint64_t seeds[] = {5, 6, 7, 35};
@@ -133,7 +133,7 @@ static void full_devices_with_expandable_segments_are_exact(void **state) {
     }
 }
 
-// A request in need gives back a part of its own private pool's cache; a pool that ends, all of it.
+// A request short of memory releases part of its private pool's cache; a pool that ends releases all of it.
 static void parts_of_private_pools_are_exact(void **state) {
     (void)state;
     static const uint64_t seeds[] = {3, 7, 21, 22, 26, 30};
@@ -147,7 +147,7 @@ static void parts_of_private_pools_are_exact(void **state) {
     }
 }
 
-// Pools that do not split show it in the history alone: every block begins a segment, and some segments would have been split.
+// Pools that do not split are recognizable by their history: every block begins a segment, and some segments would have been split.
 static void whole_pools_without_live_blocks_are_exact(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 8; seed++) {
@@ -167,7 +167,7 @@ static void whole_pools_without_live_blocks_are_exact(void **state) {
     }
 }
 
-// A failing request reserves address space by what room the free blocks of its segment leave: they are not to be held out of its way.
+// A failing request reserves address space depending on its segment's free blocks, so these must not be withheld from it.
 static void full_devices_with_pools_are_exact(void **state) {
     (void)state;
     static const uint64_t seeds[] = {3, 12, 27, 33};
@@ -185,8 +185,8 @@ static void full_devices_with_pools_are_exact(void **state) {
     }
 }
 
-// With max_split_size_mb a request searches the cache, fails, has a part or all of the cache given back, and does not search again: pieces
-// of a large free block whose other pages were unmapped would serve it now. What goes back first is the request's own pool's.
+// With max_split_size_mb a request searches the cache, fails, releases part or all of the cache, and does not search again, although pieces
+// of a large free block whose other pages were unmapped would now serve it. Its own pool's memory is released first.
 static void searches_before_a_release_are_exact(void **state) {
     (void)state;
     static const struct selfmade_options plays[] = {
@@ -220,7 +220,7 @@ static void searches_before_a_release_are_exact(void **state) {
     }
 }
 
-// Segments that change streams go and come in the history; and the whole cache has that of pools that are held.
+// Segments that change streams are released and allocated in the history, and the whole cache includes that of referenced pools.
 static void options_beyond_pytorch_are_exact(void **state) {
     (void)state;
     static const char *const beyond[] = {"reclaim_streams:True", "max_split_size_mb:32,reclaim_streams:True", "share_live_pools:True",
@@ -241,8 +241,8 @@ static void options_beyond_pytorch_are_exact(void **state) {
     }
 }
 
-// A request that its reservation has no room for fails on a new one; what is mapped next may be in the old one all the same. How long
-// reservations are stands in the settings, follows from an out of memory, or from where the program reserved another.
+// A request without room in its reservation fails in a new one; the next mapping may still be in the old one. The length of reservations is
+// in the settings, or follows from an out of memory, or from the place of another reservation.
 static void used_up_reservations_are_exact(void **state) {
     (void)state;
     static const struct {
@@ -274,8 +274,8 @@ static void used_up_reservations_are_exact(void **state) {
     }
 }
 
-// What begins off the pages of the range before it is of another reservation. The one before ends with its last page, which does not reach
-// it.
+// A range not aligned to the previous range's pages belongs to another reservation. The previous one ends with its last page, before this
+// range.
 static void ranges_off_each_others_pages_are_of_two_reservations(void **state) {
     (void)state;
     assert_int_equal(
@@ -297,10 +297,10 @@ static void ranges_off_each_others_pages_are_of_two_reservations(void **state) {
     "\"blocks\":[" blocks "]}"
 #define SETTINGS(conf) "\"allocator_settings\":{\"PYTORCH_CUDA_ALLOC_CONF\":\"" conf "\"},"
 
-// Ranges of one stream on each other's pages are of one reservation, however long it is then: there is room between them.
+// Ranges of one stream aligned to each other's pages belong to one reservation, however long it then is: there is room between them.
 static void ranges_on_each_others_pages_are_of_one_reservation(void **state) {
     (void)state;
-    // 20 MiB, 15 GiB that are mapped behind them, and 20 MiB that lie 20 GiB behind the first ones; a reservation has about 10 GiB else.
+    // 20 MiB, 15 GiB mapped behind them, and 20 MiB that are 20 GiB behind the first; otherwise a reservation has about 10 GiB.
     assert_int_equal(
         verdict_of_string("{\"segments\":[" RANGE(
             1073741824, 16127098880,
@@ -314,8 +314,8 @@ static void ranges_on_each_others_pages_are_of_one_reservation(void **state) {
         VRAM_EXACT_EQUAL);
 }
 
-// A reservation of which nothing is mapped any more has given its addresses back, however often it grew: that another one begins 60 MiB
-// behind it says nothing of how long it was.
+// A reservation without mapped memory has released its addresses, however often it grew: another one that begins 60 MiB behind it does not
+// bound its length.
 static void reservations_that_ended_bound_none(void **state) {
     (void)state;
 #define OF(stream, name, address, size) "{\"action\":\"" name "\",\"addr\":" #address ",\"size\":" #size ",\"stream\":" #stream "}"
@@ -344,8 +344,7 @@ static void reservations_that_ended_bound_none(void **state) {
         VRAM_EXACT_EQUAL);
 }
 
-// A segment that was given back and one that was made at its address later are two: that the later one is younger than another says nothing
-// of the first.
+// A released segment and a later one at its address are two: the later one's age says nothing about the first.
 static void an_address_has_two_segments_of_two_ages(void **state) {
     (void)state;
 #define FREED(address) EVENT("free_requested", address, 12582912) "," EVENT("free_completed", address, 12582912)

@@ -1,4 +1,4 @@
-// test_tables.c: the replay's tables against plain ones.
+// test_tables.c: compares the replay's tables with simple ones.
 #include "support/expect.h"
 
 #include "replay/segment_ages.h"
@@ -10,7 +10,7 @@ enum { PAGES = 96, ROUNDS = 20000 };
 static uint64_t random_state = 1;
 static uint64_t random_below(uint64_t bound) { return vr_random_below(&random_state, bound); }
 
-// Every range of the set is a maximal run of pages of one stream.
+// Checks that every range is a maximal run of pages of one stream.
 static void compare_pages(const struct vr_mapped *mapped, const uint8_t *pages) {
     for (uint64_t page = 0; page < PAGES; page++) {
         const struct vr_mapped_range *range = vr_mapped_before(mapped, page);
@@ -57,7 +57,7 @@ static void a_range_learns_its_pool_once(void **state) {
     (void)state;
     struct vr_mapped mapped = {0};
     EXPECT_OK(vr_mapped_join(&mapped, &(struct vr_mapped_range){10, 20, 0, VR_MAPPED_UNKNOWN, 0}));
-    vr_mapped_settle(&mapped, 20, VR_MAPPED_LARGE); // just behind it
+    vr_mapped_settle(&mapped, 20, VR_MAPPED_LARGE); // directly behind it
     assert_int_equal(vr_mapped_before(&mapped, 15)->pool, VR_MAPPED_UNKNOWN);
     vr_mapped_settle(&mapped, 19, VR_MAPPED_SMALL);
     vr_mapped_settle(&mapped, 10, VR_MAPPED_LARGE);
@@ -78,7 +78,7 @@ static size_t depth_of(const struct vr_mapped *mapped, uint32_t id) {
     return 1 + (left > right ? left : right);
 }
 
-// The ranges' addresses are in the order of the hashes of the numbers that their nodes will have: without a secret the tree were a list.
+// The ranges' addresses follow the order of the hashes of their nodes' future numbers: without a secret the tree would be a list.
 static void no_order_of_addresses_makes_a_list(void **state) {
     (void)state;
     static uint64_t numbers[CHOSEN], place[CHOSEN + 1];
@@ -93,7 +93,7 @@ static void no_order_of_addresses_makes_a_list(void **state) {
     vr_mapped_release(&mapped);
 }
 
-// Two ranges, one of which was made to reach into the other: the one above from below, or the one below from above.
+// Two ranges that are made to overlap: the upper one extended down, or the lower one up.
 static void overlapping_ranges_are_no_set(void **state) {
     (void)state;
     for (int below = 0; below < 2; below++) {
@@ -114,7 +114,7 @@ static void overlapping_ranges_are_no_set(void **state) {
 // --- ages ---------------------------------------------------------------------------------------------------------------------------
 enum { SEGMENTS = 40 };
 
-// Segments at rising addresses, none of which says how old it is.
+// Segments at increasing addresses, with unknown ages.
 static void make_start(struct vr_start *start, struct vr_start_segment *segments) {
     *start = (struct vr_start){.segments = segments, .segment_count = SEGMENTS};
     for (size_t i = 0; i < SEGMENTS; i++) segments[i] = (struct vr_start_segment){.address = (i + 1) * VR_MIB, .size = VR_MIB};
@@ -140,7 +140,7 @@ static void ages_agree_with_all_pairs(void **state) {
                 assert_int_equal(vr_ages_note(&ages, segments[order[a < b ? a : b]].address, segments[order[a < b ? b : a]].address),
                                  VRAM_OK);
         }
-        assert_int_equal(vr_ages_note(&ages, VR_MIB / 2, VR_MIB), VRAM_OK); // of a segment that is not there
+        assert_int_equal(vr_ages_note(&ages, VR_MIB / 2, VR_MIB), VRAM_OK); // of a segment that does not exist
         assert_int_equal(vr_ages_apply(&ages, &start, &inferred), VRAM_OK);
         for (size_t i = 0; i + 1 < ages.count; i++) {
             const uint64_t older = segments[ages.pairs[i].older / VR_MIB - 1].counter,
@@ -158,7 +158,7 @@ static void ages_agree_with_all_pairs(void **state) {
     }
 }
 
-// An address inside of a segment, below all or behind all is no segment's: what a pair says of it changes nothing.
+// A pair with an address inside a segment, or below or above all, changes nothing.
 static void ages_of_no_segment_change_nothing(void **state) {
     (void)state;
     struct vr_start_segment segments[SEGMENTS];
@@ -177,7 +177,7 @@ static void ages_of_no_segment_change_nothing(void **state) {
     vr_ages_release(&ages);
 }
 
-// Who lies may name a circle: every segment has a place all the same, and what is not in the circle the right one.
+// Forged ages may form a circle: every segment still gets a place, and those outside the circle the right one.
 static void circles_of_ages_end(void **state) {
     (void)state;
     struct vr_start_segment segments[SEGMENTS];

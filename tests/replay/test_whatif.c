@@ -1,8 +1,8 @@
-// test_whatif.c: recordings made by ourselves, replayed with other settings and less memory.
+// test_whatif.c: replays selfmade recordings with other settings and less memory.
 #include "replay/replaying.h"
 #include "replay/selfmade.h"
 
-// With the settings it ran with, a program needs what it needed.
+// With its own settings, a program needs what it needed.
 static void own_settings_give_own_peaks(void **state) {
     (void)state;
     for (size_t c = 0; c < SELFMADE_CONFS; c++) {
@@ -46,7 +46,7 @@ static void less_memory_runs_out_at_the_right_event(void **state) {
     assert_true(calls_of(&unlimited->devices[0], "cuMemAlloc") > 0);
     assert_true(unlimited->devices[0].driver_time_ns > 0);
 
-    // Less than what is in use at the peak: it must fail, and with the whole cache released.
+    // Less than the bytes in use at the peak: it must fail, with the whole cache released.
     const struct vram_whatif_options tight = {.memory_bytes = active - VR_MIB};
     struct vram_whatif_result *result = whatif(recording, &tight);
     assert_false(result->finished);
@@ -58,7 +58,7 @@ static void less_memory_runs_out_at_the_right_event(void **state) {
     assert_true(result->devices[0].retries > 0);
     vram_whatif_result_destroy(result);
 
-    // As much as was reserved at the peak: it must not.
+    // As much as was reserved at the peak: it must succeed.
     const struct vram_whatif_options enough = {.memory_bytes = unlimited->devices[0].peak_reserved_bytes};
     result = whatif(recording, &enough);
     assert_true(result->finished);
@@ -69,7 +69,7 @@ static void less_memory_runs_out_at_the_right_event(void **state) {
     selfmade_release(&made);
 }
 
-// The request that failed in the recorded program is tried where the memory is given.
+// The request that failed in the recorded program is retried with the given memory.
 static void a_recorded_oom_is_tried_again(void **state) {
     (void)state;
     struct vram_recording *recording =
@@ -102,7 +102,7 @@ static void a_start_that_does_not_fit(void **state) {
     vram_recording_destroy(recording);
 }
 
-// The recorded start fits in a memory as large as its segments, and in no smaller one.
+// The recorded start fits in memory as large as its segments, and in no less.
 static void a_start_fits_to_the_byte(void **state) {
     (void)state;
     struct vram_recording *recording = read_string(SEGMENT(ONE_USED) TRACE(

@@ -28,7 +28,7 @@ void calls_load(void) {
 #undef X
 }
 #elif defined(CALLS_PROC)
-// The prototypes of calls.h are those of CUDA 12.0, but for one.
+// The prototypes of calls.h are those of CUDA 12.0, with one exception.
 #define VERSION(name) (strcmp(name, "cuCtxCreate") == 0 ? 3020 : 12000)
 
 typedef int lookup(const char *symbol, void **function, int version, uint64_t flags, int *status);
@@ -39,10 +39,10 @@ void calls_load(void) {
     address = dlsym(library, "cuGetProcAddress_v2");
     check(address, "cuGetProcAddress_v2");
     memcpy(&first, &address, sizeof first);
-    // As the runtime: the lookup itself is looked up, and absence is a result.
+    // As in the runtime: the lookup itself is looked up, and an absent function is a valid result.
     if (first("cuGetProcAddress", &address, 12000, 0, NULL) != 0) check(NULL, "cuGetProcAddress");
     memcpy(&find, &address, sizeof find);
-    (void)find("", &address, 0, 0, NULL); // success or not, by version of the driver
+    (void)find("", &address, 0, 0, NULL); // the result depends on the driver's version
     if (address != NULL) check(NULL, "the refusal of no name");
 #define X(base, exported, parameters)                                                                                                      \
     if (find(#base, &address, VERSION(#base), 0, NULL) != 0) address = NULL;                                                               \

@@ -46,7 +46,7 @@
 CALLS(X)
 #undef X
 
-// Ends the program at once, a child of vfork() too.
+// Ends the program at once, also in a child of vfork().
 #define CHECK(expression)                                                                                                                  \
     do {                                                                                                                                   \
         if (!(expression)) {                                                                                                               \
@@ -55,7 +55,7 @@ CALLS(X)
         }                                                                                                                                  \
     } while (0)
 
-// Finds them all; ends the program when one is missing.
+// Finds all functions; ends the program if one is missing.
 void calls_load(void);
 // The primary context of device 0, once begin() was called: finds the functions, starts the driver, makes the context current.
 extern uint64_t context;

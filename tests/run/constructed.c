@@ -1,4 +1,4 @@
-// constructed.c: a library that takes and gives back memory when it is loaded.
+// constructed.c: a library that allocates and frees memory when it is loaded.
 #include <stdint.h>
 
 int cuMemAlloc_v2(uint64_t *address, uint64_t size);

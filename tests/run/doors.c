@@ -110,7 +110,7 @@ static void call_all(void) {
     p_cuDevicePrimaryCtxRelease(0), p_cuDevicePrimaryCtxRelease_v2(0), p_cuDevicePrimaryCtxReset(0), p_cuDevicePrimaryCtxReset_v2(0);
 }
 
-// A context, two modules of which one goes again, and a request that nobody can grant.
+// A context, two modules of which one is unloaded, and a request too large for any device.
 static void run_out(void) {
     uint64_t context, module, again = 0, address;
     if (p_cuCtxCreate_v2(&context, 0, 0) != 0 || p_cuModuleLoadData(&module, "") != 0 || p_cuModuleLoadData(&again, "") != 0) die("a call");
@@ -118,7 +118,7 @@ static void run_out(void) {
     if (p_cuMemAlloc_v2(&address, 1 << 20) != 0 || p_cuMemAlloc_v2(&address, (uint64_t)1 << 41) != 2) die("an answer");
 }
 
-// A driver of tomorrow: an interface that the table does not have is called as the program calls it.
+// A newer driver: an interface missing in the table is called as the program calls it.
 static void call_newer(void) {
     uint64_t address;
     int (*entry)(uint64_t *, uint64_t, uint64_t);
@@ -127,7 +127,7 @@ static void call_newer(void) {
     if (entry(&address, 1, 2) != 0 || address != 1) die("newer");
 }
 
-// More often than there are trampolines: each time may lie elsewhere.
+// More often than there are trampolines: the library's address may differ each time.
 static void reopen(const char *path) {
     for (int i = 0; i < 20; i++) {
         library = dlmopen(i % 2 == 0 ? LM_ID_BASE : LM_ID_NEWLM, path, RTLD_NOW);
@@ -159,7 +159,7 @@ int main(int argc, char **argv) {
         call_plugin(argv[3]);
         return 0;
     }
-    if (is("absent")) { // what is not there stays absent
+    if (is("absent")) { // a missing function stays missing
         dlerror();
         if (dlsym(RTLD_DEFAULT, "cuMemAlloc_v2") != NULL || dlerror() == NULL || dlsym(RTLD_NEXT, "cuMemFree_v2") != NULL) die("found");
         return 0;

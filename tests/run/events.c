@@ -1,4 +1,4 @@
-// events.c: a recording as lines, for comparing: device, action, address, size, tag, the library that asked, thread, depth of the stack.
+// events.c: prints a recording as lines to compare: device, action, address, size, tag, requesting library, thread, stack depth.
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -28,7 +28,7 @@ static void note(const char *name) {
     (void)close(file);
 }
 
-// The functions that give something write it where their first argument says; those of the first binary interface write 32 bits.
+// Functions that return something store it through their first argument; those of the first binary interface store 32 bits.
 static const char *const givers[] = {"cuMemAlloc_v2",
                                      "cuMemAllocPitch_v2",
                                      "cuMemAllocManaged",
@@ -60,8 +60,8 @@ static const char *const givers[] = {"cuMemAlloc_v2",
 
 #define MIB ((uint64_t)1 << 20)
 static const struct {
-    const char *start; // of the names of functions
-    uint64_t taken;    // of the device, or given back
+    const char *start; // prefix of function names
+    uint64_t taken;    // used on the device, or released
 } costs[] = {{"cuCtxCreate", 300 * MIB},
              {"cuModuleLoad", 8 * MIB},
              {"cuLibraryLoad", 16 * MIB},
@@ -88,7 +88,7 @@ static int call(const char *name, uint64_t first, uint64_t second) {
     return 0;
 }
 
-// The first two arguments as numbers, whatever they are.
+// The first two arguments as numbers, whatever their types.
 #define NUMBERS(...)          NUMBERS_OF(__VA_ARGS__, 0, 0)
 #define NUMBERS_OF(a, b, ...) (uint64_t)(uintptr_t)(a), (uint64_t)(uintptr_t)(b)
 // clang-format off
@@ -124,7 +124,7 @@ int cuDeviceGetUuid(unsigned char *uuid, int device) {
 EXPORT int cuGetProcAddress(const char *symbol, void **function, int version, uint64_t flags);
 EXPORT int cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags, int *status);
 
-// A newer driver's allocation, with another argument: what a table of today cannot know.
+// A newer driver's allocation with another argument, which today's table cannot know.
 static int newer(uint64_t *address, uint64_t size, uint64_t kind) {
     note(size == 1 && kind == 2 ? "newer" : "newer called wrongly");
     *address = 1;

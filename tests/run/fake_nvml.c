@@ -64,7 +64,7 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char *bus_id, void **device) {
     return OK;
 }
 
-// The words of one list into entries of `stride` bytes.
+// Writes the words of one list into entries of `stride` bytes.
 static int list(int draws, size_t stride, unsigned *count, unsigned char *entries) {
     const char *text = getenv("FAKE_NVML");
     unsigned there = 0;

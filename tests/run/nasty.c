@@ -24,7 +24,7 @@
 #include "calls.h"
 
 static const char *self;
-// Allocations that are given back at once.
+// Allocations that are freed at once.
 static void pairs(uint64_t count) {
     for (uint64_t i = 0; i < count; i++) {
         uint64_t address;
@@ -42,7 +42,7 @@ static void wait_for(pid_t child) {
 
 #define FILES 64
 
-// Closes whatever it does not know, as daemons do, and uses the numbers for files of its own; the child, too.
+// Closes all unknown descriptors, as daemons do, and reuses the numbers for its own files; so does the child.
 static void closes_all(uint64_t count) {
     int files[FILES];
     begin();
@@ -71,7 +71,7 @@ static void closes_all(uint64_t count) {
     }
 }
 
-// The next file that is opened is to be standard input, output, error.
+// Makes the next opened files standard input, output, error.
 static void closes_standard(void) {
     for (int i = 0; i < 3; i++) (void)close(i);
     begin();
@@ -84,7 +84,7 @@ static void closes_standard(void) {
     pairs(10);
 }
 
-// Cuts what is being recorded to nothing, as a shell's `> file` does.
+// Truncates the recording, as a shell's `> file` does.
 static void cuts_recordings(int number) {
     begin();
     pairs(10);
@@ -107,7 +107,7 @@ static void limits(int resource, uint64_t value) {
 
 // --- ends -----------------------------------------------------------------------------------------------------------------------
 
-// A thread that is to be cancelled as soon as it comes to a place for that; memory calls are none.
+// A thread to be cancelled at its next cancellation point; memory calls are not such points.
 static void *is_cancelled(void *unused) {
     CHECK(call_cuCtxSetCurrent(context) == 0);
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
@@ -127,7 +127,7 @@ static void run_threads(size_t count, void *(*function)(void *argument), void *a
 
 static void leave(int number) { exit(number == SIGALRM ? 7 : 8); }
 
-// Most handlers of Ctrl-C end the program where it happens to be.
+// Most handlers of Ctrl-C end the program wherever it is.
 static void ends_from_a_handler(uint64_t after_us) {
     begin();
     const struct itimerval timer = {.it_value.tv_usec = (suseconds_t)after_us};
@@ -187,7 +187,7 @@ static void spawns(void) {
     pairs(5);
 }
 
-// Past the C library: no hook of a fork is called.
+// Bypasses the C library, so no fork hook runs.
 static void forks_raw(void) {
     begin();
     pairs(10);
@@ -217,7 +217,7 @@ static void *allocates(void *unused) {
     return unused;
 }
 
-// Libraries whose constructors allocate come and go while others allocate: plugin0.so, plugin1.so, ...
+// Libraries whose constructors allocate are loaded and unloaded while others allocate: plugin0.so, plugin1.so, ...
 static void loads(uint64_t count) {
     begin();
     pthread_t threads[2];
@@ -241,12 +241,12 @@ static void *runs_on_little(void *unused) {
     return unused;
 }
 
-// The first allocation of the program, and the first of a block, on the smallest stack there is.
+// The program's first allocation, and the first of a block, on the smallest possible stack.
 static void small_stacks(uint64_t bytes) {
     pthread_attr_t attributes;
     begin();
     CHECK(pthread_attr_init(&attributes) == 0);
-    const bool is_enough = pthread_attr_setstacksize(&attributes, (size_t)bytes) == 0; // aarch64 has no less than 128 KiB
+    const bool is_enough = pthread_attr_setstacksize(&attributes, (size_t)bytes) == 0; // aarch64 needs at least 128 KiB
     CHECK(is_enough || pthread_attr_setstacksize(&attributes, (size_t)sysconf(_SC_THREAD_STACK_MIN)) == 0);
     run_threads(1, runs_on_little, NULL, &attributes);
 }
@@ -288,8 +288,8 @@ static void on_own_stack(int number, void (*handler)(int number)) {
     CHECK(stack.ss_sp != NULL && sigaltstack(&stack, NULL) == 0 && sigaction(number, &action, NULL) == 0);
 }
 
-// How much of its own stack a handler takes that does so many pairs of calls; the first time also what is done once.
-#define TOO_MUCH UINT64_MAX // instead: a request that no device has the memory for
+// Measures a handler's stack use for this many pairs of calls; the first time includes one-time work.
+#define TOO_MUCH UINT64_MAX // instead: a request too large for any device
 static volatile uint64_t pairs_here;
 static void allocate_counted(int number) {
     (void)number;

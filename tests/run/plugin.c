@@ -1,4 +1,4 @@
-// plugin.c: a library that is linked with libcuda and also looks functions up: three allocations, each through another door.
+// plugin.c: a library linked with libcuda that also looks functions up: three allocations, each through another door.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>
@@ -27,7 +27,7 @@ int plugin_run(void) {
 }
 
 #ifdef CALLS_IN_CONSTRUCTOR
-// Before the program's first line, and before or after whatever else is loaded.
+// Runs before main(), and before or after other libraries.
 __attribute__((constructor)) static void constructed(void) {
     uint64_t address;
     if (cuMemAlloc_v2(&address, 100) == 0) (void)cuMemFree_v2(address);

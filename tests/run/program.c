@@ -15,7 +15,7 @@
 #define LIVE       24
 #define THREAD_MAX 8
 
-// Of its own: nothing of this project is known here.
+// A generator of its own, because this program does not use the project.
 static uint64_t next(uint64_t *state) {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
     return *state >> 33;
@@ -48,7 +48,7 @@ static void use_host(uint64_t size) {
     free(own);
 }
 
-// Random allocations and frees; what is alive at the end stays.
+// Random allocations and frees; what is live at the end stays.
 static void churn(uint64_t seed, unsigned steps) {
     uint64_t live[LIVE] = {0}, pitch;
     for (unsigned i = 0; i < steps; i++) {
@@ -69,7 +69,7 @@ static void churn(uint64_t seed, unsigned steps) {
 static void basic(void) {
     begin();
     churn(1, 100);
-    CHECK(call_cuMemFree(0x1234) != 0); // an error, and no event
+    CHECK(call_cuMemFree(0x1234) != 0); // an error, which is not an event
     uint64_t address = 0;
     CHECK(call_cuMemAlloc(&address, 0) != 0); // another
     CHECK(call_cuMemAlloc(&address, (uint64_t)1 << 45) == 2);
@@ -88,7 +88,7 @@ static void threads(void) {
     for (size_t i = 0; i < THREAD_MAX; i++) CHECK(pthread_join(all[i], NULL) == 0);
 }
 
-// A driver does not live on in a child; one that makes its own works. The simulator does live on, and is used as it is.
+// A driver does not survive in a forked child; a child with a new one works. The simulator does survive and is used as it is.
 static void forks(void) {
     begin();
     churn(2, 20);
@@ -133,7 +133,7 @@ static void contexts(void) {
     CHECK(call_cuDevicePrimaryCtxRelease(0) == 0);
 }
 
-// A capture's memory is a node, and no event; nor is its end, whoever calls for it.
+// A capture's memory is a node, not an event; neither is its free, in any form.
 static void use_capture(uint64_t stream) {
     uint64_t node, graph;
     CHECK(call_cuStreamBeginCapture(stream, 0) == 0);
@@ -153,11 +153,11 @@ static void use_shared_pages(void) {
     CHECK(call_cuMemMap(range, 2 * MIB, 0, handle, 0) == 0);
     CHECK(call_cuMemRetainAllocationHandle(&again, range) == 0);
     CHECK(call_cuMemRelease(handle) == 0 && call_cuMemUnmap(range, 2 * MIB) == 0);
-    CHECK(call_cuMemRelease(again) == 0); // its end is here
+    CHECK(call_cuMemRelease(again) == 0); // ends here
     CHECK(call_cuMemAddressFree(range, 2 * MIB) == 0);
 }
 
-// Memory of every kind, given back by its own call, by another kind's, by the end of its context, or not.
+// Memory of every kind, freed by its own call, by another kind's, by the end of its context, or not at all.
 static void families(void) {
     begin();
     const struct {
@@ -179,7 +179,7 @@ static void families(void) {
     CHECK(call_cuCtxDestroy(mine) == 0);
 }
 
-// What the driver says under a limit of `limit` bytes, then what it says when that is passed.
+// Prints the driver's figures under a limit of `limit` bytes, then those after the limit is exceeded.
 static void limited(uint64_t limit) {
     begin();
     uint64_t total, free_bytes, first, second;
@@ -202,7 +202,7 @@ static void *limited_thread(void *argument) {
     return NULL;
 }
 
-// Threads race for the last byte: together they get exactly the limit.
+// Threads compete for the last byte: together they get exactly the limit.
 static void race(uint64_t limit) {
     begin();
     pthread_t all[THREAD_MAX];
@@ -229,7 +229,7 @@ static void execs(char *self, int clean) {
     CHECK(0);
 }
 
-// The order of a stream; in a capture the same calls make nodes.
+// Stream-ordered allocation; in a capture the same calls make nodes.
 static void async(void) {
     begin();
     uint64_t stream, first, second, node, graph;
@@ -239,11 +239,11 @@ static void async(void) {
     CHECK(call_cuStreamBeginCapture(stream, 2) == 0);
     CHECK(call_cuMemAllocAsync(&node, 7 * MIB, stream) == 0 && call_cuMemFreeAsync(node, stream) == 0);
     CHECK(call_cuStreamEndCapture(stream, &graph) == 0);
-    CHECK(call_cuMemFree(second) == 0); // the other way to give it back
+    CHECK(call_cuMemFree(second) == 0); // the other way to free it
     CHECK(call_cuStreamSynchronize(stream) == 0);
 }
 
-// For measuring: `count` allocations, each given back at once.
+// For measuring: `count` allocations, each freed at once.
 static void loop(uint64_t count) {
     begin();
     for (uint64_t i = 0; i < count; i++) {
@@ -252,7 +252,7 @@ static void loop(uint64_t count) {
     }
 }
 
-// The device addresses are real: whoever serves them, they must not overlap.
+// Device addresses are real: they must not overlap, whichever allocator serves them.
 static void touches(void) {
     begin();
     uint64_t first, second;

@@ -1,4 +1,4 @@
-// test_live.c: the table of what is alive, against a plain array, under random births and deaths.
+// test_live.c: compares the table of live memory with a plain array, under random insertions and removals.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +50,7 @@ static void random_lives(void **state) {
         }
         if (step % 20000 == 0) compare(&live, serials);
     }
-    // All of them, while walking.
+    // Removes all of them while iterating.
     for (struct pl_piece *at = pl_live_next(&live, NULL); at != NULL; at = pl_live_next(&live, at)) pl_live_remove(&live, at);
     assert_int_equal(live.count, 0);
     pl_live_clear(&live);

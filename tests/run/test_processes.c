@@ -1,4 +1,4 @@
-// vram_processes_find() against a stand-in for NVIDIA's management library (fake_nvml.c). Arguments: its path.
+// Tests vram_processes_find() with a stand-in for NVIDIA's management library (fake_nvml.c). Arguments: its path.
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 
 static const char *fake;
 
-// The whole device, the part of one, and none that the library knows.
+// The whole device, a part of one, and one that the library does not know.
 static const unsigned char whole[16] = {0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11};
 static const unsigned char part[16] = {0x22, 0x22, 0x22, 0x22, 0x22, 0x22, 0x22, 0x22, 0x22, 0x22, 0x22, 0x22, 0x22, 0x22, 0x22, 0x22};
 static const unsigned char other[16] = {0x33};
@@ -47,7 +47,7 @@ static void devices_are_found_by_what_names_them(void **state) {
                 {"nowhere", whole, "0000:65:00.0", VRAM_UNSUPPORTED}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         assert_int_equal(ask(fake, rows[i].said, rows[i].uuid, rows[i].bus_id, &processes, &error), rows[i].status);
-        assert_int_equal(processes.count, rows[i].status == VRAM_OK ? 1 : 77); // untouched on failure
+        assert_int_equal(processes.count, rows[i].status == VRAM_OK ? 1 : 77); // unchanged on failure
         if (rows[i].status != VRAM_OK) assert_string_equal(error.message, "NVML does not find the device: Not Found");
     }
 }

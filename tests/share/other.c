@@ -13,7 +13,7 @@
 
 // --- bytes ------------------------------------------------------------------------------------------------------------------------
 
-// Every 8th word of a page is enough to tell bytes of one seed from those of another, and quick.
+// Every 8th word of a page suffices to distinguish seeds, and is fast.
 enum { STEP = 512 };
 
 void other_write(uint64_t address, uint64_t size_bytes, uint64_t seed) {

@@ -1,4 +1,4 @@
-// other.h: the other process of a test: a worker with a simulated machine and an allocator of its own, told what to do through a socket.
+// other.h: the other process of a test: a worker with its own simulated machine and allocator, controlled through a socket.
 #ifndef VR_TEST_OTHER_H
 #define VR_TEST_OTHER_H
 
@@ -12,7 +12,7 @@ enum { OTHER_SOCKET = 3, OTHER_HANDLE_BYTES = 4096 };
 
 enum other_what {
     OTHER_MALLOC,      // size_bytes -> address
-    OTHER_MALLOC_RAW,  // the same with caching off
+    OTHER_MALLOC_RAW,  // likewise with caching off
     OTHER_FREE,        // address
     OTHER_EMPTY_CACHE, //
     OTHER_EXPORT,      // address -> handle
@@ -22,9 +22,9 @@ enum other_what {
     OTHER_SEND,        // address, and a handle through the socket after the reply
     OTHER_RECEIVE,     // imported, from the socket before the reply
     OTHER_WRITE,       // address, size_bytes, seed
-    OTHER_READ,        // address, size_bytes, seed -> status MISMATCH when other bytes are there
+    OTHER_READ,        // address, size_bytes, seed -> status MISMATCH if the bytes differ
     OTHER_STATS,       // -> stats, used_bytes
-    OTHER_END,         // takes everything down -> left: driver objects left behind
+    OTHER_END,         // closes everything -> left: driver objects left behind
 };
 
 struct other_order {
@@ -51,18 +51,18 @@ struct other {
 
 // Starts this program again as the worker. conf: its allocator's options.
 int other_start(struct other *other, const char *conf);
-// Has an order carried out; a worker that is gone is status IO.
+// Executes an order. Returns status IO if the worker is gone.
 struct other_reply other_do(struct other *other, const struct other_order *order);
-// Half of it, for orders that use the socket themselves.
+// Send an order and receive its reply, for orders that use the socket themselves.
 void other_tell(struct other *other, const struct other_order *order);
 struct other_reply other_hear(struct other *other);
-// Ends the worker; kill: as a crash would. Waits for it.
+// Ends the worker and waits for it; kill: like a crash.
 void other_stop(struct other *other, int kill);
 
-// The worker's whole life; what main() does in it.
+// The worker's main function.
 int other_main(const char *conf);
 
-// Bytes that depend on the seed and the place.
+// Write and check bytes that depend on the seed and the position.
 void other_write(uint64_t address, uint64_t size_bytes, uint64_t seed);
 int other_is(uint64_t address, uint64_t size_bytes, uint64_t seed);
 

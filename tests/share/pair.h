@@ -1,4 +1,4 @@
-// pair.h: this process's machine, with faults at will, and the other process.
+// pair.h: this process's machine, with a fault driver, and the other process.
 #ifndef VR_TEST_PAIR_H
 #define VR_TEST_PAIR_H
 
@@ -29,7 +29,7 @@ VR_INLINE uint64_t get_there(struct pair *pair, uint64_t size_bytes) {
     return ask(pair, &(struct other_order){.what = OTHER_MALLOC, .size_bytes = size_bytes}).address;
 }
 
-// Nothing is left on either side.
+// Closes both and checks that nothing is left on either side.
 VR_INLINE void close_pair(struct pair *pair) {
     assert_int_equal(ask(pair, &(struct other_order){.what = OTHER_END}).left, 0);
     other_stop(&pair->there, 0);

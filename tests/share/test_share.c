@@ -1,5 +1,5 @@
-// Blocks that two processes use. This process has a machine with faults at will; the other one is a worker (other.h). Both see the bytes
-// that either wrote, whatever backs the block, and neither breaks when the other frees, closes or dies first.
+// Tests blocks shared by two processes: this one, with a fault driver, and a worker (other.h). Both see the bytes that either writes, for
+// any kind of segment, and neither breaks when the other frees, closes or dies first.
 #include "support/expect.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "vram/pool.h"
 #include "vram/sim.h"
 
-// Both ways: what there is written is read here, and the reverse.
+// Checks both directions: each side reads what the other writes.
 static void same_bytes(struct pair *pair, uint64_t theirs, uint64_t ours, uint64_t size_bytes, uint64_t seed) {
     (void)ask(pair, &(struct other_order){.what = OTHER_WRITE, .address = theirs, .size_bytes = size_bytes, .seed = seed});
     assert_true(other_is(ours, size_bytes, seed));
@@ -47,7 +47,7 @@ static void blocks_of_any_kind_are_shared(void **state) {
     }
 }
 
-// A worker's block of this process, imported there.
+// The worker imports a block of this process.
 static void the_other_way_round(void **state) {
     (void)state;
     for (size_t c = 0; c < VR_COUNT_OF(any_confs); c++) {
@@ -77,7 +77,7 @@ static void raw_blocks_are_shared_too(void **state) {
     close_pair(&pair);
 }
 
-// Address space for what is shared only; memory that is here is not imported again; the last release closes it.
+// Imports use address space only for what is shared; memory already here is not imported again; the last release closes it.
 static void imports_are_small_and_counted(void **state) {
     (void)state;
     for (size_t c = 0; c < VR_COUNT_OF(confs); c++) {
@@ -89,14 +89,14 @@ static void imports_are_small_and_counted(void **state) {
         const struct vram_imported one = import_here(&pair, &a), again = import_here(&pair, &a), two = import_here(&pair, &b);
         assert_false(one.cached);
         assert_true(again.cached);
-        assert_true(two.cached); // both lie in one segment, or one page
+        assert_true(two.cached); // both are in one segment or page
         assert_int_equal(one.address, again.address);
         assert_int_equal(two.address - one.address, second - first);
         assert_int_equal(one.reserved_bytes, 20 * VR_MIB);
         assert_int_equal(stats_here(&pair).imports, 1);
         assert_int_equal(stats_here(&pair).import_references, 3);
         assert_int_equal(stats_here(&pair).reserved_bytes, 20 * VR_MIB);
-        assert_int_equal(vram_sim_memory_used(pair.here.sim, 0), 0); // no memory of this process
+        assert_int_equal(vram_sim_memory_used(pair.here.sim, 0), 0); // none of this process's device memory
         EXPECT_OK(vram_import_release(pair.here.allocator, one.address));
         EXPECT_OK(vram_import_release(pair.here.allocator, two.address));
         same_bytes(&pair, first, again.address, 3 * VR_MIB, 9);
@@ -107,7 +107,7 @@ static void imports_are_small_and_counted(void **state) {
     }
 }
 
-// A part of an imported run of pages is found in it.
+// Part of an imported run of pages is found in it.
 static void a_page_of_a_longer_run_is_not_imported_again(void **state) {
     struct pair pair;
     (void)state;
@@ -125,16 +125,16 @@ static void a_page_of_a_longer_run_is_not_imported_again(void **state) {
     close_pair(&pair);
 }
 
-// Pages of several lengths, neighbours and aliases: what is imported is the block, byte for byte, and the descriptors go with the pages.
+// Pages of several lengths, neighbours and aliases: exactly the block is imported, and the descriptors end with the pages.
 static void paged_blocks_are_shared(void **state) {
     struct pair pair;
     (void)state;
     open_pair(&pair, "paged:True");
-    const uint64_t base = get_there(&pair, 600 * VR_MIB); // from now on pages may have more than 2 MiB
+    const uint64_t base = get_there(&pair, 600 * VR_MIB); // pages may be larger than 2 MiB from now on
     uint64_t block[5];
     for (int i = 0; i < 5; i++) block[i] = get_there(&pair, 9 * VR_MIB);
     for (int i = 0; i < 5; i += 2) (void)ask(&pair, &(struct other_order){.what = OTHER_FREE, .address = block[i]});
-    const uint64_t joined = get_there(&pair, 22 * VR_MIB); // through windows of its own, if it needs any
+    const uint64_t joined = get_there(&pair, 22 * VR_MIB); // through its own windows, if needed
     const struct other_reply a = ask(&pair, &(struct other_order){.what = OTHER_EXPORT, .address = joined});
     const struct other_reply b = ask(&pair, &(struct other_order){.what = OTHER_EXPORT, .address = block[1]});
     const struct vram_imported one = import_here(&pair, &a), two = import_here(&pair, &b), again = import_here(&pair, &a);
@@ -165,14 +165,14 @@ static void whoever_goes_first_the_bytes_stay(void **state) {
         const struct other_reply exported = ask(&pair, &(struct other_order){.what = OTHER_EXPORT, .address = theirs});
         const struct vram_imported imported = import_here(&pair, &exported);
         same_bytes(&pair, theirs, imported.address, 25 * VR_MIB, 5);
-        // The owner frees and gives everything back to its driver: who imported keeps the bytes.
+        // The owner frees and releases everything: the importer keeps the bytes.
         (void)ask(&pair, &(struct other_order){.what = OTHER_FREE, .address = theirs});
         (void)ask(&pair, &(struct other_order){.what = OTHER_EMPTY_CACHE});
         const struct other_reply there = ask(&pair, &(struct other_order){.what = OTHER_STATS});
         assert_int_equal(there.used_bytes, 0);
         assert_int_equal(there.stats.descriptors, 0);
         assert_true(other_is(imported.address, 25 * VR_MIB, 6));
-        // Nobody gets it any more.
+        // It can no longer be imported.
         struct vram_error error;
         struct vram_imported none;
         EXPECT_OK(vram_import_release(pair.here.allocator, imported.address));
@@ -225,7 +225,7 @@ static void a_socket_carries_block_and_descriptors(void **state) {
         EXPECT_OK(vram_import_receive(pair.here.allocator, pair.there.socket, &imported, NULL));
         assert_int_equal(other_hear(&pair.there).status, VRAM_OK);
         same_bytes(&pair, theirs, imported.address, 70 * VR_MIB, 7);
-        // The same memory by another way is found; nothing stays open in the sender.
+        // The same memory received another way is recognized; nothing stays open in the sender.
         assert_int_equal(ask(&pair, &(struct other_order){.what = OTHER_STATS}).stats.descriptors, 0);
         const struct other_reply exported = ask(&pair, &(struct other_order){.what = OTHER_EXPORT, .address = theirs});
         back = import_here(&pair, &exported);
@@ -346,7 +346,7 @@ static void segments_that_can_sleep_say_why(void **state) {
     expect_end(&world);
 }
 
-// A simulator without bytes has nothing to share, and says so.
+// A simulator without bytes cannot share, and says so.
 static void a_driver_without_handles_is_named(void **state) {
     (void)state;
     for (size_t c = 0; c < VR_COUNT_OF(confs); c++) {
@@ -363,7 +363,7 @@ static void a_driver_without_handles_is_named(void **state) {
     }
 }
 
-// Damaged handles are refused, whatever is damaged; what passes imports something or nothing, and leaves nothing.
+// Damaged handles are refused; those that pass import something or nothing, and leave nothing behind.
 static void damaged_handles_do_no_harm(void **state) {
     (void)state;
     for (size_t c = 0; c < VR_COUNT_OF(confs); c++) {
@@ -388,7 +388,7 @@ static void damaged_handles_do_no_harm(void **state) {
     }
 }
 
-// A handle with pages is as long as it says: not a byte longer, nor a page, though the pages it counts would make up its segment.
+// A handle with pages has exactly its stated length: not a byte or page more, even if the counted pages would make up its segment.
 static void handles_are_as_long_as_they_say(void **state) {
     (void)state;
     struct pair pair;
@@ -409,7 +409,7 @@ static void handles_are_as_long_as_they_say(void **state) {
 
 // --- captures and threads ---------------------------------------------------------------------------------------------------------
 
-// A release must not wait for the device while a stream captures: it is made up for.
+// A release must not wait for the device during a capture, so it is completed later.
 static void a_release_in_a_capture_waits(void **state) {
     (void)state;
     for (size_t c = 0; c < VR_COUNT_OF(confs); c++) {
@@ -426,7 +426,7 @@ static void a_release_in_a_capture_waits(void **state) {
         EXPECT_OK(vram_capture_begin(pool, stream, VRAM_CAPTURE_GLOBAL, NULL));
         EXPECT_OK(vram_import_release(allocator, first.address));
         assert_int_equal(stats_here(&pair).unreleased, 1);
-        const struct vram_imported second = import_here(&pair, &b); // an import is no danger to a capture
+        const struct vram_imported second = import_here(&pair, &b); // an import does not affect a capture
         EXPECT_OK(vram_capture_end(pool, stream, &graph, NULL));
         EXPECT_OK(vram_import_release(allocator, second.address));
         assert_int_equal(stats_here(&pair).imports, 0);
@@ -483,7 +483,7 @@ static void many_threads_import_at_once(void **state) {
     }
 }
 
-// What is imported is open to the peers there are, and to those that come.
+// Imports are accessible to present and future peers.
 static void peers_reach_imports(void **state) {
     struct pair pair;
     (void)state;
@@ -506,7 +506,7 @@ static void peers_reach_imports(void **state) {
 
 // --- refused driver calls ---------------------------------------------------------------------------------------------------------
 
-// Import, use and release with the nth driver call refused, and the then_nth after it (0: no other). Returns whether one was.
+// Imports, uses and releases with the nth driver call refused, and the then_nth after it (0: none). Returns whether one was refused.
 static bool one_round(struct pair *pair, const struct other_reply *exported, uint64_t theirs, uint64_t nth, uint64_t then_nth) {
     struct vram_allocator *allocator = pair->here.allocator;
     const uint64_t before = vram_driver_fault_count(pair->here.driver);
@@ -523,7 +523,7 @@ static bool one_round(struct pair *pair, const struct other_reply *exported, uin
     const bool fired = vram_driver_fault_count(pair->here.driver) != before;
     EXPECT_OK(vram_driver_fault_set(pair->here.driver, NULL, 0, 0));
     if (!fired) EXPECT_OK(status);
-    // Without faults it works, and takes along what was left.
+    // Without faults it works, and cleans up what was left.
     EXPECT_OK(vram_import(allocator, exported->handle, exported->handle_bytes, &imported, NULL));
     assert_int_equal(stats_here(pair).imports, 1);
     EXPECT_OK(vram_import_release(allocator, imported.address));

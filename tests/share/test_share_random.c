@@ -9,7 +9,7 @@ enum { BLOCKS = 12, STEPS = 600 };
 struct shared_block {
     uint64_t theirs, size_bytes, seed;
     struct other_reply exported;
-    uint64_t ours[4]; // imports that are not released
+    uint64_t ours[4]; // imports not released yet
     size_t imports;
 };
 
@@ -53,7 +53,7 @@ static void chaos_step(struct chaos *chaos) {
     for (size_t i = 0; i < block->imports; i++) assert_true(other_is(block->ours[i], block->size_bytes, block->seed));
 }
 
-// No block ever shows the bytes of another, however their imports overlap.
+// No block ever shows another's bytes, however their imports overlap.
 static void random_blocks_keep_their_bytes(void **state) {
     (void)state;
     static const char *const any_confs[] = {"", "expandable_segments:True", "paged:True"};

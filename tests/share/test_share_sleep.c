@@ -1,5 +1,5 @@
-// Exported memory and pools that sleep: what another process may have does not go; once nobody has it the pool sleeps, and what is exported
-// after waking is the memory that is there then.
+// Tests exported memory and suspended pools: memory that another process may have stays; once it is released the pool can be suspended, and
+// an export after waking gives the new memory.
 #include "support/expect.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "vram/sleep.h"
 
 static const char *const paged_confs[] = {"expandable_segments:True", "paged:True"};
-enum { SIZE = 20 * VR_MIB }; // whole pages of either
+enum { SIZE = 20 * VR_MIB }; // whole pages of either size
 
 static struct vram_imported export_to_there(struct pair *pair, uint64_t ours) {
     struct other_order order = {.what = OTHER_IMPORT};
@@ -57,8 +57,8 @@ static void a_pool_sleeps_once_the_others_are_done(void **state) {
     }
 }
 
-// Pages that were exported behind one pool's addresses, and sleep as another's: the other process, which has them still, must not take what
-// is exported at the first address afterwards for the same memory.
+// Pages exported at one pool's addresses and then suspended as another's: the other process, which still has them, must not confuse them
+// with what is exported at the first address afterwards.
 static void pages_that_slept_elsewhere_are_other_memory(void **state) {
     (void)state;
     struct pair pair;

@@ -1,4 +1,4 @@
-// Stands for a library of NVIDIA's that a program brings along. Copies of it get many names.
+// Stands for one of NVIDIA's libraries that a program brings. Copies of it get many names.
 __attribute__((visibility("default"))) int cudaRuntimeGetVersion(int *version);
 __attribute__((visibility("default"))) int cuInit(unsigned flags);
 

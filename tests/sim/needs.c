@@ -1,4 +1,4 @@
-// A library of a wheel: it needs a runtime under the name that the wheel gives, and its symbols by version.
+// A library of a wheel, which needs a runtime by the wheel's name, and versioned symbols.
 int cudaRuntimeGetVersion(int *version);
 __attribute__((visibility("default"))) int cuInit(unsigned flags);
 

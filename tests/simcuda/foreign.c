@@ -158,7 +158,7 @@ static void use_streams(void) {
     LOAD(EventSynchronize, 2000, (CUevent));
     LOAD(EventElapsedTime, 2000, (float *, CUevent, CUevent));
     LOAD(CtxSynchronize, 2000, (void));
-    LOAD_FLAGS(StreamSynchronize, 7000, 2, (CUstream)); // its default stream is the thread's
+    LOAD_FLAGS(StreamSynchronize, 7000, 2, (CUstream)); // its default stream is per thread
     CUstream stream = NULL;
     CUevent start = NULL, end = NULL;
     float elapsed = -1;

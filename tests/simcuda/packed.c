@@ -1,4 +1,4 @@
-// Code that Zstandard compressed, given to the simulator as a foreign program does: usage: packed LIBRARY.
+// Passes code compressed with Zstandard to the simulator, as a foreign program does: usage: packed LIBRARY.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

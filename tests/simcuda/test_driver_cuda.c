@@ -1,4 +1,4 @@
-// Our loader of libcuda: none there, something else there, and the simulator's shared library there.
+// Tests our loader of libcuda: with no library, with another library, and with the simulator's shared library.
 #define _GNU_SOURCE // setenv
 #include <stdlib.h>
 
@@ -35,7 +35,7 @@ static void refused_settings_are_a_driver_error(void **state) {
     (void)state;
 }
 
-// Every call below goes through the loader, the exported symbol and the simulator behind it.
+// Every call below passes the loader, the exported symbol and the simulator.
 static void calls_reach_the_library(void **state) {
     struct vram_driver *driver = NULL;
     struct vram_error error;
@@ -43,7 +43,7 @@ static void calls_reach_the_library(void **state) {
     assert_int_equal(setenv("VRAM_SIM", "memory=1GiB,backed,driver=12040", 1), 0);
     assert_int_equal(vram_driver_cuda(&driver, &error), VRAM_OK);
     assert_string_equal(driver->kind, "cuda");
-    assert_int_equal(vram_sim_clock_ns(driver), 0); // to us it is no simulator
+    assert_int_equal(vram_sim_clock_ns(driver), 0); // not a simulator to us
     uint64_t context, address, free_bytes, total_bytes, stream, event, base, size, host;
     int device = -1, version = 0, value = 0;
     char out[64] = "bytes that travel", in[64] = "";
@@ -85,7 +85,7 @@ static void calls_reach_the_library(void **state) {
     (void)state;
 }
 
-// A structure by value, a descriptor as a pointer, and 16 bytes to write into: what sharing passes through the exported symbols.
+// A struct by value, a descriptor as a pointer, and 16 bytes of output: what sharing passes through the exported symbols.
 static void sharing_reaches_the_library(void **state) {
     struct vram_driver *driver = NULL;
     assert_int_equal(setenv("VRAM_LIBCUDA", SIMCUDA_PATH, 1), 0);
@@ -108,7 +108,7 @@ static void sharing_reaches_the_library(void **state) {
     assert_cu(vr_cu(driver, ctx_disable_peer_access, context), INVALID_CONTEXT);
     assert_cu(vr_cu(driver, mem_alloc, &address, 4096), SUCCESS);
     assert_cu(vr_cu(driver, ipc_get_mem_handle, &shared, address), SUCCESS);
-    assert_cu(vr_cu(driver, ipc_open_mem_handle, &none, shared, 1), INVALID_CONTEXT); // arrived whole: it is one's own
+    assert_cu(vr_cu(driver, ipc_open_mem_handle, &none, shared, 1), INVALID_CONTEXT); // passed completely: it is its own handle
     assert_cu(vr_cu(driver, ipc_close_mem_handle, address), INVALID_VALUE);
     assert_cu(vr_cu(driver, mem_free, address), SUCCESS);
     assert_cu(vr_cu(driver, mem_create, &handle, 2 * VR_MIB, &prop, 0), SUCCESS);

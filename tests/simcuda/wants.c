@@ -26,7 +26,7 @@ static void print_version(void *library) {
     (void)printf("version %d %d\n", result, number);
 }
 
-// False in the parent of a fork, whose work is done.
+// Returns false in the parent of a fork, which is done.
 static int act(void *library, const char *name) {
     if (strcmp(name, "version") == 0) {
         print_version(library);

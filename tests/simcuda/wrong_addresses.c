@@ -12,19 +12,19 @@
 
 enum { MIB = 1 << 20, ROW = 64, ROWS = 4, PITCH = 512 };
 
-static uint64_t device, other, array, stream, context, graph; // what is right
+static uint64_t device, other, array, stream, context, graph; // valid values
 static unsigned char host[ROW * ROWS];
 
 struct wrong {
     const char *name;
     uint64_t address;
     uint64_t size_bytes;
-    bool whole; // not even the first byte is there
+    bool whole; // not even the first byte exists
 };
 
 // --- the functions ----------------------------------------------------------------------------------------------------------------------
 
-// As source and as target of a copy of rows.
+// Makes a copy of rows with this source or target.
 static struct vr_cu_memcpy2d rows(bool to, uint64_t address, int32_t type) {
     const struct vr_cu_memcpy2d_side right = {.memory_type = VR_CU_MEMORY_TYPE_DEVICE, .device = device, .pitch_bytes = PITCH};
     const struct vr_cu_memcpy2d_side wrong = {.memory_type = type, .device = address, .pitch_bytes = PITCH};
@@ -72,7 +72,7 @@ static int copy_node(bool to, uint64_t address) {
     return cuGraphAddMemcpyNode(&node, graph, NULL, 0, &copy, context);
 }
 
-// A node that is right and then changes, in the graph and in what was made of it.
+// Changes a valid node, in the graph or in its executable.
 static int changed_set(uint64_t address, uint64_t size_bytes, bool executable) {
     const struct vr_cu_memset_node right = set_of(device, ROW), wrong = set_of(address, size_bytes);
     uint64_t made, node, exec;
@@ -110,7 +110,7 @@ static int ops_node(uint64_t address) {
     return cuGraphAddBatchMemOpNode(&made, graph, NULL, 0, &node);
 }
 
-// A function with a pointer and how much of it, or one that looks at the first bytes alone (whole).
+// Functions with a pointer and a size, or those that access only the first bytes (whole).
 #define SIZED(X)                                                                                                                           \
     X(cuMemcpy to, cuMemcpy(a, device, n))                                                                                                 \
     X(cuMemcpy from, cuMemcpy(device, a, n))                                                                                               \
@@ -151,7 +151,7 @@ static int ops_node(uint64_t address) {
     X(cuGraphExecMemsetNodeSetParams, changed_set(a, n, true))                                                                             \
     X(cuMemPrefetchAsync, cuMemPrefetchAsync(a, n, 0, stream))                                                                             \
     X(cuMemAdvise, cuMemAdvise(a, n, 1, 0))
-// Their sizes are the rows' and planes': more than what is left anywhere.
+// Functions whose rows and planes are larger than what is left anywhere.
 #define SHAPED(X)                                                                                                                          \
     X(cuMemcpy2D to, cuMemcpy2D_v2(ROWS_OF(true, DEVICE)))                                                                                 \
     X(cuMemcpy2D from, cuMemcpy2D_v2(ROWS_OF(false, DEVICE)))                                                                              \
@@ -207,7 +207,7 @@ static void expect(const char *function, const struct wrong *wrong, int result) 
     failed++;
 }
 
-// Those of a list whose name begins with `only`.
+// Tries those of a list whose name begins with `only`.
 #define TRY(label, call)                                                                                                                   \
     if (strncmp(#label, only, strlen(only)) == 0) {                                                                                        \
         running = #label;                                                                                                                  \
@@ -223,7 +223,7 @@ static void try_all(const struct wrong *wrong, const char *only) {
     WHOLE(TRY)
 }
 
-// Those that have a size of their own.
+// Tries those with their own sizes.
 static void try_sizes(const struct wrong *wrong) {
     running = "a size that wraps";
     expect("cuMemcpy", wrong, cuMemcpy(wrong->address, other, wrong->size_bytes));
@@ -260,7 +260,7 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) try_all(&list[i], argc > 1 ? argv[1] : "");
     try_sizes(&(const struct wrong){"a size that wraps", device, UINT64_MAX - 64, false});
     printf("%d cases\n", cases);
-    // What is right still works.
+    // Valid calls still work.
     if (cuMemcpyDtoD_v2(device, other, MIB) != 0 || cuMemsetD8_v2(device, 5, MIB) != 0 || cuMemcpyDtoH_v2(host, device, ROW) != 0 ||
         host[ROW - 1] != 5 || cuMemcpyHtoD_v2(other, host, ROW) != 0)
         failed++;

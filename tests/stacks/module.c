@@ -1,4 +1,4 @@
-// A module with one function, which calls back. Built twice, under two names of the same length, so that both look alike to the loader.
+// A module with one function, which calls back. Built twice, with names of equal length, so that both look alike to the loader.
 #ifndef MODULE_FUNCTION
 #error "MODULE_FUNCTION names the function"
 #endif

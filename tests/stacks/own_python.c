@@ -1,4 +1,4 @@
-// A program that loads an interpreter for itself, out of sight of everybody else: its frames are in stacks all the same.
+// Loads an interpreter privately: its frames are in stacks nevertheless.
 #include "support/expect.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-// Naming stacks while memory runs out, at one allocation after the other, of libdw's too: frames stay without names, nobody dies.
+// Names stacks while one allocation after another is refused, including libdw's: frames stay unnamed, and nothing crashes.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -12,14 +12,14 @@
 #include "vram/recording.h"
 #include "vram/stack.h"
 
-// Every allocation of the process comes through here, libraries' too.
+// Wraps every allocation of the process, including libraries'.
 #define STANDS_IN __attribute__((visibility("default")))
 extern void *__libc_malloc(size_t size_bytes);
 extern void *__libc_calloc(size_t count, size_t size_bytes);
 extern void *__libc_realloc(void *old, size_t size_bytes);
 
-static long to_go = -1; // allocations that are granted before one is refused; -1: all are
-static bool goes_on;    // those behind it are refused, too
+static long to_go = -1; // allocations granted before one is refused; -1: all
+static bool goes_on;    // refuse all later ones too
 
 static bool refused(void) {
     if (to_go < 0) return false;
@@ -63,7 +63,7 @@ static void *sleeps(void *unused) {
 }
 
 enum { AS_MUCH = 100 };
-static uint64_t all_lined; // frames that have a line where there is memory
+static uint64_t all_lined; // frames that have a line if there is memory
 
 // In a process of its own, with a second thread or none: names the recording's frames while memory runs out. 0: all went as it should;
 // AS_MUCH: and nothing is missing.
@@ -80,13 +80,13 @@ static int name_frames(bool threads, long granted, bool for_good) {
     if (status != VRAM_OK && status != VRAM_NO_HOST_MEMORY) return 3;
     if (vr_model_check(vr_recording_model(recording), NULL) != VRAM_OK) return 4;
     const bool as_much = status == VRAM_OK && counts.lined == all_lined;
-    // What was missing is there again.
+    // The missing memory is available again.
     if (vram_recording_symbolize(recording, NULL, &counts) != VRAM_OK || !has_name(recording, "record")) return 5;
     vram_recording_destroy(recording);
     return as_much ? AS_MUCH : 0;
 }
 
-// How it ended, as wait() tells it.
+// Returns the status as wait() gives it.
 static int in_a_process(bool threads, long granted, bool for_good) {
     int state = -1;
     const pid_t child = fork();

@@ -29,11 +29,11 @@ static int drop_table(void **state) {
     return 0;
 }
 
-// Two stacks are the same below the frame that took them.
+// Checks that two stacks are equal below the frame that captured them.
 static void assert_same_callers(uint32_t id, void *const *addresses, int count) {
     const struct vr_stack *stack = vr_stacks_get(stacks, id);
     assert_non_null(stack);
-    // A sanitizer's backtrace() has frames of its own in front.
+    // A sanitizer's backtrace() has its own frames in front.
     const int more = count - (int)stack->count;
     assert_in_range(more, 0, 2);
     for (int i = 1; i + more < count; i++) assert_int_equal(vr_code_address(stack->words[i]), (uint64_t)(uintptr_t)addresses[i + more]);
@@ -53,7 +53,7 @@ static void same_frames_as_backtrace(void **state) {
     assert_int_equal(numbers[0], 1);
 }
 
-// Some calls below the function whose caller is meant.
+// Captures from calls below the function whose caller is wanted.
 VR_NOINLINE static uint32_t take_deeper(const void *frame, unsigned depth) {
     const uint32_t id = depth == 0 ? vram_stack_take_at(stacks, VRAM_STACK_C, frame) : take_deeper(frame, depth - 1);
     VR_NO_TAIL_CALL();
@@ -124,7 +124,7 @@ static void equal_stacks_have_one_number(void **state) {
     assert_int_equal(vr_stacks_get(stacks, ids[0])->words[1], vr_stacks_get(stacks, ids[2])->words[0]);
     assert_int_equal(vram_stack_take(stacks, VRAM_STACK_NONE, 0), 0);
     assert_int_equal(vram_stack_take(stacks, VRAM_STACK_C, 100000), 0);
-    assert_int_equal(vram_stack_take(stacks, VRAM_STACK_PYTHON, 0), 0); // there is none in here
+    assert_int_equal(vram_stack_take(stacks, VRAM_STACK_PYTHON, 0), 0); // there is no Python here
     struct vram_stacks_counts counts;
     vram_get_stacks_counts(stacks, &counts);
     assert_true(counts.stacks >= 2 && counts.frames > 2 && counts.bytes > 1000);
@@ -183,7 +183,7 @@ static bool has_name(uint32_t id, const char *name) {
 static void through_a_signal_handler(void **state) {
     (void)state;
 #ifdef __SANITIZE_THREAD__
-    skip(); // the bounds of the other stack are read from a file, which ThreadSanitizer does not like in a handler
+    skip(); // the other stack's bounds come from a file, which ThreadSanitizer rejects in a handler
 #endif
     static char alternate[65536];
     const stack_t other = {.ss_sp = alternate, .ss_size = sizeof alternate};
@@ -214,11 +214,11 @@ static void coroutine(void) {
     }
 }
 
-// More of them than are remembered, each twice; then a smaller one in the place of one that is gone.
+// More coroutines than are remembered, each twice; then a smaller one in the place of a finished one.
 static void on_coroutines(void **state) {
     (void)state;
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-    skip(); // which want to be told of such stacks
+    skip(); // sanitizers must be notified of such stacks
 #endif
     enum { COROUTINES = 7, BYTES = 65536 };
     char *memory[COROUTINES];
@@ -278,7 +278,7 @@ static void an_address_stands_for_its_module_at_the_time(void **state) {
     for (int round = 0; round < 3; round++) {
         const struct called first = through_module(VRAM_STACK_MODULES "/libvram_stack_one.so", "module_one");
         const struct called second = through_module(VRAM_STACK_MODULES "/libvram_stack_two.so", "module_two");
-        // The point of the test: both functions lay at the same address.
+        // The point of the test: both functions had the same address.
         if (first.place != second.place) print_message("the system put the modules at different places\n");
         assert_int_not_equal(first.id, second.id);
         assert_true(has_name(first.id, "module_one"));
@@ -336,7 +336,7 @@ static void a_child_can_take_stacks(void **state) {
         assert_true(child >= 0);
         if (child == 0) {
             uint32_t sum = 0;
-            (void)alarm(20); // a lock that stays held ends in this
+            (void)alarm(20); // a lock that stays held ends here
             for (unsigned depth = 0; depth < 50; depth++) {
                 if (recurse(100 + depth, &sum) == 0) _exit(1);
             }
@@ -403,14 +403,14 @@ typedef uint32_t descent(struct vram_stacks *table, uint32_t way, unsigned depth
 
 static descent descend;
 VR_NOINLINE static uint32_t descend_by_frame_pointer(struct vram_stacks *table, uint32_t way, unsigned depth) {
-    volatile size_t bytes = 32; // not known to the compiler: the stack pointer alone does not tell where the frame ends
+    volatile size_t bytes = 32; // unknown to the compiler, so the stack pointer alone does not locate the frame
     volatile unsigned char *room = __builtin_alloca(bytes);
     room[0] = 1;
     DESCEND(descend);
 }
 VR_NOINLINE static uint32_t descend(struct vram_stacks *table, uint32_t way, unsigned depth) { DESCEND(descend_by_frame_pointer); }
 
-// Every way is taken often and in any order, at the same places of the stack; a table that knows nothing walks each time.
+// Every path is taken often and in random order, at the same stack addresses; a table without knowledge walks each time.
 static void a_walk_by_heart_is_the_walk(void **state) {
     (void)state;
     enum { WAYS = 256 };
@@ -421,7 +421,7 @@ static void a_walk_by_heart_is_the_walk(void **state) {
         struct vram_stacks *fresh;
         assert_int_equal(vram_stacks_create(NULL, &fresh), VRAM_OK);
         uint32_t ids[2];
-        for (volatile unsigned k = 0; k < 2; k++) ids[k] = descend(k == 0 ? fresh : stacks, way, 4); // one call: its address is the same
+        for (volatile unsigned k = 0; k < 2; k++) ids[k] = descend(k == 0 ? fresh : stacks, way, 4); // one call, so its address is the same
         const struct vr_stack *walked = vr_stacks_get(fresh, ids[0]), *told = vr_stacks_get(stacks, ids[1]);
         assert_non_null(walked);
         assert_non_null(told);
@@ -436,19 +436,19 @@ static void a_walk_by_heart_is_the_walk(void **state) {
     }
 }
 
-// Another table's numbers are its own, also where it lies in the place of one that is gone.
+// Each table has its own numbers, even one at the address of a destroyed table.
 static void what_a_table_knew_goes_with_it(void **state) {
     (void)state;
     for (volatile unsigned i = 0; i < 20; i++) {
         struct vram_stacks *table;
         assert_int_equal(vram_stacks_create(NULL, &table), VRAM_OK);
-        for (unsigned k = 0; k < i; k++) assert_int_equal(descend(table, k, 3), k + 1); // stacks of other ways come first
+        for (unsigned k = 0; k < i; k++) assert_int_equal(descend(table, k, 3), k + 1); // stacks of other paths come first
         for (volatile unsigned k = 0; k < 2; k++) assert_int_equal(descend(table, 63, 3), i + 1);
         vram_stacks_destroy(table);
     }
 }
 
-// Many threads at once, whose stacks lie at different places and fall into the same entries.
+// Many threads at once, whose stacks are at different places and share cache entries.
 static void *descend_often(void *argument) {
     const uint32_t way = *(const uint32_t *)argument;
     uint32_t first = 0;

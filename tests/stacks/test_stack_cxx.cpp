@@ -30,7 +30,7 @@ std::vector<vram_frame> frames_of(uint32_t id) {
     return frames;
 }
 
-// What addr2line says of return addresses in the program: "function" lines with inlined functions, innermost first.
+// Returns addr2line's output for return addresses in the program: "function" lines with inlined functions, innermost first.
 std::vector<std::string> ask_addr2line(void *const *addresses, int count) {
     std::vector<std::string> names;
     char program[4096] = "";
@@ -53,7 +53,7 @@ std::vector<std::string> ask_addr2line(void *const *addresses, int count) {
                 if (n % 2 == 0) group.push_back(line);
             }
             if (pipe != nullptr) pclose(pipe);
-            // Where functions are inlined, it names the innermost by the symbol, which is that of the outermost.
+            // For inlined functions, it names the innermost by the symbol of the outermost.
             names.insert(names.end(), group.begin() + (group.size() > 1 ? 1 : 0), group.end());
         }
         std::free(text);
@@ -91,7 +91,7 @@ __attribute__((noinline)) void look(const char *where, bool in_lambda) {
                }),
                "a lambda has a name");
     }
-    // Every function of the program that addr2line finds, in its order.
+    // Every function of the program that addr2line finds, in order.
     const std::vector<std::string> names = ask_addr2line(addresses, count);
     size_t at = 0;
     for (const std::string &name : names) {

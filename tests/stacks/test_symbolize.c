@@ -1,4 +1,4 @@
-// From a stack to a recording file and back to names: machine code goes into the file as offsets in modules.
+// Tests stacks through a recording file and back to names: machine code is stored as offsets in modules.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ VR_NOINLINE static uint32_t taken_in_a_named_function(struct vram_stacks *stacks
     return id;
 }
 
-// Names of the first event's stack, innermost first, one after the other.
+// Concatenates the names of the first event's stack, innermost first.
 static void read_names(const struct vram_recording *recording, char *text, size_t capacity) {
     const struct vr_model *model = vr_recording_model(recording);
     assert_int_equal(model->histories[0].count, 2);
@@ -59,7 +59,7 @@ static void names_come_back(void **state) {
     EXPECT_OK(vr_model_check(vr_recording_model(recording), NULL));
     read_names(recording, after, sizeof after);
     assert_memory_equal(after, "taken_in_a_named_function\nnames_come_back\n", strlen("taken_in_a_named_function\nnames_come_back\n"));
-    // What is resolved is not looked at again.
+    // Resolved frames are not looked up again.
     EXPECT_OK(vram_recording_symbolize(recording, NULL, &counts));
     assert_int_equal(counts.named, 0);
     vram_recording_destroy(recording);

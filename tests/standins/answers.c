@@ -1,4 +1,4 @@
-// Small calls of many stand-ins: what was set is told again, what is out of bounds is refused.
+// Tests small functions of many stand-ins: values set are returned, values out of bounds are refused.
 #include <unistd.h>
 
 #include "standin_test.h"
@@ -94,7 +94,7 @@ static void test_nccl(void) {
     EXPECT(CALL("ncclMemFree", (void *), taken) == 0 && CALL("ncclMemFree", (void *), taken) == INVALID_ARGUMENT);
     EXPECT(CALL("ncclMemFree", (void *), NULL) == 0);
     EXPECT(CALL("ncclGetUniqueId", (struct id *), &id) == 0);
-    EXPECT(close(0) == 0); // a program may have closed its input: what is opened next is number 0
+    EXPECT(close(0) == 0); // a program may have closed its input, so the next file gets number 0
     EXPECT(CALL("ncclCommInitRank", (void **, int, struct id, int), &comm, 1, id, 0) == 0);
     for (int root = -1; root <= 1; root++)
         EXPECT(CALL("ncclBroadcast", (uint64_t, uint64_t, size_t, int, int, void *, uint64_t), memory, memory, 4, FLOAT32, root, comm,
@@ -113,7 +113,7 @@ static void test_hip(void) {
            CALL("hipFreeHost", (uint64_t), 0) == 0);
 }
 
-// Data of edges cannot be told without the nodes that they lie between.
+// Edge data cannot be queried without the edge's nodes.
 static void test_edges(void) {
     uint64_t graph = 0, first = 0, second = 0, found = 0;
     size_t count = 1;

@@ -1,4 +1,5 @@
-// cuDNN as a stand-in: descriptors of the graph interface keep what is set, one engine with its plan runs; shapes, weights of networks.
+// Tests the cuDNN stand-in: descriptors of the graph interface keep their attributes, one engine with its plan runs; shapes, weights of
+// networks.
 #include "standin_test.h"
 
 enum { ENGINE = 2, CONFIGURATION = 3, HEURISTICS = 4, PLAN = 5, GRAPH = 15, PACK = 16, TENSOR = 17, MATMUL = 19 };
@@ -54,7 +55,7 @@ static void test_graph(void *handle) {
     EXPECT(finalize(operation) == 0);
     EXPECT(finalize(graph) == 2000); // no operations
     EXPECT(set(graph, 800, HANDLE, 1, &handle) == 0 && set(graph, 801, DESCRIPTOR, 1, &operation) == 0 && finalize(graph) == 0);
-    for (int i = 0; i < 3; i++) destroy(tensors[i]); // they live on in the operation
+    for (int i = 0; i < 3; i++) destroy(tensors[i]); // the operation keeps them
     destroy(operation);
     EXPECT(get(graph, 802, INT64, 1, &count, &number) == 0 && count == 1 && number == 1);
     void *heuristics = new_descriptor(HEURISTICS), *configuration = new_descriptor(CONFIGURATION), *engine = new_descriptor(ENGINE);
@@ -77,7 +78,7 @@ static void test_graph(void *handle) {
     const uint64_t stream = new_stream();
     EXPECT(CALL("cudnnSetStream", (void *, uint64_t), handle, stream) == 0);
     EXPECT(captured_nodes(stream, execute, &run) == 1);
-    // The next engine: there is none.
+    // There is no second engine.
     void *second = new_descriptor(ENGINE);
     const int64_t one = 1;
     EXPECT(set(second, 1300, DESCRIPTOR, 1, &graph) == 0 && set(second, 1301, INT64, 1, &one) == 0 && finalize(second) == 3000);
@@ -154,7 +155,7 @@ int main(int count, char **arguments) {
     test_shapes(handle);
     test_network(handle);
     EXPECT(CALL("cudnnDestroy", (void *), handle) == 0);
-    // One of its parts has the same.
+    // One of its component libraries has the same function.
     library = opened(arguments[1], "libcudnn_graph.so.9");
     EXPECT(CALL("cudnnBackendCreateDescriptor", (int, void **), TENSOR, &handle) == 0);
     return 0;

@@ -1,4 +1,4 @@
-// CUPTI, cuSPARSELt, cuFile, NVSHMEM and the annotations as stand-ins: what programs load besides mathematics.
+// Tests the stand-ins for CUPTI, cuSPARSELt, cuFile, NVSHMEM and the annotations.
 #define _GNU_SOURCE
 #include "standin_test.h"
 
@@ -46,7 +46,7 @@ static void test_cusparselt(void) {
                 NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0) == 3);
 }
 
-// A file really comes to the device and back.
+// A file is really copied to the device and back.
 static void test_cufile(void) {
     library = opened(folder, "libcufile.so.0");
     char path[] = "/tmp/vram_cufile_XXXXXX";
@@ -96,14 +96,14 @@ static void test_others(void) {
     EXPECT(CALL("nvtxRangePop", (void)) == 1 && CALL("nvtxRangePop", (void)) == 0);
 }
 
-// Programs find the encoder's library and learn that there is no encoder when they open a session, not before.
+// Programs find the encoder's library, and learn only when they open a session that there is no encoder.
 static void test_encoder(void) {
     library = opened(folder, "libnvidia-encode.so.1");
     uint32_t version = 0;
     EXPECT(CALL("NvEncodeAPIGetMaxSupportedVersion", (uint32_t *), &version) == 0 && version >= (11u << 4 | 1));
     struct {
         uint32_t version, reserved;
-        void *functions[319]; // as many places as every version of the interface has
+        void *functions[319]; // as many entries as any version of the interface has
     } list = {.version = 11 | 1u << 24 | 2u << 16 | 7u << 28};
     EXPECT(CALL("NvEncodeAPICreateInstance", (void *), &list) == 0);
     void *encoder = &list;

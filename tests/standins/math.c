@@ -1,4 +1,4 @@
-// cuBLAS, cuBLASLt, cuSOLVER, cuSPARSE, cuFFT and cuRAND as stand-ins: handles, sizes, results, workspaces and nodes of captures.
+// Tests the stand-ins for cuBLAS, cuBLASLt, cuSOLVER, cuSPARSE, cuFFT and cuRAND: handles, sizes, results, workspaces and captured nodes.
 #include "standin_test.h"
 
 static const char *folder;
@@ -81,7 +81,7 @@ static void test_cublaslt(void) {
                  uint64_t),
                 handle, product, NULL, NULL, layout, NULL, layout, NULL, NULL, layout, NULL, layout, results[0].algorithm, NULL, 0,
                 0) == 0);
-    uint64_t own[14] = {0}; // a descriptor in memory of the program
+    uint64_t own[14] = {0}; // a descriptor in the program's memory
     EXPECT(CALL("cublasLtMatrixLayoutInit_internal", (void *, size_t, int, uint64_t, uint64_t, int64_t), own, 64, 0, 7, 8, 9) == 0);
     EXPECT(CALL("cublasLtMatrixLayoutGetAttribute", (void *, int, void *, size_t, size_t *), own, 4, &rows, 8, NULL) == 0 && rows == 9);
     EXPECT(own[8] == 0 && own[13] == 0);

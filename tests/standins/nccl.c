@@ -1,4 +1,5 @@
-// NCCL as a stand-in: ranks as processes and as devices of one process. Small payloads move, order is checked, a dead rank is noticed.
+// Tests the NCCL stand-in with ranks as processes and as devices of one process. Small payloads are copied, order is checked, a dead rank
+// is detected.
 #define _GNU_SOURCE
 #include "standin_test.h"
 
@@ -79,7 +80,7 @@ static void collectives(void *comm, int rank, uint64_t stream) {
     EXPECT(CALL("ncclAlltoAll", (uint64_t, uint64_t, size_t, int, void *, uint64_t), memory, other, 1, INT64, comm, stream) == 0);
     host_copy(all, other, 16);
     EXPECT(rank == 0 ? all[0] == 10 && all[1] == 11 : all[0] == 20 && all[1] == 21);
-    for (int turn = 0; turn < 20; turn++) // more often than there are places for payloads
+    for (int turn = 0; turn < 20; turn++) // more often than there are payload slots
         EXPECT(CALL("ncclBroadcast", (uint64_t, uint64_t, size_t, int, int, void *, uint64_t), memory, memory, 2, INT64, 1, comm, stream) ==
                0);
     host_copy(all, memory, 16);
@@ -99,7 +100,7 @@ static void messages(void *comm, int rank, uint64_t stream) {
     EXPECT(received == 101 - rank);
 }
 
-// More in one group than there are places for payloads: PyTorch gathers into a list by broadcasts.
+// More operations in a group than payload slots: PyTorch gathers into a list by broadcasts.
 static void large_groups(void *comm, int rank, uint64_t stream) {
     enum { CALLS = 11 };
     int32_t numbers[CALLS], received[CALLS] = {0}, sent[CALLS];
@@ -133,9 +134,9 @@ static int run_ok(struct id id, int rank) {
     messages(comm, rank, stream);
     large_groups(comm, rank, stream);
     EXPECT(ALL_REDUCE(large, large, 1 << 18, FLOAT32, SUM, comm, stream) == 0);
-    EXPECT(before - free_memory() >= 10485760);                                      // a connection's buffer at least
-    (void)ALL_REDUCE(large, large, ((size_t)1 << 61) + 1, INT64, SUM, comm, stream); // whose bytes are 8, after an overflow
-    // The other way round.
+    EXPECT(before - free_memory() >= 10485760);                                      // at least a connection's buffer
+    (void)ALL_REDUCE(large, large, ((size_t)1 << 61) + 1, INT64, SUM, comm, stream); // whose size overflows to 8 bytes
+    // In reverse order.
     EXPECT(CALL("ncclCommSplit", (void *, int, int, void **, void *), comm, 0, -rank, &part, NULL) == 0 && part != NULL);
     EXPECT(CALL("ncclCommUserRank", (void *, int *), part, &number) == 0 && number == 1 - rank);
     collectives(part, 1 - rank, stream);
@@ -154,7 +155,7 @@ static int run_ok(struct id id, int rank) {
     return 0;
 }
 
-// Rank 1 does something else. Both fail, one of them says so.
+// Rank 1 does something else. Both fail, and one reports it.
 static int run_mismatch(struct id id, int rank) {
     void *comm = comm_of(id, RANKS, rank);
     const uint64_t memory = device_memory(4096), stream = new_stream();
@@ -171,7 +172,7 @@ static int run_mismatch(struct id id, int rank) {
     return CALL("ncclCommAbort", (void *), comm);
 }
 
-// Rank 1 dies without a word.
+// Rank 1 dies silently.
 static int run_death(struct id id, int rank) {
     void *comm = comm_of(id, RANKS, rank);
     const uint64_t memory = device_memory(4096), stream = new_stream();
@@ -181,7 +182,7 @@ static int run_death(struct id id, int rank) {
     return CALL("ncclCommAbort", (void *), comm);
 }
 
-// The file where the ranks meet, as this process sees it.
+// Returns the file where the ranks meet, as this process maps it.
 static unsigned char *meeting_place(size_t *bytes) {
     char line[512];
     unsigned long from = 0, to = 0;
@@ -194,7 +195,7 @@ static unsigned char *meeting_place(size_t *bytes) {
     return (unsigned char *)from;
 }
 
-// One rank writes anything at all over what they share; the other's calls fail or give wrong numbers, and end.
+// One rank overwrites the shared memory arbitrarily; the other's calls fail or give wrong numbers, but end.
 static int run_hostile(struct id id, int rank) {
     enum { TURNS = 60, BYTES = 200 << 10 };
     EXPECT(setenv("VRAM_SIM_NCCL_SECONDS", "3", 1) == 0);
@@ -223,7 +224,7 @@ static int run_hostile(struct id id, int rank) {
     return 0;
 }
 
-// Eight ranks of which two run: the others are not waited for, and give what the next lower one gives.
+// Eight ranks of which two run: the others are not waited for, and contribute what the next lower one does.
 static int run_folded(struct id id, int process) {
     const int rank = process * 5;
     const int32_t number = rank == 0 ? 1 : 100;
@@ -248,7 +249,7 @@ static int run_folded(struct id id, int process) {
     host_copy(results, all, sizeof *results);
     EXPECT(results[0] == 100);
     EXPECT(CALL("ncclCommDestroy", (void *), part) == 0 && CALL("ncclCommDestroy", (void *), comm) == 0);
-    (void)setenv("VRAM_SIM_RANKS", "8:0,6", 1); // it is none of these
+    (void)setenv("VRAM_SIM_RANKS", "8:0,6", 1); // not one of these
     EXPECT(rank == 0 || CALL("ncclCommInitRank", (void **, int, struct id, int), &part, 8, id, rank) == INVALID_USAGE);
     return 0;
 }
@@ -256,7 +257,7 @@ static int run_folded(struct id id, int process) {
 static const struct {
     const char *name;
     int (*run)(struct id id, int rank);
-    int lines; // on the standard error, of all ranks
+    int lines; // lines on standard error, of all ranks
 } scenarios[] = {{"ok", run_ok, 0},
                  {"mismatch", run_mismatch, 1},
                  {"death", run_death, 1},
@@ -297,7 +298,7 @@ static pid_t start(char *self, char *folder, int scenario, int rank, char *id, i
     _exit(127);
 }
 
-// Both ranks as processes of their own; how many lines they wrote.
+// Runs both ranks as separate processes; counts their lines.
 static void test_scenario(char *self, char *folder, int scenario) {
     struct id id;
     int errors[2];
@@ -323,7 +324,7 @@ static void test_scenario(char *self, char *folder, int scenario) {
     EXPECT(lines == scenarios[scenario].lines);
     char path[200];
     (void)snprintf(path, sizeof path, "/dev/shm/vram-nccl-%s", id.bytes + strlen("vram-nccl:"));
-    EXPECT(access(path, F_OK) != 0); // nothing stays
+    EXPECT(access(path, F_OK) != 0); // nothing is left
 }
 
 int main(int count, char **arguments) {
@@ -331,7 +332,7 @@ int main(int count, char **arguments) {
     EXPECT(count == 2 || count == 5);
     begin_driver();
     library = opened(arguments[1], "libnccl.so.2");
-    if (count == 5) { // a rank, with a device of its own
+    if (count == 5) { // a rank with its own device
         void *context = NULL;
         EXPECT(DRIVER("cuDevicePrimaryCtxRetain", (void **, int), &context, atoi(arguments[3])) == 0);
         EXPECT(DRIVER("cuCtxSetCurrent", (void *), context) == 0);
@@ -340,7 +341,7 @@ int main(int count, char **arguments) {
     }
     int version = 0;
     EXPECT(CALL("ncclGetVersion", (int *), &version) == 0 && version >= 22000);
-    EXPECT(CALL("ncclCommInitRank", (void **, int, struct id, int), (void **)&version, 2, id, 0) == 4); // an id that is none
+    EXPECT(CALL("ncclCommInitRank", (void **, int, struct id, int), (void **)&version, 2, id, 0) == 4); // an invalid id
     for (int scenario = 0; scenario < SCENARIOS; scenario++) test_scenario(arguments[0], arguments[1], scenario);
     test_devices();
     return 0;

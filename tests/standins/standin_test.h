@@ -1,4 +1,4 @@
-// standin_test.h: stand-ins as a program knows them, by the names of their functions.
+// standin_test.h: calls stand-ins as a program does, by function names.
 #ifndef STANDIN_TEST_H
 #define STANDIN_TEST_H
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void *library; // what CALL looks into
+static void *library; // where CALL looks functions up
 static void *driver;
 
 static inline void *found_in(void *where, const char *name) {
@@ -43,7 +43,7 @@ static inline void *opened(const char *folder, const char *file) {
         }                                                                                                                                  \
     } while (0)
 
-// A context of device 0 is current, and the device has memory.
+// Makes a context of device 0 current and allocates device memory.
 static inline void begin_driver(void) {
     void *context = NULL;
     driver = dlopen("libcuda.so.1", RTLD_NOW);
@@ -71,7 +71,7 @@ static inline uint64_t new_stream(void) {
     return stream;
 }
 
-// How many nodes what a function does on a stream makes in a capture.
+// Returns the number of nodes that a function's work on a stream makes in a capture.
 static inline size_t captured_nodes(uint64_t stream, void (*body)(void *), void *argument) {
     uint64_t graph = 0;
     size_t nodes = 0;

@@ -1,5 +1,5 @@
-// The part of PyTorch that matters here, for a test: c10's function that throws, and a caller that holds the adapter's functions as
-// PyTorch's CUDAPluggableAllocator does, as std::function objects made from addresses.
+// The relevant part of PyTorch, for a test: c10's throwing function, and a caller that keeps the adapter's functions as PyTorch's
+// CUDAPluggableAllocator does, as std::function objects made from addresses.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -17,7 +17,7 @@ void torchCheckFail(const char *function, const char *file, uint32_t line, const
 }
 } // namespace c10::detail
 
-// As PyTorch's: the constructor of the one and the table of the other are found by name.
+// As in PyTorch: one's constructor and the other's virtual table are found by name.
 namespace c10 {
 struct SourceLocation {
     const char *function;
@@ -43,7 +43,7 @@ EXPORT void some_other_out_of_memory() { throw OutOfMemoryError({"", "", 0}, "")
 } // namespace c10
 
 namespace {
-// Runs `call`; the text of what it threw goes to `text`, which is empty otherwise.
+// Runs `call`; stores the text of its exception in `text`, else "".
 template <typename Call> void catching(char *text, size_t capacity, Call call) {
     std::string what;
     try {
@@ -95,7 +95,7 @@ EXPORT void fake_record_stream(uint64_t address, void *pointer, void *stream, ch
     catching(text, capacity, [&] { function(pointer, stream); });
 }
 
-// The filter is what PyTorch passes: a function object that holds more than a pointer.
+// The filter is a function object with more than a pointer, as in PyTorch.
 EXPORT void fake_begin_pool(uint64_t address, int device, uint64_t first, uint64_t second, char *text, size_t capacity) {
     using Id = std::pair<unsigned long long, unsigned long long>;
     std::function<void(int, Id, std::function<bool(void *)>)> function =

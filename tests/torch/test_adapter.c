@@ -1,5 +1,5 @@
-// The functions that PyTorch is given, on a simulated device: first use, failures, hooks, threads. The process has one allocator, so the
-// tests run in the order in which they stand.
+// Tests the functions for PyTorch on a simulated device: first use, failures, hooks, threads. The process has one allocator, so the tests
+// depend on their order.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -36,7 +36,7 @@ static const char *last_error(void) {
     return text;
 }
 
-// One counter of the JSON object of a device.
+// Returns one counter from a device's JSON object.
 static long long counter(int device, const char *name) {
     char key[128], text[16384];
     assert_in_range(vram_torch_stats_json(device, text, sizeof text), 1, sizeof text - 1);
@@ -91,7 +91,7 @@ static void the_next_call_tries_again(void **state) {
     assert_int_equal(count, 3);
     assert_int_equal(vram_torch_configuration(conf, sizeof conf), strlen("max_split_size_mb:200"));
     assert_string_equal(conf, "max_split_size_mb:200");
-    // From now on the environment says nothing more.
+    // The environment has no effect from now on.
     assert_int_equal(setenv("VRAM_SIM", "memory=2GiB,devices=1", 1), 0);
     uint64_t free_bytes = 0, total_bytes = 0;
     assert_int_equal(vram_torch_memory_info(2, &free_bytes, &total_bytes), VRAM_OK);
@@ -122,7 +122,7 @@ static void blocks_have_the_allocators_sizes(void **state) {
     assert_ptr_equal(vram_torch_base_alloc(&unknown, &bytes), &unknown);
     assert_int_equal(bytes, 0);
 
-    // What PyTorch says about a block it frees does not matter.
+    // PyTorch's other arguments for a freed block do not matter.
     vram_torch_free(small, 99, 77, &unknown);
     vram_torch_free(large, 0, -1, NULL);
     assert_int_equal(counter(0, "allocated_bytes.all.current"), 0);
@@ -190,7 +190,7 @@ static void a_request_too_large_is_reported(void **state) {
     vram_torch_set_raise(NULL);
     (void)vram_torch_oom_text(report, sizeof report);
     assert_non_null(strstr(report, "on device 1"));
-    // Cut to the room there is, with the length it wanted.
+    // Cut to the capacity, with the full length returned.
     char cut[16];
     assert_int_equal(vram_torch_oom_text(cut, sizeof cut), strlen(report));
     assert_int_equal(strlen(cut), sizeof cut - 1);
@@ -243,7 +243,7 @@ static void mistakes_are_statuses(void **state) {
 
 static atomic_uint failures;
 
-// What it finds wrong it counts: cmocka's assertions belong to one thread.
+// Counts failures, because cmocka's assertions belong to one thread.
 static void *work(void *argument) {
     uint64_t random = 88172645463325252ull + (uint64_t)(uintptr_t)argument;
     void *held[HELD] = {NULL};
@@ -260,7 +260,7 @@ static void *work(void *argument) {
         char text[64];
         if (round % 1000 == 0 && vram_torch_stats_json(0, text, sizeof text) == 0) atomic_fetch_add(&failures, 1);
         if (round % 5000 == 0 && vram_torch_empty_cache() != VRAM_OK) atomic_fetch_add(&failures, 1);
-        // Each thread has its own last error, whatever the others do.
+        // Each thread has its own last error.
         if (round % 100 == 0 && vram_torch_release((uint64_t)(uintptr_t)argument) != VRAM_INVALID_POINTER) atomic_fetch_add(&failures, 1);
     }
     for (int i = 0; i < HELD; i++) vram_torch_free(held[i], 0, 0, NULL);

@@ -1,4 +1,4 @@
-// The search for settings, on recordings whose answer is known.
+// Tests the search for settings, on recordings with known answers.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,8 +11,8 @@
 #include "vram/recordings.h"
 #include "vram/vram.h"
 
-// A program that fragments: many blocks of 30 MiB, every other one freed, then blocks of 40 MiB that fit no hole. Live in the end: half
-// of the first and all of the second.
+// A program that causes fragmentation: many blocks of 30 MiB, every other one freed, then blocks of 40 MiB that fit no hole. Live at the
+// end: half of the first and all of the second.
 enum { FIRST = 40, SECOND = 20 };
 
 static void event(struct vr_text *json, const char *action, unsigned number, unsigned mib) {
@@ -21,7 +21,7 @@ static void event(struct vr_text *json, const char *action, unsigned number, uns
                    (unsigned long long)mib << 20);
 }
 
-// Every block had a segment of its own.
+// Every block had its own segment.
 static void segments_left(struct vr_text *json) {
     for (unsigned i = 0; i < FIRST + SECOND; i++) {
         const unsigned mib = i < FIRST ? 30 : 40;
@@ -62,7 +62,7 @@ static const struct vram_tune_setting *find(const struct vram_tune_result *resul
 
 #define MIB ((uint64_t)1 << 20)
 
-// Played, whatever the search took from other replays.
+// Replays the setting, whatever the search derived from other replays.
 static bool completes_in(const struct vram_recording *recording, const struct vram_tune_setting *setting) {
     struct vram_whatif_result *played = NULL;
     const struct vram_whatif_options options = {.conf = setting->today ? NULL : setting->conf, .memory_bytes = setting->needed_bytes};
@@ -72,7 +72,7 @@ static bool completes_in(const struct vram_recording *recording, const struct vr
     return finished;
 }
 
-// With memory to spare, played for itself: settings that play alike are tried once for all of them.
+// Replays with ample memory: settings that behave alike are tried once for all of them.
 static void assert_is_as_played(const struct vram_recording *recording, const struct vram_tune_setting *setting) {
     struct vram_whatif_result *played = NULL;
     const struct vram_whatif_options options = {.conf = setting->today ? NULL : setting->conf};
@@ -97,7 +97,7 @@ static void each_setting_comes_to_what_a_replay_shows(void **state) {
     const struct vram_recording *const one = recording;
     struct vram_tune_result *result = NULL;
     assert_int_equal(VRAM_OK, vram_tune(&one, 1, NULL, &result, NULL));
-    // No segment is larger than 40 MiB, and nothing is collected: these are the usual settings once more.
+    // No segment is larger than 40 MiB, and nothing is collected, so these equal the defaults.
     static const char *const alike[] = {"max_split_size_mb:64", "max_split_size_mb:1024", "garbage_collection_threshold:0.8"};
     for (size_t i = 0; i < result->setting_count; i++) {
         assert_is_as_played(recording, &result->settings[i]);
@@ -106,7 +106,7 @@ static void each_setting_comes_to_what_a_replay_shows(void **state) {
     for (size_t i = 0; i < sizeof alike / sizeof *alike; i++)
         assert_int_equal(find(result, alike[i])->needed_bytes, find(result, "")->needed_bytes);
     assert_int_not_equal(find(result, "max_split_size_mb:32")->needed_bytes, 0);
-    // Seven and more replays each without that.
+    // Otherwise seven or more replays each.
     assert_true(result->runs < 4 * result->setting_count);
     vram_tune_result_destroy(result);
     vram_recording_destroy(recording);
@@ -119,18 +119,18 @@ static void what_is_needed_is_found(void **state) {
     struct vram_tune_result *result = NULL;
     assert_int_equal(VRAM_OK, vram_tune(&one, 1, NULL, &result, NULL));
     assert_int_equal(result->devices, 1);
-    // The peak of what is live: 20 of 30 MiB and 20 of 40 MiB, since the first 40 MiB come after the frees: 1400 MiB. Before, 1200.
+    // The peak of live bytes: 20 of 30 MiB and 20 of 40 MiB, since the first 40 MiB come after the frees: 1400 MiB. Before, 1200.
     const struct vram_tune_setting *defaults = find(result, ""), *expandable = find(result, "expandable_segments:True");
     assert_int_equal(defaults->peak_active_bytes, 1400 * MIB);
-    // The defaults hold all of the 30 MiB segments and the new ones; short of memory they give the free segments back.
+    // The defaults reserve all the 30 MiB segments and the new ones; when memory is short they release the free segments.
     assert_int_equal(defaults->peak_reserved_bytes, (40 * 30 + 20 * 40) * MIB);
     assert_int_equal(defaults->needed_bytes, 1400 * MIB);
-    // Of a hole of 30 MiB one page of 20 MiB can go back: 20 holes keep 10 MiB each.
+    // Of a hole of 30 MiB, one page of 20 MiB can be released: 20 holes keep 10 MiB each.
     assert_int_equal(expandable->needed_bytes, (1400 + 20 * 10) * MIB);
     assert_int_equal(result->settings[result->best].needed_bytes, 1400 * MIB);
     assert_true(result->settings[0].today && strcmp(result->settings[0].conf, "") == 0);
     for (size_t i = 0; i < result->setting_count; i++) assert_true(completes_in(recording, &result->settings[i]));
-    assert_in_range(result->runs, 1, 153); // 167 where every trial is played
+    assert_in_range(result->runs, 1, 153); // 167 if every trial is replayed
     vram_tune_result_destroy(result);
     vram_recording_destroy(recording);
 }
@@ -140,7 +140,7 @@ static bool collect(void *user, const char *bytes, size_t length) {
     return true;
 }
 
-// Two streams in turn, each needing what the other has just freed: half of the memory, if it changes streams.
+// Two streams in turn, each needing what the other has just freed: half the memory suffices if it changes streams.
 static void what_only_this_allocator_could_save_is_told_apart(void **state) {
     (void)state;
     struct vr_text json = {0};
@@ -203,7 +203,7 @@ static void a_memory_that_is_given_is_answered(void **state) {
     vram_recording_destroy(recording);
 }
 
-// Where memory is plenty a trial that infers the run in it comes to what that run comes to.
+// With ample memory, an inferred result equals the replay's.
 static void plenty_of_memory_comes_to_what_a_replay_in_it_does(void **state) {
     (void)state;
     struct vram_recording *recording = fragmenting();
@@ -214,7 +214,7 @@ static void plenty_of_memory_comes_to_what_a_replay_in_it_does(void **state) {
     const uint64_t runs = result->runs;
     vram_tune_result_destroy(result);
     assert_int_equal(VRAM_OK, vram_tune(&one, 1, &options, &result, NULL));
-    assert_in_range(result->runs, 1, runs - 1); // today's setting fits, and no other is searched
+    assert_in_range(result->runs, 1, runs - 1); // today's setting fits, so no other is searched
     for (size_t i = 0; i < result->setting_count; i++) {
         const struct vram_tune_setting *setting = &result->settings[i];
         const struct vram_whatif_options within = {.conf = setting->today ? NULL : setting->conf, .memory_bytes = options.memory_bytes};
@@ -229,7 +229,7 @@ static void plenty_of_memory_comes_to_what_a_replay_in_it_does(void **state) {
     vram_recording_destroy(recording);
 }
 
-// The result's text at a width; *widest is its widest line.
+// Writes the result's text at a width; *widest is its widest line.
 static struct vr_text text_of(const struct vram_tune_result *result, unsigned columns, size_t *widest) {
     const struct vram_style style = {.columns = columns};
     struct vr_text text = {0};
@@ -241,7 +241,7 @@ static struct vr_text text_of(const struct vram_tune_result *result, unsigned co
     return text;
 }
 
-// Where today's setting fits, closely or not, nothing is to be changed, and nothing else is looked for.
+// If today's setting fits, even narrowly, nothing needs to change, and nothing else is searched.
 static void todays_setting_stays_where_it_fits(void **state) {
     (void)state;
     struct vram_recording *recording = fragmenting();
@@ -261,7 +261,7 @@ static void todays_setting_stays_where_it_fits(void **state) {
     vram_recording_destroy(recording);
 }
 
-// What the recorded program had live is the floor, whatever blocks were larger for: 20 of 30 and 20 of 40 MiB.
+// The recorded live bytes are the lower bound, even if blocks were larger: 20 of 30 and 20 of 40 MiB.
 static void the_floor_is_what_was_live(void **state) {
     (void)state;
     struct vram_recording *recording = fragmenting();
@@ -270,7 +270,7 @@ static void the_floor_is_what_was_live(void **state) {
     assert_int_equal(VRAM_OK, vram_tune(&one, 1, NULL, &result, NULL));
     assert_int_equal(result->live_bytes, 1400 * MIB);
     assert_int_equal(result->active_bytes, 1400 * MIB);
-    // It needs as little as any, but holds 2000 MiB with memory to spare: pages hold less, and need more.
+    // It needs the minimum, but reserves 2000 MiB with ample memory: pages reserve less, and need more.
     const struct vram_tune_setting *best = &result->settings[result->best];
     assert_true(best->needed_bytes <= result->settings[0].needed_bytes);
     assert_true(best->peak_reserved_bytes <= result->settings[0].peak_reserved_bytes);
@@ -278,7 +278,7 @@ static void the_floor_is_what_was_live(void **state) {
     vram_recording_destroy(recording);
 }
 
-// A recording of a folder of cases, where there is one; NULL: skipped.
+// Opens a recording from the folder of cases, if it exists; NULL: skipped.
 static struct vram_recording *case_of(const char *name) {
     char path[512];
     const char *folder = getenv("VRAM_CASES");
@@ -295,7 +295,7 @@ static struct vram_tune_result *tuned(const struct vram_recording *recording, ui
     return result;
 }
 
-// One option string needs 1.4 GiB less than today's and holds 38.9 GiB more: never the answer.
+// One option string needs 1.4 GiB less than today's and reserves 38.9 GiB more: never the answer.
 static void no_answer_holds_more_than_today(void **state) {
     (void)state;
     struct vram_recording *recording = case_of("tune_holds.vram");
@@ -307,7 +307,7 @@ static void no_answer_holds_more_than_today(void **state) {
     vram_recording_destroy(recording);
 }
 
-// 890,241,024 bytes are live; 900 MiB were blocks.
+// 890,241,024 bytes are live, in blocks of 900 MiB.
 static void blocks_are_not_what_is_live(void **state) {
     (void)state;
     struct vram_recording *recording = case_of("tune_floor.pickle");
@@ -318,7 +318,7 @@ static void blocks_are_not_what_is_live(void **state) {
     vram_recording_destroy(recording);
 }
 
-// What was freed and waits for another stream is not live.
+// Freed memory that waits for another stream is not live.
 static void what_waits_is_not_live(void **state) {
     (void)state;
     struct vram_recording *recording = case_of("recstream.pickle");
@@ -444,7 +444,7 @@ static void what_fits_with_nothing_has_no_line_to_paste(void **state) {
     vr_text_release(&text);
 }
 
-// Two parts: what a program needs, and what it holds as long as there is memory to spare.
+// Two parts: what a program needs, and what it reserves with ample memory.
 static void what_is_held_in_vain_is_said(void **state) {
     (void)state;
     char today[] = "", less[] = "expandable_segments:True";
@@ -464,7 +464,7 @@ static void what_is_held_in_vain_is_said(void **state) {
     vr_text_release(&text);
 }
 
-// The same choice, whatever is asked for: least need, to 1 %, then what holds less, then the most usual.
+// The same choice for every question: least need, within 1 %, then what reserves less, then the most usual.
 static void ties_go_to_what_holds_less(void **state) {
     (void)state;
     static const struct {
@@ -500,7 +500,7 @@ static void nothing_to_tune_is_said(void **state) {
     vram_recording_destroy(recording);
 }
 
-// What no device holds is not played: 271 bytes of a log that name four live TiB would make two million pages, again and again.
+// More than any device has is not replayed: 271 bytes of a log with four live TiB would make two million pages repeatedly.
 static void more_than_any_device_holds_is_refused(void **state) {
     (void)state;
     struct vr_text log = {0};

@@ -1,4 +1,4 @@
-// Requests of the page's server: what is answered, and what is refused.
+// Tests requests to the page's server: which are answered, and which are refused.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@ static struct http_request parsed;
 static const char *question;
 static char text[4096];
 
-// What the page's server makes of it; 200 stands for an answer.
+// Returns the page server's status; 200 means an answer.
 static int status_of(enum serve_target *target) {
     *target = SERVE_NOTHING;
     if (parsed.status != 200) return parsed.status;
@@ -96,7 +96,7 @@ static void what_is_no_request_is_refused(void **state) {
     assert_int_equal(400, parsed.status);
 }
 
-// What a proxy or another server may read differently than we do (RFC 9112): nothing of it is guessed.
+// Requests that a proxy or another server may read differently (RFC 9112) are refused.
 static void what_two_readers_read_differently_is_refused(void **state) {
     (void)state;
 #define OWN "Host: 127.0.0.1:8123\r\n"

@@ -1,4 +1,4 @@
-// A server that has something else to do: it answers in between.
+// Tests a server with background work, which answers in between.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ enum { PIECES = 100, PIECE_MS = 20 };
 
 static struct http_server *server;
 static volatile sig_atomic_t ended;
-static volatile int done; // pieces
+static volatile int done; // pieces of work done
 static char reply[4096];
 
 static bool answer(void *context, const char *path, struct http_reply *made) {

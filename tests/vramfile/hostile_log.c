@@ -19,7 +19,7 @@ int main(int argc, char **argv) {
                                              .stream = 7,
                                              .time_ns = UINT64_C(1700000000000000000) + i * 1000,
                                              .action = i < count ? VRAM_LOG_ALLOC : VRAM_LOG_FREE};
-        // Half of them live on.
+        // Half of them stay live.
         if ((i < count || number % 2 == 0) && vram_log_append(log, &event, 1) != VRAM_OK) return 1;
     }
     vram_log_abandon(log);

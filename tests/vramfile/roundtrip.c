@@ -1,5 +1,5 @@
-// roundtrip FILE...: reads each recording, writes it as our own file and reads that again: every column and table must be equal. Prints
-// the size per event; exit 1 when one differs.
+// roundtrip FILE...: reads each recording, writes it in our own format and reads that again: every column and table must be equal. Prints
+// the size per event; exits with 1 if one differs.
 #include <stdio.h>
 
 #include "history/logbytes.h"

@@ -1,4 +1,4 @@
-// vram::memory_resource as CCCL's concepts and its type-erased references see it: of the CCCL that the compiler finds.
+// Tests vram::memory_resource with CCCL's concepts and type-erased references, in the version the compiler finds.
 #define LIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE
 #include <cuda/std/version>
 
@@ -57,9 +57,9 @@ int main() {
     EXPECT(cudaPointerGetAttributes(&attributes, a) == cudaSuccess && attributes.type == cudaMemoryTypeDevice);
     EXPECT(cudaMemsetAsync(a, 1, 3 << 20, first) == cudaSuccess);
     give(erased, cuda::stream_ref(first), a, 3 << 20);
-    EXPECT(take(erased, cuda::stream_ref(first), 3 << 20) == a); // the same stream has it at once
+    EXPECT(take(erased, cuda::stream_ref(first), 3 << 20) == a); // the same stream reuses it at once
 
-    // Freed on another stream that works: nobody has it before that is done.
+    // Freed on another, busy stream: not reused before that is done.
     EXPECT(cudaMemsetAsync(a, 2, 3 << 20, second) == cudaSuccess);
     give(erased, cuda::stream_ref(second), a, 3 << 20);
     EXPECT(cudaStreamSynchronize(second) == cudaSuccess);

@@ -1,4 +1,4 @@
-// expect.h: a check that names its line, and the last word of a row that works.
+// expect.h: a check that prints its line, and the last word of a working row.
 #ifndef EXPECT_H
 #define EXPECT_H
 #include <stdio.h>

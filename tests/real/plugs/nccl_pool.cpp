@@ -19,7 +19,7 @@ int main() {
     EXPECT(vram_pool_malloc(pool, 30 << 20, 0, &second) == VRAM_OK && registered.count() == 2);
     EXPECT(ncclAllReduce((void *)first, (void *)first, 1000, ncclFloat, ncclSum, communicator, nullptr) == ncclSuccess);
     EXPECT(cudaDeviceSynchronize() == cudaSuccess);
-    EXPECT(vram_free(vram::process_allocator(), first) == VRAM_OK && registered.count() == 2); // cached, and registered still
+    EXPECT(vram_free(vram::process_allocator(), first) == VRAM_OK && registered.count() == 2); // cached, and still registered
     EXPECT(vram_free(vram::process_allocator(), second) == VRAM_OK && vram_pool_empty_cache(pool) == VRAM_OK && registered.count() == 0);
     vram_pool_release(pool);
     EXPECT(ncclCommDestroy(communicator) == ncclSuccess);

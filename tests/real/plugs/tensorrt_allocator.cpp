@@ -22,9 +22,9 @@ int main() {
     EXPECT(allocator.reallocate(weights, 256, 3050) == weights); // the block has 3,072 bytes
     EXPECT(allocator.reallocate(weights, 256, 1 << 20) == nullptr);
     EXPECT(allocator.deallocateAsync(weights, stream) && allocator.deallocateAsync(nullptr, stream));
-    EXPECT(allocator.allocateAsync(3000, 256, 0, stream) == weights); // the same stream has it at once
+    EXPECT(allocator.allocateAsync(3000, 256, 0, stream) == weights); // the same stream reuses it at once
     EXPECT(allocator.deallocateAsync(weights, stream));
-    EXPECT(!allocator.deallocateAsync(weights, stream)); // it is no block any more
+    EXPECT(!allocator.deallocateAsync(weights, stream)); // not a block any more
 
     EXPECT(allocator.allocateAsync(0, 256, 0, stream) == nullptr && allocator.allocateAsync(100, 1024, 0, stream) == nullptr);
     EXPECT(allocator.allocateAsync((uint64_t)1 << 50, 256, 0, stream) == nullptr);

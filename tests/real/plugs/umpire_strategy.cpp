@@ -1,4 +1,4 @@
-// vram::umpire_strategy in Umpire's own manager: its records, its copies, its pools above it.
+// Tests vram::umpire_strategy in Umpire's own manager: its records, copies, and pools on top.
 #include <umpire/ResourceManager.hpp>
 #include <umpire/strategy/QuickPool.hpp>
 #include <vram/umpire.hpp>
@@ -17,7 +17,7 @@ int main() {
     EXPECT(allocator.getCurrentSize() == 1 << 20 && allocator.getSize(device) == 1 << 20 && manager.hasAllocator(device));
     EXPECT(allocator.getActualSize() >= 1 << 20);
 
-    // Umpire knows where it lies: its operations reach it.
+    // Umpire knows its location, so its operations can access it.
     auto host = manager.getAllocator("HOST");
     char *out = static_cast<char *>(host.allocate(1 << 20)), *back = static_cast<char *>(host.allocate(1 << 20));
     std::memset(out, 5, 1 << 20);
