@@ -1,4 +1,4 @@
-// The page for everybody: every view by keys alone, names and roles for what can be used, and contrast by the numbers, in light and dark.
+// Tests accessibility: every view by keys alone, names and roles of controls, and contrast by numbers, in light and dark.
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,12 +14,12 @@ for (let i = 0; i < 400; i++) {
 const made = join(mkdtempSync(join(tmpdir(), "vram-test-")), "made.json");
 writeFileSync(made, JSON.stringify({ segments: [], device_traces: [events] }));
 
-// Texts whose colour on what lies behind them is below AA: 4.5, or 3 for large ones.
+// Returns texts whose contrast with their background is below AA: 4.5, or 3 for large ones.
 function lowContrast() {
     const channel = (value) => ((value /= 255) <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
     const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
     const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
-    // Any colour that CSS has, painted over another.
+    // Returns a colour, in any CSS form, painted over others.
     const over = (colours) => {
         canvas.clearRect(0, 0, 1, 1);
         for (const colour of colours) {
@@ -39,7 +39,7 @@ function lowContrast() {
         const element = walker.currentNode.parentElement;
         const text = walker.currentNode.textContent.trim();
         if (text === "" || element.closest("script, style, option") || !element.checkVisibility({ visibilityProperty: true, opacityProperty: true })) continue;
-        if (element.closest("[aria-disabled='true'], :disabled")) continue; // WCAG leaves these out
+        if (element.closest("[aria-disabled='true'], :disabled")) continue; // WCAG excludes these
         const style = getComputedStyle(element);
         const behind = grounds(element);
         const [a, b] = [light(over([...behind, style.color])), light(over(behind))];
@@ -50,7 +50,7 @@ function lowContrast() {
     return low;
 }
 
-// What can be used but has no name, or whose role is none.
+// Returns controls without a name or a valid role.
 function unnamed() {
     const bad = [];
     for (const element of document.querySelectorAll("button, input, select, textarea, canvas, [role], [tabindex]")) {
@@ -64,7 +64,7 @@ function unnamed() {
     return bad;
 }
 
-// Browsers that guard against fingerprinting falsify the pixels that a canvas gives back: the page asks for none.
+// Browsers that resist fingerprinting falsify a canvas's pixels, so the page must not read them.
 function guard() {
     CanvasRenderingContext2D.prototype.getImageData = () => {
         throw new Error("pixels are asked for");
@@ -87,7 +87,7 @@ async function walk(dark) {
         await pageRests(page);
         equal(await page.evaluate(lowContrast), [], `${theme}: contrast in ${id}`);
         equal(await page.evaluate(unnamed), [], `${theme}: names in ${id}`);
-        // Tab from the top reaches the view and comes back.
+        // Tab from the top reaches the view and returns.
         await page.locator("header button").first().focus();
         const places = new Set(["header"]);
         for (let i = 0; i < 80 && !places.has("stage"); i++) {
@@ -108,7 +108,7 @@ async function walk(dark) {
     await browser.close();
 }
 
-// The frame's own keys.
+// Tests the frame's own keys.
 async function useKeys(page) {
     const within = (key, least, most, what) =>
         settles(page, ([name, low, high]) => {

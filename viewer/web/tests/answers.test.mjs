@@ -1,5 +1,5 @@
-// What the page says of an allocation and a moment in the words of the commands: roles, unknown places, cached memory, another peak, what did
-// not change; boxes of call stacks that share a name, and the colours that they share with the table.
+// Tests the page's statements about an allocation and a moment in the commands' words: roles, unknown places, cached memory, another peak,
+// no change; boxes of call stacks with equal names, and their colours in the table.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -32,7 +32,7 @@ for (let y = 0.97; y > 0.1 && !/activations/.test(tip); y -= 0.02) {
 }
 expect(/activations \u00b7 stream 0/.test(tip), `the tip has the role: ${tip}`);
 
-// Frames whose place is not known, and blocks without frames at all: neither ":0" nor a text that cannot be read.
+// Frames with unknown places, and blocks without frames: neither ":0" nor unreadable text.
 const frames = [{ name: "step", filename: "??", line: 0 }, { name: "run", filename: "", line: 0 }, { name: "main", filename: "/home/me/train.py", line: 0 }];
 const event = (i, size, more) => ({ action: "alloc", addr: 0x7f0000000000 + i * 2 ** 30, size, stream: 0, time_us: i, compile_context: "N/A", ...more });
 const nameless = { segments: [], device_traces: [[event(0, 64 * MIB, { frames: [] }), event(1, 4 * MIB, { frames })]] };
@@ -44,7 +44,7 @@ equal(await page.$$eval(".chart-legend button", (all) => all.map((one) => one.te
 const frameless = () => [...document.querySelectorAll(".range-facts *")].filter((one) => one.childElementCount === 0 && one.textContent.includes("<no frames>")).map((one) => [one.tagName, one.disabled, getComputedStyle(one).opacity]);
 await settles(page, frameless, null, [["SPAN", null, "1"]], "the largest holder can be read, though no search finds it");
 
-// Boxes of call stacks: the colours of the table, places where names are shared; grey for what leads there.
+// Boxes of call stacks: the table's colours, places for equal names, grey for the frames above.
 const site = (name, line) => [{ name, filename: "/home/me/models.py", line }, { name: "main", filename: "/home/me/train.py", line: 9 }];
 const twins = { segments: [], device_traces: [[event(0, 64 * MIB, { frames: site("update", 174) }), event(1, 48 * MIB, { frames: site("update", 181) })]] };
 await openFiles(page, [put("twins.json", twins)]);
@@ -60,7 +60,7 @@ const colours = () => {
 };
 await settles(page, colours, null, { same: true, grey: true }, "a call site has one colour in the table and in the call stacks");
 
-// Compared with itself nothing has changed: grey, neither orange nor blue.
+// Compared with itself, nothing has changed: grey, neither orange nor blue.
 await openFiles(page, [put("same.json", twins)]);
 await go(page, { rec: 2, other: 3, view: "compare" });
 const coloured = () => {
@@ -72,7 +72,7 @@ const coloured = () => {
 };
 await settles(page, coloured, null, [true, true], "what did not change is grey");
 
-// Wholly free segments are cached, and no fragmentation.
+// Wholly free segments are cached, not fragmentation.
 const block = (size, state) => ({ size, requested_size: state === "inactive" ? 0 : size, state, frames: [] });
 const segment = (i, blocks) => ({ device: 0, address: 0x7f0000000000 + i * 2 ** 30, total_size: 64 * MIB, stream: 0, segment_type: "large", blocks });
 const cached = { segments: [segment(0, [block(64 * MIB, "inactive")]), segment(1, [block(64 * MIB, "inactive")]), segment(2, [block(16 * MIB, "active_allocated"), block(48 * MIB, "inactive")])], device_traces: [] };
@@ -81,7 +81,7 @@ await go(page, { rec: 4, view: "state" });
 const facts = () => ["free", "cached", "fragmentation"].map((name) => document.querySelector(`[data-fact="${name}"] dd`)?.textContent.replaceAll("\u202f", " "));
 await settles(page, facts, null, ["176.0 MiB", "128.0 MiB", "0.0 %"], "one hole is not in pieces");
 
-// Growth is seen: 12 GiB and 3 MiB more in each step.
+// Growth is visible: 12 GiB, and 3 MiB more in each step.
 const growing = [];
 let next = 0;
 const push = (action, addr, size, more = {}) => growing.push({ action, addr, size, stream: 0, time_us: growing.length, frames: site("keep", 20), ...more });
@@ -94,7 +94,7 @@ await openFiles(page, [put("growing.json", { segments: [], device_traces: [growi
 await go(page, { rec: 5, view: "leaks" });
 await settles(page, () => Number(document.querySelector(".leaks-curve canvas").dataset.low) > 12 * 2 ** 30 - 64 * 2 ** 20, null, true, "the heights begin near what is always live");
 
-// Every key that works everywhere is in the help.
+// The help lists every key that works everywhere.
 await page.keyboard.press("?");
 await page.waitForSelector("dialog.help[open]");
 const keys = await page.$$eval("dialog.help section:first-of-type kbd", (all) => all.map((one) => one.textContent));
@@ -102,7 +102,7 @@ equal(["/", "a", "d", "w", "s", "0", "e", "v", "<", ">", "{", "}", "b", "i", "x"
 equal(errors, [], "errors of the page");
 await browser.close();
 
-// Where another moment becomes the peak, what to change says so, and leads there.
+// If another moment becomes the peak, the advice says so, with a link.
 if (recordings) {
     const real = await openPage(html, { fragment: "#view=oom" });
     await openFiles(real.page, recordingPaths("102"));

@@ -1,5 +1,5 @@
-// A page in a headless browser with the network cut off; every request that is tried, and every error of the page, is remembered. Chromium,
-// or with VRAM_TEST_BROWSER=firefox the Firefox of the system (with VRAM_TEST_HEADED=1 on a display, where it has WebGL2).
+// Opens the page in a headless browser without network, and records every attempted request and every error. Uses Chromium, or with
+// VRAM_TEST_BROWSER=firefox the system's Firefox (with VRAM_TEST_HEADED=1 on a display, where it has WebGL2).
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,15 +10,15 @@ const programs = isFirefox ? ["/usr/bin/firefox-esr", "/usr/bin/firefox"] : ["/u
 const saves = mkdtempSync(join(tmpdir(), "vram-saved-"));
 process.on("exit", () => rmSync(saves, { recursive: true, force: true }));
 
-// An unchanged Firefox speaks WebDriver BiDi, over which Playwright sets neither the colour scheme nor the network nor sees what is saved:
-// preferences do.
+// An unmodified Firefox uses WebDriver BiDi, through which Playwright can neither set the colour scheme and the network nor see saved
+// files; preferences can.
 function launch(dark) {
     const executablePath = programs.find(existsSync);
     if (!isFirefox) return chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu-sandbox"] });
     const firefoxUserPrefs = {
         "layout.css.prefers-color-scheme.content-override": dark ? 0 : 1,
-        "accessibility.mouse_focuses_formcontrol": 0, // a click on a button does not focus it, as on macOS
-        "network.proxy.type": 1, // a proxy that is not there
+        "accessibility.mouse_focuses_formcontrol": 0, // a click does not focus a button, as on macOS
+        "network.proxy.type": 1, // a nonexistent proxy
         "network.proxy.http": "127.0.0.1",
         "network.proxy.http_port": 9,
         "network.proxy.ssl": "127.0.0.1",
@@ -29,10 +29,10 @@ function launch(dark) {
     return firefox.launch({ channel: "moz-firefox", executablePath, headless: !process.env.VRAM_TEST_HEADED, firefoxUserPrefs });
 }
 
-// What Firefox notes on the console of errors that the page has caught and told.
+// Firefox logs this about errors that the page has caught and reported.
 const NOTED = /^Failed to read data from the ReadableStream/;
 
-// A Firefox whose page does not answer after it was opened (its content process may end at the start, whatever the page) is opened anew.
+// Reopens a Firefox whose page does not respond (its content process may end at the start, for any page).
 async function opened(htmlPath, options) {
     for (let tries = 0; ; tries++) {
         const all = await openOnce(htmlPath, options);
@@ -51,8 +51,8 @@ async function openOnce(htmlPath, { width = 1280, height = 800, dark = false, fr
     const emulated = isFirefox ? {} : { colorScheme: dark ? "dark" : "light", offline, acceptDownloads: true };
     const context = await browser.newContext({ viewport: { width, height }, ...emulated });
     const page = await context.newPage();
-    page.setDefaultTimeout(120000); // A busy machine is no fault of the page's.
-    // Firefox takes the two clicks that Playwright sends for two clicks.
+    page.setDefaultTimeout(120000); // A busy machine is not an error of the page.
+    // Firefox does not combine Playwright's two clicks of a double click.
     if (isFirefox)
         page.mouse.dblclick = async (x, y) => {
             await page.mouse.click(x, y);
@@ -72,7 +72,7 @@ async function openOnce(htmlPath, { width = 1280, height = 800, dark = false, fr
     return { browser, page, requests, errors };
 }
 
-// Gives files to the page as a user does, and waits until they are open or refused.
+// Gives files to the page as a user does, and waits until they are opened or refused.
 export async function openFiles(page, paths) {
     await page.locator('input[type="file"]').setInputFiles(paths);
     await page.waitForFunction(() => {
@@ -86,14 +86,14 @@ async function arrived(page, before) {
         const names = readdirSync(saves);
         const name = names.find((one) => !before.has(one) && !one.endsWith(".part"));
         const path = join(saves, name ?? "");
-        // Between the look into the folder and the look into the file the browser may give it its name.
+        // The browser may rename the file between the two checks.
         if (name && !names.includes(`${name}.part`) && existsSync(path) && statSync(path).size > 0) return path;
         await page.waitForTimeout(50);
     }
     throw new Error("nothing was saved");
 }
 
-// The bytes of the file that a command of the menu "Save" makes.
+// Returns the bytes of the file made by a command of the menu "Save".
 export async function saved(page, title) {
     const before = new Set(readdirSync(saves));
     const download = isFirefox ? null : page.waitForEvent("download");

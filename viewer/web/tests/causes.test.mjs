@@ -1,4 +1,5 @@
-// Recordings with a known cause of out of memory: the first screen of the view names it, and who holds the memory (tests/explain/causes.py).
+// Tests recordings with a known cause of out of memory (tests/explain/causes.py): the view's first screen names it, and the holder of the
+// memory.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,5 +1,5 @@
-// The timeline, the segments and the address map with real mouse and keys, drawn by WebGL2 and by the canvas: totals equal the report's, what
-// the pointer finds equals a naive stacking of the events, and the window goes where the mouse and the keys say.
+// Tests the timeline, the segments and the address map with real mouse and keys, with WebGL2 and canvas: totals equal the report's, the
+// shape under the pointer equals a naive stacking of the events, and the window follows the mouse and the keys.
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -15,7 +15,7 @@ if (!existsSync(example)) {
 const facts = report(example).devices[0];
 const trace = JSON.parse(execFileSync(vram, ["report", "--list", "trace", "--json", example], { maxBuffer: 1 << 28 })).trace;
 
-// Allocations with their births and deaths, as the events say; the example begins with an empty history.
+// Returns allocations with their first and last events; the example begins with an empty history.
 function naive() {
     const rows = [];
     const live = new Map();
@@ -71,7 +71,7 @@ async function totals(page) {
     equal(Number(await data(page, "allocations")), rows.length, "allocations in the window");
 }
 
-// Points at the middle of the largest allocations of a moment, found by stacking what is live in the order of births.
+// Points at the middle of a moment's largest allocations, found by stacking live ones in order of allocation.
 async function pointing(page) {
     const event = facts.allocated.peak_event_index;
     await go(page, { from: event - 20, to: event + 20 });
@@ -151,7 +151,7 @@ async function moving(page) {
     expect((await windowOf(page))[0] > zoomed[0], "d goes on");
 }
 
-// What of the addresses is on the map is told by the pointer: the label's address lies where the axis says.
+// The pointer reveals the map's addresses: the label's address is where the axis says.
 async function map(page) {
     await go(page, { view: "map" });
     await settled(page);

@@ -1,4 +1,4 @@
-// What the page's tests have in common: their arguments, and what they expect.
+// Shared by the page's tests: their arguments, and assertions.
 import { execFile, execFileSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 // PAGE VRAM RECORDINGS: the page, the command, and the folder of recordings or "".
 export const [html, vram, recordings] = process.argv.slice(2);
 
-// The recordings whose name begins with one of the numbers; all of them without numbers. Ends the test as skipped where there are none.
+// Returns the recordings whose name begins with one of the numbers, or all. Ends the test as skipped if there are none.
 export function recordingPaths(...numbers) {
     if (!recordings) {
         console.log("no recordings here: skipped");
@@ -23,7 +23,7 @@ export function report(path) {
     return JSON.parse(execFileSync(vram, ["report", "--json", path], { maxBuffer: 1 << 28 }));
 }
 
-// What the command prints, as data, while others go on.
+// Returns the command's output as data, without blocking other work.
 export async function asked(...words) {
     return JSON.parse((await promisify(execFile)(vram, words, { maxBuffer: 1 << 30 })).stdout);
 }
@@ -42,8 +42,8 @@ export function equal(found, wanted, what) {
 
 let links = 0;
 
-// The state that the URL's fragment keeps, changed as a link would; the page has heard of it afterwards. Keys that the page does not know
-// are nothing to it: `link` makes each address a new one, even where the page has not yet written the one that it shows.
+// Changes the state in the URL's fragment as a link would, and waits until the page has read it. The page ignores unknown keys: `link`
+// makes each address new, even if the page has not yet written the shown one.
 export async function go(page, state) {
     const follow = (fragment) =>
         new Promise((resolve) => {
@@ -53,12 +53,12 @@ export async function go(page, state) {
     await page.evaluate(follow, new URLSearchParams({ ...state, link: ++links }).toString());
 }
 
-// Waits until `read` (run in the page) gives the wanted value; what it gave last otherwise.
+// Waits until `read` (run in the page) returns the wanted value; fails with its last value otherwise.
 export async function settles(page, read, argument, wanted, what, timeout = 60000) {
     const end = Date.now() + timeout;
     let found;
     do {
-        // What `read` looks at may not be there yet.
+        // The element may not exist yet.
         found = await page.evaluate(read, argument).catch((error) => String(error));
         if (JSON.stringify(found) === JSON.stringify(wanted)) return;
         await page.waitForTimeout(20);
@@ -66,7 +66,7 @@ export async function settles(page, read, argument, wanted, what, timeout = 6000
     equal(found, wanted, what);
 }
 
-// Waits until what `read` gives has not changed at ten looks, a frame and more between two: a page under load takes as long as it takes.
+// Waits until `read` returns the same value ten times, at least a frame apart.
 export async function rests(page, read, argument) {
     let last;
     for (let same = 0; same < 10; same++) {
@@ -77,7 +77,7 @@ export async function rests(page, read, argument) {
     }
 }
 
-// Waits until the page shows what it will show: its texts, its canvases and what it says of them do not change any more.
+// Waits until the page's texts, canvases and their labels no longer change.
 export const pageRests = (page) =>
     rests(page, () => [
         document.querySelector("#app").innerText,

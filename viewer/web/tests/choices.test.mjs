@@ -1,5 +1,5 @@
-// What is chosen: roles as colouring and table, the peak as one bar, the way back and forward, everything in the link, the same colours at
-// every load, the search's count at the peak, its next and its errors, and names of C++ that keep the operator.
+// Tests choices: roles as colouring and table, the peak as one bar, back and forward, everything in the link, the same colours at every
+// load, the search's count at the peak, its next match and its errors, and C++ names that keep the operator.
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -74,7 +74,7 @@ async function searching(page) {
     await settles(page, () => document.querySelector(".message").hidden, null, true, "and gone with it");
 }
 
-// Of a window: what was made and freed equals what the list of events says.
+// What a window allocated and freed equals the list of events.
 async function range(page) {
     const [from, to] = [4000, 9000];
     const { trace } = await asked("report", "--list", "trace", "--json", example);
@@ -129,7 +129,7 @@ async function sources(page) {
     await settles(page, () => document.querySelector(".oom-stack a.frame-place")?.getAttribute("href").startsWith("vscode://file/examples/serve_sim.c:"), null, true, "a place is a link");
 }
 
-// A page saved by the page has the recording inside, is read by the command, and by the page itself.
+// A page saved by the page contains the recording, and is read by the command and by the page itself.
 async function pages(page) {
     await go(page, { view: "timeline" });
     const path = join(mkdtempSync(join(tmpdir(), "vram-page-")), "saved.html");
@@ -151,7 +151,7 @@ async function pages(page) {
     }
 }
 
-// Made by hand: long names of C++.
+// Handmade: long C++ names.
 const LONG = "at::_ops::empty_memory_format::redispatch(c10::DispatchKeySet, c10::ArrayRef<c10::SymInt>, std::optional<c10::ScalarType>)";
 const RESULT = "std::vector<at::Tensor, std::allocator<at::Tensor> > torch::autograd::PyNode::apply(std::vector<at::Tensor, std::allocator<at::Tensor> >&&)";
 const frames = (name) => [{ filename: "??", line: 0, name }];
@@ -168,7 +168,7 @@ async function names() {
     for (const wanted of ["at::_ops::empty_memory_format::redispatch", "torch::autograd::PyNode::apply", "Foo::operator()"]) expect(shown.some((text) => text.endsWith(wanted)), `${wanted} in ${JSON.stringify(shown)}`);
     await go(page, { view: "peak" });
     await settles(page, () => [...document.querySelectorAll(".peak-view .site-title")].map((cell) => cell.textContent).sort(), null, ["Foo::operator()", "at::_ops::empty_memory_format::redispatch", "torch::autograd::PyNode::apply"], "names in the table");
-    // A part of the tree that is zoomed to takes the whole height: its callers are named above it.
+    // A zoomed part of the tree fills the height, with its callers named above.
     equal(errors, [], "errors of the page");
     await browser.close();
 }

@@ -1,4 +1,4 @@
-// Out of memory: the page names the cure that `vram report` names, in its words, and goes on with anything else meanwhile.
+// Tests out of memory: the page names the cure of `vram report`, in its words, and remains usable meanwhile.
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,7 +12,7 @@ const folder = mkdtempSync(join(tmpdir(), "vram-test-"));
 const example = join(dirname(fileURLToPath(import.meta.url)), "../../../examples/recordings/oom.pickle.gz");
 const plain = (text) => text.replace(/\s+/g, " ").trim();
 
-// Segments of 100 MiB of which a block in the middle stays, as often as said, and a request that fails then.
+// Makes segments of 100 MiB of which a block in the middle stays, repeatedly, and a request that then fails.
 function made(name, { hollow, size, free, settings = {} }) {
     const events = [];
     const base = 2 ** 40;
@@ -34,7 +34,7 @@ function made(name, { hollow, size, free, settings = {} }) {
 const { browser, page, errors } = await openPage(html, { fragment: "#view=oom" });
 await page.context().grantPermissions(["clipboard-read", "clipboard-write"]).catch(() => {});
 
-// What the page says of the last file's device, and what the report says.
+// Compares the page about the last file's device with the report.
 async function same(path, device) {
     const said = report(path);
     const wanted = said.cures.find((cure) => cure.device === device);
@@ -50,7 +50,7 @@ async function same(path, device) {
     const sentence = plain(await box.locator("p").last().textContent());
     expect(sentence.length > 20 && plain(text).includes(sentence), `${path}: '${sentence}' is not in the report`);
     equal(await page.locator(".oom-advice:visible").count(), wanted.verdict === "setting" || !advice ? 0 : 1, `${path}: advice`);
-    // What paged memory would have done stands below, in the report's words, where it decides.
+    // The report's sentence on paged memory follows if it is decisive.
     const { text: saving } = said.paged.find((one) => one.device === device);
     const below = box.locator(".saving");
     if (saving) await below.filter({ hasText: "paged:True" }).waitFor({ timeout: 120000 });
@@ -82,7 +82,7 @@ for (const verdict of ["setting", "demand", "not_seen"]) expect(verdicts.has(ver
 const real = recordings && join(recordings, "091_Constructor-Sun_memory_snapshot.pickle");
 if (real && existsSync(real)) await same(real, 1);
 
-// A view that is left stops the search, and goes on with it when it is shown again.
+// Leaving the view stops the search; showing it again continues it.
 await page.reload();
 await go(page, { view: "timeline" });
 await openFiles(page, [example]);
@@ -93,8 +93,8 @@ await settles(page, () => document.querySelectorAll(".oom-cure").length, null, 0
 await page.keyboard.press("7");
 await page.locator('.oom-cure[data-verdict="setting"]').waitFor({ timeout: 120000 });
 
-// Nothing failed, and much lay between what was live and what was held: a chip on the first screen says what paged memory would need, and leads to
-// the report's sentences.
+// Without a failure, but with much more reserved than live, a chip on the first screen says what paged memory would need, and leads to the
+// report's sentences.
 const wasteful = made("wasteful.json", { hollow: 12, size: 0, free: 1 });
 const kept = JSON.parse(readFileSync(wasteful, "utf8"));
 kept.device_traces[0].pop();

@@ -1,4 +1,4 @@
-// Sizes and shares are written as the commands write them: the page's own functions against the text of `vram report`.
+// Tests that the page formats sizes and shares like the commands: its functions against the text of `vram report`.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,7 +13,7 @@ const { outputFiles } = await build({ entryPoints: [entry], bundle: true, format
 const { bytes, percent } = await import(`data:text/javascript,${encodeURIComponent(outputFiles[0].text)}`);
 const plain = (text) => text.replaceAll("\u202f", " ");
 
-// What the command prints of a recording in which two call sites hold so much.
+// Returns the command's output for a recording with these bytes at two call sites.
 function printed(large, small) {
     const event = (addr, size, name) => ({ action: "alloc", addr, size, stream: 0, time_us: 1, frames: [{ name, filename: "train.py", line: 12 }] });
     const path = join(folder, "two.json");

@@ -1,4 +1,4 @@
-// The page in a frame of another page's, as notebooks show it: its state stands in its own address, not in that of the page around it.
+// Tests the page in a frame of another page, as in notebooks: its state is in its own address, not the outer page's.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

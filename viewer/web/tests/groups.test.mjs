@@ -1,4 +1,5 @@
-// Peak, Leaks and steps, Compare, with real mouse and keys: sums equal `vram report --json`, `vram leaks --json` and `vram diff --json`.
+// Tests Peak, Leaks and steps, and Compare with real mouse and keys: sums equal `vram report --json`, `vram leaks --json` and `vram diff
+// --json`.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -23,20 +24,20 @@ async function peak(path) {
     equal(whole.groups.reduce((sum, group) => sum + group.bytes, 0), told.peak_bytes, `${path}: the groups' sum`);
     await settles(page, groupNames, "Groups", whole.groups.map((group) => group.name), `${path}: the table's order`);
 
-    // Another order by a click on a heading, and back.
+    // A click on a heading changes the order, another restores it.
     const heading = (title) => page.locator('table[aria-label="Groups"] th', { hasText: title }).locator("button");
     await heading("Count").click();
     const byCount = await page.$$eval('table[aria-label="Groups"] tbody tr', (rows) => rows.map((row) => Number(row.children[3].textContent.replaceAll(",", ""))));
     equal(byCount, [...byCount].sort((a, b) => b - a), `${path}: sorted by count`);
     await heading("Bytes").click();
 
-    // A row by keys: it is found again everywhere.
+    // A row chosen by keys is highlighted in every view.
     await page.locator('table[aria-label="Groups"] tbody tr').first().focus();
     await page.keyboard.press("Enter");
     await settles(page, () => document.querySelectorAll('table[aria-label="Groups"] tr[aria-selected="true"]').length, null, 1, `${path}: a row is chosen`);
     await page.waitForFunction(() => new URLSearchParams(location.hash.slice(1)).get("pick"));
 
-    // The call stacks: a click on the row below the root fills the width, keys lead back.
+    // In the call stacks a click on the row below the root fills the width; keys lead back.
     const flame = page.locator(".peak-view .flame canvas");
     const box = await flame.boundingBox();
     await page.mouse.click(box.x + box.width / 4, box.y + 30);
@@ -91,7 +92,7 @@ async function leaks(path) {
     await browser.close();
 }
 
-// Two blocks that no event frees: Leaks points to who holds them at the end.
+// Two blocks that no event frees: Leaks links to their holders at the end.
 async function kept() {
     const block = (address, size) => ({ address, size, requested_size: size, state: "active_allocated" });
     const frames = [{ filename: "model.py", line: 7, name: "cache" }];

@@ -1,5 +1,5 @@
-// As light as paper: a move of the mouse over a chart paints nothing but the overlay, the wheel and a drag move the picture that is there, and a
-// finer one follows. Counted by what is asked of the canvases of the page's own thread; in Chromium that thread's processor time is told.
+// Tests that the page is light: a mouse move over a chart paints only the overlay; the wheel and dragging move the existing picture, and a
+// finer one follows. Counts canvas calls in the page's own thread; in Chromium prints that thread's processor time.
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -35,7 +35,7 @@ const read = (page, name) => page.evaluate((key) => window[key], name);
 const transform = () => document.querySelector(".chart-shapes").style.transform;
 const atRest = () => /scale\(1(, 1)?\)$/.test(document.querySelector(".chart-shapes").style.transform);
 
-// Waits until the chart has its final picture: it asks for none, and nothing was painted for half a second.
+// Waits until the chart is final: nothing is requested, and nothing was painted for half a second.
 async function rests(page) {
     let [calls, since] = [-1, Date.now()];
     while (Date.now() - since < 500) {
@@ -95,7 +95,7 @@ for (const view of ["timeline", "segments", "map"]) {
         await cdp.send("Performance.enable", { timeDomain: "threadTicks" });
         thread = async () => 1000 * (await cdp.send("Performance.getMetrics")).metrics.find(({ name }) => name === "ThreadTime").value;
     }
-    await page.evaluate(() => history.replaceState(null, "", `?canvas2d${location.hash}`)).catch(() => {}); // a GPU would paint otherwise
+    await page.evaluate(() => history.replaceState(null, "", `?canvas2d${location.hash}`)).catch(() => {}); // otherwise a GPU would paint
     await openFiles(page, [example]);
     await go(page, { view });
     await settles(page, () => Number(document.querySelector(".chart-stage")?.dataset.ready) > 0, null, true, `${view}: a picture`);

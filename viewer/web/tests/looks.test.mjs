@@ -1,5 +1,5 @@
-// What the page paints, in both themes: labels that can be read (by the colours painted), memory that is live apart from what is free while
-// something is searched for, tips that go with the pointer and the view, a strip with a scale, and colours forced by the system.
+// Tests what the page paints, in both themes: legible labels (by the painted colours), live memory distinct from free memory during a
+// search, tips that follow the pointer and the view, a strip with a scale, and forced colours.
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ const at = (i) => 0x7f0000000000 + i * 2 * MIB;
 const frames = (i) => [{ name: `layer_${i}`, filename: "/home/me/model.py", line: i }, { name: "main", filename: "/home/me/train.py", line: 3 }];
 const events = [];
 for (let i = 0; i < 24; i++) {
-    // Annotations of many names have many colours.
+    // Annotations with many names have many colours.
     events.push({ action: "alloc", addr: at(i), size: 2 * MIB, stream: 0, time_us: 100 * i, frames: frames(i) });
     if (i % 4 === 3) for (const action of ["free_requested", "free_completed"]) events.push({ action, addr: at(i), size: 2 * MIB, stream: 0, time_us: 100 * i + 50, frames: frames(i) });
 }
@@ -24,7 +24,7 @@ const segment = { device: 0, address: at(0), total_size: 48 * MIB, allocated_siz
 const made = join(mkdtempSync(join(tmpdir(), "vram-test-")), "made.json");
 writeFileSync(made, JSON.stringify({ segments: [segment], device_traces: [events], external_annotations }));
 
-// Before a text is painted on a canvas its colour and what lies under it there are noted; the page itself asks for no pixels.
+// Notes a text's colour and background before it is painted on a canvas; the page itself reads no pixels.
 function watch() {
     window.painted = new Map();
     for (const { prototype } of [CanvasRenderingContext2D, OffscreenCanvasRenderingContext2D]) {
@@ -48,7 +48,7 @@ function lowPainted() {
     const style = getComputedStyle(document.documentElement);
     const low = [];
     for (const [text, { ink, under }] of window.painted) {
-        // The colour that most of the text lies on; where nothing is painted yet, the page's own ground.
+        // The colour behind most of the text; if nothing is painted yet, the page's ground.
         const counts = new Map();
         for (let i = 0; i < under.length; i += 4) {
             const colour = under[i + 3] < 128 ? rgb(style.getPropertyValue("--ground").trim()).join() : [under[i], under[i + 1], under[i + 2]].join();
@@ -88,7 +88,7 @@ async function tips(page) {
     }
 }
 
-// The colours of a free block, of a live one that is found, and of one that is not, in the middle of each.
+// Returns the colours, in the middle, of a free block, a live block that matches, and one that does not.
 async function states(page, theme) {
     await go(page, { view: "state", event: events.length - 1, search: "layer_0" });
     await settles(page, () => /live, not found/.test(document.querySelector(".state-legend").textContent), null, true, `${theme}: the legend says what the grey is`);
@@ -117,7 +117,7 @@ async function states(page, theme) {
     expect(unfound > 1.5 * free, `${theme}: 17 live blocks not found, 6 free: ${unfound} and ${free} pixels`);
     const distance = Math.hypot(...legend.free.map((value, i) => value - legend.unfound[i]));
     expect(distance > 60, `${theme}: they can be told apart: ${distance}`);
-    // The address map paints them in the same grey.
+    // The address map uses the same grey.
     await go(page, { view: "map", search: "layer_0" });
     const faded = () => {
         const canvas = document.querySelectorAll(".chart-stage canvas")[1];
@@ -148,7 +148,7 @@ for (const dark of [false, true]) {
             await page.evaluate(() => window.painted.clear());
             await go(page, { view, axis, event: 3 });
             const paints = view !== "leaks" && view !== "compare";
-            if (paints) await page.waitForFunction(() => window.painted.size > 0, null, { timeout: 60000 }); // a busy machine takes its time
+            if (paints) await page.waitForFunction(() => window.painted.size > 0, null, { timeout: 60000 }); // a busy machine is slow
             await rests(page, () => window.painted.size);
             const { count, low } = await page.evaluate(lowPainted);
             equal(await page.evaluate(() => ["reserved", "active"].filter((name) => window.painted.get(name)?.under[3] < 255)), [], `${theme}, ${view}: the names of lines lie on a ground of their own, not on shapes of any colour`);
@@ -157,7 +157,7 @@ for (const dark of [false, true]) {
         }
     await states(page, theme);
     if (!dark) await tips(page);
-    // The strip says how much and when.
+    // The strip shows bytes and positions.
     const scale = () => [...document.querySelectorAll(".strip-scale .tick")].map((tick) => tick.textContent);
     await settles(page, (read) => [...document.querySelectorAll(".strip-scale .tick.height")].map((tick) => tick.textContent), null, ["32\u202fMiB"], `${theme}: how much the strip shows`);
     await go(page, { view: "timeline" });
@@ -167,7 +167,7 @@ for (const dark of [false, true]) {
     await browser.close();
 }
 
-// Forced colours: what a colour says is still there.
+// Forced colours: what a colour says is still visible.
 if (!isFirefox) {
     for (const dark of [false, true]) {
         const { browser, page, errors } = await openPage(html, { dark });

@@ -1,5 +1,5 @@
-// A training loop as a recording: weights, then steps of a forward pass, a backward pass and an optimizer's step, with the stacks that PyTorch
-// records, C++ frames and all.
+// Makes a recording of a training loop: weights, then steps of a forward pass, a backward pass and an optimizer step, with PyTorch's stacks
+// including C++ frames.
 const native = (name) => ({ filename: "??", line: 0, name });
 const python = (filename, line, name) => ({ filename, line, name });
 const allocator = [native("torch::unwind::unwind()"), native("torch::CapturedTraceback::gather(bool, bool, bool)"), native("c10::cuda::CUDACachingAllocator::Native::malloc(void**)")];
@@ -17,8 +17,8 @@ export const stacks = {
 export const MIB = 1 << 20;
 export const address = (i) => 0x7f0000000000 + i * 64 * MIB;
 
-// { recording, starts (of steps), events }: `layers` activations of 8 MiB each, their gradients of 4 MiB, an optimizer's state of 2 MiB that the
-// first step makes. A private pool of its own holds 64 MiB of which 16 are used.
+// { recording, starts (of steps), events }: `layers` activations of 8 MiB each, gradients of 4 MiB, and an optimizer state of 2 MiB made in
+// the first step. A private pool has 64 MiB, of which 16 are used.
 export function loop({ steps = 4, layers = 4, marked = true } = {}) {
     const events = [];
     const starts = [];

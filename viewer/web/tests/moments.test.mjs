@@ -1,5 +1,5 @@
-// Moments and ranges: pins with notes in the link, a recording compared with itself, one step with its passes, what a search marks in tables,
-// pools as envelopes, roles as a column.
+// Tests moments and ranges: pins with notes in the link, a recording compared with itself, one step with its passes, a search's highlights
+// in tables, pools as envelopes, roles as a column.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ const { browser, page, errors } = await openPage(html, { width: 1440, height: 90
 await openFiles(page, [path]);
 const hash = (key) => new URLSearchParams(location.hash.slice(1)).get(key);
 
-// The first screen names who holds the peak, and leads to what would lower it.
+// The first screen names who holds the peak, with a link to what would lower it.
 await page.waitForSelector(".range-facts [data-role]");
 const wanted = await asked("report", "--by", "role", "--json", path);
 equal(await page.evaluate(() => document.querySelector(".range-facts [data-role]").dataset.role), wanted.groups[0].name, "the role that holds most");
@@ -45,7 +45,7 @@ await settles(page, hash, "event", String(peak), "and leads back to its event");
 await page.getByRole("button", { name: "Remove the pin" }).click();
 await settles(page, () => document.querySelectorAll(".pin").length, null, 0, "it can be removed");
 
-// One recording alone: its beginning with its peak, its peak with its end, two of its steps; both moments are marked.
+// One recording alone: its start with its peak, its peak with its end, two of its steps; both moments are marked.
 await go(page, { view: "compare" });
 const sides = () => ["A", "B"].map((side) => Number(document.querySelector(`.compare-facts [data-side="${side}"]`)?.dataset.event));
 await settles(page, sides, null, [-1, peak], "the beginning and the peak, without a click");
@@ -63,7 +63,7 @@ await settles(page, ([one, three]) => {
 }, [[made.starts[0], made.starts[1]], [made.starts[2], made.starts[3]]], true, "two of its steps");
 expect(inStep((await page.evaluate(sides))[1], 3), "the third is the third");
 
-// One step: the passes in their order, what a lane holds at most, what is made in it.
+// One step: the passes in order, a lane's peak, and its allocations.
 await go(page, { view: "step", step: 1 });
 await settles(page, () => document.querySelector(".step-view").dataset.passes, null, "forward backward optimizer", "the passes of a step");
 await page.locator('select[aria-label="A lane per"]').selectOption("role");
@@ -82,7 +82,7 @@ await settles(page, hash, "step", "2", "] goes to the next step");
 await page.getByRole("button", { name: "Show it in the timeline" }).click();
 await settles(page, hash, "from", String(made.starts[1]), "and the timeline shows it");
 
-// What a search finds is marked in the tables, by what each group holds of it.
+// The tables highlight groups that contain matches.
 await go(page, { view: "peak", by: "role" });
 await page.locator(".peak-view select[aria-label='Group by']").selectOption("role");
 await page.locator(".search input").fill("model.py:21");
@@ -90,13 +90,13 @@ await settles(page, () => [...document.querySelectorAll(".peak-view tr.found-row
 expect((await page.locator(".peak-view .table-rest").textContent()).startsWith("1 row of "), "and how many rows");
 await page.locator(".peak-view select[aria-label='Group by']").selectOption("site");
 await settles(page, () => [...document.querySelectorAll(".peak-view tr.found-row .site")].map((cell) => cell.title), null, ["/home/me/model.py:21:forward"], "the site");
-// The role stands beside each site.
+// Each site has its role in the next column.
 const roles = await page.evaluate(() => Object.fromEntries([...document.querySelectorAll(".peak-view tbody tr")].map((row) => [row.querySelector(".site").title, row.querySelector(".role-cell")?.textContent])));
 equal([roles["/home/me/model.py:20:forward"], roles["/home/me/model.py:5:__init__"]], ["activations", "parameters"], "roles beside the sites");
 await go(page, { view: "leaks", search: "model.py:21" });
 await settles(page, () => [...document.querySelectorAll(".leaks-view tr.found-row .site")].map((cell) => cell.title).filter((name, i, all) => all.indexOf(name) === i), null, ["/home/me/model.py:21:forward"], "marked among temporary allocations");
 
-// So in the tables of Compare and in the lanes of a step.
+// Likewise in the tables of Compare and the lanes of a step.
 await go(page, { view: "compare", search: "model.py:21" });
 const marks = (selector) => [...document.querySelectorAll(selector)].map((cell) => cell.title);
 await settles(page, marks, ".compare-view tr.found-row .site", ["/home/me/model.py:21:forward"], "marked among the differences");
@@ -106,7 +106,7 @@ await go(page, { view: "step", step: 1, search: "model.py:21" });
 await page.locator('select[aria-label="A lane per"]').selectOption("site");
 await settles(page, marks, ".found-lane .step-name", ["/home/me/model.py:21:forward"], "and the lane of it");
 
-// A pool as its envelope: held, in use, free.
+// A pool as its envelope: reserved, in use, free.
 await go(page, { view: "segments" });
 await page.waitForSelector(".chart-stage[data-ready]");
 expect(await page.getByText("in use (below), free (above)").first().isVisible(), "the line of what is in use has a name");

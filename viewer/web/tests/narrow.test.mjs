@@ -1,4 +1,4 @@
-// A screen as narrow as a phone's shows every view, and a recording with little in it says why there is little to see.
+// Tests that a phone's narrow screen shows every view, and that a recording with little in it explains that.
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ const events = [event("alloc", 0, 0x7f0000000000, 4000), event("alloc", 1, 0x7f0
 
 const phone = await openPage(html, { width: 390, height: 844 });
 await openFiles(phone.page, [put("few.json", { segments: [segment], device_traces: [events] }), put("other.json", { segments: [segment], device_traces: [events.slice(0, 1)] })]);
-// What is cut off at the sides: the tab that is chosen, the canvas of the view, the panel of details.
+// Finds what is cut off at the sides: the chosen tab, the view's canvas, the details panel.
 function outside(selector) {
     const shown = [...document.querySelectorAll(selector)].filter((one) => one.getClientRects().length !== 0);
     const boxes = shown.map((one) => one.getBoundingClientRect());
@@ -36,8 +36,8 @@ for (const view of await phone.page.$$eval('[role="tab"]:not([hidden])', (all) =
     equal(wide, 390, `${view}: the view has the whole width`);
 }
 
-// Long names, many call sites, several devices, an out of memory: no text is cut at a side, or hidden with no way to read it, and the page
-// does not scroll sideways. What scrolls by itself is the row of tabs and a program's text.
+// Long names, many call sites, several devices, an out of memory: no text is cut off or hidden without a way to read it, and the page does
+// not scroll sideways. Only the row of tabs and program text scroll by themselves.
 const long = (i) => [{ name: `very_long_function_name_of_a_layer_${i}`, filename: `/home/somebody/projects/some_model/src/package/module_${i}.py`, line: 1200 + i }];
 const loop = [];
 for (let step = 0; step < 12; step++) {
@@ -56,7 +56,7 @@ function cutTexts() {
         const range = document.createRange();
         range.selectNodeContents(walker.currentNode);
         const { left, right } = range.getBoundingClientRect();
-        // The room that the ancestors leave.
+        // The width that the ancestors leave.
         let [from, to] = [0, innerWidth];
         for (let at = element; at; at = at.parentElement) {
             if (getComputedStyle(at).overflowX === "visible") continue;
@@ -83,7 +83,7 @@ await phone.page.waitForSelector("dialog.help[open]");
 equal((await phone.page.evaluate(outside, "dialog.help, dialog.help .close, .help-columns section")).cut, [], "the keys lie on the screen");
 await phone.page.keyboard.press("Escape");
 
-// A tab of an editor is narrow and low: the legend, the chart and what stands below it do not lie over each other; the view scrolls.
+// An editor's tab is narrow and low: legend, chart and what is below do not overlap, and the view scrolls.
 await phone.page.setViewportSize({ width: 466, height: 480 });
 await go(phone.page, { view: "timeline" });
 const stacked = () =>

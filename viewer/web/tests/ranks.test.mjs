@@ -1,5 +1,5 @@
-// A page of several recordings opens on the one in trouble: out of memory first, then the highest peak. The menu marks it, no view denies it,
-// and the first tab has a row a rank.
+// Tests that a page of several recordings opens on the one in trouble: out of memory first, then the highest peak. The menu marks it, no
+// view contradicts it, and the first tab has a row per rank.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { execFileSync } from "node:child_process";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ import { equal, expect, finish, go, html, settles, vram } from "./check.mjs";
 const folder = mkdtempSync(join(tmpdir(), "vram-test-"));
 const frames = [{ name: "step", filename: "/home/me/train.py", line: 12 }];
 const MIB = 2 ** 20;
-// Each trace: `count` allocations of `size` bytes, then requests that fail.
+// Makes a trace: `count` allocations of `size` bytes, then requests that fail.
 function trace(count, size, ooms = 0) {
     const event = (action, i, more = {}) => ({ action, addr: 0x7f0000000000 + i * 0x40000000, size, stream: 0, time_us: i, frames, ...more });
     return [...Array.from({ length: count }, (_, i) => event("alloc", i)), ...Array.from({ length: ooms }, (_, i) => event("oom", count + i, { size: 2 ** 31, device_free: MIB }))];
@@ -37,7 +37,7 @@ await settles(page, shown, null, "rank5.json \u26a0 1 OOM", "the rank that ran o
 equal(await page.evaluate(names), ["rank0.json", "rank1.json", "rank2.json", "rank3.json", "rank4.json", "rank5.json \u26a0 1 OOM"], "the menu says which");
 await settles(page, sentence, null, "Device 1 ran out of memory: 2.0\u202fGiB asked for at event 6.", "the first screen says what happened");
 
-// The first tab: what is unlike the others comes first, the order of the recordings is kept among the rest.
+// The first tab lists unusual rows first; the rest keep the order of the recordings.
 equal(await page.$$eval('[role="tab"]', (tabs) => tabs.filter((tab) => tab.checkVisibility())[0].id), "tab-ranks", "the first tab");
 await page.locator("#tab-ranks").click();
 const table = [
@@ -52,7 +52,7 @@ await page.locator(".ranks-view tbody tr").nth(2).click();
 await settles(page, shown, null, "rank4.json", "a row leads to its recording");
 await settles(page, () => document.querySelector('[role="tab"][aria-selected="true"]').id, null, "tab-timeline", "and shows it");
 
-// On a rank that did not run out of memory the page says which did, and leads there.
+// On a rank that did not run out of memory, the page says which did, with a link.
 await settles(page, sentence, null, "Device 1 of rank5.json ran out of memory: 2.0\u202fGiB asked for at event 6. This is rank4.json.", "on another rank");
 await page.keyboard.press("7");
 await settles(page, () => document.querySelector(".oom-view h2")?.textContent, null, "It was device 1 of rank5.json that ran out of memory", "nothing denies it");
@@ -60,7 +60,7 @@ await page.getByRole("button", { name: "Show device 1 of rank5.json" }).click();
 await settles(page, () => document.querySelectorAll(".oom-card").length, null, 1, "its page");
 await settles(page, shown, null, "rank5.json \u26a0 1 OOM", "of that rank");
 
-// A link keeps the rank that it names; what the page chose itself may be left out of it.
+// A link keeps the rank it names; the page's own choice may be omitted.
 await go(page, { rec: 0, view: "peak" });
 await settles(page, shown, null, "rank0.json", "the first rank, by a link");
 await settles(page, () => new URLSearchParams(location.hash.slice(1)).get("rec"), null, "0", "the address names it");
@@ -70,7 +70,7 @@ equal(await page.locator(".message").textContent(), "", "and is no wrong one");
 equal(errors, [], "errors of the page");
 await browser.close();
 
-// Nothing failed: the highest peak. One recording alone has no tab of ranks.
+// Without a failure, the highest peak. A single recording has no tab of ranks.
 const peaks = await openPage(html, { fragment: "#view=ranks" });
 await openFiles(peaks.page, [alike[0]]);
 await settles(peaks.page, () => document.querySelector('[role="tab"][aria-selected="true"]').id, null, "tab-timeline", "one recording has no ranks");
@@ -80,7 +80,7 @@ await settles(peaks.page, shown, null, "rank4.json", "of what was opened last th
 expect((await peaks.page.locator(".ranks-said").textContent()).includes("None ran out of memory."), "what is known of all");
 await peaks.browser.close();
 
-// A page that the command wrote.
+// A page written by the command.
 const job = join(folder, "job.html");
 execFileSync(vram, ["view", "-o", job, ...alike, failed]);
 const written = await openPage(job, { fragment: "#rec=1" });

@@ -1,14 +1,14 @@
-// Every shared recording opens with the network cut off, and what the page says of it equals `vram report --json` and a second, naive
-// computation: peaks and their moments, what is live at the peak, the state after ten random events.
+// Opens every shared recording without network, and compares the page with `vram report --json` and a naive computation: peaks and their
+// moments, live memory at the peak, the state after ten random events.
 import { basename } from "node:path";
 import { openPage } from "./browser.mjs";
 import { asked, equal, expect, finish, go, html, recordingPaths, settles } from "./check.mjs";
 
 const EVENTS = 10;
-const PAGES = 3; // at once: a page alone waits for its frames most of the time
+const PAGES = 3; // in parallel, because a page mostly waits for its frames
 const grouped = (value) => value.toLocaleString("en-US");
 
-// Bytes asked for and not yet freed after each event, from the final state backwards and then forwards.
+// Returns the bytes requested and not yet freed after each event, by rolling the final state back and then forward.
 function totals(dictionary, device) {
     const events = dictionary.device_traces?.[device] ?? [];
     const live = new Map();
@@ -39,7 +39,7 @@ function totals(dictionary, device) {
     });
 }
 
-// The same numbers from the same seed.
+// Returns a generator that gives the same numbers for the same seed.
 function randomFrom(seed) {
     return (below) => {
         seed = (Math.imul(seed, 1103515245) + 12345) >>> 0;
@@ -88,7 +88,7 @@ async function checkRecording(page, path, rec) {
     equal(await page.locator(".message").textContent(), "", `${name}: what the page complains about`);
 }
 
-// One page opens recordings, one beside the other, until none is left.
+// Opens recordings in one page until none is left; several pages run in parallel.
 async function openThem(paths) {
     const { browser, page, requests, errors } = await openPage(html);
     for (let rec = 0; paths.length !== 0; rec++) await checkRecording(page, paths.shift(), rec);

@@ -1,4 +1,4 @@
-// The secret of the engine's hash tables: the page gives it from the browser's random numbers before anything is opened, and no answer
+// Tests the secret of the engine's hash tables: the page sets it from the browser's random numbers before anything is opened, and no answer
 // depends on it.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,7 +13,7 @@ const wasm = join(dirname(html), "engine.wasm");
 const examples = join(dirname(fileURLToPath(import.meta.url)), "../../../examples/recordings");
 const folder = mkdtempSync(join(tmpdir(), "vram-test-"));
 
-// The worker as the page has it, with an engine and random numbers that are watched.
+// Starts the page's worker with a watched engine and watched random numbers.
 async function begin() {
     const parts = /<script[^>]*id="parts"[^>]*>([\s\S]*?)<\/script>/.exec(readFileSync(html, "utf8"))[1];
     const { worker: script } = JSON.parse(gunzipSync(Buffer.from(parts, "base64")));

@@ -1,5 +1,4 @@
-// Segments in lanes, and the state of very many blocks, with real mouse and keys: what the page says equals what a naive walk over the events
-// finds.
+// Tests segments in lanes, and the state of very many blocks, with real mouse and keys, against a naive walk over the events.
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,7 +10,7 @@ import { equal, expect, finish, go, html, settles, vram } from "./check.mjs";
 const example = join(dirname(fileURLToPath(import.meta.url)), "../../../examples/recordings/train.json.gz");
 const hash = (key) => new URLSearchParams(location.hash.slice(1)).get(key);
 
-// The most that each lane had: the example begins with nothing reserved, and knows no private pools.
+// Returns each lane's peak: the example begins with nothing reserved, and has no private pools.
 function lanesOf(path) {
     const { trace } = JSON.parse(execFileSync(vram, ["report", "--list", "trace", "--json", path], { maxBuffer: 1 << 28 }));
     const now = new Map();
@@ -39,7 +38,7 @@ async function lanes() {
     await page.locator('table[aria-label="Segments"] tbody button').first().click();
     await settles(page, (read) => new URLSearchParams(location.hash.slice(1)).get(read)?.[0], "pick", "s", "a segment of the table is picked");
 
-    // By keys: the lanes downwards, and the next segment in one.
+    // Keys move down the lanes, and to the next segment in one.
     await go(page, { view: "segments" });
     await page.locator(".chart-top").focus();
     const lane = async () => /private pool|default pool[^.]*/.exec(await page.locator(".chart-top").getAttribute("aria-label"))?.[0];
@@ -52,7 +51,7 @@ async function lanes() {
     await page.keyboard.press("{");
     await settles(page, hash, "pick", first, "{ goes back");
 
-    // The lowest lane holds 2 MiB of 8 GiB, and is magnified: the pointer finds its segment.
+    // The lowest lane holds 2 MiB of 8 GiB and is magnified: the pointer finds its segment.
     const box = JSON.parse(await page.evaluate(() => document.querySelector(".chart-stage").dataset.box));
     const canvas = await page.locator(".chart-top").boundingBox();
     await page.mouse.move(canvas.x + box.left + box.width * 0.8, canvas.y + box.top + box.height - 8);
@@ -88,7 +87,7 @@ async function crowded() {
     await settles(page, () => document.querySelector(".state-stage canvas").getAttribute("aria-label").includes("40,000 blocks"), null, true, "all blocks are counted");
     await settles(page, () => Number(document.querySelector('[data-fact="allocated"] dd')?.dataset.bytes ?? 0) + Number(document.querySelector('[data-fact="outside"] dd')?.dataset.bytes ?? 0), null, bytes, "all bytes are counted");
     expect((await page.locator(".state-legend").textContent()).includes("neighbours below"), "the legend says that small neighbours are one");
-    // Under the pointer lies a bundle, and a click picks its largest block.
+    // A bundle is under the pointer, and a click picks its largest block.
     const canvas = await page.locator(".state-stage canvas").boundingBox();
     let tip = "";
     for (let y = 6; y < Math.min(300, canvas.height) && !tip.includes("blocks too small to draw"); y += 6) {

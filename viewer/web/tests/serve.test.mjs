@@ -1,4 +1,4 @@
-// The page of `vram view --serve`: answered by the command, with the numbers of the report, and a sentence when the command has ended.
+// Tests the page of `vram view --serve`: the command answers, with the report's numbers, and a sentence appears when the command has ended.
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -1,5 +1,5 @@
-// The user's line first: the call site on top of a stack, what is none of the program's folded there and in the tree, the whole stack beside the
-// pointer, machine code without a name, borders that can be moved.
+// Tests that the user's line comes first: the call site on top of a stack, other frames folded there and in the tree, the whole stack at
+// the pointer, unnamed machine code, movable borders.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -29,7 +29,7 @@ equal(list.filter(([kind]) => kind === "").map(([, name]) => name), ["forward", 
 await page.locator(".details .fold summary").first().click();
 expect(await page.getByText("at::_ops::addmm::call", { exact: true }).first().isVisible(), "a fold opens; C++ names keep the operator");
 
-// The same list in the tree of call stacks, in the command and in the flame graph.
+// The same list in the tree of call stacks, the command and the flame graph.
 await go(page, { view: "peak" });
 await page.waitForSelector(".peak-view tbody tr");
 const tree = async () => JSON.stringify(await page.evaluate(() => 0)) && (await page.locator(".peak-view .flame canvas").count()) === 1;
@@ -41,7 +41,7 @@ expect(shown.some((name) => name === "/home/me/model.py:20:forward") && shown.so
 const skipped = await asked("report", "--site", "--json", "--skip", "model\\.py", path);
 expect(skipped.groups.every((group) => !group.name.includes("model.py")) && skipped.groups.some((group) => group.name.includes("train.py:9:main")), "--skip names the caller");
 
-// So in the page: in Settings, in every view, in the link, and in a page that the command makes.
+// Likewise on the page: in Settings, in every view, in the link, and in a page made by the command.
 await go(page, { view: "settings" });
 const field = page.locator('input[aria-label="Frames that name no call site"]');
 await field.fill("mod(");
@@ -66,7 +66,7 @@ await settles(inside.page, names, null, skipped.groups.map((group) => group.name
 equal(inside.errors, [], "errors of that page");
 await inside.browser.close();
 
-// What the pointer is told: the site, then its callers.
+// The pointer's tip: the site, then its callers.
 await go(page, { view: "timeline" });
 await page.waitForSelector(".chart-stage[data-ready]");
 const box = await page.locator(".chart-stage").boundingBox();
@@ -77,7 +77,7 @@ await page.waitForSelector(".chart-tip .tip-stack");
 const tip = await page.evaluate(() => [...document.querySelectorAll(".chart-tip .tip-stack div")].map((line) => line.textContent));
 expect(tip.length >= 3 && tip[0].startsWith("\u2192 ") && tip.some((line) => line.includes("train.py:9")) && tip.some((line) => /^\(\d+ frames: /.test(line)), `the whole stack beside the pointer: ${tip.join(" | ")}`);
 
-// Borders: by keys and by the mouse, and kept.
+// Borders are moved by keys and by the mouse, and remembered.
 await go(page, { view: "timeline", pick: `b${address(100).toString(16)}_0` });
 await page.waitForSelector(".details:not([hidden])");
 const wide = () => document.querySelector(".details").getBoundingClientRect().width;
@@ -101,7 +101,7 @@ expect((await page.evaluate(table)) < high - 20, "the table of the peak gives ro
 equal(errors, [], "errors of the page");
 await browser.close();
 
-// Machine code without a name is its library and offset.
+// Unnamed machine code is shown as its library and offset.
 const code = (filename, name) => ({ filename, line: 0, name });
 const binary = { segments: [], device_traces: [[{ action: "alloc", addr: address(0), size: 4096, stream: 0, time_us: 1, frames: [code("/l/libcudart.so.12", "0x10"), code("/opt/me/solver", "0x38b00"), code("/opt/me/solver", "0x99")] }]] };
 const second = await openPage(html);

@@ -1,5 +1,5 @@
-// The state history, out of memory and settings, with real mouse and keys: what the page says equals what a second, naive way finds in the
-// rows that `vram report --list` prints.
+// Tests the state history, out of memory and settings with real mouse and keys, against a naive computation from the rows of `vram report
+// --list`.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { dirname, join } from "node:path";
@@ -15,17 +15,17 @@ function listed(what, file) {
     return JSON.parse(execFileSync(vram, ["report", "--list", what, "--json", file], { maxBuffer: 1 << 30 }))[what];
 }
 
-// Requested and reserved bytes after each event of a device, by rolling the final state back and walking forward again.
+// Returns requested and reserved bytes after each event of a device, by rolling the final state back and then forward.
 function naive(file) {
     const trace = listed("trace", file);
     const perDevice = new Map(listed("segments", file).map((segment) => [segment.device, []]));
     for (const event of trace) perDevice.has(event.device) ? perDevice.get(event.device).push(event) : perDevice.set(event.device, [event]);
-    if (perDevice.size === 0) return null; // neither events nor segments: nothing to look at
+    if (perDevice.size === 0) return null; // neither events nor segments: nothing to check
     const [device, events] = [...perDevice].sort((a, b) => b[1].length - a[1].length || a[0] - b[0])[0];
     const live = new Map();
     for (const block of listed("memory", file)) if (block.device === device && block.state === "active_allocated") live.set(block.address, block.requested_bytes);
     let reserved = listed("segments", file).filter((segment) => segment.device === device).reduce((sum, segment) => sum + segment.bytes, 0);
-    // Where only completions were recorded, they are what says that something was given back.
+    // If only completions were recorded, they are the frees.
     const ends = new Set(events.some((event) => event.action === "free_requested") ? ["free_requested", "free"] : ["free_completed", "free"]);
     const sign = { segment_alloc: 1, segment_map: 1, segment_free: -1, segment_unmap: -1 };
     for (const event of [...events].reverse()) {
@@ -59,7 +59,7 @@ async function checkMoment(page, truth, event) {
     const found = await facts(page, event, truth.events.length);
     const wanted = truth.after[event + 1];
     const requested = found.allocated;
-    // Blocks in no known segment are counted apart, by the sizes given.
+    // Blocks in no known segment are counted separately, by the given sizes.
     if (found.outside === 0) assert.equal(requested, wanted.requested, `requested bytes after event ${event}`);
     else assert.ok(requested + found.outside >= wanted.requested && requested < wanted.requested, `requested bytes after event ${event}`);
     assert.equal(found.reserved, wanted.reserved, `reserved bytes after event ${event}`);
@@ -67,7 +67,7 @@ async function checkMoment(page, truth, event) {
     assert.ok(found.largest <= found.free);
 }
 
-// As somebody edits the address, once the page has written the event that was chosen before: an address that is there already is no news.
+// Edits the address after the page has written the previously chosen event: the same address would not be a change.
 let edits = 0;
 async function setEvent(page, event, before) {
     await page.waitForFunction((chosen) => new URLSearchParams(location.hash.slice(1)).get("event") === String(chosen), before);
@@ -124,7 +124,7 @@ async function blocks(page) {
     await page.waitForFunction(() => /pick=b/.test(location.hash));
     await page.keyboard.press("Escape");
     await page.waitForFunction(() => !/pick=b/.test(location.hash));
-    await rests(page, () => document.querySelector(".state-stage canvas").width); // the details close, and the picture takes their room
+    await rests(page, () => document.querySelector(".state-stage canvas").width); // the details close, and the picture takes their space
     const canvas = page.locator(".state-stage canvas");
     const box = await canvas.boundingBox();
     let seen = false;

@@ -1,5 +1,5 @@
-// Two runs of one loop, of different warm-up and batch size, compared at the same step: what the page says equals what the events say, and
-// what the command finds at the same moments.
+// Compares two runs of one loop, with different warm-up and batch size, at the same step: the page equals the events, and the command's
+// results for the same moments.
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { equal, expect, finish, go, html, settles, vram } from "./check.mjs";
 
 const folder = mkdtempSync(join(tmpdir(), "vram-test-"));
 
-// A recording of a loop whose steps the program has marked, and for each step the highest total and its event.
+// Makes a recording of a loop with marked steps, and each step's peak and its event.
 function loop(name, batch, warm, steps) {
     const frames = (line, at) => [{ filename: "model.py", line, name: at }, { filename: "train.py", line: 3, name: "main" }];
     const events = [];
@@ -38,7 +38,7 @@ const b = loop("b.json", 3, 10, 9);
 const sides = () => ["A", "B"].map((side) => document.querySelector(`.compare-facts [data-side="${side}"]`)?.dataset).map((data) => data && [Number(data.bytes), Number(data.event)]);
 const hash = (key) => new URLSearchParams(location.hash.slice(1)).get(key);
 const at = (peak) => [peak.bytes, peak.event];
-// The groups of a moment, as the command tells them.
+// Returns a moment's groups from the command.
 const groupsAt = (path, event) => JSON.parse(execFileSync(vram, ["report", "--site", "--at", String(event), "--top", "100", "--json", path])).groups;
 
 const { browser, page, requests, errors } = await openPage(html);
@@ -57,7 +57,7 @@ for (const step of [2, 3, 4]) {
     await settles(page, hash, "step", String(step), `] goes to step ${step}`);
     await settles(page, sides, null, [at(a.peaks[step - 1]), at(b.peaks[step - 1])], `step ${step}`);
 }
-// The table's changes are those between the command's answers about the two moments.
+// The table's changes are the differences between the command's answers for the two moments.
 const [before, after] = [groupsAt(a.path, a.peaks[3].event), groupsAt(b.path, b.peaks[3].event)];
 const bytesOf = (groups, name) => groups.find((group) => group.name === name)?.bytes ?? 0;
 const grown = after.map((group) => [group.name, group.bytes - bytesOf(before, group.name)]).sort((x, y) => y[1] - x[1]);
@@ -77,7 +77,7 @@ const inStep = () => [...document.querySelectorAll('table[aria-label="All record
 await settles(page, (read) => read.length, await page.evaluate(inStep), 2, "a row per recording");
 expect((await page.evaluate(inStep)).every((text) => /iB$/.test(text)), "each recording's total in the step");
 
-// A step number by hand, beyond what both have; a link to one; the end of each.
+// A typed step number beyond what both have; a link to a step; the end of each.
 await page.locator('input[aria-label="Step"]').fill("40");
 await page.keyboard.press("Enter");
 await settles(page, hash, "step", "9", "no step beyond the last one of both");

@@ -1,5 +1,5 @@
-// Files that are strange or hostile: what a file says is shown as text, never as markup, also from within a page that `vram view` made;
-// what cannot be opened is refused with a sentence. How fast is printed: the fastest of three, since a loaded machine says nothing of the page.
+// Tests strange and hostile files: file contents are shown as text, never as markup, also in a page made by `vram view`; files that cannot
+// be opened are refused with a sentence. Prints the fastest of three times, because a loaded machine is slow.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -46,7 +46,7 @@ async function everyView(target, what) {
     expect(shown.includes("<img src=x onerror="), `${what}: the details show the frame as it is: ${shown.slice(0, 200)}`);
 }
 
-// Gives a file to the page; how many are open then, what the page says, and after how long.
+// Gives a file to the page; returns how many are open, the message, and the time.
 async function give(path) {
     const begin = Date.now();
     const before = await page.evaluate(opened);
@@ -85,12 +85,12 @@ const second = await openPage(made);
 await settles(second.page, opened, null, 1, "the page made by vram view opens its recording");
 equal(await second.page.evaluate(() => document.querySelector("select.files option").textContent), "x<img src=x onerror=window.hacked=1>.json", "its name is text");
 await everyView(second.page, "a page made by vram view");
-// What a script in the page tried to load would be refused.
+// Anything that a script on the page tries to load is refused.
 const tried = await second.page.evaluate(() => fetch("https://example.com/").then(() => "loaded", () => "refused"));
 equal(tried, "refused", "the policy of the page");
 await second.browser.close();
 
-// An old browser, or one that is told to go without: a sentence, not an empty page.
+// An old browser, or one with disabled features, gets a sentence, not an empty page.
 for (const name of ["DecompressionStream", "WebAssembly"]) {
     const old = await openPage(html, { init: `delete window.${name}` });
     await settles(old.page, (what) => document.body.innerText.includes(`no ${what}`), name, true, `without ${name} the page says so`);

@@ -1,5 +1,5 @@
-// A recording of several devices opens on the one with the trouble: what ran out of memory, else the highest peak; the tab, the menu and a
-// sentence say so. A link that names what is not there is answered with a sentence.
+// Tests that a recording of several devices opens on the one in trouble: out of memory, else the highest peak; the tab, the menu and a
+// sentence say so. A link to something nonexistent is answered with a sentence.
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ const put = (name, traces) => {
     return join(folder, name);
 };
 const frames = [{ name: "step", filename: "/home/me/train.py", line: 12 }];
-// A device whose history has `count` allocations of `size` bytes and then, where asked for, requests that fail.
+// Makes a device's history with `count` allocations of `size` bytes and, optionally, failing requests.
 function trace(count, size, ooms = 0) {
     const event = (action, i, more = {}) => ({ action, addr: 0x7f0000000000 + i * 0x40000000, size, stream: 0, time_us: i, frames, ...more });
     const made = Array.from({ length: count }, (_, i) => event("alloc", i));
@@ -37,7 +37,7 @@ const help = () => {
 const message = () => document.querySelector(".message").textContent;
 
 const { browser, page, errors } = await openPage(html);
-// Device 0 has more events and a higher peak, device 1 the trouble.
+// Device 0 has more events and a higher peak; device 1 is in trouble.
 await openFiles(page, [put("oom.json", [trace(40, 1 << 28), trace(5, 1 << 20, 2), trace(3, 1 << 20, 1)])]);
 await settles(page, device, null, "1", "the device that ran out of memory most often");
 equal(await page.evaluate(options), ["device 0", "device 1 \u26a0 2 OOM", "device 2 \u26a0 1 OOM"], "the menu says which");
@@ -47,7 +47,7 @@ await page.getByRole("button", { name: "Why it failed" }).click();
 await page.waitForSelector(".oom-card");
 equal(await page.locator(".oom-view h2").first().textContent(), "2 requests ran out of memory", "and leads there");
 
-// On another device the sentence says which one is on show, and the way to the one with the trouble.
+// On another device the sentence names the shown device, with a link to the one in trouble.
 await go(page, { view: "timeline", device: 0 });
 await settles(page, sentence, null, "Device 1 ran out of memory 2 times: the last time 2.0\u202fGiB asked for at event 6. So did device 2 (1). This is device 0.", "the other device");
 await page.keyboard.press("7");
@@ -55,13 +55,13 @@ await settles(page, () => document.querySelector(".oom-view h2")?.textContent, n
 await page.getByRole("button", { name: "Show device 1" }).click();
 await settles(page, () => document.querySelectorAll(".oom-card").length, null, 2, "the page without one leads to the page with two");
 
-// Nothing failed: the highest peak, not the most events; no badge, no sentence.
+// Without a failure: the highest peak, not the most events; no badge, no sentence.
 await openFiles(page, [put("peaks.json", [trace(40, 1 << 20), trace(3, 1 << 29), []])]);
 await settles(page, () => document.querySelector("select.files").selectedIndex, null, 1, "the second recording is on show");
 await settles(page, device, null, "1", "the highest peak");
 equal([await page.evaluate(badge), await page.evaluate(sentence)], [null, ""], "nothing is wrong there");
 
-// Links that name what is not there.
+// Links to what does not exist.
 await go(page, { rec: 99 });
 await settles(page, message, null, "The link names recording 100, and 2 are open: this is oom.json.", "a recording that is not open");
 await settles(page, () => document.querySelector("select.files").selectedIndex, null, 0, "the one in trouble is shown");
@@ -70,7 +70,7 @@ await settles(page, message, null, "The link names device 7, of which peaks.json
 await settles(page, device, null, "1", "another one is shown");
 await go(page, { rec: 0 });
 await settles(page, message, null, "", "a link to what is there takes the sentence back");
-// Also one that comes before the page has drawn what it chose in place of the wrong one: frames come when they are told to.
+// Also a link that comes before the page has drawn its correction: frames come on request.
 await page.evaluate(() => {
     const [held, ask] = [[], window.requestAnimationFrame];
     window.requestAnimationFrame = (callback) => held.push(callback);
@@ -86,7 +86,7 @@ await settles(page, message, null, "", "the next link counts", 5000);
 equal(errors, [], "errors of the page");
 await browser.close();
 
-// The banner says what helps; it is folded to its first sentence, and stays so in the next page.
+// The banner says what helps; it is folded to its first sentence, and stays folded on the next page.
 const banner = await openPage(html);
 const example = fileURLToPath(new URL("../../../examples/recordings/oom.pickle.gz", import.meta.url));
 await openFiles(banner.page, [example]);

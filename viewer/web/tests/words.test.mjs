@@ -1,5 +1,5 @@
-// What the page says in words and numbers: every digit of a large integer, durations without powers of ten, names whose hidden characters
-// show, rounding apart from what is allocated, the leaks' sentence and their rows, what to compare one recording with, picks told aloud.
+// Tests the page's words and numbers: every digit of a large integer, durations without exponents, visible hidden characters in names,
+// rounding separate from allocated bytes, the leaks' sentence and rows, what to compare one recording with, announced picks.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -42,7 +42,7 @@ await settles(page, (wanted) => (document.querySelector(".unseen[role=status]")?
 await page.keyboard.press("Escape");
 await settles(page, announced, null, "Nothing is picked.", "and that it is let go of");
 
-// Names that would turn the text around them or break its line.
+// Finds names that would reverse the text around them or break its line.
 const hidden = (source) => {
     const pattern = new RegExp(source);
     const bad = [];
@@ -58,21 +58,21 @@ for (const view of ["timeline", "state", "segments", "map", "peak", "leaks", "oo
 }
 expect(/\u27e8U\+202E\u27e9yp\.kcatta/.test(await page.evaluate(() => document.querySelector(".details").textContent + [...document.querySelectorAll("[title]")].map((one) => one.title).join())), "they are shown by their numbers");
 await settles(page, () => document.querySelector('tr[data-key="large_number"] td:nth-child(2)')?.textContent.trim().startsWith("9223372036854775807"), null, true, "every digit of a setting");
-// A search for such a name, as the page writes it, finds what the recording has.
+// Searching for such a name, as the page writes it, finds the recording's.
 await page.getByRole("button", { name: "Same place" }).click();
 await settles(page, () => document.querySelector(".search .found").textContent, null, "3 \u00b7 11.7\u202fKiB \u00b7 11.7\u202fKiB at the peak", "the name finds what it names");
 await go(page, { view: "peak" });
 await page.waitForSelector(".peak-view tbody tr");
 expect(!HIDDEN.test((await saved(page, "Table (CSV)")).toString()), "nor in a saved table");
 
-// Rounding is no allocation: the state's number is the peak's.
+// Rounding is not allocated: the state's number equals the peak's.
 await go(page, { view: "state", event: 2 });
 const state = (name) => Number(document.querySelector(`[data-fact="${name}"] dd`)?.dataset.bytes);
 await settles(page, state, "allocated", 12000, "allocated is what was asked for");
 equal([await page.evaluate(state, "rounding"), await page.evaluate(state, "active")], [288, 12288], "rounding is told apart, blocks are active with it");
 equal(await page.evaluate(() => Number(document.querySelector(".facts button").dataset.bytes)), 12000, "as the peak says");
 
-// One recording alone is compared with itself; a second can be opened from there.
+// A single recording is compared with itself; a second can be opened from there.
 await go(page, { view: "compare" });
 const chooser = page.waitForEvent("filechooser", { timeout: 5000 }).then(() => true, () => false);
 await page.getByRole("button", { name: "Open a second recording" }).click();
@@ -81,7 +81,7 @@ await settles(page, () => document.querySelector('.compare-facts [data-side="B"]
 equal(errors, [], "errors of the page");
 await browser.close();
 
-// Steps that keep one object each, of which every fourth is large: whatever the verdicts are, the sentence says what the rows say.
+// Steps that keep one object each, every fourth of them large: whatever the verdicts, the sentence agrees with the rows.
 function loop(steps, size) {
     const made = [];
     let next = 0;
@@ -94,7 +94,7 @@ function loop(steps, size) {
     }
     return { segments: [], device_traces: [made] };
 }
-// Each step frees all that it took, and takes more than the step before.
+// Each step frees everything it allocated, and allocates more than the previous one.
 function growing(steps) {
     const made = [];
     for (let step = 0; step < steps; step++) {
@@ -121,7 +121,7 @@ for (const [name, recording] of Object.entries(cases)) {
 equal(leaks.errors, [], "errors of the page");
 await leaks.browser.close();
 
-// Addresses and streams with all of their 64 bits, in tables and in what is saved of them.
+// Addresses and streams with all 64 bits, in tables and in saved files.
 const HIGHEST = "18446744073709543425"; // 0xffffffffffffe001
 const wide = await openPage(html);
 const far = { segments: [{ device: 0, address: "HIGHEST", total_size: 4096, stream: "HUGE", blocks: [{ size: 4096, state: "active_allocated" }] }], device_traces: [[event("alloc", 0, { addr: "HIGHEST", size: 4096, stream: "HUGE" }), event("segment_alloc", 0, { addr: "HIGHEST", size: 4096, stream: "HUGE" })]] };
