@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Compares simulator/standins/facts with headers, where some are found: in CUDA_HOME, /usr/local/cuda, or wheels in the folder VRAM_WHEELS.
-Skipped elsewhere. With --extractor: checks the extractor itself, with headers made here."""
+"""Compares simulator/standins/facts with headers, if any are found: in CUDA_HOME, /usr/local/cuda, or wheels in the folder VRAM_WHEELS.
+Skipped otherwise. With --extractor: checks the extractor itself, with headers made here."""
 
 import glob
 import os

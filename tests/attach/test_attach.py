@@ -39,7 +39,7 @@ class Program:
         self.pid = self.find()
 
     def find(self):
-        # Other tests may record something at the same time: ask the system, not `vram top`.
+        # Other tests may be recording at the same time, so ask the system, not `vram top`.
         for folder in pathlib.Path("/proc").iterdir():
             try:
                 if folder.name.isdigit() and str(self.recording).replace("\n", "\\012") in (folder / "maps").read_text():
@@ -91,14 +91,14 @@ class Attach(unittest.TestCase):
         self.assertRegex(labels[0], r"^(worker\.c:\d+|\S*worker) (take|main)$")
 
     def test_export_says_nothing_of_what_it_cannot_know(self):
-        """What a whole program asks the driver for is not reserved by anybody: 0 bytes would be wrong."""
+        """A whole program has no reserved bytes; reporting 0 would be wrong."""
         text = vram("export", self.program.recording).stdout
         self.assertRegex(text, r'\nvram_requested_bytes\{[^}]*device="0"\} 1048576\n')
         self.assertRegex(text, r"\nvram_up\{[^}]*\} 1\n")
         self.assertNotIn("\nvram_reserved_bytes", text)
 
     def test_a_program_that_was_killed_is_not_up(self):
-        """It closes nothing; what it held stays in its recording. Whoever writes until programs end, ends."""
+        """A killed program closes nothing; its memory stays in its recording. An export that waits for programs ends."""
         up = lambda: re.search(r"\nvram_up\{[^}]*\} (\d)\n", vram("export", self.program.recording).stdout).group(1)
         path = FOLDER / "killed.prom"
         writer = subprocess.Popen([VRAM, "export", self.program.recording, "--interval", "50ms", "-o", path], env=ENVIRONMENT)
@@ -118,10 +118,10 @@ class Attach(unittest.TestCase):
 
     def test_a_pause_leaves_out_what_is_born_in_it(self):
         self.assertEqual(vram("attach", self.program.pid, "stop").returncode, 0)
-        self.program.tell("a 16")  # born and freed in the pause
+        self.program.tell("a 16")  # allocated and freed during the pause
         self.program.tell("f")
-        self.program.tell("f")  # born before it
-        self.program.tell("a 2")  # born in it, freed after it
+        self.program.tell("f")  # allocated before it
+        self.program.tell("a 2")  # allocated in it, freed after it
         self.assertIn("paused, 2 allocations left out", vram("attach", self.program.pid).stdout)
         self.assertEqual(vram("attach", self.program.pid, "start").returncode, 0)
         self.program.tell("f")

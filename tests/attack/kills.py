@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Programs that are killed at random moments: under `vram run`, and with a history in a file. The recording is read, and holds what the
-program had finished: all of it, and no more than what it was doing. Usage: kills.py --build DIR [--seed N] [--count COUNT]"""
+"""Kills programs at random moments: under `vram run`, and with a history in a file. The recording can be read, and has everything the program
+had finished, and at most the call in progress in addition. Usage: kills.py --build DIR [--seed N] [--count COUNT]"""
 import argparse
 import os
 import random
@@ -14,13 +14,14 @@ from pathlib import Path
 
 
 def events(build, path):
-    """The actions of a recording, in order, or None where it cannot be read."""
+    """Returns the actions of a recording, in order, or None if it cannot be read."""
     done = subprocess.run([build / "tests/run/run_events", path], capture_output=True, text=True, timeout=100)
     return [line.split("\t")[1] for line in done.stdout.splitlines()] if done.returncode == 0 else None
 
 
 def kill_later(command, ready, delay, environment=None):
-    """Starts it in a group of its own, waits until it works, and kills all of it. False: it never began, or ended by itself."""
+    """Starts the command in its own process group, waits until it works, and kills the group. Returns False if it never began, or ended
+    itself."""
     program = subprocess.Popen(command, env=environment, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     end = time.monotonic() + 60
     while not ready() and program.poll() is None and time.monotonic() < end:
@@ -37,14 +38,14 @@ def size_of(path):
 
 
 def kill_history(build, folder, delay):
-    """A history's file: the events are the program's own count of what it finished."""
+    """Tests a history's file: the events equal the program's own count of finished calls."""
     recording, counter = folder / "history.vram", folder / "counter"
     if not kill_later([build / "tests/attack/killed_history", recording, counter], lambda: size_of(counter) == 8, delay):
         return "the program did not run", 0
     finished = struct.unpack("<Q", counter.read_bytes())[0]
     actions = events(build, recording)
     if actions is None and finished == 0:
-        return None, 0  # killed before the file had its head: nothing is lost
+        return None, 0  # killed before the file had its header: nothing is lost
     if actions is None:
         return f"{recording} cannot be read after {finished} operations", 0
     recorded = sum(action in ("alloc", "free_requested") for action in actions)
@@ -54,7 +55,7 @@ def kill_history(build, folder, delay):
 
 
 def kill_run(build, folder, delay):
-    """`vram run`: the events are the driver's own log of calls."""
+    """Tests `vram run`: the events equal the driver's own log of calls."""
     recording, log = folder / "run.vram", folder / "driver.log"
     environment = dict(os.environ, VRAM_SIM_LOG=str(log), LD_LIBRARY_PATH=str(build / "simcuda"),
                        VRAM_PRELOAD=str(build / "adapters/preload/libvram_preload.so"))
@@ -65,11 +66,11 @@ def kill_run(build, folder, delay):
     finished = sum(line.split()[2] in ("cuMemAlloc_v2", "cuMemFree_v2") for line in lines)
     actions = events(build, recording)
     if actions is None and finished <= 1:
-        return None, 0  # killed in the first call, before the file had its head: nothing is lost
+        return None, 0  # killed in the first call, before the file had its header: nothing is lost
     if actions is None:
         return f"{recording} cannot be read after {finished} calls", 0
     recorded = sum(action in ("alloc", "free_completed") for action in actions)
-    # The driver writes its line before the call returns to the recorder, so that one call may be in the log alone.
+    # The driver writes its line before the call returns to the recorder, so the log may have one call more.
     if abs(recorded - finished) > 1:
         return f"{recorded} of {finished} calls are recorded", recorded
     return None, recorded

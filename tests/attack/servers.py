@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""Mutated messages to the servers of the command as it is shipped, and damaged files to what other processes read of a program that runs.
+"""Sends mutated messages to the servers of the shipped command, and damages files that other processes read about a running program.
+usage: servers.py --vram VRAM [--seed N] [--count COUNT] [--only KIND] [--without KIND] [--first I]
+  KIND: mcp export view session control environment
 
-usage: servers.py --vram VRAM [--seed N] [--count COUNT] [--only KIND] [--without KIND] [--first I]    
-    KIND: mcp export view session control environment
-
-`vram mcp` gets lines, `vram export --listen` and `vram view --serve` get requests; after each batch the same server answers an ordinary question,
-and at the end it ends in order. `vram sim` programs get session files, `vram top` and `vram attach` control pages and recordings of a process,
-and programs under `vram sim` get variables; each of them ends with a code of its own, never by a signal. COUNT (default 2000) is of messages in all; files, each of which starts a
-process, are fewer. Batch I of a seed is always the same.
+`vram mcp` gets lines, `vram export --listen` and `vram view --serve` get requests; after each batch the same server must answer an ordinary
+question, and at the end it must exit normally. `vram sim` programs get session files, `vram top` and `vram attach` get a process's control
+pages and recordings, and programs under `vram sim` get variables; each must exit with its own code, never by a signal. COUNT (default 2000)
+counts all messages; files, each of which starts a process, are fewer. Batch I of a seed is always the same.
 """
 import argparse
 import errno
@@ -56,7 +55,7 @@ def recording(conf, failed):
 
 
 def write_files(vram, folder):
-    """What the servers are asked about."""
+    """Makes the recordings that the servers are asked about."""
     def put(name, value):
         with open(os.path.join(folder, name), "wb") as file:
             file.write(value)
@@ -70,7 +69,7 @@ def write_files(vram, folder):
 
 
 def mutated(draw, data):
-    """A few bytes changed, cut out, put in twice, or the end cut off."""
+    """Changes, removes or duplicates a few bytes, or cuts the end."""
     data = bytearray(data)
     for _ in range(draw.choice((1, 1, 2, 4, 16))):
         if not data:
@@ -126,7 +125,7 @@ def message(draw, tools):
 
 
 class Mcp:
-    """A server that runs no programs: a mutated message must not start one."""
+    """A server that runs no programs, because a mutated message must not start one."""
 
     def __init__(self, vram, folder):
         self.process = subprocess.Popen([vram, "mcp", "--no-programs"], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -144,7 +143,7 @@ class Mcp:
         return json.loads(self.process.stdout.readline())
 
     def batch(self, draw, name):
-        """Messages one after the other, and then one that must be answered; what comes in between is JSON."""
+        """Sends mutated messages, then one that must be answered; every line in between must be JSON."""
         for _ in range(BATCH):
             line = json.dumps(message(draw, self.tools)).encode()
             try:
@@ -158,7 +157,7 @@ class Mcp:
         return True
 
     def ping(self):
-        """Whether the server answers; what it says before is JSON, too."""
+        """Checks that the server answers, and that every line before the answer is JSON."""
         self.number += 1
         wanted = f"ping {self.number}"
         self.send(json.dumps({"jsonrpc": "2.0", "id": wanted, "method": "ping"}).encode())
@@ -176,7 +175,7 @@ class Mcp:
 
 def attack_mcp(vram, folder, draw, name):
     server = Mcp(vram, folder)
-    # Who waits for an answer that does not come, waits for long.
+    # Waiting for an answer that never comes could take forever.
     watch = signal.signal(signal.SIGALRM, lambda *_: server.process.kill())
     signal.alarm(5 * SECONDS)
     good = server.batch(draw, name)
@@ -194,7 +193,7 @@ def escaped(draw, text):
 
 
 def target(draw, start):
-    """A path of the viewer or of the exporter."""
+    """Returns a path of the viewer or the exporter."""
     if draw.randrange(5) == 0:
         return draw.choice(["/metrics", "/", start, "/metrics?x", "*", "/../etc/passwd", start + "..", "/" + "a" * 17000, "http://127.0.0.1/metrics", ""])
     query = "&".join(f"{draw.choice(PARAMETERS)}={escaped(draw, str(draw.choice(EDGES + WORDS)))}" for _ in range(draw.randrange(5)))
@@ -213,7 +212,7 @@ def request(draw, port, start):
 
 
 def answers(port, data, draw):
-    """Sends it, whole or in pieces, and reads what comes for a moment, or does not wait for it."""
+    """Sends the request, whole or in pieces, and reads the answer for a moment, or does not wait for it."""
     with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
         try:
             cut = draw.randrange(len(data) + 1) if draw.randrange(4) == 0 else len(data)
@@ -227,7 +226,7 @@ def answers(port, data, draw):
                 parts.append(part)
             return b"".join(parts)
         except OSError as error:
-            # The server may end a connection before all of a long request is there.
+            # The server may end a connection before a long request is complete.
             if error.errno not in (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN):
                 raise
             return b""
@@ -267,7 +266,7 @@ def words(draw, count):
     return b"".join((draw.choice([0, 1, 255, 256, 257, 2**31, 2**32 - 1, 2**63, 2**64 - 1, os.getpid(), draw.getrandbits(64)])).to_bytes(8, "little") for _ in range(count))
 
 
-# Of NVML, which adds up what the rows of a session say.
+# Calls NVML, which sums the rows of a session.
 ASK_NVML = """
 import ctypes, sys
 nvml, handle, room, count = ctypes.CDLL("libnvidia-ml.so.1"), ctypes.c_void_p(), (ctypes.c_ulonglong * 4096)(), ctypes.c_uint(16)
@@ -279,7 +278,7 @@ sys.exit(7)
 
 
 def attack_session(vram, folder, draw, name):
-    """Programs join a session whose file has any rows, or any length."""
+    """Starts programs in a session whose file has arbitrary rows or length."""
     path = os.path.join(folder, "session")
     content = bytearray((0x316E6F6973736573).to_bytes(8, "little") + words(draw, 1) + words(draw, 66) * draw.choice((1, 4, 256)))
     content = content[:draw.choice((0, 7, 16, 100, len(content), len(content)))] + bytes(draw.choice((0, 0, 200000)))
@@ -298,7 +297,7 @@ def attack_session(vram, folder, draw, name):
 
 
 def attack_control(vram, folder, draw, name):
-    """This process takes the part of a recorded program: a control page and a mapped recording, each of them damaged."""
+    """Makes this process look like a recorded program, with a damaged control page and mapped recording."""
     page = words(draw, 3)
     if draw.randrange(3):
         page = (0x314C54434D415256).to_bytes(8, "little") + page[8:]
@@ -326,7 +325,7 @@ VARIABLES = {"VRAM_SIM": ["devices=2,memory=16GiB,profile=dear,addresses=reuse,m
 
 
 def attack_environment(vram, folder, draw, name):
-    """A program on the simulated driver, whose variables say anything."""
+    """Runs a program on the simulated driver with arbitrary variables."""
     build = os.path.dirname(os.path.dirname(vram))
     environment = {k: v for k, v in os.environ.items() if not k.startswith("VRAM_")}
     environment["LD_LIBRARY_PATH"] = os.path.join(build, "simcuda")

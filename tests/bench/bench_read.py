@@ -16,8 +16,8 @@ import time
 
 
 def synthetic(megabytes):
-    """As a training loop writes it: the stacks of a step come again in the next, every list written out anew; two thirds of the events share
-    theirs with a neighbour."""
+    """Makes stacks as a training loop does: a step's stacks recur in the next, every list is written out again, and two thirds of the
+    events share theirs with a neighbour."""
     chance = random.Random(1)
     frames = [{"name": "function_%d" % i, "filename": "/src/file_%d.py" % (i % 50), "line": i} for i in range(2000)]
     step = [chance.choices(frames, k=30) for _ in range(1500)]

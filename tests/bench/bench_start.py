@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""What starting PyTorch costs under `vram sim`, beside the same interpreter without: `import torch`, and with a first tensor on the device.
-
-usage: bench_start.py PYTHON [TIMES]   PYTHON: of an environment with PyTorch and NVIDIA's wheels (plain, it needs them to start)
-Each is started in turn; told are the least processor time and the least time on the clock, and the ratio. Exit code 1 above 1.2."""
+"""Measures starting PyTorch under `vram sim` against the same interpreter without it: `import torch`, and with a first tensor on the device.
+usage: bench_start.py PYTHON [TIMES]   PYTHON: of an environment with PyTorch and NVIDIA's wheels (which plain PyTorch needs to start)
+Starts each in turn; prints the minimum processor time and wall time, and the ratio. Exit code 1 above 1.2."""
 import os
 import pathlib
 import subprocess
@@ -15,7 +14,7 @@ IMPORT, TENSOR = "import torch", "import torch; torch.zeros(1, device='cuda')"
 
 
 def start(command):
-    """Seconds of the processor and on the clock until it is over."""
+    """Returns the command's seconds of processor time and wall time."""
     before, begun = os.times(), time.monotonic()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
     after = os.times()
@@ -29,7 +28,7 @@ def main():
     simulated = [VRAM, "sim", "--"]
     starts = {"plain": [python, "-c", IMPORT], "vram sim": [*simulated, python, "-c", IMPORT], "vram sim, a tensor": [*simulated, python, "-c", TENSOR]}
     for command in starts.values():
-        start(command)  # files come into memory
+        start(command)  # load files into memory
     taken = {name: [] for name in starts}
     for _ in range(times):
         for name, command in starts.items():

@@ -33,7 +33,7 @@ def measure(program, path):
     ours, theirs = [], {"": [], " (stacks shared)": []}
     with open(path, "rb") as file:
         snapshot = pickle.load(file)
-    # Equal lists of frames are made one object, as they are in what we write.
+    # Merges equal lists of frames into one object, as in our output.
     for turn in range(3):
         ours.append(json.loads(subprocess.run([program, path, "pickle", "1"], check=True, capture_output=True).stdout))
         theirs[""].append(pickle_seconds(snapshot))

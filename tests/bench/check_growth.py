@@ -1,9 +1,9 @@
-"""How a step grows with what there is: in instructions, by callgrind, so that a busy machine makes no difference.
+"""Measures how a step grows with the number of objects, in instructions counted by callgrind, so that a busy machine makes no difference.
 
     check_growth.py BENCH_GROWTH [ROW...]
 
-Between the least and the most of each row there are two or three powers of ten. What grows no faster than logarithmically, as everything here
-must, takes at most LIMIT times as many instructions there; what looks at each one takes a hundred times as many.
+Between the minimum and maximum of each row there are two or three powers of ten. Everything must grow at most logarithmically, which takes at
+most LIMIT times as many instructions; examining every object would take a hundred times as many.
 """
 
 import re

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints an RMM log of N rows (default a million): random sizes, about as many frees as allocations. For figures of docs/benchmarks.md."""
+"""Prints an RMM log of N rows (default a million): random sizes, about as many frees as allocations. For figures in docs/benchmarks.md."""
 import random
 import sys
 

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""Options that change what is counted or shown, each against the answer without it. Usage: check_choices.py VRAM EXAMPLE LIBRARY NM OBJCOPY
-
-EXAMPLE is a recording that gives memory back on its way; LIBRARY a shared library with debug information, whose functions get names.
+"""Compares options that change what is counted or shown with the answer without them. Usage: check_choices.py VRAM EXAMPLE LIBRARY NM OBJCOPY
+EXAMPLE is a recording that releases memory meanwhile; LIBRARY a shared library with debug information, whose functions are named.
 """
 import json
 import pathlib
@@ -28,7 +27,7 @@ def event(action, address, size, time, frames=()):
 
 
 def waiting():
-    """A block of 8 MiB waits for another stream after its free; meanwhile one of 4 MiB is live. Both came from the same line through torch."""
+    """A freed block of 8 MiB waits for another stream while one of 4 MiB is live. Both come from the same line, through torch."""
     stack = [("/x/torch/nn/functional.py", "linear"), ("/home/me/model.py", "forward"), ("/home/me/train.py", "main")]
     return {"segments": [], "device_traces": [[event("alloc", 0, 8 * MIB, 1, stack), event("free_requested", 0, 8 * MIB, 2, stack),
                                                event("alloc", 16 * MIB, 4 * MIB, 3, stack), event("free_completed", 0, 8 * MIB, 4, stack),
@@ -36,7 +35,7 @@ def waiting():
 
 
 def leaking(names):
-    """Steps that begin at marks of each of the names, one every time unit apart; every step leaves a block behind."""
+    """Steps that begin at marks with each of the names, one every time unit; every step leaves a block."""
     events, marks = [], []
     for step in range(8):
         events += [event("alloc", (2 * step) * MIB, MIB, 10 * step + 1), event("alloc", 100 * MIB, MIB, 10 * step + 2), event("free_completed", 100 * MIB, MIB, 10 * step + 3)]
@@ -84,9 +83,9 @@ class Choices(unittest.TestCase):
         self.assertEqual(json.loads(run("leaks", "--json", "--step", "none", path))["answer"], "no_steps")
 
     def named(self, module, *options):
-        """The frame that `vram symbolize` makes of the library's vram_version()."""
+        """Returns the frame that `vram symbolize` makes for the library's vram_version()."""
         table = subprocess.run([NM, LIBRARY], capture_output=True, text=True, check=True).stdout
-        offset = int(re.search(r"^([0-9a-f]+) T vram_version$", table, re.M).group(1), 16) + 1  # as a return address: named by the byte before
+        offset = int(re.search(r"^([0-9a-f]+) T vram_version$", table, re.M).group(1), 16) + 1  # as a return address, which is named by the preceding byte
         build_id = re.search(r"Build ID: ([0-9a-f]+)", subprocess.run(["readelf", "-n", LIBRARY], capture_output=True, text=True, check=True).stdout)
         recording = {"segments": [], "device_traces": [[event("alloc", 4096, 512, 1)]],
                      "vram_modules": [{"path": str(module), "build_id": build_id.group(1) if build_id else ""}]}

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""Runs the command with good and bad arguments and files, and compares exit codes and what it prints.
-
-usage: check_cli.py VRAM [--update]   (golden outputs lie in golden/ beside this file; --update writes them)
-Recordings are made here, so nothing but Python's standard library is needed.
+"""Runs the command with valid and invalid arguments and files, and compares exit codes and output.
+usage: check_cli.py VRAM [--update]   (golden outputs are in golden/ in this file's folder; --update writes them)
+Recordings are made here, so only Python's standard library is needed.
 """
 import gzip
 import json
@@ -46,7 +45,7 @@ MIB = 1 << 20
 
 
 def recording():
-    """A program that holds two of four blocks and then asks for more than the largest hole."""
+    """A program that has two of four blocks and then asks for more than the largest hole."""
     user = [frame(3, "linear", "/x/torch/nn/functional.py"), frame(10), frame(2, "main", "/home/me/train.py")]
     other = [frame(20, "backward"), frame(2, "main", "/home/me/train.py")]
     blocks = [block(BASE, 30 * MIB, 30 * MIB - 100, "active_allocated", user), block(BASE + 30 * MIB, 20 * MIB, 0, "inactive"),
@@ -62,7 +61,7 @@ def recording():
 
 
 def two_devices():
-    """The second device ran out of memory; the first one did nothing."""
+    """The second device ran out of memory; the first was not used."""
     s = recording()
     for g in s["segments"]:
         g["device"] = 1
@@ -72,7 +71,7 @@ def two_devices():
 
 
 def trace():
-    """A profiler's trace: allocations, and nothing of segments."""
+    """A profiler's trace: allocations without segments."""
     def memory(ts, address, size):
         return {"ph": "i", "s": "t", "name": "[memory]", "cat": "cpu_instant_event", "pid": 1, "tid": 1, "ts": ts,
                 "args": {"Device Type": 1, "Device Id": 0, "Addr": address, "Bytes": size, "Total Allocated": 0, "Total Reserved": 0}}
@@ -80,7 +79,7 @@ def trace():
 
 
 def hostile():
-    """Names that would steer a terminal, and a block that ends where the address space does."""
+    """Names that would control a terminal, and a block that ends where the address space does."""
     s = recording()
     for e in s["device_traces"][0]:
         e["frames"] = [frame(1, "\x1b[31mred\x07\udc80", "/tmp/\x1b]0;title\x07\n.py")]
@@ -214,7 +213,7 @@ def check_golden(name, result, update):
 
 
 def check_same(vram, folder):
-    """Every way to hand over the same bytes gives the same report."""
+    """Every way to pass the same bytes gives the same report."""
     want = run(vram, ["report", "--json", "good.pickle"], folder).stdout
     found = []
     for name in ("good.pickle.gz", "members.pickle.gz", "good.pickle.xz", "good.pickle.zst"):
@@ -229,7 +228,7 @@ def check_same(vram, folder):
 
 
 def check_arrays(vram, folder):
-    """One recording is an object, several are an array, for every command that takes many."""
+    """One recording gives an object, several an array, for every command that takes many."""
     found = []
     for command in (["report"], ["replay"], ["leaks"], ["tune", "--each"], ["report", "--list", "stats"], ["report", "--site"]):
         for files in (["good.pickle"], ["good.pickle", "good.json"], ["absent.pickle", "good.pickle", "good.json"]):
@@ -259,7 +258,7 @@ def check_terminal_safety(vram, folder):
 
 
 def check_verdicts(vram, folder):
-    """Hostile names come through JUnit's XML and GitHub's summary as text."""
+    """Hostile names appear as text in JUnit's XML and GitHub's summary."""
     name = 'a<b>&"|`*_[x](y)\x1b[31m.pickle'
     shutil.copy(os.path.join(folder, "hostile.pickle"), os.path.join(folder, name))
     summary = os.path.join(folder, "summary.text")
@@ -281,7 +280,8 @@ def check_verdicts(vram, folder):
 
 
 def check_whole_programs(vram, folder):
-    """Of programs under `vram run` what is reserved is not known: the table of several never shows less than what is allocated."""
+    """Reserved bytes of programs under `vram run` are unknown: the table of several recordings never shows less than the allocated
+    bytes."""
     segment = {"action": "segment_alloc", "addr": 4096, "size": 2 << 20, "stream": 0}
     events = [segment, dict(segment, action="alloc", size=8 << 20), dict(segment, action="free", size=8 << 20), dict(segment, action="segment_free")]
     names = ["first_program.json", "second_program.json"]

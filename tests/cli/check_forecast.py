@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""`vram forecast` on made recordings, whose curves are known, and, where they are, on recordings of real GPUs: a run that was left out.
-
-usage: check_forecast.py VRAM [FOLDER]     (FOLDER has snapshots/)
+"""Tests `vram forecast` on made recordings with known curves and, if present, on recordings of real GPUs, by leaving out a run.
+usage: check_forecast.py VRAM [FOLDER]   (FOLDER has snapshots/)
 """
 import glob
 import json
@@ -12,15 +11,15 @@ import sys
 import tempfile
 
 MIB = 1 << 20
-# What the function of a name allocates, at a size: several tensors each.
+# The allocations of a named function at a size: several tensors each.
 CURVES = {"weights": lambda n: [7 * MIB, 3 * MIB], "activations": lambda n: [n * 4096] * 3, "attention": lambda n: [n * n * 64], "mixed": lambda n: [5 * MIB, n * 8192, n * n * 32],
           "affine": lambda n: [MIB + n * 1000]}
-# The recordings of one program in different sizes; the last one is left out.
+# Recordings of one program in different sizes; the last one is left out.
 REAL = (("044", 100, "045", 150, "047", 200), ("075", 100, "076", 150, "077", 200), ("083", 128, "084", 256, "086", 512), ("094", 128, "096", 256, "095", 512), ("054", 128, "055", 256, "056", 512),
         ("065", 128, "066", 256, "067", 512), ("100", 128, "102", 512, "104", 256), ("100", 128, "104", 256, "102", 512),
         ("o22", 1024, "o23", 2048, "o24", 4096), ("o22", 1024, "o24", 4096, "o23", 2048), ("o14", 1024, "o15", 2048, "o16", 4096), ("o14", 1024, "o16", 4096, "o15", 2048))
-# Small programs, where a segment of 20 MiB is a large part of what is held, so that the range alone is asked of it; and of both figures where
-# functions have different names, so that the peak of one run cannot be found in another.
+# Small programs, for which a segment of 20 MiB is a large part of the reserved bytes, so only the range is tested; also for both figures if
+# functions have different names, so that one run's peak cannot be found in another.
 SMALL, NOT_FOLLOWED = {"o14", "o22"}, {"o14"}
 
 

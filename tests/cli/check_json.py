@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""--json is JSON, whatever the inputs are: every command that has the option, with good, bad and mixed recordings. Usage: check_json.py VRAM EXAMPLE"""
+"""Tests that --json prints JSON for any input: every command with the option, with good, bad and mixed recordings. Usage: check_json.py
+VRAM EXAMPLE"""
 import json
 import os
 import pathlib
@@ -28,7 +29,7 @@ def run(*words):
 
 
 def check(*words, codes=(0, 1, 3)):
-    """What it printed, read strictly; None where it printed nothing."""
+    """Parses the output strictly; returns None if there is none."""
     code, output, errors = run(*words)
     assert code in codes, (words, code, errors)
     if output == "":
@@ -41,7 +42,7 @@ def check(*words, codes=(0, 1, 3)):
 
 
 def make_folders(folder):
-    """Three ranks each: all good, all bad, and one bad among good ones, at each place."""
+    """Three ranks each: all good, all bad, and one bad among good ones, at each position."""
     kinds = {"good": "ggg", "bad": "bbb", "first": "bgg", "middle": "gbg", "last": "ggb", "one": "bgb"}
     for name, ranks in kinds.items():
         (folder / name).mkdir()
@@ -52,7 +53,7 @@ def make_folders(folder):
 
 
 def check_devices(folder):
-    """What fails only after the recording was read leaves no comma: a device that some ranks do not have."""
+    """A failure after the recording was read leaves no comma: a device that some ranks lack."""
     event = {"action": "alloc", "addr": 4096, "size": 512, "stream": 0, "time_us": 1}
     for number, counts in enumerate(((1, 2), (2, 1), (2, 1, 2), (1, 2, 2), (1, 1), (2, 2))):
         job = folder / f"devices{number}"
@@ -65,7 +66,7 @@ def check_devices(folder):
 
 
 def check_writer():
-    """The command prints JSON by one writer (allocator/base/json.h), not by printf()."""
+    """The command prints JSON with one writer (allocator/base/json.h), not with printf()."""
     cli = pathlib.Path(__file__).parents[2] / "cli"
     for path in sorted(cli.glob("*.c")):
         found = re.findall(r'\b(?:f?printf|fputs|puts|putchar)\(.*\\"[a-z_]+\\": .*', path.read_text())

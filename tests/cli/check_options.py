@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""An option means one thing in every command, is on a page and in a test. Usage: check_options.py VRAM SOURCE
-
-All from what `vram COMMAND --help` prints, which is the tables of options that the commands read.
+"""Checks that an option means the same in every command, and is on a page and in a test. Usage: check_options.py VRAM SOURCE
+Uses the output of `vram COMMAND --help`, which is made from the commands' tables of options.
 """
 import pathlib
 import re
@@ -11,8 +10,8 @@ import unittest
 
 VRAM, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 ROW = re.compile(r"^  (?:-(.), |    )--([a-z][a-z-]*)(?: (\S+))?(?:  .*)?$", re.M)
-# The same thing, of which commands take different values: a running program is grouped by less than a recording, --output may be a file, a page
-# or a pattern for names, diff's --fail-over also a share, and a replay whose driver calls cost nothing says nothing about time.
+# Options with one meaning but different values: a running program has fewer groupings than a recording, --output may be a file, a page or a
+# pattern for names, diff's --fail-over may be a share, and a replay without driver costs has no times.
 SAME_VALUES = {"by", "output", "fail-over", "costs"}
 
 
@@ -25,7 +24,7 @@ OPTIONS = {command: [row for row in ROW.findall(run(command, "--help").stdout) i
 
 
 def texts_of(folders, endings):
-    """The text of every file that people or the build read, without what is made from --help."""
+    """Returns the text of every file that people or the build read, except what is made from --help."""
     paths = [path for folder in folders for path in (SOURCE / folder).rglob("*") if path.suffix in endings]
     return [path.read_text(encoding="utf-8") for path in paths if not {"golden", "man", "node_modules"} & set(path.parts)]
 
@@ -58,7 +57,7 @@ class Options(unittest.TestCase):
         self.check("test", texts_of(["tests", "viewer/web/tests"], {".py", ".sh", ".mjs", ".txt", ".toml", ".c"}), "{}")
 
     def check(self, kind, texts, call):
-        """A row that several commands share has one for one of them."""
+        """A row shared by several commands suffices for one of them."""
         missing, found = [], set()
         for command, letter, name, value in self.each():
             wanted = re.compile(rf"(?<![\w-])--{name}(?![\w-])" + (rf"|(?<![\w-])-{letter}(?![\w-])" if letter else ""))
@@ -69,7 +68,7 @@ class Options(unittest.TestCase):
         self.assertEqual([row for row in missing if row[1:] not in found], [], f"no {kind} has these")
 
     def test_values_are_refused_by_name(self):
-        """Where the help lists values, another one is refused, and those are what the message lists."""
+        """If the help lists values, others are refused, and the message lists the same ones."""
         for command, _, name, value in self.each():
             words = [word for word in value.split("|") if re.fullmatch("[a-z][a-z-]*", word)] if "|" in value else []
             if words != value.split("|"):

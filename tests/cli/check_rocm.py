@@ -1,5 +1,5 @@
-"""Recordings of PyTorch for ROCm are named, and their settings are those of PYTORCH_HIP_ALLOC_CONF. Made here: no real one was to be found.
-
+"""Tests that recordings of PyTorch for ROCm are recognized, and their settings are those of PYTORCH_HIP_ALLOC_CONF. Made here, because no real
+one was found.
 usage: check_rocm.py VRAM"""
 import json
 import pathlib
@@ -17,7 +17,7 @@ PYTHON = [{"filename": "/home/me/train.py", "name": "step", "line": 7}]
 
 
 def history(frames, settings=None):
-    """Four blocks of 200 MiB go, four of 120 MiB take their segments, and for one more of 200 MiB there is memory in four pieces."""
+    """Four blocks of 200 MiB are freed, four of 120 MiB take their segments, and for another 200 MiB the memory is in four pieces."""
     events, segments = [], []
 
     def event(action, address, mebibytes):

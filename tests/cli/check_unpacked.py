@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Files that unpack to far more than they are: every command that reads recordings says so in one line, and takes no memory for them.
-
+"""Tests files that unpack to far more than their size: every command that reads recordings reports it in one line, and uses no memory for it.
 usage: check_unpacked.py VRAM
 """
 import gzip
@@ -33,7 +32,7 @@ def gzip_bomb(path, head, body, mib):
 
 
 def make(folder):
-    """The files, name by name; those of 300 MiB for --max-unpacked, one beyond the 1 GiB that may be without it."""
+    """Makes the files: those of 300 MiB for --max-unpacked, and one beyond the default limit of 1 GiB."""
     plain = pickle.dumps(recording(), 4)
     for name, data in (("good.pickle", plain), ("good.pickle.gz", gzip.compress(plain)), ("good.pickle.xz", lzma.compress(plain))):
         with open(os.path.join(folder, name), "wb") as f:
@@ -52,7 +51,7 @@ def make(folder):
     return made
 
 
-# What one file of a few hundred kilobytes holds: a head, and what follows again and again.
+# Contents of a file of a few hundred kilobytes: a head, and what is repeated after it.
 BODIES = {"string": (b'{"segments": [], "x": "', b"a"), "dicts": (b'{"segments": [], "device_traces": [[]], "x": [', b"{},"),
           "rows": (b'{"segments": [], "device_traces": [[', b'{"action":"alloc","addr":139637976727552,"size":512,"stream":0,"frames":[]},')}
 LEAST_AVAILABLE = 3 << 30
@@ -63,7 +62,7 @@ def repeated(body, size):
 
 
 def large_gzip(path, head, body, size):
-    """After a full flush equal bytes pack to equal bytes."""
+    """After a full flush, equal bytes compress to equal bytes."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     data = repeated(body, 8 * MIB)
     with open(path, "wb") as f:
@@ -74,7 +73,7 @@ def large_gzip(path, head, body, size):
 
 
 def large_zstd(path, head, body, size):
-    """Frames one after the other. False without the tool."""
+    """Writes consecutive frames. Returns False without the tool."""
     pieces, data = [], repeated(body, 128 * MIB)
     for content in (head, data):
         try:
@@ -91,7 +90,7 @@ def available():
         return next(int(line.split()[1]) << 10 for line in f if line.startswith("MemAvailable"))
 
 
-# A process begins with the peak of the one that started it, and this one makes the files: a small one starts the command.
+# A process inherits the peak of the one that started it, and this one makes the files, so a small one starts the command.
 MEASURED = """import os, sys
 child = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ)
 _, state, used = os.wait4(child, 0)
@@ -99,14 +98,14 @@ print(os.waitstatus_to_exitcode(state), used.ru_maxrss)"""
 
 
 def peak_of(command):
-    """(exit code, what it said, the most memory that it had at a time in bytes)."""
+    """Returns (exit code, output, peak memory in bytes)."""
     done = subprocess.run([sys.executable, "-c", MEASURED] + command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     code, kib = done.stdout.splitlines()[-1].split()
     return int(code), done.stderr, int(kib) << 10
 
 
 def measure(vram, folder, found):
-    """Without any option no more than 1 GiB is unpacked of 6.3 and 2 GB, and no more than 256 MiB of memory is taken for it, or 200 times the file."""
+    """Without any option at most 1 GiB of 6.3 and 2 GB is unpacked, and memory use is at most 256 MiB, or 200 times the file."""
     cases = 0
     for kind, (head, body) in BODIES.items():
         for extension, make_it, size in ((".zst", large_zstd, 6300 * 10**6), (".gz", large_gzip, 2 * 10**9)):
@@ -130,7 +129,7 @@ def main(vram):
     found, cases = [], 0
 
     def limit():
-        if not sanitized:  # which reserves terabytes
+        if not sanitized:  # sanitizers reserve terabytes
             resource.setrlimit(resource.RLIMIT_AS, (1000 * MIB, 1000 * MIB))
 
     with tempfile.TemporaryDirectory() as folder:
@@ -152,14 +151,14 @@ def main(vram):
             refused(reader + ["--max-unpacked=32MiB", "string.json.gz"], "32.0 MiB")
         with open(os.path.join(folder, "string.json.gz"), "rb") as stdin:
             refused(["report", "--max-unpacked=32MiB", "-"], "32.0 MiB", stdin=stdin)
-        # Without the option: 1 GiB, for a pipe, too.
+        # Without the option: 1 GiB, also for a pipe.
         refused(["report", "beyond.json.gz"], "1.0 GiB")
         with subprocess.Popen(["cat", os.path.join(folder, "beyond.json.gz")], stdout=subprocess.PIPE) as cat:
             refused(["report", "-"], "1.0 GiB", stdin=cat.stdout)
         raised = run(["report", "--max-unpacked", "2GiB", "beyond.json.gz"])
         if raised.returncode != 3 or b"--max-unpacked" in raised.stderr:
             found.append("--max-unpacked 2GiB does not raise the limit: %r" % raised.stderr)
-        # What fits to the byte is read; a plain file is never too large.
+        # A file at the exact limit is read; an uncompressed file is never too large.
         size = os.path.getsize(os.path.join(folder, "good.pickle"))
         for name in ("good.pickle.gz", "good.pickle.xz"):
             if run(["report", "--max-unpacked", f"{size}B", name]).returncode != 0:
@@ -167,7 +166,7 @@ def main(vram):
             refused(["report", "--max-unpacked", f"{size - 1}B", name], "KiB")
         if run(["report", "--max-unpacked", "1B", "good.pickle"]).returncode != 0:
             found.append("a plain file is counted as unpacked")
-        # A page holds its recordings compressed.
+        # A page contains its recordings compressed.
         run(["view", "--no-open", "-o", "page.html", "good.pickle"])
         if os.path.exists(os.path.join(folder, "page.html")):
             refused(["report", "--max-unpacked", "1000B", "page.html"], "1000 B")

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Recordings in ZIP archives: what torch.save() writes, downloads of attachments, several ranks in one; and archives that are damaged.
-
+"""Tests recordings in ZIP archives: those of torch.save(), downloaded attachments, several ranks in one; and damaged archives.
 usage: check_zip.py VRAM"""
 import gzip
 import io
@@ -22,7 +21,7 @@ PLAIN = pickle.dumps(RECORDING, 2)
 
 def archive(files, method=zipfile.ZIP_DEFLATED, comment=b"", streamed=False):
     raw = io.BytesIO()
-    if streamed:  # sizes behind the data, as of archives that were written into a pipe
+    if streamed:  # sizes follow the data, as in archives written to a pipe
         raw.seek, raw.seekable = (lambda *_: (_ for _ in ()).throw(OSError())), (lambda: False)
     with zipfile.ZipFile(raw, "w", method) as made:
         for name, data in files:
@@ -32,7 +31,7 @@ def archive(files, method=zipfile.ZIP_DEFLATED, comment=b"", streamed=False):
 
 
 def with_zip64(data):
-    """The same with its sizes where large archives have them."""
+    """Returns the archive with its sizes where large archives have them."""
     at = data.rindex(b"PK\5\6")
     count, length, offset = struct.unpack_from("<HII", data, at + 10)
     end = struct.pack("<4sQHHIIQQQQ", b"PK\6\6", 44, 45, 45, 0, 0, count, count, length, offset)
@@ -58,7 +57,7 @@ GOOD = {
     "comment.zip": archive([("snapshot.pickle", PLAIN)], comment=b"PK\5\6" * 50), "zip64.zip": with_zip64(ONE),
     "before.zip": archive([("x.txt", b"PK\3\4PK\5\6"), ("snapshot.pickle", PLAIN)], zipfile.ZIP_STORED),
 }
-BAD = {  # what the line says
+BAD = {  # expected message
     "none.zip": (archive([("a.txt", b"1"), ("b.txt", b"2")]), "has no recording in it"), "empty.zip": (archive([]), "has no recording in it"),
     "text.zip": (archive([("a.pickle", b"hello")]), "not a recording"), "cut.zip": (ONE[:len(ONE) - 30], "cut short"),
     "method.zip": (archive([("a.pickle", PLAIN)], zipfile.ZIP_BZIP2), "neither stored nor deflated"),

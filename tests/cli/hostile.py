@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""Damaged recordings, strange names and wrong options through every command that reads recordings.
-
+"""Passes damaged recordings, strange names and wrong options to every command that reads recordings.
 usage: hostile.py VRAM [--seconds N] [--recordings FOLDER]
-Whatever comes in: a documented exit code, one line on standard error when the input is bad, no sanitizer's report, no hang, no output
-left behind or changed by a command that failed. Damage is made with fixed seeds; cases beyond the time are left out, and counted.
+Every input must give a documented exit code, one line on standard error if it is bad, no sanitizer report, no hang, and no output left
+behind or changed by a failed command. Damage uses fixed seeds; cases beyond the time limit are skipped and counted.
 """
 import argparse
 import json
@@ -23,20 +22,20 @@ READERS = [["report"], ["report", "--json"], ["report", "--timeline"], ["report"
            ["replay", "--conf", "expandable_segments:True"], ["leaks"], ["leaks", "--every", "3"], ["diff", "good.pickle"],
            ["convert", "-o", "out.pickle"], ["convert", "-o", "out.json"], ["convert", "-o", "out.vram"], ["flame", "-o", "out.svg"],
            ["symbolize", "-o", "out.json"], ["view", "-o", "out.html"]]
-# Commands, options, and what must be a usage error before anything is read.
+# Commands and options that must be usage errors before anything is read.
 USAGE = [[c] for c in ("report", "replay", "tune", "convert", "symbolize", "flame", "diff", "leaks", "run", "sim")]
 USAGE += [[c, "--no-such-option", "good.pickle"] for c in
           ("report", "replay", "tune", "convert", "symbolize", "flame", "diff", "leaks", "view", "run", "sim", "doctor", "top", "attach")]
 HUGE = ("18446744073709551616", "99999999999999999999999999", "-1", "1e9", "0x10", "", " 1", "1 ", "1.5.5", "nan")
 USAGE += [["report", "--top=" + n, "good.pickle"] for n in HUGE]
 USAGE += [["leaks", "--every=" + n, "good.pickle"] for n in HUGE]
-USAGE += [["replay", "--memory=" + n, "good.pickle"] for n in HUGE if n != "1 "]  # a unit may stand apart
+USAGE += [["replay", "--memory=" + n, "good.pickle"] for n in HUGE if n != "1 "]  # a space may precede the unit
 USAGE += [["sim", "--devices=" + n, "true"] for n in HUGE]
 USAGE += [["replay", "--conf=" + c, "good.pickle"] for c in ("max_split_size_mb:99999999999999999999", "nonsense", ":", "x" * 5000)]
 NAMES = ("with space.pickle", "new\nline.pickle", "bell\x07\x1b[31m.pickle", "-dash.pickle", "b\udcff.pickle", "n" * 200 + ".pickle")
 
 
-# Whatever names something, in every place where a command takes a name; None: it names a file that is there and good.
+# Names in every place where a command takes one; None: the name of an existing, good file.
 STEERING = "bell\x07\x1b[31m\x7f\u009b.x"
 STEERED = [([c, STEERING], {3}) for c in ("report", "replay", "tune", "leaks", "export", "top", "view")]
 STEERED += [([STEERING], {2}), (["--" + STEERING], {2}), (["help", STEERING], {2}), (["doctor", STEERING], {2}), (["attach", STEERING], {2}),
@@ -60,7 +59,7 @@ STEERED += [(["replay", "--conf", STEERING, "good.pickle"], {2}), (["replay", "-
 
 
 def damaged(plain, seed):
-    """(what, bytes): truncations at many places, bit flips, spans overwritten, removed and doubled."""
+    """Yields (what, bytes): truncations at many places, bit flips, spans overwritten, removed and duplicated."""
     rng = random.Random(seed)
     while True:
         kind, data = rng.choice(("cut", "flips", "span", "gap", "twice")), bytearray(plain)
@@ -151,7 +150,7 @@ def usage_and_names(bench, plain):
         write(bench.folder, name, b"")
         bench.run(["report", "--", name], "empty, strange name", {3})
         os.unlink(os.path.join(os.fsencode(bench.folder), os.fsencode(name)))
-    # Each would be looked for from the beginning.
+    # Each would be searched from the beginning.
     many = b'<script type="application/x-vram" data-name="a">QQ==</script>' * 50000
     write(bench.folder, "many.html", b"<html><title>vram</title>" + many)
     for reader in (["report"], ["leaks", "--json"]):
@@ -170,7 +169,7 @@ def usage_and_names(bench, plain):
     for reader in (["report"], ["report", "--json"], ["replay"], ["leaks", "--json"], ["--help"], ["replay", "--help"], ["doctor"]):
         with open("/dev/full", "wb") as full:
             operands = [] if "--help" in reader or reader == ["doctor"] else ["good.pickle"]
-            bench.run(reader + operands, "full disk", {3, 4} if reader == ["doctor"] else {3}, stdout=full)  # 4: and no device
+            bench.run(reader + operands, "full disk", {3, 4} if reader == ["doctor"] else {3}, stdout=full)  # 4: also without a device
     bench.run(["report", "-", "-"], "standard input twice", {2, 3}, data=plain)
 
 

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""What somebody does to a command that he does not know: every command in every situation of a table.
-
+"""Tests what a newcomer does to an unknown command: every command in every situation of a table.
 usage: stranger.py VRAM
-A help text, or one clear line and a documented exit code; nothing twice, no traceback, no hang, nothing on a closed file's place.
+Each gives help, or one clear line and a documented exit code; no repetition, no traceback, no hang, no output into a closed descriptor.
 """
 import os
 import pickle
@@ -16,7 +15,7 @@ import threading
 from check_cli import recording
 
 TIMEOUT = 20
-# Options that make a command work, and what it works on. prints: standard output has the answer.
+# Options and operands that make a command work. prints: the answer is on standard output.
 READERS = {
     "report": ([], ["good.pickle"], True), "replay": ([], ["good.pickle"], True), "tune": (["-j1"], ["good.pickle"], True),
     "leaks": ([], ["good.pickle"], True), "diff": ([], ["good.pickle", "good.pickle"], True), "export": ([], ["good.vram"], True),
@@ -25,7 +24,7 @@ READERS = {
     "view": (["--no-open", "-o", "out.html"], ["good.pickle"], False),
 }
 OTHERS = ["run", "sim", "doctor", "attach"]
-# What a bare command does: the others miss something, and say what.
+# Exit codes of bare commands; the others report what is missing.
 BARE = {"view": {0, 4}, "top": {0}, "doctor": {0, 1, 4}}
 NOT_RECORDINGS = ["absent", "dir", "empty", "/dev/null", "/dev/zero", "fifo", "dir/absent", "good.pickle/x", "secret"]
 
@@ -37,7 +36,7 @@ class Stranger:
         self.env.update(LC_ALL="C", TMPDIR=folder)
 
     def run(self, arguments, situation="", stdin=subprocess.DEVNULL, closed=(), env=None, **files):
-        """The result; closed: descriptors that are closed before the command starts."""
+        """Returns the result; closed: descriptors closed before the command starts."""
         self.count += 1
         self.what = "vram %s%s" % (" ".join(arguments), situation and " (%s)" % situation)
         files.setdefault("stdout", subprocess.PIPE)
@@ -55,7 +54,7 @@ class Stranger:
         return done
 
     def expect(self, done, codes, lines=None, words=(), prints=None):
-        """lines: on standard error; prints: whether there is anything on standard output."""
+        """lines: number on standard error; prints: whether standard output has anything."""
         if done is None:
             return
         err = (done.stderr or b"").decode(errors="replace")
@@ -97,17 +96,17 @@ def not_recordings(s):
     for command, (options, good, _) in READERS.items():
         for name in NOT_RECORDINGS:
             writer = None
-            if name == "fifo":  # somebody opens it and goes away
+            if name == "fifo":  # opens it and closes it again
                 writer = subprocess.Popen(["sh", "-c", ": > fifo"], cwd=s.folder)
             done = s.run([command, *options, *good[1:], name])
-            # Where nobody may be kept from reading, it is read.
+            # Root can read everything.
             if name == "secret" and os.geteuid() == 0:
                 s.expect(done, {0, 1, 4} if command == "view" else {0, 1})  # 4: built without the page
             else:
                 s.expect(done, {3, 4} if command == "view" else {3}, 1, () if done is not None and done.returncode == 4 else (name,), False)
             if done is not None and done.stderr.decode().count(name + ": ") > 1:
                 s.found.append("%s: says the name twice: %r" % (s.what, done.stderr))
-            if writer is not None:  # which waits for ever where the command opened nothing
+            if writer is not None:  # which waits forever if the command opened nothing
                 end = os.open(os.path.join(s.folder, "fifo"), os.O_RDONLY | os.O_NONBLOCK)
                 writer.wait()
                 os.close(end)
@@ -128,7 +127,7 @@ def outputs(s):
                 s.expect(s.run(arguments, "the disk is full", stdout=disk), full, len(full - {0}), ("standard output",) * len(full - {0}))
             s.expect(s.run(arguments, "standard output is closed", closed=(1,)), full, len(full - {0}), ("standard output",) * len(full - {0}))
             reading, writing = os.pipe()
-            os.close(reading)  # whoever read it is gone
+            os.close(reading)  # its reader is gone
             s.expect(s.run(arguments, "nobody reads", stdout=writing), {-signal.SIGPIPE} if 3 in full else {0}, 0)
             os.close(writing)
         s.expect(s.run([command, *options, *good], "standard error is closed", closed=(2,)), {0}, prints=prints)
@@ -141,7 +140,7 @@ def outputs(s):
 
 
 def on_a_terminal(s, arguments, **env):
-    """What the command writes to a terminal."""
+    """Returns what the command writes to a terminal."""
     inside, outside = pty.openpty()
     pieces = []
 
@@ -179,14 +178,14 @@ def terminals(s):
 
 
 def widths(s):
-    """Help is as wide as the terminal, and not wider than is good to read."""
+    """Help fits the terminal, up to a readable width."""
     for command in ["", *READERS, *OTHERS]:
         for columns, most in (("40", 60), ("80", 80), ("300", 140)):
             text = on_a_terminal(s, ([command] if command else []) + ["--help"], COLUMNS=columns)
             examples = False
             for line in text.splitlines():
                 examples = examples or line == "Examples:"
-                if len(line) > most and not examples:  # lines to paste are not broken
+                if len(line) > most and not examples:  # lines to paste are not wrapped
                     s.found.append("%s: %d columns at COLUMNS=%s: %r" % (s.what, len(line), columns, line))
     for line in on_a_terminal(s, ["doctor", "--sim"], COLUMNS="80", NO_COLOR="1").splitlines():
         if len(line) > 80 and "/" not in line:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Compares the structs of simulator/standins/libcudart with NVIDIA's headers, where some are found: in CUDA_HOME, /usr/local/cuda, or wheels in the
-folder VRAM_WHEELS. Skipped elsewhere. NVIDIA's sizes and places are told by a program of their headers, ours are asserted in our own files."""
+"""Compares the structs of simulator/standins/libcudart with NVIDIA's headers, if any are found: in CUDA_HOME, /usr/local/cuda, or wheels in
+the folder VRAM_WHEELS. Skipped otherwise. A program made with NVIDIA's headers prints their sizes and offsets; ours are asserted."""
 import re
 import subprocess
 import sys
@@ -14,7 +14,7 @@ import api_facts  # noqa: E402
 import check_facts  # noqa: E402
 
 ABI = "../../sim/sim_abi.h"
-# (file of ours, our struct, NVIDIA's, pairs of members whose places are compared)
+# (our file, our struct, NVIDIA's struct, pairs of members to compare)
 STRUCTS = [
     ("runtime.h", "rt_memcpy3d", "struct cudaMemcpy3DParms", [("from", "srcPtr"), ("to_array", "dstArray"), ("kind", "kind")]),
     ("runtime.h", "rt_channel", "struct cudaChannelFormatDesc", [("kind", "f")]),
@@ -52,7 +52,7 @@ STRUCTS = [
     ("cudart_arrays.c", "driver_texture", "CUDA_TEXTURE_DESC", [("border", "borderColor")]),
     ("cudart_arrays.c", "rt_view", "CUDA_RESOURCE_VIEW_DESC", [("layers", "firstLayer")]),
 ]
-# What is shorter before CUDA 13: (file, constant of ours, NVIDIA's)
+# Types that are shorter before CUDA 13: (file, our constant, NVIDIA's struct)
 SIZES = [
     ("cudart_arrays.c", "RESOURCE_BYTES", "struct cudaResourceDesc"),
     ("cudart_arrays.c", "TEXTURE_BYTES", "struct cudaTextureDesc"),
@@ -62,7 +62,7 @@ SIZES = [
 
 
 def members():
-    """(name, bytes, places by major version) of device_properties.def."""
+    """Yields (name, bytes, offsets by major version) from device_properties.def."""
     for row in re.findall(r"^P\((.*)\)$", (RUNTIME / "device_properties.def").read_text(), re.M):
         name, one, count, _, *places = [text.strip() for text in row.split(",")]
         yield name, int(one) * int(count), dict(zip((11, 12, 13), places))
@@ -76,7 +76,7 @@ def compiled(folder, name, text, options):
 
 
 def theirs(folder, options, major):
-    """What the headers say: text of the expression -> number. Structs that they do not have are left out."""
+    """Returns the headers' facts: expression -> number. Omits structs that they lack."""
     told = {}
     queries = {f"sizeof({struct})" for _, _, struct, _ in STRUCTS} | {f"sizeof({struct})" for _, _, struct in SIZES}
     queries |= {f"offsetof({struct}, {their})" for _, _, struct, pairs in STRUCTS for _, their in pairs}
@@ -96,7 +96,7 @@ def theirs(folder, options, major):
 
 
 def problems(folder, major, told):
-    """Assertions of our files that do not hold."""
+    """Returns the assertions in our files that fail."""
     for file in sorted({file for file, *_ in STRUCTS}):
         lines = ['#include <stddef.h>', f'#include "{RUNTIME / file}"']
         for of, ours, struct, pairs in STRUCTS:

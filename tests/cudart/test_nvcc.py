@@ -41,7 +41,7 @@ class Nvcc(unittest.TestCase):
         self.assertEqual((result.stdout, result.returncode), ("all is well\n", 0), result.stderr)
         report = json.loads(subprocess.run([VRAM, "report", "--json", recording], capture_output=True, check=True).stdout)
         device = report["devices"]["0"]
-        # cudaMalloc twice, a pitched one, one in stream order, two variables; the end of the context takes the variables.
+        # cudaMalloc twice, a pitched and a stream-ordered allocation, two variables; the end of the context frees the variables.
         self.assertEqual(device["events_by_action"]["alloc"], 6)
         self.assertEqual(device["events_by_action"]["oom"], 1)
         self.assertEqual(device["allocated"]["end_bytes"], 0)

@@ -33,7 +33,7 @@ def apply(device, size=64 * MIB):
 
 
 def others(device, *frame_names):
-    """The same history with every stack one of C."""
+    """Returns the history with every stack replaced by a C one."""
     for event in device.events:
         event["frames"] = frames(*(frame_names or C))
     for block in device.blocks.values():
@@ -68,7 +68,7 @@ def layers(device, count=8, size=100 * MIB, keep=True):
 
 
 def training(frames_of=module, fail=True, room=50 * MIB):
-    """Parameters, six layers by one line that calls, and one tensor that is larger."""
+    """Parameters, six layers called from one line, and one larger tensor."""
     device = Device()
     apply(device)
     for i in range(6):
@@ -90,7 +90,7 @@ def of_a_solver():
 
 
 def in_cxx():
-    """A backward pass is seen, but no Python."""
+    """A backward pass is visible, but no Python."""
     device = others(training(), ("??", 0, "at::native::mm(at::Tensor const&)"), *C)
     device.events[1]["frames"] = frames(("??", 0, "torch::autograd::Engine::evaluate_function(...)"), *C)
     return device
@@ -146,7 +146,7 @@ def stateless():
 
 
 def gradients():
-    """Two backward passes without an optimizer between."""
+    """Two backward passes without an optimizer step in between."""
     device = Device()
     apply(device, 100 * MIB)
     for i in range(2):
@@ -184,7 +184,7 @@ def keys_and_values(file="/env/transformers/cache_utils.py"):
 
 
 def steps(kept=0, graph=False, validate=False, caller=TRAIN):
-    """Six steps of a model whose layers are freed by the backward pass, or not; `kept` more in each."""
+    """Six steps of a model whose layers the backward pass frees or not; each keeps `kept` more."""
     device = Device()
     apply(device, 60 * MIB)
     for _ in range(12):
@@ -259,7 +259,7 @@ def own_overhead():
 
 
 def unknown_holder():
-    """Who held it was looked for, and is neither another process nor this one."""
+    """The holder was searched for, and is neither another process nor this one."""
     device = another_process()
     device.settings["vram_accounts_0"] = {"device": 0, "context_bytes": 300 * MIB, "module_bytes": 8 * MIB, "self_bytes": 2 * GIB, "has_self": True, "processes": []}
     return device
@@ -273,7 +273,7 @@ def whole_program_under_a_limit():
 
 
 def log_of_requests():
-    """Nothing says what the driver had free, or how large the device is."""
+    """Neither the driver's free memory nor the device's size is known."""
     device = Device()
     device.take(GIB, frames(*C))
     device.fail(8 * GIB, 0, frames(*C))
@@ -290,7 +290,7 @@ def waiting(pending=True):
 
 
 def without_completions():
-    """Nothing waits: that frees were completed was not recorded."""
+    """Nothing waits: completions of frees were not recorded."""
     device = waiting(pending=False)
     device.events = [event for event in device.events if event["action"] != "free_completed"]
     return device
@@ -387,7 +387,7 @@ def said(vram, device, folder):
     with open(path, "wb") as file:
         pickle.dump(device.recording(), file, 4)
     environment = {"COLUMNS": "4000", "LC_ALL": "C"}
-    # Without the search of a setting: what is found hides what to try.
+    # Without the search of a setting, because a found setting hides other advice.
     text = subprocess.run([vram, "report", "--no-cure", path], capture_output=True, text=True, timeout=100, env=environment)
     answer = subprocess.run([vram, "report", "--no-cure", "--json", path], capture_output=True, text=True, timeout=100, env=environment)
     assert text.returncode == 0 and answer.returncode == 0, text.stderr + answer.stderr
@@ -408,7 +408,7 @@ def check(vram, name, folder):
     for i, maker in enumerate(with_grounds):
         for place, text in said(vram, maker(), folder).items():
             if place == "page" and name.islower():
-                continue  # the page has no place yet for what is held in vain
+                continue  # the page has no place yet for unused memory
             assert re.search(sentence, text), f"{place} {i} does not say it: {text[-900:]}"
     for i, maker in enumerate(without):
         for place, text in said(vram, maker(), folder).items():
@@ -420,7 +420,7 @@ def check(vram, name, folder):
 
 
 def check_first_screen(vram, folder):
-    """Nothing failed: phase, roles and what lowers the peak stand before the timeline; of a solver in C nothing of it."""
+    """Without a failure: phase, roles and what lowers the peak precede the timeline; not for a solver in C."""
     path = os.path.join(folder, "screen.pickle")
     for maker, known in ((lambda: optimizer(fail=False), True), (in_c, False)):
         device = maker()
@@ -466,7 +466,7 @@ def check_missing(vram, folder):
 
 
 def ring(source, events):
-    """The example as a ring of so many entries leaves it."""
+    """The example as a ring of this many entries keeps it."""
     with gzip.open(os.path.join(source, "examples/recordings/oom.pickle.gz")) as file:
         recording = pickle.load(file)
     recording["device_traces"] = [trace[-events:] for trace in recording["device_traces"]]

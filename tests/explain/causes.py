@@ -32,7 +32,7 @@ def forward(line, caller=("train.py", 7, "main")):
 
 
 class Device:
-    """A device of segments and blocks as PyTorch's native allocator keeps them: each allocation has a segment of its own, or a place that is named."""
+    """A device with segments and blocks like PyTorch's native allocator: each allocation has its own segment, or a named place."""
 
     def __init__(self, **settings):
         self.events, self.segments, self.blocks, self.settings, self.next, self.time = [], {}, {}, settings, 0x7F0000000000, 1000
@@ -57,7 +57,7 @@ class Device:
         return self.put(self.segment(given or size, stack, stream, pool), size, stack, stream, pool, given)
 
     def give(self, address, stream=0, pool=(0, 0), pending=False, back=True):
-        """Freed; `pending`: another stream is still at it; `back`: its segment goes back to the driver, where it is the segment's only block."""
+        """Frees; `pending`: another stream still uses it; `back`: releases its segment, in which it is the only block."""
         size = self.blocks[address][0]
         self.event("free_requested", address, size, [], stream, pool)
         if pending:
@@ -93,7 +93,7 @@ class Device:
 
 
 class Host(Device):
-    """Pinned host memory as a history of vram's own allocator has it; what the system had is said as its free memory."""
+    """Pinned host memory as in a history of vram's own allocator; its free memory is the system's."""
 
     def recording(self):
         return {"segments": [], "device_traces": [[]], "host_segments": list(self.picture()), "host_traces": self.events, "external_annotations": [], "allocator_settings": self.settings}
@@ -174,7 +174,7 @@ def cache_of_a_stream():
 
 
 def blocks_that_are_not_split():
-    """With max_split_size_mb a block may be 20 MiB larger than what it serves."""
+    """With max_split_size_mb a block may be 20 MiB larger than its request."""
     device = Device(max_split_size=20 * MIB)
     for _ in range(100):
         device.take(22 * MIB, frames(("train.py", 33, "gather"), *TRAIN), given=40 * MIB)
@@ -200,7 +200,7 @@ def no_room_at_all():
 
 
 def a_library_of_a_program():
-    """As `vram run` records: what libraries asked the driver for, without an allocator between."""
+    """As recorded by `vram run`: libraries' requests to the driver, without an allocator in between."""
     device = Device(vram_run_process=4711, vram_device_0_total_bytes=8 * GIB)
     for i in range(12):
         device.event("alloc", device.next, 500 * MIB, frames(("solver.c", 90 + i % 2, "exchange")))
@@ -213,7 +213,7 @@ def a_library_of_a_program():
 
 
 def pinned_buffers_kept():
-    """A loader that pins a buffer for each batch and frees it, and a log that keeps one per step."""
+    """A loader that pins and frees a buffer for each batch, and a log that keeps one per step."""
     host = Host(vram_host_total_bytes=64 * GIB)
     for _ in range(40):
         inside = [host.take(100 * MIB, frames(("data.py", line, "pin"), *TRAIN)) for line in (11, 12, 13)]
@@ -247,7 +247,7 @@ def pinned_in_a_container():
 
 
 def pool_of_the_driver(maximum=False):
-    """As `vram run` records cudaMallocAsync: what the pool has from the device, and what was asked from it."""
+    """As `vram run` records cudaMallocAsync: what the pool reserves on the device, and what was requested from it."""
     device, pool = Device(vram_run_process=4711, vram_device_0_total_bytes=8 * GIB), 0x6800000000000000
     own = (77, 0) if maximum else (0, 0)
     for i in range(60):
@@ -294,7 +294,7 @@ TABLE = {
     "pinned_in_a_container": ("limit", r"pinned host memory, not the device's: the system had 300\.0 GiB available, enough", "data.py:11:pin", None),
     "pools_of_the_driver": ("driver_pools", r"2\.9 GiB lay free in the driver's own pools \(cudaMallocAsync\)", "solver.cu:91:exchange", None),
     "maximum_of_a_pool": ("limit", r"the pool it was asked from has a maximum of its own", "solver.cu:91:exchange", None),
-    # The example that comes with the project.
+    # The project's example.
     "oom": ("pinned", r"6\.9 GiB lay free where the request could look", "serve_sim.c:38:grow_cache", "setting"),
     # Real PyTorch on the simulator.
     "activations": ("full", r"activations hold", "train.py:", "batch"),
@@ -308,7 +308,7 @@ TABLE = {
     "one_request": ("full", r"one request of 4\.0 GiB", "attention_scores", None),
     "graph_pool": ("private_pools", r"lay free in other pools", "graph_pool", None),
     "fraction": ("limit", r"a memory limit of the process refused it", "", None),
-    # The same under `vram run`: pinned memory, and PyTorch's cudaMallocAsync (tests/real/programs/oom_pools.py).
+    # Under `vram run`: pinned memory, and PyTorch's cudaMallocAsync (tests/real/programs/oom_pools.py).
     "pinned_limit": ("limit", r"pinned host memory, not the device's: the system had", "train.py:", None),
     "pinned_request": ("full", r"pinned host memory, not the device's: .* less than the 16\.0 TiB asked for", "train.py:", None),
     "driver_pool_pieces": ("driver_pools", r"1\.4 GiB lay free in the driver's own pools", "train.py:", None),
@@ -374,7 +374,7 @@ def check(vram, name, path):
     assert holder in why, f"the agent is not told of {holder}: {why}"
     assert holder in json.dumps(told), f"JSON does not name {holder}"
     if cure == "setting":
-        # By `vram mcp` the search has its time, in which an emulated processor (tools/check_arm64.sh) may find none.
+        # In `vram mcp` the search has a time limit, in which an emulated processor (tools/check_arm64.sh) may find nothing.
         late = "VRAM_TEST_EMULATED" in os.environ and "the time was over" in answer
         assert cures[0]["verdict"] == "setting" and (late or cures[0]["conf"] in answer) and cures[0]["conf"] in text, cures
     elif cure:
@@ -383,7 +383,7 @@ def check(vram, name, path):
 
 
 def check_ranks(vram, target):
-    """One rank of four holds more: the report of the folder says which, and how much."""
+    """One rank of four has more memory: the folder's report says which, and how much."""
     for rank in range(4):
         device = Device()
         for i in range(10):

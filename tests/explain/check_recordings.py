@@ -26,7 +26,7 @@ def run(vram, *arguments):
 
 
 def pages(vram, path):
-    """Device -> its page, without the folders of the program that was recorded."""
+    """Returns device -> page, without the folders of the recorded program."""
     text = run(vram, "report", str(path)).stdout
     parts = re.split(r"^Device (\d+) =+$", text, flags=re.M)
     found = {}

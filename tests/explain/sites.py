@@ -14,7 +14,7 @@ import tempfile
 from causes import MIB, Device, frames, run
 
 BACKWARD = ("??", 0, "torch::autograd::generated::BmmBackward0::apply(std::vector<at::Tensor>&&)")
-# Frames, and the name of their site.
+# Frames, and the expected name of their site.
 STACKS = (
     (frames(("??", 0, "torch::unwind::unwind()"), BACKWARD, ("??", 0, "at::_ops::bmm::call(at::Tensor const&)")), "??:0:" + BACKWARD[2]),
     (frames(("/env/lib/python3.12/site-packages/einops/_backends.py", 288, "einsum"), ("/app/model.py", 36, "forward")), "/app/model.py:36:forward"),

@@ -1,12 +1,11 @@
-"""Reads Arrow IPC files with Python's standard library alone: columns as lists, None where there is no value.
-
-Written from the format's description, and without any code of the writer's, so that a test can compare both.
+"""Reads Arrow IPC files with only Python's standard library: columns as lists, with None for missing values. Written from the format's
+description, without the writer's code, so that a test can compare both.
 """
 import struct
 
 
 class Table:
-    """A FlatBuffers table: fields by their number."""
+    """A FlatBuffers table, with fields by number."""
 
     def __init__(self, data, position):
         self.data, self.position = data, position
@@ -68,7 +67,7 @@ def field_of(field):
 
 
 def values_of(body, buffers, node, kind):
-    """The values of a column: validity bits, then values."""
+    """Returns the values of a column: validity bits, then values."""
     length, nulls = node
     (bits_at, bits_length), (at, size) = buffers
     assert bits_at % 8 == 0 and at % 8 == 0

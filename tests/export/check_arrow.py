@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Arrow files of `vram convert`, read back without any code of the writer's, beside the CSV of the same events and the report's JSON.
-
+"""Reads Arrow files of `vram convert` without the writer's code, and compares them with the events' CSV and the report's JSON.
 Usage: check_arrow.py VRAM RECORDING...
 """
 import csv
@@ -40,7 +39,7 @@ def check_events(folder, recording):
     texts = ("action", "category", "compile_context", "user_metadata", "site")
     for name in columns:
         wanted = [row[name] or None for row in rows]
-        # A spreadsheet's apostrophe, and control characters as a terminal shows them, are the text files'.
+        # The text files have a spreadsheet's apostrophe, and control characters as in a terminal.
         if name not in texts:
             wanted = [None if value is None else int(value) for value in wanted]
         else:
@@ -65,7 +64,7 @@ def check_facts(folder, recording):
 
 
 def check_folder(folder, recordings):
-    """A dataset: partitions in the path, nothing twice, bad words refused."""
+    """A dataset: partitions in the path, no duplicates, invalid words refused."""
     out = folder / "tables"
     run("convert", "--to", "arrow", "--job", "a/b c", "--label", "commit=4c1f", *recordings, "-o", f"{out}/")
     events = sorted(out.glob("events/job=a%2Fb%20c/commit=4c1f/rank=*/device=*/*.arrow"))

@@ -39,7 +39,7 @@ def convert(source, name, *options):
 
 
 def message(data):
-    """The fields of a protobuf message: {number: [values]}, varints as numbers, the rest as bytes."""
+    """Returns the fields of a protobuf message: {number: [values]}, varints as numbers, the rest as bytes."""
     fields, at = {}, 0
 
     def varint():
@@ -82,7 +82,7 @@ def text_of(frame):
 
 
 def live(snapshot, device=0):
-    """What was allocated before the history, and what is at its peak: {address: (size, stack)}, by undoing the history."""
+    """Returns what was allocated before the history, and what is live at its peak: {address: (size, stack)}, by undoing the history."""
     trace = snapshot["device_traces"][device]
     now = {}
     for segment in snapshot["segments"]:
@@ -178,7 +178,7 @@ class Export(unittest.TestCase):
         self.assertEqual([(r["compile_context"], r["frames"]) for r in rows], [('a "b", c\nd', "x:1:f,g")])
 
     def test_formulas_in_csv(self):
-        """What a spreadsheet would execute is a text: a recording may come from a stranger."""
+        """What a spreadsheet would execute is written as text, because recordings may be foreign."""
         texts = ['=HYPERLINK("http://x","y")', "+1", "-1", "@SUM(A1)", "\tx", "a=1", ""]
         trace = [{"action": "alloc", "addr": 512 * n, "size": 1, "stream": 0, "time_us": n, "compile_context": text}
                  for n, text in enumerate(texts, 1)]
@@ -285,7 +285,7 @@ class Export(unittest.TestCase):
         self.assertEqual(times[1:], [e["time_us"] * 1000 for e in self.trace if e["action"] in ("alloc", "free_requested")])
 
     def refuses_foreign_names(self, address):
-        """A page of elsewhere that has this address under a name of its own learns nothing."""
+        """A foreign page that maps its own name to this address gets nothing."""
         request = urllib.request.Request(address, headers={"Host": "rebound.example"})
         with self.assertRaises(urllib.error.HTTPError) as caught:
             DIRECT.open(request)
@@ -293,16 +293,16 @@ class Export(unittest.TestCase):
         caught.exception.close()
 
     def answers_beside_half_requests(self, address, text):
-        """Who sends half a request keeps nobody waiting: 100 of them cost 20 seconds once."""
+        """Half a request does not block others: 100 of them once cost 20 seconds."""
         port = urllib.parse.urlsplit(address).port
         halves = [socket.create_connection(("127.0.0.1", port)) for _ in range(100)]
         try:
             for half in halves:
                 try:
                     half.sendall(b"GET /metrics HTTP/1.1\r\nHost: 127")
-                except OSError:  # there are too many, and it was silent longest
+                except OSError:  # there are too many, and this one was silent longest
                     pass
-            # Each half request was once given two seconds: far below what a hundred of them took, far above what one answer takes.
+            # Each half request once had two seconds: far less than a hundred take, far more than one answer needs.
             with DIRECT.open(address, timeout=15) as reply:
                 self.assertEqual(reply.read().decode(), text)
         finally:
@@ -310,7 +310,7 @@ class Export(unittest.TestCase):
                 half.close()
 
     def test_prometheus(self):
-        """A job's recordings in one text, by rank; once, into a file, and over the loopback interface."""
+        """A job's recordings in one text, by rank; once to a file, and over the loopback interface."""
         job = os.path.join(FOLDER, "job")
         os.mkdir(job)
         ranks = {"mem_rank2.vram": "2", "Rank-10_host7.vram": "10", "x.rank_03.vram": "3", "7.vram": "7", "run_1_2.vram": None, "none.vram": None}
@@ -328,7 +328,7 @@ class Export(unittest.TestCase):
             self.assertEqual(lines[f"vram_up{{{labels}}}"], "0")
         for name in {line.split("{")[0] for line in lines}:
             self.assertEqual(text.count(f"# TYPE {name} {'counter' if name.endswith('_total') else 'gauge'}\n"), 1)
-        # What an out of memory left beside them is not followed, and does no harm.
+        # Files left by an out of memory are not followed, and do no harm.
         shutil.copy(RECORDING, os.path.join(job, "oom_rank2.json.gz"))
         self.assertEqual(vram("export", job).stdout.decode(), text)
         path = os.path.join(FOLDER, "vram.prom")
@@ -361,7 +361,7 @@ class Export(unittest.TestCase):
         self.assertIn(b"dumps: no recording file (.vram) in it", vram("export", dumps, code=3).stderr)
 
     def test_standard_streams(self):
-        """What goes into a log by /dev/stdout and its kin stands between what was there and what comes."""
+        """Output into a log by /dev/stdout and similar files is between the earlier and the later contents."""
         text = vram("convert", RECORDING, "-o", "-", "--to", "folded").stdout
         for name, descriptor in (("/dev/stdout", 1), ("/dev/stderr", 2), ("/dev/fd/2", 2)):
             path = os.path.join(FOLDER, "log")

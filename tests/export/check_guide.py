@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""Keeps the outputs in the guide true.
-
+"""Keeps the outputs in the guide current.
 usage: check_guide.py VRAM ROOT [--write]
-Runs the lines that begin with "$ " of every ```console block of convert.md and formats/sqlite.md in a folder with the example
-recording, and compares what they print with the block; with --write, puts it there.
+Runs the lines that begin with "$ " in every ```console block of convert.md and formats/sqlite.md, in a folder with the example recording,
+and compares their output with the block; with --write, replaces it.
 """
 import os
 import re

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`vram fit`: what programs need, where they fit, when they are stopped. Usage: test_fit.py VRAM PROGRAM [CLASS]"""
+"""Tests `vram fit`: what programs need, where they fit, when they are stopped. Usage: test_fit.py VRAM PROGRAM [CLASS]"""
 import json
 import os
 import pathlib
@@ -30,7 +30,7 @@ print("the end")
 """
 
 
-# Parameters of 64 MiB, activations of 30 GiB, and gradients that the engine makes for whoever called it.
+# Parameters of 64 MiB, activations of 30 GiB, and gradients that the engine makes for its caller.
 BATCHES = """
 import sys, torch
 class Model(torch.nn.Module):
@@ -49,7 +49,7 @@ for i in range(int(sys.argv[1])):
 """
 
 
-# Asks cuBLASLt which algorithm would do with a workspace of 5 MiB.
+# Asks cuBLASLt which algorithm works with a workspace of 5 MiB.
 HEURISTIC = """
 import ctypes as c
 cuda, lt, context, address, handle, count = c.CDLL('libcuda.so.1'), c.CDLL('libcublasLt.so.12'), c.c_void_p(), c.c_uint64(), c.c_void_p(), c.c_int()
@@ -105,7 +105,7 @@ class Driver(unittest.TestCase):
             "cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0), cuda.cuCtxSetCurrent(context)\n"
             "cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(1 << 20))\n"
         )
-        # What stands between the program and PyTorch under vram fit is not its place.
+        # vram fit's code between the program and PyTorch is not the program's place.
         wrapped = "exec(compile('def wrapper(): cuda.cuMemcpyDtoH_v2(got, address, ctypes.c_size_t(8))', '/fit/vram_fit_weights.py', 'exec'))\nwrapper()\n"
         self.assertIn("<string>:6:<module> (1x)", fit("-q", *python(program + wrapped)).stdout)
         program += "cuda.cuMemcpyDtoH_v2(got, address, ctypes.c_size_t(8))\n" * 5
@@ -138,7 +138,7 @@ class Driver(unittest.TestCase):
             result = fit("--json", "-q", *options, "--", PROGRAM, "0", "10", "found")
             answer = json.loads(result.stdout)
             self.assertEqual((answer["allocated_bytes"], [read["operation"] for read in answer["reads"]]), (size * MIB, ["nonzero"]), result.stderr)
-            # A part of what no kernel of PyTorch's counted is nothing.
+            # Part of a count that no PyTorch kernel made is nothing.
             self.assertEqual(answer["at_stake"] and answer["at_stake"]["allocated_bytes"] >> 20, stake if stake is None else 10 + stake, options)
             self.assertEqual("once more" in result.stderr, stake is not None)
         self.assertEqual(fit("--nonzero", "x", "--", "true").returncode, 2)
@@ -163,7 +163,7 @@ class Driver(unittest.TestCase):
 
 
 class Failures(unittest.TestCase):
-    """What a program says that did not come to its end holds until then."""
+    """The answer about a program that failed holds up to the failure."""
 
     FAILS = TRAIN.replace("optimizer.step()", "if step == 3: raise ValueError('a bug \\u00e4')\n    optimizer.step()")
 
@@ -200,7 +200,7 @@ class Failures(unittest.TestCase):
                       fit("-q", *python(program.replace("raise SystemExit('no data')", "[][1]"))).stdout.replace("\n", " "))
 
     def test_children_of_the_program(self):
-        """Of multiprocessing: they print what they raised themselves, and PyTorch's own end with an exit code."""
+        """Children of multiprocessing: they print their own exceptions, and PyTorch's children exit with a code."""
         for way in ("raise KeyError('rank')", "\n    try: {}['rank']\n    except KeyError: sys.exit(3)"):
             program = ("import multiprocessing, sys, torch\ndef work():\n    kept = torch.empty(64 << 20)\n    " + way.replace("\n    ", "\n        ").strip() +
                        "\nchild = multiprocessing.get_context('fork').Process(target=work)\nchild.start(); child.join(); sys.exit(1)\n")
@@ -256,9 +256,9 @@ class Failures(unittest.TestCase):
         self.assertIn("Try --value '<string>:6=1': just before it failed it read, at <string>:6:<module>, what a kernel computes, and got zeros", told)
         answer = json.loads(fit("--json", "-q", "--card", "h100", *python(program)).stdout)
         self.assertEqual(answer["failure"]["try"], "--value '<string>:6=1'")
-        # With it the program comes to its end.
+        # With it the program completes.
         self.assertTrue(json.loads(fit("--json", "-q", "--value", "<string>:6=1", *python(program)).stdout)["fits"])
-        # What is far from a read has another cause.
+        # A failure far from a read has another cause.
         answer = json.loads(fit("--json", "-q", *python(program.replace("print(", "def fails():\n    print(") + "fails()\n")).stdout)
         self.assertEqual(answer["failure"]["try"], "")
 
@@ -277,7 +277,7 @@ class PyTorch(unittest.TestCase):
         self.assertEqual((answer["ended"], answer["steps"]), ("repeats", 4))
 
     def test_expandable_segments(self):
-        """PyTorch counts no segments then."""
+        """PyTorch counts no segments in this case."""
         result = fit("--json", *python(TRAIN, "1000"), PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual((json.loads(result.stdout)["ended"], json.loads(result.stdout)["allocated_bytes"]), ("repeats", 248 * MIB))
@@ -289,7 +289,7 @@ class PyTorch(unittest.TestCase):
         self.assertLess(answer["steps"], 200)
 
     def test_steps_that_are_not_alike_with_the_same_peak(self):
-        """Ten times the same peak is enough; a peak that comes later than that is waited for by the test before."""
+        """Ten equal peaks suffice; the previous test waits for a later peak."""
         logs = TRAIN.replace("    if step == 0", "    [torch.free(torch.empty(2 << 20)) for _ in range(step * 31 % 7)]\n    if step == 0")
         answer = json.loads(fit("--json", *python(logs, "1000")).stdout)
         self.assertEqual((answer["ended"], answer["allocated_bytes"]), ("stands", 248 * MIB))
@@ -402,7 +402,7 @@ class Cards(unittest.TestCase):
         self.assertIn("linked into it, which takes no driver but NVIDIA's and found no device: the program went on without one, on the CPU.", result.stderr)
         answer = json.loads(fit("--json", *python(asks, "9")).stdout)
         self.assertEqual((answer["fits"], os.path.isfile(answer["not_reached"])), (None, True))
-        # A part of a program whose rest is on the device.
+        # Part of a program whose rest uses the device.
         result = fit("-q", *python(asks + TRAIN, "9"))
         self.assertIn("Not reached", result.stdout)
         self.assertIn("what it does on a GPU is not in the answer", " ".join(result.stdout.split()))
@@ -422,7 +422,7 @@ class Cards(unittest.TestCase):
                          {"rtx4070": False, "rtx4070s": True, "rtx4070ti": True, "rtx4070tis": False})
 
     def test_what_is_at_stake_is_in_the_verdict(self):
-        """5 MiB that nobody knows: a limit between is not sure."""
+        """5 MiB are unknown: a limit in between is uncertain."""
         result = fit("-q", "--memory", "1GiB", *python(HEURISTIC))
         self.assertEqual((result.returncode, result.stdout.splitlines()[0]), (0, "Fits: needs 563.0 to 568.0 MiB, the limit is 1.0 GiB"))
         for limit, code, fits in (("562MiB", 1, False), ("565MiB", 1, None), ("570MiB", 0, True)):
@@ -433,7 +433,7 @@ class Cards(unittest.TestCase):
         self.assertTrue(fit("-q", "--memory", "565MiB", *python(HEURISTIC)).stdout.startswith("Not sure: needs 563.0 to 568.0 MiB"))
 
     def test_json_is_json_where_a_run_fails(self):
-        """Also where a program leaves no recording, or is not there."""
+        """Also if a program leaves no recording, or does not exist."""
         bad = "import sys\nif sys.argv[-1] == '--a=2': sys.exit(3)\nif sys.argv[-1] == '--a=3': import torch; torch.empty(1 << 20); 1 / 0\n" + TRAIN
         for values, fits in (("1,2", [True, None]), ("2,1", [None]), ("1,3", [True, None]), ("3", [None])):
             result = fit("--json", "-q", "--vary", "--a=" + values, *python(bad, "9"))
@@ -472,7 +472,7 @@ class Cards(unittest.TestCase):
                          if "=" in arguments[1] else program, *arguments[: 3 if arguments[1] == "--batch" else 2]))
             self.assertEqual([(one["varied"], one["fits"]) for one in json.loads(result.stdout)], [("--batch=20", False), ("--batch=2", True)], result.stderr)
             self.assertEqual(result.returncode, 0)
-        # An argument that is not there is added.
+        # A missing argument is added.
         added = TRAIN.replace("128 << 20", "int(sys.argv[2].split('=')[1]) << 30")
         result = fit("--json", "-q", "--card", "t4", "--vary", "--batch=20,2", *python(added, "9"))
         self.assertEqual([(one["varied"], one["fits"]) for one in json.loads(result.stdout)], [("--batch=20", False), ("--batch=2", True)], result.stderr)
@@ -508,7 +508,7 @@ class Cards(unittest.TestCase):
             self.assertEqual("once more, on" in result.stderr, len(fits) == 1)
         result = fit("--card", "t4,h100", *python(program.replace("20 << 30", "sys.exit(5)"), "9"))
         self.assertIn("t4        14.6 GiB  fits, 13.3 GiB to spare (it failed there)", result.stdout, result.stderr)
-        # Of an old card that was not asked for nothing is said.
+        # An old card that was not asked for is not mentioned.
         self.assertNotIn(answer["smallest_card"], ("t4", "v100"))
         answer = json.loads(fit("--json", "-q", "--card", "h100", *python(TRAIN.replace("128 << 20", "12 << 30"), "9")).stdout)
         self.assertEqual((answer["smallest_card"], answer["smaller"]["card"]), ("rtx5060ti", "rtx3060"))
@@ -520,7 +520,7 @@ class Cards(unittest.TestCase):
             self.assertTrue(fit("-q", "--card", devices, *python(program, "9")).stdout.startswith(line + " needs 20.1 GiB"), devices)
 
     def test_a_setting_for_a_recording_of_many_events(self):
-        """Of a segment of 6 GiB a half is of no use for 3 GiB, unless segments grow. A search of many settings would take minutes."""
+        """Half of a segment of 6 GiB cannot serve 3 GiB unless segments grow. A search of many settings would take minutes."""
         program = ("import torch\n[torch.free(torch.empty(2 << 20)) for _ in range(51000)]\ntorch.free(torch.empty(6 << 30))\n"
                    "kept = [torch.empty(size << 20) for size in (3300, 3000, 3000)]\n")
         answer = json.loads(fit("--json", "-q", *python(program), FAKE_IDLE="2844").stdout)
@@ -529,7 +529,7 @@ class Cards(unittest.TestCase):
         self.assertRegex(told, "runs out: 2.9 GiB asked for at .* 6.2 GiB in use of 11.6 GiB: the cache has 2.8 GiB in pieces of at most 2.8 GiB")
 
     def test_the_batch_is_the_argument_that_changes_the_peak(self):
-        """Found by trying, for the card or the limit that was asked for."""
+        """Found by trying, for the requested card or limit."""
         program = BATCHES.replace("30 << 30", "size << 30").replace("import sys, torch", "import sys, torch\nwords = [word.split('=') for word in ' '.join(sys.argv[2:]).replace('batch ', 'batch=').split()]"
                                   "\nsize = next((int(word[1]) for word in words if 'micro' in word[0]), 30)")
         for arguments, name in ((("--micro_batch", "30", "--eval_batch", "8"), "--micro_batch"), (("train.micro_batch=30", "train.global_batch=512"), "train.micro_batch")):
@@ -541,7 +541,7 @@ class Cards(unittest.TestCase):
             batch = json.loads(fit("-q", "--json", "--memory", "10GiB", *python(program, "9", *arguments)).stdout)["smaller"]
             self.assertEqual((batch["card"], batch["batch"]["argument"], batch["batch"]["tried"]), (None, name, True))
             self.assertIn(batch["batch"]["about"], (8, 9))
-        # None that changes it is named, and nothing is tried where nothing was asked for.
+        # If no argument changes the peak, none is named; nothing is tried without a request.
         result = fit("-q", "--card", "rtx4090", *python(program, "9", "--eval_batch", "8"))
         self.assertIn("of them would fit: try a smaller batch or a shorter sequence (--vary)", " ".join(result.stdout.split()))
         self.assertNotIn("once more, with", fit("-q", "--card", "h100", *python(program, "9", "--micro_batch", "30")).stderr)
@@ -549,7 +549,7 @@ class Cards(unittest.TestCase):
         self.assertEqual(answer["smaller"]["card"], "rtx4090")
 
     def test_what_the_program_could_change(self):
-        """The report's remedies of the same peak, where no setting is enough; no batch for a program without passes."""
+        """The report's remedies for the same peak, if no setting suffices; no batch for a program without passes."""
         result = fit("-q", "--card", "rtx4090", *python(BATCHES, "9"))
         told = " ".join(result.stdout.split())
         self.assertRegex(told, r"Or change (a batch|recompute|make the largest tensors)", result.stderr)
@@ -560,7 +560,7 @@ class Cards(unittest.TestCase):
         self.assertEqual((smaller["conf"], smaller["batch"], smaller["remedies"]), (None, None, []))
 
     def test_what_is_the_optimizers_goes_by_no_batch(self):
-        # Where the peak is the optimizer's, its temporaries go by no batch.
+        # If the peak is the optimizer's, its temporaries do not depend on the batch.
         scratch = "exec(compile('def scratch(torch): torch.free(torch.empty(60 << 30))', '/torch/optim/adam.py', 'exec'))\n"
         program = scratch + BATCHES.replace("optimizer.step()", "scratch(torch)\n    optimizer.step()").replace("30 << 30", "64 << 20")
         smaller = json.loads(fit("--json", "-q", "--card", "h100", *python(program, "9", "--batch-size", "16")).stdout)["smaller"]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The fixture and the mark of adapters/fit/pytest/vram_pytest.py, in a pytest of its own. Usage: test_pytest.py VRAM PROGRAM"""
+"""Tests the fixture and the mark of adapters/fit/pytest/vram_pytest.py, in a separate pytest. Usage: test_pytest.py VRAM PROGRAM"""
 import os
 import pathlib
 import re

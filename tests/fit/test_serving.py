@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`vram fit` of programs that train nothing: servers, loops of calls, weights that are not there. Usage: test_serving.py VRAM PROGRAM"""
+"""Tests `vram fit` on programs that do not train: servers, loops of calls, missing weights. Usage: test_serving.py VRAM PROGRAM"""
 import json
 import os
 import pathlib
@@ -110,12 +110,12 @@ class Servers(unittest.TestCase):
         for key in cards:  # half of each, less the weights
             self.assertAlmostEqual(cards[key]["tokens"], (half[key] - GIB) // (4 * MIB), delta=1)
         self.assertEqual(result.returncode, 1)
-        # What the engine has besides its share: the context, and what it takes to serve.
+        # What the engine uses besides its share: the context, and memory to serve.
         beyond = answer["reserved_bytes"] + answer["context_bytes"] + answer["library_bytes"] - H100 // 2
         self.assertAlmostEqual(cards["h100"]["most_share"], 1 - beyond / H100, delta=0.001)
 
     def test_an_engine_that_is_killed(self):
-        """As workers are, at the end of a program: what they wrote when they were ready counts."""
+        """Workers are killed at the end of a program: their recording from when they were ready counts."""
         folder = self.model("config.json")
         killed = "import os, signal\nrunner.forward()\nos.kill(os.getpid(), signal.SIGKILL)\n"
         result = fit("--json", "--card", "h100", *python(ENGINE + killed, folder, "2048"))

@@ -35,7 +35,7 @@ def made_triples(folder, triples):
 
 
 def shared_triples(cases, folder):
-    """Those of the shared folder, where it is."""
+    """Returns the shared folder's cases, if it exists."""
     path = lambda size: os.path.join(cases, f"forecast_{size}.json")
     if os.path.exists(path(32)):
         yield "case of attention", [(size, path(size)) for size in (4, 8, 16)], 32, 1124 * programs.MIB

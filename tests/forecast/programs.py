@@ -8,7 +8,7 @@ MIB = 1 << 20
 
 
 class Run:
-    """One run's events. Frames are (file, line, function), innermost first; `root` and `shift` move the program and its lines."""
+    """The events of one run. Frames are (file, line, function), innermost first; `root` and `shift` move the program and its lines."""
 
     def __init__(self, size, root="/app/", shift=0):
         self.size, self.root, self.shift, self.events, self.next, self.free_addresses = size, root, shift, [], 0x700000000000, {}
@@ -105,7 +105,7 @@ def convolutions(run):
 
 
 def generation(run):
-    """Length of the prompt: reading a checkpoint, prefill, a cache that is replaced while it grows."""
+    """Length of the prompt: reading a checkpoint, prefill, a cache that is replaced as it grows."""
     n, layers = run.size, 16
     scratch = run.take(1800 * MIB, ("load.py", 14, "read_shard"), *MAIN)
     weights(run, layers, 64 * MIB)
@@ -139,7 +139,7 @@ def diffusion(run):
 
 
 def graph_network(run):
-    """Seeds of a batch: neighbours are sampled, so that sizes scatter by a per cent."""
+    """Seeds of a batch: neighbours are sampled, so sizes vary by about one percent."""
     n = run.size
     weights(run, 4, 30 * MIB)
     table = run.take(900 * MIB, ("data.py", 6, "sort_edges"), *MAIN)
@@ -245,12 +245,12 @@ def prefetched(run):
 
 
 def moved(run):
-    """`evaluated`, edited and in another folder with every size."""
+    """`evaluated`, edited and in another folder for every size."""
     run.root, run.shift = f"/srv/{run.size}/src/", run.size % 7
     evaluated(run)
 
 
-# What a program is run with, and the size whose peak is asked for.
+# The sizes a program is run with, and the size whose peak is predicted.
 BUILT_WITH = {
     "transformer": (transformer, (256, 512, 1024), 4096),
     "transformer, near": (transformer, (512, 768, 1024), 1536),

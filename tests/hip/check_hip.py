@@ -8,7 +8,7 @@ import sys
 
 requests, simcuda, standins, vram, program = sys.argv[1:6]
 OPTIONS = ["", "expandable_segments:True", "paged:True", "backend:cudaMallocAsync", "max_split_size_mb:20,garbage_collection_threshold:0.6"]
-# A thread of its own makes pages ahead: when, is not the same twice.
+# A separate thread makes pages ahead, at varying times.
 THREADED = "grow_ahead:True,paged:True"
 found = []
 
@@ -32,31 +32,31 @@ for options in OPTIONS:
 
 expect("works: " + THREADED, play("hip", THREADED).returncode == 0)
 
-# The newest release; one before virtual memory, where pages are refused and the rest works.
+# The newest release; and one without virtual memory, where pages are refused and the rest works.
 expect("ROCm 7", play("hip", "", standins + "/libamdhip64.so.7").returncode == 0)
 old = play("hip", "", standins + "/libamdhip64.so.5")
 expect("ROCm 5", old.returncode == 0 and "pages of 0, pools 1, files 0" in old.stdout, old.stdout[:200], old.stderr[-300:])
 
-# Without a runtime, without its functions, without a device: one line each.
+# Without a runtime, its functions, or a device: one line each.
 for what, env, words in (("no runtime", {"VRAM_LIBHIP": "/nowhere/libamdhip64.so"}, "no HIP runtime: /nowhere/libamdhip64.so"),
                          ("no functions", {"VRAM_LIBHIP": "libm.so.6"}, "the HIP runtime has no hipInit"),
                          ("no device", {"LD_LIBRARY_PATH": "", "VRAM_SIM": ""}, "hipInit: CUDA_ERROR_NO_DEVICE")):
     done = play("hip", "", **env)
     expect(what, done.returncode != 0 and words in done.stderr and done.stderr.count("\n") == 1, done.stderr)
 
-# Whoever names no driver gets the one that is there.
+# Without a named driver, the existing one is used.
 env = {**os.environ, "LD_LIBRARY_PATH": simcuda, "VRAM_LIBCUDA": "/nowhere/libcuda.so.1", "VRAM_LIBHIP": standins + "/libamdhip64.so.6", "VRAM_SIM": "device=h100"}
 doctor = subprocess.run([vram, "doctor"], env=env, capture_output=True, text=True, timeout=60, check=False)
 expect("vram doctor names HIP", "HIP runtime" in doctor.stdout and "HIP 6.3" in doctor.stdout, doctor.stdout[:300])
 
-# A program of HIP's on the simulated device; without --hip there is no such runtime.
+# A HIP program on the simulated device; without --hip there is no such runtime.
 env = {key: value for key, value in os.environ.items() if key != "LD_LIBRARY_PATH"}
 done = subprocess.run([vram, "sim", "--hip", "--", program], env=env, capture_output=True, text=True, timeout=60, check=False)
 expect("vram sim --hip", done.returncode == 0 and "all as it should be" in done.stdout, done.stdout, done.stderr)
 done = subprocess.run([vram, "sim", "--", program], env=env, capture_output=True, text=True, timeout=60, check=False)
 expect("vram sim without --hip", "no libamdhip64.so.6" in done.stdout, done.stdout)
 
-# The real runtime of the distribution, where it is installed: no device here, or one.
+# The distribution's real runtime, if installed: with or without a device.
 real = "/usr/lib/x86_64-linux-gnu/libamdhip64.so.5"
 if os.path.exists(real):
     done = play("hip", "", real)

@@ -1,10 +1,10 @@
-"""How many functions, of how many files, a call of the allocator passes outside the simulator, and how deep it goes.
+"""Counts the functions, and their files, that a call of the allocator enters outside the simulator, and its depth.
 
-    count_functions.py [BUILD_FOLDER]      prints the table; exit code 1 where a row is beyond its limit
-    count_functions.py --list CALL         names the functions of one row, as they are entered
+    count_functions.py [BUILD_FOLDER]      prints the table; exit code 1 if a row exceeds its limit
+    count_functions.py --list CALL         lists the functions of one row in order
 
-The library is built without optimization and with -finstrument-functions, into build/functions: about half a minute of the processor's
-time. Functions are counted once each, as they have to be read once; `entered` is how often one was called.
+The library is built without optimization and with -finstrument-functions, into build/functions, which takes about half a minute of processor
+time. Each function counts once, as it must be read once; `entered` is the number of calls.
 """
 
 import os
@@ -34,7 +34,7 @@ def build(folder):
 
 
 def resolve(program, addresses):
-    """{address: (function, file)} by the debug information."""
+    """Returns {address: (function, file)} from the debug information."""
     known = sorted(set(addresses))
     lines = run("addr2line", "-f", "-e", program, *known).splitlines()
     places = {}
@@ -45,7 +45,7 @@ def resolve(program, addresses):
 
 
 def calls_of(program):
-    """[(name, [(function, file, depth)])], in the order of the program."""
+    """Returns [(name, [(function, file, depth)])], in the program's order."""
     calls = []
     for line in run(program).splitlines():
         if line.startswith("# "):

@@ -17,7 +17,7 @@ _recording, _idle = [], {}
 
 
 def _keeps():
-    """Segments stay, and are of no use for anything else: FAKE_IDLE MiB at most."""
+    """Segments stay and serve nothing else: FAKE_IDLE MiB at most."""
     return "FAKE_IDLE" in os.environ
 
 
@@ -55,7 +55,7 @@ def empty(size):
     _live[address] = size
     _stats["allocations"] += 1
     _stats["requested"] += size
-    # As where a free block that is larger is not split: every other block is.
+    # As if a larger free block were not split, for every other block.
     _stats["bytes"] += size + int(os.environ.get("FAKE_REMAINDER", "0")) * (_stats["allocations"] % 2)
     _stats["live"] += size
     _stats["peak"] = max(_stats["peak"], _stats["live"])
@@ -76,7 +76,7 @@ def _nested(device):
         return {}
     requested = {"current": _stats["live"], "peak": _stats["peak"], "allocated": _stats["requested"]}
     every = {"current": _stats["live"], "peak": _stats["peak"], "allocated": _stats["bytes"]}
-    idle = int(os.environ.get("FAKE_IDLE", "0")) * MIB  # of segments, in no block
+    idle = int(os.environ.get("FAKE_IDLE", "0")) * MIB  # in segments without blocks
     held = {name: every[name] + idle for name in every}
     segments = 0 if "expandable_segments:True" in os.environ.get("PYTORCH_CUDA_ALLOC_CONF", "") else _stats["allocations"]  # as PyTorch counts them
     return {"segment": {"all": {"allocated": segments}}, "allocation": {"all": {"allocated": _stats["allocations"]}},
@@ -129,7 +129,7 @@ def load(path):
 
 
 def _engine_run_backward(*sizes):
-    """On a thread of its own, and without a stack, as PyTorch's; the gradients, after something that is live meanwhile."""
+    """Runs on its own thread and without a stack, as in PyTorch; the gradients come after something that is live meanwhile."""
     def run():
         before = len(_trace)
         passing = empty(32 * MIB)
