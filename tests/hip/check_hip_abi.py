@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Our numbers and structures of HIP (allocator/driver/hip/hip_abi.h) against its headers, where they are installed; else 77, skipped.
+"""Compares the product's numbers and structures of HIP (allocator/driver/hip/hip_abi.h) with HIP's headers. Skipped (77) if they are not
+installed.
 
 usage: check_hip_abi.py SRC"""
 import os
@@ -9,7 +10,7 @@ import sys
 import tempfile
 
 SRC = sys.argv[1]
-# Ours, HIP's, the first release that has it.
+# The product's name: HIP's name, and the first release that has it.
 NAMES = {"MAX_THREADS_PER_MULTIPROCESSOR": ("hipDeviceAttributeMaxThreadsPerMultiProcessor", 5), "MEMCPY_DEFAULT": ("hipMemcpyDefault", 5),
          "MEMORY_TYPE_HOST": ("hipMemoryTypeHost", 6), "MEMORY_TYPE_DEVICE": ("hipMemoryTypeDevice", 6), "MEMORY_TYPE_ARRAY": ("hipMemoryTypeArray", 6),
          "MEMORY_TYPE_UNIFIED": ("hipMemoryTypeUnified", 6), "VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED": ("hipDeviceAttributeVirtualMemoryManagementSupported", 6),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The stand-in for HIP's runtime has what wheels of PyPI import, for each of its three majors, on AMD's devices.
+"""The stand-in for HIP's runtime has what PyPI's wheels import, for each of its three major versions, on AMD's devices.
 
 usage: check_hip_calls.py VRAM"""
 import os

@@ -1,4 +1,4 @@
-"""What HIP's runtime has for the wheels of PyPI, by ctypes alone: run by check_hip_calls.py under `vram sim --hip`.
+"""Calls the functions of HIP's runtime that PyPI's wheels import, using ctypes alone. check_hip_calls.py runs it under `vram sim --hip`.
 
 usage: hip_calls.py MAJOR"""
 import ctypes
@@ -65,7 +65,7 @@ def check_memory():
     good(hip.hipMemsetD32Async(block, 0x41414141, U64(16), None))
     good(hip.hipMemcpyWithStream(host, block, U64(64), 2, None))
     assert host.raw == b"A" * 64
-    # Four rows of 4 bytes, 8 apart.
+    # Four rows of 4 bytes, at a pitch of 8.
     good(hip.hipMemcpy2D(block, U64(8), ctypes.c_char_p(b"abcdefghijklmnop"), U64(4), U64(4), U64(4), 1))
     good(hip.hipMemcpyDtoHAsync(host, block, U64(32), None))
     good(hip.hipStreamSynchronize(None))

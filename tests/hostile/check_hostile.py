@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""No command does more than twice the work for addresses that were chosen to collide than for ordinary ones.
+"""Tests that addresses chosen to collide cost no command more than twice the work of ordinary ones.
 
-usage: check_hostile.py VRAM     exit 77 (skipped) without valgrind
+usage: check_hostile.py VRAM      exit 77 (skipped) without valgrind
 
-Work is instructions, counted by callgrind, so that the answer is the same on a machine that is busy. Both as a pickle and as .vram.
+Work is counted in instructions by callgrind, so the result is the same on a busy machine. Inputs are a pickle and a .vram file.
 """
 import http.client
 import os
@@ -38,7 +38,7 @@ def count_command(vram, command, path, folder):
 
 
 def count_queries(vram, path, folder):
-    """Of all that the viewer asks, by one process."""
+    """Answers all of the viewer's questions in one process."""
     server = subprocess.Popen(VALGRIND + [vram, "view", "--serve", "--no-open", path], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               text=True)
     try:
@@ -71,7 +71,7 @@ def main(vram):
             extension = os.path.splitext(pair[0])[1]
             for command in COMMANDS:
                 if command[0] == "tune" and extension != ".pickle":
-                    continue  # most of the time, for the same replays
+                    continue  # these take most of the time, and do the same replays
                 counts = [count_command(vram, command, path, folder) for path in pair]
                 bad += not check(" ".join(word or "..." for word in command) + " " + extension, *counts)
             bad += not check("queries " + extension, *(count_queries(vram, path, folder) for path in pair))

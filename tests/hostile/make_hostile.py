@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""A snapshot whose addresses would all fall into one slot of a hash table without a secret, and the same one with ordinary addresses.
+"""Writes a snapshot whose addresses would all fall into one slot of an unseeded hash table, or the same snapshot with ordinary addresses.
 
-usage: make_hostile.py OUT.pickle COUNT [hostile|ordinary]     a segment and a block at each of COUNT addresses, made and given back
+usage: make_hostile.py OUT.pickle COUNT [hostile|ordinary]      a segment and a block at each of COUNT addresses, allocated and freed
 
-vr_mix64() can be inverted (tests/support/random.h does it, too): of every number whose lower half is 0 an address is found that it makes
-this number of. Those that are multiples of 512, as a reader demands, come up once in 512 tries.
+vr_mix64() can be inverted (tests/support/random.h does so too). For each number whose lower half is 0, its inverse is an address that
+hashes to it. One in 512 of these is a multiple of 512, as a reader demands.
 """
 import pickle
 import sys
@@ -23,7 +23,7 @@ def unmix64(mixed):
 
 
 def addresses(count, numbers):
-    """The first `count` addresses that a segment may have, of the inverted numbers; no two segments overlap."""
+    """Returns the first `count` valid segment addresses among the inverses of `numbers`; no two segments overlap."""
     found, taken = [], set()
     for number in numbers:
         address = unmix64(number)
@@ -44,7 +44,7 @@ def hostile(count):
 
 
 def ordinary(count):
-    """Of the same length as text and as a pickle's integers, and as far apart."""
+    """Ordinary addresses, as long as the hostile ones in text and in a pickle, and as far apart."""
     return addresses(count, (number * 0x9E3779B97F4A7C15 & MASK for number in range(1, 1 << 32)))
 
 

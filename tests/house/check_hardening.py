@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""What is shipped is hardened: read from the ELF files by readelf and nm, not from the flags that should have made them so.
+"""Tests that the shipped files are hardened, as readelf and nm see them in the ELF files, whatever flags were given.
 
 Usage: check_hardening.py READELF FILE|FOLDER...
 
-Each FILE (a program or a shared library) has: relocations read-only before it runs (GNU_RELRO with BIND_NOW), a stack that is not executable,
-the stack protector's failure function, and a fortified function of the C library where it is --fortified; a program is position-independent.
+Each FILE (a program or a shared library) needs: relocations that are read-only before it runs (GNU_RELRO with BIND_NOW), a stack that is
+not executable, the stack protector's failure function, and, with --fortified, a fortified function of the C library. A program must be
+position-independent.
 """
 import argparse
 import os
@@ -33,7 +34,7 @@ def problems_of(tool, path, fortified):
         yield "it is not position-independent"
     if "__stack_chk_fail" not in undefined:
         yield "it has no stack protector"
-    # A copy whose room the compiler cannot know has no checked form: memcpy alone says nothing.
+    # A copy into a buffer of unknown size has no checked form, so memcpy alone proves nothing.
     copies = undefined & {"strcpy", "strncpy", "strcat", "strncat", "sprintf", "vsprintf", "read", "fgets", "fread", "recv"}
     checked = any(re.fullmatch(r"__\w+_chk", name) and name != "__stack_chk_fail" for name in undefined)
     if fortified and copies and not checked:

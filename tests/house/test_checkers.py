@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The checkers themselves: a good tree passes, and each way to be bad is found.
+"""Tests the checkers themselves: they accept a good tree and find each kind of mistake.
 
-Usage: test_checkers.py TOOLS CC (the folder of the checkers, a C compiler)
+Usage: test_checkers.py TOOLS CC      (the folder of the checkers, a C compiler)
 """
 import json
 import subprocess
@@ -90,7 +90,7 @@ class Floors(unittest.TestCase):
 
 
 class Names(unittest.TestCase):
-    """A name in the products means one thing."""
+    """Each name in the products must mean one thing."""
 
     GOOD = {
         "allocator/include/vram/pool.h": "#ifndef VRAM_POOL_H\n#define VRAM_POOL_H\nstruct vram_pool;\n#endif\n",
@@ -301,7 +301,7 @@ class Symbols(unittest.TestCase):
 
 
 class Coverage(unittest.TestCase):
-    """tests/coverage.md of a small tree: one test of each kind, one name in each list."""
+    """A docs/coverage.md of a small tree, with one test of each kind and one name in each list."""
 
     FILES = {
         "allocator/config/options.def": "VR_OPTION(speed, SIZE, speed, 0, KEEP, \"MiB\", \"how fast\")\n",
@@ -332,7 +332,7 @@ class Coverage(unittest.TestCase):
     def test_every_mistake_is_found(self):
         for row, wanted in (
             ("`test_one:gone`", "there is no test test_one:gone"),
-            ("`test_one:idle`", "there is no test test_one:idle"),  # defined, not run
+            ("`test_one:idle`", "there is no test test_one:idle"),  # defined but not run
             ("`test_none:runs`", "there is no test test_none:runs"),
             ("`test_two:test_other`", "there is no test test_two:test_other"),
             ("`test_one:runs`, `two.middle`", "ctest knows no two.middle"),
@@ -359,7 +359,7 @@ class Coverage(unittest.TestCase):
 
 
 class Wheel(unittest.TestCase):
-    """What check_wheel.py says of an answer that is not the native command's."""
+    """What check_wheel.py prints if an answer differs from the native command's."""
 
     def told(self, got, want):
         sys.path.insert(0, str(TOOLS.parent / "tests/packages"))
@@ -389,7 +389,7 @@ class Wheel(unittest.TestCase):
 
 
 class Arguments(unittest.TestCase):
-    """Each line says whether the order of evaluation decides what it does."""
+    """The checker must name exactly the lines whose result depends on the order of evaluation."""
 
     BEGIN = """#include <stdbool.h>
 bool make(int *count);

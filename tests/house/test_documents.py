@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The documents name what is there: every option, every command, every make target; and no file, heading, function, variable or make
-target that does not exist.
+"""The documents mention every option, command and make target, and mention no file, heading, function, variable or make target that does
+not exist.
 
 Usage: test_documents.py ROOT
 """
@@ -26,7 +26,7 @@ def text(name):
 
 
 def words_of(*folders):
-    """All the words of the sources in some folders."""
+    """Returns all words of the sources in the folders."""
     files = [path for folder in folders for path in sorted((ROOT / folder).rglob("*")) if path.suffix in (".h", ".c", ".def", ".py", ".ts", ".rs", ".go")]
     return {word for path in files if "node_modules" not in path.parts for word in re.findall(r"\w+", path.read_text(encoding="utf-8"))}
 
@@ -43,7 +43,7 @@ class Documents(unittest.TestCase):
         files = [path for folder in ("allocator", "recordings", "simulator", "replay", "adapters", "cli") for path in (ROOT / folder).rglob("*") if path.suffix in (".c", ".h", ".py")]
         read = {name for path in files
                 for name in re.findall(r'"((?:VRAM|TORCH|PYTORCH|CUBLAS|CUBLASLT)_[A-Z_]+)"', path.read_text(encoding="utf-8"))}
-        # Words of a message and statuses are no variables, and VRAM_RUN_* is nobody's to set.
+        # Words of a message and statuses are not variables, and users do not set VRAM_RUN_*.
         names = {name for name in read if not name.startswith(("VRAM_RUN_", "CUBLAS_STATUS_"))} - {"VRAM_OUT_OF_MEMORY", "VRAM_UNKNOWN"}
         self.assertGreater(len(names), 15)
         page = text("docs/reference/options.md")

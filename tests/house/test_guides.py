@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What the guides tell to type exists: commands with their options, C that compiles, and what the page on PyTorch shows.
+"""What the guides show works: commands with their options, C that compiles, and the output on the PyTorch page.
 
-Usage: test_guides.py ROOT VRAM CC [ADAPTER] (the tree, the command, a C compiler, the folder of the adapter for PyTorch)
+Usage: test_guides.py ROOT VRAM CC [ADAPTER]      (the tree, the command, a C compiler, the folder of the adapter for PyTorch)
 
-Options and their choices are those of `vram COMMAND --help`. Looked at are the command lines in the code of all pages (blocks, and
-quoted in the text), those of the help itself, and the options that the manual page names under a command.
+Options and their choices are those of `vram COMMAND --help`. Checked are the command lines in the code of all pages (blocks and quoted
+text) and in the help itself, and the options that the manual page lists for a command.
 """
 import re
 import shlex
@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT, VRAM, CC = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve(), sys.argv[3]
 PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 COMMANDS = re.findall(r"^COMMAND\((\w+),", (ROOT / "cli/commands.def").read_text(encoding="utf-8"), re.MULTILINE)
-# What stands around a fragment of C in a guide: the names that its text has spoken of.
+# Declarations around a fragment of C in a guide: the names that its text has introduced.
 AROUND = """#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -44,7 +44,7 @@ def help_of(command):
 
 
 def options_of(text):
-    """{option: None for a flag, else the list of its choices ([]: any value)}; letters as -x, names as --name."""
+    """Returns {option: None for a flag, else the list of its choices ([] for any value)}, with letters as -x and names as --name."""
     options = {}
     for letter, name, value in re.findall(r"^ +(?:(-\w), +)?(--[\w-]+)(?: (\S+))?(?:  .*)?$", text, re.MULTILINE):
         choices = None if not value else value.split("|") if re.fullmatch(r"[a-z]+(\|[a-z]+)+", value) else []
@@ -59,7 +59,8 @@ OPTIONS = {command: options_of(text) for command, text in HELP.items()}
 
 
 def code_of(page):
-    """The lines of a page's code: fenced and indented blocks (lines that end in a backslash joined), and what is quoted in the text."""
+    """Returns the lines of a page's code: fenced and indented blocks, with lines that end in a backslash joined, and quoted code in the
+    text."""
     text = page.read_text(encoding="utf-8").replace("\\\n", " ")
     fenced = re.compile(r"^( *)```[^\n]*\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
     lines = [line for _, block in fenced.findall(text) for line in block.splitlines()]
@@ -69,7 +70,7 @@ def code_of(page):
 
 
 def words_of(line):
-    # `--site|--stack` stands for one of them; the shell's bar has spaces around it.
+    # `--site|--stack` means either of them; the shell's bar has spaces around it.
     line = re.sub(r"(?<=\S)\|(?=-)", "/", line)
     try:
         lexer = shlex.shlex(line, posix=True, punctuation_chars=";|&<>")
@@ -80,7 +81,7 @@ def words_of(line):
 
 
 def calls_in(words):
-    """The calls of vram among the words of a shell's line, each as a list that begins with its command; also those behind `--`."""
+    """Returns the calls of vram in the words of a shell line, each as a list that begins with its command. Includes calls after `--`."""
     calls = []
     for index, word in enumerate(words[:-1]):
         if re.search(r"(^|/)vram$", word) and re.fullmatch(r"[a-z]+", words[index + 1]):
@@ -94,7 +95,7 @@ def calls_in(words):
 
 
 def mistakes_in(call):
-    """What a command does not have of a call's options, or takes for another value."""
+    """Returns the options of a call that the command does not have, and the values it does not accept."""
     if call[0] not in OPTIONS:
         return [] if call == ["help"] or call[0] == "help" and call[1] in COMMANDS else [f"there is no vram {call[0]}"]
     options, found, index = OPTIONS[call[0]], [], 1
@@ -113,7 +114,7 @@ def mistakes_in(call):
 
 class Guides(unittest.TestCase):
     def check(self, lines):
-        """Returns how many calls there are, and the mistakes in them."""
+        """Returns the number of calls and the mistakes in them."""
         calls = [call for line in lines for call in calls_in(words_of(line.split("  #")[0]))]
         return len(calls), [mistake for call in calls for mistake in mistakes_in(call)]
 

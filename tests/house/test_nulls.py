@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every public function that takes a pointer is called with NULL by a test.
+"""Tests call every public function that takes a pointer with NULL.
 
 Usage: test_nulls.py ROOT
 """
@@ -10,12 +10,12 @@ from pathlib import Path
 
 ROOT = Path(sys.argv[1]).resolve()
 FUNCTION = re.compile(r"VRAM_API[^;{]*?\b(vram_\w+)\s*\(([^;]*)\);")
-UNCHECKED = {"vram_malloc", "vram_free"}  # where every instruction counts
+UNCHECKED = {"vram_malloc", "vram_free"}  # every instruction counts in these
 OPTIONAL = {"error", "user"}
 
 
 def pointers_of(parameters):
-    """Names of the parameters that are pointers, but those that every function may leave out."""
+    """Returns the names of the pointer parameters, except those that every function may leave out."""
     names = [re.split(r"[\s*]+", parameter.strip())[-1] for parameter in parameters.split(",") if "*" in parameter]
     return [name for name in names if name not in OPTIONAL]
 

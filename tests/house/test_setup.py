@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What tools/setup.sh installs, of whom it asks it, and what it says where it cannot. Usage: test_setup.py ROOT
+"""Tests what tools/setup.sh installs, which tool it asks, and what it prints if it cannot. Usage: test_setup.py ROOT
 
-It runs in a folder of programs that stand in place of Debian's: dpkg-query knows the packages of a list, apt-get writes down what it is asked for.
+It runs in a folder of programs that replace Debian's: dpkg-query knows the packages of a list, and apt-get logs its arguments.
 """
 import os
 import pathlib
@@ -39,7 +39,7 @@ class Setup(unittest.TestCase):
         shutil.copy(ROOT / "tools" / "setup.sh", self.folder / "tools")
 
     def run_setup(self, *words, installed=(), programs=("cc", "cmake"), user=1000, apt_code=0):
-        """The exit code, what was asked of apt-get and others, and all that was said."""
+        """Returns the exit code, the requests to apt-get and others, and all output."""
         (self.folder / "installed").write_text("".join(f"{name}\n" for name in installed))
         for name in ("dpkg-query", "id", "apt-get", *programs):
             program = self.folder / "bin" / name

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tools/skipped.py: which tests had nothing to run, and why. Usage: test_skipped.py ROOT"""
+"""Tests tools/skipped.py, which lists the tests that had nothing to run, and why. Usage: test_skipped.py ROOT"""
 import pathlib
 import subprocess
 import sys

@@ -1,5 +1,5 @@
-"""Whatever is written comes to be by one function of each part: exclusive, under a name that nobody can foretell or that nothing has, and
-this user's alone. No other file of the sources makes files."""
+"""Each part creates files through one function only: exclusively, under an unpredictable or unused name, and readable by this user alone.
+No other source file creates files."""
 
 import pathlib
 import re

@@ -1,4 +1,4 @@
-"""Recordings of other platforms: those of advice.py and causes.py, with frames and settings as programs write them there."""
+"""Recordings as made on other platforms: those of advice.py and causes.py, with that platform's frames and settings."""
 import advice
 import causes
 
@@ -7,7 +7,7 @@ ASCEND = {"filename": "/usr/lib/python3/site-packages/torch_npu/npu/memory.py", 
 
 
 def below(device, frame):
-    """The same with an innermost frame of the platform's allocator."""
+    """Adds an innermost frame of the platform's allocator to each event."""
     for event in device.events:
         event["frames"] = [frame, *event["frames"]]
     for block in device.blocks.values():
@@ -67,5 +67,5 @@ def windows_beside_others():
 
 
 def windows_in_pieces():
-    """A device of 1.5 GiB, as the recording does not say."""
+    """A device of 1.5 GiB; the recording does not say so."""
     return on_windows(advice.in_pieces())

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Every figure that two surfaces show is equal in both: the report's text, its JSON, the page's answers, those for agents, `vram leaks`, `vram tune`.
+"""Every figure that two surfaces show is equal in both: the report's text and JSON, the page's answers, the agents' answers, `vram leaks`,
+`vram tune`.
 
 usage: figures.py VRAM FILE|FOLDER...
 
-The JSON of the report is what the others are compared with: peaks and their moments, what is reserved and live at the end, of a failed request
-its size, room and what was free, the device, the cure and its needs. Bytes are equal to the byte where a surface shows bytes, else as they are rounded.
+The others are compared with the report's JSON: peaks and their moments, reserved and live bytes at the end, the size of a failed request
+with its room and the free bytes, the device, the cure and its needs. Bytes are compared exactly where a surface shows bytes, else
+rounded.
 """
 import concurrent.futures
 import json
@@ -22,7 +24,7 @@ UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 def rounded(value):
-    """As allocator/base/text.c writes bytes."""
+    """Formats bytes as allocator/base/text.c does."""
     unit = 0
     while value >= (1024.0 if unit == 0 else 1023.95) and unit + 1 < len(UNITS):
         value, unit = value / 1024.0, unit + 1
@@ -30,7 +32,7 @@ def rounded(value):
 
 
 def exact(value):
-    """As agents are given bytes."""
+    """Formats bytes as answers to agents do."""
     return f"{value:,} B ({rounded(value)})" if value >= 1024 else f"{value:,} B"
 
 
@@ -45,7 +47,7 @@ class Findings(list):
 
 
 def devices_of(report):
-    """(number, is the host's, facts) of what the report has, as the other surfaces number it."""
+    """Yields (number, whether it is the host, facts) of the report's devices, with the numbers of the other surfaces."""
     yield from ((int(number), False, device) for number, device in report["devices"].items())
     if "host" in report:
         yield report["host"].get("device"), True, report["host"]
@@ -101,7 +103,7 @@ def check_page(found, vram, path, report):
 
 
 def rows_of(part, name):
-    """The cells of the first row that begins with the name, apart by two spaces."""
+    """Returns the cells, separated by two spaces, of the first row that begins with the name."""
     row = re.search(rf"^ +{name}  +(.*)$", part, re.M)
     return [cell for cell in re.split(r"  +", row[1].strip())] if row else []
 
@@ -196,7 +198,7 @@ def check_agent(found, vram, path, report):
                 check_agent_cure(found, f"{where}, cure", cure, one, device)
         if len(report["devices"]) > 1:
             for answer in (summary, why):
-                found.has(f"{where}, what to ask next", f'"device": {number}', re.sub(r"next: tune .*", f'"device": {number}', answer))  # it asks of all devices
+                found.has(f"{where}, what to ask next", f'"device": {number}', re.sub(r"next: tune .*", f'"device": {number}', answer))  # asks about all devices
     return answers[0]
 
 
@@ -237,7 +239,7 @@ def check_tune(found, vram, path, report):
 def check(vram, path):
     found = Findings()
     ran = surfaces.run(vram, "report", "--json", path)
-    if ran.returncode == 3:  # no recording: whether that is said well is tested elsewhere
+    if ran.returncode == 3:  # not a recording; other tests check the message
         return found, 0
     report = json.loads(ran.stdout)
     page_leaks = check_page(found, vram, path, report)

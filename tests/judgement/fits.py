@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `vram fit` says of programs that end well, fail, are killed or interrupted: truth/fits.toml.
+"""What `vram fit` prints about programs that end well, fail, are killed or are interrupted. The truth is truth/fits.toml.
 
 usage: fits.py VRAM
 """

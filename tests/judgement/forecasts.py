@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""`vram forecast` of a real PyTorch's programs that peak at another moment at another size: from three runs, the truth is the peak of a fourth.
+"""`vram forecast` on PyTorch programs whose peak moves to another moment with another size: forecasts from three runs, and compares with a
+fourth.
 
 usage: forecasts.py VRAM
 
-The table is truth/sizes.tsv. Fails where a program that is not marked as open lies outside of its range, where one that is marked lies inside (its
-mark is to go then), and where the median error is above 3 %.
+The table is truth/sizes.tsv. Fails if the peak of a program not marked as open is outside its range, if that of a marked one is inside
+(the mark should then be removed), or if the median error is above 3 %.
 """
 import json
 import pathlib
@@ -14,7 +15,7 @@ import sys
 import surfaces
 
 HERE = pathlib.Path(__file__).resolve().parent
-MOST_OPEN = 3  # what is aimed at is one of twelve
+MOST_OPEN = 3  # the goal is one of twelve
 
 
 def rows():

@@ -1,4 +1,4 @@
-"""Where the input of a row of truth/*.toml comes from: `KIND:NAME`, a path once it is made.
+"""Returns the path of the input that a row of truth/*.toml names as `KIND:NAME`, making it if necessary.
 
 case       a file of the shared folder's cases         public    a public recording of the shared folder, by its number
 file       a recording of this repository              made      a function of a module of tests/, which makes a recording event by event
@@ -29,7 +29,7 @@ def public(name, places):
 
 
 def written(recording, path):
-    """A recording of Python's values, or of a class with recording(), as a file."""
+    """Writes a recording, given as Python values or as an object with recording(), to a file."""
     if hasattr(recording, "recording"):
         recording = recording.recording()
     with open(path, "wb") as file:
@@ -55,7 +55,7 @@ def of_library(program, name, path):
 
 
 def of_driver(program, vram, name, folder, row):
-    """Of several processes the first one, which started the others."""
+    """Of several processes, returns the recording of the first, which started the others."""
     program_name, *options = name.split()
     simulated = [vram, "sim", "--memory", "2GiB", "--devices", "2", "--set", "pinned=2GiB,context=64MiB", "--"]
     ended_well([*simulated, vram, "run", *options, "-o", f"{folder}/{row}.%p.vram", "--", program, program_name], {})

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The test of judgement: what must be said of recordings and programs whose truth is known, and what must not, on every surface.
+"""The test of judgement: what every surface must and must not say about recordings and programs whose truth is known.
 
 usage: judge.py VRAM KIND... [--row NAME] [--shared FOLDER] [--recordings FOLDER] [--programs FOLDER]
 
-The table is truth/KIND.toml (truth/README.md says how a row is written). Rows whose input is not here are skipped by name.
+The table is truth/KIND.toml (truth/README.md describes its rows). Rows whose input is missing are skipped by name.
 """
 import argparse
 import concurrent.futures
@@ -35,7 +35,7 @@ def read_sets():
 
 
 def patterns(words, sets):
-    """Expressions, with each @name replaced by what the set of that name has."""
+    """Yields expressions, with each @name replaced by the expressions of that set."""
     for word in words:
         if word.startswith("@"):
             yield from patterns(sets[word[1:]], sets)
@@ -48,7 +48,7 @@ def around(text, match):
 
 
 def judge(row, said, sets):
-    """What is wrong: a line for each sentence that lacks, and each that should not be there."""
+    """Yields a line for each missing sentence and each sentence that should not be there."""
     for surface, text in said.items():
         flat = " ".join(text.split()) if surface == "report" else text
         wanted = [*(row.get("said", []) if surface in SAID_IN else []), *row.get(surface, [])]
@@ -66,7 +66,7 @@ def judge(row, said, sets):
 
 
 def contradictions(said):
-    """What one surface is sure of is not denied by another."""
+    """Checks that no surface denies what another is sure of."""
     if re.search(r"\ba leak: ", said["json"]) and "exit 1" not in said["leaks"]:
         yield f"the report is sure of a leak, and leaks is not: {said['leaks']}"
     if re.search(r"the graphs of earlier steps are kept", said["json"]) and re.search(r"no leak", said["leaks"]):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Makes recordings/*.pickle.gz again, by a real PyTorch on the simulated device.
+"""Makes recordings/*.pickle.gz again, with PyTorch on the simulated device.
 
 usage: remake.py VRAM PYTHON [PROGRAM...]      PYTHON has PyTorch, as `make check-real` leaves one in its cache
 
-A device has 4 GiB and no context: what a program is alone with is what a row of truth/torch.toml knows.
+A device has 4 GiB and no context, so a program has exactly the memory that a row of truth/torch.toml states.
 """
 import ast
 import os
@@ -17,7 +17,7 @@ MODULES = ("training", "untrained")
 
 
 def assigned(module, name):
-    """A value of a module, read without PyTorch."""
+    """Returns the value of a name in a module, without importing it (which needs PyTorch)."""
     for node in ast.parse((HERE / "programs" / f"{module}.py").read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign) and node.targets[0].id == name:
             return [one.id for one in node.value.elts] if isinstance(node.value, ast.List) else ast.literal_eval(node.value)

@@ -1,6 +1,7 @@
-"""What each surface says of a recording, as text: the command's report, its JSON, the page's answers, those for agents, and `vram leaks`.
+"""Returns the text of each surface for a recording: the command's report, its JSON, the page's answers, the agents' answers, and `vram
+leaks`.
 
-The page is asked natively: `vram view --serve` answers its questions by the same C code that the page has as WebAssembly.
+The page is asked natively: `vram view --serve` answers its questions with the same C code that the page has as WebAssembly.
 """
 import http.client
 import json
@@ -10,9 +11,9 @@ import struct
 import subprocess
 
 ENVIRONMENT = {"COLUMNS": "4000", "LC_ALL": "C", "PATH": os.environ.get("PATH", "")}
-QUESTIONS = ("list", "oom", "cure", "paged", "notes", "leaks")  # what the first screen of the page and its card of an out of memory are made of
+QUESTIONS = ("list", "oom", "cure", "paged", "notes", "leaks")  # the contents of the page's first screen and of its card of an out of memory
 TOOLS = ("open", "summary", "why", "cure", "leaks")
-LONG = 200  # seconds for one answer: machines that run tests are shared
+LONG = 200  # seconds for one answer, since test machines are shared
 
 
 def run(vram, *arguments, given=None):
@@ -20,7 +21,7 @@ def run(vram, *arguments, given=None):
 
 
 def lines_of(value, name=""):
-    """Every value of a JSON tree as a line `name value`: patterns can ask for members and for sentences."""
+    """Yields every value of a JSON tree as a line `name value`, so that patterns can match members and sentences."""
     if isinstance(value, dict):
         for key, one in value.items():
             yield from lines_of(one, f"{name}.{key}" if name else key)
@@ -49,7 +50,7 @@ def leaks(vram, path):
 
 
 class Page:
-    """The server behind a page with one recording."""
+    """The server of a page with one recording."""
 
     def __init__(self, vram, path):
         self.process = subprocess.Popen([vram, "view", "--serve", "--no-open", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
@@ -62,13 +63,13 @@ class Page:
         self.connection.request("GET", f"{self.root}ask?{question}")
         response = self.connection.getresponse()
         answer = response.read()
-        if response.status != 200:  # a recording without a device has no answer to what is asked of one
+        if response.status != 200:  # a recording without a device has no answer
             return {"refused": answer.decode()}
         return json.loads(answer[8 : 8 + struct.unpack_from("<I", answer)[0]])
 
     def end(self):
         self.connection.close()
-        self.process.kill()  # what it does at the end is the test view.command's
+        self.process.kill()  # the test view.command checks how it ends
         self.process.communicate(timeout=LONG)
 
 
@@ -81,7 +82,7 @@ def page(vram, path):
 
 
 def agent_answers(vram, calls):
-    """The answers of `vram mcp` to (tool, arguments), in order."""
+    """Returns the answers of `vram mcp` to calls of (tool, arguments), in order."""
     lines = [{"jsonrpc": "2.0", "id": 0, "method": "initialize"}]
     lines += [{"jsonrpc": "2.0", "id": i + 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}} for i, (tool, arguments) in enumerate(calls)]
     answers = run(vram, "mcp", "--no-programs", given="".join(json.dumps(line) + "\n" for line in lines)).stdout.splitlines()

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""`vram leaks` against the truth: on made recordings (made.py) and, where they are, on recordings of strangers (recordings.tsv).
+"""Compares `vram leaks` with the truth, on made recordings (made.py) and, if present, on other people's recordings (recordings.tsv).
 
 usage: check_leaks.py VRAM [FOLDER OF CASES FOLDER]     (FOLDER has snapshots/)
 
-Prints a line per recording that is not answered rightly and how many are right, wrong or not told; fails where one is wrong, where the command's
-exit code contradicts its answer, and where what is known is not told more often than it was.
+Prints a line per recording with a wrong answer, and the numbers of right, wrong and missing answers. Fails if an answer is wrong, if the
+command's exit code contradicts its answer, or if fewer known recordings are answered than before.
 """
 import collections
 import glob
@@ -16,7 +16,7 @@ import tempfile
 
 import made
 
-# The answers that agree with each truth; all others but those of UNKNOWN are wrong.
+# The answers that agree with each truth. All others except those of UNKNOWN are wrong.
 RIGHT = {"leak": {"leak"}, "no_leak": {"none", "growing", "released"}, "one_step": {"one_pass", "no_steps", "few_steps"}, "few_steps": {"few_steps", "no_steps"}, "no_history": {"no_steps"}}
 CASES = (("leaks_layers.json.gz", "one_step"), ("seq_leak.pickle", "no_leak"))
 UNKNOWN = {"no_steps", "one_pass", "unsure", "few_steps"}

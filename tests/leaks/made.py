@@ -1,8 +1,8 @@
-"""Recordings of programs that leak and of programs that do not, each with the truth, made event by event; no GPU, no PyTorch.
+"""Recordings of programs with and without leaks, each with the truth, made event by event without a GPU or PyTorch.
 
     made.py FOLDER      writes FOLDER/NAME.json for every case
 
-Truths: leak, no_leak, one_step (layers of one pass: nothing can be said), few_steps, no_steps.
+Truths: leak, no_leak, one_step (layers of one pass, which cannot be judged), few_steps, no_steps.
 """
 import json
 import os
@@ -15,7 +15,7 @@ MODEL = [("model.py", 10 + i, "forward") for i in range(6)]
 
 
 class Program:
-    """Writes events as an allocator would: an address per allocation, first freed first used again."""
+    """Writes events as an allocator would: one address per allocation, and the block freed first is reused first."""
 
     def __init__(self, marks=True, seed=1):
         self.events, self.annotations, self.free_addresses, self.next = [[], []], [], {}, 0x700000000000
@@ -53,7 +53,7 @@ class Program:
         return [self.alloc(size, ("model.py", 3, "__init__"), [("train.py", 50, "build")], device) for _ in range(count)]
 
     def work(self, scale=1.0, device=0, stream=0):
-        """Forward, then backward: all of it is given back."""
+        """A forward and a backward pass, which free everything they allocate."""
         kept = [self.alloc(int((i + 1) * 2 * MIB * scale), site, device=device, stream=stream) for i, site in enumerate(MODEL)]
         for i, block in reversed(list(enumerate(kept))):
             grad = self.alloc(int((i + 1) * MIB * scale), ("autograd.py", 40 + i, "backward"), device=device, stream=stream)
@@ -75,7 +75,7 @@ class Program:
 
 
 def loop(steps, each, marks=True, ends=False, seed=1):
-    """A training loop: `each(program, step)` is what a step does besides its work, and may return a scale of the work."""
+    """A training loop. `each(program, step)` is the step's additional work, and may return a factor for the size of the ordinary work."""
     program = Program(marks, seed)
     weights = program.weights()
     for step in range(steps):
@@ -89,7 +89,7 @@ def loop(steps, each, marks=True, ends=False, seed=1):
 
 
 def keeps(size, every=1, since=0):
-    """Keeps a block in every so many steps: a list that grows."""
+    """Keeps a block in one of every `every` steps, as a growing list does."""
     def each(program, step):
         if step >= since and step % every == every - 1:
             program.alloc(size(step) if callable(size) else size, KEEP)
@@ -97,7 +97,7 @@ def keeps(size, every=1, since=0):
 
 
 def window(length, size=MIB):
-    """Keeps the last so many blocks."""
+    """Keeps the most recent blocks only."""
     held = []
     def each(program, step):
         held.append(program.alloc(size, KEEP))
@@ -107,7 +107,7 @@ def window(length, size=MIB):
 
 
 def epochs(length, size=MIB):
-    """Keeps a block per step, and gives all back at the end of an epoch."""
+    """Keeps a block per step, and frees all at the end of an epoch."""
     held = []
     def each(program, step):
         held.append(program.alloc(size, KEEP))
@@ -144,7 +144,7 @@ def two_devices(leaking):
 
 
 def accumulation(marks, micro=4):
-    """Gradients are made in the first of so many micro-steps, and given back after the last."""
+    """Gradients are made in the first of several micro-steps, and freed after the last."""
     grads = []
     def each(program, step):
         if step % micro == 0:
@@ -154,7 +154,7 @@ def accumulation(marks, micro=4):
 
 
 def evaluation(marks, leak=False):
-    """Every tenth step outputs of an evaluation are gathered and given back."""
+    """In every tenth step, gathers the outputs of an evaluation and frees them."""
     def each(program, step):
         if step % 10 == 9:
             outputs = []
@@ -167,7 +167,7 @@ def evaluation(marks, leak=False):
 
 
 def layers(count, keeps_what, backward=False, frees=False):
-    """One pass through so many layers; no step. keeps_what: which of each layer's blocks stay."""
+    """One pass through the layers, without steps. keeps_what: the blocks of each layer that stay."""
     program = Program(False)
     outer = [("model.py", 80, "forward"), ("train.py", 9, "<module>")]
     program.weights(count // 4)
@@ -187,7 +187,7 @@ def layers(count, keeps_what, backward=False, frees=False):
 
 
 def cat(steps, marks=True):
-    """One buffer is replaced by a larger one in every step."""
+    """Replaces one buffer by a larger one in every step."""
     held = []
     def each(program, step):
         held.append(program.alloc((step + 1) * MIB, KEEP))
@@ -204,7 +204,7 @@ def warm_up(steps, grows):
 
 
 def cache(steps, limit, evicts=False):
-    """A cache that fills up to a limit; then it keeps what it has, or replaces its oldest."""
+    """A cache that grows to a limit, then stays or replaces its oldest entry."""
     held = []
     def each(program, step):
         if len(held) == limit and not evicts:
@@ -216,7 +216,7 @@ def cache(steps, limit, evicts=False):
 
 
 def side_streams(leak):
-    """Each step copies on another stream; what was copied is given back a step later."""
+    """Each step copies on another stream; the copy is freed a step later."""
     pending = []
     def each(program, step):
         program.free(*pending)
@@ -227,7 +227,7 @@ def side_streams(leak):
 
 
 def late_among_borrowed():
-    """What is handed on to the next step is allocated where, since half of the steps, something stays."""
+    """A buffer handed on to the next step is allocated at the site of blocks that, from the middle of the steps on, stay."""
     handed_on = []
     def each(program, step):
         program.free(*handed_on)
@@ -246,7 +246,7 @@ def lengths(pattern, marks=True, leak=0):
 
 
 def requests_of(step_count, marks, leak=False):
-    """A server: requests of random lengths, whose caches live for several steps of decoding."""
+    """A server with requests of random lengths, whose caches live for several decoding steps."""
     program, running = Program(marks, 5), []
     program.weights()
     for step in range(step_count):
@@ -268,13 +268,13 @@ def shrinking_grows(program, step):
 
 
 def fragmented(program, step):
-    """Odd sizes that never fit the holes of those before: reserved memory grows, live memory does not."""
+    """Odd sizes that never fit the holes of earlier ones: reserved memory grows, live memory does not."""
     blocks = [program.alloc(MIB + 512 * (step * 7 + i), ("data.py", 30 + i, "pad")) for i in range(5)]
     program.free(*blocks)
 
 
 def doubles(program, step):
-    """A pool that is made twice as large whenever it is full, and never shrinks."""
+    """A pool that doubles whenever it is full, and never shrinks."""
     if step & (step - 1) == 0:
         program.alloc((step + 1) * MIB, KEEP)
 
@@ -310,7 +310,7 @@ CASES = {
     "program_that_ends": ("leak", lambda: loop(40, keeps(MIB), ends=True)),
     "eight_steps": ("leak", lambda: few(8)),
     "four_hundred_steps": ("leak", lambda: loop(400, keeps(MIB))),
-    # No leak, although memory does something from step to step.
+    # No leak, although memory changes from step to step.
     "steady": ("no_leak", lambda: loop(40, lambda program, step: None)),
     "steady_unmarked": ("no_leak", lambda: loop(40, lambda program, step: None, marks=False)),
     "growing_batches": ("no_leak", lambda: lengths(lambda program, step: 1 + step / 10)),
@@ -341,7 +341,7 @@ CASES = {
     "freed_after_the_last": ("no_leak", lambda: released_at_end(40)),
     "freed_after_the_last_unmarked": ("no_leak", lambda: released_at_end(40, marks=False)),
     "buffer_that_doubles": ("no_leak", lambda: loop(70, doubles)),
-    # Of which nothing can be said.
+    # Cannot be judged.
     "layers_that_keep": ("one_step", lambda: layers(32, {0, 3})),
     "layers_that_keep_all": ("one_step", lambda: layers(48, set(range(7)))),
     "layers_freed_at_the_end": ("one_step", lambda: layers(32, {0, 1, 2}, frees=True)),

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Changes the code at random places, one at a time, and sees whether a test fails.
+"""Changes the code at random places, one at a time, and checks whether a test fails.
 
-All mutants are compiled into one build of a copy of the tree; a file that every process maps says which of them is active. Each test runs once without a
-mutant, which tells how long it takes and which places it reaches. Each mutant is then run against the tests that reach it, shortest first, until one fails.
-A mutant that no test notices is printed, unless judged.tsv says why its program does the same as ours.
+All mutants are compiled into one build of a copy of the tree; a file that every process maps says which one is active. Each test first
+runs without a mutant, to measure its time and the places it reaches. Each mutant then runs against the tests that reach it, shortest
+first, until one fails. A mutant that no test detects is printed, unless judged.tsv explains why it is equivalent to the original.
 
 Usage: mutate.py [--seed N] [--count N] [--work DIR] [--only REGEX] [--longest SECONDS] [--again]
 """
@@ -31,9 +31,9 @@ import sites
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parent.parent
 ROOMS = ["allocator/core", "allocator/history", "replay", "recordings/analyze", "recordings/present", "recordings/snapshot", "allocator/config", "simulator/sim", "standins"]
-# Leaving one of these out leaks memory or a file: the leak checker of the sanitized build finds that, no test of this build does.
+# Without one of these calls memory or a file leaks. The leak checker of the sanitized build detects that; tests of this build do not.
 RELEASES = re.compile(r"\b(free|close|munmap|\w*_(release|destroy|free|close|unmap))\(")
-# These look at the sources or at the time, need a browser, or repeat what others do with more seeds.
+# These read the sources or the time, need a browser, or repeat other tests with more seeds.
 NOT_RUN = re.compile(r"^(house|viewer|packages|pages|instructions|fuzz)\.")
 
 
@@ -43,7 +43,7 @@ def tree_files():
 
 
 def copy_tree(tree):
-    """A copy of the sources whose unchanged files keep their times, so that a second build is short."""
+    """Copies the sources. Unchanged files keep their times, so that a second build is short."""
     names = tree_files()
     for name in names:
         target = tree / name
@@ -79,7 +79,7 @@ def sites_of_entry(entry):
 
 
 def find_sites(tree):
-    """All sites by path relative to the tree. A header's are taken from the first file that includes it."""
+    """Returns all sites by path relative to the tree. A header's sites are taken from the first file that includes it."""
     entries = []
     seen = set()
     for entry in json.loads((tree / "build/release/compile_commands.json").read_text()):
@@ -98,7 +98,7 @@ def find_sites(tree):
 
 
 def sample(found, seed, count):
-    """`count` sites, as many from each room, none inside of another."""
+    """Draws `count` sites, equally many from each room, none inside another."""
     dice = random.Random(seed)
     by_room = collections.defaultdict(list)
     for path in sorted(found):
@@ -122,7 +122,7 @@ def sample(found, seed, count):
 
 
 def head(selection, count):
-    """Stands before the first line of a changed file, which keeps its number."""
+    """Returns the lines put before the first line of a changed file, which keeps its line numbers."""
     return f'#define VRAM_MUTANT_FILE "{selection}"\n#define VRAM_MUTANT_COUNT {count + 1}\n#include "{HERE / "selected.h"}"\n#line 1\n'
 
 
@@ -141,7 +141,7 @@ def apply(tree, mutants, selection, count):
 
 
 def build(tree, mutants, selection, count):
-    """Compiles; mutants that are no C are dropped. Returns those that are left."""
+    """Compiles the mutants and drops those that are not valid C. Returns the rest."""
     for _ in range(6):
         apply(tree, mutants, selection, count)
         done = subprocess.run(["cmake", "--build", "build/release", "--", "-k", "0"], cwd=tree, capture_output=True, text=True)
@@ -150,7 +150,7 @@ def build(tree, mutants, selection, count):
         wrong = set(re.findall(r"^(\S+?):(\d+):(?:\d+:)? (?:fatal )?error:", done.stdout + done.stderr, re.M))
         wrong = {(os.path.relpath(os.path.join(tree, "build/release", path), tree), int(line)) for path, line in wrong}
         bad = [m for m in mutants if any(path == m["file"] and m["line"] <= line <= m["line"] + 12 for path, line in wrong)]
-        if not bad:  # an error inside of what the file includes
+        if not bad:  # an error inside a header that the file includes
             failed = re.findall(r"^FAILED: .*?/([\w.]+)\.o", done.stdout, re.M)
             bad = [m for m in mutants if os.path.basename(m["file"]) in failed]
         if not bad:
@@ -179,7 +179,7 @@ def limits():
 
 
 def run(test, seconds, running=None):
-    """'passed', 'skipped', 'failed' or 'too long'."""
+    """Returns 'passed', 'skipped', 'failed' or 'too long'."""
     properties = test["properties"]
     environment = dict(os.environ) | dict(pair.split("=", 1) for pair in properties.get("ENVIRONMENT", []))
     process = subprocess.Popen(
@@ -219,7 +219,7 @@ class Selection:
         self.clear(0)
 
     def clear(self, number):
-        # Written in place: processes have it mapped.
+        # Written in place, because processes have it mapped.
         with open(self.path, "r+b" if self.path.exists() else "w+b") as file:
             file.write(bytes([number & 255, number >> 8]) + bytes(7 + self.count))
 
@@ -229,7 +229,7 @@ class Selection:
 
 
 def trace(tests, selection, longest):
-    """Runs each test alone without a mutant; keeps those that pass within `longest` seconds, with the mutants that they reach."""
+    """Runs each test alone without a mutant. Returns those that pass within `longest` seconds, with the mutants they reach."""
     kept = []
     for test in tests:
         selection.clear(0)
@@ -245,7 +245,7 @@ def trace(tests, selection, longest):
 
 
 def order(mutant, tests, caught):
-    """Tests that reach the mutant: those that have caught most in its folder for the time they take come first."""
+    """Returns the tests that reach the mutant. Those that caught most mutants of its folder for their time come first."""
     folder = os.path.dirname(mutant["file"])
 
     def price(test):
@@ -255,7 +255,7 @@ def order(mutant, tests, caught):
 
 
 def judge(mutant, reaching, selection):
-    """The name of the test that fails with this mutant, or None."""
+    """Returns the name of the test that fails with this mutant, or None."""
     number = mutant["number"]
     mutant["tests"] = len(reaching)
     selection.clear(number)
@@ -278,7 +278,7 @@ def judge(mutant, reaching, selection):
 
 
 def traced(tree, mutants, selection, longest, again):
-    """The tests and what they reach; of the run that is taken up again where there is one."""
+    """Returns the tests and the mutants they reach, from the interrupted run if there is one."""
     kept = tree.parent / "tests.json"
     wanted = [list(key(m)) for m in mutants]
     if again and kept.exists():
@@ -304,7 +304,7 @@ def judged():
 
 
 def tell(mutants):
-    """The table by room and the mutants that are left. Returns the share that tests caught of those that are not equivalent."""
+    """Prints the table by room and the surviving mutants. Returns the share of mutants caught, without equivalent ones."""
     verdicts = judged()
     rows = collections.defaultdict(collections.Counter)
     for mutant in mutants:
@@ -339,7 +339,7 @@ def arguments():
 def prepare(options, tree, selection_path):
     copy_tree(tree)
     configure(tree)
-    # Some sources are written by the build, so a mutated tree has to find the sites in the tree as it is.
+    # The build writes some sources, so the sites of a changed tree must be found in the tree as it is now.
     found = find_sites(tree)
     print(f"{sum(map(len, found.values()))} places in {len(found)} files", flush=True)
     mutants = sample(found, options.seed, options.count)
@@ -349,7 +349,7 @@ def prepare(options, tree, selection_path):
 
 def main():
     options = arguments()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # so that the tests that run are ended, too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # so that running tests are ended too
     work = options.work.resolve()
     tree = work / "tree"
     tree.mkdir(parents=True, exist_ok=True)

@@ -1,10 +1,11 @@
-"""Where a C file can be changed, and how: each site is an expression of a function's body with one replacement, found in clang's tree."""
+"""Finds where a C file can be changed, and how. Each site is an expression in a function's body with one replacement, found in clang's
+tree."""
 import bisect
 import collections
 import re
 import sys
 
-sys.path.insert(1, "/usr/lib/python3/dist-packages")  # where Debian's python3-clang-14 lies, for a Python of another place
+sys.path.insert(1, "/usr/lib/python3/dist-packages")  # the folder of Debian's python3-clang-14, for a Python installed elsewhere
 from clang import cindex  # noqa: E402
 
 Kind = cindex.CursorKind
@@ -21,7 +22,7 @@ COMMENT = re.compile(rb"/\*.*?\*/|//[^\n]*", re.S)
 
 
 class File:
-    """The bytes of a source, and the parts of it that macros make."""
+    """The bytes of a source file, and the ranges that come from macros."""
 
     def __init__(self, path, unit):
         self.path = path
@@ -36,7 +37,7 @@ class File:
         self.starts = [begin for begin, _ in self.macros]
 
     def inside_macro(self, begin, end):
-        """Whether [begin, end) is part of what one macro expands to; arguments of macros count. A macro inside of the range does not matter."""
+        """Returns whether [begin, end) is part of one macro's expansion, arguments included. A macro inside the range does not count."""
         at = bisect.bisect_right(self.starts, begin)
         return any(low <= begin and end <= high for low, high in self.macros[max(0, at - 6) : at])
 
@@ -51,7 +52,7 @@ class Finder:
         self.function = ""
 
     def add(self, cursor, operator, template, before, after):
-        """`template` is the new text, with $ where the number of the mutant goes."""
+        """Adds a site. `template` is the new text, with $ for the mutant's number."""
         begin, end = cursor.extent.start.offset, cursor.extent.end.offset
         if begin >= end or self.file.inside_macro(begin, end) or b"\n#" in self.file.bytes[begin:end].replace(b" ", b""):
             return
@@ -93,7 +94,7 @@ class Finder:
         self.add(values[0], "result", f"(VR_MUTANT($) ? {other} : ({whole}))", f"return {whole}", f"return {other}")
 
     def statement(self, cursor):
-        """An expression whose value goes nowhere: left out."""
+        """Adds a site that leaves out an expression whose value is not used."""
         called = cursor.kind == Kind.CALL_EXPR
         if called or cursor.kind in (Kind.COMPOUND_ASSIGNMENT_OPERATOR, Kind.UNARY_OPERATOR) or self.is_assignment(cursor):
             whole = self.text(cursor)
@@ -144,7 +145,7 @@ class Finder:
 
 
 def sites_of_unit(path, arguments, wanted):
-    """The sites of all functions that are defined in files for which wanted(path), as dicts by file: {path: [site, ...]}."""
+    """Returns the sites of all functions defined in files accepted by wanted(path), as {path: [site, ...]}, each site a dict."""
     unit = cindex.Index.create().parse(path, args=arguments, options=cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD)
     found, files = {}, {}
     for cursor in unit.cursor.get_children():

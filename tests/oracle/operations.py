@@ -1,5 +1,5 @@
-"""Lists of random operations for oracle.py: what a kind of play does, and with which settings. The same kind, seed, steps and version of
-PyTorch give the same list (format.md)."""
+"""Makes lists of random operations for oracle.py: each kind of play has its operations and settings. The same kind, seed, steps and version
+of PyTorch give the same list (format.md)."""
 import random
 
 MIB = 1 << 20
@@ -7,7 +7,7 @@ STREAMS = 4
 
 
 class Kind:
-    """What a play is made of: weights of operations, and settings drawn per seed."""
+    """A kind of play: the weights of its operations, and the settings drawn per seed."""
 
     def __init__(self, weights, conf=("",), memory=("",), addresses=("rising",), devices=1, threads=1, streams=STREAMS, largest=300 * MIB,
                  live=8 << 30, since=(2, 6), pools=("",), fraction=None, until=(99, 0)):
@@ -46,7 +46,7 @@ KINDS = {
                    memory=("", "2GiB"), live=2 << 30, largest=100 * MIB),
     "devices": Kind({"stream": 15, **PENDING}, devices=2, memory=("", "3GiB"), live=2 << 30, conf=("", EXPANDABLE)),
     "threads": Kind({"thread": 20, **PENDING}, threads=4),
-    "settings": Kind({"conf": 1, **PENDING}, live=3 << 30),  # where memory is short, a lowered max_split_size makes PyTorch fail
+    "settings": Kind({"conf": 1, **PENDING}, live=3 << 30),  # short of memory, a lower max_split_size makes PyTorch fail
     "capture": Kind(CAPTURE, conf=("", "max_split_size_mb:64", "roundup_power2_divisions:4")),
     "capture_reuse": Kind(CAPTURE, conf=("graph_capture_record_stream_reuse:True",), since=(2, 15)),
     "capture_oom": Kind(CAPTURE, conf=("",), **SMALL),
@@ -65,8 +65,8 @@ KINDS = {
 }
 
 def has(kind, version):
-    """Whether a version plays a kind. In 2.12 each graph makes its own two blocks for random numbers, on the default stream: no captures there.
-    2.7 has no MemPool with expandable segments."""
+    """Returns whether a version can play a kind. In 2.12 each graph allocates its own two blocks for random numbers on the default stream,
+    so captures are left out. 2.7 has no MemPool with expandable segments."""
     if version == (2, 7) and "pool" in KINDS[kind].weights and EXPANDABLE in KINDS[kind].conf:
         return False
     return KINDS[kind].since <= version < KINDS[kind].until and (version != (2, 12) or "capture" not in KINDS[kind].weights)
@@ -88,16 +88,16 @@ class Maker:
         self.next_graph = 0
         self.live = {}                    # block -> (device, bytes, stream)
         self.bytes = 0
-        self.recorded, self.captured = {}, {}  # block -> streams recorded outside of captures, and inside
-        self.stale = False                # PyTorch remembers uses inside of a capture beyond the block
+        self.recorded, self.captured = {}, {}  # block -> streams recorded outside and inside captures
+        self.stale = False                # PyTorch remembers uses inside a capture longer than the block
         self.thread = 0
-        self.current = {0: (0, 0)}        # of a thread: device and stream
+        self.current = {0: (0, 0)}        # thread -> (device, stream)
         self.pools = {}                   # MemPool -> device
         self.used = []                    # (thread, pool)
-        self.shared = {}                  # pools of graphs that live: pool -> device
+        self.shared = {}                  # pools of live graphs: pool -> device
         self.graphs = {}                  # graph -> pool
         self.references = {}
-        self.capturing = None             # (graph, device, origin, streams that take part)
+        self.capturing = None             # (graph, device, origin, participating streams)
         self.lender = None                # the pool with use_on_oom
         self.pinned = set()
         self.next_pin = 0
@@ -109,16 +109,16 @@ class Maker:
     def make(self):
         pick = self.random.choice
         conf, memory, addresses = pick(self.kind.conf), pick(self.kind.memory), pick(self.kind.addresses)
-        # Expandable segments in a pool that ends: PyTorch miscounts them, and forgets the pool too early (differences.md).
+        # PyTorch miscounts expandable segments in a pool that ends, and forgets the pool too early (differences.md).
         self.expandable = "expandable_segments:True" in conf
-        # Of a live pool that graphs know the newest give oversize blocks back under need, and collect garbage (differences.md).
+        # With live pools of graphs, the newest versions free oversize blocks under pressure and collect garbage (differences.md).
         unwanted = ["expandable"] * ("pool" in self.kind.weights) + ["max_split", "garbage"] * ("capture" in self.kind.weights)
         self.settings = [text for text in SETTINGS if not any(word in text for word in unwanted)]
         self.reuse = "graph_capture_record_stream_reuse" in conf
         sim = f"device=h100,devices={self.kind.devices},bytes=none,context=device,manual,addresses={addresses}"
         sim += f",memory={memory}" if memory else ""
         head = [f"# kind {self.name} seed {self.seed} steps {self.steps}", f"# sim {sim}", f"# devices {self.kind.devices}", f"# conf {conf}"]
-        for device in reversed(range(self.kind.devices)):  # a device that was never used counts nothing
+        for device in reversed(range(self.kind.devices)):  # an unused device counts nothing
             self.go(device, 0)
             self.do_malloc()
         if "capture" in self.kind.weights:
@@ -137,7 +137,7 @@ class Maker:
     def finish(self):
         if self.capturing:
             self.end_capture()
-        for thread, pool in list(self.used):  # a picture inside of a route shows its pool alone in some versions
+        for thread, pool in list(self.used):  # in some versions a snapshot taken inside a route shows only its pool
             self.go_thread(thread)
             self.go(self.pools[pool], self.current[thread][1])
             self.say("unuse", pool)
@@ -186,9 +186,8 @@ class Maker:
         self.bytes += size
 
     def free(self, block):
-        # A block with uses inside of a capture that is freed outside leaves them with whatever block comes after it (differences.md).
-        # With reuse in captures they are passed over in any case.
-        # Before 2.13 a route into a pool counts as a capture there.
+        # If a block with uses inside a capture is freed outside, a later block inherits them (differences.md). With reuse in captures such
+        # frees are always skipped. Before 2.13 a route into a pool counts as a capture.
         putting_off = self.capturing or (self.version < (2, 13) and self.used)
         if putting_off and (self.stale or self.reuse) and block in self.recorded:
             return
@@ -203,7 +202,7 @@ class Maker:
             self.free(self.random.choice(blocks[-12:] if self.random.random() < 0.5 else blocks))
 
     def do_record(self):
-        if not self.live or (self.version < (2, 13) and self.used):  # a use in a route is forgotten there as one in a capture is
+        if not self.live or (self.version < (2, 13) and self.used):  # a route forgets a use as a capture does
             return
         block = self.random.choice(list(self.live))
         device = self.live[block][0]
@@ -211,7 +210,7 @@ class Maker:
             return
         streams = sorted(self.capturing[3]) if self.capturing else range(self.kind.streams)
         stream = self.random.choice(list(streams))
-        # PyTorch forgets a use outside of captures when there is one inside, too (differences.md).
+        # PyTorch forgets a use outside captures if there is also one inside (differences.md).
         mine, other = (self.captured, self.recorded) if self.capturing else (self.recorded, self.captured)
         if stream not in other.get(block, ()):
             mine.setdefault(block, set()).add(stream)
@@ -230,7 +229,7 @@ class Maker:
             self.go_thread(self.random.randrange(self.kind.threads))
 
     def quiet(self):
-        """Before 2.13 a route into a pool counts as a capture, in which older versions abort."""
+        """Returns whether a capture may begin. Before 2.13 a route into a pool counts as a capture, and a capture in it aborts."""
         return not self.capturing and (self.version >= (2, 13) or not self.used)
 
     def do_empty(self):
@@ -269,7 +268,7 @@ class Maker:
         device = self.random.randrange(self.kind.devices)
         self.go(device, self.random.randrange(1, self.kind.streams))
         self.next_graph += 1
-        # A pool whose graphs are all gone takes no further capture (differences.md).
+        # A pool whose graphs are all destroyed accepts no further capture (differences.md).
         known = [pool for pool, at in {**self.shared, **self.pools}.items() if at == device and self.references.get(pool) != 0]
         if known and self.random.random() < 0.5:
             pool = self.random.choice(known)
@@ -314,20 +313,20 @@ class Maker:
         self.next_pool += 1
         self.pools[self.next_pool] = self.current[self.thread][0]
         options = self.random.choice(self.kind.pools)
-        if "use_on_oom" in options:  # of several that lend PyTorch takes one by a hash of their ids (differences.md)
+        if "use_on_oom" in options:  # of several lending pools PyTorch chooses one by a hash of their ids (differences.md)
             options = options if self.lender not in self.pools else ""
             self.lender = self.next_pool if options else self.lender
         self.say("pool", self.next_pool, *options.split())
 
     def do_droppool(self):
         free = [pool for pool in self.pools if pool not in {used for _, used in self.used}]
-        if self.version < (2, 13):  # the end of a pool that a graph has, too, aborts
+        if self.version < (2, 13):  # ending a pool that a graph uses also aborts
             free = [pool for pool in free if not self.references.get(pool)]
         if free and self.quiet() and not self.expandable:
             pool = self.random.choice(free)
             if "capture" in self.kind.weights:
-                # What was put off in a capture gets its events in the order of a hash of addresses, another in each run of PyTorch, and the end
-                # of a pool waits for some of them (differences.md): let there be none.
+                # Frees deferred in a capture get their events in the order of a hash of addresses, which changes with each run of PyTorch,
+                # and the end of a pool waits for some of them (differences.md). So none may be left.
                 self.go(self.pools[pool], self.current[self.thread][1])
                 self.do_malloc(1000)
                 self.say("sync")
@@ -337,7 +336,7 @@ class Maker:
     def do_use(self):
         device = self.current[self.thread][0]
         free = [pool for pool, at in self.pools.items() if at == device and pool not in {used for _, used in self.used}]
-        if self.used and self.version < (2, 13):  # of nested routes older versions take the outermost (differences.md)
+        if self.used and self.version < (2, 13):  # of nested routes older versions use the outermost (differences.md)
             return
         if free and not self.capturing:
             pool = self.random.choice(free)
@@ -386,7 +385,7 @@ class Maker:
 
 
 def make(kind, seed, steps, version, stats_every):
-    """The lines of a file: heads, operations, and pictures between them."""
+    """Returns the lines of a file: heads, operations, and snapshots between them."""
     head, lines = Maker(kind, seed, steps, version).make()
     return head + with_pictures(lines, stats_every)
 

@@ -38,7 +38,7 @@ class Torch:
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
 
     def play(self, path):
-        """None where it worked, else why not; PATH.torch has the answers."""
+        """Plays a file; PATH.torch gets the answers. Returns None on success, else the reason."""
         try:
             self.process.stdin.write(f"{path}\n")
             self.process.stdin.flush()
@@ -53,18 +53,18 @@ class Torch:
 
 
 def ours(path):
-    """(equal, what was said) for a file with PyTorch's answers."""
+    """Plays a file with PyTorch's answers on this allocator. Returns (equal, output)."""
     told = subprocess.run([BUILD / "tests/oracle/oracle_play", path], capture_output=True, text=True)
     return told.returncode == 0, (told.stdout + told.stderr).replace(f"{path}: ", "")
 
 
 def first_line(told):
-    """The number of the first line that differs, in PyTorch's file; None where it is not that kind of failure."""
+    """Returns the number of the first line that differs, in PyTorch's file, or None for another kind of failure."""
     return int(told.split("line ")[1].split(":")[0]) if told.startswith("line ") else None
 
 
 def nature(told):
-    """What kind of line differs first: shorter lists must differ in the same."""
+    """Returns the kind of the first line that differs. A shorter list must differ in the same kind."""
     theirs = told.split("PyTorch: ")[1].split("\n")[0].split()
     mine = told.split("ours:    ")[1].split("\n")[0].split()
     words = theirs + ["?"] * 3
@@ -73,7 +73,7 @@ def nature(told):
 
 
 def operations_of(path):
-    """Heads, and operations without answers and pictures."""
+    """Returns the heads, and the operations without answers and snapshots."""
     lines = pathlib.Path(path).read_text().splitlines()
     heads = [line for line in lines if line.startswith("# ") and not line.startswith("# torch ")]
     rest = [line.split(" = ")[0] for line in lines if line and not line.startswith(("#", *PICTURES))]
@@ -85,7 +85,7 @@ OPENING = {"capture": "endcapture", "use": "unuse", "pool": "droppool"}
 
 
 def sane(lines):
-    """Whether a shorter list still makes sense: what is used was made, a capture is ended on its stream with all streams joined."""
+    """Returns whether a shorter list is still valid: everything used was made, and a capture ends on its stream with all streams joined."""
     pools, routed, graphs, capturing, current, members = set(), set(), set(), None, (0, 0), set()
     for line in lines:
         word, *rest = line.split()
@@ -152,7 +152,7 @@ class Cutter:
         return told
 
     def cut(self, lines):
-        """The shortest list found that still differs, and how."""
+        """Returns the shortest list found that still differs, and the difference."""
         lines = [line for line in lines if line not in ("stats", "map", "events")]
         told, size = self.differs(lines), max(1, len(lines) // 2)
         if told is not None:
@@ -175,7 +175,7 @@ class Cutter:
 def cut_down(torch, path, folder, told, seconds):
     heads, lines = operations_of(f"{path}.torch")
     line = first_line(told)
-    if line is not None:  # what comes after the first difference plays no part, unless that is in a picture of the end
+    if line is not None:  # lines after the first difference do not matter, unless it is in a snapshot of the end
         answered = pathlib.Path(f"{path}.torch").read_text().splitlines()[:line]
         if not answered[-1].startswith(("event ", "block ")):
             shorter = [text.split(" = ")[0] for text in answered if text and not text.startswith(("#", *PICTURES))]

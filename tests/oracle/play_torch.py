@@ -1,7 +1,7 @@
-"""Plays lists of operations on PyTorch's own allocator: run by oracle.py, under `vram sim`, with the Python of the PyTorch that is asked.
+"""Plays lists of operations on PyTorch's own allocator. oracle.py runs it under `vram sim`, with the Python of the PyTorch under test.
 
-Reads names of files from its input, a line each; each is played in a process of its own (a fork: PyTorch is imported once), and FILE.torch
-has the operations with what PyTorch answered (format.md). A line of output per file: its name, or `failed` and why."""
+Reads file names from its input, one per line. Each is played in its own process (a fork, so that PyTorch is imported once), and FILE.torch
+gets the operations with PyTorch's answers (format.md). Prints a line per file: its name, or `failed` and the reason."""
 import ctypes
 import gc
 import inspect
@@ -16,7 +16,7 @@ import warnings
 
 import torch
 
-STREAMS = 4  # per device, the default stream among them; the others in the order of their handles
+STREAMS = 4  # per device, including the default stream; the others in the order of their handles
 PTX = b""".version 6.0
 .target sm_60
 .address_size 64
@@ -32,7 +32,7 @@ STATES = {"active_allocated": "live", "active_pending_free": "pending", "inactiv
 
 
 class Worker(threading.Thread):
-    """A thread that does one operation at a time, while the others rest."""
+    """A thread that does one operation at a time, while the others wait."""
 
     def __init__(self):
         super().__init__(daemon=True)
@@ -56,7 +56,7 @@ class Worker(threading.Thread):
 
 
 class Driver:
-    """The simulated driver itself, for what PyTorch has no function for."""
+    """The simulated driver itself, for operations without a PyTorch function."""
 
     def __init__(self):
         self.cuda = ctypes.CDLL("libcuda.so.1")
@@ -84,10 +84,10 @@ def set_options(conf):
 
 
 def record_history(entries=1 << 22):
-    """What was recorded so far is forgotten."""
+    """Forgets the events recorded so far."""
     if "clear_history" in inspect.signature(torch.cuda.memory._record_memory_history_impl).parameters:
         torch.cuda.memory._record_memory_history(enabled="all", context=None, max_entries=entries, clear_history=True)
-    else:  # older ones forget by themselves
+    else:  # older versions forget by themselves
         torch.cuda.memory._record_memory_history(enabled="all", context=None, max_entries=entries)
 
 
@@ -163,7 +163,7 @@ class Play:
         here.wait_event(event)
 
     def generator(self, _=None):
-        """The first capture of a device makes what its random numbers need: how many blocks that is, of 8 bytes."""
+        """Measures how many blocks of 8 bytes the first capture of a device allocates for its random numbers."""
         counts = [torch.cuda.memory_stats().get("allocation.all.allocated", 0)]
         graph = torch.cuda.CUDAGraph()
         graph.capture_begin(capture_error_mode="relaxed")
@@ -235,7 +235,7 @@ class Play:
 
     def pinempty(self):
         torch._C._host_emptyCache()
-        live = {block.data_ptr() for block in self.pinned.values()}  # the host may give other addresses again, to other blocks
+        live = {block.data_ptr() for block in self.pinned.values()}  # the host may reuse addresses for other blocks
         self.pinned_names = {address: name for address, name in self.pinned_names.items() if address in live}
 
     # --- recordings (rings.py) -----------------------------------------------------------------------------------------------------------
@@ -246,7 +246,7 @@ class Play:
             torch.cuda.reset_peak_memory_stats(device)
 
     def snapshot(self, name):
-        """SOURCE.NAME.pickle, and SOURCE.NAME.json with the statistics of its moment and the length of the ring."""
+        """Writes SOURCE.NAME.pickle, and SOURCE.NAME.json with the statistics at that moment and the length of the ring."""
         statistics = [{key: now[key] for key in FAMILIES} for now in map(torch._C._cuda_memoryStats, range(self.devices))]
         snapshot = torch.cuda.memory._snapshot()
         with open(f"{self.source}.{name}.pickle", "wb") as file:
@@ -335,7 +335,7 @@ def play(source):
             out.append(line if answer is None else f"{line} = {answer}")
     with open(source + ".torch", "w") as file:
         file.write("\n".join(out) + "\n")
-    os._exit(0)  # before what the play has left goes away: older versions abort at the end of a pool that is in use
+    os._exit(0)  # before the play's objects are destroyed: older versions abort at the end of a pool in use
 
 
 def main():

@@ -31,7 +31,7 @@ def step(net, optimizer, batch):
 
 
 def graphs(torch):
-    """Four graphs, two of them in one pool, beside work outside of any."""
+    """Four graphs, two of them in one pool, and work outside any graph."""
     net, batch = model(torch), torch.zeros(64, 256, device="cuda")
     kept, pool = [net(batch)], None
     torch.cuda.synchronize()
@@ -49,7 +49,7 @@ def graphs(torch):
 
 
 def oom_in_capture(torch):
-    """A capture that asks for more than there is, is given up, and one that does not."""
+    """A capture that runs out of memory and is abandoned, and one that succeeds."""
     kept = [torch.empty(100 << 20, dtype=torch.uint8, device="cuda") for _ in range(3)]
     kept.pop()
     torch.cuda.synchronize()
@@ -81,7 +81,7 @@ def streams(torch):
 
 
 def mempool(torch):
-    """Pools of the user, one after another and one in another, and their ends."""
+    """The user's pools, one after another and one inside another, and their ends."""
     kept, pools = [], [torch.cuda.MemPool() for _ in range(3)]
     for number in range(60):
         with torch.cuda.use_mem_pool(pools[number % len(pools)]):
@@ -95,7 +95,7 @@ def mempool(torch):
 
 
 def fsdp(torch):
-    """Two of eight ranks' worth of layers, sharded; the other ranks are not there (a process group that answers at once)."""
+    """The layers of two of eight ranks, sharded. A process group that answers at once replaces the other ranks."""
     import torch.distributed as dist
     from torch.distributed.fsdp import fully_shard
     from torch.testing._internal.distributed.fake_pg import FakeStore
@@ -120,7 +120,7 @@ def compiled(torch, mode=None):
 
 
 def reduce_overhead(torch):
-    """The same with CUDA graph trees: checkpoints of a graph's pool."""
+    """A compiled model with CUDA graph trees, which make checkpoints of a graph's pool."""
     compiled(torch, "reduce-overhead")
 
 
@@ -131,7 +131,7 @@ def expandable_pools(torch):
 
 
 def out_of_memory(torch):
-    """A cache that is given back and asked again, on two streams."""
+    """A cache that is freed and filled again, on two streams."""
     kept = []
     for number in range(120):
         with torch.cuda.stream(torch.cuda.Stream() if number % 2 else torch.cuda.default_stream()):

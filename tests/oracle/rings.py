@@ -29,16 +29,16 @@ import operations
 import oracle
 
 VRAM = pathlib.Path(os.environ.get("VRAM", oracle.BUILD / "cli/vram"))
-ADDRESSES = ("rising", "falling", "reuse", "driver", "windows")  # which segments are older shows by their addresses in one of them only
+ADDRESSES = ("rising", "falling", "reuse", "driver", "windows")  # only one of them shows by address which segments are older
 INSIDE = {"segment_alloc", "segment_map", "segment_free", "segment_unmap", "free_completed", "oom"}
-# What a report says of a device, and which statistic says the same.
+# A report's fact about a device, and the statistic of the same value.
 FACTS = (("reserved", "peak_bytes", "reserved_bytes", "peak"), ("reserved", "end_bytes", "reserved_bytes", "current"),
          ("active", "peak_bytes", "requested_bytes", "peak"), ("active", "end_bytes", "requested_bytes", "current"),
          ("active", "end_count", "active", "current"), ("allocated", "end_count", "allocation", "current"))
 
 
 def with_moments(lines, moments, chance):
-    """Snapshots between the operations, and after some of them another ring."""
+    """Inserts snapshots between the operations, and after some of them starts another ring."""
     at = sorted(chance.sample(range(len(lines) // 4, len(lines)), moments - 1)) if moments > 1 else []
     out, names = [], []
     for number, line in enumerate(lines):
@@ -53,7 +53,8 @@ def with_moments(lines, moments, chance):
 
 
 def sizes_of_rings(trace, cuts, chance):
-    """How many of the newest events a ring has: all, and others, half of which begin within a request, a free or a release."""
+    """Returns how many of the newest events each ring has: all, and other lengths, half of which begin within a request, a free or a
+    release."""
     lengths, inside = [len(trace)], [i for i, event in enumerate(trace) if event["action"] in INSIDE]
     while len(lengths) < cuts and len(trace) > 2:
         start = chance.choice(inside) if inside and chance.random() < 0.5 else chance.randrange(1, len(trace))
@@ -75,7 +76,7 @@ def json_of(*words):
 
 
 def verdict_of(path):
-    """(verdict, what differs first) of a recording."""
+    """Returns (verdict, first difference) of a recording."""
     told = json_of("replay", "--exact", "--json", path)
     if "failed" in told:
         return "failed", told["failed"]
@@ -90,7 +91,7 @@ def verdict_of(path):
 
 
 def wrong_facts(path, statistics, entries):
-    """Where a report is not as PyTorch's statistics are; peaks where the history began when they were reset."""
+    """Returns where a report differs from PyTorch's statistics. Peaks are compared if the history began when they were reset."""
     told = json_of("report", "--no-cure", "--json", path)
     if "failed" in told:
         return told["failed"]

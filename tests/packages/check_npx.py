@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Installs the npm package into an empty folder and compares its command with the native one.
 
-usage: check_npx.py VRAM PACKAGES [NODE]   (PACKAGES: the folder with vram-*.tgz; without one, or without node and npm: 77, skipped; NODE: another one)
-The golden outputs of tests/cli, a conversation of `vram mcp`, and on an example recording what every command prints and writes, to the byte.
+usage: check_npx.py VRAM PACKAGES [NODE]      (PACKAGES: the folder with vram-*.tgz; skipped (77) without one, or without node and npm; NODE: another one)
+
+Compared are the golden outputs of tests/cli, a conversation of `vram mcp`, and, on an example recording, the output and the files of
+every command, byte by byte.
 """
 import glob
 import gzip
@@ -19,7 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 OOM = os.path.join(ROOT, "examples", "recordings", "oom.pickle.gz")
 ELSEWHERE = ("fit", "export", "run", "symbolize", "sim", "doctor", "top", "attach")
-# Commands whose answers are the same everywhere; {name} becomes a file of the folder.
+# Commands with the same output everywhere; {name} becomes a file of the folder.
 SAME = [
     ["report", "{oom}"], ["report", "--json", "{oom}"], ["report", "--site", "{oom}"], ["report", "--roles", "--json", "{oom}"], ["report", "--list", "stats", "{oom}"],
     ["leaks", "--json", "{oom}"], ["tune", "--json", "{oom}"], ["replay", "--json", "{oom}"], ["replay", "--memory", "20GiB", "{oom}"], ["diff", "{oom}", "{small}"],
@@ -36,7 +38,7 @@ def skip(why):
 
 
 def install(package, folder):
-    """The command, from the package alone: nothing is asked of a registry."""
+    """Installs the command from the package alone, without asking a registry."""
     with open(os.path.join(folder, "package.json"), "w") as f:
         f.write('{"private": true}')
     subprocess.run(["npm", "install", "--offline", "--no-audit", "--no-fund", "--loglevel=error", package], cwd=folder, check=True)
@@ -44,7 +46,7 @@ def install(package, folder):
 
 
 def started_by(node, command, folder):
-    """The command as NODE starts it."""
+    """Writes a script that starts the command with NODE. Returns its path."""
     path = os.path.join(folder, "started")
     with open(path, "w") as f:
         f.write('#!/bin/sh\nexec "%s" "%s" "$@"\n' % (node, os.path.realpath(command)))
@@ -94,7 +96,7 @@ def check_written(native, ours, folder):
             else:
                 with open(path, "rb") as f:
                     data = f.read()
-                # Versions of compressors differ; what is inside does not.
+                # Compressor versions differ; the decompressed contents do not.
                 made.append(gzip.decompress(data) if name.endswith(".gz") else data)
                 if name.endswith((".zst", ".xz")):
                     made[-1] = run(native, ["report", "--json", name], folder).stdout
@@ -112,7 +114,7 @@ def dump(path):
 
 
 def check_elsewhere(ours, folder):
-    """What cannot be done here says so in one line."""
+    """Checks that a command which is not supported here says so in one line."""
     found = []
     for name in ELSEWHERE:
         done = run(ours, [name, "x"], folder)
@@ -122,7 +124,7 @@ def check_elsewhere(ours, folder):
 
 
 def check_rest(ours):
-    """The tests of the native command, with this one."""
+    """Runs the tests of the native command with this one."""
     found = []
     for script in ("check_cli.py", "check_mcp.py"):
         done = subprocess.run([sys.executable, os.path.join(ROOT, "tests", "cli", script), ours], capture_output=True, text=True)

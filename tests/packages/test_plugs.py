@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The allocator in Python and the plugs for other libraries, on the simulated driver. The libraries are stand-ins here, with as much of their documented
-interface as a plug calls; the libraries themselves run in `make check-real` (tests/real/programs/plugs.py)."""
+"""Tests the allocator in Python and its plugs for other libraries, on the simulated driver. The libraries are replaced here by stand-ins
+with the part of their documented interface that a plug calls; `make check-real` runs the libraries themselves
+(tests/real/programs/plugs.py)."""
 import ctypes
 import gc
 import os
@@ -9,7 +10,7 @@ import sys
 import types
 import unittest
 
-os.environ["VRAM_SIM"] = "manual=1,memory=1GiB"  # events wait until somebody synchronizes
+os.environ["VRAM_SIM"] = "manual=1,memory=1GiB"  # events stay pending until a synchronization
 
 import vram
 import vram_torch
@@ -99,7 +100,7 @@ class Allocator(Base):
             address = block.address
             block.release()
             block.release()
-            self.assertEqual((live(), live("active")), (0, MIB))  # until all streams have passed its end
+            self.assertEqual((live(), live("active")), (0, MIB))  # until all streams have reached its end
             other = Block(MIB)
             self.assertNotEqual(other.address, address)
             synchronize()
@@ -122,7 +123,7 @@ class Allocator(Base):
         block = Block(MIB)
         child = os.fork()
         if child == 0:
-            del block  # of the parent: nothing happens to it
+            del block  # the parent's block is unaffected
             os._exit(0)
         self.assertEqual(os.waitpid(child, 0)[1], 0)
         self.assertEqual(live(), MIB)
@@ -160,14 +161,14 @@ def module(name, **content):
 
 
 class OutOfMemoryError(MemoryError):
-    """cupy.cuda.memory.OutOfMemoryError"""
+    """Stands in for cupy.cuda.memory.OutOfMemoryError."""
 
     def __init__(self, size, total, limit=0):
         super().__init__(f"{size} {total} {limit}")
 
 
 class CuPy(Base):
-    """cupy.cuda.set_allocator(), UnownedMemory, MemoryPointer and the current stream."""
+    """Stands in for cupy.cuda.set_allocator(), UnownedMemory, MemoryPointer and the current stream."""
 
     @classmethod
     def setUpClass(cls):
@@ -213,7 +214,7 @@ class CuPy(Base):
 
 
 class OnnxRuntime(Base):
-    """Addresses of functions in the options of the CUDA provider."""
+    """The options of the CUDA provider hold addresses of functions."""
 
     def functions(self, **options):
         import vram.onnxruntime as plug
@@ -231,7 +232,7 @@ class OnnxRuntime(Base):
         free(address)
         _, allocate_other, free_other, empty_other = self.functions()
         other = allocate_other(MIB)
-        self.assertNotEqual(other, address)  # another session's
+        self.assertNotEqual(other, address)  # belongs to another session
         free_other(other)
         self.assertEqual(allocate(MIB), address)
         free(address)
@@ -251,7 +252,7 @@ class OnnxRuntime(Base):
 
 
 class Stream:
-    """What says a stream's handle by CUDA's protocol for Python."""
+    """An object with a stream's handle by CUDA's protocol for Python."""
 
     def __init__(self, handle):
         self.handle = handle
@@ -268,7 +269,7 @@ def stream():
 
 
 class Rmm(Base):
-    """rmm.mr.CallbackMemoryResource and set_per_device_resource()."""
+    """Stands in for rmm.mr.CallbackMemoryResource and set_per_device_resource()."""
 
     @classmethod
     def setUpClass(cls):
@@ -284,7 +285,7 @@ class Rmm(Base):
         resource, first, second = self.resources[0], Stream(stream()), Stream(stream())
         address = resource.allocate(MIB, first)
         resource.deallocate(address, MIB, first)
-        self.assertEqual(resource.allocate(MIB, first), address)  # in the order of its stream: at once
+        self.assertEqual(resource.allocate(MIB, first), address)  # reused at once, in the order of its stream
         resource.deallocate(address, MIB, second)
         self.assertEqual((live(), live("active")), (0, MIB))
         other = resource.allocate(MIB, first)
@@ -299,7 +300,7 @@ class Rmm(Base):
     def test_default_streams(self):
         resource = self.resources[0]
         address = resource.allocate(MIB, Stream(0))
-        resource.deallocate(address, MIB, Stream(1))  # the same stream by its other name
+        resource.deallocate(address, MIB, Stream(1))  # another handle of the same stream
         self.assertEqual(live("active"), 0)
         self.assertEqual(resource.allocate(MIB, Stream(1)), address)
         resource.deallocate(address, MIB, Stream(2))
@@ -309,7 +310,7 @@ class Rmm(Base):
 
 
 class TensorRT(Base):
-    """IGpuAsyncAllocator and IGpuAllocator of TensorRT 10 and 11."""
+    """Stands in for IGpuAsyncAllocator and IGpuAllocator of TensorRT 10 and 11."""
 
     @classmethod
     def setUpClass(cls):

@@ -1,4 +1,4 @@
-"""What the programs share: small models, a step of training, and memory by its size."""
+"""Shared by the programs: small models, a training step, and memory of a given size."""
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -31,7 +31,7 @@ class Model(nn.Module):
 
 
 class Attention(nn.Module):
-    """Scores as a matrix of all pairs."""
+    """Attention scores as a matrix of all pairs."""
 
     def __init__(self, width=512):
         super().__init__()

@@ -12,7 +12,7 @@ import torch
 
 
 def plain(name):
-    """A file's name without this machine's folders."""
+    """Returns a file's name without this machine's folders."""
     for part in ("/torch/", "/lib/python3"):
         if part in name:
             return "/usr/lib/python3/site-packages" + name[name.index(part) :] if part == "/torch/" else "/usr" + name[name.index(part) :]
@@ -20,7 +20,7 @@ def plain(name):
 
 
 def renamed(frames):
-    # What stands around the program is not its own.
+    # Frames around the program are not its own.
     return [{**frame, "filename": plain(frame["filename"])} for frame in frames if not frame["filename"].endswith(("record.py", "sizes.py")) or frame["name"] not in ("main", "<module>")]
 
 

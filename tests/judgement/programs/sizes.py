@@ -146,7 +146,7 @@ def two_towers(rows):
 
 
 def down_and_up(side):
-    """Small: weights; large: the first stage's images, which go by the square."""
+    """Small: weights; large: the first stage's images, which grow with the square."""
     down, up = nn.Conv2d(3, 64, 3, stride=2, padding=1).cuda(), nn.ConvTranspose2d(64, 3, 2, stride=2).cuda()
     wide = nn.Linear(4096, 4096).cuda()
     made = torch.optim.SGD([*down.parameters(), *up.parameters(), *wide.parameters()], momentum=0.9)
@@ -168,7 +168,7 @@ def table_of_words(words):
 
 
 def layers_of_any_number(layers):
-    """Goes by the number of layers; small: a fixed head; large: state of all layers."""
+    """Grows with the number of layers; small: a fixed head; large: state of all layers."""
     model, head = Model(512, layers).cuda(), nn.Linear(512, 65536).cuda()
     made = torch.optim.AdamW([*model.parameters(), *head.parameters()])
     for _ in range(2):
@@ -177,7 +177,7 @@ def layers_of_any_number(layers):
         made.zero_grad()
 
 
-# loss_or_layers and image_stages were foreseen wrongly at first; what was mended by them is not tested by them.
+# loss_or_layers and image_stages were forecast wrongly at first; they do not test what was changed because of them.
 PROGRAMS = {
     adam_or_activations: (128, 512, 2048, 16384),
     sgd_or_activations: (128, 512, 2048, 16384),

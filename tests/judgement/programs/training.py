@@ -1,4 +1,4 @@
-"""Programs that train, each with one thing to say of its memory; what a program returns lives until the recording is written."""
+"""Programs that train, each with one finding about its memory. What a program returns lives until the recording is written."""
 import gc
 
 import torch
@@ -7,7 +7,7 @@ from models import MIB, Attention, Block, Model, batch, step
 
 
 def train_fits():
-    """Six steps of AdamW that fit, and keep nothing."""
+    """Six steps of AdamW that fit and keep nothing."""
     model = Model().cuda()
     optimizer = torch.optim.AdamW(model.parameters())
     for _ in range(8):
@@ -16,7 +16,7 @@ def train_fits():
 
 
 def train_larger_batches():
-    """The same with a batch that grows in every step."""
+    """AdamW with a batch that grows in every step."""
     model = Model(layers=2).cuda()
     optimizer = torch.optim.AdamW(model.parameters())
     for i in range(16):
@@ -33,7 +33,7 @@ def large_batch():
 
 
 def large_batch_sgd():
-    """The same without any state of an optimizer."""
+    """Activations of the second batch fill the device; the optimizer has no state."""
     model = Model(layers=8).cuda()
     optimizer = torch.optim.SGD(model.parameters())
     step(model, optimizer, 1024)
@@ -65,7 +65,7 @@ def foreach_temporaries():
 
 
 def one_after_the_other():
-    """The same with foreach=False."""
+    """Adam with foreach=False, without those temporaries."""
     model = Model(width=2048, layers=4).cuda()
     optimizer = torch.optim.Adam(model.parameters(), foreach=False)
     for _ in range(3):
@@ -111,7 +111,7 @@ def remember(x):
 
 
 def hook_that_keeps():
-    """A forward hook collects what layers give, and nothing takes it."""
+    """A forward hook collects the outputs of layers, which are never used."""
     model, seen = Model(layers=1).cuda(), []
     model.blocks[0].register_forward_hook(lambda module, given, made: seen.append(collect(made)))
     optimizer = torch.optim.SGD(model.parameters())
@@ -125,7 +125,7 @@ def collect(made):
 
 
 def cycles_that_stay():
-    """Each step leaves a cycle of references, which only a collector finds that is off."""
+    """Each step leaves a reference cycle; the collector that would find it is off."""
     gc.disable()
     model = Model(layers=1).cuda()
     optimizer = torch.optim.SGD(model.parameters())
@@ -145,7 +145,7 @@ def tie(memory):
 
 
 def validation_with_graph():
-    """Training fits; validation keeps a graph that nothing needs."""
+    """Training fits; validation keeps a graph without need."""
     model = Model(layers=8).cuda()
     optimizer = torch.optim.SGD(model.parameters())
     for _ in range(3):
@@ -158,7 +158,7 @@ def validate(model):
 
 
 def accumulated_gradients():
-    """Gradients of four parts are summed up before each step; nothing stays."""
+    """Gradients of four parts are accumulated before each step; no memory stays."""
     model = Model(layers=2).cuda()
     optimizer = torch.optim.AdamW(model.parameters())
     for _ in range(8):
@@ -203,7 +203,7 @@ def cache_that_fills():
 
 
 def one_step():
-    """A single step: nothing can be said of leaks."""
+    """A single step, so leaks cannot be judged."""
     model = Model(layers=12, width=256).cuda()
     step(model, torch.optim.AdamW(model.parameters()), 2048, 256)
     return model

@@ -1,4 +1,4 @@
-"""Programs that train nothing: inference, solvers, and what an allocator is asked in vain. What a program returns lives until the recording is written."""
+"""Programs that do not train: inference, solvers, and requests that fail. What a program returns lives until the recording is written."""
 import os
 import subprocess
 import sys
@@ -23,7 +23,7 @@ def single_pass():
 
 
 def served_requests():
-    """Requests of all lengths are served; nothing stays."""
+    """Requests of all lengths are served; no memory stays."""
     model = Model(layers=2).cuda()
     with torch.inference_mode():
         for i in range(24):
@@ -32,7 +32,7 @@ def served_requests():
 
 
 def served_longer_requests():
-    """Each request is longer than the one before; nothing stays."""
+    """Each request is longer than the one before; no memory stays."""
     model = Model(layers=2).cuda()
     with torch.inference_mode():
         for i in range(24):
@@ -54,7 +54,7 @@ def init_kv_cache(mib):
 
 
 def two_models():
-    """The second model's weights do not fit beside the first one's."""
+    """The second model's weights do not fit next to the first one's."""
     return make_teacher(), make_student()
 
 
@@ -84,7 +84,7 @@ def all_pairs():
 
 
 def pieces():
-    """Tensors of 110 MiB lie in segments of 200 MiB, whose rests do not add up."""
+    """Tensors of 110 MiB in segments of 200 MiB, whose remainders cannot be joined."""
     return shrink()
 
 
@@ -96,7 +96,7 @@ def shrink():
 
 
 def pieces_of_pages():
-    """The same with expandable segments, which put pieces together: it fits."""
+    """Tensors of 110 MiB in expandable segments, which join the remainders: it fits."""
     return shrink()
 
 
@@ -117,7 +117,7 @@ def own_pool():
 
 
 def pool_of_a_graph():
-    """The same in the pool of a captured graph."""
+    """2.4 GiB are free in the pool of a captured graph, where nothing else can take them."""
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         x = torch.empty(2400 * MIB, dtype=torch.uint8, device="cuda")
@@ -127,7 +127,7 @@ def pool_of_a_graph():
 
 
 def side_stream():
-    """Each segment of a side stream's cache has something in use, so that it cannot go back."""
+    """Each segment of a side stream's cache has a block in use, so that it cannot be freed."""
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
         wholes = [torch.empty(100 * MIB, dtype=torch.uint8, device="cuda") for _ in range(30)]
@@ -137,7 +137,7 @@ def side_stream():
 
 
 def idle_streams():
-    """A stream for each of six tasks; their caches lie idle, and nothing failed."""
+    """One stream for each of six tasks; their caches are unused, and no request failed."""
     model = torch.empty(300 * MIB, dtype=torch.uint8, device="cuda")
     for _ in range(6):
         stream = torch.cuda.Stream()
@@ -147,7 +147,7 @@ def idle_streams():
 
 
 def recorded_streams():
-    """Buffers wait for a stream that is busy; nothing failed."""
+    """Buffers wait for a busy stream; no request failed."""
     side, weights = torch.cuda.Stream(), torch.empty(64 * MIB, dtype=torch.uint8, device="cuda")
     for _ in range(6):
         buffer = torch.empty(256 * MIB, dtype=torch.uint8, device="cuda")
@@ -178,7 +178,7 @@ def second_device():
 
 
 def long_history():
-    """Only the last events are kept: the beginning is lost."""
+    """Only the last events are kept; the beginning is lost."""
     kept = []
     for i in range(300):
         kept.append(torch.empty(2 * MIB, dtype=torch.uint8, device="cuda"))
