@@ -31,6 +31,9 @@ struct vr_alloc_request {
 // records. Returns the block handed out.
 uint32_t vr_alloc_block(const struct vr_alloc_request *request, uint32_t block, bool loose);
 
+// Hands out the block that best fits the request, of those that are cached; 0: there is none, or no spare record.
+uint32_t vr_alloc_cached(const struct vr_alloc_request *request);
+
 // Whether [address, address + size) lies in the block.
 VR_INLINE bool vr_block_holds(const struct vr_block *block, uint64_t address, uint64_t size) {
     return size != 0 && address >= block->address && size <= block->size && address - block->address <= block->size - size;

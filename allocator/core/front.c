@@ -1,40 +1,38 @@
 #include "core/front.h"
 #include "core/device.h"
+#include "core/fences.h"
 
-// --- statistics -----------------------------------------------------------------------------------------------------------------------
+// What the free of a pair's block changes is asked of the block: since it was handed out its neighbours are the same.
 
-// What the free of the pair's block changes is asked of the block: since it was handed out its neighbours are the same.
-static struct vr_delta delta_of(const struct vr_device *device, const struct vr_pool *pool) {
-    return vr_delta_of_free(device->allocator, vr_block_at(device->allocator, pool->pair.block));
+VR_INLINE void book_free(struct vr_device *device, const struct vr_block *item) {
+    const struct vr_delta delta = vr_delta_of_free(device->allocator, item);
+    vr_totals_book(&device->stats.totals, item->small, &delta);
 }
 
-static unsigned kind_of(const struct vr_device *device, const struct vr_pool *pool) {
-    return vr_block_at(device->allocator, pool->pair.block)->small;
+// That the block was freed and handed out so many times in turn. Both states were there before, so no peak rises.
+VR_NOINLINE static void book_rounds(struct vr_device *device, const struct vr_block *item, uint64_t rounds) {
+    const struct vr_delta delta = vr_delta_of_free(device->allocator, item);
+    vr_totals_repeat(&device->stats.totals, item->small, &delta, rounds);
 }
 
-void vr_front_book_counted(struct vr_device *device, const struct vr_pool *pool) {
+void vr_front_book(struct vr_device *device) {
     struct vr_front *front = &device->front;
-    const struct vr_delta delta = delta_of(device, pool);
-    if (front->rounds != 0) vr_totals_repeat(&device->stats.totals, kind_of(device, pool), &delta, front->rounds);
-    if (pool->pair.back) vr_totals_book(&device->stats.totals, kind_of(device, pool), &delta);
-    front->rounds = 0;
+    if (front->frees != 0) {
+        const struct vr_open_pair *pair = &front->counted->pair;
+        const struct vr_block *item = vr_block_at(device->allocator, pair->block);
+        const uint64_t rounds = front->frees - pair->back;
+        if (rounds != 0) book_rounds(device, item, rounds);
+        if (pair->back) book_free(device, item);
+    }
+    front->frees = 0;
+    front->counted = NULL;
 }
 
-void vr_front_book_free(struct vr_device *device, const struct vr_pool *pool) {
-    const struct vr_delta delta = delta_of(device, pool);
+void vr_front_do_undone(struct vr_device *device, struct vr_pool *pool) {
+    const uint32_t block = pool->pair.block;
     vr_front_book(device);
-    vr_totals_book(&device->stats.totals, kind_of(device, pool), &delta);
-}
-
-void vr_front_book_malloc(struct vr_device *device, struct vr_pool *pool) {
-    struct vr_delta delta = delta_of(device, pool);
-    for (int f = 0; f < VR_FAMILIES; f++) delta.of[f] = -delta.of[f];
-    vr_front_book(device);
-    vr_totals_book(&device->stats.totals, kind_of(device, pool), &delta);
-    device->front.counted = pool;
-}
-
-void vr_front_merge(struct vr_device *device, uint32_t block) {
+    if (!pool->pair.back) return;
+    pool->pair.back = false;
     (void)vr_pool_merge(vr_shard_of(device->allocator, vr_block_at(device->allocator, block)), block);
 }
 
@@ -45,4 +43,23 @@ void vr_front_settle_all(struct vr_device *device) {
         device->front.listed = pool->pair.next;
         pool->pair.listed = false;
     }
+}
+
+void vr_front_book_free(struct vr_device *device, struct vr_pool *pool) {
+    vr_front_book(device);
+    book_free(device, vr_block_at(device->allocator, pool->pair.block));
+}
+
+void vr_front_book_malloc(struct vr_device *device, struct vr_pool *pool) {
+    const struct vr_block *item = vr_block_at(device->allocator, pool->pair.block);
+    struct vr_delta delta = vr_delta_of_free(device->allocator, item);
+    for (int f = 0; f < VR_FAMILIES; f++) delta.of[f] = -delta.of[f];
+    vr_front_book(device);
+    vr_totals_book(&device->stats.totals, item->small, &delta);
+    device->front.counted = pool;
+}
+
+bool vr_front_is_left(struct vr_device *device, const struct vr_pool *pool) {
+    bool polled = true;
+    return vr_fences_poll(device, &polled) == VRAM_OK && polled && pool->pair.back;
 }

@@ -6,8 +6,10 @@
 //
 // That is so because nothing else happens to the pool while its pair is open: every other call that concerns the pool settles it first. And
 // from a hand-out on, while nothing else is booked, the device alternates between two states, with the block out and with it back, both of
-// which it was in: no peak can rise, so that rounds are only counted, and booked before anything else is. Whatever concerns every request
-// (fences, captures, routes, ...) keeps pairs from being opened and used. All of it runs under the device's lock.
+// which it was in: no peak can rise, so that rounds are only counted, and booked before anything else is. A fence concerns a pair when its
+// block lies in the pair's pool: a request looks at the fences first, here as in the policy, and one that has passed settles its pool.
+// Whatever else concerns every request (captures, routes, ...) keeps pairs from being opened and used. All of it runs under the device's
+// lock.
 #ifndef VR_CORE_FRONT_H
 #define VR_CORE_FRONT_H
 
@@ -17,36 +19,28 @@
 #define VRAM_FRONT 1 // 0: every call goes through the policy
 #endif
 
-// Books the rounds that the pool's pair counted, and its last free.
-void vr_front_book_counted(struct vr_device *device, const struct vr_pool *pool);
-// Ends the counting, and books it.
-VR_INLINE void vr_front_book(struct vr_device *device) {
-    const struct vr_pool *pool = device->front.counted;
-    device->front.counted = NULL;
-    if (pool != NULL && (device->front.rounds != 0 || pool->pair.back)) vr_front_book_counted(device, pool);
-}
-// Does the merge that the free of the block left undone.
-void vr_front_merge(struct vr_device *device, uint32_t block);
+// Books what is counted, and ends the counting.
+void vr_front_book(struct vr_device *device);
+// The same, and does the merge that was left undone in the pool.
+void vr_front_do_undone(struct vr_device *device, struct vr_pool *pool);
 // Before the policy changes anything in a pool: books what is counted, does the merge that was left undone, and closes the pool's pair.
 VR_INLINE void vr_front_settle(struct vr_device *device, struct vr_pool *pool) {
-    const struct vr_open_pair pair = pool->pair;
-    vr_front_book(device);
+    if (device->front.frees != 0 || pool->pair.back) vr_front_do_undone(device, pool);
+    device->front.counted = NULL;
     pool->pair.block = 0;
-    pool->pair.back = false;
-    if (pair.back) vr_front_merge(device, pair.block);
 }
 // The same of all pools.
 void vr_front_settle_all(struct vr_device *device);
 
-// Whether pairs may be used: only the gate bit of a listener may be set, because the front notifies it itself.
-VR_INLINE bool vr_front_may_repeat(const struct vr_device *device) {
-    return VRAM_FRONT && (atomic_load_explicit(&device->gate, memory_order_relaxed) & ~(uint32_t)VR_GATE_LISTENER) == 0;
+// Whether pairs may be used. The front notifies a listener and looks at the fences itself. A request that is aligned may split a block
+// below itself, too, which is counted by itself (allocator.md §splitting).
+VR_INLINE bool vr_front_may_repeat(const struct vr_device *device, uint32_t gate) {
+    return VRAM_FRONT && (gate & ~(uint32_t)(VR_GATE_LISTENER | VR_GATE_FENCES)) == 0 && device->options.base_alignment_kib == 0;
 }
 
 // The block was handed out for this request, as it was found in the cache: a pair may begin. The pool is settled.
 VR_INLINE void vr_front_open(struct vr_device *device, struct vr_pool *pool, uint32_t block, uint64_t size_bytes) {
     struct vr_open_pair *pair = &pool->pair;
-    if (!vr_front_may_repeat(device)) return;
     assert(pair->block == 0 && !pair->back && device->front.counted == NULL);
     pair->block = block;
     pair->size_bytes = size_bytes;
@@ -59,20 +53,21 @@ VR_INLINE void vr_front_open(struct vr_device *device, struct vr_pool *pool, uin
 
 // Books a call of a pair that is not counted. After the malloc it is: the state with the block back was there a moment ago.
 void vr_front_book_malloc(struct vr_device *device, struct vr_pool *pool);
-void vr_front_book_free(struct vr_device *device, const struct vr_pool *pool);
+void vr_front_book_free(struct vr_device *device, struct vr_pool *pool);
+// Looks at the fences. False where the policy has to look again, or one that passed settled the pool.
+bool vr_front_is_left(struct vr_device *device, const struct vr_pool *pool);
 
-// A request that the open pair of its pool answers. False, and nothing has changed, where it does not. (One that some option rounds up into
-// the other pool finds no pair of its size here.)
+// A request that the open pair of its pool answers. False where it does not: the policy is to. (One that some option rounds up into the
+// other pool finds no pair of its size here.)
 VR_INLINE bool vr_front_malloc(struct vr_device *device, struct vr_shard *shard, uint64_t size_bytes, uint64_t *address) {
     struct vr_pool *pool = &shard->pool[size_bytes <= VR_SMALL_LIMIT ? VR_SMALL : VR_LARGE];
     struct vr_open_pair *pair = &pool->pair;
-    if (!pair->back || pair->size_bytes != size_bytes || !vr_front_may_repeat(device)) return false;
+    if (!pair->back || pair->size_bytes != size_bytes) return false;
+    const uint32_t gate = atomic_load_explicit(&device->gate, memory_order_relaxed);
+    if (VR_UNLIKELY(gate != 0) && (!vr_front_may_repeat(device, gate) || ((gate & VR_GATE_FENCES) != 0 && !vr_front_is_left(device, pool))))
+        return false;
     struct vr_block *item = vr_block_at(device->allocator, pair->block);
-    if (VR_UNLIKELY(device->front.counted != pool)) {
-        vr_front_book_malloc(device, pool);
-    } else {
-        device->front.rounds++;
-    }
+    if (VR_UNLIKELY(device->front.counted != pool)) vr_front_book_malloc(device, pool);
     pair->back = false;
     item->state = VR_ALLOCATED;
     item->labels = 0;
@@ -86,7 +81,11 @@ VR_INLINE bool vr_front_free(struct vr_shard *shard, struct vr_block *item, uint
     struct vr_device *device = shard->device;
     struct vr_pool *pool = &shard->pool[item->small];
     if (pool->pair.block != block || item->held.uses != 0 || item->marks != 0) return false;
-    if (VR_UNLIKELY(device->front.counted != pool)) vr_front_book_free(device, pool);
+    if (VR_UNLIKELY(device->front.counted != pool)) {
+        vr_front_book_free(device, pool);
+    } else {
+        device->front.frees++;
+    }
     if (VR_UNLIKELY(vr_has_listener(device))) vr_notify_freed(shard, item);
     pool->pair.back = true;
     item->state = VR_AT_FRONT;

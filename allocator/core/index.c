@@ -9,22 +9,23 @@ VR_INLINE uint32_t priority_of_block(uint32_t block) {
 // What orders a tree before the address does: of holes nothing, in a bin of one size the age, in the others both.
 enum tree_order { BY_ADDRESS, BY_AGE, BY_SIZE };
 
-VR_INLINE enum tree_order order_of_bin(unsigned number) { return number < VR_EXACT_BINS ? BY_AGE : BY_SIZE; }
+__extension__ typedef unsigned __int128 two_words;
 
-// Where a block stands in a tree.
+// Where a block stands in a tree. Age and address are one number: it is compared in two instructions.
 struct tree_key {
-    uint64_t size, age, address;
+    uint64_t size;
+    two_words age_and_address;
 };
 
 VR_INLINE struct tree_key tree_key_of(const struct vr_index_arena *arena, enum tree_order order, uint32_t block) {
     const struct vr_block *item = &arena->blocks[block];
-    return (struct tree_key){order == BY_SIZE ? item->size : 0, order != BY_ADDRESS ? item->age : 0, item->address};
+    const uint64_t age = order != BY_ADDRESS ? item->age : 0;
+    return (struct tree_key){order == BY_SIZE ? item->size : 0, (two_words)age << 64 | item->address};
 }
 
 // Without a branch: which way a search goes is not to be foreseen, and each wrong guess would cost more than the rest of the step.
 VR_INLINE unsigned is_less(struct tree_key a, struct tree_key b) {
-    return (unsigned)(a.size < b.size) |
-           ((unsigned)(a.size == b.size) & ((unsigned)(a.age < b.age) | ((unsigned)(a.age == b.age) & (unsigned)(a.address < b.address))));
+    return (unsigned)(a.size < b.size) | ((unsigned)(a.size == b.size) & (unsigned)(a.age_and_address < b.age_and_address));
 }
 
 VR_INLINE void hang_below(struct vr_block *blocks, uint32_t *link, uint32_t parent, uint32_t block) {
@@ -32,18 +33,22 @@ VR_INLINE void hang_below(struct vr_block *blocks, uint32_t *link, uint32_t pare
     blocks[block].parent = parent;
 }
 
-VR_INLINE void insert_as(uint32_t *root, const struct vr_index_arena *arena, enum tree_order order, uint32_t block) {
+// Returns the root.
+VR_INLINE uint32_t insert_as(uint32_t root, const struct vr_index_arena *arena, enum tree_order order, uint32_t block) {
     struct vr_block *blocks = arena->blocks;
     const uint32_t own = blocks[block].priority = priority_of_block(block);
     const struct tree_key key = tree_key_of(arena, order, block);
-    uint32_t *link = root, parent = 0;
-    while (*link != 0 && blocks[*link].priority > own) {
-        parent = *link;
-        link = &blocks[parent].child[is_less(tree_key_of(arena, order, parent), key)];
+    uint32_t rest = root, parent = 0;
+    unsigned side = 0;
+    while (blocks[rest].priority > own) { // that of block 0, which ends each way down, is 0
+        parent = rest;
+        side = is_less(tree_key_of(arena, order, rest), key);
+        rest = blocks[rest].child[side];
     }
+    blocks[block].parent = parent;
+    if (parent != 0) blocks[parent].child[side] = block;
     // What is below is cut in two: the smaller ones hang from the last of their right ends, the larger ones from that of their left ends.
-    uint32_t rest = *link, *ends[2] = {&blocks[block].child[0], &blocks[block].child[1]}, above[2] = {block, block};
-    hang_below(blocks, link, parent, block);
+    uint32_t *ends[2] = {&blocks[block].child[0], &blocks[block].child[1]}, above[2] = {block, block};
     while (rest != 0) {
         const unsigned smaller = is_less(tree_key_of(arena, order, rest), key);
         hang_below(blocks, ends[!smaller], above[!smaller], rest);
@@ -52,28 +57,35 @@ VR_INLINE void insert_as(uint32_t *root, const struct vr_index_arena *arena, enu
         rest = blocks[rest].child[smaller];
     }
     *ends[0] = *ends[1] = 0;
+    return parent == 0 ? block : root;
 }
 
-VR_INLINE void remove_as(uint32_t *root, const struct vr_index_arena *arena, uint32_t block) {
+// Returns the root.
+VR_INLINE uint32_t remove_from(uint32_t root, const struct vr_index_arena *arena, uint32_t block) {
     struct vr_block *blocks = arena->blocks;
-    uint32_t parent = blocks[block].parent, left = blocks[block].child[0], right = blocks[block].child[1];
-    uint32_t *link = parent == 0 ? root : &blocks[parent].child[blocks[parent].child[1] == block];
+    const uint32_t parent = blocks[block].parent;
+    uint32_t left = blocks[block].child[0], right = blocks[block].child[1], above = parent, joined = 0;
+    uint32_t *link = parent == 0 ? &root : &blocks[parent].child[blocks[parent].child[1] == block];
     assert(*link == block);
     while (left != 0 && right != 0) {
         const unsigned side = blocks[left].priority > blocks[right].priority; // on which the one that goes up has what it is joined with
         const uint32_t up = side ? left : right;
-        hang_below(blocks, link, parent, up);
-        parent = up;
+        hang_below(blocks, link, above, up);
+        above = up;
         link = &blocks[up].child[side];
         left = side ? *link : left;
         right = side ? right : *link;
     }
-    *link = 0;
-    if ((left | right) != 0) hang_below(blocks, link, parent, left | right);
+    joined = left | right;
+    *link = joined;
+    if (joined != 0) blocks[joined].parent = above;
+    return root;
 }
 
-void vr_tree_insert(uint32_t *root, const struct vr_index_arena *arena, uint32_t hole) { insert_as(root, arena, BY_ADDRESS, hole); }
-void vr_tree_remove(uint32_t *root, const struct vr_index_arena *arena, uint32_t hole) { remove_as(root, arena, hole); }
+void vr_tree_insert(uint32_t *root, const struct vr_index_arena *arena, uint32_t hole) {
+    *root = insert_as(*root, arena, BY_ADDRESS, hole);
+}
+void vr_tree_remove(uint32_t *root, const struct vr_index_arena *arena, uint32_t hole) { *root = remove_from(*root, arena, hole); }
 
 // The outermost block of a side: 0 the first, 1 the last.
 VR_INLINE uint32_t end_of(uint32_t root, const struct vr_index_arena *arena, unsigned side) {
@@ -145,34 +157,34 @@ static unsigned previous_bin(const struct vr_index *index, unsigned bin) {
 
 // --- bins -----------------------------------------------------------------------------------------------------------------------
 
-VR_INLINE void insert_into_tree_as(struct vr_bin *bin, const struct vr_index_arena *arena, enum tree_order order, uint32_t block) {
-    uint32_t root = 0;
-    if (bin->length == VR_BIN_TREE) {
-        root = bin->head;
-    } else {
-        for (uint32_t at = bin->head, next; at != 0; at = next) {
-            next = arena->blocks[at].child[1];
-            insert_as(&root, arena, order, at);
-        }
-    }
-    insert_as(&root, arena, order, block);
-    *bin = (struct vr_bin){root, VR_BIN_TREE};
+VR_NOINLINE static void insert_by_age(struct vr_bin *bin, const struct vr_index_arena *arena, uint32_t block) {
+    bin->head = insert_as(bin->head, arena, BY_AGE, block);
 }
 
-VR_NOINLINE static void insert_into_tree(struct vr_bin *bin, const struct vr_index_arena *arena, uint32_t block, enum tree_order order) {
-    if (order == BY_AGE) {
-        insert_into_tree_as(bin, arena, BY_AGE, block);
+VR_NOINLINE static void insert_by_size(struct vr_bin *bin, const struct vr_index_arena *arena, uint32_t block) {
+    bin->head = insert_as(bin->head, arena, BY_SIZE, block);
+}
+
+VR_INLINE void insert_into_tree(struct vr_bin *bin, const struct vr_index_arena *arena, uint32_t block) {
+    if (arena->blocks[block].bin < VR_EXACT_BINS) {
+        insert_by_age(bin, arena, block);
     } else {
-        insert_into_tree_as(bin, arena, BY_SIZE, block);
+        insert_by_size(bin, arena, block);
+    }
+}
+
+static void make_tree(struct vr_bin *bin, const struct vr_index_arena *arena) {
+    uint32_t at = bin->head, next;
+    for (*bin = (struct vr_bin){0, VR_BIN_TREE}; at != 0; at = next) {
+        next = arena->blocks[at].child[1];
+        insert_into_tree(bin, arena, at);
     }
 }
 
 VR_NOINLINE static void remove_from_tree(struct vr_bin *bin, const struct vr_index_arena *arena, uint32_t block) {
-    uint32_t root = bin->head;
-    remove_as(&root, arena, block);
-    const struct vr_block *item = &arena->blocks[root];
-    // A tree has two blocks at least.
-    *bin = (struct vr_bin){root, (item->child[0] | item->child[1]) == 0 ? 1 : VR_BIN_TREE};
+    const uint32_t root = remove_from(bin->head, arena, block);
+    bin->head = root;
+    if ((arena->blocks[root].child[0] | arena->blocks[root].child[1]) == 0) bin->length = 1; // a tree has two blocks at least
 }
 
 // Whether a block of a list goes before another one.
@@ -182,8 +194,13 @@ VR_INLINE bool is_before(const struct vr_block *one, const struct vr_block *othe
 }
 
 // Into a list that is not empty, behind those that go before it.
-VR_INLINE void insert_into_list(struct vr_bin *bin, const struct vr_index_arena *arena, uint32_t block) {
+VR_NOINLINE static void insert_into_list(struct vr_bin *bin, const struct vr_index_arena *arena, uint32_t block) {
     struct vr_block *blocks = arena->blocks;
+    if (VR_UNLIKELY(bin->length == VR_MOST_LISTED)) {
+        make_tree(bin, arena);
+        insert_into_tree(bin, arena, block);
+        return;
+    }
     uint32_t before = 0, after = bin->head;
     while (after != 0 && is_before(&blocks[after], &blocks[block])) before = after, after = blocks[after].child[1];
     blocks[block].child[0] = before;
@@ -204,10 +221,10 @@ void vr_index_insert(struct vr_index *index, const struct vr_index_arena *arena,
         index->summary[number / 4096] |= (uint64_t)1 << (number / 64 % 64);
         *bin = (struct vr_bin){block, 1};
         item->child[0] = item->child[1] = 0;
-    } else if (VR_LIKELY(bin->length < VR_MOST_LISTED)) {
-        insert_into_list(bin, arena, block);
+    } else if (bin->length == VR_BIN_TREE) {
+        insert_into_tree(bin, arena, block);
     } else {
-        insert_into_tree(bin, arena, block, order_of_bin(number));
+        insert_into_list(bin, arena, block);
     }
 }
 

@@ -1,10 +1,10 @@
 // index.h: the free blocks of one pool, ordered by (size, tie, address); best fit in a few steps.
 //
 // Sizes up to 2 MiB have a bin each (they are multiples of 512); above, 64 bins per power of two. A bitmap with a summary
-// finds the next non-empty bin in two bit scans. A bin with few blocks is a list in their order, out of which a block goes without a
-// search; one that had more is a treap keyed by (size, tie, address) until a single one is left, whose priorities are a hash of the
-// block's number: every operation is O(log n) expected whatever the order of frees, and "next in order" exists, which the search
-// of expandable segments needs.
+// finds the next non-empty bin in two bit scans. A bin with few blocks is a list in their order, from which a block is taken without a
+// search. A bin that had more is a treap by (size, tie, address), until one block is left. The priorities are a hash of the block's
+// number, so that every operation takes O(log n) steps, whatever the order of frees. The search of expandable segments needs the next
+// block in order, which both give.
 #ifndef VR_CORE_INDEX_H
 #define VR_CORE_INDEX_H
 
@@ -37,7 +37,7 @@ VR_INLINE uint64_t vr_new_number(struct vr_index_arena *arena) {
     return 1 + atomic_fetch_add_explicit(&arena->numbered, 1, memory_order_relaxed);
 }
 
-enum { VR_BLOCK_BITS = 25, VR_MOST_LISTED = 12, VR_BIN_TREE = 127 };
+enum { VR_BLOCK_BITS = 25, VR_MOST_LISTED = 24, VR_BIN_TREE = 127 };
 
 // All zero: empty.
 struct vr_bin {

@@ -155,7 +155,8 @@ static enum vram_status check_counters(const struct vr_device *device, const str
         VR_INVARIANT(vr_totals_current(totals, p, VR_F_SPLITS) == census->splits[p] &&
                          vr_totals_current(totals, p, VR_F_SPLIT_BYTES) == census->split_bytes[p],
                      "inactive splits are miscounted", p);
-        VR_INVARIANT(vr_totals_pending(totals, p) == census->pending[p] && vr_totals_pending_bytes(totals, p) == census->pending_bytes[p],
+        VR_INVARIANT(totals->waiting[VR_F_COUNT].current[p] == census->pending[p] &&
+                         totals->waiting[VR_F_BYTES].current[p] == census->pending_bytes[p],
                      "waiting blocks are miscounted", p);
         VR_INVARIANT(device->stats.reserved[view].current == census->mapped[p], "reserved bytes are miscounted", p);
         VR_INVARIANT(device->stats.segment[view].current == census->segments[p], "segments are miscounted", p);

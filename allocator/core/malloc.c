@@ -26,11 +26,9 @@ VR_NOINLINE static enum vram_status malloc_cached(struct vr_shard *shard, const 
     struct vr_alloc_request request = {.shard = shard, .size_bytes = size_bytes, .rounded = vr_round_for(device, size_bytes)};
     request.kind = request.rounded <= VR_SMALL_LIMIT ? VR_SMALL : VR_LARGE;
     vr_front_settle(device, &shard->pool[request.kind]);
-    if (VR_UNLIKELY(vr_shard_reserve_records(shard, 2) != VRAM_OK)) return VRAM_OK;
-    const uint32_t found = vr_pool_search(shard, request.kind, request.rounded, shard->expandable);
-    if (found == 0) return VRAM_OK;
-    const uint32_t block = vr_alloc_block(&request, found, false);
-    if (VR_LIKELY(block == found)) vr_front_open(device, &shard->pool[request.kind], block, size_bytes);
+    const uint32_t block = vr_alloc_cached(&request);
+    if (block == 0) return VRAM_OK;
+    if (VR_LIKELY(vr_front_may_repeat(device, gate))) vr_front_open(device, &shard->pool[request.kind], block, size_bytes);
     *address = vr_block_at(device->allocator, block)->address;
     return VRAM_OK;
 }

@@ -39,7 +39,7 @@ void vr_oom_describe(const struct vr_alloc_request *request, uint64_t segment_by
     const struct vr_totals *totals = &request->shard->device->stats.totals;
     for (unsigned p = 0; p < VR_POOLS; p++) {
         oom->allocated_bytes += (uint64_t)vr_totals_current(totals, p, VR_F_BYTES);
-        oom->pending_bytes += (uint64_t)vr_totals_pending_bytes(totals, p);
+        oom->pending_bytes += (uint64_t)totals->waiting[VR_F_BYTES].current[p];
     }
     for (const struct vr_sleeper *sleeper = device->sleepers; sleeper != NULL; sleeper = sleeper->next)
         oom->asleep_bytes += vr_sleeper_live(device, sleeper);

@@ -30,7 +30,7 @@ static bool reuses_oversize(const struct vr_device *device, const struct vr_bloc
     return device->options.reuse_oversize && block->expandable != 0;
 }
 
-uint32_t vr_pool_search(const struct vr_shard *shard, unsigned kind, uint64_t rounded, bool with_expandable) {
+VR_INLINE uint32_t search_pool(const struct vr_shard *shard, unsigned kind, uint64_t rounded, bool with_expandable) {
     const struct vr_device *device = shard->device;
     const struct vram_allocator *allocator = device->allocator;
     const struct vr_pool *pool = &shard->pool[kind];
@@ -47,7 +47,11 @@ uint32_t vr_pool_search(const struct vr_shard *shard, unsigned kind, uint64_t ro
     return item->size - rounded >= device->options.max_non_split_rounding_bytes ? 0 : found;
 }
 
-bool vr_pool_splits(const struct vr_shard *shard, const struct vr_block *block, uint64_t rounded) {
+uint32_t vr_pool_search(const struct vr_shard *shard, unsigned kind, uint64_t rounded, bool with_expandable) {
+    return search_pool(shard, kind, rounded, with_expandable);
+}
+
+inline bool vr_pool_splits(const struct vr_shard *shard, const struct vr_block *block, uint64_t rounded) {
     const uint64_t rest = block->size - rounded;
     if (VR_UNLIKELY(shard->whole)) return false;
     if (block->small || shard->expandable) return rest >= VR_MIN_BLOCK;
@@ -68,7 +72,7 @@ void vr_shard_give_records(struct vr_shard *shard) {
     vr_slab_give_many(&shard->device->allocator->blocks, shard->spare_count, shard->spare + shard->spare_count);
 }
 
-uint32_t vr_block_split(struct vr_shard *shard, uint32_t block, uint64_t size) {
+inline uint32_t vr_block_split(struct vr_shard *shard, uint32_t block, uint64_t size) {
     const struct vram_allocator *allocator = shard->device->allocator;
     assert(shard->spare_count != 0);
     const uint32_t rest = shard->spare[--shard->spare_count];
@@ -120,7 +124,7 @@ void vr_block_absorb_next(struct vr_shard *shard, uint32_t block) {
     vr_shard_recycle(shard, next);
 }
 
-void vr_pool_insert(struct vr_shard *shard, uint32_t block) {
+inline void vr_pool_insert(struct vr_shard *shard, uint32_t block) {
     const struct vram_allocator *allocator = shard->device->allocator;
     struct vr_block *item = vr_block_at(allocator, block);
     item->state = VR_FREE;
@@ -157,7 +161,7 @@ static uint32_t merge_asleep(struct vr_shard *shard, uint32_t block) {
     return block;
 }
 
-uint32_t vr_pool_merge(struct vr_shard *shard, uint32_t block) {
+VR_INLINE uint32_t merge_free(struct vr_shard *shard, uint32_t block) {
     const struct vram_allocator *allocator = shard->device->allocator;
     const struct vr_block *item = vr_block_at(allocator, block);
     if (VR_UNLIKELY(item->expandable == VR_EXPANDABLE_ASLEEP)) return merge_asleep(shard, block);
@@ -179,6 +183,8 @@ uint32_t vr_pool_merge(struct vr_shard *shard, uint32_t block) {
     vr_pool_insert(shard, block);
     return block;
 }
+
+uint32_t vr_pool_merge(struct vr_shard *shard, uint32_t block) { return merge_free(shard, block); }
 
 // --- handing out --------------------------------------------------------------------------------------------------------------------
 
@@ -226,7 +232,7 @@ static uint32_t split_off_below(const struct vr_alloc_request *request, uint32_t
     return rest;
 }
 
-uint32_t vr_alloc_block(const struct vr_alloc_request *request, uint32_t block, bool loose) {
+VR_INLINE uint32_t alloc_block(const struct vr_alloc_request *request, uint32_t block, bool loose) {
     struct vr_shard *shard = request->shard;
     const struct vr_block *item = vr_block_at(shard->device->allocator, block);
     const bool aligns = VR_UNLIKELY(shard->device->options.base_alignment_kib != 0);
@@ -239,6 +245,15 @@ uint32_t vr_alloc_block(const struct vr_alloc_request *request, uint32_t block, 
     }
     hand_out_part(request, block, vr_pool_splits(shard, item, request->rounded) ? request->rounded : item->size, loose);
     return block;
+}
+
+uint32_t vr_alloc_block(const struct vr_alloc_request *request, uint32_t block, bool loose) { return alloc_block(request, block, loose); }
+
+uint32_t vr_alloc_cached(const struct vr_alloc_request *request) {
+    struct vr_shard *shard = request->shard;
+    if (VR_UNLIKELY(vr_shard_reserve_records(shard, 2) != VRAM_OK)) return 0;
+    const uint32_t found = search_pool(shard, request->kind, request->rounded, shard->expandable);
+    return found != 0 ? alloc_block(request, found, false) : 0;
 }
 
 enum vram_status vr_alloc_at(const struct vr_alloc_request *request, uint32_t block, uint64_t address, uint64_t block_size) {
@@ -269,12 +284,12 @@ void vr_request_free(struct vr_device *device, uint32_t block, bool held) {
     struct vr_block *item = vr_block_at(device->allocator, block);
     struct vr_shard *shard = vr_shard_of(device->allocator, item);
     const int64_t size = (int64_t)item->size;
-    struct vr_delta delta = {{[VR_F_COUNT] = -1, [VR_F_BYTES] = -size}};
-    if (!held) delta.of[VR_F_ACTIVE] = -1, delta.of[VR_F_ACTIVE_BYTES] = -size;
+    const struct vr_delta delta = {{[VR_F_COUNT] = -1, [VR_F_BYTES] = -size}};
     assert(item->state == VR_ALLOCATED);
     vr_notify_block(shard, VR_RECORD_FREE_REQUESTED, item);
     item->state = VR_PENDING;
     vr_device_book(shard, item->small, &delta);
+    if (held) vr_totals_book_waiting(&device->stats.totals, item->small, 1, size);
     uncount_oversize(device, item);
 }
 
@@ -287,7 +302,7 @@ void vr_complete_free(struct vr_device *device, uint32_t block, bool held) {
     item->stack = vr_stack_end(item->stack);
     struct vr_delta delta = vr_delta_of_free(allocator, item);
     delta.of[VR_F_COUNT] = delta.of[VR_F_BYTES] = 0; // vr_request_free() took these off when the wait began
-    if (!held) delta.of[VR_F_ACTIVE] = delta.of[VR_F_ACTIVE_BYTES] = 0;
+    if (held) vr_totals_book_waiting(&device->stats.totals, item->small, -1, -(int64_t)item->size);
     vr_device_book(shard, item->small, &delta);
     (void)vr_pool_merge(shard, block);
 }
@@ -300,5 +315,5 @@ void vr_free_now(struct vr_device *device, uint32_t block) {
     const struct vr_delta delta = vr_delta_of_free(device->allocator, item);
     vr_device_book(shard, item->small, &delta);
     uncount_oversize(device, item);
-    (void)vr_pool_merge(shard, block);
+    (void)merge_free(shard, block);
 }

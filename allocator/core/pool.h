@@ -70,8 +70,6 @@ VR_INLINE struct vr_delta vr_delta_of_malloc(const struct vr_block *block, uint6
         [VR_F_COUNT] = 1,
         [VR_F_BYTES] = bytes,
         [VR_F_REQUESTED] = (int64_t)requested,
-        [VR_F_ACTIVE] = 1,
-        [VR_F_ACTIVE_BYTES] = bytes,
     }};
     if (VR_UNLIKELY(block->expandable)) return delta;
     const bool was_split = (block->previous | block->next) != 0, is_split = block_size != block->size;
@@ -90,8 +88,6 @@ VR_INLINE struct vr_delta vr_delta_of_free(const struct vram_allocator *allocato
         [VR_F_COUNT] = -1,
         [VR_F_BYTES] = -bytes,
         [VR_F_REQUESTED] = -(int64_t)block->requested,
-        [VR_F_ACTIVE] = -1,
-        [VR_F_ACTIVE_BYTES] = -bytes,
     }};
     if (VR_UNLIKELY(block->expandable)) return delta;
     const struct vr_block *previous = vr_block_at(allocator, block->previous), *next = vr_block_at(allocator, block->next);

@@ -129,7 +129,7 @@ struct vr_pinned_chunks {
 struct vr_front {
     struct vr_pool *listed;  // those that may have one
     struct vr_pool *counted; // the one whose pair is counted here, and not booked: by the statistics its block is out; NULL: none
-    uint64_t rounds;         // how often that was freed and handed out again
+    uint64_t frees;          // how often that block was freed since
 };
 
 struct vr_device {

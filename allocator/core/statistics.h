@@ -5,8 +5,17 @@
 
 #include "base/stat.h"
 
-// Families of counters. `active` is `allocation` plus the blocks that wait for fences.
-enum vr_family { VR_F_COUNT, VR_F_BYTES, VR_F_REQUESTED, VR_F_ACTIVE, VR_F_ACTIVE_BYTES, VR_F_SPLITS, VR_F_SPLIT_BYTES, VR_FAMILIES };
+// Families of counters. `active` follows from others: it is `allocation` plus the blocks that wait for fences.
+enum vr_family {
+    VR_F_COUNT,
+    VR_F_BYTES,
+    VR_F_REQUESTED,
+    VR_F_SPLITS,
+    VR_F_SPLIT_BYTES,
+    VR_FAMILIES,
+    VR_WAITING_FAMILIES = 2, // `active` is VR_F_COUNT and what waits, `active_bytes` VR_F_BYTES and what waits
+    VR_ALL_FAMILIES = VR_FAMILIES + VR_WAITING_FAMILIES
+};
 enum vr_pool_kind { VR_LARGE, VR_SMALL, VR_POOLS };
 
 // By how much an operation changes each family.
@@ -22,10 +31,18 @@ struct vr_family_totals {
     int64_t peak_of_both;
 };
 
+// Blocks or bytes that wait for fences, and the peaks of `active` while some did: at other times it is what is allocated.
+struct vr_waiting_totals {
+    int64_t current[VR_POOLS];
+    int64_t active_peak[VR_POOLS];
+    int64_t active_peak_of_both;
+};
+
 struct vr_totals {
     struct vr_family_totals of[VR_FAMILIES];
-    int64_t base_allocated[VRAM_STAT_POOLS][VR_FAMILIES]; // sums at the last reset_accumulated
-    int64_t base_freed[VRAM_STAT_POOLS][VR_FAMILIES];
+    struct vr_waiting_totals waiting[VR_WAITING_FAMILIES];    // blocks (of VR_F_COUNT), bytes (of VR_F_BYTES)
+    int64_t base_allocated[VRAM_STAT_POOLS][VR_ALL_FAMILIES]; // sums at the last reset_accumulated
+    int64_t base_freed[VRAM_STAT_POOLS][VR_ALL_FAMILIES];
 };
 
 // What is counted of a device.
@@ -39,49 +56,54 @@ struct vr_device_stats {
     int64_t max_split_at_start;
 };
 
+VR_INLINE int64_t vr_totals_current(const struct vr_totals *totals, unsigned kind, enum vr_family family) {
+    return totals->of[family].current[kind];
+}
+VR_INLINE int64_t vr_totals_active(const struct vr_totals *totals, unsigned kind, enum vr_family family) {
+    return totals->of[family].current[kind] + totals->waiting[family].current[kind];
+}
+
 // `by` is more than 0: what rises may be a peak.
-VR_INLINE void vr_family_raise(struct vr_family_totals *family, unsigned pool, int64_t by) {
-    const int64_t current = family->current[pool] + by, both = current + family->current[pool ^ 1];
-    family->current[pool] = current;
-    family->increased[pool] += by;
-    if (current > family->peak[pool]) family->peak[pool] = current;
+VR_INLINE void vr_family_raise(struct vr_family_totals *family, unsigned kind, int64_t by) {
+    const int64_t current = family->current[kind] + by, both = current + family->current[kind ^ 1];
+    family->current[kind] = current;
+    family->increased[kind] += by;
+    if (current > family->peak[kind]) family->peak[kind] = current;
     if (both > family->peak_of_both) family->peak_of_both = both;
 }
 
-VR_INLINE void vr_family_change(struct vr_family_totals *family, unsigned pool, int64_t by) {
-    if (by > 0) {
-        vr_family_raise(family, pool, by);
+// Raises the peaks of `active`, while something waits.
+void vr_totals_raise_active(struct vr_totals *totals, unsigned kind);
+
+// Books a change. The families of what is handed out rise together, or none of them does.
+VR_INLINE void vr_totals_book(struct vr_totals *totals, unsigned kind, const struct vr_delta *delta) {
+    if (delta->of[VR_F_COUNT] > 0) {
+        for (int f = VR_F_COUNT; f <= VR_F_REQUESTED; f++) vr_family_raise(&totals->of[f], kind, delta->of[f]);
+        const struct vr_waiting_totals *waiting = &totals->waiting[VR_F_COUNT];
+        if (VR_UNLIKELY((waiting->current[VR_SMALL] | waiting->current[VR_LARGE]) != 0)) vr_totals_raise_active(totals, kind);
     } else {
-        family->current[pool] += by;
+        for (int f = VR_F_COUNT; f <= VR_F_REQUESTED; f++) {
+            assert(VRAM_CHECK < 2 || delta->of[f] <= 0);
+            totals->of[f].current[kind] += delta->of[f];
+        }
+    }
+    for (int f = VR_F_SPLITS; f <= VR_F_SPLIT_BYTES; f++) {
+        if (delta->of[f] > 0) {
+            vr_family_raise(&totals->of[f], kind, delta->of[f]);
+        } else {
+            totals->of[f].current[kind] += delta->of[f];
+        }
     }
 }
 
-// Books a change. The families of what is handed out rise together, or none of them does.
-VR_INLINE void vr_totals_book(struct vr_totals *totals, unsigned pool, const struct vr_delta *delta) {
-    if (delta->of[VR_F_COUNT] > 0) {
-        for (int f = VR_F_COUNT; f <= VR_F_ACTIVE_BYTES; f++) vr_family_raise(&totals->of[f], pool, delta->of[f]);
-    } else {
-        for (int f = VR_F_COUNT; f <= VR_F_ACTIVE_BYTES; f++) {
-            assert(VRAM_CHECK < 2 || delta->of[f] <= 0);
-            totals->of[f].current[pool] += delta->of[f];
-        }
-    }
-    for (int f = VR_F_SPLITS; f <= VR_F_SPLIT_BYTES; f++) vr_family_change(&totals->of[f], pool, delta->of[f]);
+// Books that so many blocks begin to wait for fences (after their free), or cease to.
+VR_INLINE void vr_totals_book_waiting(struct vr_totals *totals, unsigned kind, int64_t blocks, int64_t bytes) {
+    totals->waiting[VR_F_COUNT].current[kind] += blocks;
+    totals->waiting[VR_F_BYTES].current[kind] += bytes;
 }
 
 // Books that a change was made and undone so many times in turn. Both states were there before, so no peak rises.
-void vr_totals_repeat(struct vr_totals *totals, unsigned pool, const struct vr_delta *delta, uint64_t rounds);
-
-VR_INLINE int64_t vr_totals_current(const struct vr_totals *totals, unsigned pool, enum vr_family family) {
-    return totals->of[family].current[pool];
-}
-// Blocks, and bytes, that wait for fences.
-VR_INLINE int64_t vr_totals_pending(const struct vr_totals *totals, unsigned pool) {
-    return totals->of[VR_F_ACTIVE].current[pool] - totals->of[VR_F_COUNT].current[pool];
-}
-VR_INLINE int64_t vr_totals_pending_bytes(const struct vr_totals *totals, unsigned pool) {
-    return totals->of[VR_F_ACTIVE_BYTES].current[pool] - totals->of[VR_F_BYTES].current[pool];
-}
+void vr_totals_repeat(struct vr_totals *totals, unsigned kind, const struct vr_delta *delta, uint64_t rounds);
 
 // Fills the families that are counted here.
 void vr_totals_report(const struct vr_totals *totals, struct vram_stats *stats);

@@ -6,7 +6,7 @@
 
 #include "core/index.h"
 
-enum { MOVERS = 5, FIXED_MOST = 13, BLOCKS = 1 + FIXED_MOST + MOVERS, SEGMENTS = 3 };
+enum { MOVERS = 5, FIXED_MOST = VR_MOST_LISTED + 1, BLOCKS = 1 + FIXED_MOST + MOVERS, SEGMENTS = 3 };
 
 // Sizes: of a bin with one size, and two in one bin above 2 MiB, in which sizes differ.
 static const uint64_t sizes[] = {1024, (64 * VR_MIB), (64 * VR_MIB) + 512};
@@ -37,7 +37,7 @@ static void begin(enum vr_order order, unsigned fixed) {
         vr_index_insert(&bench.index, &bench.arena, i);
         bench.in[i] = true;
     }
-    for (unsigned i = 0; i < MOVERS; i++) place(1 + FIXED_MOST + i, i, i % 2 ? 5 * i : 4 * i + 1);
+    for (unsigned i = 0; i < MOVERS; i++) place(1 + FIXED_MOST + i, i, i % 2 ? 9 * i : 12 * i + 1);
 }
 
 // Returns whether `a` precedes `b`, by an independent implementation of index.h's rules.

@@ -145,9 +145,8 @@ static void book_block(struct vr_device *device, const struct vr_raw_block *bloc
         [VR_F_COUNT] = count,
         [VR_F_BYTES] = count * size,
         [VR_F_REQUESTED] = requested * size,
-        [VR_F_ACTIVE] = count + waiting,
-        [VR_F_ACTIVE_BYTES] = (count + waiting) * size,
     }};
+    vr_totals_book_waiting(&device->stats.totals, VR_LARGE, waiting, waiting * size);
     vr_device_book(shard_of(device, block), VR_LARGE, &delta);
 }
 
@@ -319,7 +318,7 @@ static enum vram_status serve_locked(const struct vr_alloc_request *request, con
     VR_TRY(ask_capture(device, stream, &block.capture));
     block.stack = vr_has_listener(device) ? vr_current_stack : 0;
     if (pool != NULL) block.pool = pool->id;
-    const uint64_t used = (uint64_t)vr_totals_current(&device->stats.totals, VR_LARGE, VR_F_ACTIVE_BYTES);
+    const uint64_t used = (uint64_t)vr_totals_active(&device->stats.totals, VR_LARGE, VR_F_BYTES);
     if (device->limit_bytes != VR_UNLIMITED && (used > device->limit_bytes || request->size_bytes > device->limit_bytes - used))
         return fail_request(request, VR_CU_OUT_OF_MEMORY, true, oom);
     const vr_cu_result result = ask_driver_pool(device, request->size_bytes, stream, block.capture != 0, &block.address);
@@ -405,7 +404,7 @@ static enum vram_status check_async(const struct vr_device *device, struct vram_
     if (sums.count != vr_totals_current(totals, VR_LARGE, VR_F_COUNT) || sums.bytes != vr_totals_current(totals, VR_LARGE, VR_F_BYTES) ||
         sums.requested != vr_totals_current(totals, VR_LARGE, VR_F_REQUESTED))
         return vr_fail(error, VRAM_MISMATCH, VRAM_NO_OFFSET, "the counters are not what the driver pool's blocks add up to");
-    if (sums.postponed != (int64_t)device->async.postponed_count || sums.postponed != vr_totals_pending(totals, VR_LARGE))
+    if (sums.postponed != (int64_t)device->async.postponed_count || sums.postponed != totals->waiting[VR_F_COUNT].current[VR_LARGE])
         return vr_fail(error, VRAM_MISMATCH, VRAM_NO_OFFSET, "the count of postponed frees is wrong");
     return VRAM_OK;
 }
