@@ -64,30 +64,24 @@ VR_INLINE struct vr_region *vr_address_map_region(const struct vr_address_map *m
     }
 }
 
-VR_INLINE _Atomic uint32_t *vr_address_map_slot(struct vr_region *region, uint64_t address) {
-    return &region->slot[(address >> 20) & (VR_REGION_SLOTS - 1)];
-}
-
-VR_INLINE _Atomic uint32_t *vr_address_map_entry(const struct vr_address_map *map, uint32_t slot_value, uint64_t address) {
+// Where a block that begins at an address of the region is noted. The range was prepared, or the place is 0.
+VR_INLINE _Atomic uint32_t *vr_address_map_place(const struct vr_address_map *map, struct vr_region *region, uint64_t address) {
+    _Atomic uint32_t *slot = &region->slot[(address >> 20) & (VR_REGION_SLOTS - 1)];
+    const uint32_t value = atomic_load_explicit(slot, memory_order_acquire);
+    if ((value & VR_SLOT_MAP) == 0) return slot;
     struct vr_mib_map *maps = (struct vr_mib_map *)(void *)map->maps.items;
-    return &maps[slot_value & ~VR_SLOT_MAP].entry[(address >> 9) & (VR_MAP_ENTRIES - 1)];
+    return &maps[value & ~VR_SLOT_MAP].entry[(address >> 9) & (VR_MAP_ENTRIES - 1)];
 }
 
 // The block that was last handed out at `address`, or something else; see above. 0 when certainly none. Any thread, no lock.
 VR_INLINE uint32_t vr_address_map_find(const struct vr_address_map *map, uint64_t address) {
     struct vr_region *region = vr_address_map_region(map, address);
-    if (VR_UNLIKELY(region == NULL)) return 0;
-    const uint32_t value = atomic_load_explicit(vr_address_map_slot(region, address), memory_order_acquire);
-    if ((value & VR_SLOT_MAP) == 0) return value;
-    return atomic_load_explicit(vr_address_map_entry(map, value, address), memory_order_acquire);
+    return VR_LIKELY(region != NULL) ? atomic_load_explicit(vr_address_map_place(map, region, address), memory_order_acquire) : 0;
 }
 
-// The range was prepared. Under the lock of the block's shard.
+// The range was prepared. Under the lock of the block's device.
 VR_INLINE void vr_address_map_set(const struct vr_address_map *map, uint64_t address, uint32_t block) {
-    _Atomic uint32_t *slot = vr_address_map_slot(vr_address_map_region(map, address), address);
-    const uint32_t value = atomic_load_explicit(slot, memory_order_relaxed);
-    if ((value & VR_SLOT_MAP) != 0) slot = vr_address_map_entry(map, value, address);
-    atomic_store_explicit(slot, block, memory_order_release);
+    atomic_store_explicit(vr_address_map_place(map, vr_address_map_region(map, address), address), block, memory_order_release);
 }
 
 #endif

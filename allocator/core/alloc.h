@@ -5,7 +5,6 @@
 
 #include "core/device.h"
 #include "core/raw.h"
-#include "core/shards.h"
 
 // With VRAM_CHECK=3 every call ends by verifying the whole state.
 #if VRAM_CHECK >= 3
@@ -26,6 +25,8 @@ struct vr_alloc_request {
     uint64_t rounded;
     unsigned kind; // enum vr_pool_kind
 };
+
+struct vr_alloc_request vr_alloc_request_of(struct vr_shard *shard, uint64_t size_bytes);
 
 // Hands out as much of a free block as the split rules give the request, and books it. loose: the block is in no index. Needs two spare
 // records. Returns the block handed out.

@@ -1,6 +1,6 @@
 // Settings of an allocator and of its devices, while it runs.
-#include "base/text.h"
-#include "core/shards.h"
+#include "base/sink.h"
+#include "core/device.h"
 #include "core/source/backend.h"
 
 // `conf` becomes the allocator's own, or is freed.

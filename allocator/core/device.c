@@ -85,7 +85,7 @@ void vr_device_lock(struct vr_device *device) {
 
 void vr_device_lock_rest(struct vr_device *device) {
     vr_device_lock_short(device);
-    vr_front_settle_all(device);
+    if (device->front.listed != NULL) vr_front_settle_all(device);
 }
 
 void vr_device_unlock(struct vr_device *device) {
@@ -109,6 +109,8 @@ uint32_t vr_find_and_lock_device(struct vram_allocator *allocator, uint64_t addr
     vr_device_unlock(*device);
     return 0;
 }
+
+enum vram_status vr_driver_status(vr_cu_result result) { return result == VR_CU_SUCCESS ? VRAM_OK : VRAM_DRIVER; }
 
 // --- facts of a device ---------------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-// device.h: devices, and the two ways to lock them.
+// device.h: devices and their shards: how they are made, locked, and set.
 #ifndef VR_CORE_DEVICE_H
 #define VR_CORE_DEVICE_H
 
@@ -6,10 +6,6 @@
 
 // The device, set up at its first use. INVALID_ARGUMENT for an ordinal the driver has not; DRIVER; NO_HOST_MEMORY.
 enum vram_status vr_device_get(struct vram_allocator *allocator, uint32_t ordinal, struct vr_device **device);
-// NULL if it was never used. Any thread.
-VR_INLINE struct vr_device *vr_device_if_used(struct vram_allocator *allocator, uint32_t ordinal) {
-    return ordinal < VRAM_MAX_DEVICES ? atomic_load_explicit(&allocator->devices[ordinal], memory_order_acquire) : NULL;
-}
 // Makes sure that the device of a stream is set up, so that fences can be recorded there. Without any lock. DRIVER, NO_HOST_MEMORY.
 enum vram_status vr_ensure_stream_device(struct vram_allocator *allocator, uint64_t stream);
 // The used device whose primary context this is; NULL if there is none. Any thread.
@@ -21,29 +17,12 @@ void vr_device_release(struct vr_device *device);
 
 // --- locks --------------------------------------------------------------------------------------------------------------------------
 
-// The device's lock guards all that the device has. It is held for a short time: by a call that the cache serves, which asks the driver at
-// most whether an event has passed. Who waits for it spins.
-VR_NOINLINE void vr_device_lock_contended(struct vr_device *device);
-VR_INLINE void vr_device_lock_short(struct vr_device *device) {
-    if (VR_UNLIKELY(atomic_exchange_explicit(&device->lock, 1, memory_order_acquire) != 0)) vr_device_lock_contended(device);
-}
-VR_INLINE void vr_device_unlock_short(struct vr_device *device) { atomic_store_explicit(&device->lock, 0, memory_order_release); }
-VR_INLINE bool vr_device_is_locked(const struct vr_device *device) {
-    return atomic_load_explicit(&device->lock, memory_order_relaxed) != 0;
-}
-
 // Takes the device's mutex, then its lock, and settles the front: for code that asks the driver for memory or gives it back, changes what
 // the device has apart from blocks, or looks at all of it. Who waits for the mutex sleeps.
 void vr_device_lock(struct vr_device *device);
 void vr_device_unlock(struct vr_device *device);
 // The second half of it, for a thread that has the mutex.
 void vr_device_lock_rest(struct vr_device *device);
-
-// Books a change of a pool of the shard.
-VR_INLINE void vr_device_book(const struct vr_shard *shard, unsigned kind, const struct vr_delta *delta) {
-    assert(VRAM_CHECK < 2 || (vr_device_is_locked(shard->device) && shard->device->front.counted == NULL));
-    vr_totals_book(&shard->device->stats.totals, kind, delta);
-}
 
 // --- contexts -----------------------------------------------------------------------------------------------------------------------
 
@@ -86,21 +65,42 @@ VR_INLINE struct vr_cu_access_desc vr_access_of(uint32_t ordinal) {
 }
 
 // Status of a driver result outside the allocation calls.
-VR_INLINE enum vram_status vr_driver_status(vr_cu_result result) { return result == VR_CU_SUCCESS ? VRAM_OK : VRAM_DRIVER; }
+enum vram_status vr_driver_status(vr_cu_result result);
 
 // The stream was destroyed: it has no more work, but what it was given may still run.
 VR_INLINE bool vr_stream_is_gone(vr_cu_result result) {
     return result == VR_CU_INVALID_HANDLE || result == VR_CU_INVALID_CONTEXT || result == VR_CU_CONTEXT_IS_DESTROYED;
 }
 
+// --- shards -------------------------------------------------------------------------------------------------------------------------
+
+// Where a device's shard of this index stands in its reserved memory. Each begins in other lines of the processor's cache than its
+// neighbours: at the same place of a page what is looked at of more than a dozen would drive one another out.
+enum { VR_SHARD_OFFSETS = 32, VR_SHARD_STEP = 576, VR_SHARD_BYTES = sizeof(struct vr_shard) + VR_SHARD_OFFSETS * VR_SHARD_STEP };
+VR_INLINE size_t vr_shard_offset(uint32_t index) { return (size_t)(index % VR_SHARD_OFFSETS) * VR_SHARD_STEP; }
+
+// The shard of a stream, made at its first use. LIMIT beyond VR_SHARDS_PER_DEVICE streams; NO_HOST_MEMORY.
+enum vram_status vr_shard_make(struct vr_device *device, uint64_t stream, struct vr_shard **shard);
+VR_INLINE enum vram_status vr_shard_get(struct vr_device *device, uint64_t stream, struct vr_shard **shard) {
+    *shard = vr_shard_find(device, stream);
+    return VR_LIKELY(*shard != NULL) ? VRAM_OK : vr_shard_make(device, stream, shard);
+}
+// The shard of a private pool; NULL: it is not made yet. Under the device's lock.
+struct vr_shard *vr_shard_find_in_pool(const struct vram_pool *pool, uint64_t stream);
+// The same, made at its first use. With the whole device locked.
+enum vram_status vr_shard_of_pool(struct vram_pool *pool, uint64_t stream, struct vr_shard **shard);
+
+// The shards of the default pools that have a free block, or one that may go back (`returns`), ordered by stream. The caller frees *shards.
+// Under all locks. NO_HOST_MEMORY.
+enum vram_status vr_device_shards_by_stream(const struct vr_device *device, bool only_releasable, struct vr_shard ***shards, size_t *count);
+
+// Takes the options into force. Under all locks (or before the device is seen by others).
+void vr_device_apply_options(struct vr_device *device, const struct vr_options *options);
+// The pool's own options to its shards. Under all locks.
+void vr_pool_apply_options(const struct vram_pool *pool);
+
 // --- blocks by address -----------------------------------------------------------------------------------------------------------
 
-// Whether a block that the address map names is allocated there, in this shard. The map may name a block that was handed out at the address
-// once, and is something else now: only under the lock of the shard's device can that be seen.
-VR_INLINE bool vr_is_allocated_at(const struct vr_block *item, uint64_t address, const struct vr_shard *shard) {
-    return VR_LIKELY(item->state == VR_ALLOCATED && item->address == address &&
-                     atomic_load_explicit(&item->shard, memory_order_relaxed) == shard->number);
-}
 // The allocated block that starts at `address`, with its device (that of *shard) locked for a short time; 0, and nothing is locked: there
 // is none.
 VR_INLINE uint32_t vr_find_and_lock(struct vram_allocator *allocator, uint64_t address, struct vr_shard **shard) {

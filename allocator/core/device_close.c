@@ -1,6 +1,6 @@
 // Devices: taken down at the end.
 #include "core/release.h"
-#include "core/shards.h"
+#include "core/device.h"
 #include "core/sleep/sleepers.h"
 #include "core/source/backend.h"
 #include "core/source/paged.h"

@@ -1,5 +1,5 @@
 // Devices: set up at their first use.
-#include "core/shards.h"
+#include "core/device.h"
 #include "core/source/backend.h"
 
 // What a driver does not know it has not. One that fails otherwise has said nothing: the device is opened by a later request, for what it

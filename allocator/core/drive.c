@@ -153,9 +153,7 @@ enum vram_status vr_drive_malloc_past_cache(struct vram_allocator *allocator, ui
     if (size_bytes == 0 || size_bytes >= VR_REQUEST_LIMIT) return VRAM_INVALID_ARGUMENT;
     struct session session;
     VR_TRY(open_session(allocator, device, stream, &session));
-    struct vr_alloc_request request = {
-        .shard = session.shard, .size_bytes = size_bytes, .rounded = vr_round_for(session.device, size_bytes)};
-    request.kind = vr_pool_kind(request.rounded);
+    const struct vr_alloc_request request = vr_alloc_request_of(session.shard, size_bytes);
     uint32_t block = 0;
     enum vram_status status = session.shard->source->grow(session.shard, request.kind == VR_SMALL, request.rounded, &block);
     if (status == VRAM_OK) *address = vr_block_at(allocator, vr_alloc_block(&request, block, true))->address;
@@ -196,22 +194,23 @@ enum vram_status vr_drive_walk_cached(struct vram_allocator *allocator, uint32_t
     return status;
 }
 
-static uint32_t search_cache(struct vr_shard *shard, enum vr_pool_kind kind, uint64_t rounded) {
-    return vr_pool_search(shard, kind, rounded, shard->expandable);
+static uint32_t search_cache(const struct vr_alloc_request *request) {
+    return vr_pool_search(request->shard, request->kind, request->rounded, request->shard->expandable);
 }
 
-static uint32_t search_mapped(struct vr_shard *shard, enum vr_pool_kind kind, uint64_t rounded) {
-    return shard->source->ready != NULL ? shard->source->ready(shard, kind == VR_SMALL, rounded) : 0;
+static uint32_t search_mapped(const struct vr_alloc_request *request) {
+    const struct vr_source_ops *source = request->shard->source;
+    return source->ready != NULL ? source->ready(request->shard, request->kind == VR_SMALL, request->rounded) : 0;
 }
 
 static enum vram_status peek_cache(struct vram_allocator *allocator, uint32_t device, uint64_t size_bytes, uint64_t stream,
-                                   uint32_t (*search)(struct vr_shard *, enum vr_pool_kind, uint64_t), uint64_t *address) {
+                                   uint32_t (*search)(const struct vr_alloc_request *request), uint64_t *address) {
     if (size_bytes == 0 || size_bytes >= VR_REQUEST_LIMIT) return VRAM_INVALID_ARGUMENT;
     struct session session;
     VR_TRY(open_session(allocator, device, stream, &session));
-    const uint64_t rounded = vr_round_for(session.device, size_bytes);
-    const uint32_t block = search(session.shard, vr_pool_kind(rounded), rounded);
-    *address = block == 0 ? 0 : vr_pool_address_in(session.shard, vr_block_at(allocator, block), rounded);
+    const struct vr_alloc_request request = vr_alloc_request_of(session.shard, size_bytes);
+    const uint32_t block = search(&request);
+    *address = block == 0 ? 0 : vr_pool_address_in(session.shard, vr_block_at(allocator, block), request.rounded);
     close_session(&session);
     return VRAM_OK;
 }
@@ -230,13 +229,13 @@ enum vram_status vr_drive_walk_rivals(struct vram_allocator *allocator, uint32_t
     if (size_bytes == 0 || size_bytes >= VR_REQUEST_LIMIT) return VRAM_INVALID_ARGUMENT;
     struct session session;
     VR_TRY(open_session(allocator, device, stream, &session));
-    const uint64_t rounded = vr_round_for(session.device, size_bytes);
-    const struct vr_index *index = &session.shard->pool[vr_pool_kind(rounded)].index;
-    uint32_t block = vr_index_first_at_least(index, &allocator->arena, rounded);
+    const struct vr_alloc_request request = vr_alloc_request_of(session.shard, size_bytes);
+    const struct vr_index *index = &session.shard->pool[request.kind].index;
+    uint32_t block = vr_index_first_at_least(index, &allocator->arena, request.rounded);
     const uint64_t size = block == 0 ? 0 : vr_block_at(allocator, block)->size;
     for (bool on = true; on && block != 0 && vr_block_at(allocator, block)->size == size;) {
         const struct vr_block *item = vr_block_at(allocator, block);
-        on = visit(vr_pool_address_in(session.shard, item, rounded), vr_segment_at(allocator, item->segment)->address, user);
+        on = visit(vr_pool_address_in(session.shard, item, request.rounded), vr_segment_at(allocator, item->segment)->address, user);
         block = vr_index_next(index, &allocator->arena, block);
     }
     close_session(&session);

@@ -353,6 +353,10 @@ static enum vram_status poll_queue(struct vr_device *device, struct vr_fence_que
     return VRAM_OK;
 }
 
+bool vr_fences_wait_for_any(const struct vr_fences *fences) {
+    return fences->count > 1 || (fences->count == 1 && fences->queues[0].count != 0);
+}
+
 enum vram_status vr_fences_poll(struct vr_device *device, bool *all) {
     struct vr_fences *fences = &device->fences;
     const uint64_t progress = vr_driver_progress(device->allocator->driver);

@@ -89,9 +89,7 @@ enum vram_status vr_fences_wait_pool(struct vr_device *device, const struct vram
 enum vram_status vr_fences_order_pool(struct vr_device *device, const struct vram_pool *pool);
 
 // Whether any fence is pending. Under the device's mutex.
-VR_INLINE bool vr_fences_wait_for_any(const struct vr_fences *fences) {
-    return fences->count > 1 || (fences->count == 1 && fences->queues[0].count != 0);
-}
+bool vr_fences_wait_for_any(const struct vr_fences *fences);
 // Whether each queue is found by its stream, and none is empty but the last. Under all locks.
 bool vr_fences_check(const struct vr_fences *fences);
 

@@ -30,14 +30,6 @@ VR_NOINLINE static enum vram_status free_outside(struct vram_allocator *allocato
     return vr_verify_if_enabled(allocator, status);
 }
 
-// What the front leaves to the policy.
-static enum vram_status free_locked(struct vr_device *device, struct vr_pool *pool, uint32_t block) {
-    vr_front_settle(device, pool);
-    if (VR_UNLIKELY(vr_block_at(device->allocator, block)->held.uses != 0)) return free_used(device, block);
-    vr_free_now(device, block);
-    return VRAM_OK;
-}
-
 enum vram_status vram_free(struct vram_allocator *allocator, uint64_t address) {
     const uint32_t block = vr_address_map_find(&allocator->addresses, address);
     if (VR_UNLIKELY(block == 0)) return address == 0 ? VRAM_OK : free_outside(allocator, address); // no block starts at 0
@@ -48,7 +40,14 @@ enum vram_status vram_free(struct vram_allocator *allocator, uint64_t address) {
     if (VR_UNLIKELY(vr_has_listener(device))) vr_gather(device, VR_LEVEL_ALL, 0);
     vr_device_lock_short(device);
     const bool found = vr_is_allocated_at(item, address, shard);
-    if (VR_LIKELY(found) && !vr_front_free(shard, item, block)) status = free_locked(device, &shard->pool[item->small], block);
+    if (VR_LIKELY(found) && !vr_front_free(shard, item, block)) {
+        vr_front_settle(device, &shard->pool[item->small]);
+        if (VR_UNLIKELY(item->held.uses != 0)) {
+            status = free_used(device, block);
+        } else {
+            vr_free_now(device, block);
+        }
+    }
     vr_device_unlock_short(device);
     if (VR_UNLIKELY(!found)) return free_outside(allocator, address);
     return vr_verify_if_enabled(allocator, status);

@@ -1,6 +1,5 @@
 #include "core/front.h"
 #include "core/device.h"
-#include "core/fences.h"
 
 // What the free of a pair's block changes is asked of the block: since it was handed out its neighbours are the same.
 
@@ -57,9 +56,4 @@ void vr_front_book_malloc(struct vr_device *device, struct vr_pool *pool) {
     vr_front_book(device);
     vr_totals_book(&device->stats.totals, item->small, &delta);
     device->front.counted = pool;
-}
-
-bool vr_front_is_left(struct vr_device *device, const struct vr_pool *pool) {
-    bool polled = true;
-    return vr_fences_poll(device, &polled) == VRAM_OK && polled && pool->pair.back;
 }

@@ -32,11 +32,8 @@ VR_INLINE void vr_front_settle(struct vr_device *device, struct vr_pool *pool) {
 // The same of all pools.
 void vr_front_settle_all(struct vr_device *device);
 
-// Whether pairs may be used. The front notifies a listener and looks at the fences itself. A request that is aligned may split a block
-// below itself, too, which is counted by itself (allocator.md §splitting).
-VR_INLINE bool vr_front_may_repeat(const struct vr_device *device, uint32_t gate) {
-    return VRAM_FRONT && (gate & ~(uint32_t)(VR_GATE_LISTENER | VR_GATE_FENCES)) == 0 && device->options.base_alignment_kib == 0;
-}
+// Whether pairs may be used. The front notifies a listener and looks at the fences itself.
+#define VR_FRONT_IS_ON(gate) (VRAM_FRONT && ((gate) & ~(uint32_t)(VR_GATE_LISTENER | VR_GATE_FENCES)) == 0)
 
 // The block was handed out for this request, as it was found in the cache: a pair may begin. The pool is settled.
 VR_INLINE void vr_front_open(struct vr_device *device, struct vr_pool *pool, uint32_t block, uint64_t size_bytes) {
@@ -55,7 +52,10 @@ VR_INLINE void vr_front_open(struct vr_device *device, struct vr_pool *pool, uin
 void vr_front_book_malloc(struct vr_device *device, struct vr_pool *pool);
 void vr_front_book_free(struct vr_device *device, struct vr_pool *pool);
 // Looks at the fences. False where the policy has to look again, or one that passed settled the pool.
-bool vr_front_is_left(struct vr_device *device, const struct vr_pool *pool);
+VR_INLINE bool vr_front_is_left(struct vr_device *device, const struct vr_pool *pool) {
+    bool polled = true;
+    return vr_fences_poll(device, &polled) == VRAM_OK && polled && pool->pair.back;
+}
 
 // A request that the open pair of its pool answers. False where it does not: the policy is to. (One that some option rounds up into the
 // other pool finds no pair of its size here.)
@@ -64,7 +64,7 @@ VR_INLINE bool vr_front_malloc(struct vr_device *device, struct vr_shard *shard,
     struct vr_open_pair *pair = &pool->pair;
     if (!pair->back || pair->size_bytes != size_bytes) return false;
     const uint32_t gate = atomic_load_explicit(&device->gate, memory_order_relaxed);
-    if (VR_UNLIKELY(gate != 0) && (!vr_front_may_repeat(device, gate) || ((gate & VR_GATE_FENCES) != 0 && !vr_front_is_left(device, pool))))
+    if (VR_UNLIKELY(gate != 0) && (!VR_FRONT_IS_ON(gate) || ((gate & VR_GATE_FENCES) != 0 && !vr_front_is_left(device, pool))))
         return false;
     struct vr_block *item = vr_block_at(device->allocator, pair->block);
     if (VR_UNLIKELY(device->front.counted != pool)) vr_front_book_malloc(device, pool);

@@ -210,12 +210,18 @@ VR_NOINLINE static void insert_into_list(struct vr_bin *bin, const struct vr_ind
     *bin = (struct vr_bin){before != 0 ? bin->head : block, bin->length + 1u};
 }
 
+// What orders a block among those of its size, before the address does.
+VR_INLINE uint64_t age_of(const struct vr_index_arena *arena, const struct vr_block *block) {
+    if (VR_LIKELY(arena->order == VR_BY_SIZE_AGE_ADDRESS)) return arena->ages[block->segment];
+    return arena->order == VR_BY_SIZE_NUMBER ? arena->numbers[block - arena->blocks] : 0;
+}
+
 void vr_index_insert(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block) {
     struct vr_block *item = &arena->blocks[block];
     const unsigned number = vr_bin_of(item->size);
     struct vr_bin *bin = &index->bins[number];
     item->bin = (uint16_t)number;
-    item->age = vr_index_age(arena, item);
+    item->age = age_of(arena, item);
     if (bin->head == 0) {
         index->bitmap[number / 64] |= (uint64_t)1 << (number % 64);
         index->summary[number / 4096] |= (uint64_t)1 << (number / 64 % 64);
@@ -273,7 +279,9 @@ uint32_t vr_index_first_at_least(const struct vr_index *index, const struct vr_i
         if (found != 0) return found;
         at = next_bin(index, number + 1);
     }
-    return at == VR_BINS ? 0 : end_of_bin(index->bins[at], arena, 0);
+    if (at == VR_BINS) return 0;
+    const struct vr_bin bin = index->bins[at];
+    return bin.length == VR_BIN_TREE ? end_of(bin.head, arena, 0) : bin.head;
 }
 
 uint32_t vr_index_next(const struct vr_index *index, const struct vr_index_arena *arena, uint32_t block) {
@@ -307,7 +315,7 @@ static bool check_tree(const struct vr_index_arena *arena, uint32_t root, uint32
         return false;
     if (block->parent != parent || block->priority != priority_of_block(root)) return false;
     if (parent != 0 && block->priority > arena->blocks[parent].priority) return false;
-    if (block->state != VR_FREE || block->age != vr_index_age(arena, block) || block->bin != vr_bin_of(block->size)) return false;
+    if (block->state != VR_FREE || block->age != age_of(arena, block) || block->bin != vr_bin_of(block->size)) return false;
     ++*count;
     return check_tree(arena, block->child[0], root, low, root, count) && check_tree(arena, block->child[1], root, root, high, count);
 }
@@ -317,7 +325,7 @@ static bool check_list(const struct vr_index_arena *arena, struct vr_bin bin, si
     uint32_t before = 0, length = 0;
     for (uint32_t at = bin.head; at != 0; before = at, at = arena->blocks[at].child[1]) {
         const struct vr_block *block = &arena->blocks[at];
-        if (block->child[0] != before || block->state != VR_FREE || block->age != vr_index_age(arena, block)) return false;
+        if (block->child[0] != before || block->state != VR_FREE || block->age != age_of(arena, block)) return false;
         if (block->bin != vr_bin_of(block->size)) return false;
         if (before != 0 && !is_less(tree_key_of(arena, BY_SIZE, before), tree_key_of(arena, BY_SIZE, at))) return false;
         if (++length > VR_MOST_LISTED) return false;
@@ -328,6 +336,7 @@ static bool check_list(const struct vr_index_arena *arena, struct vr_bin bin, si
 
 bool vr_index_check(const struct vr_index *index, const struct vr_index_arena *arena, size_t *count) {
     *count = 0;
+    if (arena->blocks[0].priority != 0) return false; // it ends the searches for a place
     for (unsigned number = 0; number < VR_BINS; number++) {
         const struct vr_bin bin = index->bins[number];
         if ((index->bitmap[number / 64] >> (number % 64) & 1) != (bin.head != 0)) return false;

@@ -80,12 +80,6 @@ uint32_t vr_index_next(const struct vr_index *index, const struct vr_index_arena
 // The block before `block` in order; 0 at the beginning. block == 0: the last.
 uint32_t vr_index_previous(const struct vr_index *index, const struct vr_index_arena *arena, uint32_t block);
 
-// The age by which a block is ordered among equal sizes.
-VR_INLINE uint64_t vr_index_age(const struct vr_index_arena *arena, const struct vr_block *block) {
-    if (VR_LIKELY(arena->order == VR_BY_SIZE_AGE_ADDRESS)) return arena->ages[block->segment];
-    return arena->order == VR_BY_SIZE_NUMBER ? arena->numbers[block - arena->blocks] : 0;
-}
-
 // Makes the index all zero again, whatever becomes of its blocks: touches only what is not.
 void vr_index_clear(struct vr_index *index);
 

@@ -5,11 +5,6 @@
 #include "core/sleep/sleepers.h"
 #include "core/source/backend.h"
 
-// The shard of the stream in a private pool, or in the default pools (NULL). NULL: it is not made yet.
-VR_INLINE struct vr_shard *find_shard(const struct vr_device *device, const struct vram_pool *pool, uint64_t stream) {
-    return VR_LIKELY(pool == NULL) ? vr_shard_find(device, stream) : vr_shard_find_in_pool(pool, stream);
-}
-
 // The policy, as far as the cache goes. *address: 0 where that has nothing for the request, or more must be looked at.
 VR_NOINLINE static enum vram_status malloc_cached(struct vr_shard *shard, const struct vram_pool *pool, uint64_t size_bytes,
                                                   uint64_t *address) {
@@ -20,15 +15,16 @@ VR_NOINLINE static enum vram_status malloc_cached(struct vr_shard *shard, const 
     // NVIDIA's documents name no error of cuEventQuery for want of a context: none is made current. Where a driver answers so all the same,
     // the way that has one looks again.
     if ((gate & VR_GATE_FENCES) != 0) VR_TRY(vr_fences_poll(device, &polled));
-    if (VR_UNLIKELY((gate & VR_GATE_ROUTES) != 0 && pool == NULL))
-        shard = find_shard(device, vr_route(device, shard->stream), shard->stream);
+    if (VR_UNLIKELY((gate & VR_GATE_ROUTES) != 0 && pool == NULL)) {
+        const struct vram_pool *routed = vr_route(device, shard->stream);
+        if (routed != NULL) shard = vr_shard_find_in_pool(routed, shard->stream);
+    }
     if (VR_UNLIKELY(shard == NULL || !polled)) return VRAM_OK;
-    struct vr_alloc_request request = {.shard = shard, .size_bytes = size_bytes, .rounded = vr_round_for(device, size_bytes)};
-    request.kind = request.rounded <= VR_SMALL_LIMIT ? VR_SMALL : VR_LARGE;
+    const struct vr_alloc_request request = vr_alloc_request_of(shard, size_bytes);
     vr_front_settle(device, &shard->pool[request.kind]);
     const uint32_t block = vr_alloc_cached(&request);
     if (block == 0) return VRAM_OK;
-    if (VR_LIKELY(vr_front_may_repeat(device, gate))) vr_front_open(device, &shard->pool[request.kind], block, size_bytes);
+    if (VR_LIKELY(VR_FRONT_IS_ON(gate))) vr_front_open(device, &shard->pool[request.kind], block, size_bytes);
     *address = vr_block_at(device->allocator, block)->address;
     return VRAM_OK;
 }
@@ -38,7 +34,7 @@ VR_INLINE enum vram_status malloc_on(struct vr_device *device, struct vram_pool 
     enum vram_status status = VRAM_OK;
     uint64_t found = 0;
     vr_device_lock_short(device);
-    struct vr_shard *shard = find_shard(device, pool, stream);
+    struct vr_shard *shard = VR_LIKELY(pool == NULL) ? vr_shard_find(device, stream) : vr_shard_find_in_pool(pool, stream);
     if (VR_LIKELY(shard != NULL) && !vr_front_malloc(device, shard, size_bytes, &found))
         status = malloc_cached(shard, pool, size_bytes, &found);
     vr_device_unlock_short(device);
@@ -92,8 +88,7 @@ enum vram_status vram_malloc_at(struct vram_allocator *allocator, uint32_t ordin
     VR_TRY(vr_context_enter(device, &guard));
     vr_gather(device, VR_LEVEL_STATE, 0);
     vr_device_lock_guarded(device, &guard);
-    struct vr_alloc_request request = {.shard = shard, .size_bytes = size_bytes, .rounded = vr_round_for(device, size_bytes)};
-    request.kind = vr_pool_kind(request.rounded);
+    struct vr_alloc_request request = vr_alloc_request_of(shard, size_bytes);
     enum vram_status status = vr_complete_frees(device, stream);
     if (status == VRAM_OK) status = malloc_locked_at(&request, address);
     vr_device_unlock(device);

@@ -58,12 +58,17 @@ inline bool vr_pool_splits(const struct vr_shard *shard, const struct vr_block *
     return rounded < shard->device->options.max_split_bytes && rest > VR_SMALL_LIMIT;
 }
 
-enum vram_status vr_shard_refill(struct vr_shard *shard) {
+// Takes half an array of spare records.
+static enum vram_status refill_records(struct vr_shard *shard) {
     const uint32_t count = VR_COUNT_OF(shard->spare) / 2;
     assert(shard->spare_count <= count);
     VR_TRY(vr_slab_take(&shard->device->allocator->blocks, count, shard->spare + shard->spare_count));
     shard->spare_count += count;
     return VRAM_OK;
+}
+
+enum vram_status vr_shard_reserve_records(struct vr_shard *shard, uint32_t count) {
+    return VR_LIKELY(shard->spare_count >= count) ? VRAM_OK : refill_records(shard);
 }
 
 // Gives back half at once, so that not every merge takes the slab's lock.
@@ -169,13 +174,14 @@ VR_INLINE uint32_t merge_free(struct vr_shard *shard, uint32_t block) {
         vr_block_source(allocator, item)->give_slot(shard, block);
         return block;
     }
+    struct vr_index *index = &shard->pool[item->small].index;
     const uint32_t previous = item->previous;
-    if (vr_is_free(allocator, item->next)) {
-        vr_pool_remove(shard, item->next);
+    if (vr_block_at(allocator, item->next)->state == VR_FREE) { // block 0 never is
+        vr_index_remove(index, &allocator->arena, item->next);
         vr_block_absorb_next(shard, block);
     }
-    if (vr_is_free(allocator, previous)) {
-        vr_pool_remove(shard, previous);
+    if (vr_block_at(allocator, previous)->state == VR_FREE) {
+        vr_index_remove(index, &allocator->arena, previous);
         if (VR_UNLIKELY(allocator->arena.numbers != NULL)) allocator->arena.numbers[previous] = allocator->arena.numbers[block];
         vr_block_absorb_next(shard, previous);
         block = previous;
@@ -188,17 +194,39 @@ uint32_t vr_pool_merge(struct vr_shard *shard, uint32_t block) { return merge_fr
 
 // --- handing out --------------------------------------------------------------------------------------------------------------------
 
+struct vr_alloc_request vr_alloc_request_of(struct vr_shard *shard, uint64_t size_bytes) {
+    const struct vr_device *device = shard->device;
+    const uint64_t rounded = VR_UNLIKELY(device->divisions) ? vr_round_request(&device->options, size_bytes) : vr_round_plain(size_bytes);
+    return (struct vr_alloc_request){
+        .shard = shard, .size_bytes = size_bytes, .rounded = rounded, .kind = rounded <= VR_SMALL_LIMIT ? VR_SMALL : VR_LARGE};
+}
+
+// What handing out `block_size` bytes of a free block changes (allocator.md §counters).
+VR_INLINE struct vr_delta delta_of_malloc(const struct vr_block *block, uint64_t block_size, uint64_t requested) {
+    const int64_t bytes = (int64_t)block_size;
+    struct vr_delta delta = {{[VR_F_COUNT] = 1, [VR_F_BYTES] = bytes, [VR_F_REQUESTED] = (int64_t)requested}};
+    if (VR_UNLIKELY(block->expandable)) return delta;
+    const bool was_split = (block->previous | block->next) != 0, is_split = block_size != block->size;
+    delta.of[VR_F_SPLITS] = (int64_t)is_split - (int64_t)was_split;
+    if (was_split) {
+        delta.of[VR_F_SPLIT_BYTES] = -(int64_t)block_size;
+    } else if (is_split) {
+        delta.of[VR_F_SPLIT_BYTES] = (int64_t)(block->size - block_size);
+    }
+    return delta;
+}
+
 // Hands out the first `block_size` bytes of a free block. loose: it is in no index.
 VR_INLINE void hand_out_part(const struct vr_alloc_request *request, uint32_t block, uint64_t block_size, bool loose) {
     struct vr_shard *shard = request->shard;
     struct vr_device *device = shard->device;
     struct vr_block *item = vr_block_at(device->allocator, block);
-    const struct vr_delta delta = vr_delta_of_malloc(item, block_size, request->size_bytes);
-    vr_device_book(shard, request->kind, &delta);
+    const struct vr_delta delta = delta_of_malloc(item, block_size, request->size_bytes);
+    vr_totals_book(&shard->device->stats.totals, request->kind, &delta);
     if (VR_UNLIKELY(item->expandable == VR_EXPANDABLE_SLOT)) {
         vr_block_source(device->allocator, item)->take_slot(shard, block);
     } else if (!loose) {
-        vr_pool_remove(shard, block);
+        vr_index_remove(&shard->pool[item->small].index, &device->allocator->arena, block);
     }
     if (block_size != item->size) {
         if (VR_UNLIKELY(device->allocator->arena.numbers != NULL)) vr_number_split(shard, block);
@@ -226,7 +254,7 @@ static uint32_t split_off_below(const struct vr_alloc_request *request, uint32_t
         delta.of[VR_F_SPLITS] = was_split ? 1 : 2;
         delta.of[VR_F_SPLIT_BYTES] = was_split ? 0 : (int64_t)item->size;
     }
-    vr_device_book(shard, request->kind, &delta);
+    vr_totals_book(&shard->device->stats.totals, request->kind, &delta);
     const uint32_t rest = vr_block_split_numbered(shard, block, address - item->address);
     vr_pool_insert(shard, block);
     return rest;
@@ -251,7 +279,7 @@ uint32_t vr_alloc_block(const struct vr_alloc_request *request, uint32_t block, 
 
 uint32_t vr_alloc_cached(const struct vr_alloc_request *request) {
     struct vr_shard *shard = request->shard;
-    if (VR_UNLIKELY(vr_shard_reserve_records(shard, 2) != VRAM_OK)) return 0;
+    if (VR_UNLIKELY(shard->spare_count < 2) && refill_records(shard) != VRAM_OK) return 0;
     const uint32_t found = search_pool(shard, request->kind, request->rounded, shard->expandable);
     return found != 0 ? alloc_block(request, found, false) : 0;
 }
@@ -275,8 +303,8 @@ enum vram_status vr_alloc_at(const struct vr_alloc_request *request, uint32_t bl
 
 // --- taking back --------------------------------------------------------------------------------------------------------------------
 
-static void uncount_oversize(struct vr_device *device, struct vr_block *item) {
-    if (VR_UNLIKELY(item->oversize)) vr_stat_add(&device->stats.oversize_allocations, -1);
+static void clear_marks(struct vr_device *device, struct vr_block *item) {
+    if (item->oversize) vr_stat_add(&device->stats.oversize_allocations, -1);
     item->marks = 0;
 }
 
@@ -288,9 +316,9 @@ void vr_request_free(struct vr_device *device, uint32_t block, bool held) {
     assert(item->state == VR_ALLOCATED);
     vr_notify_block(shard, VR_RECORD_FREE_REQUESTED, item);
     item->state = VR_PENDING;
-    vr_device_book(shard, item->small, &delta);
+    vr_totals_book(&device->stats.totals, item->small, &delta);
     if (held) vr_totals_book_waiting(&device->stats.totals, item->small, 1, size);
-    uncount_oversize(device, item);
+    if (VR_UNLIKELY(item->marks != 0)) clear_marks(device, item);
 }
 
 void vr_complete_free(struct vr_device *device, uint32_t block, bool held) {
@@ -303,7 +331,7 @@ void vr_complete_free(struct vr_device *device, uint32_t block, bool held) {
     struct vr_delta delta = vr_delta_of_free(allocator, item);
     delta.of[VR_F_COUNT] = delta.of[VR_F_BYTES] = 0; // vr_request_free() took these off when the wait began
     if (held) vr_totals_book_waiting(&device->stats.totals, item->small, -1, -(int64_t)item->size);
-    vr_device_book(shard, item->small, &delta);
+    vr_totals_book(&device->stats.totals, item->small, &delta);
     (void)vr_pool_merge(shard, block);
 }
 
@@ -313,7 +341,7 @@ void vr_free_now(struct vr_device *device, uint32_t block) {
     assert(item->state == VR_ALLOCATED && item->held.uses == 0);
     if (vr_has_listener(device)) vr_notify_freed(shard, item);
     const struct vr_delta delta = vr_delta_of_free(device->allocator, item);
-    vr_device_book(shard, item->small, &delta);
-    uncount_oversize(device, item);
+    vr_totals_book(&device->stats.totals, item->small, &delta);
+    if (VR_UNLIKELY(item->marks != 0)) clear_marks(device, item);
     (void)merge_free(shard, block);
 }

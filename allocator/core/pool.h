@@ -11,12 +11,8 @@ uint32_t vr_pool_search(const struct vr_shard *shard, unsigned kind, uint64_t ro
 // Whether handing out `rounded` bytes of the block splits it (allocator.md §splitting).
 bool vr_pool_splits(const struct vr_shard *shard, const struct vr_block *block, uint64_t rounded);
 
-// Takes half an array of spare records (32). Needs that at most half are there. NO_HOST_MEMORY, LIMIT.
-enum vram_status vr_shard_refill(struct vr_shard *shard);
-// Makes sure that the shard has `count` (at most 32) spare records. Statuses as above.
-VR_INLINE enum vram_status vr_shard_reserve_records(struct vr_shard *shard, uint32_t count) {
-    return VR_LIKELY(shard->spare_count >= count) ? VRAM_OK : vr_shard_refill(shard);
-}
+// Makes sure that the shard has `count` (at most 32) spare records. NO_HOST_MEMORY, LIMIT.
+enum vram_status vr_shard_reserve_records(struct vr_shard *shard, uint32_t count);
 // Gives a record back.
 VR_NOINLINE void vr_shard_give_records(struct vr_shard *shard);
 VR_INLINE void vr_shard_recycle(struct vr_shard *shard, uint32_t block) {
@@ -63,24 +59,6 @@ VR_INLINE uint64_t vr_pool_address_in(const struct vr_shard *shard, const struct
 void vr_pool_insert(struct vr_shard *shard, uint32_t block);
 void vr_pool_remove(struct vr_shard *shard, uint32_t block);
 
-// What handing out `block_size` bytes of a free block changes (allocator.md §counters). requested: the client's size.
-VR_INLINE struct vr_delta vr_delta_of_malloc(const struct vr_block *block, uint64_t block_size, uint64_t requested) {
-    const int64_t bytes = (int64_t)block_size;
-    struct vr_delta delta = {{
-        [VR_F_COUNT] = 1,
-        [VR_F_BYTES] = bytes,
-        [VR_F_REQUESTED] = (int64_t)requested,
-    }};
-    if (VR_UNLIKELY(block->expandable)) return delta;
-    const bool was_split = (block->previous | block->next) != 0, is_split = block_size != block->size;
-    delta.of[VR_F_SPLITS] = (int64_t)is_split - (int64_t)was_split;
-    if (was_split) {
-        delta.of[VR_F_SPLIT_BYTES] = -(int64_t)block_size;
-    } else if (is_split) {
-        delta.of[VR_F_SPLIT_BYTES] = (int64_t)(block->size - block_size);
-    }
-    return delta;
-}
 // What it changes that an allocated block becomes free, and merges with its neighbours.
 VR_INLINE struct vr_delta vr_delta_of_free(const struct vram_allocator *allocator, const struct vr_block *block) {
     const int64_t bytes = (int64_t)block->size;
@@ -102,13 +80,6 @@ VR_INLINE struct vr_delta vr_delta_of_free(const struct vram_allocator *allocato
 // Merges with free neighbours (next, then previous) and puts the result into the index. The block is in no index. Returns the block that
 // remains.
 uint32_t vr_pool_merge(struct vr_shard *shard, uint32_t block);
-
-// The same as vr_round_request(), with a shortcut for the usual case of no divisors.
-VR_INLINE uint64_t vr_round_for(const struct vr_device *device, uint64_t size_bytes) {
-    return VR_UNLIKELY(device->divisions) ? vr_round_request(&device->options, size_bytes) : vr_round_plain(size_bytes);
-}
-
-VR_INLINE unsigned vr_pool_kind(uint64_t rounded) { return vr_is_small(rounded) ? VR_SMALL : VR_LARGE; }
 
 // Without neighbours: it spans its segment.
 VR_INLINE bool vr_is_unsplit(const struct vr_block *block) { return block->previous == 0 && block->next == 0; }

@@ -1,6 +1,6 @@
 // Giving cached memory back: what a request or vram_empty_cache() lets go, the garbage collector.
 #include "core/release.h"
-#include "core/shards.h"
+#include "core/device.h"
 #include "core/sleep/sleepers.h"
 #include "core/source/paged.h"
 #include "core/source/source_ops.h"

@@ -6,6 +6,8 @@
 // Process-wide, so that ages compare across devices and allocators as in PyTorch.
 static _Atomic uint64_t registrations;
 
+enum vram_stat_pool vr_stat_view(bool small) { return small ? VRAM_STAT_SMALL_POOL : VRAM_STAT_LARGE_POOL; }
+
 void vr_reserved_add(struct vr_shard *shard, bool small, int64_t bytes) {
     struct vr_device *device = shard->device;
     const enum vram_stat_pool view = vr_stat_view(small);

@@ -56,7 +56,7 @@ uint32_t vr_block_containing(const struct vr_device *device, uint64_t address);
 void vr_reserved_add(struct vr_shard *shard, bool small, int64_t bytes);
 // Bytes of the large pool go from one shard to another one of the device: their private pools' books alone change.
 void vr_reserved_move(struct vr_shard *from, struct vr_shard *to, int64_t bytes);
-VR_INLINE enum vram_stat_pool vr_stat_view(bool small) { return small ? VRAM_STAT_SMALL_POOL : VRAM_STAT_LARGE_POOL; }
+enum vram_stat_pool vr_stat_view(bool small);
 
 // Gives memory back to the driver. DRIVER: it would not take it; it is remembered.
 enum vram_status vr_give_back(struct vr_device *device, const struct vr_driver_memory *memory);

@@ -1,5 +1,5 @@
 // Shards: made at the first use of a stream, with the settings of their pool and the options.
-#include "core/shards.h"
+#include "core/device.h"
 #include "core/source/source_ops.h"
 
 static void set_source(struct vr_shard *shard) {
@@ -28,6 +28,7 @@ void vr_device_apply_options(struct vr_device *device, const struct vr_options *
     for (uint32_t i = 0; i < count; i++) set_source(device->shards.items[i]);
     device->divisions = options->request_padding_bytes != 0;
     for (int i = 0; i < VR_ROUNDUP_BUCKETS; i++) device->divisions |= options->roundup_divisions[i] > 1;
+    vr_device_gate(device, VR_GATE_ALIGNED, options->base_alignment_kib != 0);
     vr_device_gate(device, VR_GATE_COLLECT, options->garbage_collection_threshold > 0 && device->limit_bytes != VR_UNLIMITED);
 }
 
@@ -68,7 +69,7 @@ static enum vram_status make_default_shard_locked(struct vr_device *device, uint
     VR_TRY(make_shard_locked(device, shard));
     init_shard(*shard, NULL, stream);
     const uint32_t count = atomic_load_explicit(&device->shards.count, memory_order_relaxed);
-    size_t at = vr_shard_home(stream);
+    size_t at = VR_SHARD_HOME(stream);
     while (atomic_load_explicit(&device->shards.slots[at], memory_order_relaxed) != NULL) at = (at + 1) % VR_SHARD_SLOTS;
     device->shards.defaults[device->shards.default_count++] = *shard;
     atomic_store_explicit(&device->shards.slots[at], *shard, memory_order_release);

@@ -15,6 +15,10 @@ struct attempt {
     bool limit_hit;
 };
 
+static bool has_gate(const struct vr_device *device, uint32_t bit) {
+    return (atomic_load_explicit(&device->gate, memory_order_relaxed) & bit) != 0;
+}
+
 static uint32_t search_shard(struct vr_shard *shard, const struct vr_alloc_request *request, bool with_expandable) {
     if (shard->paged != NULL && request->kind == VR_LARGE) vr_paged_search_fresh(shard, request->rounded);
     return vr_pool_search(shard, request->kind, request->rounded, with_expandable);
@@ -23,8 +27,7 @@ static uint32_t search_shard(struct vr_shard *shard, const struct vr_alloc_reque
 // One search of a default pool counts as one tick of the garbage collector's clock, while it is on.
 static uint32_t search_counted(const struct vr_alloc_request *request) {
     const struct vr_shard *shard = request->shard;
-    const bool on = (atomic_load_explicit(&shard->device->gate, memory_order_relaxed) & VR_GATE_COLLECT) != 0;
-    if (on && shard->owner == NULL) shard->device->clock[request->kind]++;
+    if (has_gate(shard->device, VR_GATE_COLLECT) && shard->owner == NULL) shard->device->clock[request->kind]++;
     return search_shard(request->shard, request, shard->expandable);
 }
 
@@ -139,13 +142,14 @@ static struct attempt find_memory(struct vr_alloc_request *request, uint32_t *bl
 }
 
 enum vram_status vr_complete_frees(struct vr_device *device, uint64_t stream) {
-    if (vr_is_capturing(device, stream)) {
+    if (vr_any_captures(device) && vr_stream_is_capturing(device, stream)) {
         return device->options.graph_capture_record_stream_reuse ? vr_deferred_reuse(device, stream) : VRAM_OK;
     }
-    const bool closed = (atomic_load_explicit(&device->gate, memory_order_relaxed) & VR_GATE_CAPTURE) != 0;
-    if (closed && vr_request_captures(device, stream)) return VRAM_OK;
-    if (closed) VR_TRY(vr_deferred_convert(device));
-    return vr_fences_poll(device, NULL);
+    if (has_gate(device, VR_GATE_CAPTURE)) {
+        if (vr_request_captures(device, stream)) return VRAM_OK;
+        VR_TRY(vr_deferred_convert(device));
+    }
+    return has_gate(device, VR_GATE_FENCES) ? vr_fences_poll(device, NULL) : VRAM_OK;
 }
 
 // A pool that sleeps wakes for the request, or refuses it.
@@ -235,8 +239,7 @@ enum vram_status vr_native_malloc(struct vr_shard *shard, struct vram_pool *pool
     VR_TRY(vr_context_enter(device, &guard));
     struct vram_oom oom;
     vr_device_lock_guarded(device, &guard);
-    struct vr_alloc_request request = {.shard = shard, .size_bytes = size_bytes, .rounded = vr_round_for(device, size_bytes)};
-    request.kind = vr_pool_kind(request.rounded);
+    struct vr_alloc_request request = vr_alloc_request_of(shard, size_bytes);
     const enum vram_status status = malloc_whole_device(&request, pool, &guard, address, &oom);
     vr_device_unlock(device);
     vr_context_leave(&guard);
@@ -247,12 +250,12 @@ enum vram_status vr_native_malloc(struct vr_shard *shard, struct vram_pool *pool
 enum vram_status vr_malloc_fallback(struct vr_device *device, struct vram_pool *pool, uint64_t size_bytes, uint64_t stream,
                                     uint64_t *address) {
     const struct vram_allocator *allocator = device->allocator;
-    struct vr_shard *home = NULL;
+    struct vr_shard *home = vr_shard_find(device, stream);
     if (size_bytes == 0) {
         *address = 0;
         return VRAM_OK;
     }
-    VR_TRY(vr_shard_get(device, stream, &home));
+    if (home == NULL) VR_TRY(vr_shard_make(device, stream, &home));
     if (size_bytes >= VR_REQUEST_LIMIT) return refuse_request(device, home, size_bytes);
     if (pool != NULL || atomic_load_explicit(&allocator->caching, memory_order_relaxed))
         return allocator->backend->malloc(home, pool, size_bytes, address);

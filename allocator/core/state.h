@@ -88,7 +88,8 @@ enum {
     VR_GATE_ROUTES = 8,
     VR_GATE_CAPTURE = 16,
     VR_GATE_LISTENER = 32,
-    VR_GATE_NUMBERS = 64
+    VR_GATE_NUMBERS = 64,
+    VR_GATE_ALIGNED = 128 // a request may split a block below itself, too, which is counted by itself (allocator.md §splitting)
 };
 
 // A listener of a device, and the number of what it was told last.
@@ -226,6 +227,23 @@ struct vram_allocator {
     struct vr_extensions extensions; // of rooms above; attached under the mutex
 };
 
+// --- the way to each
+// ----------------------------------------------------------------------------------------------------------------------
+
+// NULL if it was never used. Any thread.
+VR_INLINE struct vr_device *vr_device_if_used(struct vram_allocator *allocator, uint32_t ordinal) {
+    return ordinal < VRAM_MAX_DEVICES ? atomic_load_explicit(&allocator->devices[ordinal], memory_order_acquire) : NULL;
+}
+// Where the search for a stream's shard begins. By the handle as the driver gave it: no file says what that is, and a replay has streams of
+// its own. So no secret is needed, and one multiplication spreads handles that rise evenly (the golden ratio in 64 bits).
+#define VR_SHARD_HOME(stream) ((size_t)(((stream)*0x9e3779b97f4a7c15u) >> (64 - VR_SHARD_SLOT_BITS)))
+// The shard of a stream in the default pools; NULL: it is not made yet. Any thread.
+VR_INLINE struct vr_shard *vr_shard_find(const struct vr_device *device, uint64_t stream) {
+    for (size_t at = VR_SHARD_HOME(stream);; at = (at + 1) % VR_SHARD_SLOTS) {
+        struct vr_shard *shard = atomic_load_explicit(&device->shards.slots[at], memory_order_acquire);
+        if (shard == NULL || shard->stream == stream) return shard;
+    }
+}
 VR_INLINE struct vr_block *vr_block_at(const struct vram_allocator *allocator, uint32_t block) { return &allocator->arena.blocks[block]; }
 VR_INLINE struct vr_segment *vr_segment_at(const struct vram_allocator *allocator, uint32_t segment) {
     return (struct vr_segment *)(void *)allocator->segments.items + segment;
@@ -240,6 +258,36 @@ VR_INLINE struct vr_use *vr_use_at(const struct vram_allocator *allocator, uint3
 VR_INLINE struct vr_shard *vr_shard_of(const struct vram_allocator *allocator, const struct vr_block *block) {
     return allocator->shards[atomic_load_explicit(&block->shard, memory_order_acquire)];
 }
+
+// Whether a block that the address map names is allocated there, in this shard. The map may name a block that was handed out at the address
+// once, and is something else now: only under the lock of the shard's device can that be seen.
+VR_INLINE bool vr_is_allocated_at(const struct vr_block *item, uint64_t address, const struct vr_shard *shard) {
+    return VR_LIKELY(item->state == VR_ALLOCATED && item->address == address &&
+                     atomic_load_explicit(&item->shard, memory_order_relaxed) == shard->number);
+}
+// Whether a capture is known to be under way, on whatever device.
+VR_INLINE bool vr_any_captures(const struct vr_device *device) {
+    return atomic_load_explicit(&device->allocator->captures, memory_order_acquire) != 0;
+}
+
+// --- the device's lock
+// --------------------------------------------------------------------------------------------------------------------
+
+// It guards all that the device has. It is held for a short time: by a call that the cache serves, which asks the driver at most whether an
+// event has passed. Who waits for it spins. device.h takes the mutex before it.
+VR_NOINLINE void vr_device_lock_contended(struct vr_device *device);
+VR_INLINE void vr_device_lock_short(struct vr_device *device) {
+    if (VR_UNLIKELY(atomic_exchange_explicit(&device->lock, 1, memory_order_acquire) != 0)) vr_device_lock_contended(device);
+}
+VR_INLINE void vr_device_unlock_short(struct vr_device *device) { atomic_store_explicit(&device->lock, 0, memory_order_release); }
+// In functions that are called with the device locked (level 2: the builds of the sanitizers).
+#define VR_ASSERT_LOCKED(device) assert(VRAM_CHECK < 2 || atomic_load_explicit(&(device)->lock, memory_order_relaxed) != 0)
+// In those of the policy: nothing is counted that is not booked (front.h).
+#define VR_ASSERT_SETTLED(device)                                                                                                          \
+    assert(VRAM_CHECK < 2 || (atomic_load_explicit(&(device)->lock, memory_order_relaxed) != 0 && (device)->front.counted == NULL))
+
+// --- listeners
+// ----------------------------------------------------------------------------------------------------------------------------
 
 // Whether a listener is attached. Under the mutex or the lock of the device. VR_GATE_LISTENER has the same value.
 VR_INLINE bool vr_has_listener(const struct vr_device *device) {

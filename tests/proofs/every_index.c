@@ -40,10 +40,15 @@ static void begin(enum vr_order order, unsigned fixed) {
     for (unsigned i = 0; i < MOVERS; i++) place(1 + FIXED_MOST + i, i, i % 2 ? 9 * i : 12 * i + 1);
 }
 
-// Returns whether `a` precedes `b`, by an independent implementation of index.h's rules.
+static uint64_t age_of(unsigned block) {
+    if (bench.arena.order == VR_BY_SIZE_NUMBER) return bench.numbers[block];
+    return bench.arena.order == VR_BY_SIZE_AGE_ADDRESS ? bench.ages[bench.blocks[block].segment] : 0;
+}
+
+// Whether `a` comes before `b` by the rules of index.h, written once more.
 static bool is_first(unsigned a, unsigned b) {
     const struct vr_block *left = &bench.blocks[a], *right = &bench.blocks[b];
-    const uint64_t ages[2] = {vr_index_age(&bench.arena, left), vr_index_age(&bench.arena, right)};
+    const uint64_t ages[2] = {age_of(a), age_of(b)};
     if (left->size != right->size) return left->size < right->size;
     return ages[0] != ages[1] ? ages[0] < ages[1] : left->address < right->address;
 }

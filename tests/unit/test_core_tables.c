@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "core/drive.h"
-#include "core/shards.h"
+#include "core/device.h"
 #include "support/random.h"
 #include "vram/sim.h"
 #include "vram/vram.h"

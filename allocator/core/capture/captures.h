@@ -66,8 +66,6 @@ bool vr_stream_is_capturing(const struct vr_device *device, uint64_t stream);
 bool vr_surely_captures(const struct vr_device *device, uint64_t stream);
 // The driver's id of the capture that a stream takes part in; 0 for none.
 uint64_t vr_capture_id(const struct vr_device *device, uint64_t stream);
-// Whether any capture is known, on whatever device.
-bool vr_any_captures(const struct vr_device *device);
 // Whether a known capture concerns the device: it goes into one of its pools, or one of its streams takes part. Nothing goes back to the
 // driver then.
 bool vr_device_captures(const struct vr_device *device);

@@ -11,10 +11,6 @@ uint64_t vr_capture_id(const struct vr_device *device, uint64_t stream) {
     return result == VR_CU_SUCCESS && status == VR_CU_STREAM_CAPTURE_STATUS_ACTIVE ? id : 0;
 }
 
-bool vr_any_captures(const struct vr_device *device) {
-    return atomic_load_explicit(&device->allocator->captures, memory_order_acquire) != 0;
-}
-
 static vr_cu_result ask_capture_status(const struct vr_device *device, uint64_t stream, bool *captures) {
     int status = VR_CU_STREAM_CAPTURE_STATUS_NONE;
     const vr_cu_result result = vr_cu(device->allocator->driver, stream_is_capturing, stream, &status);

@@ -1,7 +1,6 @@
 // The life of private pools.
 #include "core/capture/private.h"
 #include "core/device.h"
-#include "core/shards.h"
 #include "core/sleep/sleepers.h"
 #include "core/source/paged.h"
 #include "core/source/source_ops.h"

@@ -8,7 +8,7 @@ static bool is_chain(const struct vr_segment *segment) { return !segment->source
 static void book_split(struct vr_shard *shard, const struct vr_block *item, int64_t sign) {
     if (vr_is_unsplit(item)) return;
     const struct vr_delta delta = {{[VR_F_SPLITS] = sign, [VR_F_SPLIT_BYTES] = sign * (int64_t)item->size}};
-    vr_device_book(shard, item->small, &delta);
+    vr_totals_book(&shard->device->stats.totals, item->small, &delta);
 }
 
 void vr_blocks_fall_asleep(struct vr_device *device, struct vr_segment *segment) {

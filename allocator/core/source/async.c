@@ -135,10 +135,6 @@ static void rejoin_stream(struct vr_device *device, uint64_t stream) {
 
 // --- frees ------------------------------------------------------------------------------------------------------------------------------
 
-static struct vr_shard *shard_of(const struct vr_device *device, const struct vr_raw_block *block) {
-    return vr_shard_find(device, block->stream);
-}
-
 static void book_block(struct vr_device *device, const struct vr_raw_block *block, int64_t count, int64_t requested, int64_t waiting) {
     const int64_t size = (int64_t)block->size;
     const struct vr_delta delta = {{
@@ -147,7 +143,7 @@ static void book_block(struct vr_device *device, const struct vr_raw_block *bloc
         [VR_F_REQUESTED] = requested * size,
     }};
     vr_totals_book_waiting(&device->stats.totals, VR_LARGE, waiting, waiting * size);
-    vr_device_book(shard_of(device, block), VR_LARGE, &delta);
+    vr_totals_book(&device->stats.totals, VR_LARGE, &delta);
 }
 
 // The stream that is to free the block, after it waited for all that used it. 0 capture: outside of any.

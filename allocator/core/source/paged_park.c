@@ -1,7 +1,6 @@
 // What a private pool on pages leaves to the next one: its records, and addresses whose windows need no driver call.
 #include "core/device.h"
 #include "core/hole_runs.h"
-#include "core/shards.h"
 #include "core/sleep/sleepers.h"
 #include "core/source/paged.h"
 #include "core/source/source_ops.h"

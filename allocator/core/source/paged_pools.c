@@ -1,7 +1,6 @@
 // Private pools on pages. They draw on the pages of the device as everybody does; what a graph may know stays. When a pool has ended its
 // pages go to the default pools of the same stream, and its addresses wait for the next pool: their windows need no driver call then.
 #include "core/device.h"
-#include "core/shards.h"
 #include "core/sleep/sleepers.h"
 #include "core/source/paged.h"
 #include "core/source/source_ops.h"
