@@ -539,7 +539,7 @@ static uint64_t pages_of(const struct vr_world *world) {
 // If every slot is new, keeping slots does not help: few windows per page stay. Repeated sizes afterwards soon need no driver call.
 static void sizes_that_do_not_come_back(void **state) {
     (void)state;
-    enum { LIVE = 40, ROUNDS = 12000, REPEATED = 24, PASSES = 8 };
+    enum { LIVE = 40, ROUNDS = 48000, REPEATED = 24, PASSES = 8 };
     struct vr_world world;
     uint64_t live[LIVE] = {0}, random = 11, most = 0, calls = 0;
     open_world(&world, 0);

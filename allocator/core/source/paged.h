@@ -49,7 +49,8 @@ struct vr_paged_view {
 struct vr_paged_window {
     uint64_t address;
     struct vr_paged_shard *own;
-    bool away; // of a page that sleeps: nothing is mapped there
+    bool away;      // of a page that sleeps: nothing is mapped there
+    bool has_holes; // free bytes behind it are in holes of `own`, whose page it is
 };
 
 // Where a recording has bytes of a page: each at one address at a time, that of the window through which they were handed out last.
@@ -223,6 +224,8 @@ struct vr_paged_device {
     uint64_t window_count;
     uint64_t slots_made, slots_reused; // new slots, and uses of linked ones, since there were too many windows
     uint32_t few_windows;              // so many more times few windows per page are too many; 0: many are (paged_windows.c)
+    bool is_narrow;                    // a page that gets a window has holes behind that one alone
+    uint64_t narrow_at;                // so many windows, before it is looked at again whether sizes come back
     uint64_t uses;
     uint64_t rounds;              // requests that looked for slots whose pages others have
     size_t live_slots;            // slots that exist, live or not
@@ -355,6 +358,20 @@ void vr_paged_holes_free(struct vr_paged_shard *own);
 // Cuts a range out of the hole that contains it; adds a range that no hole touches. Room must be there.
 void vr_paged_hole_cut(struct vr_paged_shard *own, uint64_t low, uint64_t high);
 void vr_paged_hole_add(struct vr_paged_shard *own, uint64_t low, uint64_t high);
+// Ranges of pages, one page after the other, that are cut out of the holes behind their windows, or added: those that touch are one.
+// All-zero but for `own` and `cuts` there is none.
+enum { VR_PAGED_MOST_RUNS = 16 };
+struct vr_paged_runs {
+    struct vr_paged_shard *own;
+    bool cuts;
+    uint32_t count, pages;
+    struct vr_paged_run {
+        struct vr_paged_range range;
+        uint32_t page; // that continued it last
+    } items[VR_PAGED_MOST_RUNS];
+};
+void vr_paged_runs_add(struct vr_paged_runs *runs, const struct vr_paged_page *page, uint64_t low, uint64_t high);
+void vr_paged_runs_close(struct vr_paged_runs *runs);
 // The shortest hole of at least `size` bytes, the lowest of these; NULL: none.
 const struct vr_paged_range *vr_paged_hole_fit(const struct vr_paged_shard *own, uint64_t size);
 // The hole that ends at `address`; NULL: none.
@@ -400,6 +417,10 @@ struct vr_paged_region *vr_paged_region_of_segment(const struct vr_device *devic
 enum vram_status vr_paged_map(struct vr_paged_shard *own, const uint32_t *pages, size_t count, uint64_t address);
 // The books of a mapping that there is. Room must be there. (Of vr_paged_map(), and of pages that are made ahead.)
 void vr_paged_window_add(struct vr_paged_shard *own, uint32_t page, uint64_t address);
+// A free page leaves its shard, and another one has it now: its free bytes are in no hole; they are behind windows of its shard. Room must
+// be there.
+void vr_paged_close_holes(struct vr_paged_page *page);
+void vr_paged_open_holes(struct vr_paged_page *page);
 // Takes one window of a page down. It shows no live slot; the slots that it shows are forgotten.
 enum vram_status vr_paged_unmap(struct vr_paged_device *device, uint32_t page, size_t window);
 // Takes windows down that nobody needs, when there are very many.

@@ -205,10 +205,10 @@ enum vram_status vr_paged_claim(struct vr_paged_shard *own, uint32_t *claimed) {
     *claimed = 0;
     if (page == 0 || own->shard->asleep) return VRAM_OK;
     VR_TRY(vr_paged_hole_room(own, 1));
-    const struct vr_paged_page *item = vr_paged_page_at(paged, page);
+    struct vr_paged_page *item = vr_paged_page_at(paged, page);
     vr_paged_list_remove(paged, page);
     vr_paged_list_append(paged, page, VR_PAGED_FREE);
-    vr_paged_hole_add(own, item->windows[0].address, item->windows[0].address + item->size);
+    vr_paged_open_holes(item);
     paged->ahead_bytes -= item->size;
     *claimed = page;
     return VRAM_OK;

@@ -162,6 +162,48 @@ void vr_paged_hole_add(struct vr_paged_shard *own, uint64_t low, uint64_t high) 
     }
 }
 
+// --- runs -------------------------------------------------------------------------------------------------------------------------------
+
+static void close_run(const struct vr_paged_runs *runs, struct vr_paged_range range) {
+    if (range.low == range.high) return;
+    (runs->cuts ? vr_paged_hole_cut : vr_paged_hole_add)(runs->own, range.low, range.high);
+}
+
+// Runs that the page did not continue are closed.
+static void close_ended(struct vr_paged_runs *runs) {
+    for (uint32_t i = runs->count; i-- > 0;) {
+        if (runs->items[i].page == runs->pages) continue;
+        close_run(runs, runs->items[i].range);
+        runs->items[i] = runs->items[--runs->count];
+    }
+}
+
+static void continue_run(struct vr_paged_runs *runs, uint64_t low, uint64_t high) {
+    uint32_t at = 0;
+    while (at < runs->count && runs->items[at].range.high != low) at++;
+    if (at == VR_PAGED_MOST_RUNS) {
+        close_run(runs, (struct vr_paged_range){low, high});
+        return;
+    }
+    if (at == runs->count) runs->items[runs->count++].range.low = low;
+    runs->items[at].range.high = high;
+    runs->items[at].page = runs->pages;
+}
+
+void vr_paged_runs_add(struct vr_paged_runs *runs, const struct vr_paged_page *page, uint64_t low, uint64_t high) {
+    runs->pages++;
+    for (size_t i = 0; i < page->window_count; i++) {
+        const struct vr_paged_window *window = &page->windows[i];
+        if (window->has_holes) continue_run(runs, window->address + low, window->address + high);
+    }
+    close_ended(runs);
+}
+
+void vr_paged_runs_close(struct vr_paged_runs *runs) {
+    runs->pages++;
+    close_ended(runs);
+}
+
 // Of a class: the shortest hole of at least `size` bytes, the lowest of these.
 static uint32_t fit_in(const struct vr_paged_shard *own, unsigned class, uint64_t size) {
     uint32_t best = 0;

@@ -84,71 +84,26 @@ static void unuse_range(struct vr_paged_page *page, uint64_t low, uint64_t high)
     page->used_bytes -= high - low;
 }
 
-// Ranges that begin to be free, or end, behind the windows of one page after the other: those that touch are one range.
-enum { MOST_RUNS = 16 };
-struct touching_ranges {
-    struct vr_paged_shard *own;
-    bool live;
-    size_t count;
-    struct vr_paged_range items[MOST_RUNS];
-};
-
-static void close_run(const struct touching_ranges *runs, struct vr_paged_range run) {
-    if (runs->live) {
-        vr_paged_hole_cut(runs->own, run.low, run.high);
-    } else {
-        vr_paged_hole_add(runs->own, run.low, run.high);
-    }
-}
-
-static void close_runs(struct touching_ranges *runs) {
-    for (size_t i = 0; i < runs->count; i++) close_run(runs, runs->items[i]);
-    runs->count = 0;
-}
-
-// The same bytes of the next page, behind all its windows. Runs that end before it are closed.
-static void add_to_runs(struct touching_ranges *runs, const struct vr_paged_walk *walk) {
-    struct touching_ranges next = {.own = runs->own, .live = runs->live};
-    for (size_t i = 0; i < walk->page->window_count; i++) {
-        const struct vr_paged_window *window = &walk->page->windows[i];
-        if (window->own != walk->page->own) continue;
-        struct vr_paged_range run = {window->address + walk->low, window->address + walk->high};
-        size_t at = 0;
-        while (at < runs->count && runs->items[at].high != run.low) at++;
-        if (at < runs->count) {
-            run.low = runs->items[at].low;
-            runs->items[at] = runs->items[--runs->count];
-        }
-        if (next.count < MOST_RUNS) {
-            next.items[next.count++] = run;
-        } else {
-            close_run(runs, run);
-        }
-    }
-    close_runs(runs);
-    runs->count = next.count;
-    memcpy(runs->items, next.items, next.count * sizeof *next.items);
-}
-
 static void apply_slot(struct vr_paged_shard *own, uint32_t number) {
     struct vr_paged_device *device = own->device;
     struct vr_paged_slot *slot = &device->slots[number];
-    struct touching_ranges runs = {.own = own, .live = vr_paged_is_live(device, number)};
+    const bool live = vr_paged_is_live(device, number);
+    struct vr_paged_runs runs = {.own = own, .cuts = live};
     struct vr_paged_walk walk = vr_paged_walk_block(own, vr_paged_block_of(slot));
     while (vr_paged_walk_next(&walk)) {
-        if (runs.live) {
+        if (live) {
             use_range(walk.page, walk.low, walk.high);
             vr_paged_show(walk.page, walk.low, walk.high, walk.base);
         } else {
             unuse_range(walk.page, walk.low, walk.high);
         }
-        add_to_runs(&runs, &walk);
+        vr_paged_runs_add(&runs, walk.page, walk.low, walk.high);
         relist_page(device, walk.number);
     }
-    close_runs(&runs);
-    slot->applied = runs.live;
-    device->slots_reused += runs.live && slot->linked;
-    if (!runs.live && slot->covers) vr_paged_uncover(own, number);
+    vr_paged_runs_close(&runs);
+    slot->applied = live;
+    device->slots_reused += live && slot->linked;
+    if (!live && slot->covers) vr_paged_uncover(own, number);
 }
 
 // A range that is cut out of a hole leaves one more at most, one that is added makes one: per window that shows it.
@@ -255,11 +210,7 @@ enum vram_status vr_paged_page_move(struct vr_paged_device *device, uint32_t pag
     assert(item->used_bytes == 0 && from != to);
     VR_TRY(vr_paged_hole_room(to, item->window_count));
     if (!from->is_small) VR_TRY(vr_paged_hole_room(from, item->window_count)); // cut in two
-    for (size_t i = 0; i < item->window_count; i++) {
-        const struct vr_paged_window *window = &item->windows[i];
-        if (window->own == from && !from->is_small) vr_paged_hole_cut(from, window->address, window->address + item->size);
-        if (window->own == to && !to->is_small) vr_paged_hole_add(to, window->address, window->address + item->size);
-    }
+    vr_paged_close_holes(item);
     for (size_t i = 0; i < item->view_count; i++) {
         const uint32_t slot = item->views[i].slot;
         if (device->slots[slot].own == from) vr_paged_slot_leave(device, slot);
@@ -272,6 +223,7 @@ enum vram_status vr_paged_page_move(struct vr_paged_device *device, uint32_t pag
         vr_reserved_move(from->shard, to->shard, item->away ? 0 : (int64_t)item->size);
     }
     item->own = to;
+    vr_paged_open_holes(item);
     vr_paged_list_append(device, page, to->is_small ? VR_PAGED_FULL : VR_PAGED_FREE);
     return VRAM_OK;
 }

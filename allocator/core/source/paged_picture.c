@@ -257,13 +257,19 @@ static enum vram_status check_page(const struct vr_paged_device *device, uint32_
     return VRAM_OK;
 }
 
-// Every free byte of the shard's own pages is in a hole, once per window, and nothing else is.
+// Every free byte of the shard's own pages is in a hole, once per window that has holes, and nothing else is.
 static enum vram_status check_holes(const struct vr_paged_shard *own, struct vram_error *error) {
     uint64_t expected = 0, found = 0, free_bytes = 0, low = 0;
     for (size_t i = 1; i < own->device->page_count; i++) {
         const struct vr_paged_page *page = &own->device->pages[i];
         if (page->size == 0 || page->own != own || page->list == VR_PAGED_AHEAD) continue;
-        for (size_t k = 0; k < page->window_count; k++) expected += page->windows[k].own == own ? page->size - page->used_bytes : 0;
+        size_t windows = 0, open = 0;
+        for (size_t k = 0; k < page->window_count; k++) {
+            windows += page->windows[k].own == own;
+            open += page->windows[k].has_holes;
+        }
+        VR_INVARIANT(open <= windows && (open != 0) == (windows != 0 && !own->is_small), "a page has no holes, or those of others", i);
+        expected += open * (page->size - page->used_bytes);
         if (page->used_bytes == 0) free_bytes += page->size;
     }
     size_t count = 0;

@@ -26,7 +26,7 @@ static enum vram_status make_room_for_windows(struct vr_paged_shard *own, const 
         struct vr_paged_page *page = vr_paged_page_at(own->device, pages[i]);
         VR_TRY(VR_GROW(page, windows, page->window_count + 1));
         VR_TRY(vr_paged_shown_room(page, page->view_count));
-        holes += page->used_count + 1;
+        holes += page->used_count + 1 + page->window_count;
     }
     return vr_paged_hole_room(own, holes);
 }
@@ -54,6 +54,31 @@ static void undo_mappings(struct vr_paged_shard *own, const uint32_t *pages, siz
     }
 }
 
+// Adds the free ranges of a page behind a window to the holes, or cuts them out.
+static void change_holes(struct vr_paged_page *page, struct vr_paged_window *window, bool has_holes) {
+    uint64_t low = 0;
+    if (window->has_holes == has_holes) return;
+    for (size_t i = 0; i <= page->used_count; i++) {
+        const uint64_t high = i < page->used_count ? page->used[i].low : page->size;
+        if (high > low) (has_holes ? vr_paged_hole_add : vr_paged_hole_cut)(window->own, window->address + low, window->address + high);
+        low = i < page->used_count ? page->used[i].high : page->size;
+    }
+    window->has_holes = has_holes;
+}
+
+void vr_paged_close_holes(struct vr_paged_page *page) {
+    for (size_t i = 0; i < page->window_count; i++) change_holes(page, &page->windows[i], false);
+}
+
+void vr_paged_open_holes(struct vr_paged_page *page) {
+    bool is_open = page->own->is_small;
+    for (size_t i = page->window_count; i-- > 0 && !is_open;) {
+        if (page->windows[i].own != page->own) continue;
+        change_holes(page, &page->windows[i], true);
+        is_open = page->own->device->is_narrow;
+    }
+}
+
 void vr_paged_window_add(struct vr_paged_shard *own, uint32_t number, uint64_t address) {
     struct vr_paged_page *page = vr_paged_page_at(own->device, number);
     const struct vr_paged_region *region = &own->regions[own->region_count - 1];
@@ -62,12 +87,10 @@ void vr_paged_window_add(struct vr_paged_shard *own, uint32_t number, uint64_t a
     own->device->window_count++;
     if (page->shown_count == 0) vr_paged_show(page, 0, page->size, address);
     if (own->is_small || page->list == VR_PAGED_AHEAD) return;
-    uint64_t low = 0;
-    for (size_t i = 0; i < page->used_count; i++) {
-        if (page->used[i].low > low) vr_paged_hole_add(own, address + low, address + page->used[i].low);
-        low = page->used[i].high;
-    }
-    if (low < page->size) vr_paged_hole_add(own, address + low, address + page->size);
+    const bool has_others = page->used_bytes != 0 && page->window_count > 1;
+    if (own->device->is_narrow && has_others) return;
+    if (own->device->is_narrow) vr_paged_close_holes(page);
+    change_holes(page, &page->windows[page->window_count - 1], true);
 }
 
 enum vram_status vr_paged_map(struct vr_paged_shard *own, const uint32_t *pages, size_t count, uint64_t address) {
@@ -108,7 +131,8 @@ static void forget_window(struct vr_paged_device *device, struct vr_paged_page *
     struct vr_segment *segment = vr_segment_at(device->device->allocator, region->segment);
     vr_exported_forget(segment, (window.address - region->address) / device->unit);
     region->units[(window.address - region->address) / device->unit] = 0;
-    page->windows[number] = page->windows[--page->window_count];
+    page->window_count--;
+    memmove(&page->windows[number], &page->windows[number + 1], (page->window_count - number) * sizeof window);
     device->window_count--;
     vr_address_map_retire(&device->device->allocator->addresses, window.address, page->size, window.own->is_small);
     if (!window.own->is_small) segment->mapped -= page->size;
@@ -125,20 +149,22 @@ static void forget_slots(struct vr_paged_device *device, const struct vr_paged_p
     }
 }
 
+static bool has_holes(const struct vr_paged_page *page) {
+    bool any = false;
+    for (size_t i = 0; i < page->window_count; i++) any |= page->windows[i].has_holes;
+    return any;
+}
+
 enum vram_status vr_paged_unmap(struct vr_paged_device *device, uint32_t number, size_t which) {
     struct vr_paged_page *page = vr_paged_page_at(device, number);
     const struct vr_paged_window window = page->windows[which];
-    VR_TRY(vr_paged_hole_room(window.own, page->used_count + 1));
+    VR_TRY(vr_paged_hole_room(page->own, (page->used_count + 1) * page->window_count));
     VR_TRY(vr_paged_shown_room(page, page->view_count));
     if (!window.away) VR_TRY(vr_driver_status(vr_cu(device->device->allocator->driver, mem_unmap, window.address, page->size)));
     forget_slots(device, page, &window);
-    uint64_t low = 0;
-    for (size_t i = 0; i <= page->used_count && window.own == page->own && !window.own->is_small; i++) {
-        const uint64_t high = i < page->used_count ? page->used[i].low : page->size;
-        if (high > low) vr_paged_hole_cut(window.own, window.address + low, window.address + high);
-        low = i < page->used_count ? page->used[i].high : page->size;
-    }
+    change_holes(page, &page->windows[which], false);
     forget_window(device, page, which);
+    if (!has_holes(page)) vr_paged_open_holes(page);
     return VRAM_OK;
 }
 
@@ -236,13 +262,33 @@ static void look_at_use(struct vr_paged_device *device) {
     device->slots_reused = device->slots_made = 0;
 }
 
+// Without host memory the page keeps its holes.
+static void close_all_but_newest(struct vr_paged_page *page) {
+    bool is_newest = true;
+    if (page->window_count < 2 || vr_paged_hole_room(page->own, (page->used_count + 1) * page->window_count) != VRAM_OK) return;
+    for (size_t i = page->window_count; i-- > 0;) {
+        if (page->windows[i].has_holes && !is_newest) change_holes(page, &page->windows[i], false);
+        is_newest &= !page->windows[i].has_holes;
+    }
+}
+
+// Whether a page has holes behind its newest window alone: while there are more than few windows of a page, and most slots are new.
+static void look_how_wide(struct vr_paged_device *device) {
+    const bool are_few = device->few_windows == 0 && device->window_count <= FEW * device->live_pages + 64;
+    if (!are_few && device->window_count < device->narrow_at) return;
+    device->is_narrow = !are_few && device->slots_reused < device->slots_made;
+    device->narrow_at = device->window_count + device->live_pages / 4;
+    for (uint32_t page = 1; page < device->page_count && device->is_narrow; page++) close_all_but_newest(&device->pages[page]);
+}
+
 enum vram_status vr_paged_evict(struct vr_paged_device *device) {
+    look_how_wide(device);
     if (device->window_count <= most_windows(device) || !vr_paged_may_wait(device)) return VRAM_OK;
     look_at_use(device);
     const uint64_t most = most_windows(device);
     if (device->window_count <= most) return VRAM_OK;
     VR_TRY(vr_paged_wait(device));
-    return evict_idle(device, most - most / 4);
+    return evict_idle(device, device->few_windows != 0 ? device->live_pages : most - most / 4);
 }
 
 // --- the end of a page -------------------------------------------------------------------------------------------------------------------
