@@ -399,7 +399,7 @@ static uint32_t page_for_small(const struct vr_paged_shard *own, bool any) {
     for (uint32_t page = own->first[VR_PAGED_FREE]; page != 0; page = vr_paged_page_at(device, page)->next) {
         const struct vr_paged_page *item = vr_paged_page_at(device, page), *other = vr_paged_page_at(device, best);
         if (vr_paged_small_window(own->small, page) != 0) return page;
-        if (best == 0 || item->view_count < other->view_count || (item->view_count == other->view_count && item->size < other->size))
+        if (best == 0 || item->slots_made < other->slots_made || (item->slots_made == other->slots_made && item->size < other->size))
             best = page;
     }
     return any ? best : 0;
@@ -618,6 +618,7 @@ void vr_paged_close(struct vr_device *device) {
     free(paged->pages);
     free(paged->spare_pages);
     free(paged->slots);
+    free(paged->fresh);
     free(paged->marks);
     free(paged);
     device->paged = NULL;

@@ -18,7 +18,7 @@
 
 // The largest page, whatever is held; and a new one is at most this part of what is held (of a huge request: with it).
 #define VR_PAGED_LARGEST (64 * VR_MIB)
-enum { VR_PAGED_LADDER = 256 };
+enum { VR_PAGED_LADDER = 256, VR_PAGED_MOST_FRESH = 4096 };
 
 struct vr_paged_range {
     uint64_t low, high;
@@ -39,18 +39,19 @@ struct vr_paged_classes {
     uint32_t roots[VR_PAGED_CLASSES];
 };
 
-// The bytes of a page that a slot shows.
+// The bytes of a page that a slot shows, and those that a live one uses.
 struct vr_paged_view {
-    uint32_t slot;
-    bool linked; // the slot is
     uint64_t low, high;
+    uint32_t slot;
 };
 
 struct vr_paged_window {
     uint64_t address;
     struct vr_paged_shard *own;
-    bool away;      // of a page that sleeps: nothing is mapped there
-    bool has_holes; // free bytes behind it are in holes of `own`, whose page it is
+    uint64_t last_use; // the device's count of settled uses
+    uint32_t live;     // of slots in it
+    bool away;         // of a page that sleeps: nothing is mapped there
+    bool has_holes;    // free bytes behind it are in holes of `own`, whose page it is
 };
 
 // Where a recording has bytes of a page: each at one address at a time, that of the window through which they were handed out last.
@@ -67,13 +68,13 @@ struct vr_paged_page {
     uint64_t size;
     struct vr_paged_shard *own;
     uint64_t used_bytes;
-    struct vr_paged_range *used; // by address; none touch
+    struct vr_paged_view *used; // by address
     size_t used_count, used_capacity;
     struct vr_paged_window *windows;
     size_t window_count, windows_capacity;
-    struct vr_paged_view *views;
+    struct vr_paged_view *views; // of linked slots
     size_t view_count, views_capacity;
-    size_t linked_count;          // of these views are of linked slots
+    uint32_t slots_made;          // on it
     uint64_t freed;               // when it became wholly free, in uses of the device
     struct vr_paged_shown *shown; // all bytes, by where they lie in the page; empty before the first window
     size_t shown_count, shown_capacity;
@@ -84,9 +85,10 @@ struct vr_paged_page {
     bool uncertain;          // its pool sleeps, and some windows are mapped still
 };
 
-// A new slot is not linked: it does not know which slots share bytes with it. While it is live it covers the linked ones among them, which
-// are not ready then. When its size is asked for again it is linked: they know each other by bits, and the fast way finds it. So sizes that
-// do not come back cost no links.
+// A new slot is not linked: it does not know which slots share bytes with it, and its pages do not know it but by the bytes that it uses.
+// While it is live it covers the linked ones among them, which are not ready then. When its size is asked for again it is linked, if its
+// windows are still there: they know each other by bits, and the fast way finds it. So sizes that do not come back cost no links. Of the
+// slots that are free and not linked the device keeps those that were freed last.
 //
 // What is known of 64 slots, a bit of each: it is handed out; it is listed, because its pages may not say so.
 struct vr_paged_marks {
@@ -234,6 +236,11 @@ struct vr_paged_device {
     bool fills;                   // it is at it, until there are enough
     bool is_warm;                 // the option warm has nothing to say any more
     size_t prune_at;              // so many, before they are looked through again (paged_slots.c)
+    struct vr_paged_fresh {       // slots that were freed and are not linked, the last VR_PAGED_MOST_FRESH
+        uint32_t slot;
+        uint64_t last_use; // another one by now: it was handed out, or linked and used, or forgotten
+    } * fresh;
+    uint64_t fresh_made; // so many were entered, the last one at the place below
 };
 
 VR_INLINE struct vr_block *vr_paged_block_of(const struct vr_paged_slot *slot) {
@@ -325,6 +332,8 @@ void vr_paged_slot_forget(struct vr_paged_device *device, uint32_t slot);
 // One of its pages went to another shard, or came back.
 void vr_paged_slot_leave(struct vr_paged_device *device, uint32_t slot);
 void vr_paged_slot_return(struct vr_paged_device *device, uint32_t slot);
+// The slot was freed, and is not linked: it is kept for a while.
+void vr_paged_slot_keep(struct vr_paged_device *device, uint32_t slot);
 // Forgets slots that were not used for long, when there are very many.
 void vr_paged_slots_prune(struct vr_paged_device *device);
 

@@ -64,24 +64,35 @@ static void relist_page(struct vr_paged_device *device, uint32_t page) {
 
 // --- what is used -----------------------------------------------------------------------------------------------------------------------
 
-static void use_range(struct vr_paged_page *page, uint64_t low, uint64_t high) {
+static size_t position_of(const struct vr_paged_page *page, uint64_t low) {
     size_t at;
     VR_LOWER_BOUND(at, i, 0, page->used_count, page->used[i].low < low);
+    return at;
+}
+
+static void use_range(struct vr_paged_page *page, uint64_t low, uint64_t high, uint32_t slot) {
+    const size_t at = position_of(page, low);
     assert((at == 0 || page->used[at - 1].high <= low) && (at == page->used_count || high <= page->used[at].low));
     assert(page->used_count < page->used_capacity);
-    memmove(&page->used[at + 1], &page->used[at], (page->used_count - at) * sizeof *page->used);
-    page->used[at] = (struct vr_paged_range){low, high};
+    if (at != page->used_count) memmove(&page->used[at + 1], &page->used[at], (page->used_count - at) * sizeof *page->used);
+    page->used[at] = (struct vr_paged_view){.low = low, .high = high, .slot = slot};
     page->used_count++;
     page->used_bytes += high - low;
 }
 
 static void unuse_range(struct vr_paged_page *page, uint64_t low, uint64_t high) {
-    size_t at;
-    VR_LOWER_BOUND(at, i, 0, page->used_count, page->used[i].low < low);
+    const size_t at = position_of(page, low);
     assert(at < page->used_count && page->used[at].low == low && page->used[at].high == high);
     page->used_count--;
-    memmove(&page->used[at], &page->used[at + 1], (page->used_count - at) * sizeof *page->used);
+    if (at != page->used_count) memmove(&page->used[at], &page->used[at + 1], (page->used_count - at) * sizeof *page->used);
     page->used_bytes -= high - low;
+}
+
+static void use_window(struct vr_paged_page *page, uint64_t address, bool live, uint64_t use) {
+    size_t at = page->window_count - 1;
+    while (page->windows[at].address != address) at--;
+    page->windows[at].live += live ? 1 : UINT32_MAX;
+    page->windows[at].last_use = use;
 }
 
 static void apply_slot(struct vr_paged_shard *own, uint32_t number) {
@@ -92,11 +103,12 @@ static void apply_slot(struct vr_paged_shard *own, uint32_t number) {
     struct vr_paged_walk walk = vr_paged_walk_block(own, vr_paged_block_of(slot));
     while (vr_paged_walk_next(&walk)) {
         if (live) {
-            use_range(walk.page, walk.low, walk.high);
+            use_range(walk.page, walk.low, walk.high, number);
             vr_paged_show(walk.page, walk.low, walk.high, walk.base);
         } else {
             unuse_range(walk.page, walk.low, walk.high);
         }
+        use_window(walk.page, walk.base, live, device->uses);
         vr_paged_runs_add(&runs, walk.page, walk.low, walk.high);
         relist_page(device, walk.number);
     }
@@ -146,8 +158,11 @@ static enum vram_status settle_shard(struct vr_paged_shard *own) {
         }
     }
     for (size_t i = 0; i < own->dirty_count; i++) {
-        own->device->marks[own->dirty[i] / 64].dirty &= ~((uint64_t)1 << own->dirty[i] % 64);
-        own->device->slots[own->dirty[i]].last_use = ++own->device->uses;
+        const uint32_t number = own->dirty[i];
+        struct vr_paged_slot *slot = &own->device->slots[number];
+        own->device->marks[number / 64].dirty &= ~((uint64_t)1 << number % 64);
+        slot->last_use = ++own->device->uses;
+        if (!slot->linked && !slot->applied) vr_paged_slot_keep(own->device, number);
     }
     own->dirty_count = 0;
     return VRAM_OK;
@@ -174,18 +189,26 @@ void vr_paged_take_found(struct vr_shard *shard, const struct vr_paged_found *fo
     if (vr_has_listener(shard->device)) show_block(own, found->block);
 }
 
+// A new slot is handed out where everything is settled: its pages know it at once.
+static void take_fresh(struct vr_paged_shard *own, uint32_t number) {
+    struct vr_paged_slot *slot = &own->device->slots[number];
+    own->device->marks[number / 64].live |= (uint64_t)1 << number % 64;
+    vr_paged_fresh_clear(slot);
+    vr_paged_cover(own, number);
+    apply_slot(own, number);
+    slot->last_use = ++own->device->uses;
+}
+
 void vr_paged_take(struct vr_shard *shard, uint32_t block) {
     struct vr_paged_shard *own = shard->paged;
     const uint32_t number = vr_block_at(shard->device->allocator, block)->previous;
     const struct vr_paged_slot *slot = &own->device->slots[number];
-    struct vr_paged_word *word = vr_paged_word_at(&own->sizes[slot->size], slot->place / 64);
-    const struct vr_paged_found found = {block, number, &word->ready, (uint64_t)1 << slot->place % 64};
     if (!slot->linked) {
-        vr_paged_fresh_clear(slot);
-        vr_paged_cover(own, number);
-        word->ready |= found.bit;
+        take_fresh(own, number);
+        return;
     }
-    vr_paged_take_found(shard, &found);
+    struct vr_paged_word *word = vr_paged_word_at(&own->sizes[slot->size], slot->place / 64);
+    vr_paged_take_found(shard, &(struct vr_paged_found){block, number, &word->ready, (uint64_t)1 << slot->place % 64});
 }
 
 // The newest shard first.

@@ -151,11 +151,11 @@ void vr_paged_cached(struct vr_device *device, uint64_t *bytes, uint64_t *larges
 // --- what must hold ---------------------------------------------------------------------------------------------------------------------
 
 struct in_the_way {
-    uint32_t foreign, slots, live, linked_live, covered;
+    uint32_t foreign, slots, live, covered;
 };
 
-// Pages of others, and slots that share a byte with it, how many of them are linked, live, and both, itself included, and views of other
-// live ones that are not linked: counted again from the pages.
+// Pages of others, linked slots that share a byte with a linked one, how many of them are live, itself included, and ranges of other live
+// ones that are not linked: counted again from the pages.
 static struct in_the_way blocked_by(const struct vr_paged_device *device, uint32_t number) {
     const struct vr_paged_slot *slot = &device->slots[number];
     struct vr_paged_walk walk = vr_paged_walk_block(slot->own, vr_paged_block_of(slot));
@@ -163,16 +163,17 @@ static struct in_the_way blocked_by(const struct vr_paged_device *device, uint32
     struct vr_map counted = {0};
     while (vr_paged_walk_next(&walk)) {
         found.foreign += walk.page->own != slot->own;
+        for (size_t i = 0; i < walk.page->used_count; i++) {
+            const struct vr_paged_view *used = &walk.page->used[i];
+            const struct vr_paged_slot *other = &device->slots[used->slot];
+            found.covered += other->own == slot->own && !other->linked && used->high > walk.low && walk.high > used->low;
+        }
         for (size_t i = 0; i < walk.page->view_count; i++) {
             const struct vr_paged_view *view = &walk.page->views[i];
-            const struct vr_paged_slot *other = &device->slots[view->slot];
-            if (other->own != slot->own || view->high <= walk.low || walk.high <= view->low) continue;
-            const bool is_live = vr_paged_is_live(device, view->slot);
-            found.covered += is_live && !other->linked && other != slot;
+            if (device->slots[view->slot].own != slot->own || view->high <= walk.low || walk.high <= view->low) continue;
             if (vr_map_get(&counted, view->slot + 1) != 0) continue;
-            found.slots += other->linked || other == slot;
-            found.live += is_live;
-            found.linked_live += is_live && (other->linked || other == slot);
+            found.slots++;
+            found.live += vr_paged_is_live(device, view->slot);
             (void)vr_map_set(&counted, view->slot + 1, 1);
         }
     }
@@ -189,16 +190,16 @@ static uint32_t count_bits(uint64_t word) {
 static enum vram_status check_slot(const struct vr_paged_device *device, uint32_t number, struct vram_error *error) {
     const struct vr_paged_slot *slot = &device->slots[number];
     const struct vr_block *item = vr_block_at(device->device->allocator, slot->block);
-    const struct in_the_way found = blocked_by(device, number);
+    const struct in_the_way found = slot->linked ? blocked_by(device, number) : (struct in_the_way){.slots = 1};
     const bool is_live = vr_paged_is_live(device, number);
     uint32_t slots = 1, live = is_live;
     for (uint32_t i = 0; i < slot->way_count; i++) {
         slots += count_bits(slot->ways[i].slots);
         live += count_bits(slot->ways[i].slots & device->marks[slot->ways[i].word].live);
     }
-    VR_INVARIANT(slot->foreign == found.foreign && (!slot->linked || (slots == found.slots && live == found.linked_live)),
+    VR_INVARIANT(slot->foreign == found.foreign && slots == found.slots && (!slot->linked || live == found.live),
                  "a slot is not blocked by those that share its bytes", item->address);
-    VR_INVARIANT(slot->covered == (slot->linked ? found.covered : 0) && slot->covers == (is_live && !slot->linked),
+    VR_INVARIANT(slot->covered == found.covered && slot->covers == (is_live && !slot->linked),
                  "a slot that is not linked does not cover those that share its bytes", item->address);
     const bool hidden = slot->blocker != 0;
     struct vr_paged_size *size = &slot->own->sizes[slot->size];
@@ -217,7 +218,7 @@ static enum vram_status check_slot(const struct vr_paged_device *device, uint32_
                  item->address);
     VR_INVARIANT(is_live == (item->state == VR_ALLOCATED || item->state == VR_PENDING), "a slot does not know whether it is live",
                  item->address);
-    VR_INVARIANT(!is_live || found.live + found.foreign == 1, "two live blocks share a byte", item->address);
+    VR_INVARIANT(!is_live || found.foreign == 0, "a live block lies on another shard's page", item->address);
     return VRAM_OK;
 }
 
@@ -239,18 +240,15 @@ static enum vram_status check_page(const struct vr_paged_device *device, uint32_
                  number);
     if (page->own->is_small) return VRAM_OK;
     for (size_t i = 0; i < page->used_count; i++) {
-        VR_INVARIANT(page->used[i].low >= low && page->used[i].high > page->used[i].low && page->used[i].high <= page->size,
-                     "the used ranges of a page are not in order", number);
-        low = page->used[i].high;
-        used += page->used[i].high - page->used[i].low;
+        const struct vr_paged_view *range = &page->used[i];
+        VR_INVARIANT(range->low >= low && range->high > range->low && range->high <= page->size, "two live blocks share a byte", number);
+        VR_INVARIANT(vr_paged_is_live(device, range->slot) && device->slots[range->slot].own == page->own,
+                     "a live block lies on another shard's page", number);
+        low = range->high;
+        used += range->high - range->low;
     }
-    for (size_t i = 0; i < page->view_count; i++) {
-        const struct vr_paged_slot *slot = &device->slots[page->views[i].slot];
-        const bool is_live = vr_paged_is_live(device, page->views[i].slot);
-        if (is_live) live += page->views[i].high - page->views[i].low;
-        VR_INVARIANT(!is_live || slot->own == page->own, "a live block lies on another shard's page", number);
-    }
-    VR_INVARIANT(used == page->used_bytes && live == used, "the used bytes of a page are miscounted", number);
+    for (size_t i = 0; i < page->window_count; i++) live += page->windows[i].live;
+    VR_INVARIANT(used == page->used_bytes && live == page->used_count, "the used bytes of a page are miscounted", number);
     VR_INVARIANT((page->list == VR_PAGED_FREE || page->list == VR_PAGED_AHEAD) == (used == 0) &&
                      (page->list == VR_PAGED_FULL) == (used == page->size),
                  "a page is in the wrong list", number);

@@ -77,25 +77,20 @@ static uint32_t next_conflict(const struct vr_paged_slot *slot, uint32_t *way, u
     return number;
 }
 
-// Room for a view of a page and all that follows from it.
-static enum vram_status prepare_view(struct vr_paged_page *page) {
-    VR_TRY(VR_GROW(page, views, page->view_count + 1));
-    VR_TRY(VR_GROW(page, used, page->view_count + 2));
+// Room for what a slot that is handed out changes of a page, and for a view of it.
+static enum vram_status prepare_page(struct vr_paged_page *page) {
+    VR_TRY(VR_GROW(page, used, page->used_count + page->view_count + 2));
     return vr_paged_shown_room(page, page->view_count + 1);
 }
 
-static void commit_slot(struct vr_paged_shard *own, uint32_t number, struct vr_paged_walk walk, uint32_t record) {
+static void commit_slot(struct vr_paged_shard *own, uint32_t number, uint32_t record) {
     struct vr_paged_device *device = own->device;
-    struct vr_paged_slot *slot = &device->slots[number];
-    while (vr_paged_walk_next(&walk))
-        walk.page->views[walk.page->view_count++] = (struct vr_paged_view){.slot = number, .low = walk.low, .high = walk.high};
-    *slot = (struct vr_paged_slot){.own = own, .block = record, .last_use = ++device->uses};
+    device->slots[number] = (struct vr_paged_slot){.own = own, .block = record, .last_use = ++device->uses};
     vr_paged_slot_enter(own, number, vr_block_at(own->shard->device->allocator, record)->size);
     keep_entry(own);
 }
 
-// --- linking
-// ------------------------------------------------------------------------------------------------------------------------------
+// --- forgetting -------------------------------------------------------------------------------------------------------------------------
 
 // The page has one. Slots that are looked for are mostly new.
 static struct vr_paged_view *view_of(const struct vr_paged_page *page, uint32_t slot) {
@@ -103,112 +98,6 @@ static struct vr_paged_view *view_of(const struct vr_paged_page *page, uint32_t 
     while (page->views[at].slot != slot) at--;
     return &page->views[at];
 }
-
-// Whether a view of the page, of a slot of the shard, shows a byte of the range.
-static bool shows_a_byte(const struct vr_paged_shard *own, const struct vr_paged_view *view, const struct vr_paged_walk *walk) {
-    return view->high > walk->low && walk->high > view->low && own->device->slots[view->slot].own == own;
-}
-
-static bool is_in_the_way(const struct vr_paged_shard *own, const struct vr_paged_view *view, const struct vr_paged_walk *walk) {
-    return view->linked && shows_a_byte(own, view, walk);
-}
-
-void vr_paged_cover(struct vr_paged_shard *own, uint32_t number) {
-    struct vr_paged_slot *slot = &own->device->slots[number];
-    struct vr_paged_walk walk = vr_paged_walk_block(own, vr_paged_block_of(slot));
-    assert(!slot->linked && !slot->covers);
-    while (vr_paged_walk_next(&walk)) {
-        for (size_t i = 0; walk.page->linked_count != 0 && i < walk.page->view_count; i++) {
-            if (!is_in_the_way(own, &walk.page->views[i], &walk)) continue;
-            struct vr_paged_slot *other = &own->device->slots[walk.page->views[i].slot];
-            if (other->covered++ == 0) vr_paged_ready_clear(own, other);
-            slot->is_in_the_way = true;
-        }
-    }
-    slot->covers = true;
-}
-
-void vr_paged_uncover(struct vr_paged_shard *own, uint32_t number) {
-    struct vr_paged_slot *slot = &own->device->slots[number];
-    struct vr_paged_walk walk = vr_paged_walk_block(own, vr_paged_block_of(slot));
-    while (slot->is_in_the_way && vr_paged_walk_next(&walk)) {
-        for (size_t i = 0; i < walk.page->view_count; i++) {
-            if (!is_in_the_way(own, &walk.page->views[i], &walk)) continue;
-            struct vr_paged_slot *other = &own->device->slots[walk.page->views[i].slot];
-            assert(other->covered != 0);
-            if (--other->covered == 0) vr_paged_ready_set_if_free(other);
-        }
-    }
-    own->stale -= slot->is_in_the_way;
-    slot->covers = slot->is_in_the_way = false;
-}
-
-// What is in the way, on the side of the slot alone, and room on the other sides. Who covers it is counted.
-static enum vram_status find_conflicts(struct vr_paged_shard *own, struct vr_paged_slot *slot) {
-    struct vr_paged_walk walk = vr_paged_walk_block(own, vr_paged_block_of(slot));
-    slot->covered = 0;
-    while (vr_paged_walk_next(&walk)) {
-        for (size_t i = 0; i < walk.page->view_count; i++) {
-            const uint32_t number = walk.page->views[i].slot;
-            struct vr_paged_slot *other = &own->device->slots[number];
-            if (!shows_a_byte(own, &walk.page->views[i], &walk)) continue;
-            slot->covered += other->covers;
-            other->is_in_the_way |= other->covers;
-            if (!other->linked || has_conflict(slot, number)) continue;
-            VR_TRY(VR_GROW(slot, ways, slot->way_count + 1));
-            VR_TRY(VR_GROW(other, ways, other->way_count + 1));
-            (void)add_conflict(slot, number);
-        }
-    }
-    return VRAM_OK;
-}
-
-static enum vram_status link_slot(struct vr_paged_shard *own, uint32_t number) {
-    struct vr_paged_device *device = own->device;
-    struct vr_paged_slot *slot = &device->slots[number];
-    const enum vram_status status = find_conflicts(own, slot);
-    if (status != VRAM_OK) {
-        slot->way_count = slot->covered = 0;
-        return status;
-    }
-    uint64_t left = 0;
-    for (uint32_t way = 0, other; (other = next_conflict(slot, &way, &left)) != 0;) {
-        if (add_conflict(&device->slots[other], number)) vr_paged_slot_look(&device->slots[other]);
-    }
-    struct vr_paged_walk walk = vr_paged_walk_block(own, vr_paged_block_of(slot));
-    while (vr_paged_walk_next(&walk)) {
-        view_of(walk.page, number)->linked = true;
-        walk.page->linked_count++;
-    }
-    slot->linked = true;
-    vr_paged_slot_look(slot);
-    vr_paged_fresh_clear(slot);
-    vr_paged_ready_set_if_free(slot);
-    return VRAM_OK;
-}
-
-enum vram_status vr_paged_link_size(struct vr_paged_shard *own, uint64_t bytes) {
-    const uint64_t number = vr_map_get(&own->numbers, bytes);
-    if (number == 0) return VRAM_OK;
-    struct vr_paged_size *size = &own->sizes[number];
-    for (size_t word = 0; size->fresh_count != 0; word++) {
-        for (uint64_t fresh = vr_paged_word_at(size, word)->fresh; fresh != 0; fresh &= fresh - 1)
-            VR_TRY(link_slot(own, size->looks[word * 64 + (unsigned)__builtin_ctzll(fresh)].slot));
-    }
-    return VRAM_OK;
-}
-
-void vr_paged_search_fresh(struct vr_shard *shard, uint64_t bytes) {
-    struct vr_paged_shard *own = shard->paged;
-    if (vr_map_get(&own->numbers, bytes) == 0) return;
-    for (size_t i = 0; i < own->dirty_count; i++) {
-        const uint32_t number = own->dirty[i];
-        if (own->device->slots[number].covers && !vr_paged_is_live(own->device, number)) vr_paged_uncover(own, number);
-    }
-    (void)!vr_paged_link_size(own, bytes); // without host memory none is found
-}
-
-// --- forgetting -------------------------------------------------------------------------------------------------------------------------
 
 static bool is_at_rest(const struct vr_paged_device *device, uint32_t slot) {
     return !vr_paged_is_live(device, slot) && !vr_paged_is_dirty(device, slot);
@@ -221,7 +110,6 @@ static void forget_views(const struct vr_paged_device *device, uint32_t number) 
         struct vr_paged_page *page = walk.page;
         struct vr_paged_view *view = view_of(page, number);
         *view = page->views[--page->view_count];
-        page->linked_count -= slot->linked;
     }
 }
 
@@ -230,7 +118,7 @@ void vr_paged_slot_forget(struct vr_paged_device *device, uint32_t number) {
     assert(is_at_rest(device, number));
     vr_paged_unhide(device, number);
     vr_paged_slot_remove(slot->own, number);
-    forget_views(device, number);
+    if (slot->linked) forget_views(device, number);
     uint64_t left = 0;
     for (uint32_t way = 0, other; (other = next_conflict(slot, &way, &left)) != 0;) {
         if (drop_conflict(&device->slots[other], number)) vr_paged_slot_look(&device->slots[other]);
@@ -254,6 +142,16 @@ void vr_paged_slots_prune(struct vr_paged_device *device) {
     device->prune_at = 2 * device->live_slots;
 }
 
+void vr_paged_slot_keep(struct vr_paged_device *device, uint32_t number) {
+    if (device->fresh == NULL) device->fresh = calloc(VR_PAGED_MOST_FRESH, sizeof *device->fresh);
+    if (device->fresh == NULL) return; // it stays until there are very many
+    struct vr_paged_fresh *entry = &device->fresh[device->fresh_made++ % VR_PAGED_MOST_FRESH];
+    const struct vr_paged_slot *oldest = &device->slots[entry->slot];
+    const bool is_same = oldest->own != NULL && !oldest->linked && oldest->last_use == entry->last_use;
+    if (is_same && is_at_rest(device, entry->slot)) vr_paged_slot_forget(device, entry->slot);
+    *entry = (struct vr_paged_fresh){.slot = number, .last_use = device->slots[number].last_use};
+}
+
 static int by_number(const void *a, const void *b) { return VR_ORDER(*(const uint64_t *)a, *(const uint64_t *)b); }
 
 // Makes room among the views of a page: half of those that nobody uses go, those that were used longest ago.
@@ -274,6 +172,137 @@ static void thin_views(struct vr_paged_device *device, uint32_t number) {
     }
 }
 
+// --- linking ----------------------------------------------------------------------------------------------------------------------------
+
+// Whether a view of the page, of a slot of the shard, shows a byte of the range.
+static bool shows_a_byte(const struct vr_paged_shard *own, const struct vr_paged_view *view, const struct vr_paged_walk *walk) {
+    return view->high > walk->low && walk->high > view->low && own->device->slots[view->slot].own == own;
+}
+
+void vr_paged_cover(struct vr_paged_shard *own, uint32_t number) {
+    struct vr_paged_slot *slot = &own->device->slots[number];
+    struct vr_paged_walk walk = vr_paged_walk_block(own, vr_paged_block_of(slot));
+    assert(!slot->linked && !slot->covers);
+    while (vr_paged_walk_next(&walk)) {
+        for (size_t i = 0; i < walk.page->view_count; i++) {
+            if (!shows_a_byte(own, &walk.page->views[i], &walk)) continue;
+            struct vr_paged_slot *other = &own->device->slots[walk.page->views[i].slot];
+            if (other->covered++ == 0) vr_paged_ready_clear(own, other);
+            slot->is_in_the_way = true;
+        }
+    }
+    slot->covers = true;
+}
+
+void vr_paged_uncover(struct vr_paged_shard *own, uint32_t number) {
+    struct vr_paged_slot *slot = &own->device->slots[number];
+    struct vr_paged_walk walk = vr_paged_walk_block(own, vr_paged_block_of(slot));
+    while (slot->is_in_the_way && vr_paged_walk_next(&walk)) {
+        for (size_t i = 0; i < walk.page->view_count; i++) {
+            if (!shows_a_byte(own, &walk.page->views[i], &walk)) continue;
+            struct vr_paged_slot *other = &own->device->slots[walk.page->views[i].slot];
+            assert(other->covered != 0);
+            if (--other->covered == 0) vr_paged_ready_set_if_free(other);
+        }
+    }
+    own->stale -= slot->is_in_the_way;
+    slot->covers = slot->is_in_the_way = false;
+}
+
+static void count_covers(struct vr_paged_shard *own, struct vr_paged_slot *slot, const struct vr_paged_walk *walk) {
+    for (size_t i = 0; i < walk->page->used_count; i++) {
+        struct vr_paged_slot *other = &own->device->slots[walk->page->used[i].slot];
+        if (!other->covers || !shows_a_byte(own, &walk->page->used[i], walk)) continue;
+        slot->covered++;
+        other->is_in_the_way = true;
+    }
+}
+
+// What is in the way, on the side of the slot alone, and room on the other sides. Who covers it is counted, and the pages of others.
+static enum vram_status find_conflicts(struct vr_paged_shard *own, struct vr_paged_slot *slot) {
+    struct vr_paged_walk walk = vr_paged_walk_block(own, vr_paged_block_of(slot));
+    slot->covered = slot->foreign = 0;
+    while (vr_paged_walk_next(&walk)) {
+        VR_TRY(VR_GROW(walk.page, views, walk.page->view_count + 1));
+        VR_TRY(prepare_page(walk.page));
+        slot->foreign += walk.page->own != own;
+        count_covers(own, slot, &walk);
+        for (size_t i = 0; i < walk.page->view_count; i++) {
+            const uint32_t number = walk.page->views[i].slot;
+            struct vr_paged_slot *other = &own->device->slots[number];
+            if (!shows_a_byte(own, &walk.page->views[i], &walk) || has_conflict(slot, number)) continue;
+            VR_TRY(VR_GROW(slot, ways, slot->way_count + 1));
+            VR_TRY(VR_GROW(other, ways, other->way_count + 1));
+            (void)add_conflict(slot, number);
+        }
+    }
+    return VRAM_OK;
+}
+
+// The windows of a slot that is not linked may be gone. Their addresses show nothing else then.
+static bool is_mapped(const struct vr_paged_shard *own, const struct vr_paged_slot *slot) {
+    const struct vr_block *item = vr_paged_block_of(slot);
+    const struct vr_paged_region *region = vr_paged_region_of(own, item->address);
+    uint64_t base = 0, at = item->address;
+    while (at < item->address + item->size) {
+        const uint32_t page = vr_paged_page_of(own->device, region, at, &base);
+        if (page == 0) return false;
+        at = base + vr_paged_page_at(own->device, page)->size;
+    }
+    return true;
+}
+
+static enum vram_status link_slot(struct vr_paged_shard *own, uint32_t number) {
+    struct vr_paged_device *device = own->device;
+    struct vr_paged_slot *slot = &device->slots[number];
+    if (!is_mapped(own, slot)) {
+        vr_paged_slot_forget(device, number);
+        return VRAM_OK;
+    }
+    const struct vr_paged_walk start = vr_paged_walk_block(own, vr_paged_block_of(slot));
+    struct vr_paged_walk walk = start;
+    while (vr_paged_walk_next(&walk)) thin_views(device, walk.number);
+    const enum vram_status status = find_conflicts(own, slot);
+    if (status != VRAM_OK) {
+        slot->way_count = slot->covered = slot->foreign = 0;
+        return status;
+    }
+    uint64_t left = 0;
+    for (uint32_t way = 0, other; (other = next_conflict(slot, &way, &left)) != 0;) {
+        if (add_conflict(&device->slots[other], number)) vr_paged_slot_look(&device->slots[other]);
+    }
+    walk = start;
+    while (vr_paged_walk_next(&walk))
+        walk.page->views[walk.page->view_count++] = (struct vr_paged_view){.low = walk.low, .high = walk.high, .slot = number};
+    slot->linked = true;
+    vr_paged_slot_look(slot);
+    vr_paged_fresh_clear(slot);
+    vr_paged_ready_set_if_free(slot);
+    return VRAM_OK;
+}
+
+enum vram_status vr_paged_link_size(struct vr_paged_shard *own, uint64_t bytes) {
+    const uint64_t number = vr_map_get(&own->numbers, bytes);
+    if (number == 0) return VRAM_OK;
+    struct vr_paged_size *size = &own->sizes[number];
+    for (size_t word = 0; size->fresh_count != 0; word++) {
+        for (uint64_t fresh = vr_paged_word_at(size, word)->fresh; fresh != 0; fresh &= fresh - 1)
+            VR_TRY(link_slot(own, size->looks[word * 64 + (unsigned)__builtin_ctzll(fresh)].slot));
+    }
+    return VRAM_OK;
+}
+
+void vr_paged_search_fresh(struct vr_shard *shard, uint64_t bytes) {
+    struct vr_paged_shard *own = shard->paged;
+    const uint64_t number = vr_map_get(&own->numbers, bytes);
+    if (number == 0 || (own->sizes[number].fresh_count | own->stale) == 0) return;
+    for (size_t i = 0; i < own->dirty_count; i++) {
+        const uint32_t slot = own->dirty[i];
+        if (own->device->slots[slot].covers && !vr_paged_is_live(own->device, slot)) vr_paged_uncover(own, slot);
+    }
+    (void)!vr_paged_link_size(own, bytes); // without host memory none is found
+}
+
 // --- a new one ---------------------------------------------------------------------------------------------------------------------------
 
 enum vram_status vr_paged_slot_make(struct vr_paged_shard *own, uint64_t address, uint64_t size, uint32_t *block) {
@@ -284,14 +313,18 @@ enum vram_status vr_paged_slot_make(struct vr_paged_shard *own, uint64_t address
     assert(region != NULL && address + size <= region->end);
     const struct vr_paged_walk start = vr_paged_walk_range(own, region, address, address + size);
     struct vr_paged_walk walk = start;
+    size_t windows = 0;
     while (vr_paged_walk_next(&walk)) {
-        thin_views(device, walk.number);
-        VR_TRY(prepare_view(walk.page));
+        VR_TRY(prepare_page(walk.page));
+        windows += walk.page->window_count;
     }
+    VR_TRY(vr_paged_hole_room(own, windows));
     VR_TRY(vr_shard_reserve_records(shard, 2));
     VR_TRY(VR_GROW(own, dirty, device->live_slots + 2));
     VR_TRY(vr_paged_size_room(own, size));
     VR_TRY(take_entry(own, &number));
+    walk = start;
+    while (vr_paged_walk_next(&walk)) walk.page->slots_made++;
     device->slots_made++;
     const uint32_t record = shard->spare[--shard->spare_count];
     struct vr_block *item = vr_block_at(shard->device->allocator, record);
@@ -299,7 +332,7 @@ enum vram_status vr_paged_slot_make(struct vr_paged_shard *own, uint64_t address
     atomic_store_explicit(&item->shard, (uint16_t)shard->number, memory_order_release);
     item->previous = number; // it has no neighbours
     item->state = VR_FREE;
-    commit_slot(own, number, start, record);
+    commit_slot(own, number, record);
     *block = record;
     return VRAM_OK;
 }

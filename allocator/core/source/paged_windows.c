@@ -138,7 +138,7 @@ static void forget_window(struct vr_paged_device *device, struct vr_paged_page *
     if (!window.own->is_small) segment->mapped -= page->size;
 }
 
-// Slots that lie in the window, whole or in part.
+// Linked slots that lie in the window, whole or in part. The others are found to have no windows when they are asked for.
 static void forget_slots(struct vr_paged_device *device, const struct vr_paged_page *page, const struct vr_paged_window *window) {
     const struct vram_allocator *allocator = device->device->allocator;
     for (size_t i = page->view_count; i-- > 0;) {
@@ -190,17 +190,9 @@ bool vr_paged_may_wait(const struct vr_paged_device *device) {
 // --- too many ---------------------------------------------------------------------------------------------------------------------------
 
 // When a slot in the window was used last; UINT64_MAX: it has to stay.
-static uint64_t last_use_of(const struct vr_paged_device *device, const struct vr_paged_page *page, const struct vr_paged_window *window) {
-    uint64_t newest = 0;
-    if ((window->own->is_small && window->own == page->own) || vr_paged_is_kept(window->own)) return UINT64_MAX;
-    for (size_t i = 0; i < page->view_count; i++) {
-        const struct vr_paged_slot *slot = &device->slots[page->views[i].slot];
-        const struct vr_block *item = vr_block_at(device->device->allocator, slot->block);
-        if (item->address >= window->address + page->size || window->address >= item->address + item->size) continue;
-        if (vr_paged_is_live(device, page->views[i].slot)) return UINT64_MAX;
-        if (slot->last_use > newest) newest = slot->last_use;
-    }
-    return newest;
+static uint64_t last_use_of(const struct vr_paged_page *page, const struct vr_paged_window *window) {
+    const bool stays = window->live != 0 || (window->own->is_small && window->own == page->own) || vr_paged_is_kept(window->own);
+    return stays ? UINT64_MAX : window->last_use;
 }
 
 struct idle_window {
@@ -222,7 +214,7 @@ static enum vram_status list_idle(const struct vr_paged_device *device, struct i
     for (uint32_t number = 1; number < device->page_count; number++) {
         const struct vr_paged_page *page = vr_paged_page_at(device, number);
         for (size_t i = 0; i < page->window_count && page->window_count > 1; i++) {
-            const uint64_t last_use = last_use_of(device, page, &page->windows[i]);
+            const uint64_t last_use = last_use_of(page, &page->windows[i]);
             if (last_use == UINT64_MAX) continue;
             VR_TRY(VR_GROW(idle, items, idle->count + 1));
             idle->items[idle->count++] = (struct idle_window){last_use, page->windows[i].address, number};
