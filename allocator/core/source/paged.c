@@ -64,7 +64,7 @@ enum vram_status vr_paged_shard_of(struct vr_shard *shard, struct vr_paged_shard
 
 // *block stays 0 where there is none.
 static enum vram_status find_free(struct vr_paged_shard *own, uint64_t size, uint32_t *block) {
-    VR_TRY(vr_paged_link_size(own, size));
+    VR_TRY(vr_paged_link_free(own, size));
     *block = vr_paged_ready(own->shard, size);
     if (*block != 0) return VRAM_OK;
     const struct vr_paged_range *hole = vr_paged_hole_fit(own, size);

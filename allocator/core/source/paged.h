@@ -314,14 +314,20 @@ VR_INLINE uint32_t vr_paged_blocker(const struct vr_paged_device *device, const 
     }
     return 0;
 }
+// A slot is not looked at again before the live one in its way is freed.
+void vr_paged_hide(struct vr_paged_shard *own, uint32_t slot, uint32_t blocker);
 // Nobody waits for it any more. A slot that is hidden is not.
 void vr_paged_unhide_all(struct vr_paged_device *device, struct vr_paged_slot *blocker);
 void vr_paged_unhide(struct vr_paged_device *device, uint32_t slot);
 
 // A slot at a range whose bytes are all free, with its block FREE and in no index. NO_HOST_MEMORY, LIMIT.
 enum vram_status vr_paged_slot_make(struct vr_paged_shard *own, uint64_t address, uint64_t size, uint32_t *block);
-// Links the slots of this size that are not live: it is asked for again. NO_HOST_MEMORY.
-enum vram_status vr_paged_link_size(struct vr_paged_shard *own, uint64_t size);
+// Links the slots of this size whose bytes are all free: it is asked for again. The others wait at a live one. NO_HOST_MEMORY.
+enum vram_status vr_paged_link_free(struct vr_paged_shard *own, uint64_t size);
+// A live slot that shares a byte with one whose windows are there; 0: none, and *foreign of its pages are another shard's.
+uint32_t vr_paged_user(const struct vr_paged_shard *own, const struct vr_paged_slot *slot, uint32_t *foreign);
+// Whether the windows of a slot that is not linked are still there.
+bool vr_paged_is_mapped(const struct vr_paged_shard *own, const struct vr_paged_slot *slot);
 // The same before a search by the slow way, which knows of no slot any more that was freed.
 void vr_paged_search_fresh(struct vr_shard *shard, uint64_t size);
 // A slot that is not linked is live from now on: linked slots that share a byte with it are not ready. It is not any more.

@@ -1,12 +1,32 @@
 // By which the fast way knows that a slot is free: a bit of each live one, and of each slot the bits that are in its way.
 #include "core/source/paged.h"
 
+void vr_paged_hide(struct vr_paged_shard *own, uint32_t number, uint32_t blocker) {
+    struct vr_paged_slot *slot = &own->device->slots[number], *other = &own->device->slots[blocker];
+    slot->blocker = blocker;
+    slot->next_waiting = other->first_waiting;
+    other->first_waiting = number;
+    if (slot->linked) {
+        vr_paged_ready_clear(own, slot);
+    } else {
+        vr_paged_fresh_clear(slot);
+    }
+}
+
+static void show_again(struct vr_paged_slot *slot) {
+    slot->blocker = slot->next_waiting = 0;
+    if (slot->linked) {
+        vr_paged_ready_set_if_free(slot);
+    } else {
+        vr_paged_fresh_set(slot);
+    }
+}
+
 void vr_paged_unhide_all(struct vr_paged_device *device, struct vr_paged_slot *blocker) {
     for (uint32_t number = blocker->first_waiting, next; number != 0; number = next) {
         struct vr_paged_slot *slot = &device->slots[number];
         next = slot->next_waiting;
-        slot->blocker = slot->next_waiting = 0;
-        vr_paged_ready_set_if_free(slot);
+        show_again(slot);
     }
     blocker->first_waiting = 0;
 }
@@ -17,8 +37,7 @@ void vr_paged_unhide(struct vr_paged_device *device, uint32_t number) {
     uint32_t *link = &device->slots[slot->blocker].first_waiting;
     while (*link != number) link = &device->slots[*link].next_waiting;
     *link = slot->next_waiting;
-    slot->blocker = slot->next_waiting = 0;
-    vr_paged_ready_set_if_free(slot);
+    show_again(slot);
 }
 
 void vr_paged_give(struct vr_shard *shard, uint32_t block) {

@@ -98,20 +98,24 @@ static enum vram_status take_pages(struct vr_paged_shard *own, const struct vr_b
     return VRAM_OK;
 }
 
+// Whether the slot could be handed out if its pages were all of its shard.
+static bool lacks_pages_alone(const struct vr_paged_shard *own, const struct vr_paged_slot *slot) {
+    uint32_t foreign = 0;
+    if (slot->linked) return slot->foreign != 0 && slot->covered == 0 && vr_paged_blocker(own->device, slot) == 0;
+    return vr_paged_is_mapped(own, slot) && vr_paged_user(own, slot, &foreign) == 0 && foreign != 0;
+}
+
 enum vram_status vr_paged_take_for_slot(struct vr_paged_shard *own, uint64_t bytes) {
     struct vr_paged_device *device = own->device;
     const uint64_t number = vr_map_get(&own->numbers, bytes);
     if (number == 0) return VRAM_OK;
-    VR_TRY(vr_paged_link_size(own, bytes));
     struct vr_paged_size *size = &own->sizes[number];
     bool taken = false;
     device->rounds++;
     for (size_t place = 0; place < size->word_count * 64 && place < MOST_LOOKED_AT && !taken; place++) {
         if ((vr_paged_word_at(size, place / 64)->used >> place % 64 & 1) == 0) continue;
         const struct vr_paged_slot *slot = &device->slots[size->looks[place].slot];
-        if (vr_paged_is_live(device, size->looks[place].slot) || slot->foreign == 0 || slot->covered != 0 ||
-            vr_paged_blocker(device, slot) != 0)
-            continue;
+        if (vr_paged_is_live(device, size->looks[place].slot) || !lacks_pages_alone(own, slot)) continue;
         VR_TRY(take_pages(own, vr_paged_block_of(slot), &taken));
     }
     return VRAM_OK;

@@ -209,13 +209,14 @@ static enum vram_status check_slot(const struct vr_paged_device *device, uint32_
     const bool ready = (word->ready & bit) != 0;
     VR_INVARIANT(look->slot == number && look->block == slot->block && (word->used & bit) != 0, "a slot is not where its size is",
                  item->address);
-    VR_INVARIANT(((word->fresh & bit) != 0) == (!is_live && !slot->linked), "a slot is fresh and linked, or neither", item->address);
+    VR_INVARIANT(((word->fresh & bit) != 0) == (!is_live && !slot->linked && !hidden), "a slot is fresh and linked, or neither",
+                 item->address);
     VR_INVARIANT(ready == (!is_live && !hidden && slot->linked && slot->covered == 0 && slot->foreign == 0),
                  "a slot is ready and live, or neither", item->address);
     VR_INVARIANT(!ready || slot->place < 64 || (size->some[slot->place / 4096] >> slot->place / 64 % 64 & 1) != 0,
                  "a ready slot is not found", item->address);
-    VR_INVARIANT(!hidden || (vr_paged_is_live(device, slot->blocker) && (vr_paged_blocker(device, slot) != 0)), "a free slot is hidden",
-                 item->address);
+    VR_INVARIANT(!hidden || (vr_paged_is_live(device, slot->blocker) && (!slot->linked || vr_paged_blocker(device, slot) != 0)),
+                 "a free slot is hidden", item->address);
     VR_INVARIANT(is_live == (item->state == VR_ALLOCATED || item->state == VR_PENDING), "a slot does not know whether it is live",
                  item->address);
     VR_INVARIANT(!is_live || found.foreign == 0, "a live block lies on another shard's page", item->address);

@@ -16,15 +16,6 @@ static uint64_t number_of_size(struct vr_paged_shard *own, uint64_t bytes) {
     return number;
 }
 
-// Not looked at again before that one is freed.
-static void hide_slot(struct vr_paged_shard *own, uint32_t number, uint32_t blocker) {
-    struct vr_paged_slot *slot = &own->device->slots[number], *other = &own->device->slots[blocker];
-    slot->blocker = blocker;
-    slot->next_waiting = other->first_waiting;
-    other->first_waiting = number;
-    vr_paged_ready_clear(own, slot);
-}
-
 // The slot at the lowest place of the word that is not blocked.
 static bool ready_in(struct vr_paged_shard *own, const struct vr_paged_look *looks, struct vr_paged_word *word, unsigned *passed,
                      struct vr_paged_found *found) {
@@ -39,7 +30,7 @@ static bool ready_in(struct vr_paged_shard *own, const struct vr_paged_look *loo
             *found = (struct vr_paged_found){look->block, look->slot, &word->ready, ready & (~ready + 1)};
             return true;
         }
-        if (VR_UNLIKELY(*passed == PATIENCE)) hide_slot(own, look->slot, blocker);
+        if (VR_UNLIKELY(*passed == PATIENCE)) vr_paged_hide(own, look->slot, blocker);
         *passed += *passed != PATIENCE;
     }
     return false;

@@ -209,24 +209,12 @@ void vr_paged_uncover(struct vr_paged_shard *own, uint32_t number) {
     slot->covers = slot->is_in_the_way = false;
 }
 
-static void count_covers(struct vr_paged_shard *own, struct vr_paged_slot *slot, const struct vr_paged_walk *walk) {
-    for (size_t i = 0; i < walk->page->used_count; i++) {
-        struct vr_paged_slot *other = &own->device->slots[walk->page->used[i].slot];
-        if (!other->covers || !shows_a_byte(own, &walk->page->used[i], walk)) continue;
-        slot->covered++;
-        other->is_in_the_way = true;
-    }
-}
-
-// What is in the way, on the side of the slot alone, and room on the other sides. Who covers it is counted, and the pages of others.
+// What is in the way, on the side of the slot alone, and room on the other sides.
 static enum vram_status find_conflicts(struct vr_paged_shard *own, struct vr_paged_slot *slot) {
     struct vr_paged_walk walk = vr_paged_walk_block(own, vr_paged_block_of(slot));
-    slot->covered = slot->foreign = 0;
     while (vr_paged_walk_next(&walk)) {
         VR_TRY(VR_GROW(walk.page, views, walk.page->view_count + 1));
         VR_TRY(prepare_page(walk.page));
-        slot->foreign += walk.page->own != own;
-        count_covers(own, slot, &walk);
         for (size_t i = 0; i < walk.page->view_count; i++) {
             const uint32_t number = walk.page->views[i].slot;
             struct vr_paged_slot *other = &own->device->slots[number];
@@ -239,8 +227,27 @@ static enum vram_status find_conflicts(struct vr_paged_shard *own, struct vr_pag
     return VRAM_OK;
 }
 
+static uint32_t first_live(const struct vr_paged_device *device, const struct vr_paged_view *views, size_t count,
+                           const struct vr_paged_walk *walk) {
+    for (size_t i = 0; i < count; i++)
+        if (views[i].high > walk->low && walk->high > views[i].low && vr_paged_is_live(device, views[i].slot)) return views[i].slot;
+    return 0;
+}
+
+uint32_t vr_paged_user(const struct vr_paged_shard *own, const struct vr_paged_slot *slot, uint32_t *foreign) {
+    struct vr_paged_walk walk = vr_paged_walk_block(own, vr_paged_block_of(slot));
+    *foreign = 0;
+    while (vr_paged_walk_next(&walk)) {
+        *foreign += walk.page->own != own;
+        uint32_t user = first_live(own->device, walk.page->used, walk.page->used_count, &walk);
+        if (user == 0) user = first_live(own->device, walk.page->views, walk.page->view_count, &walk);
+        if (user != 0) return user;
+    }
+    return 0;
+}
+
 // The windows of a slot that is not linked may be gone. Their addresses show nothing else then.
-static bool is_mapped(const struct vr_paged_shard *own, const struct vr_paged_slot *slot) {
+bool vr_paged_is_mapped(const struct vr_paged_shard *own, const struct vr_paged_slot *slot) {
     const struct vr_block *item = vr_paged_block_of(slot);
     const struct vr_paged_region *region = vr_paged_region_of(own, item->address);
     uint64_t base = 0, at = item->address;
@@ -252,19 +259,16 @@ static bool is_mapped(const struct vr_paged_shard *own, const struct vr_paged_sl
     return true;
 }
 
+// A slot all of whose bytes are free.
 static enum vram_status link_slot(struct vr_paged_shard *own, uint32_t number) {
     struct vr_paged_device *device = own->device;
     struct vr_paged_slot *slot = &device->slots[number];
-    if (!is_mapped(own, slot)) {
-        vr_paged_slot_forget(device, number);
-        return VRAM_OK;
-    }
     const struct vr_paged_walk start = vr_paged_walk_block(own, vr_paged_block_of(slot));
     struct vr_paged_walk walk = start;
     while (vr_paged_walk_next(&walk)) thin_views(device, walk.number);
     const enum vram_status status = find_conflicts(own, slot);
     if (status != VRAM_OK) {
-        slot->way_count = slot->covered = slot->foreign = 0;
+        slot->way_count = slot->foreign = 0;
         return status;
     }
     uint64_t left = 0;
@@ -281,26 +285,41 @@ static enum vram_status link_slot(struct vr_paged_shard *own, uint32_t number) {
     return VRAM_OK;
 }
 
-enum vram_status vr_paged_link_size(struct vr_paged_shard *own, uint64_t bytes) {
+// The slot is linked, or waits at a live one that shares a byte with it, or is gone with its windows.
+static enum vram_status try_fresh(struct vr_paged_shard *own, uint32_t number) {
+    struct vr_paged_slot *slot = &own->device->slots[number];
+    if (!vr_paged_is_mapped(own, slot)) {
+        vr_paged_slot_forget(own->device, number);
+        return VRAM_OK;
+    }
+    const uint32_t user = vr_paged_user(own, slot, &slot->foreign);
+    if (user != 0) {
+        slot->foreign = 0;
+        vr_paged_hide(own, number, user);
+        return VRAM_OK;
+    }
+    if (slot->covers) vr_paged_uncover(own, number); // it was freed since everything was settled
+    return link_slot(own, number);
+}
+
+enum vram_status vr_paged_link_free(struct vr_paged_shard *own, uint64_t bytes) {
     const uint64_t number = vr_map_get(&own->numbers, bytes);
     if (number == 0) return VRAM_OK;
     struct vr_paged_size *size = &own->sizes[number];
     for (size_t word = 0; size->fresh_count != 0; word++) {
         for (uint64_t fresh = vr_paged_word_at(size, word)->fresh; fresh != 0; fresh &= fresh - 1)
-            VR_TRY(link_slot(own, size->looks[word * 64 + (unsigned)__builtin_ctzll(fresh)].slot));
+            VR_TRY(try_fresh(own, size->looks[word * 64 + (unsigned)__builtin_ctzll(fresh)].slot));
     }
     return VRAM_OK;
 }
 
 void vr_paged_search_fresh(struct vr_shard *shard, uint64_t bytes) {
     struct vr_paged_shard *own = shard->paged;
-    const uint64_t number = vr_map_get(&own->numbers, bytes);
-    if (number == 0 || (own->sizes[number].fresh_count | own->stale) == 0) return;
-    for (size_t i = 0; i < own->dirty_count; i++) {
+    for (size_t i = 0; i < own->dirty_count && own->stale != 0; i++) {
         const uint32_t slot = own->dirty[i];
         if (own->device->slots[slot].covers && !vr_paged_is_live(own->device, slot)) vr_paged_uncover(own, slot);
     }
-    (void)!vr_paged_link_size(own, bytes); // without host memory none is found
+    (void)!vr_paged_link_free(own, bytes); // without host memory none is found
 }
 
 // --- a new one ---------------------------------------------------------------------------------------------------------------------------
