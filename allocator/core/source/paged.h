@@ -330,8 +330,10 @@ uint32_t vr_paged_user(const struct vr_paged_shard *own, const struct vr_paged_s
 bool vr_paged_is_mapped(const struct vr_paged_shard *own, const struct vr_paged_slot *slot);
 // The same before a search by the slow way, which knows of no slot any more that was freed.
 void vr_paged_search_fresh(struct vr_shard *shard, uint64_t size);
-// A slot that is not linked is live from now on: linked slots that share a byte with it are not ready. It is not any more.
-void vr_paged_cover(struct vr_paged_shard *own, uint32_t slot);
+struct vr_paged_walk;
+// A slot that is not linked is live from now on: linked slots that share a byte of this page with it are not ready. It is not any more:
+// the same of all its pages.
+void vr_paged_cover(struct vr_paged_shard *own, uint32_t slot, const struct vr_paged_walk *walk);
 void vr_paged_uncover(struct vr_paged_shard *own, uint32_t slot);
 // Forgets a slot that is neither live nor dirty.
 void vr_paged_slot_forget(struct vr_paged_device *device, uint32_t slot);
@@ -414,7 +416,24 @@ struct vr_paged_walk {
     uint64_t base;      // where the page begins, before the range perhaps
     uint64_t low, high; // what of the page is in the range
 };
-bool vr_paged_walk_next(struct vr_paged_walk *walk);
+VR_INLINE bool vr_paged_walk_next(struct vr_paged_walk *walk) {
+    const struct vr_paged_region *region = walk->region;
+    if (walk->at >= walk->end) return false;
+    const uint64_t unit = (walk->at - region->address) / walk->device->unit;
+    if (VR_LIKELY(region->units[unit] != 0)) { // all but the first begin at a window's beginning
+        walk->number = region->units[unit] - 1;
+        walk->base = region->address + unit * walk->device->unit;
+    } else {
+        walk->number = vr_paged_page_of(walk->device, region, walk->at, &walk->base);
+    }
+    assert(walk->number != 0);
+    walk->page = vr_paged_page_at(walk->device, walk->number);
+    const uint64_t top = walk->base + walk->page->size, stop = top < walk->end ? top : walk->end;
+    walk->low = walk->at - walk->base;
+    walk->high = stop - walk->base;
+    walk->at = stop;
+    return true;
+}
 VR_INLINE struct vr_paged_walk vr_paged_walk_range(const struct vr_paged_shard *own, const struct vr_paged_region *region, uint64_t low,
                                                    uint64_t high) {
     return (struct vr_paged_walk){.device = own->device, .region = region, .at = low, .end = high};

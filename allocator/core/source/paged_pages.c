@@ -104,6 +104,10 @@ static void apply_slot(struct vr_paged_shard *own, uint32_t number) {
     while (vr_paged_walk_next(&walk)) {
         if (live) {
             use_range(walk.page, walk.low, walk.high, number);
+            if (!slot->linked) {
+                vr_paged_cover(own, number, &walk);
+                walk.page->slots_made++;
+            }
             vr_paged_show(walk.page, walk.low, walk.high, walk.base);
         } else {
             unuse_range(walk.page, walk.low, walk.high);
@@ -194,7 +198,7 @@ static void take_fresh(struct vr_paged_shard *own, uint32_t number) {
     struct vr_paged_slot *slot = &own->device->slots[number];
     own->device->marks[number / 64].live |= (uint64_t)1 << number % 64;
     vr_paged_fresh_clear(slot);
-    vr_paged_cover(own, number);
+    slot->covers = true;
     apply_slot(own, number);
     slot->last_use = ++own->device->uses;
 }

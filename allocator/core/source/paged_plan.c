@@ -34,8 +34,15 @@ static enum vram_status collect_ends(const struct vr_paged_shard *own, struct pa
         VR_TRY(add_end(high, item->size - item->used[item->used_count - 1].high, page));
         VR_TRY(add_end(low, item->used[0].low, page));
     }
-    qsort(low->items, low->count, sizeof *low->items, by_bytes);
     return VRAM_OK;
+}
+
+// Leaves those that have from `least` to `most` bytes.
+static void keep_ends(struct page_ends *ends, uint64_t least, uint64_t most) {
+    size_t kept = 0;
+    for (size_t i = 0; i < ends->count; i++)
+        if (ends->items[i].bytes >= least && ends->items[i].bytes <= most) ends->items[kept++] = ends->items[i];
+    ends->count = kept;
 }
 
 // The pair with the fewest bytes that has at least `need`, of two different pages; of equal ones the one with the shortest head. False if
@@ -82,15 +89,23 @@ static uint64_t most_of(const struct page_ends *high, const struct page_ends *lo
     return most;
 }
 
-static void choose_ends(const struct page_ends *high, const struct page_ends *low, uint64_t size, uint64_t unit, bool few,
-                        struct vr_paged_plan *plan) {
+// Of ends whose longest is last, those that a pair with at least `need` bytes, and at most `most`, can be of.
+static void keep_useful(struct page_ends *high, struct page_ends *low, uint64_t need, uint64_t most) {
+    const uint64_t highest = high->items[high->count - 1].bytes, lowest = low->items[low->count - 1].bytes;
+    keep_ends(high, need > lowest ? need - lowest : 0, most);
+    keep_ends(low, need > highest ? need - highest : 0, most);
+    if (low->count != 0) qsort(low->items, low->count, sizeof *low->items, by_bytes);
+}
+
+static void choose_ends(struct page_ends *high, struct page_ends *low, uint64_t size, uint64_t unit, bool few, struct vr_paged_plan *plan) {
     const uint64_t whole = vr_round_up(size, unit) / unit, most = most_of(high, low);
     struct page_end head = {0}, tail = {0};
     const uint64_t units = !few ? whole - 1 : most >= size ? 0 : vr_round_up(size - most, unit) / unit;
     const uint64_t need = size - (units < whole ? units : whole - 1) * unit;
     *plan = (struct vr_paged_plan){.units = whole};
-    const bool found = units < whole && tightest_pair(high, low, need, &head, &tail);
-    if (found && (few || head.bytes + tail.bytes - need <= BORROW_MOST)) {
+    if (units >= whole) return;
+    keep_useful(high, low, need, few ? UINT64_MAX : need + BORROW_MOST);
+    if (tightest_pair(high, low, need, &head, &tail) && (few || head.bytes + tail.bytes - need <= BORROW_MOST)) {
         *plan = (struct vr_paged_plan){
             .head = head.page, .tail = tail.page, .head_bytes = head.bytes, .tail_bytes = tail.bytes, .units = units};
     }
@@ -99,8 +114,11 @@ static void choose_ends(const struct page_ends *high, const struct page_ends *lo
 enum vram_status vr_paged_plan(const struct vr_paged_shard *own, uint64_t size, bool few, struct vr_paged_plan *plan) {
     struct page_ends high = {0}, low = {0};
     const enum vram_status status = collect_ends(own, &high, &low);
-    if (status == VRAM_OK) longest_last(&high);
-    if (status == VRAM_OK) choose_ends(&high, &low, size, own->device->unit, few, plan);
+    if (status == VRAM_OK) {
+        longest_last(&high);
+        longest_last(&low);
+        choose_ends(&high, &low, size, own->device->unit, few, plan);
+    }
     free(high.items);
     free(low.items);
     return status;

@@ -42,25 +42,6 @@ uint32_t vr_paged_page_of(const struct vr_paged_device *device, const struct vr_
     return 0;
 }
 
-bool vr_paged_walk_next(struct vr_paged_walk *walk) {
-    const struct vr_paged_region *region = walk->region;
-    if (walk->at >= walk->end) return false;
-    const uint64_t unit = (walk->at - region->address) / walk->device->unit;
-    if (VR_LIKELY(region->units[unit] != 0)) { // all but the first begin at a window's beginning
-        walk->number = region->units[unit] - 1;
-        walk->base = region->address + unit * walk->device->unit;
-    } else {
-        walk->number = vr_paged_page_of(walk->device, region, walk->at, &walk->base);
-    }
-    assert(walk->number != 0);
-    walk->page = vr_paged_page_at(walk->device, walk->number);
-    const uint64_t top = walk->base + walk->page->size, stop = top < walk->end ? top : walk->end;
-    walk->low = walk->at - walk->base;
-    walk->high = stop - walk->base;
-    walk->at = stop;
-    return true;
-}
-
 // Address space for all that a stream can have and once more; of private pools, of which there may be many, each region is twice as large
 // as the one before.
 static uint64_t region_bytes(const struct vr_paged_shard *own, uint64_t least) {

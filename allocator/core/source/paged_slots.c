@@ -179,19 +179,13 @@ static bool shows_a_byte(const struct vr_paged_shard *own, const struct vr_paged
     return view->high > walk->low && walk->high > view->low && own->device->slots[view->slot].own == own;
 }
 
-void vr_paged_cover(struct vr_paged_shard *own, uint32_t number) {
-    struct vr_paged_slot *slot = &own->device->slots[number];
-    struct vr_paged_walk walk = vr_paged_walk_block(own, vr_paged_block_of(slot));
-    assert(!slot->linked && !slot->covers);
-    while (vr_paged_walk_next(&walk)) {
-        for (size_t i = 0; i < walk.page->view_count; i++) {
-            if (!shows_a_byte(own, &walk.page->views[i], &walk)) continue;
-            struct vr_paged_slot *other = &own->device->slots[walk.page->views[i].slot];
-            if (other->covered++ == 0) vr_paged_ready_clear(own, other);
-            slot->is_in_the_way = true;
-        }
+void vr_paged_cover(struct vr_paged_shard *own, uint32_t number, const struct vr_paged_walk *walk) {
+    for (size_t i = 0; i < walk->page->view_count; i++) {
+        if (!shows_a_byte(own, &walk->page->views[i], walk)) continue;
+        struct vr_paged_slot *other = &own->device->slots[walk->page->views[i].slot];
+        if (other->covered++ == 0) vr_paged_ready_clear(own, other);
+        own->device->slots[number].is_in_the_way = true;
     }
-    slot->covers = true;
 }
 
 void vr_paged_uncover(struct vr_paged_shard *own, uint32_t number) {
@@ -330,8 +324,7 @@ enum vram_status vr_paged_slot_make(struct vr_paged_shard *own, uint64_t address
     const struct vr_paged_region *region = vr_paged_region_of(own, address);
     uint32_t number = 0;
     assert(region != NULL && address + size <= region->end);
-    const struct vr_paged_walk start = vr_paged_walk_range(own, region, address, address + size);
-    struct vr_paged_walk walk = start;
+    struct vr_paged_walk walk = vr_paged_walk_range(own, region, address, address + size);
     size_t windows = 0;
     while (vr_paged_walk_next(&walk)) {
         VR_TRY(prepare_page(walk.page));
@@ -342,8 +335,6 @@ enum vram_status vr_paged_slot_make(struct vr_paged_shard *own, uint64_t address
     VR_TRY(VR_GROW(own, dirty, device->live_slots + 2));
     VR_TRY(vr_paged_size_room(own, size));
     VR_TRY(take_entry(own, &number));
-    walk = start;
-    while (vr_paged_walk_next(&walk)) walk.page->slots_made++;
     device->slots_made++;
     const uint32_t record = shard->spare[--shard->spare_count];
     struct vr_block *item = vr_block_at(shard->device->allocator, record);
