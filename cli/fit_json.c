@@ -1,22 +1,41 @@
-// fit_json.c: writes the answer of `vram fit` as one JSON object. Keys: docs/reference/json.md.
+// fit_json.c: the answer of `vram fit` as one JSON object. Its lists of facts are the tables of docs/reference/json.md.
 #include "output.h"
 #include "fit_print.h"
 #include "fit_failure.h"
 #include "base/json_rows.h"
 #include "vram/roles.h"
 
-// Writes a boolean, or null if it is uncertain.
-static void put_truth(struct vr_json *json, const char *key, bool truth, bool unsure) {
-    if (unsure)
-        vr_json_null(json, key);
-    else
-        vr_json_bool(json, key, truth);
+#define FIT_OOM_FACTS(X)                                                                                                                   \
+    X(U64, "step", it->step, ALWAYS, "from 1; 0: there are no steps")                                                                      \
+    X(U64, "requested_bytes", it->requested_bytes, ALWAYS, "the request that fails")                                                       \
+    X(U64, "allocated_bytes", it->allocated_bytes, ALWAYS, "blocks in use then")                                                           \
+    X(U64, "cached_bytes", it->cached_bytes, ALWAYS, "free blocks then")                                                                   \
+    X(U64, "largest_free_bytes", it->largest_free_bytes, ALWAYS, "the largest of them")                                                    \
+    X(U64, "room_bytes", it->room_bytes, ALWAYS, "for the allocator")                                                                      \
+    X(TEXT, "site", it->site, ALWAYS, "the call site of the request")
+
+static void put_oom(struct vr_json *json, const char *name, const struct fit_oom *it) {
+    vr_json_object(json, name);
+    FIT_OOM_FACTS(VR_FACT_JSON)
+    vr_json_object_end(json);
 }
 
-// Writes a string, or null if it is empty.
-static void put_text(struct vr_json *json, const char *key, const char *text) {
-    vr_json_string(json, key, text == NULL || text[0] == '\0' ? NULL : text);
-}
+#define FIT_CARD_FACTS(X)                                                                                                                  \
+    X(TEXT, "key", it->model.key, ALWAYS, "as `--card` has it")                                                                            \
+    X(TEXT, "name", it->model.name, ALWAYS, "the vendor's name")                                                                           \
+    X(BOOL, "asked", it->asked, ALWAYS, "asked for on the command line")                                                                   \
+    X(BOOL, "fits", it->fits, NULL_UNLESS(!it->unsure), "it fits; null: not sure, for the program failed, or data-dependent sizes decide") \
+    X(TEXT, "by", fit_method_names[it->method], ALWAYS,                                                                                    \
+      "`run`, `peak`, `replay`, `share`; `other`: by a run on a card of another generation, for the program failed on this one; "          \
+      "`no_kernels`: the "                                                                                                                 \
+      "same, for the program's PyTorch has no kernels for this one")                                                                       \
+    X(U64, "memory_bytes", it->model.memory_bytes, ALWAYS, "its memory")                                                                   \
+    X(BOOL, "memory_estimated", fit_memory_is_estimated(&it->model), ALWAYS, "no log of a real card gives its memory")                     \
+    X(U64, "context_bytes", it->model.context_bytes, ALWAYS, "the context of a program there")                                             \
+    X(U64, "room_bytes", it->room_bytes, ALWAYS, "for the allocator")                                                                      \
+    X(U64, "need_bytes", it->need_bytes, ALWAYS, "reserved, context and libraries at most")                                                \
+    X(U64, "retries", it->retries, ALWAYS, "releases of the whole cache there")                                                            \
+    X(OBJECT, "out_of_memory", put_oom(json, key, &it->oom), NULL_UNLESS(it->oom.known), "where memory runs out: below")
 
 static void put_cards(struct vr_json *json, const char *name, const struct fit_verdict *verdict) {
     vr_json_array(json, name);

@@ -1,17 +1,17 @@
-// fit_remedies.h: finds what makes a program fit: an allocator setting, a smaller batch, or a change of the program.
+// fit_remedies.h: what makes a program fit where it does not: a setting of the allocator, a smaller batch, a change of the program.
 #ifndef CLI_FIT_REMEDIES_H
 #define CLI_FIT_REMEDIES_H
 
 #include "fit_cards.h"
 
-// The allocator setting that makes a program fit on a card or within a limit.
+// Which setting of the allocator makes a program fit where it does not: on a card or in a limit.
 
 struct fit_setting {
-    bool any;                    // there is a card or limit that it does not fit
+    bool any;                    // there is something to reach that it does not fit
     bool asked;                  // the command line named the card or limit
     const struct fit_card *card; // NULL: the limit
     uint64_t room_bytes;         // for the allocator
-    bool tried;                  // false if no setting can help because the live bytes exceed the room
+    bool tried;                  // no setting can help where more is live at once than there is room
     bool found;
     char conf[300];        // the setting; "": the defaults
     uint64_t needed_bytes; // by the allocator with that setting
@@ -20,7 +20,7 @@ struct fit_setting {
 // Replays the recording of the highest holding under many settings; if it is very long, only under the most promising.
 void fit_find_setting(const struct fit_verdict *verdict, uint64_t limit_bytes, struct fit_setting *setting);
 
-// What the program could change to fit if no allocator setting is enough: the advice a report gives on the same peak.
+// What the program could do to fit where no setting of the allocator is enough: what a report says of the same peak.
 
 struct vr_json;
 
@@ -39,17 +39,19 @@ void fit_remedies_release(struct fit_remedies *remedies);
 bool fit_remedies_know_passes(const struct fit_remedies *remedies);
 // Prints the largest three, a sentence each, below the setting. Includes the batch's only if `batch_printed` is false.
 void fit_remedies_print(const struct fit_remedies *remedies, bool batch_printed);
-// Writes the member "remedies": an array of objects, or null.
-void fit_remedies_json(struct vr_json *json, const struct fit_remedies *remedies);
+// An array of objects, for the demand that there is.
+void fit_remedies_json(struct vr_json *json, const char *key, const struct fit_remedies *remedies);
+
+// Which smaller batch makes a program fit, and which of its arguments that is.
 
 // The effect of a smaller batch, estimated if no setting was found. By roles: activations, temporaries and input scale with the batch. By
 // trying: halve an argument that has "batch" in its name and measure the peak.
 struct fit_batch {
     bool known;             // there are roles, or an argument was found
-    bool tried;             // the bytes come from a run with half of an argument's value
+    bool tried;             // the bytes are of runs with half of an argument's value
     uint64_t fixed_bytes;   // independent of the batch: parameters, gradients, states, caches
     uint64_t varying_bytes; // activations, temporaries, input
-    double share;           // of varying_bytes that fits; 0: not even the fixed bytes fit
+    double share;           // of that, for which there is room; 0: not even for the rest
     char argument[64];      // of the program: "--batch-size"; "" if none changed the peak
     uint64_t value, about;  // the argument's value, and roughly the one that fits
 };

@@ -1,9 +1,10 @@
-// fit_serving.h: computes what a model server needs (weights, key-value cache, graphs), what fits into its cache, and how much of a device
-// it may take.
+// fit_serving.h: what a server of a model needs: weights, cache of keys and values, graphs; what fits into its cache; and how much of a
+// device it may take.
 //
-// An engine takes a share of the device. The part that does not go to the cache, and the memory used beyond the share, are the same on
-// every device, so a larger share makes the cache larger by as much: cache = share * memory - before, and the device's peak use = share *
-// memory + beyond. The recording gives the bytes, by role; the engine gives the option for the share and the cache's tokens (adapters/fit).
+// An engine takes a share of the device, what the cache does not get of it is needed for other things. Both are the same wherever it runs,
+// so a share more is that much more cache: cache = share * memory - before, and what the device has in use at most is share * memory +
+// beyond. The recording says the bytes, by their roles; the engine says which option is the share and how many tokens the cache holds
+// (adapters/fit).
 #ifndef CLI_FIT_SERVING_H
 #define CLI_FIT_SERVING_H
 
@@ -54,7 +55,7 @@ struct fit_serving_card {
 };
 
 struct fit_serving {
-    bool any;                                                                 // there is a key-value cache
+    bool any;                                                                 // there is a cache of keys and values
     const struct fit_served *served;                                          // borrowed from the run
     uint64_t weight_bytes, cache_bytes;                                       // the peak of each
     uint64_t loading_bytes, profiling_bytes, cache_peak_bytes, capture_bytes; // live peak in each phase; 0: no such phase
@@ -72,7 +73,8 @@ struct fit_serving_card fit_serving_on(const struct fit_serving *serving, const 
 // Judges the cards again by what they can serve.
 void fit_serving_judge(const struct fit_serving *serving, struct fit_verdict *verdict);
 void fit_serving_print(const struct fit_serving *serving, const struct fit_verdict *verdict);
-void fit_serving_json(struct vr_json *json, const struct fit_serving *serving, const struct fit_verdict *verdict);
+// An object; there is a cache of keys and values.
+void fit_serving_json(struct vr_json *json, const char *name, const struct fit_serving *serving, const struct fit_verdict *verdict);
 // dummy_weights: the option was given.
 void fit_host_print(const struct fit_run *run, bool dummy_weights);
 

@@ -1,5 +1,5 @@
 // Settings of an allocator and of its devices, while it runs.
-#include "base/sink.h"
+#include "base/text.h"
 #include "core/device.h"
 #include "core/source/backend.h"
 
