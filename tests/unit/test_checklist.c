@@ -1,5 +1,5 @@
-// Tests the checklist of observable behaviours (allocator.md §checklist), except for captures and private pools. The number in a test's
-// name is the checklist's.
+// Tests what a program can observe of the allocator's rules (docs/internals/allocator.md), one test per rule, except for captures and
+// private pools.
 #include "support/expect.h"
 #include "vram/sim.h"
 

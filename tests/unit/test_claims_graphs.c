@@ -1,5 +1,5 @@
 // Tests statements in PyTorch's and NVIDIA's guides about graphs and their memory, except the tables in test_seed_graph_tables.c.
-// docs/coverage.md lists every statement with its test.
+// tests/coverage.md lists every statement with its test.
 #include "support/table.h"
 #include "support/waits.h"
 #include "vram/pool.h"

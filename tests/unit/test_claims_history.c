@@ -1,4 +1,4 @@
-// Tests statements in PyTorch's guide about the memory history that no other test covers. docs/coverage.md lists every statement with its
+// Tests statements in PyTorch's guide about the memory history that no other test covers. tests/coverage.md lists every statement with its
 // test.
 #include "support/history.h"
 

@@ -1,4 +1,4 @@
-// Tests statements in PyTorch's guides about memory outside of graphs that no other test covers. docs/coverage.md lists every statement
+// Tests statements in PyTorch's guides about memory outside of graphs that no other test covers. tests/coverage.md lists every statement
 // with its test.
 #define _POSIX_C_SOURCE 200809L // setenv
 #include <stdlib.h>
