@@ -1,4 +1,4 @@
-// Captures begun and ended, by us or by others.
+// Begins and ends captures, whether vram or the caller runs them in the driver.
 #include "core/capture/captures.h"
 #include "core/device.h"
 #include "core/source/backend.h"
@@ -13,7 +13,7 @@ static enum vram_status make_capture_room(struct vr_device *device) {
     return VR_GROW(&device->captures, items, device->captures.count + 1);
 }
 
-// Opens the route of a capture that was counted in; of a mark (no pool) there is none. Under all locks.
+// Adds a capture that was already counted, and opens its route; a mark (pool NULL) has no route. Under all locks.
 static enum vram_status enter_locked(struct vr_device *device, struct vram_pool *pool, uint64_t stream, bool others) {
     const struct vram_route route = {.kind = VRAM_ROUTE_CAPTURE, .stream = stream};
     VR_TRY(make_capture_room(device));
@@ -23,7 +23,7 @@ static enum vram_status enter_locked(struct vr_device *device, struct vram_pool 
     return VRAM_OK;
 }
 
-// The newest of the pool's captures (of the marks, for NULL) on the stream; NULL: there is none.
+// Returns the newest capture into the pool (NULL: the newest mark) on the stream, or NULL.
 static struct vr_capture *find_capture(const struct vr_device *device, const struct vram_pool *pool, uint64_t stream, bool others) {
     for (size_t i = device->captures.count; i-- > 0;) {
         struct vr_capture *capture = &device->captures.items[i];
@@ -32,7 +32,7 @@ static struct vr_capture *find_capture(const struct vr_device *device, const str
     return NULL;
 }
 
-// The capture is over: closes its route. Under all locks.
+// Removes an ended capture and closes its route. Under all locks.
 static void leave_locked(struct vr_device *device, struct vr_capture *capture) {
     const struct vram_route route = {.kind = VRAM_ROUTE_CAPTURE, .stream = capture->stream};
     struct vram_pool *pool = capture->pool;
@@ -46,7 +46,7 @@ static void count_out(struct vr_device *device) {
     vr_capture_gate(device);
 }
 
-// The route is opened before the driver begins, so that nothing slips between (allocator.md §captures).
+// Opens the route before the driver begins, so that no request in between misses it (allocator.md §captures).
 static enum vram_status begin_locked(struct vram_pool *pool, uint64_t stream, enum vram_capture_mode mode, struct vram_error *error) {
     struct vr_device *device = pool->device;
     int state = VR_CU_STREAM_CAPTURE_STATUS_NONE;
@@ -87,13 +87,14 @@ static vr_cu_result give_graph(struct vram_driver *driver, uint64_t graph, uint6
     return vr_cu(driver, graph_destroy, graph);
 }
 
-// A driver that does not say so may capture still.
+// Also returns true if the driver gives no answer.
 static bool may_capture(struct vram_driver *driver, uint64_t stream) {
     int status = VR_CU_STREAM_CAPTURE_STATUS_NONE;
     return vr_cu(driver, stream_is_capturing, stream, &status) != VR_CU_SUCCESS || status != VR_CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-// Ends the stream's capture in the driver. A refusal that leaves it capturing is met by asking again: a stream must not be lost.
+// Ends the stream's capture in the driver. Retries while a failed call leaves the stream capturing, because the stream would be unusable.
+// Returns the result of the first call.
 static vr_cu_result end_in_driver(struct vr_device *device, uint64_t stream, uint64_t *graph) {
     struct vram_driver *driver = device->allocator->driver;
     const vr_cu_result result = vr_cu(driver, stream_end_capture, stream, graph);
@@ -106,8 +107,8 @@ static vr_cu_result end_in_driver(struct vr_device *device, uint64_t stream, uin
     return result;
 }
 
-// What the end of captures leaves to be done: with reuse in captures blocks of the pool are free at once, all others with the next
-// request. A pool that only the capture held, and that has nothing, is gone afterwards. Under all locks.
+// Completes deferred frees after a capture has ended. With graph_capture_record_stream_reuse the pool's blocks become free at once; all
+// others with the next request. Frees a pool that has neither references nor memory. Under all locks.
 static enum vram_status settle_ended(struct vr_device *device, struct vram_pool *pool) {
     const bool late = device->options.graph_capture_record_stream_reuse && pool != NULL && !vr_device_captures(device);
     const enum vram_status status = late ? vr_deferred_convert_pool(device, pool) : VRAM_OK;
@@ -116,7 +117,7 @@ static enum vram_status settle_ended(struct vr_device *device, struct vram_pool 
     return status;
 }
 
-// Whatever the driver says, the capture is over for the allocator: a failed one leaves nothing behind. That needs no context of ours.
+// Ends the capture for the allocator even if the driver fails or no context can be entered.
 enum vram_status vram_capture_end(struct vram_pool *pool, uint64_t stream, uint64_t *graph, struct vram_error *error) {
     VR_REQUIRE_OR_FAIL(error, pool && graph);
     struct vr_device *device = pool->device;
@@ -135,7 +136,7 @@ enum vram_status vram_capture_end(struct vram_pool *pool, uint64_t stream, uint6
         result = end_in_driver(device, stream, &made);
         leave_locked(device, capture);
         count_out(device);
-        (void)!settle_ended(device, pool); // what the driver refuses here the next request does
+        (void)!settle_ended(device, pool); // the next request retries what the driver refuses here
     }
     vr_device_unlock(device);
     if (entered) vr_context_leave(&guard);
@@ -159,7 +160,7 @@ static enum vram_status enter_capture(struct vr_device *device, struct vram_pool
     return status;
 }
 
-// The caller has taken the stack.
+// The caller has called vr_gather().
 static enum vram_status leave_capture(struct vr_device *device, struct vram_pool *pool, uint64_t stream) {
     struct vr_context_guard guard;
     const bool entered = vr_context_enter(device, &guard) == VRAM_OK;

@@ -1,4 +1,4 @@
-// captures.h: captures of CUDA graphs under way, and frees that they put off. All under all locks of the device.
+// captures.h: CUDA graph captures in progress, and the frees that they defer. Call everything under all locks of the device unless noted.
 #ifndef VR_CORE_CAPTURE_CAPTURES_H
 #define VR_CORE_CAPTURE_CAPTURES_H
 
@@ -9,98 +9,99 @@ struct vr_device;
 struct vram_allocator;
 struct vram_pool;
 
-// A capture under way.
+// A capture in progress.
 struct vr_capture {
-    struct vram_pool *pool; // holds a reference; NULL: only marked, its memory goes where routes say
-    uint64_t stream;        // where it was begun; 0: not known
-    uint64_t thread;        // who began it
-    bool others;            // the driver was not asked to begin it by us, and is not asked to end it
+    struct vram_pool *pool; // holds a reference; NULL: a mark only, routes choose the pool
+    uint64_t stream;        // the capture's origin stream; 0: unknown
+    uint64_t thread;        // the thread that began it
+    bool others;            // begun and ended in the driver by the caller, not by vram
 };
 
-// A block that was freed in a capture although other streams used it. It waits for the end of all captures, or, where it has markers,
-// for the moment when the captured graph shows that every one of them lies before what its own stream does next.
+// A block freed during a capture while other streams used it. Its free completes when all captures have ended. With markers it completes
+// earlier: once all of them precede the next node of the block's own stream in the captured graph.
 struct vr_deferred {
     uint32_t block;
-    uint32_t blocker; // of those that were looked at: 1 + the place of the stream that captured then
-    uint64_t stream;  // the block's own
+    uint32_t blocker; // 1 + index in blockers[] of the stream found capturing; 0: not examined, or none
+    uint64_t stream;  // the block's own stream
     uint64_t serial;
-    uint64_t *markers; // graph nodes; NULL: wait for the end
+    uint64_t *markers; // graph nodes; NULL: wait until all captures have ended
     size_t marker_count;
-    size_t passed;                                                        // so many of them, the first ones, lie there
-    struct vr_deferred *previous, *next;                                  // in the order of their frees
-    enum vr_chain { VR_CHAIN_NONE, VR_CHAIN_FRESH, VR_CHAIN_NODE } chain; // of its stream's past: which it is in (past.h)
-    struct vr_deferred *before, *after;                                   // there
-    struct vr_deferred *chains;                                           // of the first one of a chain that is due: the next such chain
+    size_t passed;                       // the number of leading markers known to precede the stream's next node
+    struct vr_deferred *previous, *next; // in order of free
+    enum vr_chain { VR_CHAIN_NONE, VR_CHAIN_FRESH, VR_CHAIN_NODE } chain; // the chain of its stream's past that contains it (past.h)
+    struct vr_deferred *before, *after;                                   // neighbors in that chain
+    struct vr_deferred *chains;                                           // in the first member of a due chain: the next due chain
 };
 
-// A stream whose capture keeps frees waiting: one question answers for all of them.
+// A stream whose capture blocks deferred frees. One query to the driver answers for all of them.
 struct vr_blocker {
     uint64_t stream;
-    size_t count;  // deferred blocks; 0: the place is free
-    bool captures; // as it answered last
+    size_t count;  // deferred blocks; 0: the slot is unused
+    bool captures; // the driver's latest answer
 };
 
-// Of a device. Guarded by all its locks.
+// A device's captures. Guarded by all locks of the device.
 struct vr_captures {
-    struct vr_capture *items; // into pools of this device
+    struct vr_capture *items; // captures into this device's pools
     size_t count;
     size_t items_capacity;
     struct vr_deferred *first_deferred, *last_deferred;
-    struct vr_deferred *unlooked; // all before it were looked at and have a blocker; NULL: all have
+    struct vr_deferred *unlooked; // the first one not examined; all before it have a blocker. NULL: all are examined
     size_t deferred_count;
     uint64_t serial;
-    struct vr_deferred **ready; // room for those that a request finds over
+    struct vr_deferred **ready; // scratch array for frees that a request completes
     size_t ready_capacity;
     struct vr_blocker *blockers;
     size_t blocker_count;
     size_t blockers_capacity;
-    struct vr_pasts pasts; // of streams that asked for blocks whose frees were put off
-    bool mark_ended;       // with blocks deferred, which the end of its route settles where that comes after the mark's
+    struct vr_pasts pasts; // of the streams that vr_deferred_reuse() was called for
+    bool mark_ended;       // a mark ended while blocks were deferred; if its route ends later, that completes them
 };
 
-// Whether the stream is capturing now, or may be: the driver gave no answer. Asks the driver only while a capture is known on some device.
+// Returns whether the stream is capturing; true also if the driver gives no answer. Queries the driver only while a capture is known on
+// some device.
 bool vr_is_capturing(const struct vr_device *device, uint64_t stream);
-// The same, asking the driver always: a capture that nobody told us of.
+// Like vr_is_capturing(), but always queries the driver, to find captures that vram was not notified of.
 bool vr_stream_is_capturing(const struct vr_device *device, uint64_t stream);
-// Whether the driver says that the stream is capturing. Asks it only while a capture is known on some device.
+// Returns whether the driver reports the stream as capturing. Queries it only while a capture is known on some device.
 bool vr_surely_captures(const struct vr_device *device, uint64_t stream);
-// The driver's id of the capture that a stream takes part in; 0 for none.
+// Returns the driver's id of the capture that the stream takes part in, or 0 if it takes part in none.
 uint64_t vr_capture_id(const struct vr_device *device, uint64_t stream);
-// Whether a known capture concerns the device: it goes into one of its pools, or one of its streams takes part. Nothing goes back to the
-// driver then.
+// Returns whether a known capture affects the device: it allocates from one of the device's pools, or one of the device's streams takes
+// part. Nothing is returned to the driver while one does.
 bool vr_device_captures(const struct vr_device *device);
-// Whether a request on `stream` is one in a capture, by the rules of the version that the allocator follows: then no event is looked at for
-// it, and nothing goes back to the driver.
+// Returns whether a request on `stream` belongs to a capture, by the rules of the PyTorch version that the allocator follows. Such a
+// request polls no events and returns nothing to the driver.
 bool vr_request_captures(const struct vr_device *device, uint64_t stream);
-// Whether the host may wait for the stream, which would spoil a capture that it takes part in or that a default stream waits for. Asks the
-// driver only while a capture is known.
+// Returns whether the host may wait for the stream without invalidating a capture that the stream takes part in, or that a default stream
+// waits for. Queries the driver only while a capture is known.
 bool vr_may_wait_for(const struct vr_device *device, uint64_t stream);
-// Counts a capture in (without any lock, before it begins) or out, on all devices.
+// Increments (begins) or decrements the number of captures, for all devices. Call it without any lock before a capture begins.
 void vr_capture_count(struct vram_allocator *allocator, bool begins);
-// Sets the gate bit of captures on or off, as is right now.
+// Sets or clears VR_GATE_CAPTURE to match the current state.
 void vr_capture_gate(struct vr_device *device);
-// Whether both streams take part in one capture.
+// Returns whether both streams take part in the same capture.
 bool vr_same_capture(const struct vr_device *device, uint64_t stream, uint64_t other);
-// Whether this thread began a capture on the device that has not ended.
+// Returns whether this thread began a capture into a pool of this device that has not ended.
 bool vr_thread_captures(const struct vr_device *device);
-// Whether a stream that the block was used on captures, known or not: a fence on it would be a node of the graph. *stream (may be NULL) is
-// that one, the newest, then.
+// Returns whether a stream that used the block is capturing, in a known capture or not; a fence on it would become a node of the graph. If
+// so, stores the stream of the newest such use in *stream (stream may be NULL).
 bool vr_use_captures(const struct vr_device *device, const struct vr_block *block, uint64_t *stream);
-// Whether the free of a block with uses must be put off: this thread captures, or one of the streams concerned does.
+// Returns whether the free of a block with uses must be deferred: this thread captures, or one of the block's streams does.
 bool vr_must_defer(const struct vr_device *device, const struct vr_block *block);
 
-// Puts the free of a pending block with uses off. NO_HOST_MEMORY leaves everything as it was.
+// Defers the free of an allocated block with uses. NO_HOST_MEMORY leaves everything unchanged.
 enum vram_status vr_defer(struct vr_device *device, uint32_t block);
-// No known capture is under way any more: completes deferred blocks, or fences the uses that were recorded outside a capture. Those with
-// a stream that captures all the same wait on.
+// Call it when no known capture is in progress. Completes deferred blocks, or fences their uses recorded outside a capture. A block stays
+// deferred while a stream that used it is still capturing.
 enum vram_status vr_deferred_convert(struct vr_device *device);
-// The same for blocks of one pool.
+// Like vr_deferred_convert(), for the blocks of one pool.
 enum vram_status vr_deferred_convert_pool(struct vr_device *device, const struct vram_pool *pool);
-// graph_capture_record_stream_reuse: completes the deferred blocks of `stream` whose markers all lie before what it does next.
+// Implements graph_capture_record_stream_reuse: completes the deferred blocks of `stream` whose markers all precede its next node.
 enum vram_status vr_deferred_reuse(struct vr_device *device, uint64_t stream);
-// Whether the block's free was put off.
+// Returns whether the block's free is deferred.
 bool vr_is_deferred(const struct vr_device *device, uint32_t block);
-// Frees the lists. At the end only.
+// Frees the lists. Call it only when the device is destroyed.
 void vr_captures_release(struct vr_captures *captures);
 
 #endif

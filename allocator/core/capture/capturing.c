@@ -1,8 +1,7 @@
-// Who is capturing: what the driver says of streams, and who began what.
+// Finds out which streams and threads are capturing, from the driver and from the list of known captures.
 #include "core/capture/captures.h"
 #include "core/device.h"
 
-// The driver's id of the capture a stream takes part in; 0 for none.
 uint64_t vr_capture_id(const struct vr_device *device, uint64_t stream) {
     int status = 0;
     uint64_t id = 0, graph = 0, count = 0;
@@ -18,8 +17,9 @@ static vr_cu_result ask_capture_status(const struct vr_device *device, uint64_t 
     return result;
 }
 
-// The default stream does not answer during a capture, and one that is gone never: they take part in none. Of another that does not answer
-// nothing is known, and a fence on a stream that captures would be part of the graph: nobody could ever wait for it.
+// The query fails for the default stream during a capture (STREAM_CAPTURE_IMPLICIT) and for a destroyed stream; neither takes part in one.
+// Any other failed query counts as capturing: a fence on a capturing stream would become part of the graph, and no host thread could wait
+// for it.
 bool vr_stream_is_capturing(const struct vr_device *device, uint64_t stream) {
     bool captures = false;
     const vr_cu_result result = ask_capture_status(device, stream, &captures);
@@ -57,8 +57,9 @@ bool vr_may_wait_for(const struct vr_device *device, uint64_t stream) {
     return !vr_any_captures(device) || (ask_capture_status(device, stream, &captures) == VR_CU_SUCCESS && !captures);
 }
 
-// Whoever took a device's locks before its gate was set makes driver calls that could spoil the capture: they are waited for. The count is
-// changed before the gates, and a gate is opened before the count is looked at (vr_capture_gate): so no gate stays open.
+// A thread that took a device's locks before the gate was set may make driver calls that invalidate the capture; locking and unlocking
+// waits for it. The count changes before the gate is set, and vr_capture_gate() clears the gate before it reads the count, so the gate
+// cannot stay clear during a capture.
 void vr_capture_count(struct vram_allocator *allocator, bool begins) {
     atomic_fetch_add_explicit(&allocator->capture_changes, 1, memory_order_acq_rel);
     if (!begins) {

@@ -1,4 +1,4 @@
-// Checkpoints: which blocks of a private pool are live, and putting a pool back to that.
+// Checkpoints: records which blocks of a private pool are live, and restores the pool to that state.
 #include "core/capture/captures.h"
 #include "core/alloc.h"
 #include "core/sleep/sleepers.h"
@@ -9,14 +9,14 @@
 struct saved_block {
     uint64_t address;
     uint64_t size;
-    uint64_t segment; // its base
+    uint64_t segment; // base address of its segment
     uint64_t stream;
     uint8_t small;
-    bool live; // allocated; else a free piece, or one that only waits
+    bool live; // allocated; otherwise free or pending
 };
 
 struct vram_checkpoint {
-    struct saved_block *blocks; // by ascending address
+    struct saved_block *blocks; // grouped by segment; by ascending address in each
     size_t count;
     size_t blocks_capacity;
 };
@@ -30,7 +30,7 @@ static struct saved_block saved_block_of(const struct vram_allocator *allocator,
                                 .live = block->state == VR_ALLOCATED};
 }
 
-// Frees that a capture put off are no obstacle once it is over (allocator.md §private-pools).
+// Completes the frees that ended captures deferred, so that they do not block a checkpoint (allocator.md §private-pools).
 static enum vram_status complete_all_frees(struct vr_device *device) {
     if (device->captures.deferred_count == 0 || vr_device_captures(device)) return VRAM_OK;
     struct vr_context_guard guard;
@@ -40,7 +40,7 @@ static enum vram_status complete_all_frees(struct vr_device *device) {
     return status;
 }
 
-// Paged memory has no pieces whose places would come back: only that of pools which a graph does not know is made of it.
+// Returns whether the pool uses paged memory, whose blocks cannot be restored to their addresses. Only pools that no graph uses do.
 static bool has_slots(const struct vram_pool *pool) {
     for (size_t i = 0; i < pool->shard_count; i++)
         if (pool->shards[i]->paged != NULL) return true;
@@ -58,7 +58,7 @@ static enum vram_status list_slots(const struct vram_pool *pool, struct vram_che
     return VRAM_OK;
 }
 
-// Lists the mapped pieces of a pool: the live ones, or all.
+// Lists a pool's live blocks (only_live), or all its mapped blocks.
 static enum vram_status list_pieces(const struct vram_pool *pool, bool only_live, struct vram_checkpoint *list) {
     const struct vr_device *device = pool->device;
     const struct vram_allocator *allocator = device->allocator;
@@ -101,7 +101,7 @@ void vram_checkpoint_destroy(struct vram_checkpoint *checkpoint) {
     free(checkpoint);
 }
 
-// Whether the saved piece's place belongs to the pool still: then it will be free once everything of the pool is.
+// Returns whether the saved block's range still belongs to the pool. If so, it is free once all blocks of the pool are.
 static bool place_is_there(const struct vram_pool *pool, const struct saved_block *saved) {
     const struct vr_device *device = pool->device;
     const struct vram_allocator *allocator = device->allocator;
@@ -124,8 +124,8 @@ static void free_live(struct vram_pool *pool, const struct saved_block *live) {
     vr_free_now(device, block);
 }
 
-// The own streams of blocks that other streams use, live or freed, wait for these: the memory goes on at once, in the order of its stream.
-// INVALID_ARGUMENT, before anything is ordered, where a capture forbids that.
+// Makes the owning streams of used or pending blocks wait for the other streams, so that the memory is reusable at once in stream order.
+// Returns INVALID_ARGUMENT, with nothing ordered, if a capture forbids that.
 static enum vram_status order_uses(const struct vram_pool *pool, const struct vram_checkpoint *all) {
     struct vr_device *device = pool->device;
     struct vram_allocator *allocator = device->allocator;
@@ -147,7 +147,7 @@ static enum vram_status order_uses(const struct vram_pool *pool, const struct vr
     return status;
 }
 
-// PyTorch hands a piece out with its own size as what was requested.
+// Like PyTorch, records the block's size as its requested size.
 static enum vram_status make_saved(struct vram_pool *pool, const struct saved_block *saved) {
     struct vr_alloc_request request = {.size_bytes = saved->size, .rounded = saved->size, .kind = saved->small ? VR_SMALL : VR_LARGE};
     VR_TRY(vr_shard_of_pool(pool, saved->stream, &request.shard));
@@ -155,14 +155,14 @@ static enum vram_status make_saved(struct vram_pool *pool, const struct saved_bl
     return vr_alloc_at(&request, vr_block_containing(request.shard->device, saved->address), saved->address, saved->size);
 }
 
-// A free piece is made only where it can be: its memory may have been given back, and a piece of the large pool of 1 MiB or less, left by
-// vram_malloc_at(), is no block that could be handed out.
+// Returns whether the block is to be allocated. A free block is skipped if its memory was returned to the driver, or if it is a block of
+// the large pool of 1 MiB or less, left by vram_malloc_at(): no request could have it.
 static bool is_made(const struct vram_pool *pool, const struct saved_block *saved) {
     return saved->live || ((saved->small != 0 || saved->size > VR_SMALL_LIMIT) && place_is_there(pool, saved));
 }
 
-// A segment, saved[0, count): all of its pieces are handed out, in order, then the free ones are freed. So are splits what they were,
-// whatever the options say today, and every number what PyTorch has.
+// Restores one segment, saved[0, count): allocates all its blocks in order, then frees those that were free. This reproduces the splits
+// whatever the current options say, and PyTorch's counters.
 static enum vram_status make_segment(struct vram_pool *pool, const struct saved_block *saved, size_t count) {
     for (size_t i = 0; i < count; i++) {
         if (is_made(pool, &saved[i])) VR_TRY(make_saved(pool, &saved[i]));
@@ -180,7 +180,7 @@ static enum vram_status check_places(const struct vram_pool *pool, const struct 
     return VRAM_OK;
 }
 
-// *all: the pool's pieces as they were.
+// Called under all locks. Stores the pool's previous blocks in *all.
 static enum vram_status restore_locked(struct vram_pool *pool, const struct vram_checkpoint *checkpoint, struct vram_checkpoint *all) {
     if (vr_sleeper_of(pool->device, pool) != NULL) return VRAM_ASLEEP;
     if (has_slots(pool)) return VRAM_UNSUPPORTED;

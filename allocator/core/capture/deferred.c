@@ -1,8 +1,9 @@
-// Frees that captures put off.
+// Defers frees during captures and completes them later.
 #include "core/alloc.h"
 #include "core/capture/captures.h"
 
-// Appends the frontier of a stream's captured work (what its next node would depend on). False when it takes part in no capture.
+// Appends to the markers the frontier of a stream's captured work: the nodes on which its next node would depend. Returns false if the
+// stream takes part in no capture, the query fails, or memory runs out.
 static bool add_frontier(const struct vr_device *device, uint64_t stream, struct vr_deferred *deferred, size_t *capacity) {
     int status = 0;
     uint64_t id = 0, graph = 0, count = 0;
@@ -18,7 +19,7 @@ static bool add_frontier(const struct vr_device *device, uint64_t stream, struct
     return true;
 }
 
-// --- those there are ---------------------------------------------------------------------------------------------------------------------
+// --- the list of deferred frees ----------------------------------------------------------------------------------------------------------
 
 static void append_deferred(struct vr_captures *captures, struct vr_deferred *deferred) {
     deferred->serial = ++captures->serial;
@@ -39,7 +40,7 @@ static void take_out(struct vr_captures *captures, const struct vr_deferred *def
     if (--captures->deferred_count == 0) captures->mark_ended = false;
 }
 
-// --- chains: which nodes they wait for (past.h) ------------------------------------------------------------------------------------------
+// --- chains: the nodes that deferred frees wait for (past.h) -----------------------------------------------------------------------------
 
 static void push_onto_chain(struct vr_deferred *deferred, enum vr_chain chain, struct vr_deferred *first) {
     deferred->chain = chain;
@@ -53,7 +54,7 @@ static void push_fresh(struct vr_past *past, struct vr_deferred *deferred) {
     past->fresh = deferred;
 }
 
-// Waits for the first marker that is not past; without memory to note that it is looked at again the next time.
+// Puts the free into the chain of its first marker that is not reached. Without memory for that, the next request examines it again.
 static void wait_for_marker(struct vr_past *past, struct vr_deferred *deferred) {
     const uint64_t node = deferred->markers[deferred->passed];
     struct vr_deferred *first = (struct vr_deferred *)(uintptr_t)vr_map_get(&past->nodes, node);
@@ -73,12 +74,12 @@ static void unchain_deferred(struct vr_past *past, struct vr_deferred *deferred)
     } else if (deferred->after == NULL) {
         (void)vr_map_take(&past->nodes, deferred->markers[deferred->passed]);
     } else {
-        (void)vr_map_set(&past->nodes, deferred->markers[deferred->passed], (uintptr_t)deferred->after); // it is there
+        (void)vr_map_set(&past->nodes, deferred->markers[deferred->passed], (uintptr_t)deferred->after); // the key exists: needs no memory
     }
     deferred->chain = VR_CHAIN_NONE;
 }
 
-// All of the stream are to be looked at.
+// Rebuilds the chains: all deferred frees of the stream with markers are to be examined.
 static void chain_anew(const struct vr_captures *captures, struct vr_past *past) {
     past->waiting = 0;
     for (struct vr_deferred *deferred = captures->first_deferred; deferred != NULL; deferred = deferred->next) {
@@ -90,15 +91,16 @@ static void chain_anew(const struct vr_captures *captures, struct vr_past *past)
     past->unchained = false;
 }
 
-// NULL: none whose chains this one is in.
+// Returns the past whose chains contain the deferred free, or NULL.
 static struct vr_past *past_that_chains(const struct vr_captures *captures, const struct vr_deferred *deferred) {
     struct vr_past *past = deferred->markers != NULL ? vr_past_of(&captures->pasts, deferred->stream) : NULL;
     return past != NULL && !past->unchained ? past : NULL;
 }
 
-// --- putting off -------------------------------------------------------------------------------------------------------------------------
+// --- deferring ---------------------------------------------------------------------------------------------------------------------------
 
-// Markers for a block: none of them where a stream concerned is outside the capture, or used the block before: then only its end will do.
+// Adds the markers of a block. Adds none if one of its streams is outside the capture, or used the block before it: the free then waits for
+// the end of all captures.
 static void mark_deferred(const struct vr_device *device, struct vr_deferred *deferred) {
     const struct vram_allocator *allocator = device->allocator;
     const struct vr_block *block = vr_block_at(allocator, deferred->block);
@@ -132,7 +134,7 @@ enum vram_status vr_defer(struct vr_device *device, uint32_t block) {
     return VRAM_OK;
 }
 
-// --- who keeps them waiting -------------------------------------------------------------------------------------------------------------
+// --- blockers ----------------------------------------------------------------------------------------------------------------------------
 
 static void unblock_deferred(struct vr_captures *captures, struct vr_deferred *deferred) {
     if (deferred->blocker != 0) captures->blockers[deferred->blocker - 1].count--;
@@ -140,7 +142,7 @@ static void unblock_deferred(struct vr_captures *captures, struct vr_deferred *d
     while (captures->blocker_count != 0 && captures->blockers[captures->blocker_count - 1].count == 0) captures->blocker_count--;
 }
 
-// The stream captures, and keeps this one waiting. Without memory to note it it is looked at again the next time.
+// Notes that the capturing stream blocks this free. Without memory for that, the next request examines it again.
 static void block_by(struct vr_captures *captures, struct vr_deferred *deferred, uint64_t stream) {
     size_t at = 0, vacant = captures->blocker_count;
     for (; at < captures->blocker_count; at++) {
@@ -161,7 +163,7 @@ static void block_by(struct vr_captures *captures, struct vr_deferred *deferred,
     deferred->blocker = (uint32_t)at + 1;
 }
 
-// Asks each of them. Whether one captures no more.
+// Queries the driver about each blocker. Returns whether one has stopped capturing.
 static bool ask_blockers(struct vr_device *device) {
     struct vr_captures *captures = &device->captures;
     bool any_ended = false;
@@ -187,13 +189,13 @@ static void remove_deferred(struct vr_device *device, struct vr_deferred *deferr
     free(deferred);
 }
 
-// Those from `first` on that have a blocker now were looked at.
+// Advances `unlooked` from `first` past the frees that now have a blocker.
 static void note_looked_at(struct vr_captures *captures, struct vr_deferred *first) {
     captures->unlooked = first;
     while (captures->unlooked != NULL && captures->unlooked->blocker != 0) captures->unlooked = captures->unlooked->next;
 }
 
-// Uses recorded in a capture are over: captured streams must have joined before it could end.
+// Removes the uses recorded during a capture. They are over, because captured streams must join before the capture can end.
 static void drop_captured_uses(struct vram_allocator *allocator, struct vr_block *block) {
     for (uint32_t *link = &block->held.uses; *link != 0;) {
         struct vr_use *use = vr_use_at(allocator, *link);
@@ -207,8 +209,8 @@ static void drop_captured_uses(struct vram_allocator *allocator, struct vr_block
     }
 }
 
-// A stream that was destroyed since the free takes no fence: its work is waited for with all of the devices', once, so that no later
-// request fails of it.
+// Records fences for the block's uses. If that fails because a stream was destroyed since the free, waits once for all work of the devices
+// and completes the free, so that no later request fails for it.
 static enum vram_status fence_block(struct vr_device *device, uint32_t block) {
     const enum vram_status status = vr_fences_record(device, block, NULL);
     if (status != VRAM_DRIVER) return status;
@@ -217,7 +219,7 @@ static enum vram_status fence_block(struct vr_device *device, uint32_t block) {
     return VRAM_OK;
 }
 
-// Whether it waits on, for a stream of its uses that captures.
+// Returns whether one of the block's uses is on a stream that is capturing.
 static bool is_blocked(struct vr_device *device, struct vr_deferred *deferred) {
     struct vr_captures *captures = &device->captures;
     uint64_t stream = 0;
@@ -228,8 +230,8 @@ static bool is_blocked(struct vr_device *device, struct vr_deferred *deferred) {
     return true;
 }
 
-// `only`: blocks of this pool; NULL: all. While all streams that kept blocks waiting capture on, these wait on: only those that came since
-// are looked at, so that a request next to a capture takes as many questions as streams capture.
+// Completes or fences deferred frees of pool `only` (NULL: of all pools). While every blocking stream is still capturing, examines only the
+// frees added since, so that a request during a capture costs one query per capturing stream.
 static enum vram_status convert_deferred(struct vr_device *device, const struct vram_pool *only) {
     struct vram_allocator *allocator = device->allocator;
     struct vr_captures *captures = &device->captures;
@@ -261,13 +263,13 @@ enum vram_status vr_deferred_convert_pool(struct vr_device *device, const struct
 
 // --- reuse inside a capture ------------------------------------------------------------------------------------------------------------
 
-// Its markers in order, up to the first that is not past.
+// Advances past the reached markers, in order. Returns whether all are reached.
 static bool is_over(const struct vr_past *past, struct vr_deferred *deferred) {
     while (deferred->passed < deferred->marker_count && vr_is_past(past, deferred->markers[deferred->passed])) deferred->passed++;
     return deferred->passed == deferred->marker_count;
 }
 
-// Those of a chain that are over come into captures->ready; the others wait for their next marker.
+// Appends the finished frees of a chain to captures->ready; the others wait for their next marker.
 static void look_at_chain(struct vr_captures *captures, struct vr_past *past, struct vr_deferred *first, size_t *ready) {
     for (struct vr_deferred *deferred = first, *next; deferred != NULL; deferred = next) {
         next = deferred->after;
@@ -297,7 +299,7 @@ static int by_serial(const void *a, const void *b) {
     return VR_ORDER((*x)->serial, (*y)->serial);
 }
 
-// That none was overlooked.
+// Returns whether no finished free was missed. For assertions.
 static bool all_wait(const struct vr_captures *captures, const struct vr_past *past) {
     for (const struct vr_deferred *deferred = captures->first_deferred; deferred != NULL; deferred = deferred->next) {
         struct vr_deferred anew = *deferred;

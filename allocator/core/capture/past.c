@@ -1,12 +1,12 @@
 #include "core/capture/captures.h"
 #include "core/device.h"
 
-// A walk over nodes that were not seen before.
+// A walk over nodes that were not visited before.
 struct past_walk {
     struct vr_past *past;
     uint64_t *stack;
     size_t count, stack_capacity;
-    size_t met; // of the ends of the walk before
+    size_t met; // ends of the previous walk that were reached
 };
 
 static void chain_is_due(struct vr_past *past, uint64_t first) {
@@ -20,7 +20,7 @@ static enum vram_status visit_node(struct past_walk *walk, uint64_t node) {
     walk->met += known == VR_PAST_END;
     if (known == VR_PAST_NODE) return VRAM_OK;
     VR_TRY(vr_map_set(&walk->past->nodes, node, VR_PAST_NODE));
-    if (known == VR_PAST_END) return VRAM_OK; // and what is before it was seen
+    if (known == VR_PAST_END) return VRAM_OK; // its predecessors were visited too
     if (known != 0) chain_is_due(walk->past, known);
     VR_TRY(VR_GROW(walk, stack, walk->count + 1));
     walk->stack[walk->count++] = node;
@@ -54,7 +54,8 @@ static void forget_past(struct vr_past *past) {
     past->unchained = true;
 }
 
-// A stream that does not depend on all any more on which it depended before (cuStreamUpdateCaptureDependencies) is walked back anew.
+// Walks back from the nodes that the stream's next node would depend on. Starts over if the stream no longer depends on all the previous
+// ones (cuStreamUpdateCaptureDependencies).
 static enum vram_status go_on(struct vram_driver *driver, struct vr_past *past, const uint64_t *ends, uint64_t count) {
     struct past_walk walk = {.past = past};
     VR_TRY(walk_back(driver, &walk, ends, count));
@@ -95,7 +96,7 @@ enum vram_status vr_past_go_on(const struct vr_device *device, struct vr_past *p
     if (past->capture != id) forget_past(past);
     past->capture = id;
     const enum vram_status status = go_on(driver, past, ends, count);
-    if (status != VRAM_OK) forget_past(past); // of some nodes it was not seen what is before them
+    if (status != VRAM_OK) forget_past(past); // some nodes are marked although their predecessors were not visited
     return status;
 }
 

@@ -1,4 +1,4 @@
-// vram/pool.h: what programs do with private pools.
+// Implements vram/pool.h: private pools for programs.
 #include "core/capture/private.h"
 #include "base/text.h"
 #include "core/capture/captures.h"
@@ -8,7 +8,7 @@
 #include "core/source/paged.h"
 #include "core/source/source_ops.h"
 
-// --- life -----------------------------------------------------------------------------------------------------------------------------
+// --- lifetime ---------------------------------------------------------------------------------------------------------------------------
 
 static bool is_default(struct vram_pool_id id) { return id.first == 0 && id.second == 0; }
 
@@ -17,7 +17,7 @@ static struct vram_pool_id next_id(struct vram_allocator *allocator, bool for_gr
     return for_graph ? (struct vram_pool_id){number, 0} : (struct vram_pool_id){0, number};
 }
 
-// Numbers that are given here later lie above those that clients gave.
+// Raises the counter to at least `number`, so that ids chosen later exceed those that clients chose.
 static void raise_to(_Atomic uint64_t *counter, uint64_t number) {
     uint64_t before = atomic_load_explicit(counter, memory_order_relaxed);
     while (before < number &&
@@ -118,7 +118,8 @@ void vram_pool_retain(struct vram_pool *pool) {
     vr_device_unlock(device);
 }
 
-// A pool of the user, not of graphs, gives its cache back at its end. What fails is offered again with the rest of the cache.
+// Returns the cache of a user's pool, not of a graph pool, to the driver when its last reference is dropped. What fails is retried with the
+// rest of the cache.
 static enum vram_status empty_at_end(struct vram_pool *pool) {
     struct vr_device *device = pool->device;
     enum vram_status status = VRAM_OK;
@@ -185,8 +186,9 @@ static bool any_mark(const struct vr_captures *captures) {
     return captures->mark_ended;
 }
 
-// Where captures are marked, the route was that of one, which the driver has ended by now: with reuse in captures what it put off is
-// settled, as at the end of a capture of ours. PyTorch ends the mark before the route since 2.13; our plug for older ones after it.
+// Closes a route. If captures were marked, the route belonged to one that the driver has ended by now; with
+// graph_capture_record_stream_reuse its deferred frees are completed, as at the end of vram's own captures. PyTorch ends the mark before
+// the route since 2.13; vram's plug-in for older versions ends it after.
 static enum vram_status end_marked(struct vram_pool *pool, const struct vram_route *route) {
     struct vr_device *device = pool->device;
     struct vr_context_guard guard;
@@ -197,7 +199,7 @@ static enum vram_status end_marked(struct vram_pool *pool, const struct vram_rou
     if (!entered) vr_device_lock(device);
     const bool closed = vr_route_close(pool, route), settles = device->options.graph_capture_record_stream_reuse;
     if (!settles || !any_mark(&device->captures)) {
-        status = VRAM_OK; // nothing is asked of the driver
+        status = VRAM_OK; // no driver call is needed
     } else if (closed && entered) {
         status = vr_deferred_convert_pool(device, pool);
     }
@@ -219,7 +221,7 @@ enum vram_status vram_pool_end(struct vram_pool *pool, const struct vram_route *
     return closed ? VRAM_OK : VRAM_INVALID_ARGUMENT;
 }
 
-// --- giving back ------------------------------------------------------------------------------------------------------------------------
+// --- empty_cache ------------------------------------------------------------------------------------------------------------------------
 
 enum vram_status vram_pool_empty_cache(struct vram_pool *pool) {
     VR_REQUIRE(pool);
@@ -257,7 +259,7 @@ enum vram_status vram_empty_cache_pool(struct vram_allocator *allocator, uint32_
         status = empty_at_end(pool);
         vr_private_bury_one(pool);
     }
-    // PyTorch remembers an ended pool that holds nothing until now, and counts its wait.
+    // PyTorch keeps an ended, empty pool until now, and counts the wait for its streams.
     if (pool == NULL) device->stats.num_sync_all_streams++;
     vr_device_unlock(device);
     vr_context_leave(&guard);
@@ -276,7 +278,7 @@ static void count_block(const struct vr_block *block, struct vram_pool_stats *st
     if (block->state == VR_FREE) stats->free_bytes += block->size;
 }
 
-// What of its pages no block has is free.
+// Adds the pool's paged memory. The parts of its pages outside any block count as free.
 static void count_slots(const struct vram_pool *pool, struct vram_pool_stats *stats) {
     const struct vr_paged_device *paged = pool->device->paged;
     uint64_t bytes = 0, used = 0;

@@ -1,11 +1,11 @@
-// The life of private pools.
+// Creates, finds and frees private pools.
 #include "core/capture/private.h"
 #include "core/device.h"
 #include "core/sleep/sleepers.h"
 #include "core/source/paged.h"
 #include "core/source/source_ops.h"
 
-// What it grows by then is another source.
+// vr_pool_apply_options() selects the source again, which depends on `captured`.
 void vr_private_mark_captured(struct vram_pool *pool) {
     if (pool->captured) return;
     pool->captured = true;
@@ -20,7 +20,7 @@ void vr_private_drop(struct vram_pool *pool) {
     if (--pool->references == 0) pool->device->unheld_pools++;
 }
 
-// The shard is taken again by a pool made later: its lists are empty.
+// Keeps the shard for a later pool. Its lists are empty.
 static void retire_shard(struct vr_device *device, struct vr_shard *shard) {
     struct vr_shards *shards = &device->shards;
     shard->owner = NULL;
@@ -28,7 +28,7 @@ static void retire_shard(struct vr_device *device, struct vr_shard *shard) {
     if (VR_GROW(shards, idle, shards->idle_count + 1) == VRAM_OK) shards->idle[shards->idle_count++] = shard;
 }
 
-// Reservations without a page stay behind when growing failed; they go with the pool.
+// Releases reservations without a mapped page, which a failed growth leaves behind.
 static void drop_empty_reservations(struct vr_shard *shard) {
     const struct vram_allocator *allocator = shard->device->allocator;
     for (int p = 0; p < VR_POOLS; p++) {
@@ -39,7 +39,8 @@ static void drop_empty_reservations(struct vr_shard *shard) {
     }
 }
 
-// Pages that a graph may have known go once the streams have been waited for (vr_release_pool()).
+// Returns whether the pool can be freed. Hands paged memory over first, except for pages that a graph may refer to: vr_release_pool()
+// releases those after it has waited for the streams.
 static bool is_dead(struct vram_pool *pool) {
     if (pool->references == 0 && pool->segments != 0 && !pool->captured) vr_paged_hand_over(pool);
     return pool->references == 0 && pool->segments == 0;
@@ -71,7 +72,7 @@ static enum vram_status make_known(struct vr_known_pools *known, struct vram_poo
     return status;
 }
 
-// What is left of its key stays where it was: that needs no memory.
+// Removes an entry. Other entries of its key stay in the map, so this needs no memory.
 static void forget_known(struct vr_known_pools *known, struct vr_known_pool *gone) {
     const uint64_t key = key_of_id(gone->id);
     struct vr_known_pool *first = first_of_key(known, key);
@@ -123,9 +124,9 @@ static void delist_pool(struct vram_pool *pool) {
     device->unheld_pools--;
 }
 
-// --- the end --------------------------------------------------------------------------------------------------------------------------
+// --- freeing ----------------------------------------------------------------------------------------------------------------------------
 
-// A pool that never held anything leaves nothing behind.
+// Keeps the statistics of an ended pool with its id, unless the id never held driver memory.
 static void keep_stats(const struct vram_pool *pool) {
     if (!pool->counted) {
         forget_known(&pool->device->known, pool->known);

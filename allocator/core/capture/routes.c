@@ -1,4 +1,4 @@
-// Which pool a request goes to.
+// Chooses the pool for a request.
 #include "core/capture/routes.h"
 #include "core/capture/captures.h"
 #include "core/device.h"

@@ -1,4 +1,4 @@
-// The table of exported pages that a segment has: what goes with the pages, below the sources that own them.
+// A segment's table of exported pages. Kept apart from the export code because sources, which own the pages, call it.
 #include "core/share/share.h"
 
 size_t vr_exported_bytes(const struct vr_segment *segment) {

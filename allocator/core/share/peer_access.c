@@ -1,5 +1,5 @@
-// which devices may reach the memory of which other. Memory by cudaMalloc follows the contexts; pages of expandable segments
-// and of imports name every device that may use them (allocator.md §peers-and-sharing).
+// Peer access between devices. Access to cudaMalloc memory is enabled per context; pages of expandable segments and of imports list every
+// device that may use them (allocator.md §peers-and-sharing).
 #include "core/share/share.h"
 #include "core/source/source_ops.h"
 
@@ -25,7 +25,8 @@ bool vram_peer_enabled(struct vram_allocator *allocator, uint32_t device, uint32
     return device == peer || (peers >> device & 1) != 0;
 }
 
-// Pages mapped from now on name the peer; those that are there are told. A refusal leaves some of them open to it, which does no harm.
+// Opens the owner's segments to the peer; pages mapped later include it. On failure some pages stay accessible to the peer, which is
+// harmless.
 static enum vram_status allow_segments(struct vr_device *owner, uint32_t peer) {
     struct vram_allocator *allocator = owner->allocator;
     enum vram_status status = VRAM_OK;

@@ -1,24 +1,24 @@
-// handles of live blocks. Plain memory has a handle of its segment by the driver; of an expandable segment, and of paged memory, every
-// page that the block touches has a file descriptor, made once and counted (allocator.md §peers-and-sharing).
+// Exports handles of live blocks. A plain block's handle is the driver's IPC handle of its segment. In expandable segments and paged memory
+// every page that the block touches has a file descriptor, created once and reference-counted (allocator.md §peers-and-sharing).
 #include "core/raw.h"
 #include "core/share/share.h"
 #include "core/source/source_ops.h"
 
 enum { PAGE_BYTES = sizeof(struct vr_handle_page) };
 
-// A live block under all locks of its device, with the context current; a raw one needs no lock.
+// A live block, with all locks of its device held and the device's context current. A raw block needs no lock.
 struct shared_block {
     struct vr_device *device;
     struct vr_context_guard guard;
     bool locked;
-    const char *refusal; // why memory of this source cannot be shared; NULL: it can
+    const char *refusal; // why this source's memory cannot be shared; NULL: it can
     struct vr_segment *segment;
-    uint64_t base, extent_bytes; // of the plain segment
+    uint64_t base, extent_bytes; // of the shared memory: the segment, or the block's pages
     uint64_t address, size_bytes, requested_bytes;
-    uint64_t pages; // expandable only
+    uint64_t pages; // 0: plain
 };
 
-// A page of the segment as it is mapped: its handle, its entry in the table of exports, its length.
+// A mapped page: its handle, its index in the table of exports, and its length.
 struct mapped_page {
     uint64_t handle, entry, bytes;
 };
@@ -122,7 +122,7 @@ static void end_page(struct vr_exported *exported) {
     if (--exported->exports == 0) vr_os_close_descriptor(exported->descriptor);
 }
 
-// The first ones of the block.
+// Ends one export of each of the block's first `count` pages.
 static void end_first(const struct shared_block *shared, uint64_t count) {
     uint64_t at = shared->base;
     for (uint64_t i = 0; i < count; i++) {

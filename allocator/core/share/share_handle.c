@@ -1,9 +1,9 @@
-// the bytes of a handle.
+// Signs and parses handles.
 #include "core/share/share.h"
 
 static const char magic[8] = "vramshr";
 enum { VERSION = 2 };
-// More than any device has; keeps every product of page counts and sizes inside 64 bits.
+// More memory than any device has. Keeps every product of page counts and sizes within 64 bits.
 static const uint64_t most_bytes = (uint64_t)1 << 56;
 
 enum vram_status vr_handle_sign(struct vr_handle *handle, struct vram_error *error) {

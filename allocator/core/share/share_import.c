@@ -1,21 +1,21 @@
-// blocks of other processes. Memory is imported once, whatever blocks lie in it, and takes the address space that it
-// needs; its users are counted.
+// Imports blocks of other processes. Each segment or run of pages is imported once, however many blocks lie in it, and its users are
+// counted. It takes its whole size in address space.
 #include "core/share/share.h"
 
-// One piece of foreign memory. Taken down step by step, so that a driver that refuses a step is asked again later.
+// One import. It is taken down step by step, so that a step that the driver refuses can be retried later.
 struct vr_import_entry {
-    uint64_t process, started; // of the exporter
+    uint64_t process, started; // of the exporting process
     struct vr_device *device;
     enum vr_handle_kind kind;
     struct vr_cu_ipc_handle plain;
-    uint64_t references; // 0: waits for being taken down
-    uint64_t base;       // 0: nothing is reserved or open
+    uint64_t references; // 0: to be taken down
+    uint64_t base;       // 0: nothing is reserved or opened
     uint64_t extent_bytes;
     uint64_t page_bytes;
-    uint64_t pages;  // 0 for a plain one
-    uint64_t mapped; // of the pages, from the first on
+    uint64_t pages;  // 0: plain
+    uint64_t mapped; // the number of leading pages that are mapped
     uint64_t mapped_bytes;
-    uint64_t handle; // of a page, on its way into a mapping; 0: none
+    uint64_t handle; // of a page that is being mapped; 0: none
     struct {
         uint64_t serial, bytes;
     } runs[]; // the pages
@@ -45,7 +45,8 @@ static enum vram_status unmap_pages(struct vr_import_entry *entry) {
     return vr_driver_status(vr_cu(driver, mem_address_free, entry->base, entry->extent_bytes));
 }
 
-// The device's work may still use it. REJECTED: waiting is forbidden while a stream captures, so it stays until another time.
+// Waits for the device, whose work may still use the memory, then unmaps it. REJECTED while a stream captures, because waiting is forbidden
+// then; a later sweep retries.
 static enum vram_status take_down(struct vr_import_entry *entry) {
     struct vr_device *device = entry->device;
     struct vr_context_guard guard;
@@ -63,7 +64,7 @@ static enum vram_status take_down(struct vr_import_entry *entry) {
     return status;
 }
 
-// Takes down what nobody uses any more. The driver's first refusal, or OK.
+// Takes down unreferenced imports. Returns the driver's first error, or OK.
 static enum vram_status sweep_locked(struct vr_imports *imports) {
     enum vram_status first = VRAM_OK;
     for (size_t i = imports->count; i-- > 0;) {
@@ -85,14 +86,14 @@ void vr_imports_release(struct vram_allocator *allocator) {
     vr_mutex_lock(&imports->mutex);
     for (size_t i = 0; i < imports->count; i++) imports->items[i]->references = 0;
     for (int tries = 0; imports->count != 0 && tries < VR_CU_TRIES; tries++) (void)sweep_locked(imports);
-    for (size_t i = 0; i < imports->count; i++) free(imports->items[i]); // the driver refused to the end
+    for (size_t i = 0; i < imports->count; i++) free(imports->items[i]); // the driver refused every attempt
     free(imports->items);
     imports->items = NULL;
     imports->count = imports->items_capacity = 0;
     vr_mutex_unlock(&imports->mutex);
 }
 
-// --- putting up -----------------------------------------------------------------------------------------------------------------
+// --- importing ------------------------------------------------------------------------------------------------------------------
 
 static enum vram_status open_plain(struct vr_import_entry *entry, struct vram_error *error) {
     const vr_cu_result result =
@@ -126,7 +127,7 @@ static enum vram_status map_page(struct vr_import_entry *entry, int descriptor, 
     if (result != VR_CU_SUCCESS) return vr_driver_failed(error, "cuMemMap", result);
     entry->mapped++;
     entry->mapped_bytes += bytes;
-    // The mapping keeps the memory.
+    // The mapping keeps the memory alive.
     return release_handle(entry) == VRAM_OK ? VRAM_OK : vr_driver_failed(error, "cuMemRelease", VR_CU_UNKNOWN);
 }
 
@@ -183,9 +184,9 @@ static enum vram_status add_entry(struct vr_imports *imports, struct vr_device *
     return VRAM_OK;
 }
 
-// --- what is here already -------------------------------------------------------------------------------------------------------
+// --- imports that exist already -------------------------------------------------------------------------------------------------
 
-// Where in the entry the handle's pages stand, in bytes. False when it does not have them all, in order.
+// Finds the handle's pages in the entry, all and in order. Returns whether they are there; *within is their offset in bytes.
 static bool holds_pages(const struct vr_import_entry *entry, const struct vr_handle *handle, const unsigned char *pages, uint64_t *within) {
     if (entry->page_bytes != handle->page_bytes || entry->pages < handle->pages) return false;
     const uint64_t first = vr_handle_page_at(pages, 0).serial;
@@ -217,7 +218,7 @@ static struct vr_import_entry *find_entry(const struct vr_imports *imports, cons
 
 // --- the calls ------------------------------------------------------------------------------------------------------------------
 
-// Whether the exporter can be reached from here; the sentence says why not.
+// Checks that the exporting process can be reached from this one. The error says why not.
 static enum vram_status check_origin(const struct vr_handle *handle, bool by_descriptors, struct vram_error *error) {
     struct vr_handle here = {.version = 0};
     uint64_t started = 0;

@@ -1,7 +1,7 @@
-// export and import through a local socket: the handle's length, the handle, and the descriptors of its pages.
+// Exports and imports through a local socket. Sends the handle's length, the handle, and its pages' descriptors.
 #include "core/share/share.h"
 
-static const uint64_t most_bytes = (uint64_t)1 << 26; // of a handle: 4 million pages
+static const uint64_t most_bytes = (uint64_t)1 << 26; // the largest handle: 4 million pages
 
 static enum vram_status socket_failed(struct vram_error *error, enum vram_status status) {
     const char *sentence = status == VRAM_IO ? "the other end of the socket is gone, or it is no local socket" : vram_status_text(status);
@@ -37,7 +37,7 @@ enum vram_status vram_export_send(struct vram_allocator *allocator, uint64_t add
     status = vram_export(allocator, address, bytes, size_bytes, &size_bytes, error);
     if (status == VRAM_OK) {
         status = send_handle(socket, bytes, size_bytes, error);
-        // Copies of the descriptors are under way: those here have done their work.
+        // The message holds its own copies of the descriptors, so these can be closed.
         const enum vram_status ended = vram_export_end(allocator, address);
         if (status == VRAM_OK && ended != VRAM_OK) status = socket_failed(error, ended);
     }
