@@ -20,7 +20,7 @@ enum vram_status vr_address_map_init(struct vr_address_map *map) {
     return VRAM_OK;
 }
 
-// All zero again but for what was all zero before: streams far apart have a region each, and little in it.
+// Zeroes only the slots that were used, then unreserves the region. Streams far apart have one region each with few used slots.
 static void release_region(struct vr_region *region) {
     if (region->low < region->high) memset(&region->slot[region->low], 0, (region->high - region->low) * sizeof region->slot[0]);
     region->low = region->high = 0;
@@ -43,7 +43,7 @@ void vr_address_map_release(struct vr_address_map *map) {
 
 static enum vram_status ensure_region_locked(struct vr_address_map *map, uint64_t address) {
     if (vr_address_map_region(map, address) != NULL) return VRAM_OK;
-    // One slot stays empty: it ends every search.
+    // One slot stays empty, to end every search.
     if (map->region_count + 1 >= VR_REGIONS) return VRAM_LIMIT;
     void *memory = NULL;
     VR_TRY(vr_os_reserve(sizeof(struct vr_region), &memory));
@@ -58,7 +58,7 @@ static enum vram_status ensure_region_locked(struct vr_address_map *map, uint64_
     return VRAM_OK;
 }
 
-// Slots of [mib, end) may be written from now on, as far as they are in the region of `mib`.
+// Notes that the slots of [mib, end), up to the end of `mib`'s region, may be written.
 static void note_slots(struct vr_address_map *map, uint64_t mib, uint64_t end) {
     struct vr_region *region = vr_address_map_region(map, mib);
     const uint64_t region_end = ((mib >> VR_REGION_SHIFT) + 1) << VR_REGION_SHIFT, last = (end < region_end ? end : region_end) - 1;
@@ -91,7 +91,7 @@ static enum vram_status add_map_locked(struct vr_address_map *map, uint64_t mib)
     return VRAM_OK;
 }
 
-// Entries keep their old values: a stale block number is caught by whoever reads it.
+// Keeps the old values of the entries: readers verify each block number.
 static void drop_map_locked(struct vr_address_map *map, uint64_t mib) {
     _Atomic uint32_t *slot = slot_of_mib(map, mib);
     const uint32_t value = atomic_load_explicit(slot, memory_order_relaxed);
@@ -104,7 +104,7 @@ static void drop_map_locked(struct vr_address_map *map, uint64_t mib) {
 static void retire_locked(struct vr_address_map *map, uint64_t address, uint64_t size, bool small, uint64_t until) {
     for (uint64_t mib = vr_round_down(address, VR_MIB); mib < until; mib += VR_MIB) {
         if (needs_map(mib, address, size, small)) drop_map_locked(map, mib);
-        // Of a large segment only the first MiB and the last one can have a map.
+        // In a large segment only the first and the last MiB can have a map.
         const uint64_t last = vr_round_down(address + size - 1, VR_MIB);
         if (!small && mib >= address && last > mib + VR_MIB) mib = last - VR_MIB;
     }
@@ -119,7 +119,7 @@ static enum vram_status prepare_locked(struct vr_address_map *map, uint64_t addr
             retire_locked(map, address, size, small, mib);
             return status;
         }
-        // Whole MiB of a large segment need no map each: skip to the next region border or the last MiB.
+        // Whole MiB of a large segment need no map: skip to the next region or to the last MiB.
         if (!small && mib >= address) {
             const uint64_t region_end = ((mib >> VR_REGION_SHIFT) + 1) << VR_REGION_SHIFT;
             const uint64_t last = vr_round_down(address + size - 1, VR_MIB);

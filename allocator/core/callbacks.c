@@ -1,4 +1,4 @@
-// Observers of an out of memory, and callbacks that free something when memory runs short.
+// Observers of out-of-memory failures, and callbacks that free memory when it runs short.
 #include "core/callbacks.h"
 
 enum vram_status vram_add_oom_observer(struct vram_allocator *allocator, vram_oom_observer observer, void *user) {
@@ -54,7 +54,7 @@ enum vram_status vram_remove_free_callback(struct vram_allocator *allocator, vra
     return status;
 }
 
-// A request that a callback makes runs none: it would come here again, without end.
+// A request made by a callback runs no callbacks; otherwise it would recurse without end.
 enum vram_status vr_run_callbacks(struct vr_device *device, uint64_t size_bytes, bool *freed) {
     static _Thread_local bool running;
     *freed = false;
@@ -69,6 +69,6 @@ enum vram_status vr_run_callbacks(struct vr_device *device, uint64_t size_bytes,
     running = true;
     for (uint32_t i = 0; i < count; i++) *freed |= callbacks[i].function(device->ordinal, size_bytes, callbacks[i].user);
     running = false;
-    vr_current_stack_set(stack); // theirs are other calls
+    vr_current_stack_set(stack); // the callbacks' calls have replaced it
     return vr_driver_status(vr_cu(allocator->driver, ctx_set_current, device->context));
 }

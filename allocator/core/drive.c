@@ -3,14 +3,14 @@
 #include "core/alloc.h"
 #include "core/source/source_ops.h"
 
-// One operation under all locks with the device's context current.
+// One operation under all locks, with the device's context current.
 struct session {
     struct vr_device *device;
     struct vr_shard *shard;
     struct vr_context_guard guard;
 };
 
-// The shard is that of the pool which a request of this thread would be routed to.
+// Chooses the shard of the pool to which a request of this thread would be routed.
 static enum vram_status choose_shard(struct session *session, uint64_t stream) {
     struct vram_pool *pool = session->device->routes.count == 0 ? NULL : vr_route(session->device, stream);
     if (pool != NULL) VR_TRY(vr_shard_of_pool(pool, stream, &session->shard));
@@ -34,7 +34,7 @@ static void close_session(struct session *session) {
     vr_context_leave(&session->guard);
 }
 
-// By which the shard gets whole segments, whatever it would grow by itself.
+// Returns the source of whole segments for the shard, even if the shard grows by another source.
 static const struct vr_source_ops *whole_source(const struct vr_shard *shard) {
     return shard->source->take != NULL ? shard->source : &vr_source_cu_mem_alloc;
 }
@@ -65,7 +65,7 @@ enum vram_status vr_drive_add_expandable(struct vram_allocator *allocator, uint3
     return status;
 }
 
-// A hole is mapped from its low end; what lies below the wanted range is split off first and stays a hole of its own until then.
+// Maps a range of a hole. Holes are mapped from their low end, so the part below the range is split off first and stays a hole.
 static enum vram_status map_in_hole(struct session *session, uint32_t hole, uint64_t address, uint64_t size) {
     struct vram_allocator *allocator = session->device->allocator;
     const struct vr_block *item = vr_block_at(allocator, hole);
@@ -76,7 +76,7 @@ static enum vram_status map_in_hole(struct session *session, uint32_t hole, uint
     return vr_expandable_map_at(session->shard, hole, address, size);
 }
 
-// Opens a session on the device and shard of the block of any state that contains the address.
+// Opens a session on the device and shard of the block, in any state, that contains the address.
 static enum vram_status open_session_at(struct vram_allocator *allocator, uint64_t address, struct session *session, uint32_t *block) {
     for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
         if (vr_device_if_used(allocator, i) == NULL) continue;
@@ -177,7 +177,7 @@ enum vram_status vr_drive_free_complete(struct vram_allocator *allocator, uint64
     const struct vr_block *item = vr_block_at(allocator, block);
     struct vr_device *device = vr_shard_of(allocator, item)->device;
     vr_device_lock(device);
-    // A block with fences of its own belongs to them.
+    // A block with fences is completed by them instead.
     const bool mine = item->state == VR_PENDING && item->address == address && item->held.pending == 0;
     if (mine) vr_complete_free(device, block, true);
     vr_device_unlock(device);

@@ -1,5 +1,5 @@
-// Who listens: the history, a client's own listener (vram/events.h), or both. The client's stands before the history's, if there is one:
-// what it is told is handed on, with the stacks that the history knows.
+// Connects listeners: the history, a client's own listener (vram/events.h), or both. With both, the client's listener comes first and
+// forwards each record to the history's, with the stacks that the history knows.
 #include "core/event_listener.h"
 #include "core/device.h"
 #include "core/raw.h"
@@ -11,29 +11,29 @@ _Static_assert((int)VRAM_EVENT_ACTIONS == (int)VR_RECORD_COUNT && (int)VRAM_EVEN
                "an event for each record");
 _Static_assert((int)VRAM_CONTEXT_ALL == (int)VR_LEVEL_ALL, "the levels are the core's");
 
-// A client's functions. Kept until the allocator's end: another thread may be inside of them.
+// A client's functions. Kept until the allocator is destroyed, because another thread may be inside them.
 struct vr_client {
     struct vram_event_listener functions;
-    struct vr_client *next; // the ones before
+    struct vr_client *next; // earlier clients
 };
 
 struct vr_client_listener {
     struct vr_listener listener;
     struct vram_allocator *allocator;
-    _Atomic(struct vr_client *) client;          // NULL: nobody listens
+    _Atomic(struct vr_client *) client;          // NULL: no client listens
     _Atomic(const struct vr_listener *) history; // NULL: none
-    _Atomic uint64_t history_devices;            // bit per ordinal
+    _Atomic uint64_t history_devices;            // one bit per device ordinal
     struct vr_client *all;                       // guarded by the allocator's mutex
 };
 
-// --- what is handed on ------------------------------------------------------------------------------------------------------------------
+// --- records ----------------------------------------------------------------------------------------------------------------------------
 
 static const struct vr_listener *history_of(const struct vr_client_listener *self, uint32_t device) {
     const bool wanted = (atomic_load_explicit(&self->history_devices, memory_order_relaxed) >> device & 1) != 0;
     return wanted ? atomic_load_explicit(&self->history, memory_order_acquire) : NULL;
 }
 
-// The stack of the call where there is one, else that of the block.
+// Forwards a record to the history, with the stack of the call, or of the block if the call has none.
 static void hand_on(struct vr_client_listener *self, const struct vr_listener *history, const struct vr_record *record) {
     struct vr_record copy = *record;
     copy.stack = vr_history_stack(record->stack);
@@ -78,11 +78,11 @@ static void append_to_listeners(const struct vr_record *record, void *user) {
     const struct vr_client *client = atomic_load_explicit(&self->client, memory_order_acquire);
     const struct vr_listener *history = history_of(self, record->device);
     if (history != NULL) hand_on(self, history, record);
-    if (record->asleep && record->address == 0) return; // a client is told of each range
+    if (record->asleep && record->address == 0) return; // clients get a record for each range instead
     if (client != NULL && client->functions.event != NULL) notify_client(&client->functions, record);
 }
 
-// One frame more than the caller's is skipped for the history: this function's.
+// Gathers the stacks for the client and the history. The history skips one more frame: this function's.
 static uint32_t gather_context(uint32_t skip, enum vr_level need, void *user) {
     struct vr_client_listener *self = user;
     const struct vr_client *client = atomic_load_explicit(&self->client, memory_order_acquire);
@@ -94,14 +94,14 @@ static uint32_t gather_context(uint32_t skip, enum vr_level need, void *user) {
     if (client == NULL || client->functions.take_context == NULL || client->functions.level < (enum vram_context_level)need) return stack;
     void *context = client->functions.take_context(client->functions.user);
     uint32_t number = context == NULL ? stack : vr_foreign_stack_make(&client->functions, context, stack);
-    // The client may have gone meanwhile, and have been given its contexts back: this one goes as well.
+    // The client may have been removed meanwhile, after its contexts were released: release this one too.
     if (context != NULL && atomic_load_explicit(&self->client, memory_order_seq_cst) == NULL) number = vr_stack_end(number);
     VR_NO_TAIL_CALL();
     return number;
 }
 
-// The client's listener standing before the history's (NULL: there is none) for these devices; NULL where no client listens. Under the
-// allocator's mutex.
+// Puts the client's listener before the history's (NULL: there is none) for these devices and returns it; NULL if no client listens. Under
+// the allocator's mutex.
 static const struct vr_listener *client_before(struct vr_client_listener *self, const struct vr_listener *history, uint64_t devices) {
     if (self == NULL || atomic_load_explicit(&self->client, memory_order_relaxed) == NULL) return NULL;
     const struct vr_client *client = atomic_load_explicit(&self->client, memory_order_relaxed);
@@ -116,14 +116,14 @@ static const struct vr_listener *client_before(struct vr_client_listener *self, 
     return &self->listener;
 }
 
-// --- who listens ------------------------------------------------------------------------------------------------------------------------
+// --- choosing the listener --------------------------------------------------------------------------------------------------------------
 
 void vr_device_listen(struct vr_device *device) {
     const struct vram_allocator *allocator = device->allocator;
     const bool wanted = (allocator->listened_devices >> device->ordinal & 1) != 0;
     const struct vr_listener *listener = client_before(allocator->client, allocator->listener, allocator->listened_devices);
     if (listener == NULL && wanted) listener = allocator->listener;
-    if (device->paged != NULL) (void)vr_paged_settle(device->paged); // what comes is told from where the bytes are now
+    if (device->paged != NULL) (void)vr_paged_settle(device->paged); // later records then start from the current state
     atomic_store_explicit(&device->listening.listener, listener, memory_order_release);
     vr_device_gate(device, VR_GATE_LISTENER, listener != NULL);
 }
@@ -153,9 +153,9 @@ void vr_allocator_set_recorder(struct vram_allocator *allocator, vr_recorder rec
     vr_allocator_set_listener(allocator, recorder == NULL ? NULL : &allocator->recorder, UINT64_MAX);
 }
 
-// --- coming and going -------------------------------------------------------------------------------------------------------------------
+// --- adding and removing a client -------------------------------------------------------------------------------------------------------
 
-// Blocks and segments keep what the history knows of them. Under all locks of the device.
+// Replaces the clients' contexts of blocks and segments with the history's stacks. Under all locks of the device.
 static void forget_in_device(struct vr_device *device) {
     const struct vram_allocator *allocator = device->allocator;
     for (uint32_t number = vr_segment_first(device); number != 0; number = vr_segment_after(device, number)) {
@@ -198,7 +198,8 @@ static enum vram_status attach_client(struct vram_allocator *allocator, const st
     return status;
 }
 
-// The devices' locks are taken twice: to end the listening, so that no new context is kept, and to give back those that are.
+// Takes each device's locks twice: first to stop listening, so that no new context is kept, then to release those that blocks and segments
+// keep.
 static void detach_client(struct vram_allocator *allocator) {
     vr_mutex_lock(&allocator->mutex);
     struct vr_client_listener *self = allocator->client;

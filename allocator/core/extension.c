@@ -4,7 +4,7 @@ static const struct vr_extension_kind *kind_at(const struct vr_extensions *exten
     return atomic_load_explicit(&extensions->slots[at].kind, memory_order_acquire);
 }
 
-// Where the kind stands, or would stand: VR_EXTENSIONS when there is no room.
+// Returns the kind's slot, or the first empty one, or VR_EXTENSIONS if all are taken by other kinds.
 static size_t slot_of_key(const struct vr_extensions *extensions, const struct vr_extension_kind *kind) {
     size_t at = 0;
     while (at < VR_EXTENSIONS && kind_at(extensions, at) != kind && kind_at(extensions, at) != NULL) at++;
@@ -32,7 +32,7 @@ void *vr_extension_detach(struct vr_extensions *extensions, const struct vr_exte
     return atomic_exchange_explicit(&extensions->slots[at].value, NULL, memory_order_acq_rel);
 }
 
-// The slot of the lowest order that is not empty; VR_EXTENSIONS: all are.
+// Returns the slot with a value of the lowest order, or VR_EXTENSIONS if all are empty.
 static size_t next_to_end(const struct vr_extensions *extensions) {
     size_t next = VR_EXTENSIONS;
     for (size_t at = 0; at < VR_EXTENSIONS && kind_at(extensions, at) != NULL; at++) {
@@ -45,7 +45,7 @@ static size_t next_to_end(const struct vr_extensions *extensions) {
 void vr_extensions_end(struct vr_extensions *extensions) {
     for (size_t at = next_to_end(extensions); at != VR_EXTENSIONS; at = next_to_end(extensions)) {
         const struct vr_extension_kind *kind = kind_at(extensions, at);
-        // A destructor may still look itself up; what it leaves behind is taken off.
+        // A destructor may still look up its own value, so clear the slot afterwards.
         kind->destroy(atomic_load_explicit(&extensions->slots[at].value, memory_order_acquire));
         atomic_store_explicit(&extensions->slots[at].value, NULL, memory_order_release);
     }

@@ -1,5 +1,5 @@
-// extension.h: what rooms above attach to an allocator or to a private pool. The core knows neither names nor types of theirs, only how to
-// end them.
+// extension.h: data that higher layers attach to an allocator or a private pool. The core knows neither its names nor its types, only how
+// to destroy it.
 #ifndef VR_CORE_EXTENSION_H
 #define VR_CORE_EXTENSION_H
 
@@ -7,32 +7,32 @@
 
 #include "base/base.h"
 
-// A kind of attachment: one constant of the room that attaches it, whose address is the key.
+// A kind of attachment: a constant of the layer that attaches it. Its address is the key.
 struct vr_extension_kind {
-    // Ends what is attached, when its owner goes. With the owner still whole; without any lock, but for a private pool, which goes under
-    // all locks of its device.
+    // Destroys the attached value when its owner is destroyed. The owner is still complete. Called without any lock; for a private pool,
+    // under all locks of its device.
     void (*destroy)(void *value);
-    // Lower ones are ended first: who writes a last time needs what is written.
+    // Lower orders are destroyed first: a value that writes a last time needs the one it writes to.
     unsigned order;
 };
 
 enum { VR_EXTENSIONS = 4 };
 
-// All-zero: nothing is attached. Looked up without a lock; attached and taken off under a lock of the owner's.
+// Zeroed: nothing is attached. Look up without a lock; attach and detach under a lock of the owner.
 struct vr_extensions {
     struct {
-        _Atomic(const struct vr_extension_kind *) kind; // stays where it was set
-        _Atomic(void *) value;                          // NULL: nothing of this kind now
+        _Atomic(const struct vr_extension_kind *) kind; // never changes once set
+        _Atomic(void *) value;                          // NULL: nothing of this kind is attached
     } slots[VR_EXTENSIONS];
 };
 
-// What is attached of this kind; NULL: nothing. Any thread.
+// Returns the value attached under this kind, or NULL. Any thread.
 void *vr_extension_find(const struct vr_extensions *extensions, const struct vr_extension_kind *kind);
-// Attaches it in place of what was there, which is not ended. LIMIT: VR_EXTENSIONS other kinds were attached before.
+// Attaches a value. Replaces a previous one of this kind without destroying it. LIMIT: VR_EXTENSIONS other kinds were attached before.
 enum vram_status vr_extension_attach(struct vr_extensions *extensions, const struct vr_extension_kind *kind, void *value);
-// Takes it off and returns it, without ending it; NULL where there is nothing.
+// Detaches the value and returns it without destroying it; NULL if there is none.
 void *vr_extension_detach(struct vr_extensions *extensions, const struct vr_extension_kind *kind);
-// Ends everything, in order: the owner goes. One thread.
+// Destroys all values in order. Call it when the owner is destroyed, from one thread.
 void vr_extensions_end(struct vr_extensions *extensions);
 
 #endif

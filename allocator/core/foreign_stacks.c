@@ -5,17 +5,17 @@
 #include "os/os.h"
 
 struct vr_foreign_stack {
-    const struct vram_event_listener *owner; // NULL: its context was released
+    const struct vram_event_listener *owner; // NULL: the context was released
     void *context;
     uint32_t history_stack;
-    uint32_t references; // 0: unused, `history_stack` is the next unused one
+    uint32_t references; // 0: unused; `history_stack` is then the next unused entry
 };
 
-// Guarded by `held`, a lock that needs no making; held for a look into the table.
+// Guarded by `held`, a spin lock that needs no initialization and is held only for one access.
 static struct {
-    struct vr_foreign_stack *items; // the first is never used
+    struct vr_foreign_stack *items; // items[0] is never used
     size_t count, items_capacity;
-    uint32_t unused; // the first of those given back; 0: none
+    uint32_t unused; // the first unused entry; 0: none
 } table;
 static _Atomic uint32_t held;
 
@@ -30,7 +30,7 @@ static void unlock_stacks(void) { atomic_store_explicit(&held, 0, memory_order_r
 
 static struct vr_foreign_stack *entry_of(uint32_t number) { return &table.items[number & ~(uint32_t)VR_FOREIGN_STACK]; }
 
-// An unused entry; 0: there is no memory, or no number.
+// Returns an unused entry, or 0 if memory or numbers ran out.
 static uint32_t take_number_locked(void) {
     if (table.unused != 0) {
         const uint32_t at = table.unused;
@@ -73,7 +73,7 @@ void vr_foreign_stack_drop(uint32_t number) {
     if (last.references == 1 && last.owner != NULL) last.owner->release_context(last.context, last.owner->user);
 }
 
-// *entry: a copy. False for a number without a context.
+// Copies the entry to *entry. Returns false if the number has no context.
 static bool find_foreign(uint32_t number, struct vr_foreign_stack *entry) {
     if (!vr_stack_is_foreign(number)) return false;
     lock_stacks();

@@ -1,4 +1,4 @@
-// What programs see of an allocator: statistics, facts about an address, the list of all blocks.
+// Queries of an allocator: statistics, information on an address, the list of all blocks.
 #include "core/alloc.h"
 #include "core/source/backend.h"
 #include "core/source/paged.h"
@@ -162,7 +162,7 @@ bool vram_is_expandable(struct vram_allocator *allocator, uint64_t address) {
     return expandable;
 }
 
-// Segments change under the device's mutex and its lock: the mutex alone is enough to read them.
+// Takes only the device's mutex: segments change under the mutex and the device's lock together, so the mutex suffices to read them.
 enum vram_status vram_expandable_segments(struct vram_allocator *allocator, uint32_t ordinal, struct vram_expandable_segment *segments,
                                           size_t capacity, size_t *count) {
     VR_REQUIRE(allocator && count && (segments || capacity == 0));
@@ -237,11 +237,11 @@ struct view_list {
     struct vram_block_view *views;
     size_t count;
     size_t views_capacity;
-    uint32_t *stacks; // of clients' contexts, each with a reference
+    uint32_t *stacks; // numbers of clients' contexts, with a reference to each
     size_t stack_count, stacks_capacity;
 };
 
-// The context stays until the visits are over. Without memory for that there is none.
+// Returns the client's context of the stack, referenced until the visits are over. Returns NULL if there is none, or no memory to keep it.
 static void *kept_context(struct view_list *list, uint32_t stack) {
     if (!vr_stack_is_foreign(stack) || VR_GROW(list, stacks, list->stack_count + 1) != VRAM_OK) return NULL;
     list->stacks[list->stack_count++] = vr_stack_keep(stack);
@@ -290,7 +290,7 @@ static int infos_by_address(const void *a, const void *b) {
     return VR_ORDER(x, y);
 }
 
-// Blocks outside of the pools: of what lies between them nothing is known.
+// Adds the blocks outside the pools. The memory between them is unknown.
 static enum vram_status add_raw(const struct vr_device *device, const struct vram_pool *only, struct view_list *list) {
     struct vr_raw_block *blocks = NULL;
     size_t count = 0;
@@ -307,7 +307,7 @@ static enum vram_status add_raw(const struct vr_device *device, const struct vra
     return status;
 }
 
-// Of one private pool, or (NULL) of all pools.
+// Lists the blocks of one private pool, or of all pools if `only` is NULL.
 static enum vram_status list_views(const struct vr_device *device, const struct vram_pool *only, struct view_list *list) {
     const struct vram_allocator *allocator = device->allocator;
     for (uint32_t number = vr_segment_first(device); number != 0; number = vr_segment_after(device, number)) {

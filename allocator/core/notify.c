@@ -1,4 +1,4 @@
-// What the allocator does is told to a listener.
+// Sends records of the allocator's events to its listener.
 #include "core/device.h"
 #include "core/event_listener.h"
 
@@ -16,7 +16,7 @@ void vr_gather(struct vr_device *device, enum vr_level need, uint32_t above) {
 VR_INLINE void send_record(struct vr_device *device, struct vr_record *record) {
     const struct vr_listener *listener = atomic_load_explicit(&device->listening.listener, memory_order_relaxed);
     if (listener->numbered) record->sequence = atomic_fetch_add_explicit(&device->listening.sequence, 1, memory_order_relaxed);
-    // Of a call that began while a client listened.
+    // The call may have begun while a client listened, whose context this listener does not know.
     if (!listener->foreign && VR_UNLIKELY(vr_stack_is_foreign(record->stack))) record->stack = vr_history_stack(record->stack);
     listener->record(record, listener->user);
 }

@@ -6,7 +6,7 @@
 static _Thread_local struct vram_oom last_oom;
 static _Thread_local bool has_last_oom;
 
-// Sums up the free blocks of one pool; *largest is the largest that a request could use now.
+// Returns the sum of one pool's free blocks. *largest: the largest that a request could use now.
 static uint64_t free_bytes_of(const struct vr_shard *shard, unsigned kind, uint64_t *largest) {
     const struct vram_allocator *allocator = shard->device->allocator;
     const struct vr_pool *pool = &shard->pool[kind];
@@ -67,7 +67,7 @@ void vr_oom_announce(struct vram_allocator *allocator, const struct vram_oom *oo
     static _Thread_local bool announcing;
     last_oom = *oom;
     has_last_oom = true;
-    if (announcing) return; // an observer ran out of memory itself: to tell it of that would have no end
+    if (announcing) return; // an observer's own request failed; notifying it would recurse without end
     vr_mutex_lock(&allocator->mutex);
     const size_t count = allocator->observer_count;
     struct vr_observer *observers = count == 0 ? NULL : malloc(count * sizeof *observers);
@@ -77,7 +77,7 @@ void vr_oom_announce(struct vram_allocator *allocator, const struct vram_oom *oo
     for (size_t i = 0; observers != NULL && i < count; i++) observers[i].function(oom, observers[i].user);
     announcing = false;
     free(observers);
-    last_oom = *oom; // an observer may have run out of memory itself: a page is made by replays that do
+    last_oom = *oom; // observers may have changed it: replays, which make the page, run out of memory themselves
 }
 
 bool vram_last_oom(struct vram_oom *oom) {
@@ -93,7 +93,7 @@ struct shown {
     const char *unit;
 };
 
-// PyTorch's rule: two decimals, the unit steps up past 1024 of the one below.
+// Formats like PyTorch: two decimals, and the next unit above 1024 of the one below.
 static struct shown shown_bytes(uint64_t bytes) {
     if (bytes <= VR_KIB) return (struct shown){(double)bytes, "bytes"};
     if (bytes <= VR_MIB) return (struct shown){(double)bytes / (double)VR_KIB, "KiB"};

@@ -1,5 +1,5 @@
-// Blocks that go straight to the driver while caching is off. The slots of their table carry the blocks themselves, so that a look-up
-// touches one line: no base/map.h.
+// Blocks allocated directly from the driver while caching is off. The table's slots contain the blocks themselves, so that a look-up
+// touches one cache line; base/map.h would add another.
 #include "base/hash.h"
 #include "core/device.h"
 #include "core/source/backend.h"
@@ -44,7 +44,7 @@ enum vram_status vr_raw_remember(struct vram_allocator *allocator, const struct 
     return status;
 }
 
-// Backward-shift deletion: entries that were pushed past the gap move back into it.
+// Backward-shift deletion: moves entries that were displaced past the gap back into it.
 static void erase_locked(struct vr_raw *raw, size_t gap) {
     const size_t mask = raw->capacity - 1;
     for (size_t at = (gap + 1) & mask; raw->slots[at].address != 0; at = (at + 1) & mask) {
@@ -170,9 +170,10 @@ bool vr_raw_find_containing(struct vram_allocator *allocator, uint64_t address, 
     return found;
 }
 
-// --- malloc and free of the driver -------------------------------------------------------------------------------------------------------
+// --- allocating and freeing
+// ---------------------------------------------------------------------------------------------------------------
 
-// Under the device's locks, so that a picture and the history agree.
+// Enters a new block and sends its record, under the device's locks, so that snapshots and the history agree.
 static enum vram_status enter_raw(struct vr_device *device, struct vr_raw_block *block) {
     vr_device_lock(device);
     if (vr_has_listener(device)) block->stack = vr_current_stack;
@@ -207,12 +208,12 @@ static enum vram_status give_back_raw(struct vram_allocator *allocator, const st
     return status;
 }
 
-// The driver is called under the locks: nobody may be told of the next block at this address before the end of this one.
+// Calls the driver under the device's locks, so that no listener sees the next block at this address before the end of this one.
 static enum vram_status free_direct(struct vr_device *device, uint64_t address) {
     struct vram_allocator *allocator = device->allocator;
     struct vr_raw_block block;
     vr_device_lock(device);
-    // Another thread may have freed it since.
+    // Another thread may have freed the block meanwhile.
     enum vram_status status = vr_raw_find(allocator, address, &block) ? give_back_raw(allocator, &block) : VRAM_INVALID_POINTER;
     if (status == VRAM_OK) {
         vr_notify_raw(device, VR_RECORD_FREE_REQUESTED, &block);

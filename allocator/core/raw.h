@@ -1,5 +1,5 @@
-// raw.h: blocks that lie outside of the pools: they went straight to the driver. They remember how they were made, so that switching
-// caching on and off is safe.
+// raw.h: blocks outside the pools, allocated directly from the driver. Each records how it was allocated, so that caching can be switched
+// on and off at any time.
 #ifndef VR_CORE_RAW_H
 #define VR_CORE_RAW_H
 
@@ -17,62 +17,60 @@ struct vr_raw_block {
     uint64_t size;
     uint64_t stream;
     uint32_t device;
-    // Of the driver's pool only (source/async.c).
+    // From the driver's pool (source/async.c). Otherwise the members below are 0, except `stack`.
     bool driver_pool;
-    bool postponed;           // freed by the client, waiting for the end of a capture
-    uint32_t uses;            // list in the table of uses
-    uint32_t stack;           // of the call that asked for it, 0 where nobody listened
-    uint64_t capture;         // that it was asked for in, 0: none
-    struct vram_pool_id pool; // that the request was routed to
+    bool postponed;           // freed by the client; waits for the end of a capture
+    uint32_t uses;            // first use in the table of uses; 0: none
+    uint32_t stack;           // of the call that requested it; 0: nothing listened
+    uint64_t capture;         // id of the capture during which it was requested; 0: none
+    struct vram_pool_id pool; // the pool to which the request was routed
 };
 
-// Blocks that went straight to the driver (caching off, or backend:cudaMallocAsync): open addressing by address.
+// Blocks allocated directly from the driver (caching off, or backend:cudaMallocAsync): a hash table with open addressing, keyed by address.
 struct vr_raw {
     struct vr_mutex mutex;
-    uint64_t secret; // slots go by it: in a replay the addresses are those of a file
+    uint64_t secret; // mixed into the hash, because in a replay the addresses come from a file
     struct vr_raw_block *slots;
     size_t capacity; // 0 or a power of two
     size_t count;
-    _Atomic uint32_t any; // whether there ever was one
+    _Atomic uint32_t any; // 1 once a block was ever entered
 };
 
-// --- the table
-// -----------------------------------------------------------------------------------------------------------------------------
+// --- the table ---------------------------------------------------------------------------------------------------------------
 
-// An empty one.
 void vr_raw_init(struct vr_raw *raw);
-// False when the address is not a raw block.
+// Finds a raw block by its address. Returns false if there is none or its free is postponed.
 bool vr_raw_find(struct vram_allocator *allocator, uint64_t address, struct vr_raw_block *block);
-// The table: enters a block (NO_HOST_MEMORY), changes one that is in it, takes one out, walks over postponed ones of a device from slot
-// *at.
+// Enters a block (NO_HOST_MEMORY), changes one in the table, and removes one.
 enum vram_status vr_raw_remember(struct vram_allocator *allocator, const struct vr_raw_block *block);
 void vr_raw_change(struct vram_allocator *allocator, const struct vr_raw_block *block);
 void vr_raw_forget(struct vram_allocator *allocator, uint64_t address);
-// Blocks keep no context of a client's any more.
+// Drops all blocks' references to clients' contexts.
 void vr_raw_forget_stacks(struct vram_allocator *allocator);
-// The client's context of a block, with a reference; false when the address is not a raw block.
+// Gets the client's context of a block, with a reference, or NULL. Returns false if the address is not a raw block.
 bool vr_raw_context(struct vram_allocator *allocator, uint64_t address, void **context);
+// Iterates over the device's postponed blocks, from slot *at, which it advances. Returns false at the end.
 bool vr_raw_next_postponed(struct vram_allocator *allocator, uint32_t device, size_t *at, struct vr_raw_block *block);
-// A copy of the device's blocks, of one pool or (only NULL) of all, by ascending address, which the caller frees. Under the device's locks.
-// NO_HOST_MEMORY.
+// Copies the device's blocks, of pool `only` or (NULL) of all pools, by ascending address. The caller frees *blocks. Under the device's
+// locks. NO_HOST_MEMORY.
 enum vram_status vr_raw_copy(const struct vr_device *device, const struct vram_pool *only, struct vr_raw_block **blocks, size_t *count);
-// What the device's blocks of the driver's pool add up to. Blocks of other devices move in the table meanwhile, so it counts under the
-// table's lock.
+// Totals of the device's blocks from the driver's pool. Computed under the table's lock, because blocks of other devices move in the table
+// meanwhile.
 struct vr_raw_sums {
-    int64_t count, bytes; // that the client has
+    int64_t count, bytes; // not freed by the client
     int64_t postponed;
-    int64_t requested; // bytes of both
+    int64_t requested; // bytes of both kinds
 };
 void vr_raw_sum(const struct vr_device *device, struct vr_raw_sums *sums);
-// The block that contains the address, whoever it belongs to. False where there is none.
+// Finds the block of any device that contains the address. Returns false if there is none. Skips postponed blocks.
 bool vr_raw_find_containing(struct vram_allocator *allocator, uint64_t address, struct vr_raw_block *block);
 
 // --- caching off: raw.c --------------------------------------------------------------------------------------------------------
 
 enum vram_status vr_raw_malloc(struct vr_device *device, uint64_t size_bytes, uint64_t stream, uint64_t *address);
-// INVALID_POINTER when the address is not a raw block.
+// INVALID_POINTER if the address is not a raw block.
 enum vram_status vr_raw_free(struct vram_allocator *allocator, uint64_t address);
-// Frees all of them.
+// Frees all raw blocks and the table.
 void vr_raw_release(struct vram_allocator *allocator);
 
 #endif

@@ -1,4 +1,4 @@
-// What the allocator counts, as text: PyTorch's flat keys in JSON, and PyTorch's memory summary.
+// Prints the allocator's counters: as JSON with PyTorch's flat keys, and as PyTorch's memory summary.
 #include <stdio.h>
 
 #include "base/text.h"
@@ -26,7 +26,7 @@ static const struct stat_row counters[] = {
     {"moved_bytes", offsetof(struct vram_stats, moved_bytes), SHAPE_OURS},
 };
 
-// One member, with its comma before it when it is not the first.
+// Prints one member, preceded by a comma unless it is the first.
 static void print_member(struct vr_sink *sink, const char *name, const char *pool, const char *field, int64_t value) {
     vr_sink_printf(sink, "%s\n  \"%s%s%s\": %lld", sink->length == 1 ? "" : ",", name, pool, field, (long long)value);
 }
@@ -55,7 +55,8 @@ static void print_counter(struct vr_sink *sink, const struct stat_row *counter, 
     }
 }
 
-// Keys in the order of their bytes. A name that begins another one comes first in both: '.' is less than '_'.
+// Rows sorted by name, which sorts the keys by byte. A name that is a prefix of another comes first in both orders, because '.' is less
+// than '_'.
 static const struct stat_row *sorted[VR_COUNT_OF(counters)];
 
 static void sort_rows(void) {
@@ -78,7 +79,7 @@ size_t vram_stats_json(const struct vram_stats *stats, char *text, size_t capaci
 }
 
 // --- the summary ------------------------------------------------------------------------------------------------------------
-// Source of widths, units and limits: allocator.md §counters.
+// Widths, units and limits: see allocator.md §counters.
 struct metric {
     const char *title;
     size_t field;
@@ -102,7 +103,7 @@ static const struct metric metrics[] = {
 
 static int64_t divide_down(int64_t value, int64_t divisor) { return value / divisor - (value % divisor < 0); }
 
-// One cell with its border. `guide` is the value of the group's first row, which chooses the unit of the column.
+// Prints one cell with its border. `guide`, the value in the group's first row, chooses the column's unit.
 static void print_cell(struct vr_sink *sink, bool is_bytes, int64_t value, int64_t guide) {
     static const char *const units[2][6] = {{" ", "K", "M"}, {"B  ", "KiB", "MiB", "GiB", "TiB", "PiB"}};
     const int64_t step = is_bytes ? 1024 : 1000;
