@@ -1,12 +1,12 @@
-// A cure, and what paged memory would have saved, as sentences and as members of a JSON object.
+// Prints a cure, and the saving by paged memory, as sentences and as members of a JSON object.
 #include "base/base.h"
 #include "base/json_rows.h"
 #include "present/shared_texts.h"
 #include "present/text_parts.h"
 
-// ---- A cure as a sentence, and as members of a JSON object.
+// ---- cures ----
 
-// Room that is left is little where it is less than this part of all.
+// The remaining room is called little if it is less than 1/LITTLE_PART of the total.
 #define LITTLE_PART 50u
 
 static void put_cure_setting(const struct vram_cure *cure, struct vr_text *out) {
@@ -129,7 +129,7 @@ static uint64_t paged_side_bytes(const struct vram_paged_side *side) {
     return side->needed_bytes == 0 ? side->held_bytes : side->needed_bytes;
 }
 
-// PyTorch's own option does nearly as well, to 1 %.
+// Returns whether expandable_segments, PyTorch's own option, does as well as paged memory to within 1 %.
 static bool own_option_does(const struct vram_paged_saving *saving) {
     const struct vram_paged_side *own = &saving->expandable, *paged = &saving->paged;
     if (!own->known || (own->needed_bytes == 0) != (paged->needed_bytes == 0)) return false;
@@ -139,7 +139,7 @@ static bool own_option_does(const struct vram_paged_saving *saving) {
 
 #define OWN_ONLY "vram's allocator only"
 
-// Requests failed, and with it they do not.
+// Prints the sentence for a recording whose requests failed and that completes with paged memory.
 static void put_cure(const struct vram_paged_saving *saving, struct vr_text *out) {
     const struct vram_paged_side *own = &saving->expandable, *paged = &saving->paged;
     vr_text_printf(out, "paged:True (" OWN_ONLY ") completes in the same %s", vr_bytes(saving->room_bytes).text);
@@ -188,7 +188,7 @@ static bool says_something(const struct vram_paged_saving *saving) {
     return saving->room_bytes == 0 || (!saving->today.fits && saving->paged.fits);
 }
 
-// Nothing where there is nothing to gain. A failure is remembered in `out`.
+// Prints nothing if paged memory saves nothing. Sets out->failed if memory runs out.
 static void paged_sentences(const struct vram_paged_saving *saving, struct vr_text *out) {
     if (saving->verdict == VRAM_PAGED_LONG && saving->events > VRAM_PAGED_MOST_EVENTS)
         vr_text_printf(out,

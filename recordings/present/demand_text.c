@@ -1,4 +1,4 @@
-// What memory in use is made of, and what would lower it, in words. Names of call sites are a stranger's: they go in by vr_text_site().
+// Describes the memory in use and what would reduce it. Names of call sites come from the recording, so print them with vr_text_site().
 #include "base/json_rows.h"
 #include "present/report_members.h"
 #include "present/shared_texts.h"
@@ -14,7 +14,7 @@ static void put_site(struct vr_text *out, const char *before, const char *site, 
     vr_text_puts(out, after);
 }
 
-// ", most of it by SITE (9.0 GiB), SITE (6.0 GiB) and SITE (5.5 GiB)": those that hold a quarter of the first, or more.
+// Prints ", most of it by SITE (9.0 GiB), SITE (6.0 GiB) and SITE (5.5 GiB)": the sites with at least a quarter of the first one's bytes.
 static void put_sites(struct vr_text *out, const struct vram_report_demand *demand, const char *most) {
     size_t count = 0;
     while (count < demand->site_count && demand->sites[count].bytes >= demand->sites[0].bytes / 4) count++;
@@ -24,7 +24,7 @@ static void put_sites(struct vr_text *out, const struct vram_report_demand *dema
     }
 }
 
-// --- what stands out ---------------------------------------------------------------------------------------------------------------------
+// --- demands -----------------------------------------------------------------------------------------------------------------------------
 
 static void put_request(struct vr_text *out, const struct vram_report_demand *demand) {
     vr_text_printf(out, "one request of %s %s the %s there was room for", vr_bytes(demand->request_bytes).text,
@@ -82,7 +82,7 @@ static void put_blocks(struct vr_text *out, const struct vram_report_remedy *rem
     vr_text_printf(out, "%s block%s of %s", vr_count(remedy->blocks).text, remedy->blocks == 1 ? "" : "s", vr_bytes(remedy->bytes).text);
 }
 
-// --- what would lower it -----------------------------------------------------------------------------------------------------------------
+// --- remedies ----------------------------------------------------------------------------------------------------------------------------
 
 static void do_recompute(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
@@ -114,7 +114,7 @@ static void do_batch(struct vr_text *out, const struct vram_report_remedy *remed
     }
     if (before[0] == ',') vr_text_puts(out, ")");
 }
-// Something is kept for a backward pass, or made by one.
+// Returns whether the program trains: it keeps memory for a backward pass, or has gradients or optimizer state.
 static bool is_trained(const struct vram_report_demand *demand) {
     bool kept = demand->later_bytes != 0 || demand->of_role[VRAM_ROLE_GRADIENTS].bytes != 0;
     for (size_t i = 0; i < demand->remedy_count; i++) kept = kept || demand->remedies[i].remedy == VRAM_REMEDY_RECOMPUTE;
@@ -291,7 +291,7 @@ static void put_outcome(struct vr_text *out, const struct vram_report_remedy *re
         vr_text_printf(out, ", %s too much by itself", vr_bytes(remedy->left_bytes - demand->room_bytes).text);
 }
 
-// Where it saves less than its blocks have, another moment has become the highest.
+// Prints the moment of the new peak. If a remedy saves less than its blocks hold, another moment has become the peak.
 static void put_next_moment(struct vr_text *out, const struct vram_report_remedy *remedy) {
     if (remedy->next_event == VR_SAME_MOMENT) return;
     if (remedy->next_event < 0)
@@ -329,7 +329,7 @@ enum vram_status vr_demand_sentences(struct vr_arena *arena, const struct vram_r
         [VRAM_DEMAND_ROUNDING] = put_rounding,     [VRAM_DEMAND_ROLE] = put_role,
         [VRAM_DEMAND_CALLER] = put_caller,
     };
-    struct vram_report_demand *made = (struct vram_report_demand *)(uintptr_t)demand; // of the arena, and nobody else's yet
+    struct vram_report_demand *made = (struct vram_report_demand *)(uintptr_t)demand; // owned by the arena and not yet shared
     struct vram_report_remedy *remedies = (struct vram_report_remedy *)(uintptr_t)demand->remedies;
     struct vr_text text = {0};
     put[demand->demand](&text, demand);
@@ -338,7 +338,7 @@ enum vram_status vr_demand_sentences(struct vr_arena *arena, const struct vram_r
     return VRAM_OK;
 }
 
-// "parameters 6.4 GiB (31.0 %), ...", largest first.
+// Prints "parameters 6.4 GiB (31.0 %), ...", largest first.
 static void put_roles(struct vr_text *text, const struct vram_report_demand *demand) {
     bool listed[VRAM_ROLE_COUNT] = {false};
     for (size_t n = 0; n < VRAM_ROLE_COUNT; n++) {

@@ -1,4 +1,4 @@
-// exact_print.c: the result of an exact replay as JSON, as text for people and as a list of placements.
+// Prints the result of an exact replay as JSON, as text and as a list of placements.
 #include <inttypes.h>
 
 #include "base/json_rows.h"
@@ -102,7 +102,7 @@ const char *vram_rules_source_name(enum vram_rules_source source) {
     return (size_t)source < VR_COUNT_OF(names) ? names[source] : "unknown";
 }
 
-// --- for people ----------------------------------------------------------------------------------------------------------------
+// --- text ----------------------------------------------------------------------------------------------------------------------
 static void of_cell(struct vr_table *table, uint64_t part, uint64_t whole) {
     if (whole == 0) {
         vr_table_cell(table, "-");
@@ -172,7 +172,7 @@ static void put_exact_remarks(struct vr_text *text, const struct vram_style *sty
     for (size_t i = 0; i < device->differences_kept; i++) difference_text(text, &device->differences[i]);
 }
 
-// Recorded settings go without saying.
+// Prints the settings and the rules, unless they are the recording's own.
 static void settings_text(struct vr_text *text, const struct vram_exact_result *result) {
     if (result->inferred_conf)
         vr_text_printf(text, "  settings: none are recorded; inferred from the segments: %s\n", result->conf);

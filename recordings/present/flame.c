@@ -1,16 +1,16 @@
-// Call stacks as a picture or as lines.
+// Prints call stacks as an SVG flame graph or as folded lines.
 #include <stdio.h>
 
 #include "analyze/stacktree.h"
 #include "present/shared_texts.h"
 #include "present/text_parts.h"
 
-// ---- What makes a flame graph's picture zoom and search where a browser runs it.
+// ---- script: zoom and search in a browser ----
 
 extern const char vr_flame_script[];
 
-// A click on a box gives it the whole width, a click on one that has it goes back; ctrl-f or / asks for a text, boxes that hold it are
-// framed. The picture is whole without this.
+// A click on a box zooms it to the whole width; a second click resets. Ctrl-F or / asks for a text and frames the boxes that contain it.
+// The picture is complete without the script.
 const char vr_flame_script[] =
     "const W=1200,boxes=[...document.querySelectorAll('g')],hint=document.getElementById('hint');\n"
     "const say=(text)=>{hint.textContent=text||'click zooms, / searches';};\n"
@@ -50,14 +50,14 @@ const char vr_flame_script[] =
     "});\n"
     "say('');\n";
 
-// ---- Call stacks as a picture or as lines.
+// ---- flame graphs ----
 
-// Of the picture, in pixels; and what share of it a branch must have to be drawn.
+// Sizes of the picture in pixels, and the least share that a branch needs to be drawn.
 enum { WIDTH = 1200, ROW = 18, TOP = 58, MOST_NODES = 20000 };
 #define LEAST_SHARE (0.3 / WIDTH)
 
 struct flame {
-    struct vr_profile subject[2]; // now, and what it is compared with
+    struct vr_profile subject[2]; // [0]: now; [1]: the recording it is compared with
     bool compared;
     struct vr_stacktree tree;
 };
@@ -88,8 +88,8 @@ static enum vram_status open_flame(const struct vram_recording *recording, const
 }
 
 // --- lines ---------------------------------------------------------------------------------------------------------------
-// "function (file:line)"; without lines where two recordings are compared or there is none. What separates frames and lines becomes a
-// space.
+// Prints "function (file:line)", without the line if it is unknown or two recordings are compared. Replaces separators of frames and lines
+// with spaces.
 static void put_flame_frame(struct vr_text *text, const struct vr_stacktree *tree, uint32_t node) {
     const uint32_t label = tree->node[node].label;
     const size_t start = text->length;
@@ -156,10 +156,10 @@ static void put_xml(struct vr_text *text, const char *bytes, size_t length) {
     vr_text_release(&printable);
 }
 
-// Where each picked node lies, as shares of the whole width.
+// The position of a picked node, as fractions of the whole width.
 struct flame_box {
     double x, width;
-    double used; // by children placed so far
+    double used; // width used by children placed so far
     unsigned depth;
 };
 
@@ -167,7 +167,7 @@ static double node_weight(const struct vr_tree_node *node) {
     return (double)(node->bytes[0] > node->bytes[1] ? node->bytes[0] : node->bytes[1]);
 }
 
-// places is indexed by node.
+// Sets places[node] of all picked nodes. Returns the greatest depth.
 static unsigned lay_out(const struct vr_stacktree *tree, const uint32_t *nodes, size_t count, struct flame_box *places) {
     unsigned deepest = 0;
     const double whole = node_weight(&tree->node[0]);
@@ -183,7 +183,7 @@ static unsigned lay_out(const struct vr_stacktree *tree, const uint32_t *nodes, 
     return deepest;
 }
 
-// "function models.py:174", so that boxes that share a name are told apart; the function alone where its place is not known.
+// Prints "function models.py:174", which distinguishes boxes of the same name, or the function alone if its place is unknown.
 static void put_label(struct vr_text *text, const struct vr_stacktree *tree, uint32_t node) {
     const uint32_t label = tree->node[node].label;
     vr_stacktree_function(tree, node, text);
@@ -196,8 +196,8 @@ static void put_label(struct vr_text *text, const struct vr_stacktree *tree, uin
     if (!tree->labels.without_lines) vr_text_printf(text, ":%lld", (long long)frames->line[frame->frame]);
 }
 
-// A hue of Okabe and Ito's by the file's name; in a difference orange for what grew, blue for what shrank, stronger for more, and grey for
-// what did not change.
+// Prints a colour from Okabe and Ito's palette, chosen by the file's name. In a comparison: orange if the node grew, blue if it shrank,
+// stronger for a larger change, grey if unchanged.
 static void put_colour(struct vr_text *text, const struct vr_stacktree *tree, uint32_t node, bool compared) {
     static const unsigned char hues[][3] = {{86, 180, 233}, {230, 159, 0}, {0, 158, 115},  {204, 121, 167},
                                             {240, 228, 66}, {213, 94, 0},  {110, 130, 200}};
@@ -222,7 +222,7 @@ static void put_colour(struct vr_text *text, const struct vr_stacktree *tree, ui
     for (unsigned i = 0; i < 3; i++) vr_text_printf(text, "%02x", (unsigned)(255 - strength * (255 - colour[i])));
 }
 
-// "1.5 GiB (<0.1 %), 3 allocations", as XML.
+// Prints "1.5 GiB (<0.1 %), 3 allocations", escaped for XML.
 static void put_weight(struct vr_text *text, const struct flame *flame, const struct vr_tree_node *node) {
     struct vr_text plain = {0};
     if (flame->compared)

@@ -1,4 +1,4 @@
-// The peak of a run of another size, for people and for programs.
+// Prints the forecast peak of a run of another size, as text and as JSON.
 #include <stdio.h>
 
 #include "analyze/forecast.h"
@@ -69,7 +69,7 @@ static void print_runs(const struct vram_forecast *asked, const struct vr_foreca
     }
 }
 
-// Which moment is the peak, and in which runs it is not.
+// Prints the moment of the peak, and the runs that have their peak elsewhere.
 static void print_moment(const struct vram_forecast *asked, const struct vr_forecast *forecast, struct vr_text *text) {
     if (forecast->moment_site == NULL) return;
     vr_text_puts(text, "  the peak is where ");

@@ -1,4 +1,4 @@
-// What leaks or grows from step to step, for people and for programs.
+// Prints the groups that leak or grow from step to step, as text and as JSON.
 #include <math.h>
 
 #include "analyze/leaks.h"
@@ -51,7 +51,7 @@ static void put_pass(const struct vr_model *model, const struct vr_steps *steps,
 
 static struct vr_formatted format_rate(double bytes) { return vr_bytes(bytes <= 0 ? 0 : (uint64_t)(bytes + 0.5)); }
 
-// A sentence without a full stop.
+// Prints the answer as a sentence without a full stop.
 static void leak_answer_text(const struct vr_model *model, const struct vr_steps *steps, const struct vr_leak_finding *finding,
                              struct vr_text *text) {
     switch (finding->answer) {
@@ -82,14 +82,14 @@ static void leak_answer_text(const struct vr_model *model, const struct vr_steps
     }
 }
 
-// "3 of 12": at how many of the points since the growth began there was more than at the one before.
+// Prints "3 of 12": of the points since the growth began, the number that exceed the point before.
 static void leak_points_grown(const struct vr_grower *grower, struct vr_text *text) {
     vr_text_printf(text, "%zu of %zu", grower->grew_points, grower->course_points);
 }
 
-// ---- What leaks or grows from step to step, for people and for programs.
+// ---- text and JSON ----
 
-// A column per point, at most twenty: how high the bytes were there.
+// Prints a bar of the bytes at each point, at most twenty.
 static void put_course(struct vr_text *text, const struct vram_style *style, const uint64_t *bytes, size_t points) {
     static const char *const marks[] = {"\u2581", "\u2582", "\u2583", "\u2584", "\u2585", "\u2586", "\u2587", "\u2588"};
     static const char ascii[] = "_.-~=+*#";
@@ -160,7 +160,7 @@ static void print_never_freed(const struct vr_leaks *leaks, struct vr_text *text
 
 enum { MARKS_SHOWN = 8 };
 
-// Where steps are none or not sure: how they can be given, and which marks there are to begin them.
+// If there are no steps or they are uncertain, prints how to set them, and the marks to choose from.
 static void print_how_steps_begin(const struct vr_leaks *leaks, struct vr_text *text) {
     const struct vr_step_marks *marks = &leaks->marks;
     if (leaks->finding.answer > VR_LEAKS_UNSURE) return;
@@ -216,7 +216,7 @@ enum vram_status vram_leaks_text(const struct vram_recording *recording, const s
     return status;
 }
 
-// To a thousandth: what lies behind it is the arithmetic's, not the recording's.
+// Rounds to a thousandth. Further digits come from the arithmetic, not from the recording.
 static double round_to_bytes(double value) { return round(value * 1000) / 1000; }
 
 #define LEAK_MARK_FACTS(X)                                                                                                                 \

@@ -1,4 +1,4 @@
-// Listings: the final segments and blocks, their statistics and the history, device by device.
+// Lists the final segments and blocks, their statistics and the history, device by device.
 #include <stdio.h>
 
 #include "analyze/device_view.h"
@@ -7,7 +7,7 @@
 #include "model/recording.h"
 #include "vram/profile.h"
 
-// Sums over the blocks of a final segment (a row of the model).
+// Sums over the blocks of a final segment, which is a row of the model.
 struct segment_sums {
     uint64_t allocated_bytes, pending_bytes, free_bytes, rounding_bytes, largest_free_bytes;
     size_t blocks;
@@ -32,22 +32,22 @@ static struct segment_sums sum_segment(const struct vr_model *model, size_t row)
     return sums;
 }
 
-// ---- The parts of a listing. Rows go to a buffer that is written out whenever it has grown, since a history may be long.
+// ---- output. Rows go to a buffer that is written out as it fills, because a history may be long. ----
 
 struct listing_output {
-    const struct vr_view *view; // of the device in turn
+    const struct vr_view *view; // the current device
     bool many_devices;
     const struct vram_style *style;
     struct vr_text text;
-    struct vr_json json; // on `text`, open where rows go; only for JSON
+    struct vr_json json; // writes to `text`; used only if as_json
     bool as_json;
     vram_write write;
     void *user;
 };
 
-// ---- What has been listed goes out in pieces.
+// ---- writing in pieces ----
 
-// Hands on what is there when it is much. NO_HOST_MEMORY, IO.
+// Writes the buffer out if it has at least least_bytes. NO_HOST_MEMORY, IO.
 static enum vram_status listing_flush(struct listing_output *listing, size_t least_bytes) {
     if (listing->text.failed) return VRAM_NO_HOST_MEMORY;
     if (listing->text.length < least_bytes || listing->text.length == 0) return VRAM_OK;
@@ -56,15 +56,15 @@ static enum vram_status listing_flush(struct listing_output *listing, size_t lea
     return VRAM_OK;
 }
 
-// ---- `stats`: large segments page by page, in one character each, and the sums of all segments.
+// ---- `stats`: a map of each large segment, one character per page, and the sums of all segments ----
 
 #define PAGE_BYTES (20 * VR_MIB)
 
-// What one page of a segment shows.
+// The contents of one page of a segment.
 struct stats_cell {
     uint64_t used;
     size_t blocks;
-    char letter; // of the only block in use there
+    char letter; // of the only block in use on the page
 };
 
 static char character(const struct stats_cell *page, uint64_t page_bytes) {
@@ -89,7 +89,7 @@ static enum vram_status draw_pages(struct vr_text *text, const struct vr_model *
     const struct vr_blocks *blocks = &model->blocks;
     const uint64_t total = model->segments.total_bytes[row], address = model->segments.address[row];
     const uint64_t pages_in_all = total / PAGE_BYTES + (total % PAGE_BYTES != 0);
-    // A damaged file may claim any size; no device has more pages than this.
+    // A damaged file may claim any size. No device has more pages than this limit.
     const size_t count = pages_in_all < 1 << 16 ? (size_t)pages_in_all : 1 << 16;
     struct stats_cell *pages = calloc(count + 1, sizeof *pages);
     if (pages == NULL) return VRAM_NO_HOST_MEMORY;
@@ -161,7 +161,7 @@ static void put_sums(struct listing_output *listing, const struct stats_sums *su
     vr_text_puts(&listing->text, "one character is 20 MiB: a-z one block, 0-9 tenths full of several, * full of several, blank free\n");
 }
 
-// Each lists the device in turn. NO_HOST_MEMORY, LIMIT, IO.
+// Lists the statistics of the current device, as the functions below list other things. NO_HOST_MEMORY, LIMIT, IO.
 static enum vram_status list_stats(struct listing_output *listing) {
     const struct vr_model *model = listing->view->model;
     const size_t count = listing->view->segment_count;
@@ -187,9 +187,9 @@ static enum vram_status list_stats(struct listing_output *listing) {
     return status;
 }
 
-// ---- `trace`: the history, an event a row.
+// ---- `trace`: the history, one event per row ----
 
-// How many allocations, and how many reservations, began at an address.
+// The number of allocations, and of reservations, that began at each address so far.
 struct address_uses {
     struct vr_map blocks, segments;
 };
@@ -211,7 +211,7 @@ static unsigned label_kind(uint8_t action) {
     }
 }
 
-// "b7f03c0000000_2": the third allocation at its address. "" for events that are about none.
+// Prints a label such as "b7f03c0000000_2", the third allocation at its address. Prints "" if the event concerns no block or segment.
 static enum vram_status find_label(struct address_uses *uses, const struct vr_history *history, size_t event, char *label,
                                    size_t capacity) {
     const uint8_t action = history->action[event];
@@ -292,7 +292,7 @@ static enum vram_status list_trace(struct listing_output *listing) {
     struct vr_lifetimes lifetimes;
     VR_TRY(vr_lifetimes_build(listing->view, VR_LIFETIME_ALLOCATED, NULL, 0, &lifetimes));
     enum vram_status status = VRAM_OK;
-    // What lived before the recording is the first at its address.
+    // An allocation from before the recording is the first at its address.
     for (size_t row = 0; row < lifetimes.start_count && status == VRAM_OK; row++)
         status = vr_map_set(&uses.blocks, lifetimes.address[row], 1);
     vr_lifetimes_release(&lifetimes);
@@ -302,7 +302,7 @@ static enum vram_status list_trace(struct listing_output *listing) {
     return status;
 }
 
-// ---- Listings: the loop over devices, and the final segments and blocks.
+// ---- segments, blocks, and the loop over devices ----
 
 enum { FLUSH_BYTES = 64 * 1024 };
 
@@ -378,7 +378,7 @@ static const char *path_tail(const char *path) {
     return slash == NULL ? path : slash + 1;
 }
 
-// A frame as a part of a folded line: nothing in it may be taken for a separator.
+// Prints a frame as part of a folded line. Replaces separators in it.
 static void put_listed_frame(struct vr_text *text, const struct vr_model *model, uint32_t frame) {
     struct vr_text part = {0};
     vr_text_printf(&part, "%s:%lld:%s", path_tail(vr_model_string(model, model->frames.filename[frame])),
@@ -490,7 +490,7 @@ static enum vram_status refuse_address(struct vram_error *error) {
     return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "recording and write must not be NULL, and the listing must be one");
 }
 
-// Keeps an error that is already set: its text says whether devices or events are too many.
+// Keeps an error that is already set: its text says whether there are too many devices or events.
 static enum vram_status finish_listing(enum vram_status status, struct vram_error *error) {
     if (status == VRAM_OK || (error != NULL && error->status == status)) return status;
     return vr_fail(error, status, VRAM_NO_OFFSET, "%s", vram_status_text(status));

@@ -1,4 +1,4 @@
-// Out of memory, for people: the cause as a sentence, and the whole account of an event.
+// Prints out-of-memory events as text: the cause as a sentence, and the full account of an event.
 #include "analyze/advice.h"
 #include "analyze/oom_cause.h"
 #include "base/text.h"
@@ -6,7 +6,7 @@
 #include "present/text_parts.h"
 #include "vram/oom.h"
 
-// ---- An out-of-memory event's cause as a sentence, and what could have helped.
+// ---- the cause as a sentence, and advice ----
 
 static uint64_t driver_free(const struct vram_report_oom *oom) { return oom->has_device_free ? oom->device_free_bytes : 0; }
 
@@ -33,7 +33,7 @@ static void put_host_cause(const struct vram_report_oom *oom, struct vr_text *ou
     }
 }
 
-// It is not the device that is short of memory: that comes first.
+// Begins with "pinned host memory", because the device itself is not short of memory.
 static enum vram_status explain_host(struct vr_arena *arena, const struct vram_report_oom *oom, const char **text) {
     struct vr_text out = {0};
     vr_text_puts(&out, "pinned host memory, not the device's: ");
@@ -44,7 +44,7 @@ static enum vram_status explain_host(struct vr_arena *arena, const struct vram_r
     return status;
 }
 
-// --- a device's ---------------------------------------------------------------------------------------------------------------------
+// --- device memory ---------------------------------------------------------------------------------------------------------------------
 static enum vram_status explain_limit(struct vr_arena *arena, const struct vram_report_oom *oom, const char **text) {
     if (oom->limit_bytes != 0) {
         return vr_arena_printf(arena, text, "the process may hold %s, and %s more than it held were needed",
@@ -77,7 +77,7 @@ static enum vram_status explain_fragments(struct vr_arena *arena, const struct v
                            vr_bytes(oom->usable_bytes).text, vr_bytes(oom->usable_largest_bytes).text);
 }
 
-// The most striking use of memory comes first.
+// Begins with the most striking use of memory, if one is known.
 static enum vram_status explain_full(struct vr_arena *arena, const struct vram_report_oom *oom, const char **text) {
     if (!oom->has_device_free && oom->room_bytes != 0)
         return vr_arena_printf(arena, text, "%s%sthe memory was in use: %s of %s was live, which leaves less than the request",
@@ -106,13 +106,13 @@ static bool is_of_others(const struct vram_report_oom *oom) {
     return oom->accounts != NULL && oom->accounts->other_bytes >= oom->outside_bytes / 2;
 }
 
-// "process 4711 (python3)", or "process 4711".
+// Formats "process 4711 (python3)", or "process 4711" if the name is unknown.
 static enum vram_status name_process(const struct vram_report_process *process, struct vr_arena *arena, const char **name) {
     if (process->name[0] == '\0') return vr_arena_printf(arena, name, "process %llu", (unsigned long long)process->id);
     return vr_arena_printf(arena, name, "process %llu (%s)", (unsigned long long)process->id, process->name);
 }
 
-// The holders outside of the recording, as far as they are known.
+// Describes the holders outside the recording, as far as they are known.
 static enum vram_status explain_outside(struct vr_arena *arena, const struct vram_report_oom *oom, const char **text) {
     const struct vram_report_accounts *accounts = oom->accounts;
     if (accounts == NULL)
@@ -165,7 +165,7 @@ static enum vram_status explain_driver_pools(struct vr_arena *arena, const struc
                            vr_bytes(oom->driver_pool_bytes).text, vr_bytes(oom->allocated_bytes).text);
 }
 
-// With who made the most of it, where that is known.
+// Adds the call site that requested the largest part, if known.
 static enum vram_status explain_out_of_reach(struct vr_arena *arena, const struct vram_report_oom *oom, const char **text) {
     struct vr_text out = {0};
     put_out_of_reach(oom, &out);
@@ -210,20 +210,20 @@ static enum vram_status put_words(struct vr_arena *arena, const struct vram_repo
 }
 
 enum vram_status vr_oom_sentences(struct vr_arena *arena, const struct vram_report_device *device) {
-    struct vram_report_oom *ooms = (struct vram_report_oom *)(uintptr_t)device->ooms; // of the arena, and nobody else's yet
+    struct vram_report_oom *ooms = (struct vram_report_oom *)(uintptr_t)device->ooms; // owned by the arena and not yet shared
     const char *unexamined = NULL;
     if (device->demand != NULL) VR_TRY(vr_demand_sentences(arena, device->demand));
     for (size_t i = 0; i < device->oom_count; i++) {
         if (ooms[i].has_picture || unexamined == NULL) VR_TRY(put_words(arena, device, &ooms[i]));
         if (ooms[i].has_picture) continue;
-        if (unexamined == NULL) unexamined = ooms[i].text; // those that were not looked at share a sentence
+        if (unexamined == NULL) unexamined = ooms[i].text; // events without a picture share one sentence
         ooms[i].text = unexamined;
         ooms[i].advice = "";
     }
     return VRAM_OK;
 }
 
-// ---- Out of memory, for people: what was asked, where the memory was, why that could not serve, what would have helped, who held it.
+// ---- the account of an event: the request, the use of memory, the cause, what would have helped, and the holders ----
 
 enum { MOST_EARLIER = 3, MARK_COLUMNS = 5, MOST_NAMED = 5 };
 
@@ -234,7 +234,7 @@ struct oom_printer {
     const struct vram_report_oom *oom;
 };
 
-// --- what was asked ---------------------------------------------------------------------------------------------------------
+// --- the request ------------------------------------------------------------------------------------------------------------
 static void print_request(const struct oom_printer *page) {
     const struct vram_report_oom *oom = page->oom;
     struct vr_text *text = page->text;
@@ -252,8 +252,8 @@ static void print_request(const struct oom_printer *page) {
     vr_text_puts(text, "\n");
 }
 
-// --- where the memory was ---------------------------------------------------------------------------------------------------
-// One share of the device's memory at that moment, in the order of the bar.
+// --- the use of memory ------------------------------------------------------------------------------------------------------
+// One share of the device's memory at that moment. Shares are in the order of the bar.
 struct oom_share {
     struct vr_part part;
     const char *name;
@@ -261,7 +261,7 @@ struct oom_share {
 };
 enum { IN_USE, WAITING, FREE_BLOCKS, STREAMS, CLASS, POOLS, DRIVER_POOLS, DRIVER, OVERHEAD, OTHERS, OUTSIDE, SHARE_COUNT };
 
-// What the driver took for this process besides what it asked for.
+// Returns the memory that the driver took for this process in addition to what the process requested.
 static uint64_t overhead_of(const struct vram_report_accounts *accounts) {
     return accounts == NULL ? 0 : accounts->context_bytes + accounts->module_bytes + accounts->driver_bytes;
 }
@@ -294,7 +294,7 @@ static void share_outside(const struct vram_report_accounts *accounts, struct vr
     vr_text_printf(why, "; %s with the first context", vr_bytes(accounts->at_start_bytes).text);
 }
 
-// Of pinned memory: the system in the driver's place.
+// Sets the explanations for pinned memory, where the system takes the driver's place.
 static void explain_host_shares(const struct vram_report_oom *oom, struct oom_share shares[SHARE_COUNT]) {
     const bool enough = oom->device_free_bytes >= oom->size_bytes;
     vr_text_printf(&shares[DRIVER].why, "to the system%s %s that were asked for%s", enough ? ", enough for the" : ", less than the",
@@ -329,7 +329,7 @@ static void explain_shares(const struct oom_printer *page, struct oom_share shar
     vr_text_puts(&shares[OTHERS].why, oom->accounts->apart ? "other processes" : "other processes, not told apart from this one");
 }
 
-// A table's columns have one colour each; here each mark has its own, that of the bar.
+// Prints one row. It is not a vr_table because each mark has its own colour, that of the bar.
 static void print_share(const struct oom_printer *page, const struct oom_share *share, int name_columns) {
     struct vr_text *text = page->text;
     vr_text_puts(text, "    ");
@@ -383,7 +383,7 @@ static void print_shares(const struct oom_printer *page) {
     vr_text_puts(page->text, "\n");
 }
 
-// --- who else held the device -------------------------------------------------------------------------------------------------
+// --- other processes --------------------------------------------------------------------------------------------------------
 static void print_others(const struct oom_printer *page) {
     static const struct vr_table_column columns[] = {{"", VR_RIGHT, VR_BOLD, false}, {"", VR_LEFT, VR_PLAIN, true}};
     const struct vram_report_accounts *accounts = page->oom->accounts;
@@ -416,7 +416,7 @@ static void print_others(const struct oom_printer *page) {
     vr_text_puts(page->text, "\n");
 }
 
-// --- who held it ------------------------------------------------------------------------------------------------------------
+// --- holders ----------------------------------------------------------------------------------------------------------------
 static void print_groups(const struct oom_printer *page, const char *title, const struct vram_report_group *groups, size_t count) {
     static const struct vr_table_column columns[] = {
         {"", VR_RIGHT, VR_BOLD, false}, {"", VR_RIGHT, VR_PLAIN, false}, {"", VR_LEFT, VR_CYAN, false}, {"", VR_LEFT, VR_PLAIN, true}};
@@ -438,7 +438,7 @@ static void print_groups(const struct oom_printer *page, const char *title, cons
     vr_table_release(&table);
 }
 
-// Of libraries, the first few: the report has all of them at the peak.
+// Prints the first few libraries and all call sites. The report lists all libraries at the peak.
 static void print_holders(const struct oom_printer *page) {
     const struct vram_report_oom *oom = page->oom;
     const size_t libraries = oom->library_count < MOST_NAMED ? oom->library_count : MOST_NAMED;
@@ -447,7 +447,7 @@ static void print_holders(const struct oom_printer *page) {
     print_groups(page, "    in use by\n", oom->holders, oom->holder_count);
 }
 
-// --- why, and what would have helped ------------------------------------------------------------------------------------------
+// --- the cause, and what would have helped ------------------------------------------------------------------------------------
 static void print_cure(const struct oom_printer *page, const struct vram_cure *cure) {
     struct vr_text sentence = {0};
     vr_cure_sentence(cure, &sentence);
@@ -497,8 +497,8 @@ static const struct vram_cure *find_cure(const struct vram_report_source *source
     return NULL;
 }
 
-// --- all of them ------------------------------------------------------------------------------------------------------------
-// The last one in full; of those before it a line each.
+// --- all events -------------------------------------------------------------------------------------------------------------
+// Prints one event in full. print_earlier() prints a line for each earlier one.
 static void print_page(const struct oom_printer *page, struct vr_report_output *output) {
     const struct vram_report_oom *oom = page->oom;
     print_request(page);

@@ -1,4 +1,4 @@
-// The largest groups of what is live at a moment, or of two moments side by side, for people and for programs.
+// Prints the largest groups of live memory at one moment, or at two moments compared, as text and as JSON.
 #include "analyze/group_diff.h"
 #include "base/json_rows.h"
 #include "present/shared_texts.h"
@@ -20,7 +20,7 @@ void vr_profile_device(const struct vr_profile *subject, struct vr_text *text) {
     vr_text_printf(text, "%s%s", vr_view_name(subject->view).text, why == NULL ? "" : why);
 }
 
-// The title of a role, by its word.
+// Returns the title of the role with this word.
 static const char *role_title(const char *word, size_t length) {
     size_t role = 0;
     while (vram_role_word(role) != NULL && (strlen(vram_role_word(role)) != length || memcmp(vram_role_word(role), word, length) != 0))
@@ -72,7 +72,7 @@ static void frame_line(const struct vr_model *model, uint32_t frame, const char 
     vr_text_printf(text, ":%lld\n", (long long)model->frames.line[frame]);
 }
 
-// Whether an earlier kind has the same word and occurs, too.
+// Returns whether an earlier kind that also occurs has the same word.
 static bool is_repeated(const bool *has, size_t kind) {
     for (size_t before = 0; before < kind; before++) {
         if (has[before] && strcmp(vr_frame_kind_word((enum vr_frame_kind)before), vr_frame_kind_word((enum vr_frame_kind)kind)) == 0)
@@ -81,7 +81,7 @@ static bool is_repeated(const bool *has, size_t kind) {
     return false;
 }
 
-// One line for the frames from `from` to `to`, which are all folded: how many, and what they are, in the order of the table.
+// Prints one line for the folded frames [from, to): their number and their kinds, in the table's order.
 static void fold_line(struct vr_sites *sites, uint64_t from, uint64_t to, struct vr_text *text) {
     bool has[VR_FRAME_KIND_COUNT] = {false};
     const char *between = "";
@@ -116,7 +116,7 @@ void vr_stack_print(struct vr_sites *sites, uint32_t stack, const struct vram_st
     vr_text_colour(text, style, VR_PLAIN);
 }
 
-// ---- The largest groups of what is live at a moment, for people and for programs.
+// ---- one moment ----
 
 enum { DEFAULT_TOP = 10, BAR_COLUMNS = 16 };
 
@@ -127,7 +127,7 @@ struct profile {
     struct vr_grouping grouping;
     struct vr_group *groups;
     size_t count, top;
-    struct vr_role_totals totals; // by role
+    struct vr_role_totals totals; // indexed by role
 };
 
 static enum vram_status count_roles(struct profile *profile) {
@@ -180,7 +180,7 @@ static void put_profile_row(struct vr_table *table, const struct profile *profil
     vr_text_release(&bar);
 }
 
-// What lies past the first `top` groups, together.
+// Prints the groups after the first `top` as one row.
 static void put_rest(struct vr_table *table, const struct profile *profile, const struct vram_style *style) {
     uint64_t bytes = 0, count = 0;
     for (size_t i = profile->top; i < profile->count; i++) {
@@ -216,7 +216,7 @@ static void print_groups(const struct profile *profile, const struct vram_style 
     }
 }
 
-// Of roles also what is not live at the moment: the most that each had, and all that was made.
+// Prints totals by role over the whole history: the highest total of each and the sum of all its allocations.
 static void print_totals(const struct profile *profile, const struct vram_style *style, struct vr_text *text) {
     static const struct vr_table_column headed[] = {
         {.title = "highest", .align = VR_RIGHT},
@@ -369,9 +369,9 @@ enum vram_status vram_timeline_text(const struct vram_report *report, const char
     return status;
 }
 
-// ---- Two moments side by side, for people and for programs.
+// ---- two moments compared ----
 
-// "+1.5 GiB", "-20.0 MiB", "0 B".
+// Formats signed bytes: "+1.5 GiB", "-20.0 MiB", "0 B".
 static struct vr_formatted signed_bytes(int64_t bytes) {
     struct vr_formatted plain = vr_bytes(bytes < 0 ? 0 - (uint64_t)bytes : (uint64_t)bytes), made = plain;
     if (bytes == 0) return made;
@@ -434,7 +434,7 @@ static void print_side(const struct vram_diff *diff, const struct vr_comparison 
                    subject->count == 1 ? "" : "s");
 }
 
-// "+0.1 %" of what was held before; a change too small for the digits has its sign all the same.
+// Prints the change relative to the bytes before, as "+0.1 %". A change too small for the digits keeps its sign.
 static void print_share(const uint64_t bytes[2], struct vr_text *text) {
     if (bytes[0] == 0 || bytes[0] == bytes[1]) return;
     const bool more = bytes[1] > bytes[0];

@@ -1,12 +1,10 @@
-// report_device_json.c: what one device held, as JSON: its events, its final state, what was live over the history, and where reserved
-// memory is.
+// Prints one device as JSON: its events, its final state, its live memory over the history, and the use of reserved memory.
 #include "base/json_rows.h"
 #include "present/report_members.h"
 #include "present/shared_texts.h"
 #include "vram/report.h"
 
-// --- what was live
-// ------------------------------------------------------------------------------------------------------------------------
+// --- live memory --------------------------------------------------------------------------------------------------------------
 
 #define SUM_FACTS(X)                                                                                                                       \
     X(U64, "count", it->count, ALWAYS, "number of allocations")                                                                            \
@@ -89,8 +87,7 @@ static void put_live(struct vr_json *json, const char *name, const struct vram_r
     vr_json_object_end(json);
 }
 
-// --- the history and the final state
-// --------------------------------------------------------------------------------------------------------
+// --- the history and the final state ------------------------------------------------------------------------------------------
 
 static void put_streams(struct vr_json *json, const char *key, const int64_t *streams, size_t count) {
     vr_json_array(json, key);
@@ -163,7 +160,8 @@ static void put_mismatches(struct vr_json *json, const char *key, const struct v
     vr_json_object_end(json);
 }
 
-// Of a whole program only a part of what it holds is seen to come from the driver; of others a note says where the figures contradict.
+// Returns whether the reserved peak can be printed. A recording of a whole program sees only part of what comes from the driver, so its
+// reserved peak counts only if it covers the allocated peak. For other recordings a note reports a contradiction.
 static bool covers_allocated(const struct vram_report_device *device) {
     const int64_t reserved = device->reserved.peak_bytes;
     return !device->whole_program || (reserved >= 0 && (uint64_t)reserved >= device->allocated.peak.bytes);

@@ -1,5 +1,5 @@
-// report_json.c: the report of a file as JSON. docs/reference/json.md is written from the lists of facts here and in report_device_json.c,
-// report_oom_json.c, demand_text.c and cure_text.c. Keys of a device are the reference reader's; new ones follow them.
+// Prints a file's report as JSON. docs/reference/json.md is generated from the lists of facts here and in report_device_json.c,
+// report_oom_json.c, demand_text.c and cure_text.c. A device's keys are the reference reader's, then vram's own.
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -10,7 +10,7 @@
 #include "vram/oom.h"
 #include "vram/report.h"
 
-// Pinned host memory is no device: NULL where there is none of it.
+// Returns the report on pinned host memory, which is not a device, or NULL if there is none.
 static const struct vram_report_device *find_host(const struct vram_report *report) {
     const struct vram_report_device *host = NULL;
     for (size_t d = 0; d < report->device_count; d++) {
@@ -53,7 +53,7 @@ static bool is_host(const struct vram_report *report, int64_t device) {
     return false;
 }
 
-// "host" for pinned host memory, null for the whole file.
+// Prints "host" for pinned host memory, null for the whole file, or else the device's number.
 static void put_note_device(struct vr_json *json, const char *key, const struct vram_report *report, int64_t device) {
     if (is_host(report, device))
         vr_json_string(json, key, "host");

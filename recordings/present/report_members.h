@@ -1,4 +1,4 @@
-// report_members.h: members of the report's JSON that several of its files write.
+// report_members.h: members of the report's JSON that several of its files print.
 #ifndef VR_PRESENT_REPORT_MEMBERS_H
 #define VR_PRESENT_REPORT_MEMBERS_H
 
@@ -10,7 +10,7 @@
     X(U64, "bytes", it->bytes, ALWAYS, "bytes of its allocations")                                                                         \
     X(U64, "count", it->count, ALWAYS, "number of its allocations")
 
-// An array of objects.
+// Prints the groups as an array of objects.
 VR_INLINE void vr_report_json_groups(struct vr_json *json, const char *key, const struct vram_report_group *groups, size_t count) {
     vr_json_array(json, key);
     for (const struct vram_report_group *it = groups; it < groups + count; it++) {
@@ -21,9 +21,9 @@ VR_INLINE void vr_report_json_groups(struct vr_json *json, const char *key, cons
     vr_json_array_end(json);
 }
 
-// An object: what a device holds, and how it came to that.
+// Prints a device's memory and its history as an object.
 void vr_report_json_device(struct vr_json *json, const char *key, const struct vram_report_device *device);
-// Arrays: the requests that failed; why each of them did.
+// Print arrays of the failed requests, and of the causes of each.
 void vr_report_json_oom_events(struct vr_json *json, const char *key, const struct vram_report_device *device);
 void vr_report_json_oom_causes(struct vr_json *json, const char *key, const struct vram_report_device *device);
 

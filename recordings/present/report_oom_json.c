@@ -1,4 +1,4 @@
-// report_oom_json.c: out-of-memory events as JSON: the request, the cause, the picture at that moment and who held the rest of the device.
+// Prints out-of-memory events as JSON: the request, the cause, the memory at that moment, and the holders of the rest of the device.
 #include "base/json_rows.h"
 #include "present/report_members.h"
 #include "present/shared_texts.h"

@@ -1,4 +1,4 @@
-// The report for people: what it is, how high it went, where the memory is, who held it, why it ran out, what is missing.
+// Prints the report as text: the recording, its peaks, the use of memory and by whom, failures, and what is missing.
 #include "analyze/report_parts.h"
 #include "present/shared_texts.h"
 #include "present/text_parts.h"
@@ -14,7 +14,7 @@ struct report_printer {
 
 static bool is_events_alone(const struct vram_report *report) { return strcmp(report->generation, VR_EVENTS_ALONE) == 0; }
 
-// --- what it is ------------------------------------------------------------------------------------------------------------
+// --- the recording ---------------------------------------------------------------------------------------------------------
 static const struct vram_report_device *report_device_of(const struct vram_report *report, int64_t number) {
     for (size_t d = 0; d < report->device_count; d++) {
         if (report->devices[d].device == number) return &report->devices[d];
@@ -62,7 +62,7 @@ static void print_title(struct report_printer *printer, const struct vram_report
     vr_text_puts(text, "\n");
 }
 
-// Of several devices one may have run out: a line of its own, before pages of the others.
+// With several devices, names those that ran out of memory before the sections of the devices.
 static void print_ran_out(struct report_printer *printer) {
     const struct vram_report *report = printer->report;
     if (report->device_count < 2) return;
@@ -78,7 +78,7 @@ static void print_ran_out(struct report_printer *printer) {
     }
 }
 
-// Whether an earlier note says the same of another device.
+// Returns whether an earlier note says the same of another device.
 static bool is_repeated(const struct vram_report *report, size_t note) {
     for (size_t i = 0; i < note; i++) {
         if (report->notes[i].kind == report->notes[note].kind && strcmp(report->notes[i].text, report->notes[note].text) == 0) return true;
@@ -86,7 +86,7 @@ static bool is_repeated(const struct vram_report *report, size_t note) {
     return false;
 }
 
-// "device 0: ", "devices 0, 1, 3: " or "device 0, pinned host memory: ", where there are several to tell apart.
+// With several devices, prints "device 0: ", "devices 0, 1, 3: " or "device 0, pinned host memory: ".
 static void name_devices(const struct vram_report *report, size_t note, struct vr_text *prefix) {
     struct vr_text numbers = {0};
     size_t devices = 0;
@@ -123,7 +123,7 @@ static void print_notes(struct report_printer *printer, enum vram_report_note_ki
 }
 
 // --- one device ------------------------------------------------------------------------------------------------------------
-// "event 2,040, +1.55 s", "before the first event", "in the final state".
+// Adds a cell with the moment of an event: "after event 2,040 of 3,000", "before the first event" or "in the final state".
 static void moment_cell(struct vr_table *table, const struct vram_report_device *device, int64_t event) {
     if (device->events == 0) {
         vr_table_cell(table, "in the final state");
@@ -144,7 +144,7 @@ static void reserved_row(struct vr_table *table, const struct vram_report_device
     vr_table_cell(table, "%s", "");
 }
 
-// Nothing failed, but the peak is too high for the memory that the caller named.
+// Prints the demand of a device without failures. If the caller named a limit, the peak exceeds it.
 static void print_demand(struct report_printer *printer, const struct vram_report_device *device) {
     const struct vram_report_demand *demand = device->demand;
     struct vr_text rest = {0};
@@ -172,7 +172,7 @@ static void print_peaks(struct report_printer *printer, const struct vram_report
     struct vr_table table;
     vr_table_init(&table, columns, VR_COUNT_OF(columns));
     for (size_t i = 0; i < VR_COUNT_OF(rows); i++) {
-        // Active repeats allocated unless other streams held something back.
+        // Active equals allocated unless other streams delayed frees.
         if (i == 1 && rows[1].live->peak.bytes == rows[0].live->peak.bytes && rows[1].live->end.bytes == rows[0].live->end.bytes) continue;
         vr_table_cell(&table, "%s", rows[i].name);
         vr_table_cell(&table, "%s", vr_bytes(rows[i].live->peak.bytes).text);
@@ -187,7 +187,7 @@ static void print_peaks(struct report_printer *printer, const struct vram_report
     vr_table_release(&table);
 }
 
-// What is held in vain.
+// Prints the notes on memory that is reserved without need.
 static void print_advice(struct report_printer *printer, const struct vram_report_device *device) {
     const struct vram_report *report = printer->report;
     for (size_t i = 0; i < report->advice_count; i++) {
@@ -197,9 +197,9 @@ static void print_advice(struct report_printer *printer, const struct vram_repor
     }
 }
 
-// What paged memory would have saved; after an out of memory beside the cure.
+// Prints the saving by paged memory, unless the device ran out of memory.
 static void print_saving(struct report_printer *printer, const struct vram_report_device *device) {
-    if (device->oom_count != 0) return; // said there
+    if (device->oom_count != 0) return; // printed with the cure instead
     struct vr_text sentences = {0};
     vr_paged_of_report(vr_report_replayed(printer->output), device->device, &sentences);
     if (sentences.length != 0) {
@@ -219,7 +219,7 @@ static void print_timeline(struct report_printer *printer, const struct vram_rep
     vr_chart_timeline(printer->text, &printer->style, device, 8, 4);
 }
 
-// Those of a live private pool stay with it.
+// Describes the wholly free segments. empty_cache() does not return those of a live private pool.
 static void explain_cached(const struct vram_report_device *device, struct vr_text *note) {
     const uint64_t own = device->private_inactive.count, all = device->wholly_inactive.count;
     vr_text_printf(note, "%s segment%s wholly free", vr_count(all).text, all == 1 ? "" : "s");
@@ -317,8 +317,8 @@ static void print_pools(struct report_printer *printer, const struct vram_report
     if (device->pool_count > most) vr_text_printf(printer->text, "    ... and %zu more\n", device->pool_count - most);
 }
 
-// Programs in C and C++ often allocate through a function of their own, which then is the call site of most: its callers are what is asked
-// for.
+// Hints at --stack if one call site holds most memory and several callers share it. C and C++ programs often allocate through a function of
+// their own.
 static void print_callers_hint(struct report_printer *printer, const struct vram_report_live *live) {
     const struct vram_report_group *site = &live->sites[0];
     const bool most = site->bytes >= live->peak.bytes / 4 * 3, several = live->stacks[0].bytes < site->bytes / 10 * 9;
@@ -366,7 +366,7 @@ static void print_kinds(struct report_printer *printer, const struct vram_report
     vr_text_puts(printer->text, "\n");
 }
 
-// What a library holds at the peak, by share; the smallest ones together.
+// Prints the bytes of each library at the peak, largest first; the smallest ones share a row.
 static void print_libraries(struct report_printer *printer, const struct vram_report_device *device) {
     static const char *const marks[][2] = {{"█", "#"}, {"▓", "+"}, {"▒", "o"}, {"░", "."}, {"▚", "x"}, {"·", "-"}};
     static const enum vr_colour colours[] = {VR_CYAN, VR_BLUE, VR_YELLOW, VR_GREEN, VR_MAGENTA, VR_PLAIN};
@@ -438,7 +438,7 @@ static void print_settings(struct report_printer *printer) {
     struct vr_table table;
     size_t shown = 0, facts = 0;
     for (size_t i = 0; i < report->setting_count; i++) facts += vr_is_fact(report->settings[i].key);
-    if (facts != 0 && facts == report->setting_count) return; // a whole program, written anew: there was no allocator to ask
+    if (facts != 0 && facts == report->setting_count) return; // a rewritten recording of a whole program: no allocator was queried
     vr_table_init(&table, columns, VR_COUNT_OF(columns));
     if (report->odd_settings != NULL) {
         vr_table_foreign(printer->text, &table, "allocator_settings");

@@ -1,4 +1,4 @@
-// A report whole: its facts, the sentences about them, notes about the recording, and hints.
+// Builds a report: its facts, the sentences about them, notes on the recording, and hints.
 #include "analyze/advice.h"
 #include "analyze/report_parts.h"
 #include "base/text.h"
@@ -14,7 +14,7 @@ struct note_writer {
     enum vram_status status;
 };
 
-// Appends a note; a failure is kept for the end. device -1: the whole recording.
+// Appends a note. A failure is kept in writer->status. device -1: the whole recording.
 static void write_note(struct note_writer *writer, enum vram_report_note_kind kind, int64_t device, const char *code, const char *text) {
     if (writer->status != VRAM_OK) return;
     writer->status = vr_grow((void **)&writer->notes, &writer->capacity, writer->count + 1, sizeof *writer->notes);
@@ -50,7 +50,8 @@ static void missing_stacks(struct note_writer *writer, const struct vram_report_
     note_text(writer, VRAM_NOTE_MISSING, device->device, "few_stacks", &text);
 }
 
-// Logs of other allocators and profilers know no segments: what is held can only be guessed from what is live.
+// Returns whether the recording has segments. Logs of other allocators and of profilers have none: reserved memory can only be estimated
+// from live memory.
 static bool knows_segments(const struct vram_report_device *device) {
     static const enum vr_action actions[] = {VR_ACTION_SEGMENT_ALLOC, VR_ACTION_SEGMENT_FREE, VR_ACTION_SEGMENT_MAP,
                                              VR_ACTION_SEGMENT_UNMAP};
@@ -74,7 +75,7 @@ static void missing_actions(struct note_writer *writer, const struct vram_report
     } else if (requested == 0 && completed != 0) {
         write_note(writer, VRAM_NOTE_MISSING, device->device, "filtered",
                    "no free_requested event beside the free_completed ones: not all actions were recorded");
-    } else if (completed == 0 && requested != 0 && device->usage.pending_bytes == 0) { // what waits at the end was never completed
+    } else if (completed == 0 && requested != 0 && device->usage.pending_bytes == 0) { // frees pending at the end never completed
         write_note(writer, VRAM_NOTE_MISSING, device->device, "filtered",
                    "no free_completed event beside the free_requested ones: not all actions were recorded");
     }
@@ -118,7 +119,7 @@ static bool setting_is_set(const char *value) {
     return value != NULL && (strstr(value, "true") != NULL || strpbrk(value, "123456789") != NULL);
 }
 
-// A snapshot of PyTorch has pinned memory only where its host allocator's history was on, too.
+// Notes that pinned host memory is missing. A PyTorch snapshot has it only if the host allocator's history was enabled too.
 static void missing_host(struct note_writer *writer, const struct vram_report *report) {
     bool python = false;
     for (size_t d = 0; d < report->device_count; d++) {
@@ -138,7 +139,7 @@ static void missing_of_recording(struct note_writer *writer, const struct vr_mod
             "no device has a segment or an event: nothing was allocated or recorded. Call torch.cuda.memory._record_memory_history() "
             "before the "
             "first allocation and torch.cuda.memory._dump_snapshot() while the memory is in use, before recording is switched off");
-    const bool program = vr_model_setting(model, "vram_run_process") != NULL; // it need not have an allocator
+    const bool program = vr_model_setting(model, "vram_run_process") != NULL; // it may lack a caching allocator
     missing_host(writer, report);
     if (!report->has_settings && !program)
         write_note(writer, VRAM_NOTE_MISSING, -1, "no_settings", "the allocator's settings are not in the file");
@@ -163,7 +164,7 @@ static void contradicting_history(struct note_writer *writer, const struct vram_
         VRAM_REPORT_ANOMALIES(ANOMALY_TEXT)
 #undef ANOMALY_TEXT
     };
-    // The active notion repeats what the allocated one says, unless only it is wrong.
+    // The active history repeats the anomalies of the allocated one; use it only if the allocated one is consistent.
     const struct vram_report_live *live = device->allocated.consistent ? &device->active : &device->allocated;
     if (live->consistent) return;
     struct vr_text text = {0};
@@ -245,7 +246,7 @@ enum vram_status vr_report_notes(const struct vr_model *model, struct vr_arena *
     return writer.status;
 }
 
-// ---- The sentences of the rows VR_HINT of analyze/advice.def.
+// ---- hints: the sentences for the VR_HINT rows of analyze/advice.def ----
 
 // --- sentences ---------------------------------------------------------------------------------------------------------------------------
 
@@ -318,7 +319,7 @@ static enum vram_status add_hint(struct vr_arena *arena, const struct vram_repor
     return status;
 }
 
-// Sets the report's advice; the rows VR_HINT of analyze/advice.def whose grounds are there. NO_HOST_MEMORY.
+// Sets the report's advice: the rows VR_HINT of analyze/advice.def whose grounds hold. NO_HOST_MEMORY.
 static enum vram_status report_hints(struct vr_arena *arena, struct vram_report *report) {
     void *room;
     VR_TRY(vr_arena_array(arena, report->device_count * VR_COUNT_OF(rows), sizeof(struct vram_report_note), &room));
@@ -333,7 +334,7 @@ static enum vram_status report_hints(struct vr_arena *arena, struct vram_report 
     return VRAM_OK;
 }
 
-// ---- A report whole: its facts, and the sentences about them.
+// ---- the report ----
 
 static enum vram_status put_words(const struct vr_model *model, struct vr_report_facts *facts) {
     for (size_t d = 0; d < facts->report.device_count; d++) VR_TRY(vr_oom_sentences(&facts->arena, &facts->report.devices[d]));

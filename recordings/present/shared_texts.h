@@ -1,4 +1,4 @@
-// shared_texts.h: the sentences and the members of JSON objects that the report, the page and agents share.
+// shared_texts.h: sentences and JSON members that the report, the page and agents share.
 #ifndef VR_PRESENT_SHARED_TEXTS_H
 #define VR_PRESENT_SHARED_TEXTS_H
 
@@ -14,72 +14,72 @@
 #include "vram/replay.h"
 #include "vram/report.h"
 
-// ---- A cure in the words that the report and the page share.
+// ---- cures ----
 
-// One or two sentences, to be read after the setting where there is one. A failure is remembered in `out`.
+// Prints one or two sentences that follow the setting, if there is one. Sets out->failed if memory runs out.
 void vr_cure_sentence(const struct vram_cure *cure, struct vr_text *out);
-// The members of one of the report's `cures` (docs/reference/json.md), into the object that is open.
+// Prints the members of one element of the report's `cures` (docs/reference/json.md) into the open object.
 void vr_cure_json(const struct vram_cure *cure, struct vr_json *json);
 
-// ---- What memory in use is made of, and what would lower it, in the words that the report, the page and agents share.
+// ---- demands: the memory in use, and what would reduce it ----
 
-// Sets the texts of a demand, whose facts are found; the arena is that of the facts. NO_HOST_MEMORY.
+// Sets the texts of a demand whose facts are set. `arena` is that of the facts. NO_HOST_MEMORY.
 enum vram_status vr_demand_sentences(struct vr_arena *arena, const struct vram_report_demand *demand);
-// An object `demand` (docs/reference/json.md) of the object that is open; null for none.
+// Prints the member `demand` (docs/reference/json.md) of the open object: an object, or null if demand is NULL.
 void vr_demand_json(struct vr_json *json, const struct vram_report_demand *demand);
-// Of a peak that no room was named for: its phase, its roles, and the first of what would lower it. Nothing where no role is known.
+// Describes a peak for which no limit was named: its phase, its roles, and the first remedies. Prints nothing if no role is known.
 void vr_demand_at_peak(struct vr_text *text, const struct vram_style *style, const struct vram_report_demand *demand);
-// The remedies as a list; nothing without remedies.
+// Prints the remedies as a list, or nothing if there are none.
 void vr_demand_list(struct vr_text *text, const struct vram_style *style, const struct vram_report_demand *demand);
 
-// ---- What paged memory would have saved, in the words that the report, the page and agents share.
+// ---- savings by paged memory ----
 
-// The same of the device, where the report's reader has compared.
+// Prints the saving by paged memory on a device, if the source has compared it.
 void vr_paged_of_report(const struct vram_report_source *source, uint32_t device, struct vr_text *out);
-// The members of one of the report's `paged` (docs/reference/json.md), into the object that is open.
+// Prints the members of one element of the report's `paged` (docs/reference/json.md) into the open object.
 void vr_paged_json(const struct vram_paged_saving *saving, struct vr_json *json);
 
-// ---- An out-of-memory event's cause in words.
+// ---- causes of out-of-memory events ----
 
-// Sets text and advice of the device's out-of-memory events, whose facts are found; the arena is that of the facts. NO_HOST_MEMORY.
+// Sets the text and advice of a device's out-of-memory events whose facts are set. `arena` is that of the facts. NO_HOST_MEMORY.
 enum vram_status vr_oom_sentences(struct vr_arena *arena, const struct vram_report_device *device);
 
-// ---- The out-of-memory events of a device, for people.
+// ---- a device's out-of-memory events as text ----
 
-// All of them, the last one in full.
+// Prints all events, the last one in full.
 void vr_oom_report(struct vr_report_output *output, const struct vram_style *style, const struct vram_report_device *device);
 
-// ---- The answer to "does it leak?" in words, the same ones for commands, pages and programs.
+// ---- the answer to "does it leak?", shared by commands, pages and JSON ----
 
-// "40 steps, marked by the program (train_step)". Where steps are none or not sure: what there is instead.
+// Prints "40 steps, marked by the program (train_step)". If there are no steps or they are uncertain, prints what was found instead.
 void vr_leak_steps_text(const struct vr_model *model, const struct vr_steps *steps, struct vr_text *text);
-// Members of a JSON object: `answer` (a word), `sentence`.
+// Prints the members `answer` (a word) and `sentence` into the open object.
 void vr_leak_answer_json(const struct vr_model *model, const struct vr_steps *steps, const struct vr_leak_finding *finding,
                          struct vr_json *json);
 
-// ---- Remarks about the recording itself: which generation wrote it, what it lacks, what does not fit together.
+// ---- notes on the recording: its generation, what it lacks, and contradictions ----
 
 // Fills report->notes from the devices, which must be complete. NO_HOST_MEMORY.
 enum vram_status vr_report_notes(const struct vr_model *model, struct vr_arena *arena, struct vram_report *report);
 
-// ---- Parts of the report's JSON that others show, too.
+// ---- parts of the report's JSON that others use too ----
 
-// Members `oom` and `oom_causes`, as in the report.
+// Prints the members `oom` and `oom_causes`, as in the report.
 void vr_report_json_ooms(struct vr_json *json, const struct vram_report_device *device);
 
-// ---- Moments, groups and stacks as people and programs read them.
+// ---- moments, groups and stacks ----
 
-// "peak", "the end", "event 7": as people say it.
+// Prints the moment: "peak", "the end" or "event 7".
 void vr_profile_moment(const struct vr_profile *subject, const struct vram_profile_options *options, struct vr_text *text);
-// "device 1"; where nothing named it, with the reason: "device 1 (out of memory)".
+// Prints "device 1", with the reason for its choice if the caller named no device: "device 1 (out of memory)".
 void vr_profile_device(const struct vr_profile *subject, struct vr_text *text);
-// The name of a group of that kind for people: printable, and functions without their arguments where these would hide them.
+// Prints a group's name of the given kind in printable characters. Omits the arguments of a function if they would hide its name.
 void vr_title_print(enum vr_group_by by, const char *name, size_t length, struct vr_text *text);
-// A group's name for people.
+// Prints a group's name as text.
 void vr_group_title(const struct vr_grouping *grouping, uint64_t key, struct vr_text *text);
-// A group's name as a member of a JSON object. NO_HOST_MEMORY.
+// Prints a group's name as a JSON member. NO_HOST_MEMORY.
 enum vram_status vr_group_name_json(const struct vr_grouping *grouping, uint64_t key, struct vr_json *json);
-// The frames of a stack, innermost first, a line each, the call site before them; what is folded counts as one.
+// Prints the call site, then the frames of a stack, innermost first, one per line. Folded frames share a line.
 void vr_stack_print(struct vr_sites *sites, uint32_t stack, const struct vram_style *style, struct vr_text *text);
 
 #endif

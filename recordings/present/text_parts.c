@@ -1,4 +1,4 @@
-// What texts for people are made of: titles, items, names, and pictures of characters.
+// Prints parts of texts: titles, items, names, and charts of characters.
 #include "present/text_parts.h"
 
 #include <stdio.h>
@@ -84,8 +84,8 @@ void vr_table_foreign(struct vr_text *text, struct vr_table *table, const char *
     vr_text_release(&clean);
 }
 
-// Where the arguments of a C++ function begin; `length` where it has none. Parentheses of templates, of "(anonymous namespace)" and of
-// "operator()" are not they.
+// Returns the offset of a C++ function's arguments, or `length` if it has none. Skips parentheses in templates, "(anonymous namespace)" and
+// "operator()".
 static size_t arguments_at(const char *name, size_t length) {
     static const char nameless[] = "(anonymous namespace)", call[] = "operator()";
     size_t depth = 0;
@@ -120,7 +120,7 @@ bool vr_text_unnamed(struct vr_text *text, const char *file, size_t file_length,
 }
 
 void vr_text_site(struct vr_text *text, const char *name, size_t length) {
-    // The first ":0:" ends the file: lines of source begin at 1, and what stands before it holds no other line.
+    // The first ":0:" ends the file name: source lines begin at 1, and the text before it contains no other line number.
     size_t at = 0, skipped = 0;
     if (length > 6 && memcmp(name, "stack ", 6) == 0) {
         skipped = 6 + strspn(name + 6, "0123456789");
@@ -153,7 +153,7 @@ const char *vr_part_mark(const struct vr_part *part, const struct vram_style *st
 
 void vr_chart_bar(struct vr_text *text, const struct vram_style *style, const struct vr_part *parts, size_t count, unsigned columns) {
     double whole = 0, before = 0;
-    unsigned used = 0, left = 0; // parts that still wait for a column
+    unsigned used = 0, left = 0; // left: parts that still need a column
     for (size_t i = 0; i < count; i++) {
         whole += (double)parts[i].bytes;
         left += parts[i].bytes != 0;
@@ -178,7 +178,7 @@ bool vr_shows_reserved(const struct vram_report *report, const struct vram_repor
     return !device->whole_program && strcmp(report->generation, VR_EVENTS_ALONE) != 0;
 }
 
-// What one column of the chart shows: the largest values of its share of the points.
+// One column of the chart: the largest values of its share of the points.
 struct chart_column {
     uint64_t allocated, reserved;
     bool oom;
@@ -199,7 +199,7 @@ static struct chart_column column_at(const struct vram_report_device *device, un
     return result;
 }
 
-// Eighths of rows that a value fills.
+// Returns the value's height in eighths of rows.
 static unsigned height_in_eighths(uint64_t bytes, uint64_t top, unsigned rows) {
     const unsigned filled = (unsigned)((double)bytes / (double)top * rows * 8 + 0.5);
     return filled == 0 && bytes != 0 ? 1 : filled;
@@ -207,7 +207,7 @@ static unsigned height_in_eighths(uint64_t bytes, uint64_t top, unsigned rows) {
 
 enum ink { INK_NONE, INK_ALLOCATED, INK_RESERVED };
 
-// The character of one cell; row 0 is the lowest.
+// Chooses the character of one cell and returns its ink. Row 0 is the lowest.
 static enum ink chart_cell(const struct chart_column *column, uint64_t top, unsigned rows, unsigned row, bool unicode,
                            const char **character) {
     static const char *const steps[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -294,7 +294,7 @@ void vr_chart_timeline(struct vr_text *text, const struct vram_style *style, con
     if (top == 0) return;
     mark_ooms(device, columns, count);
     for (unsigned row = rows; row-- > 0;) {
-        // The top row and the middle row carry the scale.
+        // Label the top and the middle row with the scale.
         const bool labelled = row == rows - 1 || row + 1 == rows / 2;
         const uint64_t value = row == rows - 1 ? top : top / 2;
         vr_text_repeat(text, " ", indent);

@@ -1,4 +1,4 @@
-// tune_print.c: what a search for settings found, as JSON and for people.
+// Prints the result of a search for settings, as JSON and as text.
 #include <inttypes.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ static void put_tune_settings(struct vr_json *json, const char *key, const struc
     vr_json_array_end(json);
 }
 
-// A setting other than today's; a result that was not searched for has none.
+// Returns whether the index is a setting other than today's. An index that was not searched for is out of range.
 static bool is_another(const struct vram_tune_result *result, size_t index) { return index != 0 && index < result->setting_count; }
 
 #define TUNE_FACTS(X)                                                                                                                      \
@@ -74,13 +74,13 @@ enum vram_status vram_tune_json(const struct vram_tune_result *it, const char *f
     return vr_text_finish(&text, write, user);
 }
 
-// --- for people -----------------------------------------------------------------------------------------------------------------
+// --- text -----------------------------------------------------------------------------------------------------------------------
 static bool is_reference(const struct vram_tune_setting *setting) {
     return setting->today || setting->conf[0] == '\0' || strcmp(setting->conf, "expandable_segments:True") == 0 ||
            strcmp(setting->conf, "max_split_size_mb:128") == 0;
 }
 
-// Options that change nothing are not worth a row.
+// Returns whether two settings have the same outcome. Such rows are left out.
 static bool same_outcome(const struct vram_tune_setting *a, const struct vram_tune_setting *b) {
     return a->needed_bytes == b->needed_bytes && a->peak_reserved_bytes == b->peak_reserved_bytes && a->driver_calls == b->driver_calls;
 }
@@ -92,7 +92,8 @@ static bool is_shown(const struct vram_tune_result *result, const size_t *rows, 
     return false;
 }
 
-// Which settings are shown: the references, the best, the cheaper one, and the next best while there is room. By what they need.
+// Selects the settings to show: the references, the best, the cheaper one, the one that holds less, and then those that need the least.
+// Sorts them by need.
 static size_t select_rows(const struct vram_tune_result *result, size_t *rows) {
     size_t count = 0;
     for (size_t i = 0; i < result->setting_count && count < MOST_ROWS; i++) {
@@ -124,7 +125,7 @@ static size_t select_rows(const struct vram_tune_result *result, size_t *rows) {
 
 static const char *setting_name(const struct vram_tune_setting *setting) { return setting->conf[0] == '\0' ? "defaults" : setting->conf; }
 
-// What is told of a setting besides its name.
+// The columns of numbers.
 enum number { NEEDS, HOLDS, CALLS, TIME, RETRIES };
 
 static struct vr_formatted setting_number(const struct vram_tune_setting *setting, enum number number) {
@@ -141,10 +142,10 @@ static struct vr_formatted setting_number(const struct vram_tune_setting *settin
 
 enum { MARK, NAME, NUMBERS, SHOWN = 4, FITS = NUMBERS + SHOWN, INDENT = 2, MARK_COLUMNS = 1, GAP = 2, FITS_COLUMNS = 4 };
 
-// With memory to spare nothing is retried, and everything fits; in a given memory what would be held with more says nothing.
+// The columns of the table. With unlimited memory nothing is retried and everything fits; with a limit, "holds" is meaningless.
 static const struct tune_layout {
     enum number numbers[SHOWN];
-    size_t count; // of columns
+    size_t count; // number of columns
     struct vr_table_column columns[FITS + 1];
     const char *legend;
 } layouts[] = {
@@ -171,7 +172,7 @@ static const struct tune_layout {
 
 static const struct tune_layout *layout_of(const struct vram_tune_result *result) { return &layouts[result->memory_bytes != 0]; }
 
-// The columns of a line that the other cells leave to the names of settings.
+// Returns the width that the other cells leave for the settings' names.
 static size_t room_for_names(const struct vram_tune_result *result, const size_t *rows, size_t count, const struct vram_style *style) {
     const struct tune_layout *layout = layout_of(result);
     size_t others = INDENT + MARK_COLUMNS + GAP + (layout->count > FITS ? GAP + FITS_COLUMNS : 0);
@@ -186,7 +187,7 @@ static size_t room_for_names(const struct vram_tune_result *result, const size_t
     return vr_style_columns(style) > others ? vr_style_columns(style) - others : 0;
 }
 
-// The bytes of the name that go into one line: whole options, as many as there is room for, with their comma; at least one.
+// Returns the number of bytes of the name that fit into one line: whole options with their commas, at least one.
 static size_t piece_of(const char *name, size_t room) {
     size_t piece = 0;
     do piece += strcspn(name + piece, ",") + (name[piece + strcspn(name + piece, ",")] == ',');
@@ -194,7 +195,7 @@ static size_t piece_of(const char *name, size_t room) {
     return piece;
 }
 
-// A name that is wider than `room` goes on in further lines, which say nothing else.
+// Adds the rows of a setting. A name wider than `room` continues in further rows that are otherwise empty.
 static void setting_rows(struct vr_table *table, const struct vram_tune_result *result, size_t index, size_t room) {
     const struct vram_tune_setting *setting = &result->settings[index];
     const struct tune_layout *layout = layout_of(result);
@@ -237,12 +238,12 @@ static void line_to_paste(struct vr_text *text, const struct vram_style *style, 
     vr_text_puts(text, "\n\n");
 }
 
-// Today's setting needs at most so much more than the best that a change is not worth it: 1 %.
+// Returns whether today's setting needs at most 1 % more than the best, so that a change is not worthwhile.
 static bool hardly_gains(const struct vram_tune_setting *best, const struct vram_tune_setting *today) {
     return today->needed_bytes != 0 && today->needed_bytes <= best->needed_bytes + best->needed_bytes / 100;
 }
 
-// "18.7 GiB per device, 6.8 GiB (26.6 %) less than today's setting"
+// Prints "  It needs 18.7 GiB per device, 6.8 GiB (26.6 %) less than today's."
 static void print_less(struct vr_text *text, const char *verb, uint64_t bytes, uint64_t today, const char *where) {
     vr_text_printf(text, "  It %s %s%s", verb, vr_bytes(bytes).text, where);
     if (today > bytes)
@@ -258,7 +259,7 @@ static void compare_with_today(struct vr_text *text, const struct vram_tune_sett
         print_less(text, "holds", best->peak_reserved_bytes, today->peak_reserved_bytes, " with memory to spare");
 }
 
-// What of the need is no allocator's doing, and what is.
+// Prints how much of the need is live memory, which no setting can reduce, and how much is not.
 static void print_floor(struct vr_text *text, const struct vram_tune_result *result, const struct vram_tune_setting *setting) {
     const uint64_t live = result->live_bytes, active = result->active_bytes > live ? result->active_bytes : live;
     const uint64_t rest = setting->needed_bytes > active ? setting->needed_bytes - active : 0;
@@ -279,7 +280,7 @@ static void put_bold(struct vr_text *text, const struct vram_style *style, const
     vr_text_puts(text, "\n");
 }
 
-// What it holds beyond its need is kept from other programs as long as there is memory to spare.
+// Prints the memory that today's setting reserves beyond its need, which other programs cannot use.
 static void print_kept(struct vr_text *text, const struct vram_tune_setting *today) {
     if (today->peak_reserved_bytes <= today->needed_bytes + today->needed_bytes / 10) return;
     vr_text_printf(text, "  Today's holds %s with memory to spare: ", vr_bytes(today->peak_reserved_bytes).text);
@@ -287,7 +288,7 @@ static void print_kept(struct vr_text *text, const struct vram_tune_setting *tod
                    vr_bytes(today->peak_reserved_bytes - today->needed_bytes).text);
 }
 
-// What needs less than today's setting and would be the answer, did it not hold more; NULL: there is no such.
+// Returns the setting that needs the least, if it needs less than today's; it is not the best because it holds more. NULL if there is none.
 static const struct vram_tune_setting *find_trade(const struct vram_tune_result *result) {
     const struct vram_tune_setting *today = &result->settings[0], *trade = NULL;
     for (size_t i = 0; i < result->setting_count; i++) {
@@ -319,7 +320,7 @@ static void nothing_to_change(struct vr_text *text, const struct vram_style *sty
     print_floor(text, result, today);
 }
 
-// It needs as much with any setting, but with another one it holds less.
+// Prints the setting that holds less although no setting needs less.
 static void hold_less(struct vr_text *text, const struct vram_style *style, const struct vram_tune_result *result) {
     const struct vram_tune_setting *today = &result->settings[0], *less = &result->settings[result->holds_less];
     vr_text_printf(text, "\n  Today's setting needs as little as any, %s per device, but holds\n", vr_bytes(today->needed_bytes).text);
@@ -395,7 +396,8 @@ static void put_tune_verdict(struct vr_text *text, const struct vram_style *styl
     if (result->start == VRAM_WHATIF_RECORDED) vr_text_puts(text, "  Replayed from the memory as it lay when the recording began.\n");
 }
 
-// A replay with memory to spare asks only for what the recorded program was given; in the smallest memory also for what it was refused.
+// Returns whether a setting needs more than it reserves at its peak. A replay with unlimited memory requests only what the recorded program
+// was granted; the smallest memory also covers the requests that failed.
 static bool asks_for_more(const struct vram_tune_result *result) {
     for (size_t i = 0; i < result->setting_count; i++) {
         if (result->settings[i].needed_bytes > result->settings[i].peak_reserved_bytes) return true;
@@ -403,7 +405,7 @@ static bool asks_for_more(const struct vram_tune_result *result) {
     return false;
 }
 
-// "300 MiB less", "2 more"; with both the same: "as much".
+// Prints "300 MiB less", "2 more" or, if equal, "as much".
 static void difference(struct vr_text *text, uint64_t today, uint64_t now, struct vr_formatted (*print)(uint64_t)) {
     if (today == now)
         vr_text_puts(text, "as much");

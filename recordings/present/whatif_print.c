@@ -1,4 +1,4 @@
-// whatif_print.c: what-if runs as JSON and as tables for people.
+// Prints what-if runs as JSON and as tables.
 #include <inttypes.h>
 
 #include "base/json_rows.h"
@@ -14,7 +14,7 @@ static double utilization(const struct vram_whatif_device *device) {
 }
 
 // --- JSON -------------------------------------------------------------------------------------------------------------------
-// Whether the recorded program failed at the request at which the replay ended: those before it were granted.
+// Returns whether the recorded program also failed at the request that ended the replay. Earlier failed requests were granted.
 static bool failed_as_recorded(const struct vram_whatif_device *device) {
     return device->out_of_memory && device->recorded_ooms > device->recorded_ooms_served;
 }
@@ -119,7 +119,7 @@ enum vram_status vram_whatif_json(const struct vram_whatif_result *const *result
     return vr_text_finish(&text, write, user);
 }
 
-// --- for people -----------------------------------------------------------------------------------------------------------------
+// --- text -----------------------------------------------------------------------------------------------------------------------
 static void run_row(struct vr_table *table, const struct vram_whatif_result *run, const struct vram_whatif_device *device) {
     vr_table_cell(table, "%s%s",
                   run->inferred_conf   ? "(inferred) "
@@ -176,7 +176,7 @@ static void oom_paragraph(struct vr_text *text, const struct vram_style *style, 
                    failed_as_recorded(device) ? ", as in the recorded program" : "", report);
 }
 
-// Of the runs, the one that came furthest tells how many events there are.
+// Prints the heading. The number of events is that of the run that got furthest.
 static void put_whatif_heading(struct vr_text *text, const struct vram_whatif_result *const *results, size_t count, size_t index) {
     const struct vram_whatif_result *run = results[0];
     const struct vram_whatif_device *device = &run->devices[index];
