@@ -19,7 +19,7 @@ enum vram_status vr_drive_add_expandable(struct vram_allocator *allocator, uint3
 // Maps [address, address + size_bytes) of an expandable segment. The range must be unmapped, and page-aligned relative to the segment's
 // base.
 enum vram_status vr_drive_map(struct vram_allocator *allocator, uint64_t address, uint64_t size_bytes);
-// Returns the cudaMalloc segment at `address` to the driver. INVALID_ARGUMENT unless it is one and wholly free.
+// Gives the cudaMalloc segment at `address` back to the driver. INVALID_ARGUMENT unless it is one and wholly free.
 enum vram_status vr_drive_release(struct vram_allocator *allocator, uint64_t address);
 // Like vram_empty_cache_device(), without the private pools.
 enum vram_status vr_drive_empty_default_pools(struct vram_allocator *allocator, uint32_t device);
@@ -42,14 +42,14 @@ enum vram_status vr_drive_free_complete(struct vram_allocator *allocator, uint64
 enum vram_status vr_drive_walk_cached(struct vram_allocator *allocator, uint32_t device, const struct vram_pool *pool,
                                       bool (*visit)(uint64_t address, uint64_t size_bytes, void *user), void *user, size_t *walked);
 
-// Finds the cached block that vram_malloc() would take now without asking the driver. *address: its address, or 0 if there is none.
+// Finds the cached block that vram_malloc() would take now without asking the driver. Sets *address to its address, or to 0.
 enum vram_status vr_drive_peek(struct vram_allocator *allocator, uint32_t device, uint64_t size_bytes, uint64_t stream, uint64_t *address);
 // Visits the free blocks of the same size as the best fit for the request, in their order, until visit() returns false. Calls visit() under
 // the device's locks.
 enum vram_status vr_drive_walk_rivals(struct vram_allocator *allocator, uint32_t device, uint64_t size_bytes, uint64_t stream,
                                       bool (*visit)(uint64_t address, uint64_t segment_address, void *user), void *user);
-// For a request for which vr_drive_peek() finds nothing: finds the free memory of an expandable segment that vram_malloc() would take
-// without mapping more. *address as for vr_drive_peek().
+// Finds the free memory of an expandable segment that vram_malloc() would take without mapping more, if vr_drive_peek() finds nothing. Sets
+// *address likewise.
 enum vram_status vr_drive_peek_mapped(struct vram_allocator *allocator, uint32_t device, uint64_t size_bytes, uint64_t stream,
                                       uint64_t *address);
 

@@ -33,7 +33,7 @@ static const struct vr_listener *history_of(const struct vr_client_listener *sel
     return wanted ? atomic_load_explicit(&self->history, memory_order_acquire) : NULL;
 }
 
-// Forwards a record to the history, with the stack of the call, or of the block if the call has none.
+// Forwards a record to the history, with the stack of the call, or else that of the block.
 static void hand_on(struct vr_client_listener *self, const struct vr_listener *history, const struct vr_record *record) {
     struct vr_record copy = *record;
     copy.stack = vr_history_stack(record->stack);
@@ -100,7 +100,7 @@ static uint32_t gather_context(uint32_t skip, enum vr_level need, void *user) {
     return number;
 }
 
-// Puts the client's listener before the history's (NULL: there is none) for these devices and returns it; NULL if no client listens. Under
+// Puts the client's listener before the history's (may be NULL) for these devices and returns it. Returns NULL if no client listens. Under
 // the allocator's mutex.
 static const struct vr_listener *client_before(struct vr_client_listener *self, const struct vr_listener *history, uint64_t devices) {
     if (self == NULL || atomic_load_explicit(&self->client, memory_order_relaxed) == NULL) return NULL;
@@ -123,7 +123,7 @@ void vr_device_listen(struct vr_device *device) {
     const bool wanted = (allocator->listened_devices >> device->ordinal & 1) != 0;
     const struct vr_listener *listener = client_before(allocator->client, allocator->listener, allocator->listened_devices);
     if (listener == NULL && wanted) listener = allocator->listener;
-    if (device->paged != NULL) (void)vr_paged_settle(device->paged); // later records then start from the current state
+    if (device->paged != NULL) (void)vr_paged_settle(device->paged); // updates the pages, so that later records start from them
     atomic_store_explicit(&device->listening.listener, listener, memory_order_release);
     vr_device_gate(device, VR_GATE_LISTENER, listener != NULL);
 }

@@ -19,7 +19,7 @@ VR_INLINE uint32_t vr_stack_end(uint32_t number) {
     vr_foreign_stack_drop(number);
     return history;
 }
-// Sets the stack of the calling thread's current call, taking over the reference.
+// Sets the stack of the calling thread's current call, taking over the caller's reference. Drops that of the previous call.
 VR_INLINE void vr_current_stack_set(uint32_t number) {
     vr_stack_drop(vr_current_stack);
     vr_current_stack = number;

@@ -30,7 +30,7 @@ struct vr_extensions {
 void *vr_extension_find(const struct vr_extensions *extensions, const struct vr_extension_kind *kind);
 // Attaches a value. Replaces a previous one of this kind without destroying it. LIMIT: VR_EXTENSIONS other kinds were attached before.
 enum vram_status vr_extension_attach(struct vr_extensions *extensions, const struct vr_extension_kind *kind, void *value);
-// Detaches the value and returns it without destroying it; NULL if there is none.
+// Detaches the value and returns it without destroying it. NULL if nothing is attached.
 void *vr_extension_detach(struct vr_extensions *extensions, const struct vr_extension_kind *kind);
 // Destroys all values in order. Call it when the owner is destroyed, from one thread.
 void vr_extensions_end(struct vr_extensions *extensions);

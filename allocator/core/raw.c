@@ -170,8 +170,7 @@ bool vr_raw_find_containing(struct vram_allocator *allocator, uint64_t address, 
     return found;
 }
 
-// --- allocating and freeing
-// ---------------------------------------------------------------------------------------------------------------
+// --- allocating and freeing ------------------------------------------------------------------------------------------------------
 
 // Enters a new block and sends its record, under the device's locks, so that snapshots and the history agree.
 static enum vram_status enter_raw(struct vr_device *device, struct vr_raw_block *block) {

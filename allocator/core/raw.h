@@ -39,7 +39,7 @@ struct vr_raw {
 // --- the table ---------------------------------------------------------------------------------------------------------------
 
 void vr_raw_init(struct vr_raw *raw);
-// Finds a raw block by its address. Returns false if there is none or its free is postponed.
+// Finds a raw block by its address. Returns false if the address is not a raw block, or its free is postponed.
 bool vr_raw_find(struct vram_allocator *allocator, uint64_t address, struct vr_raw_block *block);
 // Enters a block (NO_HOST_MEMORY), changes one in the table, and removes one.
 enum vram_status vr_raw_remember(struct vram_allocator *allocator, const struct vr_raw_block *block);
@@ -62,7 +62,7 @@ struct vr_raw_sums {
     int64_t requested; // bytes of both kinds
 };
 void vr_raw_sum(const struct vr_device *device, struct vr_raw_sums *sums);
-// Finds the block of any device that contains the address. Returns false if there is none. Skips postponed blocks.
+// Finds the block, of any device, that contains the address. Returns false if no block does. Skips postponed blocks.
 bool vr_raw_find_containing(struct vram_allocator *allocator, uint64_t address, struct vr_raw_block *block);
 
 // --- caching off: raw.c --------------------------------------------------------------------------------------------------------

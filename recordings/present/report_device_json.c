@@ -160,8 +160,8 @@ static void put_mismatches(struct vr_json *json, const char *key, const struct v
     vr_json_object_end(json);
 }
 
-// Returns whether the reserved peak can be printed. A recording of a whole program sees only part of what comes from the driver, so its
-// reserved peak counts only if it covers the allocated peak. For other recordings a note reports a contradiction.
+// Returns whether the reserved peak is printed. A recording of a whole program sees only part of what comes from the driver, so its
+// reserved peak is printed only if it covers the allocated peak. For other recordings a note reports the contradiction.
 static bool covers_allocated(const struct vram_report_device *device) {
     const int64_t reserved = device->reserved.peak_bytes;
     return !device->whole_program || (reserved >= 0 && (uint64_t)reserved >= device->allocated.peak.bytes);

@@ -10,7 +10,7 @@
 #include "vram/oom.h"
 #include "vram/report.h"
 
-// Returns the report on pinned host memory, which is not a device, or NULL if there is none.
+// Returns the report on pinned host memory, which is not a device. NULL if the file lacks it.
 static const struct vram_report_device *find_host(const struct vram_report *report) {
     const struct vram_report_device *host = NULL;
     for (size_t d = 0; d < report->device_count; d++) {

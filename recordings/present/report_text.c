@@ -62,7 +62,7 @@ static void print_title(struct report_printer *printer, const struct vram_report
     vr_text_puts(text, "\n");
 }
 
-// With several devices, names those that ran out of memory before the sections of the devices.
+// Prints a line for each device that ran out of memory, before the sections of several devices.
 static void print_ran_out(struct report_printer *printer) {
     const struct vram_report *report = printer->report;
     if (report->device_count < 2) return;
@@ -86,7 +86,7 @@ static bool is_repeated(const struct vram_report *report, size_t note) {
     return false;
 }
 
-// With several devices, prints "device 0: ", "devices 0, 1, 3: " or "device 0, pinned host memory: ".
+// Prints "device 0: ", "devices 0, 1, 3: " or "device 0, pinned host memory: "; nothing for a single device.
 static void name_devices(const struct vram_report *report, size_t note, struct vr_text *prefix) {
     struct vr_text numbers = {0};
     size_t devices = 0;

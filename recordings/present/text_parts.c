@@ -84,8 +84,8 @@ void vr_table_foreign(struct vr_text *text, struct vr_table *table, const char *
     vr_text_release(&clean);
 }
 
-// Returns the offset of a C++ function's arguments, or `length` if it has none. Skips parentheses in templates, "(anonymous namespace)" and
-// "operator()".
+// Returns the offset of a C++ function's arguments, or `length` without arguments. Skips parentheses in templates, "(anonymous namespace)"
+// and "operator()".
 static size_t arguments_at(const char *name, size_t length) {
     static const char nameless[] = "(anonymous namespace)", call[] = "operator()";
     size_t depth = 0;

@@ -28,7 +28,7 @@ void vr_table_foreign(struct vr_text *text, struct vr_table *table, const char *
 void vr_text_site(struct vr_text *text, const char *name, size_t length);
 // Appends LIBRARY+0x38b00 for machine code without a name. Otherwise returns false and appends nothing.
 bool vr_text_unnamed(struct vr_text *text, const char *file, size_t file_length, const char *name, size_t length);
-// Like vr_text_site(), for the name of a C++ function.
+// Appends the name of a C++ function without its arguments.
 void vr_text_function(struct vr_text *text, const char *name, size_t length);
 // Like vr_table_foreign(), for a call site.
 void vr_table_site(struct vr_text *text, struct vr_table *table, const char *name);

@@ -101,7 +101,7 @@ enum vram_status vr_deferred_convert_pool(struct vr_device *device, const struct
 enum vram_status vr_deferred_reuse(struct vr_device *device, uint64_t stream);
 // Returns whether the block's free is deferred.
 bool vr_is_deferred(const struct vr_device *device, uint32_t block);
-// Frees the lists. Call it only when the device is destroyed.
+// Frees the lists. Call it only when the allocator is destroyed.
 void vr_captures_release(struct vr_captures *captures);
 
 #endif

@@ -40,7 +40,7 @@ static enum vram_status complete_all_frees(struct vr_device *device) {
     return status;
 }
 
-// Returns whether the pool uses paged memory, whose blocks cannot be restored to their addresses. Only pools that no graph uses do.
+// Returns whether the pool uses paged memory, whose blocks cannot be restored to their addresses. Only pools that no graph uses have it.
 static bool has_slots(const struct vram_pool *pool) {
     for (size_t i = 0; i < pool->shard_count; i++)
         if (pool->shards[i]->paged != NULL) return true;

@@ -32,8 +32,8 @@ struct vr_pasts {
     struct vr_map places; // stream -> 1 + index in items
 };
 
-// vr_past_of: returns the known past of a stream, or NULL. vr_past_make: also makes one, `unchained`, if there is none; NO_HOST_MEMORY.
-// Both pointers are valid until the next one is made.
+// vr_past_of() returns the known past of a stream, or NULL. vr_past_make() makes a missing one, `unchained`; NO_HOST_MEMORY. Both pointers
+// are valid until the next one is made.
 struct vr_past *vr_past_of(const struct vr_pasts *pasts, uint64_t stream);
 enum vram_status vr_past_make(struct vr_pasts *pasts, uint64_t stream, struct vr_past **past);
 // Updates the past of a capturing stream. DRIVER if the driver does not report the stream's dependencies; the past is then unchanged. If

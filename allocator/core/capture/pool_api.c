@@ -118,8 +118,8 @@ void vram_pool_retain(struct vram_pool *pool) {
     vr_device_unlock(device);
 }
 
-// Returns the cache of a user's pool, not of a graph pool, to the driver when its last reference is dropped. What fails is retried with the
-// rest of the cache.
+// Gives the cache of a user's pool, not of a graph pool, back to the driver when its last reference is dropped. What fails is retried with
+// the rest of the cache.
 static enum vram_status empty_at_end(struct vram_pool *pool) {
     struct vr_device *device = pool->device;
     enum vram_status status = VRAM_OK;

@@ -42,7 +42,7 @@ struct vr_exported {
     uint32_t exports;
     int32_t descriptor; // valid while exports > 0
 };
-// Closes the page's descriptor. Call it before the page is returned to the driver. Under all locks.
+// Closes the page's descriptor and clears its entry. Call it before the page goes back to the driver. Under all locks.
 void vr_exported_forget(struct vr_segment *segment, uint64_t page);
 // Returns whether a page of [address, address + size) was exported since it was mapped, so that other processes may use it.
 bool vr_is_exported(const struct vr_device *device, const struct vr_segment *segment, uint64_t address, uint64_t size);

@@ -186,7 +186,7 @@ static enum vram_status add_entry(struct vr_imports *imports, struct vr_device *
 
 // --- imports that exist already -------------------------------------------------------------------------------------------------
 
-// Finds the handle's pages in the entry, all and in order. Returns whether they are there; *within is their offset in bytes.
+// Returns whether the entry contains all the handle's pages, in order. *within: their offset in bytes.
 static bool holds_pages(const struct vr_import_entry *entry, const struct vr_handle *handle, const unsigned char *pages, uint64_t *within) {
     if (entry->page_bytes != handle->page_bytes || entry->pages < handle->pages) return false;
     const uint64_t first = vr_handle_page_at(pages, 0).serial;
