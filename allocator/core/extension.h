@@ -12,7 +12,7 @@ struct vr_extension_kind {
     // Destroys the attached value when its owner is destroyed. The owner is still complete. Called without any lock; for a private pool,
     // under all locks of its device.
     void (*destroy)(void *value);
-    // Lower orders are destroyed first: a value that writes a last time needs the one it writes to.
+    // Lower orders are destroyed first. A value whose destructor writes to another one needs a lower order than that one.
     unsigned order;
 };
 

@@ -55,11 +55,11 @@ struct vr_captures {
     size_t blocker_count;
     size_t blockers_capacity;
     struct vr_pasts pasts; // of the streams that vr_deferred_reuse() was called for
-    bool mark_ended;       // a mark ended while blocks were deferred; if its route ends later, that completes them
+    bool mark_ended;       // a mark ended with blocks deferred; the end of its route, if later, completes them
 };
 
-// Returns whether the stream is capturing; true also if the driver gives no answer. Queries the driver only while a capture is known on
-// some device.
+// Returns whether the stream is capturing. Returns true if the query fails, except for a default stream and a destroyed one. Queries the
+// driver only while a capture is known on some device.
 bool vr_is_capturing(const struct vr_device *device, uint64_t stream);
 // Like vr_is_capturing(), but always queries the driver, to find captures that vram was not notified of.
 bool vr_stream_is_capturing(const struct vr_device *device, uint64_t stream);

@@ -35,7 +35,7 @@ struct vram_pool {
     bool counted;                      // this pool, or an earlier one with its id, has held driver memory
 };
 
-// An id that is or was in use: its pool, or the statistics of a pool that has ended. These stay, as in PyTorch.
+// An id in use, with its pool, or one of an ended pool, with its statistics. The statistics stay, as in PyTorch.
 struct vr_known_pool {
     struct vram_pool_id id;
     struct vram_pool *pool;                     // NULL: the pool has ended
