@@ -161,7 +161,7 @@ static void put_sums(struct listing_output *listing, const struct stats_sums *su
     vr_text_puts(&listing->text, "one character is 20 MiB: a-z one block, 0-9 tenths full of several, * full of several, blank free\n");
 }
 
-// Lists the statistics of the current device. NO_HOST_MEMORY, IO.
+// Lists the statistics of the current device. Every list function fails with NO_HOST_MEMORY, LIMIT or IO.
 static enum vram_status list_stats(struct listing_output *listing) {
     const struct vr_model *model = listing->view->model;
     const size_t count = listing->view->segment_count;
