@@ -1,5 +1,5 @@
-// Tests statements in PyTorch's guides about the allocator's options that no other test covers. tests/coverage.md lists every statement with
-// its test.
+// Tests statements in PyTorch's guides about the allocator's options that no other test covers. tests/coverage.md lists every statement
+// with its test.
 #include "support/expect.h"
 #include "vram/sim.h"
 
