@@ -76,6 +76,10 @@ static void a_green_context_is_the_primary_one(void **state) {
     assert_int_equal(of, green);
     assert_cu(vr_sim_call_stream_get_green_ctx(sim, 0, &of), SUCCESS);
     assert_int_equal(of, 0);
+    assert_cu(vr_sim_call_stream_get_ctx_v2(sim, stream, &context, &of), SUCCESS);
+    assert_int_equal(of, green);
+    assert_cu(vr_sim_call_stream_get_ctx_v2(sim, 0, &context, &of), SUCCESS);
+    assert_int_equal(of, 0);
     assert_cu(vr_sim_call_stream_get_dev_resource(sim, stream, &asked, 1), SUCCESS);
     assert_int_equal(asked.multiprocessors, 64);
     assert_cu(vr_sim_call_stream_get_dev_resource(sim, 0, &asked, 1), SUCCESS);

@@ -347,10 +347,12 @@ vr_cu_result vr_sim_stream_get_device(struct vr_sim *sim, uint64_t stream, int *
     return result;
 }
 
-// Always sets *green to 0, also for a stream of a green context.
+// Gets the stream's context and its green context; 0 for a stream that was not created in a green context.
 vr_cu_result vr_sim_stream_get_ctx_v2(struct vr_sim *sim, uint64_t stream, uint64_t *context, uint64_t *green) {
+    struct vr_sim_stream *found;
     if (context == NULL) return VR_CU_INVALID_VALUE;
-    const vr_cu_result result = vr_sim_stream_get_ctx(sim, stream, context);
-    if (result == VR_CU_SUCCESS && green != NULL) *green = 0;
+    vr_cu_result result = vr_sim_stream_get_ctx(sim, stream, context);
+    if (result == VR_CU_SUCCESS) result = vr_sim_stream_find(sim, stream, &found);
+    if (result == VR_CU_SUCCESS && green != NULL) *green = found->green;
     return result;
 }
