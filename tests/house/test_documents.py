@@ -131,6 +131,12 @@ class Documents(unittest.TestCase):
                 open_pages += [(page.parent / name).resolve() for name, _ in LINK.findall(page.read_text(encoding="utf-8")) if name]
         self.assertEqual([str(page.relative_to(ROOT)) for page in PAGES if page not in reached], [])
 
+    def test_every_picture_is_shown(self):
+        shown = {(page.parent / name).resolve() for page in PAGES for name, _ in LINK.findall(page.read_text(encoding="utf-8")) if name}
+        pictures = sorted((ROOT / "docs/pictures").iterdir())
+        self.assertGreater(len(pictures), 3)
+        self.assertEqual([path.name for path in pictures if path not in shown], [])
+
     def test_the_architecture_knows_every_room_and_every_test(self):
         page = text("docs/architecture.md")
         described = set(re.findall(r"^((?:allocator|recordings|simulator)/\w+/|replay/) ", page, re.MULTILINE))
