@@ -60,7 +60,7 @@ class Pages(unittest.TestCase):
             self.assertEqual((result.stdout, result.returncode), ("", 0), result.stderr)
             pages = Path(folder) / "pages"
             self.assertGreater(len(list((pages / "commands").glob("*.md"))), 15)
-            self.assertIn("cure  PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", (pages / "commands/report.md").read_text(encoding="utf-8"))
+            self.assertIn("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", (pages / "commands/report.md").read_text(encoding="utf-8"))
             self.assertIn("### vram_malloc()", (pages / "api/allocator.h.md").read_text(encoding="utf-8"))
             self.assertGreater((pages / "live/viewer.html").stat().st_size, 500_000)
 

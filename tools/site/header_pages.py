@@ -37,13 +37,19 @@ def pieces(part):
 
 
 def prose(lines):
-    """A comment as a paragraph of Markdown; a rule of dashes with a title in it is a heading."""
-    text = " ".join(line.removeprefix("//").strip() for line in lines)
+    """A comment as Markdown, with the paragraphs that it has."""
+    return "\n\n".join(paragraph(text) for text in re.split(r"\n\n+", "\n".join(line.removeprefix("//").strip() for line in lines)) if text)
+
+
+def paragraph(text):
+    """A paragraph of a comment as Markdown; a rule of dashes with a title in it is a heading."""
+    text = text.replace("\n", " ")
     title = re.fullmatch(r"-+ (.*?) -+", text)
     if title:
         return f"## {title.group(1)[0].upper()}{title.group(1)[1:]}"
     text = re.sub(r"(?<![`\w/])((?:vram|VRAM|CU|cu)_?\w*\(\)|VRAM_[A-Z_]+|[A-Z]{2,}_[A-Z_]+)(?![`\w])", r"`\1`", text)
-    return text.replace("<", "&lt;").replace("*", "\\*").replace("_", "\\_") if "`" not in text else re.sub(r"<(?![^`]*`[^`]*$)", "&lt;", text)
+    parts = text.split("`") if text.count("`") % 2 == 0 else [text]  # every other one is code
+    return "`".join(part if number % 2 else part.replace("<", "&lt;").replace("*", "\\*").replace("_", "\\_") for number, part in enumerate(parts))
 
 
 def names_of(code):
