@@ -322,11 +322,11 @@ class TensorRT(Base):
         plug, first, second = self.plug, stream(), stream()
         address = plug.allocate_async(MIB, 256, first, 0)  # as its bindings call it
         self.assertIs(plug.deallocate_async(address, first), True)
-        self.assertEqual(plug.allocate_async(size=MIB, alignment=256, flags=1, stream=first), address)  # as its documents say
+        self.assertEqual(plug.allocate_async(size=MIB, alignment=256, flags=1, stream=first), address)  # the call its documentation shows
         self.assertIs(plug.deallocate_async(address, second), True)
         self.assertEqual((live(), live("active")), (0, MIB))
         synchronize()
-        for flags, handle in (0, 0), (1, 0), (0, 1), (1, 1):  # the legacy default stream
+        for flags, handle in (0, 0), (1, 0), (0, 1), (1, 1):  # different names of the legacy default stream
             address = plug.allocate_async(MIB, 256, handle, flags)
             plug.deallocate_async(address, 0)
             self.assertEqual(live("active"), 0)

@@ -1,4 +1,5 @@
-"""The module `vram` of an installed wheel. usage: use_module.py PACKED PLAIN EVENTS_CSV [PACKAGE...] (which of others are there)"""
+"""Uses the module `vram` of an installed wheel. usage: use_module.py PACKED PLAIN EVENTS_CSV [PACKAGE...]      (the installed packages of
+others)"""
 import csv
 import gc
 import os
@@ -60,7 +61,7 @@ def check_frames(recording, events):
 
 
 class Cuda(types.ModuleType):
-    """As much of PyTorch as vram.record() and vram_peak ask for."""
+    """The part of PyTorch that vram.record() and vram_peak use."""
 
     def __init__(self):
         super().__init__("torch.cuda")

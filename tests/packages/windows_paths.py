@@ -1,4 +1,5 @@
-"""How the wheel without native code names Windows's paths for the command inside of WebAssembly, and back. Run with its module on PYTHONPATH."""
+"""Tests how the wheel without native code translates Windows paths for the command inside WebAssembly, and back. Needs its module on
+PYTHONPATH."""
 import ntpath
 import os
 from unittest import mock
@@ -13,13 +14,13 @@ with mock.patch.object(command, "WINDOWS", True), here:
     for word, want in {
             "report": "report", "--json": "--json", "20GiB": "20GiB", "commit=a\\b": "commit=a\\b",
             "C:\\runs\\rank 0.pickle": "/C:/runs/rank 0.pickle", "C:/absent/x.pickle": "/C:/absent/x.pickle", "ranks\\rank0.pickle": "ranks/rank0.pickle",
-            "out\\new.pickle": "out/new.pickle",  # written: not there yet
+            "out\\new.pickle": "out/new.pickle",  # an output that does not exist yet
             "--output=C:\\runs\\new.html": "--output=/C:/runs/new.html", "--skip=^\\w+$": "--skip=^\\w+$",
             "D:\\page.html#rank 3": "/D:/page.html#rank 3", "rank0.pickle": "rank0.pickle"}.items():
         assert command.argument(word) == want, (word, command.argument(word))
     for path in ("C:\\Users\\Zoë Müller", "d:\\"):
         assert command.outside(command.inside(path)) == path, path
     assert command.outside("ranks/rank0.html") == "ranks/rank0.html"
-for word in ("C:\\x", "a\\b", "--output=/tmp/x"):  # elsewhere a word is what it is
+for word in ("C:\\x", "a\\b", "--output=/tmp/x"):  # on other systems a word stays unchanged
     assert command.argument(word) == word
 print("ok")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Unit tests on a system with larger pages. usage: test_pages.py LARGE-PAGES BYTES PROGRAM...   (LARGE-PAGES: the library of large_pages.c)"""
+"""Runs unit tests on a system with larger pages. usage: test_pages.py LARGE-PAGES BYTES PROGRAM...      (LARGE-PAGES: the library of
+large_pages.c)"""
 import mmap
 import os
 import subprocess
@@ -8,7 +9,7 @@ import sys
 library, page_bytes, programs = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
 environment = {**os.environ, "LD_PRELOAD": library, "VRAM_TEST_PAGE_BYTES": str(page_bytes)}
 
-# Without this the tests would pass for nothing; and a system of such pages has no smaller ones to make them of.
+# Without the library the tests would prove nothing. A system with even larger pages cannot simulate these.
 said = subprocess.run(["getconf", "PAGESIZE"], env=environment, capture_output=True, text=True, check=True).stdout.strip()
 if mmap.PAGESIZE > page_bytes:
     print("skipped: this system's own pages are of %d bytes" % mmap.PAGESIZE)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""What a request and its free cost in PyTorch: with its own allocator and with vram's, in turns in one process, on the simulated device. Three ways:
-PyTorch's class (allocate() and the deleter), at::empty() of C++, and torch.empty() of Python; each with the tensor's free.
+"""Measures the cost of an allocation and its free in PyTorch, with its own allocator and with vram's, alternating in one process, on the
+simulated device. Three ways are measured, each with the tensor's free: PyTorch's allocator class (allocate() and the deleter),
+at::empty() of C++, and torch.empty() of Python.
 
-usage: allocation_cost.py PYTHON [--count]     PYTHON: one that has PyTorch; VRAM_BUILD: the build (default build/release)
+usage: allocation_cost.py PYTHON [--count]      PYTHON: one that has PyTorch; VRAM_BUILD: the build (default build/release)
 --count: instructions by callgrind, instead of nanoseconds"""
 import ctypes
 import os
@@ -21,7 +22,7 @@ NAMES = {"class": "the class", "empty": "at::empty()", "python": "torch.empty()"
 
 # --- in the Python that has PyTorch -------------------------------------------------------------------------------------------------------
 def loops_of(library, torch):
-    """{way: (a function of count and size, the same as a pointer for cost_counted)}"""
+    """Returns {way: (a function of count and size, the same function as a pointer for cost_counted)}."""
     kind = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_int64)
 
     def in_python(count, size):
@@ -43,7 +44,7 @@ def install(path, native, facts):
     library = ctypes.CDLL(path)
     if library.cost_install(native.encode(), *[each.encode() for each in facts[:2]], int(facts[2])) != 0:
         sys.exit("vram could not be put in its place")
-    torch.empty(1, device="cuda")  # what PyTorch does once
+    torch.empty(1, device="cuda")  # PyTorch's one-time initialization
     return library, loops_of(library, torch)
 
 
@@ -74,7 +75,7 @@ def count(library, loops):
 
 # --- outside ------------------------------------------------------------------------------------------------------------------------------
 def instructions(command, variables, work):
-    """{name of a counted function: instructions of all its pairs}"""
+    """Returns {name of a counted function: instructions of all its pairs}."""
     out = f"{work}/callgrind.out"
     valgrind = ["valgrind", "--tool=callgrind", *[f"--toggle-collect=counted_{way}_{whose}" for way in WAYS for whose in ("own", "vram")], f"--callgrind-out-file={out}"]
     sim, program = command[:command.index("--") + 1], command[command.index("--") + 1:]

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""How the tests of the plugs (include/vram/*.hpp) are built for check-real, each against the library that it plugs into.
+"""Builds the tests of the plugs (include/vram/*.hpp) for check-real, each against the library that it plugs into.
 
-usage: build_plugs.py RECIPE SOURCE FOLDER BUILD   in an environment with NVIDIA's wheels of headers; FOLDER/plugs gets the programs. Libraries that
-are built from their sources stand on the shared runtime: NVIDIA's static one takes no driver but NVIDIA's."""
+usage: build_plugs.py RECIPE SOURCE FOLDER BUILD      in an environment with NVIDIA's wheels of headers; FOLDER/plugs gets the programs
+
+Libraries built from source use the shared runtime, because NVIDIA's static one accepts only NVIDIA's driver."""
 import hashlib
 import os
 import pathlib
@@ -27,7 +28,7 @@ def run(*command):
 
 
 def compile_all(sources, place, flags):
-    """Objects of many sources, which are not compiled again."""
+    """Compiled objects of many sources, kept so that they are not compiled again."""
     place.mkdir(parents=True, exist_ok=True)
 
     def one(source):
@@ -40,7 +41,7 @@ def compile_all(sources, place, flags):
 
 
 def renew(plugs, build):
-    """Programs that were made for another build, or with other headers of ours, are made again."""
+    """Deletes programs made for another build or with other versions of the product's headers."""
     files = sorted(path for folder in (HERE / "plugs", INCLUDE) for path in folder.rglob("*") if path.is_file())
     made_for = f"{build}\n{hashlib.sha256(b''.join(path.read_bytes() for path in files)).hexdigest()}\n"
     stamp = plugs / "made-for"
@@ -63,7 +64,7 @@ class Place:
         self.headers = [f"-I{HERE}/plugs", f"-I{INCLUDE}", f"-I{self.cuda}", *crt]
 
     def program(self, name, source, *flags):
-        """A program of ours compiles without a warning about our headers, one of others as it does."""
+        """Compiles a program. The product's own must compile without a warning about its headers; warnings in others are ignored."""
         ours = [f"-I{HERE}/plugs", f"-I{INCLUDE}"]
         warnings = ["-Wall", "-Wextra", "-Werror"] if HERE in source.parents else ["-w"]
         others = [word for flag in [*self.headers, *flags[:-1]] if flag not in ours for word in (["-isystem", flag[2:]] if flag.startswith("-I") else [flag])]
@@ -77,19 +78,19 @@ class Place:
 
 
 def cuda(at):
-    """What needs headers and the compiler alone: CCCL of two versions, Thrust, NCCL."""
+    """Builds what needs only headers and the compiler: CCCL of two versions, Thrust, NCCL."""
     at.program("cccl_of_the_toolkit", HERE / "plugs/cccl_resource.cpp", "-std=c++17", f"-I{at.cuda}/cccl", [])
     at.program("cccl_of_rmm", HERE / "plugs/cccl_resource.cpp", "-std=c++17", f"-I{SITE}/librmm/include/rapids", [])
     at.program_of_nvcc("cccl_by_nvcc", HERE / "plugs/cccl_resource.cpp")
     at.program_of_nvcc("thrust_vectors", HERE / "plugs/thrust_vectors.cu")
 
 
-# Their resources are not those of this plug, or (hwdecompress, ..._view) they want what a driver of a later time has.
+# These use resources other than this plug, or (hwdecompress, ..._view) need features of a newer driver.
 OF_OTHERS = re.compile(r"cuda_async|hwdecompress|host_mr|pinned|system|managed|process_is|prefetch_resource")
 
 
 def rmm(at):
-    """RMM's own tests of resources, with vram in the place of rmm::mr::cuda_memory_resource."""
+    """RMM's own tests of resources, with vram instead of rmm::mr::cuda_memory_resource."""
     sources, logger = at.source / "cpp", SITE / "rapids_logger"
     flags = ["-std=c++20", f"-I{sources}/include", f"-I{SITE}/librmm/include/rapids", f"-I{SITE}/librmm/include", f"-I{logger}/include",
              f"-I{at.cuda}"]
@@ -104,14 +105,14 @@ def rmm(at):
 
 
 def configured(template, place, values, defined):
-    """CMake's configure_file()."""
+    """Does what CMake's configure_file() does."""
     text = re.sub(r"^#cmakedefine (\w+).*$", lambda found: f"#{'define' if found[1] in defined else 'undef'} {found[1]}", template.read_text(), flags=re.M)
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(re.sub(r"@(\w+)@", lambda found: values.get(found[1].rpartition("_")[2], ""), text))
 
 
 def umpire(at):
-    """Umpire with CUDA, its C++ alone: camp and fmt are sources beside it."""
+    """Umpire with CUDA, only its C++; camp and fmt are sources in folders next to it."""
     camp, fmt, made = at.source.parent / "camp", at.source.parent / "fmt", at.objects / "include"
     numbers = {"MAJOR": "2024", "MINOR": "7", "PATCH": "0"}
     configured(at.source / "src/umpire/config.hpp.in", made / "umpire/config.hpp", numbers, {"UMPIRE_ENABLE_CUDA", "UMPIRE_ENABLE_DEVICE", "UMPIRE_ENABLE_UM",

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""How public sources are configured and built for check-real: one recipe a name. Nothing of theirs is here; sources are copied, and stay as they are.
+"""Configures and builds public sources for check-real, one recipe per name. None of their code is in this tree; the sources are copied and
+left unchanged.
 
-usage: build_sources.py RECIPE SOURCE FOLDER BUILD   in an environment with NVIDIA's wheels of compiler and headers; FOLDER/RECIPE gets what was built.
-What is there already is not built again. Libraries of NVIDIA's that the linker asks for are our stand-ins of BUILD."""
+usage: build_sources.py RECIPE SOURCE FOLDER BUILD      in an environment with NVIDIA's wheels of compiler and headers; FOLDER/RECIPE gets the result
+
+What is already built is not built again. The linker gets the stand-ins of BUILD for NVIDIA's libraries."""
 import os
 import pathlib
 import re
@@ -14,7 +16,7 @@ import sysconfig
 ARCHITECTURE = "sm_80"
 JOBS = os.environ.get("VRAM_JOBS", "1")
 SAMPLE_SECONDS = 1200
-# Packages of CMake's that a sample may look for, and what the compiler has to be told for them. One with any other is named, and left out.
+# CMake packages that a sample may look for, and their compiler options. A sample that needs another package is listed and skipped.
 KNOWN_PACKAGES = {"CUDAToolkit": [], "OpenMP": ["-Xcompiler", "-fopenmp", "-lgomp"]}
 
 
@@ -25,27 +27,28 @@ def link(place, target):
 
 
 def has_headers(wheels, library):
-    """A library without its headers is one that is not installed: configure scripts look for the one and use the other."""
+    """Returns whether a library has headers. A library without them is not linked: configure scripts would find the library and fail to
+    compile."""
     name = library.partition(".so")[0].removeprefix("lib")
     return name in ("cuda", "cudart", "nvidia-ml") or any((wheels / "include").glob(f"{name}*.h"))
 
 
 def make_toolkit(folder, build):
-    """Wheels and stand-ins, laid out as an installed toolkit."""
+    """Lays out the wheels and the stand-ins like an installed toolkit."""
     wheels, toolkit = pathlib.Path(sysconfig.get_paths()["purelib"]) / "nvidia/cu13", folder / "toolkit"
     shutil.rmtree(toolkit, ignore_errors=True)
     (toolkit / "lib64").mkdir(parents=True)
     for name in ("nvvm", "include"):
         link(toolkit / name, wheels / name)
     (toolkit / "bin").mkdir(exist_ok=True)
-    for program in wheels.glob("bin/*"):  # one by one: who looks beside the compiler looks here
+    for program in wheels.glob("bin/*"):  # linked one by one: programs that look next to the compiler must find this folder
         link(toolkit / "bin" / program.name, program)
     link(toolkit / "lib", "lib64")
     brought = [path for path in (wheels / "lib").iterdir() if path.suffix == ".a" or ".so" in path.name]
     ours = [path for part in ("simcudart", "standins", "simcuda") for path in (build / part).glob("lib*.so*") if has_headers(wheels, path.name)]
     for library in brought + ours:
         link(toolkit / "lib64" / library.name, library)
-    # The name that the linker looks for: of several versions the newest.
+    # The name that the linker looks for; of several versions, the newest.
     for library in sorted(brought + ours, key=lambda path: [int(number) for number in re.findall(r"\d+", path.name)]):
         link(toolkit / "lib64" / (library.name.partition(".so")[0] + ".so"), library) if ".so." in library.name else None
     return toolkit
@@ -53,13 +56,13 @@ def make_toolkit(folder, build):
 
 # --- NVIDIA's samples: nvcc with the shared runtime, one folder each -----------------------------------------------------------------------
 def listed(text, command):
-    """The words of the first such command of a CMakeLists.txt behind its first word."""
+    """Returns the arguments after the first one of the first such command in a CMakeLists.txt."""
     found = re.search(rf"^\s*{command}\s*\(([^)]*)\)", text, re.M)
     return found[1].split()[1:] if found else []
 
 
 def device_code(text):
-    """What a sample looks for beside itself when it runs: (file, source, how)."""
+    """Returns the files that a sample loads from its folder at run time: (file, source, how)."""
     found = []
     for kind in ("FATBIN", "PTX"):
         files = re.findall(rf"set\(\w*{kind}_FILE \"\$\{{CMAKE_CURRENT_BINARY_DIR\}}/([^\"]+)\"", text)
@@ -82,7 +85,7 @@ def sample_commands(sample, text, toolkit, place, common):
 
 
 def build_sample(sample, toolkit, built, common):
-    """Why it was not built, or ""."""
+    """Returns why a sample was not built, or ""."""
     text = (sample / "CMakeLists.txt").read_text()
     others = [name for name in re.findall(r"find_package\((\w+)", text) if name not in KNOWN_PACKAGES]
     place = built / sample.name
@@ -92,7 +95,7 @@ def build_sample(sample, toolkit, built, common):
         return ""
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
-    for entry in sample.iterdir():  # its data, where it looks for them
+    for entry in sample.iterdir():  # its data, in the folder where it looks for them
         link(place / entry.name, entry)
     for command in sample_commands(sample, text, toolkit, place, common):
         done = subprocess.run(command, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=SAMPLE_SECONDS)
@@ -105,7 +108,7 @@ def build_sample(sample, toolkit, built, common):
 
 
 def cuda_samples(source, folder, toolkit):
-    """Each sample that wants nothing but CUDA; what each of the others lacks stands in a table beside them."""
+    """Builds each sample that needs only CUDA. A table next to them names what each of the others lacks."""
     built, reasons = folder / "cuda_samples", []
     built.mkdir(exist_ok=True)
     for sample in sorted(path.parent for path in source.glob("Samples/*/*/CMakeLists.txt")):
@@ -151,7 +154,7 @@ def hwloc(source, folder, toolkit):
     autotools(source, folder / "hwloc", options, ["include", "hwloc", "utils/hwloc", "utils/lstopo"], CFLAGS="-O0", LDFLAGS=f"-L{toolkit}/lib64 -Wl,-rpath-link,{toolkit}/lib64")
 
 
-# Its test of allocation and eviction, and an example with a kernel.
+# StarPU's test of allocation and eviction, and an example with a kernel.
 STARPU_PROGRAMS = {
     "allocate": ["tests/datawizard/allocate.c"],
     "vector_scal": [f"examples/basic_examples/vector_scal{part}" for part in (".c", "_cpu.c", "_cuda.cu")],
@@ -174,7 +177,8 @@ def starpu(source, folder, toolkit):
 
 
 def pycuda(source, folder, toolkit):
-    """Of PyPI. The build compiles against the environment's own NumPy: one of its own would be built from source, too, where no wheel is taken."""
+    """PyCUDA from PyPI. The build compiles against the environment's own NumPy; an isolated build would compile NumPy too where wheels are
+    disabled."""
     place = folder / "pycuda"
     place.mkdir(exist_ok=True)
     pip = [sys.executable, "-m", "pip", "-q"]

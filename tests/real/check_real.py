@@ -33,9 +33,9 @@ CACHE = pathlib.Path(os.environ.get("VRAM_REAL_CACHE", pathlib.Path.home() / ".c
 LOGS = BUILD / "tests/real"
 MOST_BYTES = 25 * 10**9
 ROW_SECONDS, PREPARE_SECONDS = 600, 1800
-SKIPPED = 77  # a row's exit code: what it needs is not there
-OWN_RUNS = 3  # of a program whose threads race
-# NVIDIA's wheels that are used as they are: compilers and headers, and what an environment names itself. All others have a stand-in, and are
+SKIPPED = 77  # a row's exit code if something it needs is missing
+OWN_RUNS = 3  # for a program whose threads race
+# NVIDIA's wheels that are used themselves: compilers and headers, and those that an environment names. All others have a stand-in, and are
 # not downloaded.
 USED_AS_THEY_ARE = re.compile(r"nvidia-(cuda-nvrtc|nvjitlink|cuda-nvcc|nvvm|cuda-cccl|cuda-crt|ml-py|cuda-runtime$)|nvidia-cutlass")
 
@@ -81,7 +81,8 @@ def run_quiet(command, log):
 
 
 def wanted_packages(python, packages, log):
-    """All that pip would install, as pinned requirements, without what has a stand-in. None: they are not to be had."""
+    """Returns all that pip would install, as pinned requirements, without packages that have a stand-in, or None if they are not
+    available."""
     report = log.with_suffix(".json")
     command = [python, "-m", "pip", "install", "--dry-run", "--quiet", "--ignore-installed", "--report", report, *packages]
     if not run_quiet(command, log):
@@ -99,7 +100,7 @@ def absent_from_debian(packages):
 
 
 def make_npm_environment(folder, packages, log):
-    """Packages of npm's, without those that others bring for other systems."""
+    """Installs packages of npm, without their optional parts for other systems."""
     node = shutil.which("node")
     options = ["--omit=optional", "--ignore-scripts", "--no-audit", "--no-fund"]
     (folder / "bin").mkdir(parents=True)
@@ -112,7 +113,7 @@ def make_npm_environment(folder, packages, log):
 
 
 def make_environment(name, table):
-    """The interpreter of a fresh or kept environment; None when its packages are not to be had, or its commands fail."""
+    """Returns the interpreter of a fresh or kept environment, or None if its packages are not available or its commands fail."""
     folder, log, packages = CACHE / name, LOGS / f"{name}.install.log", table.get("npm") or table.get("packages", [])
     npm = "npm" in table
     python = folder / ("bin/node" if npm else "bin/python")
@@ -143,7 +144,7 @@ def bytes_of(folder):
 
 # --- rows ---------------------------------------------------------------------------------------------------------------------------------
 def source_of(source):
-    """The (first) folder of sources that a row or an environment needs (sources.tsv); None where one is not given."""
+    """Returns the (first) folder of sources that a row or an environment needs (sources.tsv), or None if one is not given."""
     given, names = os.environ.get("VRAM_PROGRAMS"), source if isinstance(source, list) else [source]
     folders = [pathlib.Path(given) / name for name in names] if given and source else []
     return folders[0] if folders and all(folder.is_dir() for folder in folders) else None
@@ -165,7 +166,7 @@ def command_of(row, python, recorder=()):
 
 
 def put_allocator(row, variables):
-    """The start-up module that puts vram in the place of PyTorch's allocator in every process of the row."""
+    """Puts in place the start-up module that replaces PyTorch's allocator by vram in every process of the row."""
     ways = LOGS / "ways" / row.id.replace("/", ".")
     shutil.rmtree(ways, ignore_errors=True)
     ways.mkdir(parents=True)
@@ -180,7 +181,8 @@ def allocator_was_put(row):
 
 
 def run_recorded(row, python, allocator, most_seconds):
-    """Runs the row with PyTorch's allocator (None) or vram's, recording what it says of its memory: (log, exit code, folder)."""
+    """Runs the row with PyTorch's allocator (None) or vram's, recording what PyTorch says about its memory. Returns (log, exit code,
+    folder)."""
     name = f"{row.id.replace('/', '.')}{'' if allocator else '.own'}"
     folder, log = LOGS / "memory" / name, LOGS / f"{name}.log"
     shutil.rmtree(folder, ignore_errors=True)
@@ -192,8 +194,8 @@ def run_recorded(row, python, allocator, most_seconds):
 
 
 def compare_memory(row, python, ours, most_seconds):
-    """Runs the row with PyTorch's own allocator and compares all that PyTorch says of its memory: what is wrong, or "". Where threads of a
-    program race, PyTorch's own runs differ from each other: ours must be one of them, of OWN_RUNS."""
+    """Runs the row with PyTorch's own allocator and compares everything PyTorch says about its memory. Returns the difference, or "". If
+    threads of a program race, PyTorch's own runs differ from each other; then vram's must equal one of OWN_RUNS."""
     for number in range(1, OWN_RUNS + 1):
         log, code, own = run_recorded(row, python, None, most_seconds)
         if code != 0:
@@ -205,7 +207,7 @@ def compare_memory(row, python, ours, most_seconds):
         shutil.rmtree(kept, ignore_errors=True)
         own.rename(kept)
         if number == 2 and not same_memory.compare(kept.with_name(f"{own.name}.1"), kept)[1]:
-            break  # PyTorch's runs are the same
+            break  # PyTorch's runs are equal
     else:
         return f"PyTorch's own {OWN_RUNS} runs differ from each other, and from ours: " + ", ".join(f"{len(texts)} {kind}" for kind, texts in found.items())
     print("       " + ", ".join(f"{count} {kind}" for kind, count in rows.items()) + (f"; run {number} of PyTorch's" if number > 1 else ""), flush=True)
@@ -215,13 +217,13 @@ def compare_memory(row, python, ours, most_seconds):
 def environment_of(row, python):
     variables = {**os.environ, "VRAM_LIBRARY": str(BUILD / "libvram.so"), **row.variables, "PYTHONPATH": "", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1",
                  "VRAM_REAL_CACHE": str(CACHE), "VRAM_BUILD": str(BUILD)}
-    # torch.compile keeps compiled kernels; each run is to compile them.
+    # torch.compile caches compiled kernels, but each run should compile them.
     caches = LOGS / "caches" / row.id.replace("/", ".")
     shutil.rmtree(caches, ignore_errors=True)
     variables.update(TORCHINDUCTOR_CACHE_DIR=str(caches / "inductor"), TRITON_CACHE_DIR=str(caches / "triton"), HOME=str(caches))
     variables["PATH"] = f"{python.parent}:{variables['PATH']}"
     caches.mkdir(parents=True)
-    # NVRTC 13.0's wheel does not look for its own second half beside itself (pytorch/pytorch, issue 178196): here, too, it has to be told.
+    # NVRTC 13.0's wheel does not look for its second library in its own folder (pytorch/pytorch, issue 178196), so the path is set here.
     if row.allocator:
         put_allocator(row, variables)
     halves = list(python.parents[1].glob("lib/python3*/site-packages/nvidia/*/lib/libnvrtc-builtins.so.13.0"))
@@ -236,7 +238,7 @@ def last_lines(path, count=200):
 
 
 def cause(path, code):
-    """The line of a program's output that says best why it ended."""
+    """Returns the line of a program's output that best explains why it ended."""
     if code == "time":
         return f"over {ROW_SECONDS} s"
     lines = last_lines(path)
@@ -246,7 +248,7 @@ def cause(path, code):
 
 
 def finish(command, log, variables, most_seconds=ROW_SECONDS):
-    """Runs it to its end, with all it started: the exit code, or "time"."""
+    """Runs a command and everything it starts to the end. Returns the exit code, or "time"."""
     with open(log, "wb") as file:
         process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=variables, start_new_session=True,
                                    cwd=LOGS)
@@ -263,7 +265,7 @@ def finish(command, log, variables, most_seconds=ROW_SECONDS):
 
 
 def record(row, python):
-    """Runs the row under `vram run` and compares what was recorded with the driver's own log: what is wrong, or ""."""
+    """Runs the row under `vram run` and compares the recording with the driver's own log. Returns the difference, or ""."""
     folder, log = LOGS / "recorded" / row.id.replace("/", "."), LOGS / f"{row.id.replace('/', '.')}.recorded.log"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -303,7 +305,7 @@ def run_row(row, python, most_seconds=ROW_SECONDS):
 
 
 def prepare(name, table, python):
-    """What an environment needs once after its installation: a program of its own, under `vram sim` as well. False when it fails."""
+    """Runs the program that an environment needs once after its installation, also under `vram sim`. Returns False if it fails."""
     done = python.parents[1] / "prepared"
     if "prepare" not in table or done.exists():
         return True

@@ -26,7 +26,7 @@ NO_MODEL = "no language model that it knows"
 
 
 def answer_of(command, variables, folder):
-    """{allocated, seconds, processor, host} or {failed, seconds}."""
+    """Returns {allocated, seconds, processor, host} or {failed, seconds}."""
     log = pathlib.Path(folder) / "peer"
     code, took = truth.run_timed(command, variables, folder, log, SECONDS)
     if code != 0:
@@ -48,7 +48,7 @@ def calculator(name, run, setting):
         return {"failed": NO_MODEL}
     with tempfile.TemporaryDirectory() as folder:
         variables = {**os.environ, "PYTHONPATH": PEERS, "HF_HUB_OFFLINE": "1"}
-        outside = [check_real.BUILD / "cli/vram", "sim", "--"] if name == "accelerate" else []  # it imports torch, which wants libraries
+        outside = [check_real.BUILD / "cli/vram", "sim", "--"] if name == "accelerate" else []  # torch needs the simulator's libraries
         return answer_of([*outside, run.python(), HERE / "peers/calculators.py", name, json.dumps(setting)], variables, folder)
 
 
@@ -57,7 +57,7 @@ def answers(run, setting):
 
 
 def own_runs(table):
-    """Programs of our own, as if they had recordings."""
+    """Returns this project's own programs in the form of programs with recordings."""
     group = {"environment": "models", "device": "a100-80", "sources": [], "repository": "", "snapshot": "none", "command": "{python} {here}/programs/peer_programs.py {0}"}
     return [truth.Run(name, group, name) for name in table]
 

@@ -40,7 +40,7 @@ def summary_of(rows):
 
 
 def notes(title, rows, text):
-    """A list of remarks, those of the same words once."""
+    """Returns a list of remarks, joining those with the same text."""
     same = {}
     for row in rows:
         if text(row):
@@ -49,7 +49,7 @@ def notes(title, rows, text):
 
 
 def outside_window(row):
-    """Where the whole program, of which `vram fit` tells, needs more than what is in the recording."""
+    """Returns whether the whole program, which `vram fit` measures, needs more than the recorded part."""
     fit = row["fit"]
     return fit["requested_bytes"] > fit["allocated"] or fit["reserved_bytes"] > fit["reserved"]
 
@@ -110,7 +110,7 @@ def without_answer(peers):
 
 
 def peers_table(rows, peers, truth_column, vram_cell, vram_summary):
-    """`rows` are the truth, in the form of truth.py's."""
+    """Writes the table of other estimates. `rows` are the truth, in the form of truth.py."""
     answers = {peer["id"]: peer for peer in peers}
     rows = [row for row in rows if row["id"] in answers]
     lines = [f"| Program | {truth_column} allocated ; reserved, B | vram | {' | '.join(PEERS)} |", f"| --- | --- | --- |{' --- |' * len(PEERS)}"]

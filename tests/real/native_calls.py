@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What no Python reaches of PyTorch's class of allocators (native_calls.cpp), with the adapter compiled into the program under the address and
-undefined-behaviour sanitizers.
+"""Tests the parts of PyTorch's allocator class that Python cannot reach (native_calls.cpp), with the adapter compiled into the program
+under the address and undefined-behaviour sanitizers.
 
-usage: native_calls.py PYTHON     one that has PyTorch; VRAM_BUILD: the build (default build/release)"""
+usage: native_calls.py PYTHON      one that has PyTorch; VRAM_BUILD: the build (default build/release)"""
 import pathlib
 import subprocess
 import sys

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""PyTorch's own tests, values ignored: tensors are compared by shape, numbers read from
-the device not at all, for nothing computes their values.
+"""Runs PyTorch's own tests without checking values, because the simulated device computes none: tensors are compared by shape, and numbers
+read from the device are equal to all.
 
 usage: own_tests.py FILE [--least N] [--expandable] [--compiled] [--only REGEX] [--part K/N] [--list]
-A test has 120 s. One that fails or ends its process is its process's last, and the next process goes on after it. Prints one line per
-test, then the counts; says "ok" when at least N passed."""
+
+A test has 120 s. If one fails or ends its process, the next test runs in a new process. Prints one line per test, then the counts, and
+"ok" if at least N passed."""
 import argparse
 import faulthandler
 import importlib.util
@@ -36,7 +37,7 @@ def ignore_values(compiled):
             return any(map(tensors_in, value.values()))
         return isinstance(value, (list, tuple, set)) and any(map(tensors_in, value))
 
-    # What was read from a device is marked, and marked numbers are equal to all.
+    # Numbers read from a device have a type of their own, and are equal to all numbers.
     class ReadFloat(float):
         pass
 
@@ -50,7 +51,7 @@ def ignore_values(compiled):
         kind = {float: ReadFloat, int: ReadInt}.get(type(value))
         return kind(value) if kind and self.is_cuda else value
 
-    if not compiled:  # torch.compile knows the method itself
+    if not compiled:  # torch.compile handles the method itself
         torch.Tensor.item = marked_item
     read = (torch.Tensor, ReadFloat, ReadInt)
 
@@ -109,7 +110,7 @@ def flat(suite):
 
 
 class Journal(unittest.TestResult):
-    """A line of JSON per event, written through at once: what stands there survives a crash."""
+    """Writes one line of JSON per event, flushed at once, so that it survives a crash."""
 
     def __init__(self, path):
         super().__init__()
@@ -155,7 +156,7 @@ class Journal(unittest.TestResult):
 
 
 def is_in_part(name, part):
-    """K/N: one of N parts of all tests, by name, so that a test stays in its part whatever becomes of the others."""
+    """Returns whether a test belongs to part K of N. The part depends on its name only, so that other tests do not move it."""
     number, _, count = part.partition("/")
     return zlib.crc32(name.partition(".")[2].encode()) % int(count) == int(number) - 1
 
@@ -171,12 +172,12 @@ def run_tests(options):
     result = Journal(options.journal)
     with open(options.journal, "a") as file:
         file.write(json.dumps({"test": "", "outcome": "loaded", "why": str(len(tests))}) + "\n")
-    # One by one: the fixtures of a class are made for each test, so that none depends on who ran before it.
+    # One by one: the fixtures of a class are made for each test, so that no test depends on earlier ones.
     for test in tests:
         unittest.TestSuite([test]).run(result)
         if result.bad:
-            os._exit(3)  # what it left behind (a capture that never ended) is not the next one's
-    os._exit(0)  # nothing at the end of the process is a test
+            os._exit(3)  # state it left behind (a capture that never ended) must not reach the next one
+    os._exit(0)  # skips destructors, which are not under test
 
 
 # --- in the process that watches it -------------------------------------------------------------------------------------------------------

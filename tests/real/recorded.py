@@ -1,8 +1,8 @@
-"""What `vram run` recorded of a program, against the calls that the simulated driver answered (VRAM_SIM_LOG): event for event, per thread.
+"""Compares a recording of `vram run` with the calls that the simulated driver answered (VRAM_SIM_LOG), event by event, per thread.
 
-The driver's log knows nothing of the library that records, and the recording nothing of the log. Compared are births and ends of memory of every
-kind, with address and size, and out of memory; arrays by number, for no driver says how large they are. What a pool of the driver holds and
-where physical memory is mapped (`segment_map`) is left out: pools are not calls."""
+The log does not depend on the recording library, nor the recording on the log. Compared are allocations and frees of memory of every
+kind, with address and size, and out of memory; arrays are counted only, because no driver reports their size. The contents of a driver's
+pool and the mapping of physical memory (`segment_map`) are left out: pools are not calls."""
 import collections
 import pathlib
 import re
@@ -14,7 +14,7 @@ from expected import Expected, read_log  # noqa: E402
 
 
 def recorded_events(reader, path):
-    """(action, address, size, kind) by thread, in order."""
+    """Returns (action, address, size, kind) by thread, in order."""
     done = subprocess.run([reader, str(path)], capture_output=True, text=True)
     if done.returncode != 0:
         raise ValueError(f"{path.name}: {done.stderr.strip()}")
@@ -26,7 +26,7 @@ def recorded_events(reader, path):
 
 
 def comparable(device, action, address, size, kind):
-    """As both sides know it. A device's number is not in the log; physical memory and arrays have no address."""
+    """Returns an event without what only one side knows. The log lacks the device number; physical memory and arrays have no address."""
     size = None if kind == "array" else size
     if action == "oom" or kind in ("physical", "array"):
         address = None
@@ -34,7 +34,7 @@ def comparable(device, action, address, size, kind):
 
 
 def events_of(threads):
-    """Without maps; the order on a device and on the host is all that a recording has."""
+    """Merges the threads and leaves out maps: a recording keeps order only on a device and on the host."""
     kept = collections.defaultdict(list)
     for thread, events in threads.items():
         for event in events:
@@ -44,7 +44,7 @@ def events_of(threads):
 
 
 def differences(reader, folder):
-    """Lines that say what differs between folder/driver.log and folder/*.vram, and the number of events of the log."""
+    """Returns lines with the differences between folder/driver.log and folder/*.vram, and the number of events of the log."""
     calls = collections.defaultdict(list)
     for call in read_log(folder / "driver.log"):
         calls[call[0]].append(call)
@@ -64,7 +64,7 @@ def differences(reader, folder):
 
 
 def difference(where, wanted, told):
-    """A context that ends takes what it held with it, in any order: where all is there, ends may stand in another order."""
+    """Compares two lists of events. A context that ends frees its memory in any order, so frees may differ in order if all are present."""
     if wanted == told:
         return []
     missing, more = collections.Counter(wanted) - collections.Counter(told), collections.Counter(told) - collections.Counter(wanted)

@@ -1,22 +1,22 @@
-"""Compares what two runs of a program left of their memory (startup/memory_record.py): one with PyTorch's own allocator, one with vram's.
+"""Compares the memory state that two runs of a program left (startup/memory_record.py), one with PyTorch's own allocator, one with vram's.
 
-usage: same_memory.py OWN OURS     two folders; prints what differs, and exits 1 when something does"""
+usage: same_memory.py OWN OURS      two folders; prints the differences, and exits 1 if there are any"""
 import collections
 import json
 import pathlib
 import pickle
 import sys
 
-# Of pinned memory: what is in use. How large blocks are, and which serves a request, follows a rule of vram's; before pinned memory had a
-# history PyTorch's counters did not count every free (docs/differences.md).
+# For pinned memory, only blocks in use are compared. Block sizes, and the block chosen for a request, follow vram's own rule; before pinned
+# memory had a history, PyTorch's counters missed some frees (docs/differences.md).
 HOST_KEYS = ("active_requests.allocated", "active_requests.current", "active_requests.freed")
-MOST = 20  # differences that are printed of each kind
-# What PyTorch says that means nothing (docs/differences.md): of a free block what its last owner asked for.
+MOST = 20  # differences printed per kind
+# Values of PyTorch without meaning (docs/differences.md): the last request's size in a free block.
 FREE_BLOCK_FIELDS = ("requested_size",)
 
 
 def numbers_of_streams(snapshot):
-    """Handles differ from run to run: streams are numbered in the order in which the history has them."""
+    """Handles differ between runs, so streams are numbered by their first appearance in the history."""
     numbers = {0: 0}
     for trace in snapshot["device_traces"]:
         for event in trace:
@@ -31,7 +31,7 @@ def frames_of(item):
 
 
 class Lost(list):
-    """Frames that PyTorch loses: a segment's stack stays with its last piece when it is divided."""
+    """Frames that PyTorch may lose: when a segment is divided, its stack stays with its last piece. Empty ones are equal to all."""
 
     def __eq__(self, other):
         return not self or list(self) == list(other)
@@ -60,7 +60,7 @@ def state_rows(snapshot):
 
 
 def host_rows(snapshot):
-    """Of pinned memory, where it was recorded: its addresses differ from run to run, and are numbered in the order of the events."""
+    """Yields the rows of pinned memory, if recorded. Addresses differ between runs, so they are numbered in the order of the events."""
     numbers, every = {}, snapshot.get("host_traces", [])
     for event in [each for item in every for each in (item if isinstance(item, list) else [item])]:
         words = {key: value for key, value in event.items() if key not in ("time_us", "frames", "addr")}
@@ -83,7 +83,7 @@ def annotation_rows(snapshot):
 
 
 def differences(own, ours):
-    """(what differs as texts, rows compared) of two lists of rows."""
+    """Returns (differences as texts, rows compared) of two lists of rows."""
     found = [f"{index}: {left}\n     ours {right}" for index, (left, right) in enumerate(zip(own, ours)) if left != right]
     if len(own) != len(ours):
         found.append(f"{len(own)} rows, ours {len(ours)}")
@@ -91,7 +91,7 @@ def differences(own, ours):
 
 
 def compare_process(own, ours):
-    """{kind: (differences, rows)} of two files of one process."""
+    """Returns {kind: (differences, rows)} of two files of one process."""
     kinds = {}
     with open(own, "rb") as left, open(ours, "rb") as right:
         before, after = pickle.load(left), pickle.load(right)
@@ -107,13 +107,13 @@ def compare_process(own, ours):
 
 
 def answer_rows(folder):
-    """What the program wrote down itself (programs/rows.py)."""
+    """Returns the answers that the program recorded itself (programs/rows.py)."""
     path = folder / "answers"
     return path.read_text().splitlines() if path.exists() else []
 
 
 def compare(own, ours):
-    """({kind: rows}, {kind: differences}) over all processes of two folders."""
+    """Returns ({kind: rows}, {kind: differences}) over all processes of two folders."""
     rows, found = collections.Counter(), collections.defaultdict(list)
     if answer_rows(own) or answer_rows(ours):
         found["answers"], rows["answers"] = differences(answer_rows(own), answer_rows(ours))

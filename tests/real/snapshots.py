@@ -1,4 +1,5 @@
-"""Two PyTorch memory snapshots of one program, one made on a GPU and one here: what is equal. Peaks by what the events say (requested bytes)."""
+"""Compares two PyTorch memory snapshots of one program, one made on a GPU and one here. Peaks are computed from the events (requested
+bytes)."""
 import array
 import base64
 import collections
@@ -13,7 +14,7 @@ MOVES = {"segment_alloc": 1, "segment_map": 1, "segment_free": -1, "segment_unma
 
 
 class Plain(pickle.Unpickler):
-    """Nothing in a snapshot is an object: whatever asks for one is refused."""
+    """Unpickles plain values only, and rejects every object."""
 
     def find_class(self, module, name):
         raise pickle.UnpicklingError(f"refused {module}.{name}")
@@ -61,7 +62,7 @@ class Snapshot:
         return live
 
     def live_at_start(self):
-        """What was allocated before the first event: the state at the end, with the events undone."""
+        """Returns the memory allocated before the first event: the final state with the events undone."""
         live = self.live_at_end()
         for event in reversed(self.trace):
             if event["action"] == "alloc":
@@ -71,7 +72,7 @@ class Snapshot:
         return live
 
     def live_along(self):
-        """Bytes of requests before each entry of the trace, and after the last."""
+        """Returns the requested bytes before each entry of the trace, and after the last."""
         live, total = dict(self.start), sum(self.start.values())
         along = [total]
         for event in self.trace:
@@ -84,7 +85,7 @@ class Snapshot:
         return along
 
     def peak_allocated(self, window=None):
-        """Most bytes of requests at once; with a window (first entry of the trace, the one after the last) within it."""
+        """Returns the highest sum of requested bytes, within a window (first entry, one after the last) if one is given."""
         begin, end = window or (0, len(self.trace))
         return max(self.live_along()[begin : end + 1])
 
@@ -99,7 +100,7 @@ class Snapshot:
 
 
 def find_sequences(all_items, part):
-    """Where `part` lies in `all_items`, each time."""
+    """Returns every index at which `part` occurs in `all_items`."""
     numbers, found = {}, []
     pack = lambda items: array.array("Q", (numbers.setdefault(item, len(numbers)) for item in items)).tobytes()
     text, wanted = pack(all_items), pack(part)
@@ -112,8 +113,8 @@ def find_sequences(all_items, part):
 
 
 def windows_of(whole, part):
-    """Entries of a whole program's trace (first, one after the last) that another run's shorter history may be of. Frees in another order do not matter.
-    A history that begins with segments given back begins with these."""
+    """Returns the ranges (first entry, one after the last) of a whole program's trace that match another run's shorter history. The order
+    of frees does not matter. If the history begins with freed segments, so do the ranges."""
     lead = next((i for i, event in enumerate(part.trace) if event["action"] in USER), 0)
     for wanted in (lambda event: event["action"] in USER, lambda event: event["action"] == "alloc"):
         places = [i for i, event in enumerate(whole.trace) if wanted(event)]
@@ -126,14 +127,15 @@ def windows_of(whole, part):
 
 
 def window_of(whole, part):
-    """Of those the one in which as much is live at the beginning as in the part: a step's forward pass has the events of a forward pass alone."""
+    """Returns the first matching range with the same live bytes at its beginning as the part, else the last range: a step's forward pass
+    has the same events as a forward pass alone."""
     live, begun = whole.live_along(), sum(part.start.values())
     found = windows_of(whole, part)
     return next((window for window in found if live[window[0]] == begun), found[-1] if found else None)
 
 
 def sorted_frees(user):
-    """Frees that follow one another, by size: a cache that is keyed by host addresses is cleared in any order."""
+    """Sorts consecutive frees by size: a cache keyed by host addresses is cleared in any order."""
     out, run = [], []
     for action, size in user:
         if action == "alloc":
@@ -145,7 +147,7 @@ def sorted_frees(user):
 
 
 def common(a, b):
-    """Length of the longest common subsequence, bits of a number as one row (Hyyrö 2004)."""
+    """Returns the length of the longest common subsequence, with the bits of a number as one row (Hyyrö 2004)."""
     head = 0
     while head < min(len(a), len(b)) and a[head] == b[head]:
         head += 1
@@ -193,7 +195,7 @@ def compare(recorded, here):
 
 
 def explain(recorded, here):
-    """Lines that say where two differ."""
+    """Returns lines that describe the differences."""
     lines = [first_difference(recorded.user, here.user), f"sizes only recorded: {only_in(recorded.sizes, here.sizes)}",
              f"sizes only here: {only_in(here.sizes, recorded.sizes)}",
              f"before the trace only recorded: {only_in(recorded.start.values(), here.start.values())}",

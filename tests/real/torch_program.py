@@ -1,4 +1,4 @@
-"""Compiles a C++ program against a PyTorch that is installed, and says how to run it: for allocation_cost.py and native_calls.py."""
+"""Compiles a C++ program against an installed PyTorch and returns how to run it, for allocation_cost.py and native_calls.py."""
 import os
 import pathlib
 import subprocess
@@ -13,13 +13,13 @@ SIM = [str(BUILD / "cli/vram"), "sim", "--card", "h100", "--devices", "2", "--"]
 
 
 def facts_of(python):
-    """(release, git hash, string ABI, folder) of the PyTorch of a Python."""
+    """Returns (release, git hash, string ABI, folder) of a Python's PyTorch."""
     told = subprocess.run([*SIM, python, "-c", FACTS], stdout=subprocess.PIPE, check=True, text=True).stdout
     return told.split("\n")[:4]
 
 
 def compile_program(facts, source, program, options=()):
-    """`source`, with more options, as `program`."""
+    """Compiles `source`, with additional options, to `program`."""
     sys.path.insert(0, str(ADAPTER))
     import vram_torch_native as native
 

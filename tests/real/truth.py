@@ -30,7 +30,7 @@ SECONDS = 1800
 
 
 class Run:
-    """One recording and how its program is run again."""
+    """A recording and how to run its program again."""
 
     def __init__(self, id, group, values):
         self.id, self.group = id, group
@@ -53,7 +53,7 @@ class Run:
         return check_real.CACHE / self.environment / "bin/python"
 
     def absent(self):
-        """What is not here, by name; empty when the run can be made."""
+        """Returns the names of what is missing, or "" if the run can be made."""
         missing = [name for name in self.sources if not (PROGRAMS / name).is_dir()]
         if missing:
             return f"sources {', '.join(missing)} (sources.tsv) are not in VRAM_PROGRAMS"
@@ -77,7 +77,7 @@ def read_runs():
 
 
 def make_installed(folder, names):
-    """Programs that ask for the version of their own package find one."""
+    """Creates metadata, so that programs find the version of their own package."""
     for name in names:
         info = folder / f"{name.replace('-', '_')}-0.dist-info"
         info.mkdir(parents=True)
@@ -102,7 +102,7 @@ def prepared(runs, folder):
 
 
 def is_written(path):
-    """A pickle ends with its stop mark."""
+    """Returns whether a pickle is complete: it ends with its stop mark."""
     if not path.exists() or path.stat().st_size == 0:
         return False
     with open(path, "rb") as file:
@@ -111,7 +111,7 @@ def is_written(path):
 
 
 def wait_for(process, seconds):
-    """(exit status or "time", what it and all it waited for used)."""
+    """Waits for a process. Returns (exit status or "time", resources used by it and all its finished children)."""
     code, until = "time", time.monotonic() + seconds
     while time.monotonic() < until:
         pid, status, usage = os.wait4(process.pid, os.WNOHANG)
@@ -126,7 +126,8 @@ def wait_for(process, seconds):
 
 
 def run_timed(command, variables, folder, output, seconds=SECONDS):
-    """The exit status with seconds, processor seconds (of all its processes) and the host's memory (of the largest one)."""
+    """Runs a command. Returns the exit status with seconds, CPU seconds (of all its processes) and the host's memory (of the largest
+    process)."""
     begun = time.monotonic()
     with open(output, "wb") as file, open(output.with_suffix(".errors"), "wb") as errors:
         process = subprocess.Popen([str(part) for part in command], stdout=file, stderr=errors, stdin=subprocess.DEVNULL, env=variables, cwd=folder,
@@ -136,7 +137,7 @@ def run_timed(command, variables, folder, output, seconds=SECONDS):
 
 
 def run_program(runs, folder):
-    """The program of some recordings, unmodified, on the simulated device."""
+    """Runs the unmodified program of some recordings on the simulated device."""
     run = runs[0]
     variables = prepared(runs, folder)
     command = [check_real.BUILD / "cli/vram", "sim", "--card", run.device, "--set", "bytes=none", "--", *shlex.split(run.filled(run.group["command"], run.python()))]
@@ -144,7 +145,7 @@ def run_program(runs, folder):
 
 
 def run_fit(runs, folder):
-    """The same under `vram fit`: its answer, with what it took; the recording is in the folder."""
+    """Runs the program under `vram fit`. Returns its answer and its cost; the recording is in the folder."""
     run = runs[0]
     variables = prepared(runs, folder)
     command = [check_real.BUILD / "cli/vram", "fit", "--json", "-q", "--card", run.device, "--steps", "all", "-o", folder / "fit.pickle", "--",
@@ -156,14 +157,14 @@ def run_fit(runs, folder):
 
 
 def fingerprint(snapshot):
-    """All events with addresses, and the state at the end: no times, for those are the wall clock's."""
+    """Returns a digest of all events with addresses, and the state at the end. Times are those of the clock, and left out."""
     text = [f"{event['action']} {event.get('addr')} {event.get('size')} {event.get('stream')}" for event in snapshot.trace]
     text += [f"{segment['address']} {segment['total_size']} {[(block['size'], block['state']) for block in segment['blocks']]}" for segment in snapshot.segments]
     return hashlib.sha256("\n".join(text).encode()).hexdigest()
 
 
 def worse(run, result):
-    """Why a result is not what truth.toml promises; empty when it is."""
+    """Returns how a result differs from what truth.toml promises, or ""."""
     told = run.differs
     wanted = {"sizes_equal": told.get("sizes_equal", result["sizes"]), "equal_any_order_of_frees": told.get("equal", result["events"])}
     reasons = [f"{name} {result[name]} of {least}" for name, least in wanted.items() if result[name] < least]
@@ -178,7 +179,7 @@ def worse(run, result):
 
 
 def predicted(run, here, folder, answer):
-    """What `vram fit` says: of the whole program, and of its recording within what the program itself records."""
+    """Returns what `vram fit` says about the whole program, and about the part of its recording that the program itself records."""
     if "failed" in answer or not is_written(folder / "fit.pickle"):
         return {"failed": answer.get("failed", "vram fit: no recording")}
     whole = snapshots.Snapshot(folder / "fit.pickle")
@@ -191,7 +192,7 @@ def predicted(run, here, folder, answer):
 
 
 def measured(run, folder, ran, answer, options):
-    """One recording's row."""
+    """Returns one recording's row."""
     code, took = ran
     result = {"id": run.id, "repository": run.group["repository"], "environment": run.environment, "device": run.device, "command": run.told(),
               "prepared": run.group.get("prepared", ""), "skip": run.group.get("skip", False), "why": run.differs.get("why", ""), **took}
@@ -210,7 +211,7 @@ def measured(run, folder, ran, answer, options):
 
 
 def repeats(runs, folder):
-    """Whether a second run gives the same events, addresses and state."""
+    """Returns whether a second run gives the same events, addresses and state."""
     again = folder.with_name(f"{folder.name}.again")
     run_program(runs, again)
     same = all(is_written(again / run.snapshot()) and fingerprint(snapshots.Snapshot(again / run.snapshot())) == fingerprint(snapshots.Snapshot(folder / run.snapshot()))
@@ -220,7 +221,7 @@ def repeats(runs, folder):
 
 
 def measure(runs, options):
-    """The rows of the recordings that one run of a program gives."""
+    """Returns the rows of the recordings made by one run of a program."""
     folder = WORK / runs[0].id
     ran = run_program(runs, folder)
     answer = run_fit(runs, folder.with_name(f"{folder.name}.fit"))
@@ -244,7 +245,7 @@ def line_of(run, result, why):
 
 
 def in_programs(runs):
-    """Recordings of one run of one program together; what is absent is named and left out."""
+    """Returns lists of recordings made by the same run of a program. Missing ones are named and left out."""
     together = {}
     for run in runs:
         if absent := run.absent():

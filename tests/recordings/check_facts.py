@@ -15,14 +15,14 @@ FILE_KEYS = ("file", "bytes", "form", "top_level_keys", "annotation_count", "all
 
 
 def differences(want, got, path):
-    """Yields one line per place where `got` lacks something of `want` or has another value."""
+    """Yields one line for each place where `got` lacks a part of `want` or has another value."""
     if isinstance(want, dict) and isinstance(got, dict):
         for key in want:
             if key not in got:
                 yield "%s.%s is missing" % (path, key)
             else:
                 yield from differences(want[key], got[key], "%s.%s" % (path, key))
-        # Counters by name must not have names of their own.
+        # Counters by name must have no additional names.
         if path.rsplit(".", 1)[-1] in ("events_by_action", "event_bytes_by_action", "anomalies", "segment_sum_mismatches", "blocks_by_state",
                                        "segments_by_type", "devices"):
             for key in set(got) - set(want):

@@ -44,9 +44,9 @@ def run_program(options, python, devices, conf, *arguments):
 
 
 def peaks_of(options, identity):
-    """A row for each device that the program uses: its peak of reserved MiB in PyTorch itself, with each of the settings."""
+    """Returns a row for each device that the program uses: its peak of reserved MiB in PyTorch itself, with each setting."""
     name, version, _, _, devices = RECORDINGS[identity]
-    if name.partition("=")[0] not in FROM_THE_START or version == "2.0":  # which has no expandable segments
+    if name.partition("=")[0] not in FROM_THE_START or version == "2.0":  # 2.0 has no expandable segments
         return []
     columns = {column: json.loads(run_program(options, options.pythons[version], devices, conf, name, "--peak")) for column, conf in COLUMNS.items()}
     return [{"id": identity, "device": device, **{column: peaks[device] / 2**20 for column, peaks in columns.items()}}

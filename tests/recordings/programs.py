@@ -27,7 +27,7 @@ def train_step(net, optimizer, batch):
 
 
 def train(torch, begin, rows=256, steps=4):
-    """A model, AdamW and a few steps, from the first allocation on."""
+    """A model, AdamW and a few steps, recorded from the first allocation."""
     begin()
     net = layers(torch, 1024, 6)
     optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3)
@@ -36,7 +36,7 @@ def train(torch, begin, rows=256, steps=4):
 
 
 def rows_1024(torch, begin):
-    """train(), in functions whose names differ: no call stack of one run is in another."""
+    """Runs train() from functions with other names, so that no call stack of one run occurs in another."""
     train(torch, begin, 1024)
 
 
@@ -49,7 +49,7 @@ def rows_4096(torch, begin):
 
 
 def late(torch, begin):
-    """Recording begins when the model and its optimizer are there."""
+    """Recording begins after the model and its optimizer are made."""
     net = layers(torch, 512, 8)
     optimizer = torch.optim.Adam(net.parameters())
     train_step(net, optimizer, torch.zeros(64, 512, device="cuda"))
@@ -68,14 +68,14 @@ def infer(torch, begin):
 
 
 def segments(torch, begin):
-    """No history: a picture of the segments alone."""
+    """No history: a snapshot of the segments only."""
     global kept
     kept = [torch.zeros((number * 7919) % (3 * MIB) + 1, dtype=torch.uint8, device="cuda") for number in range(60)]
     del kept[::3]
 
 
 def leak(torch, begin):
-    """A loss kept for a log, with the graph behind it, in each step."""
+    """Keeps a loss for a log in each step, and with it its graph."""
     net, losses = layers(torch, 256, 4), []
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     begin()
@@ -103,7 +103,7 @@ def streams(torch, begin):
 
 
 def emptied(torch, begin):
-    """The cache is given back now and then."""
+    """The cache is emptied from time to time."""
     begin()
     kept = []
     for number in range(200):
@@ -116,7 +116,7 @@ def emptied(torch, begin):
 
 
 def two_devices(torch, begin):
-    """A model whose second half is on the second card."""
+    """A model with its second half on the second device."""
     begin()
     first, second = layers(torch, 512, 4).to("cuda:0"), layers(torch, 512, 4).to("cuda:1")
     optimizer = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.1, momentum=0.9)
@@ -168,7 +168,7 @@ def compiled(torch, begin):
 
 
 def out_of_memory(torch, begin):
-    """Activations of a growing batch until the card has no room."""
+    """Activations of a growing batch until the device is full."""
     begin()
     net = layers(torch, 1024, 8)
     optimizer = torch.optim.AdamW(net.parameters())
@@ -180,7 +180,7 @@ def out_of_memory(torch, begin):
 
 
 def ring(torch, begin):
-    """More events than the history keeps."""
+    """More events than the history can hold."""
     begin(900)
     net = layers(torch, 256, 6)
     optimizer = torch.optim.AdamW(net.parameters())
@@ -197,7 +197,7 @@ def record(torch, entries=1 << 22):
 
 
 def neutral(snapshot):
-    """The snapshot without the folders of the machine that it was made on."""
+    """Returns the snapshot without the folders of the machine that made it."""
     places = ((os.path.dirname(os.path.abspath(__file__)), "/home/user"), (sys.prefix, "/opt/pytorch"), (sys.base_prefix, "/usr"))
 
     def walk(value):
@@ -212,7 +212,7 @@ def neutral(snapshot):
 
 
 def write_snapshot(torch, path):
-    """In the form that the name's ending says."""
+    """Writes the form given by the name's ending."""
     snapshot = neutral(torch.cuda.memory_snapshot() if path.endswith(".list.pickle") else torch.cuda.memory._snapshot())
     if path.endswith(".html"):
         from torch.cuda._memory_viz import trace_plot

@@ -40,7 +40,7 @@ def make_event(rng, stacks, time):
 
 
 def make_sound_trace(rng, stacks):
-    """Events that a real allocator could have made, and what is live after them."""
+    """Returns events that a real allocator could have made, and the live blocks after them."""
     live, events = {}, []
     for i in range(rng.randrange(120)):
         address = rng.randrange(12) * 512
@@ -96,7 +96,7 @@ def make_recording(rng):
     if rng.random() < 0.1:
         return segments
     recording = {"segments": segments, "device_traces": traces}
-    if rng.random() < 0.2:  # pinned host memory, of which the facts say nothing
+    if rng.random() < 0.2:  # pinned host memory, which is not in the facts
         host = [make_segment(rng, 0, 2**40, stacks)]
         events = [make_event(rng, stacks, 0) for _ in range(rng.randrange(5))]
         recording.update(host_segments=host, host_traces=[events] if rng.random() < 0.5 else events)
@@ -127,7 +127,7 @@ def main(vram, count, seed):
         wanted.append(json.loads(json.dumps(reference.facts(*reference.load(data)))))
     wrong = 0
     for first in range(0, count, 100):
-        batch = names[first:first + 100] + names[:1]  # at least two, for an array
+        batch = names[first:first + 100] + names[:1]  # at least two, so that the JSON is an array
         run = subprocess.run([vram, "report", "--json", "--plain-sites"] + batch, capture_output=True)
         if run.returncode != 0:
             print("exit code %d: %s" % (run.returncode, run.stderr.decode(errors="replace")[:2000]))

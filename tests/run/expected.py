@@ -1,11 +1,11 @@
-"""What a log of the simulated driver (VRAM_SIM_LOG) lets expect in a recording: counted without any code that records."""
+"""The events a recording must have, computed from a log of the simulated driver (VRAM_SIM_LOG) without any recording code."""
 from collections import defaultdict, deque
 
 OUT_OF_MEMORY = 2
 
 
 def read_log(path):
-    """The driver's calls as (process, thread, name, result, values), in the order of their ends."""
+    """Returns the driver's calls as (process, thread, name, result, values), in the order of their ends."""
     calls = []
     for line in path.read_text().splitlines() if path.exists() else ():
         process, thread, name, result, *values = line.split()
@@ -14,9 +14,9 @@ def read_log(path):
 
 
 class Expected:
-    """Turns a driver's log into the events of a recording, per thread: (device, action, address, size, tag), the address None for what has
-    none. Devices are not told apart. A line is written before its call returns, so a birth stands before its end; but memory that a thread gave back may be
-    another's before the line of its end is there: an end means the oldest that was born at its address."""
+    """Turns a driver's log into the events of a recording, per thread: (device, action, address, size, tag), address None if it has none. Devices
+    are not distinguished. A line is written before its call returns, so an allocation precedes its free. But another thread may reuse freed memory
+    before the free's line is written, so a free refers to the oldest allocation at its address."""
 
     def __init__(self, calls):
         self.by_thread = defaultdict(list)
@@ -42,7 +42,7 @@ class Expected:
         self.now.append((device, "free_completed", shown, size, tag))
 
     def died(self, device, address, shown=True):
-        """Nothing for what is not memory of the process's own: a graph's, another process's."""
+        """Ignores memory that is not the process's own: a graph's, another process's."""
         if self.live[device, address]:
             size, tag, _ = self.live[device, address].popleft()
             self.ended(device, address if shown else None, size, tag)
@@ -96,7 +96,7 @@ class Expected:
 
     def cuMemRelease(self, handle):
         if handle not in self.handles:
-            return  # another process's
+            return  # belongs to another process
         self.handles[handle][1] -= 1
         if self.handles[handle][1] == 0:
             self.ended("0", None, self.handles.pop(handle)[0], "physical")
@@ -142,7 +142,7 @@ class Expected:
 
 
 def split_by_device(events):
-    """A device's history is in order; the order between devices is not in a recording."""
+    """Returns the events by device, in order. A recording has no order between devices."""
     devices = defaultdict(list)
     for event in events:
         devices[event[0]].append((event[0], event[1], None, *event[3:]) if event[1] == "oom" else event)

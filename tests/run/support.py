@@ -1,4 +1,4 @@
-"""What the tests of `vram run` share: running programs under it, reading recordings, and what a log of the simulated driver lets expect."""
+"""Shared by the tests of `vram run`: runs programs under it, reads recordings, and computes the expected events from the driver's log."""
 import os
 import subprocess
 import tempfile
@@ -14,14 +14,14 @@ WAYS = ("linked", "proc", "dlsym")
 
 
 class Ran:
-    """A finished program: its exit code, its output, the recordings by process, and the driver's log by process."""
+    """A finished program: its exit code, its output, and the recordings and the driver's log by process."""
 
     def __init__(self, folder, finished):
         self.folder, self.code = Path(folder), finished.returncode
         self.stdout, self.stderr = finished.stdout, finished.stderr
 
     def recordings(self):
-        """Lists of events, by file name."""
+        """Returns lists of events, by file name."""
         return {path.name: read_events(path) for path in sorted(self.folder.glob("*.vram"))}
 
     def only(self):
@@ -30,13 +30,13 @@ class Ran:
         return next(iter(recordings.values()))
 
     def log(self):
-        """The driver's calls as (process, thread, name, result, values), in the order of their ends."""
+        """Returns the driver's calls as (process, thread, name, result, values), in the order of their ends."""
         return read_log(self.folder / "driver.log")
 
 
 def run(command, options=(), environment=None, library_path=None, pattern="r-%p.vram", folder=None, cwd=False, relative=False):
-    """Runs it under `vram run` in a folder of its own (which lives as long as the test), or, with options None, without. `cwd`: it starts
-    in that folder; `relative`: the pattern is relative to it."""
+    """Runs it under `vram run` in its own folder (which lives as long as the test), or, with options None, without. `cwd`: the folder it
+    starts in; `relative`: the pattern is relative to it."""
     folder = folder or tempfile.mkdtemp(dir=SCRATCH.name)
     env = dict(os.environ, VRAM_SIM_LOG=f"{folder}/driver.log", LD_LIBRARY_PATH=library_path or os.environ["VRAM_TEST_SIM"])
     env.update(environment or {})
@@ -46,7 +46,7 @@ def run(command, options=(), environment=None, library_path=None, pattern="r-%p.
 
 
 def read_events(path):
-    """(device, action, address, size, tag, library, thread, depth of the stack), in order of the device's history."""
+    """Returns (device, action, address, size, tag, library, thread, stack depth) in the order of the device's history."""
     done = subprocess.run([PROGRAMS / "run_events", str(path)], capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr
     events = []
@@ -57,5 +57,5 @@ def read_events(path):
 
 
 def plain(events):
-    """Events without what a driver cannot know: library, thread, stack; physical memory without its made-up address."""
+    """Returns events without what a driver cannot know: library, thread, stack, and the made-up address of physical memory."""
     return [(device, action, None if tag == "physical" else address, size, tag) for device, action, address, size, tag, *_ in events]

@@ -15,12 +15,12 @@ MIB = 1 << 20
 FAKE = PROGRAMS / "fake"
 NVML, NVML_FIRST = PROGRAMS / "nvml", PROGRAMS / "nvml1"
 DOORS = PROGRAMS / "run_doors"
-HELD = MIB  # what run_doors has when it runs out
-IN_USE = (100 + 300 + 8) * MIB  # on the fake driver's card: before the program, its context, the module that stays
+HELD = MIB  # bytes of run_doors when it runs out
+IN_USE = (100 + 300 + 8) * MIB  # on the fake driver's device: before the program, its context, the module that stays
 
 
 def report(ran):
-    """The last out of memory as JSON, and the page."""
+    """Returns the last out of memory as JSON, and the page."""
     path = next(ran.folder.glob("*.vram"))
     done = subprocess.run([CLI, "report", "--json", path], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr

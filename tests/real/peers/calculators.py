@@ -1,6 +1,6 @@
-"""One calculator's answer for one model's configuration, in bytes, as JSON on the last line.
+"""Prints one calculator's answer for one model's configuration, in bytes, as JSON on the last line.
 
-usage: calculators.py accelerate|fitcheck|vramcalc SETTING-AS-JSON   Each tool's own functions, its hub calls given the configuration instead."""
+usage: calculators.py accelerate|fitcheck|vramcalc SETTING-AS-JSON      uses each tool's own functions; its hub calls get the configuration instead"""
 import json
 import pathlib
 import sys

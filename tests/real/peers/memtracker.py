@@ -1,8 +1,10 @@
-"""A program under PyTorch's MemTracker and fake tensors: its peak, in bytes, as JSON on the last line.
+"""Runs a program under PyTorch's MemTracker and fake tensors. Prints its peak, in bytes, as JSON on the last line.
 
-usage: memtracker.py SNAPSHOT (SCRIPT | -c CODE | -m MODULE) ARGUMENT...   Ends where the program would write SNAPSHOT.
-What a user would have to edit is done here: tensors are made on the device at once (fake parameters cannot be moved: "Couldn't swap"), a module that
-is called again has its statistics reset ("multiple iterative calls") and what its hooks hold in cycles collected, PyTorch's own history is off."""
+usage: memtracker.py SNAPSHOT (SCRIPT | -c CODE | -m MODULE) ARGUMENT...      ends where the program would write SNAPSHOT
+
+Makes the changes that a user would have to make: creates tensors on the device at once (fake parameters cannot be moved: "Couldn't
+swap"), resets the statistics of a module that is called again ("multiple iterative calls"), collects the cycles held by its hooks, and
+turns PyTorch's own history off."""
 import gc
 import json
 import os

@@ -17,7 +17,7 @@ def output_of(*command, codes=(0,), **variables):
 
 @row
 def hwloc_devices(folder):
-    """What lstopo sees by the runtime and by NVML: both devices, their memory and their multiprocessors."""
+    """lstopo shows both devices with their memory and multiprocessors, by the runtime and by NVML."""
     text = output_of(f"{folder}/hwloc/utils/lstopo/lstopo-no-graphics", "-v", "--of", "console")
     found = {kind: re.findall(rf'\({kind}\).* "({kind.lower()}\d+)"', text) for kind in ("CUDA", "NVML")}
     assert found == {"CUDA": ["cuda0", "cuda1"], "NVML": ["nvml0", "nvml1"]}, found
@@ -26,7 +26,7 @@ def hwloc_devices(folder):
 
 
 def starpu(folder, program, codes=(0,), **variables):
-    """Its notes of what devices and buses do stay with the row."""
+    """StarPU's performance models of devices and buses stay with the row."""
     home = pathlib.Path("starpu").resolve()
     home.mkdir(exist_ok=True)
     return output_of(f"{folder}/starpu/programs/{program}", codes=codes, STARPU_HOME=str(home), STARPU_NCUDA="1", STARPU_CALIBRATE="0", **variables)
@@ -34,13 +34,13 @@ def starpu(folder, program, codes=(0,), **variables):
 
 @row
 def starpu_allocate(folder):
-    """Data is brought to the device until its limit makes others go."""
+    """Data is copied to the device until its limit evicts others."""
     starpu(folder, "allocate")
 
 
 @row
 def starpu_vector_scal(folder):
-    """A codelet with a kernel; the device's worker is the only one. That the values are wrong it says, with exit code 1."""
+    """A codelet with a kernel; the device's worker is the only one. It reports wrong values with exit code 1."""
     assert re.search(r"^\[AFTER\] Computation is", starpu(folder, "vector_scal", codes=(0, 1), STARPU_NCPU="0"), re.M)
 
 

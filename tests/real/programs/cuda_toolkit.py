@@ -1,4 +1,4 @@
-"""A CUDA toolkit out of the wheels of NVIDIA's that an environment has, laid out as an installed one is: some programs compile kernels when they run."""
+"""Lays out NVIDIA's wheels of an environment like an installed CUDA toolkit, for programs that compile kernels at run time."""
 import os
 import pathlib
 import sys
@@ -11,7 +11,7 @@ def link(place, target):
 
 
 def use_toolkit():
-    """CUDA_HOME is the toolkit, unless there is one; what FlashInfer compiles with it stays with the environment, for it takes minutes."""
+    """Sets CUDA_HOME to the toolkit, unless it is set. What FlashInfer compiles stays with the environment, as it takes minutes."""
     if "CUDA_HOME" in os.environ:
         return
     wheels, folder = pathlib.Path(sysconfig.get_paths()["purelib"]) / "nvidia/cu13", pathlib.Path(sys.prefix) / "toolkit"

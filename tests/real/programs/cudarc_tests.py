@@ -1,4 +1,4 @@
-"""cudarc's own tests, in the program that cargo made of them. Those that look at values fail, and one that wants copies to take the host's time."""
+"""Runs cudarc's own tests, in cargo's program. Tests that check values fail, and one that expects copies to take host time."""
 import pathlib
 import re
 import subprocess
@@ -15,7 +15,7 @@ def main():
     done = subprocess.run([tests[0], "--test-threads", "1"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=nvrtc.environment())
     sys.stdout.write(done.stdout)
     result = re.search(r"^test result: \w+\. (\d+) passed; (\d+) failed", done.stdout, re.M)
-    # 101 is how a Rust test program says that tests failed; anything else is no end of its own.
+    # A Rust test program exits with 101 if tests failed; any other code means that it did not finish.
     if result is None or done.returncode not in (0, 101) or int(result[1]) < LEAST:
         sys.exit(f"error: exit {done.returncode}, {result and result[0]}")
     print("ok")

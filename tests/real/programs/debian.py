@@ -1,4 +1,4 @@
-"""Debian's own programs with CUDA in them, as packages bring them."""
+"""Runs Debian's own programs that use CUDA, from its packages."""
 import pathlib
 import re
 import subprocess
@@ -27,28 +27,28 @@ def ffmpeg(filters, *devices):
 
 @row
 def ffmpeg_hwupload():
-    """Up, scaled by a kernel of ffmpeg's own, and down."""
+    """Uploads, scales with ffmpeg's own kernel, and downloads."""
     frames = ffmpeg("hwupload,scale_cuda=320:180,hwdownload,format=yuv420p", "-init_hw_device", "cuda=gpu", "-filter_hw_device", "gpu")
     assert int(frames[0][4]) == 320 * 180 * 3 // 2
 
 
 @row
 def ffmpeg_hwupload_cuda():
-    """Up and down with nothing in between gives the very frames."""
+    """An upload followed by a download returns the same frames."""
     there_and_back, plain = ffmpeg("hwupload_cuda,hwdownload,format=yuv420p"), ffmpeg("null")
     assert [frame[5] for frame in there_and_back] == [frame[5] for frame in plain]
 
 
 @row
 def gstreamer_cudaupload():
-    """The caps in between: without them both elements pass frames through."""
+    """The caps between them are needed: without them both elements pass frames through."""
     output_of("gst-launch-1.0", "--no-fault", "videotestsrc", f"num-buffers={FRAMES}", "!", "cudaupload", "!", "video/x-raw(memory:CUDAMemory)", "!",
               "cudadownload", "!", "video/x-raw", "!", "fakesink")
 
 
 @row
 def hashcat_md5():
-    """Its kernels are compiled by NVRTC, which it wants under the name without a number; none of them computes, so nothing is found (exit 1)."""
+    """NVRTC compiles its kernels, loaded by the name without a number. They compute nothing, so no password is found (exit 1)."""
     pathlib.Path("words").write_text("hashcat\npassword\n")
     text = output_of("hashcat", "-m", "0", "-a", "0", "-D", "2", "-d", "1", "--potfile-disable", "--self-test-disable", "-w", "1",
                      "5f4dcc3b5aa765d61d8327deb882cf99", "words", codes=(1,), environment=nvrtc.environment())

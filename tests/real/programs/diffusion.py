@@ -1,4 +1,4 @@
-"""Pipelines of diffusers by small configurations, to the last step: diffusion.py ROW. Prompts are given as their embeddings."""
+"""Runs pipelines of diffusers with small configurations, to the last step: diffusion.py ROW. Prompts are given as their embeddings."""
 import torch
 from rows import main, peak_is, row
 
@@ -78,7 +78,7 @@ def hunyuan_video():
 
 @row
 def schedulers():
-    """A loop of each scheduler, with a small network in the place of the model."""
+    """A loop of each scheduler, with a small network instead of the model."""
     import diffusers
 
     net = torch.nn.Conv2d(4, 4, 3, padding=1).to(CUDA)

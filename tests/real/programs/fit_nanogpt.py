@@ -15,7 +15,7 @@ SMALL = ["--n_layer=4", "--n_head=4", "--n_embd=256", "--block_size=256", "--bat
 
 
 def fit(*arguments, devices="h100"):
-    """train.py in a copy of its repository: the exit code and the answer."""
+    """Runs train.py in a copy of its repository. Returns the exit code and the answer."""
     with tempfile.TemporaryDirectory() as folder:
         copy = pathlib.Path(folder, "nanogpt")
         shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns(".git", "assets", "*.bin", "out"))
@@ -33,29 +33,29 @@ def asked(answer):
 
 
 def is_named(answer):
-    """Of what is live at the peak 95 % have a role."""
+    """Returns whether at least 95 % of the live bytes at the peak have a role."""
     return answer["roles"]["unknown"] <= sum(answer["roles"].values()) // 20
 
 
 def fit_nanogpt():
-    """GPT-2 as its README trains it, not compiled: which of four cards a rank's part of the batch fits on."""
+    """GPT-2 as its README trains it, not compiled. Checks which of four cards fit a rank's part of the batch."""
     code, answer = fit("--compile=False", devices="rtx3060,rtx4090,a100-40,h100")
     assert (code, answer["ended"]) == (1, "repeats") and asked(answer) == {"rtx3060": False, "rtx4090": True, "a100-40": True, "h100": True}
     assert 12.5 * GIB < answer["allocated_bytes"] < 13.5 * GIB and is_named(answer)
     assert answer["roles"]["parameters"] == answer["roles"]["gradients"] and answer["roles"]["optimizer_state"] > 1.99 * answer["roles"]["parameters"]
     out = next(card["out_of_memory"] for card in answer["cards"] if card["key"] == "rtx3060")
-    assert "train.py" in out["site"] or "model.py" in out["site"], out  # also where it is the backward pass that asks
+    assert "train.py" in out["site"] or "model.py" in out["site"], out  # also if the backward pass makes the request
 
 
 def fit_nanogpt_old():
-    """On a T4 attention is not PyTorch's fused one, and takes more."""
+    """On a T4 attention does not use PyTorch's fused kernel, and needs more."""
     code, answer = fit(*SMALL, "--block_size=1024", "--compile=False", devices="t4,h100")
     need = {card["key"]: card["need_bytes"] - card["context_bytes"] for card in answer["cards"] if card["asked"]}
     assert code == 0 and asked(answer) == {"t4": True, "h100": True} and need["t4"] > need["h100"] + 256 * MIB, need
 
 
 def fit_nanogpt_compiled():
-    """A smaller one, compiled and not: compiled it needs less, and the rest of its memory has the same roles."""
+    """A smaller model, compiled and not. Compiled it needs less, and the rest of its memory has the same roles."""
     answers = {}
     for compiled in (True, False):
         code, answers[compiled] = fit(*SMALL, f"--compile={compiled}")

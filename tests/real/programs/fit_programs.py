@@ -1,4 +1,4 @@
-"""What `vram fit` is asked about: fit_programs.py ROW. fit_rows.py says what it has to answer."""
+"""The programs that `vram fit` estimates: fit_programs.py ROW. fit_rows.py has the expected answers."""
 import torch
 import torch.nn.functional as F
 import torch_7b
@@ -18,7 +18,7 @@ def train_7b_checkpointing():
 
 @row
 def count_of_rows():
-    """The count of nonzero() lies in a block that a copy of 1,000,000 was in before: no size may come from that."""
+    """The count of nonzero() is in a block that held a copy of 1,000,000 before; no size may be taken from it."""
     model = nn.Sequential(nn.Linear(1024, 4096), nn.GELU(), nn.Linear(4096, 1024)).cuda().eval()
     with torch.no_grad():
         for length in (8192, 6000, 4000):
@@ -32,7 +32,7 @@ def count_of_rows():
 
 @row
 def scaled_training():
-    """Values that are read, and only printed."""
+    """Values are read, but only printed."""
     model = nn.Sequential(nn.Embedding(5000, 256), nn.Linear(256, 1024), nn.GELU(), nn.Linear(1024, 5000)).cuda()
     optimizer, scaler, total = torch.optim.AdamW(model.parameters()), torch.amp.GradScaler(), 0.0
     for _ in range(50):

@@ -1,4 +1,4 @@
-"""The answers of `vram fit` about the programs of fit_programs.py and torch_ranks.py: fit_rows.py VRAM ROW."""
+"""Tests the answers of `vram fit` about the programs of fit_programs.py and torch_ranks.py: fit_rows.py VRAM ROW."""
 import json
 import pathlib
 import re
@@ -10,12 +10,12 @@ import time
 PROGRAMS = pathlib.Path(__file__).parent
 GIB, MIB = 1 << 30, 1 << 20
 MOST_SECONDS, MOST_HOST_BYTES = 60, 4 * 10**9
-# Of an architecture that PyTorch 2.6 has kernels for.
+# All have an architecture that PyTorch 2.6 has kernels for.
 EIGHT_CARDS = "a10,rtx3090,rtx4090,a100-40,l40s,a100-80,h100,h200"
 
 
 def fit(vram, *arguments):
-    """Its exit code, and its answer."""
+    """Runs `vram fit`. Returns its exit code and its answer."""
     run = subprocess.run([vram, "fit", "--json", "-q", *arguments], stdout=subprocess.PIPE, text=True)
     return run.returncode, json.loads(run.stdout) if run.stdout else {}
 
@@ -29,12 +29,12 @@ def asked(answer):
 
 
 def lines_read(answer, file):
-    """Of each place the innermost line of the file."""
+    """Returns the innermost line of the file in each place."""
     return {int(found[1]) for place in answer["reads"] if (found := re.search(rf"{file}:(\d+)", place["place"]))}
 
 
 def marked(file, function):
-    """The lines of a function that are marked as reads."""
+    """Returns the lines of a function that are marked as reads."""
     text = (PROGRAMS / file).read_text()
     body = text.split(f"def {function}(")[1].split("\n@row")[0]
     first = text[: text.index(body)].count("\n") + 1
@@ -42,7 +42,7 @@ def marked(file, function):
 
 
 def fit_7b(vram, program, fitting):
-    """Which of eight cards a training step of 7 billion parameters fits on; in a minute, and in little memory of the host."""
+    """Which of eight cards fit a training step of 7 billion parameters. It takes at most a minute, and little memory of the host."""
     begun = time.monotonic()
     code, answer = fit(vram, "--card", EIGHT_CARDS, *own(program))
     seconds, host_bytes = time.monotonic() - begun, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
@@ -61,7 +61,7 @@ def fit_7b_checkpointing(vram):
 
 
 def fit_fsdp2(vram):
-    """Eight ranks: each with a device of its own, and with as much on it as the others, but for rounding."""
+    """Eight ranks, each with its own device, and all with the same bytes except for rounding."""
     code, answer = fit(vram, "--all", "--", sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "8", PROGRAMS / "torch_ranks.py", "fsdp2")
     holdings = answer["holdings"]
     print(code, answer["ended"], answer["seconds"], [(one["rank"], one["ordinal"], one["allocated_bytes"]) for one in holdings])
@@ -72,7 +72,7 @@ def fit_fsdp2(vram):
 
 
 def fit_fsdp2_7b(vram):
-    """7 billion parameters over eight ranks: a rank has an eighth of 13.5 GB of weights, gradients and two states of them, and two whole layers at a time."""
+    """7 billion parameters on eight ranks, each with an eighth of 13.5 GB of weights, gradients and two states, and two whole layers."""
     begun = time.monotonic()
     code, answer = fit(vram, "--card", "rtx4090,h100", "--", sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "8", PROGRAMS / "torch_7b_fsdp2.py")
     seconds, allocated = time.monotonic() - begun, {one["allocated_bytes"] for one in answer["holdings"]}
@@ -90,7 +90,7 @@ def fit_twice(vram):
 
 
 def fit_count_of_rows(vram):
-    """A size that a kernel would have counted: none, not what lay in the block before; and the place is told."""
+    """A size that a kernel would have counted is 0, not the block's old contents, and its place is reported."""
     code, answer = fit(vram, *own("count_of_rows"))
     print(f"needs {answer['need_bytes'] / GIB:.2f} GiB, read at {lines_read(answer, 'fit_programs.py')}")
     assert code == 0 and 256 * MIB < answer["allocated_bytes"] < 512 * MIB, answer["allocated_bytes"]

@@ -53,7 +53,7 @@ def model(config):
 
 
 def fit(vram, *arguments, code=0):
-    """The answer; what it cost is printed."""
+    """Returns the answer, and prints its cost."""
     begun = time.monotonic()
     run = subprocess.run([vram, "fit", "--json", "-q", *map(str, arguments)], stdout=subprocess.PIPE, text=True)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -75,7 +75,7 @@ AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16, device_map="a
 
 
 def fit_dummy_7b(vram, _):
-    """A Llama of 7 billion parameters from its config.json: in little memory of the host, generating until its calls repeat."""
+    """A Llama of 7 billion parameters from its config.json, in little host memory, generating until its calls repeat."""
     answer = fit(vram, "--dummy-weights", "--card", "h100,rtx4090", "--value", "__call__()=0,0,0,1", "--", sys.executable, "-c", GENERATE, model(LLAMA_7B))
     assert answer["ended"] == "calls" and answer["steps"] < 10, (answer["ended"], answer["steps"])
     assert abs(answer["roles"]["parameters"] - 2 * PARAMETERS_7B) < 64 * MIB, answer["roles"]
@@ -83,7 +83,7 @@ def fit_dummy_7b(vram, _):
 
 
 def fit_dummy_large(vram, _):
-    """Half as much again as the host's memory: the kernel would refuse to map it as one file."""
+    """One and a half times the host's memory: the kernel would refuse to map it as one file."""
     layer = 2 * (12 * 6144 * 6144 + 13 * 6144) - 2 * 2 * 5952 * 6144  # bytes in bf16, with one head of keys and values
     layers = min(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * 3 // 2, 150 << 30) // layer
     answer = fit(vram, "--dummy-weights", "--card", "b200", "--", sys.executable, "-c", LARGE, layers)
@@ -109,7 +109,7 @@ def engine(answer, most):
 
 
 def fit_vllm_serve(vram, _):
-    """Until it answers; with its defaults: torch.compile, graphs."""
+    """Runs the server until it answers, with its defaults: torch.compile, graphs."""
     use_toolkit()
     with socket.socket() as place:
         place.bind(("127.0.0.1", 0))
@@ -120,7 +120,7 @@ def fit_vllm_serve(vram, _):
 
 
 def fit_vllm_script(vram, _):
-    """Until it has generated without a new peak."""
+    """Generates until a round has no new peak."""
     use_toolkit()
     answer = fit(vram, "--card", "h100,rtx4090", "--", sys.executable, "-c", LLM, model(CONFIG))
     engine(answer, 1)
@@ -128,7 +128,7 @@ def fit_vllm_script(vram, _):
 
 
 def fit_gguf_header(vram, folder):
-    """llama.cpp: weights, cache and scratch of a model of which there is the header."""
+    """llama.cpp: weights, cache and scratch of a model of which only the header exists."""
     path = os.path.join(tempfile.mkdtemp(prefix="model."), "model.gguf")
     weights = gguf_header.write(path)
     assert os.path.getsize(path) < MIB

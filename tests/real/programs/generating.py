@@ -13,7 +13,7 @@ def generate(**options):
     model = Qwen2ForCausalLM(config).to("cuda", torch.bfloat16)
     tokens = torch.randint(5, 1000, (ROWS, PROMPT), device="cuda")
     mask = torch.ones_like(tokens)
-    mask[0, :5] = 0  # a prompt that is shorter than the others
+    mask[0, :5] = 0  # a prompt shorter than the others
     made = model.generate(tokens, attention_mask=mask, max_new_tokens=NEW, **options)
     assert made.shape == (ROWS, PROMPT + NEW), made.shape
     assert torch.equal(made[:, :PROMPT], tokens)

@@ -1,4 +1,4 @@
-"""What people train and generate with on top of PyTorch: libraries by their own ways, models by configuration, data made on the spot."""
+"""Libraries for training and generating on top of PyTorch, used as documented: models from configurations, data made on the spot."""
 import os
 import tempfile
 
@@ -31,7 +31,7 @@ class Tokens(torch.utils.data.Dataset):
 
 @row
 def trainer_lora():
-    """Transformers' Trainer over peft's LoRA: bfloat16, checkpoints of activations, gradients added up, an evaluation, a checkpoint on the disk."""
+    """Transformers' Trainer over peft's LoRA: bfloat16, activation checkpoints, gradient accumulation, evaluation, a checkpoint on disk."""
     from peft import LoraConfig, get_peft_model
     from transformers import Trainer, TrainingArguments
 
@@ -75,7 +75,7 @@ def lightning_fit():
 
 @row
 def timm_vit():
-    """timm's ViT in training, with its own scaler, optimizer and moving average; channels last and torch.compile for a ConvNeXt."""
+    """Trains timm's ViT with its own scaler, optimizer and moving average, and a ConvNeXt with channels last and torch.compile."""
     import timm
     from timm.optim import create_optimizer_v2
     from timm.utils import ModelEmaV3, NativeScaler
@@ -96,7 +96,7 @@ def timm_vit():
 
 @row
 def detector():
-    """torchvision's Faster R-CNN: proposals, non-maximum suppression, RoI pooling, losses; and its inference."""
+    """torchvision's Faster R-CNN: proposals, non-maximum suppression, RoI pooling, losses, and its inference."""
     from torchvision.models.detection import fasterrcnn_mobilenet_v3_large_320_fpn as make
 
     net = make(weights=None, weights_backbone=None, num_classes=5).to(CUDA)

@@ -1,4 +1,4 @@
-"""`vram mcp` by the protocol's official client: every tool is listed and answers. Usage: mcp_client.py VRAM RECORDING"""
+"""Tests `vram mcp` with the protocol's official client: every tool is listed and answers. Usage: mcp_client.py VRAM RECORDING"""
 import asyncio
 import sys
 

@@ -1,4 +1,4 @@
-"""Whole models made of their configuration alone: no weights are fetched."""
+"""Whole models built from their configuration alone, without downloading weights."""
 import torch
 import torch.nn.functional as F
 from rows import main, peak_is, row
@@ -41,7 +41,7 @@ def llama():
 
 @row
 def values_generate():
-    """With a value it ends early: whether all sequences have ended is asked of the device."""
+    """With a value it ends early, because it asks the device whether all sequences have ended."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
     config = LlamaConfig(hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=4, vocab_size=1000)
@@ -57,7 +57,7 @@ def values_nonzero():
 
     numbers = torch.rand(100, device=CUDA)
     assert found(numbers).shape == (42, 1)
-    assert numbers.nonzero().shape == (100, 1)  # what no rule is for: a random number is not 0
+    assert numbers.nonzero().shape == (100, 1)  # without a rule for the value, a random number is not 0
 
 
 if __name__ == "__main__":

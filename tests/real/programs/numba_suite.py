@@ -10,7 +10,7 @@ LEAST = 200
 if len(sys.argv) > 1:
     os.environ["NUMBA_CUDA_MEMORY_MANAGER"] = sys.argv[1]
     sys.path.insert(0, os.path.join(os.environ["VRAM_BUILD"], "site-packages"))
-    os.environ["PYTHONPATH"] = sys.path[0]  # of processes that tests start
+    os.environ["PYTHONPATH"] = sys.path[0]  # for processes that tests start
 
 
 class Result(unittest.TextTestResult):
@@ -23,7 +23,7 @@ class Result(unittest.TextTestResult):
         self.passed += 1
 
     def addError(self, test, error):
-        # pytest's way to skip, in a package that is not installed.
+        # pytest skips with this exception; it may come from a package that is not installed.
         if error[0].__name__ == "Skipped":
             return self.addSkip(test, str(error[1]))
         return super().addError(test, error)
@@ -38,5 +38,5 @@ def main():
     print("ok")
 
 
-if __name__ == "__main__":  # tests start processes that import this
+if __name__ == "__main__":  # processes that tests start import this module
     main()

@@ -1,11 +1,11 @@
-"""NVRTC as its wheel brings it, under the name without a number, too, by which programs of C look for it."""
+"""Provides NVRTC from its wheel, also under the name without a number, which C programs look for."""
 import os
 import pathlib
 import sysconfig
 
 
 def environment():
-    """The environment with NVRTC in the linker's path: links in a folder of the working directory."""
+    """Returns the environment with NVRTC in the linker's path: links in a folder of the working directory."""
     libraries = pathlib.Path("nvrtc")
     libraries.mkdir(exist_ok=True)
     for library in pathlib.Path(sysconfig.get_path("purelib")).glob("nvidia/*/lib/libnvrtc*.so.*"):

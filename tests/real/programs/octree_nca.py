@@ -14,7 +14,7 @@ import sys
 import numpy
 import torch
 
-KINDS_OF_COPY = 3  # the recordings have each parameter three times: the model, its moving average, and the best one
+KINDS_OF_COPY = 3  # the recordings have each parameter three times: in the model, its moving average, and the best model
 
 
 def made_model(configs, steps):
@@ -28,7 +28,7 @@ def made_model(configs, steps):
 
 
 def cells_of(path):
-    """Code cells of a notebook, or the script in one piece."""
+    """Returns the code cells of a notebook, or a script as one cell."""
     text = path.read_text()
     if path.suffix == ".py":
         return [text]
@@ -36,7 +36,7 @@ def cells_of(path):
 
 
 def without_data(text):
-    """What loads the experiment and reads the slide is left out: both are made here."""
+    """Removes the code that loads the experiment and reads the slide; both are made here."""
     text = re.sub(r"\A.*?(?=^def remove_names)", "", text, flags=re.S | re.M) if "def remove_names" in text else text
     return re.sub(r"^subject = .*?^slide = \(slide - mean\) / std$", "", text, flags=re.S | re.M)
 
@@ -71,7 +71,7 @@ def main():
 
         names["nca_cuda"] = nca_cuda
     except ImportError:
-        pass  # its first programs have none
+        pass  # the early versions do not have it
     texts = cells_of(options.sources / options.file)
     cells = [compile(without_data(texts[number]), options.file, "exec") for number in options.cells]
     for cell in cells[:-1]:

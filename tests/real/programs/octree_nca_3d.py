@@ -17,7 +17,7 @@ def main():
 
     class Recorded(OctreeNCA3DPatch2):
         def compute_probabilities_matrix(self, loss, level):
-            """The lowest level alone is weighted by its loss."""
+            """Only the lowest level is weighted by its loss."""
             matrix = super().compute_probabilities_matrix(loss, level)
             self.loss_weighted_patching = False
             return matrix

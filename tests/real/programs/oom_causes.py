@@ -185,7 +185,7 @@ CAUSES = [activations, growing_list, retained_graphs, validation, optimizer_firs
 
 
 def plain(name):
-    """A file's name without this machine's folders."""
+    """Returns a file's name without this machine's folders."""
     for part in ("/torch/", "/lib/python3"):
         if part in name:
             return "/usr/lib/python3" + name[name.index(part):] if part == "/torch/" else name[name.index(part):]

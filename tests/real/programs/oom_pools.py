@@ -29,12 +29,12 @@ def on_device(mib):
 
 
 def pinned_limit():
-    """Buffers for batches that are read ahead, more than may be pinned."""
+    """Buffers for prefetched batches, more than may be pinned."""
     return [pinned(512) for _ in range(8)]
 
 
 def pinned_request():
-    """Weights of a model, pinned at once."""
+    """Weights of a model, all pinned at the same time."""
     return pinned(64), load_weights()
 
 
@@ -43,7 +43,7 @@ def load_weights():
 
 
 def driver_pool_pieces():
-    """What is kept lies between what was given back: the pool has no piece that is large enough."""
+    """Kept blocks lie between freed ones, so the pool has no free piece that is large enough."""
     kept, gaps = [], []
     for i in range(60):
         gaps.append(on_device(24))
@@ -64,7 +64,7 @@ def load_model():
     return [on_device(100) for _ in range(15)]
 
 
-# name -> the simulator's settings, the allocator's, what is wanted: whose memory (a device, or the host), cause, sentence, who is named
+# name -> settings of the simulator and of the allocator; expected: whose memory (a device or the host), cause, sentence, named site
 CAUSES = {
     "pinned_limit": ("pinned=2GiB", "", "host", "limit", r"pinned host memory, not the device's: the system had .* enough for the 512\.0 MiB asked for, and 1\.5 GiB|2\.0 GiB were pinned", "oom_pools.py:.*:pinned"),
     "pinned_request": ("pinned=2GiB", "", "host", "full", r"pinned host memory, not the device's: .* less than the 16\.0 TiB asked for", "oom_pools.py"),
@@ -97,7 +97,7 @@ def record(vram, name, folder):
 
 
 def keep(vram, name, path, folder):
-    """As a pickle whose frames are those of Python, without this machine's folders."""
+    """Returns a pickle with the Python frames, without this machine's folders."""
     whole = os.path.join(folder, name + ".pickle")
     subprocess.run([vram, "convert", path, "-o", whole], check=True)
     with open(whole, "rb") as file:

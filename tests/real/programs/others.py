@@ -1,4 +1,4 @@
-"""First steps of other libraries that use a GPU."""
+"""First steps with other libraries that use a GPU."""
 import ctypes
 import os
 import sys
@@ -58,7 +58,7 @@ def numba_kernel():
 
 @row
 def tinygrad_training():
-    """Its kernels are rendered, compiled by NVRTC and launched through the driver."""
+    """tinygrad generates its kernels, compiles them with NVRTC and launches them through the driver."""
     from tinygrad import Device, Tensor, TinyJit
 
     assert Device.DEFAULT == "CUDA"
@@ -71,7 +71,7 @@ def tinygrad_training():
             weight.assign(weight - gradient * 0.001).realize()
         return loss.realize()
 
-    for _ in range(4):  # the second captures, the third launches what was captured
+    for _ in range(4):  # the second captures, the third launches the graph
         assert step(Tensor.rand(32, 64).realize()).shape == ()
     assert Tensor.arange(1000).reshape(10, 100).to("CPU").to("CUDA").realize().shape == (10, 100)
     step(Tensor.rand(32, 64).realize()).item()
@@ -116,7 +116,7 @@ def cuda_bindings_driver():
 
 @row
 def jax_functions():
-    # By itself JAX takes its CUDA plug-in where /dev/nvidia0 is; by this variable of its own it takes whatever plug-in is named.
+    # JAX loads its CUDA plug-in if /dev/nvidia0 exists; its own variable makes it load any named plug-in.
     import jax_plugins.xla_cuda13
 
     plugin = os.path.join(os.path.dirname(jax_plugins.xla_cuda13.__file__), "xla_cuda_plugin.so")

@@ -1,4 +1,4 @@
-"""Eleven programs of our own, for a table beside other estimates where the truth is our own simulation: peer_programs.py NAME. Models from configurations."""
+"""Eleven programs for a table of estimates; this project's simulation is the truth: peer_programs.py NAME. Models from configurations."""
 import sys
 
 import torch
@@ -78,7 +78,7 @@ def resnet():
 
 
 def varied():
-    """Batches of other lengths."""
+    """Batches of different lengths."""
     model = llama("0.4B").to("cuda").train()
     lengths = iter([256, 1024, 512, 768, 384, 896, 640, 1024])
 

@@ -1,4 +1,4 @@
-"""Tests of others that were built with a plug of vram's in them (build_plugs.py): python3 plug_suites.py ROW FOLDER."""
+"""Runs other projects' tests built with one of vram's plugs (build_plugs.py): python3 plug_suites.py ROW FOLDER."""
 import pathlib
 import re
 import subprocess
@@ -9,7 +9,7 @@ from rows import main, row
 
 @row
 def rmm_resource_tests(folder):
-    """Every program of RMM's own tests of resources: all pass, and none is empty."""
+    """Runs every program of RMM's own tests of resources: all pass, and none is empty."""
     programs = sorted(path for path in pathlib.Path(folder, "plugs").iterdir() if path.suffix != ".so")
     assert len(programs) > 25, [path.name for path in programs]
     count = 0

@@ -22,7 +22,7 @@ TOO_MUCH = 1 << 40
 
 
 def live():
-    """Bytes that are handed out, and those with what waits for streams."""
+    """Returns the allocated bytes, and those including blocks that wait for streams."""
     stats = vram.allocator().memory_stats()
     return stats["allocated_bytes.all.current"], stats["active_bytes.all.current"]
 
@@ -34,7 +34,7 @@ def report(*words):
 
 
 def reported(line, least_bytes):
-    """The report of a snapshot has the peak, and what it lists as live then is this file's function."""
+    """Checks that a snapshot's report has the peak, and that the live blocks it lists come from this file's function."""
     vram.allocator().check()
     with tempfile.TemporaryDirectory() as folder:
         vram.allocator().snapshot(os.path.join(folder, "plug.pickle"))
@@ -46,7 +46,7 @@ def reported(line, least_bytes):
 
 
 def refused(kind, function, *arguments):
-    """It is the library's error, with the allocator's report as its cause or in it; and the allocator goes on."""
+    """Checks that it raises the library's error with the allocator's report in its cause or text, and that the allocator still works."""
     try:
         function(*arguments)
     except kind as error:
@@ -113,7 +113,7 @@ def cuda_core_plug():
     before = int(buffer.handle)
     launch(first, LaunchConfig(grid=1, block=32), kernel, buffer)
     buffer.close(first)
-    buffer = device.allocate(4 * MIB, stream=first)  # in the order of its stream: at once
+    buffer = device.allocate(4 * MIB, stream=first)  # reused at once, in the order of its stream
     assert int(buffer.handle) == before
     for _ in range(100):
         launch(second, LaunchConfig(grid=1, block=32), kernel, buffer)
@@ -144,7 +144,7 @@ def cuda_core_plug():
 def cupy_plug():
     import numpy
     for library in glob.glob(os.path.join(sys.prefix, "lib/python3*/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.*")):
-        ctypes.CDLL(library, ctypes.RTLD_GLOBAL)  # CuPy looks for it by name
+        ctypes.CDLL(library, ctypes.RTLD_GLOBAL)  # CuPy loads it by name
     import cupy
     import vram.cupy
 
@@ -157,14 +157,14 @@ def cupy_plug():
     view = there.reshape(1024, 1024)[10:]
     before, size = there.data.ptr, live()[0]
     del there
-    assert live()[0] == size  # a view has it still
+    assert live()[0] == size  # a view still holds it
     del view
     assert live()[0] == size - 4 * MIB
-    assert cupy.empty(MIB, numpy.float32).data.ptr == before  # in the order of its stream: at once
+    assert cupy.empty(MIB, numpy.float32).data.ptr == before  # reused at once, in the order of its stream
     stream = cupy.cuda.Stream(non_blocking=True)
     with stream:
         mine = cupy.empty(MIB, numpy.float32)
-        assert mine.data.ptr != before  # the other stream's block is not this one's
+        assert mine.data.ptr != before  # not the other stream's block
     refused(cupy.cuda.memory.OutOfMemoryError, cupy.empty, TOO_MUCH, numpy.uint8)
     del mine, doubled
     stream.synchronize()
@@ -177,7 +177,7 @@ def cupy_plug():
 
 @row
 def rmm_plug():
-    """RMM's wheel carries NVIDIA's runtime; what needs none is a resource itself, on which RMM's own stand, and buffers."""
+    """RMM's wheel carries NVIDIA's runtime. A resource, on which RMM's own ones are built, and buffers work without it."""
     import rmm.mr
     import vram.rmm
     from rmm.pylibrmm.stream import DEFAULT_STREAM, LEGACY_DEFAULT_STREAM
@@ -189,7 +189,7 @@ def rmm_plug():
     before = buffer.ptr
     del buffer
     assert live() == (0, 0)
-    again = resource.allocate(4 * MIB, LEGACY_DEFAULT_STREAM)  # the same stream by its other name
+    again = resource.allocate(4 * MIB, LEGACY_DEFAULT_STREAM)  # another handle of the same stream
     assert again == before
     counted = rmm.mr.StatisticsResourceAdaptor(rmm.mr.PoolMemoryResource(resource, 8 * MIB, 16 * MIB))
     address = counted.allocate(2 * MIB, DEFAULT_STREAM)
@@ -204,7 +204,7 @@ def rmm_plug():
 
 
 def jax_on_the_device():
-    """JAX takes its CUDA plug-in by itself where /dev/nvidia0 is; here it is named in a file, with the options that JAX would give it."""
+    """JAX loads its CUDA plug-in if /dev/nvidia0 exists; here a file names it, with the options that JAX would pass."""
     import jax_plugins.xla_cuda13
     from jaxlib import xla_client
 
@@ -220,7 +220,7 @@ def jax_on_the_device():
 
 @row
 def jax_program():
-    """What jax_recorded starts under `vram run`."""
+    """The program that jax_recorded starts under `vram run`."""
     jax = jax_on_the_device()
     x = jax.numpy.ones((4096, 4096))
     (x + 1).block_until_ready()
@@ -234,7 +234,7 @@ def jax_program():
 
 
 def recorded(program, *options, **variables):
-    """Runs a row of this file under `vram run`: the report's facts of device 0, and its text."""
+    """Runs a row of this file under `vram run`. Returns the report's facts about device 0, and its text."""
     with tempfile.TemporaryDirectory() as folder:
         recording = os.path.join(folder, "plug.vram")
         run = [os.path.join(os.environ["VRAM_BUILD"], "cli/vram"), "run", *options, "-o", recording, "--"]
@@ -244,7 +244,7 @@ def recorded(program, *options, **variables):
 
 @row
 def jax_recorded():
-    """XLA has no place for another allocator. Without its preallocation, a recording from below has its memory, call sites and all."""
+    """XLA accepts no other allocator. Without its preallocation, a recording of the driver's calls has its memory with call sites."""
     facts, text = recorded("jax_program", "--limit", "4GiB", "--stacks", "c", XLA_PYTHON_CLIENT_PREALLOCATE="false", XLA_PYTHON_CLIENT_ALLOCATOR="platform")
     assert 128 * MIB <= facts["allocated"]["peak_bytes"] < 4 << 30 and "xla::" in text
 
@@ -298,7 +298,7 @@ def onnxruntime_plug():
 
 @row
 def onnxruntime_program():
-    """What onnxruntime_cached starts under `vram run`: an arena that grows by what is asked for, with its usual functions for memory."""
+    """The program that onnxruntime_cached starts under `vram run`: an arena that grows by each request, with its usual memory functions."""
     import numpy
     import onnxruntime
 
@@ -312,7 +312,7 @@ def onnxruntime_program():
 
 @row
 def onnxruntime_cached():
-    """Without a change of the program: its arenas stand on vram's cache, which asks the driver less often than ONNX Runtime asks it."""
+    """Works without changing the program: its arenas use vram's cache, which calls the driver less often than ONNX Runtime calls it."""
     with tempfile.NamedTemporaryFile() as log:
         facts, text = recorded("onnxruntime_program", "--cache", "--stacks", "none", VRAM_SIM_LOG=log.name)
         asked = len(re.findall(rb"\bcuMemAlloc(?:_v2)?\b", log.read()))

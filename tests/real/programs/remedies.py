@@ -7,7 +7,7 @@ import os
 import subprocess
 import tempfile
 
-# Memory that lies in pieces is no matter of the batch: settings help there.
+# Fragmentation does not depend on the batch; settings help against it.
 os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
 
 import torch
@@ -20,7 +20,7 @@ WITHIN = 0.03
 
 
 def read_report(vram, path, *options):
-    """The command runs as it would elsewhere: not on the simulated device."""
+    """Runs the command as elsewhere: not on the simulated device."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("VRAM_", "LD_"))}
     report = subprocess.run([vram, "report", "--json", "--no-cure", *options, path], env=environment, capture_output=True, check=True)
     return json.loads(report.stdout)["devices"]["0"]
@@ -73,7 +73,7 @@ def call_block(block, x):
 
 
 def run(path, fraction=1.0, **changed):
-    """A training of three steps, recorded; whether it ran out of memory."""
+    """Records a training of three steps. Returns whether it ran out of memory."""
     how = argparse.Namespace(**{"layers": 8, "width": 512, "words": 8000, "batch": 16, "recompute": False, "parts": 1, "to_zero": False, "first": None, **changed})
     gc.collect()
     torch.cuda.empty_cache()
@@ -105,7 +105,7 @@ def peak(vram, path):
 
 
 def remedy(vram, path, name, part=0.7):
-    """What is promised where the memory is so much of the peak."""
+    """Returns the report's remedy of this name for a device with `part` of the peak's memory."""
     demand = read_report(vram, path, "--memory", f"{int(part * peak(vram, path))}B")["demand"]
     found = [item for item in demand["remedies"] if item["remedy"] == name]
     assert found, f"no {name} among {[item['remedy'] for item in demand['remedies']]}"

@@ -18,7 +18,7 @@ import vram.rmm
 
 FILES = ("callback_memory_resource", "failure_callback_resource_adaptor", "limiting_resource_adaptor", "statistics", "tracking_resource_adaptor",
          "lifecycle")
-# Those of other memory, and two whose pool is as large as a share of the device's memory, for which RMM asks the runtime.
+# Tests of other kinds of memory are left out, and two whose pool is a share of the device's memory, for which RMM asks the runtime.
 CHOSEN = "not Async and not Managed and not Pinned and not test_mr_devicebuffer_lifetime and not test_upstream_mr_circle_ref_dealloc"
 
 

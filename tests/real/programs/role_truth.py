@@ -14,18 +14,18 @@ import torch
 
 ROLES = ("unknown", "parameters", "gradients", "optimizer_state", "activations", "recomputed", "temporaries", "communication", "input",
          "workspaces", "kv_cache", "cast_weights")
-# What the program holds by no known name.
+# Memory that the program holds under no known name.
 FREE = {"temporaries", "workspaces", "communication", "cast_weights"}
 
 
 class _Saved:
-    """A tensor that the graph saved, for as long as the graph has it."""
+    """A tensor that the graph saved, for as long as the graph holds it."""
 
     __slots__ = ("tensor", "role", "__weakref__")
 
     def __init__(self, tensor):
         self.tensor = tensor
-        # What is saved while a backward pass runs is saved once more.
+        # A tensor saved during a backward pass is recomputed.
         self.role = "activations" if torch._C._current_graph_task_id() == -1 else "recomputed"
 
 
@@ -55,7 +55,7 @@ class Truth:
         torch.cuda.memory._record_memory_history(context="alloc", stacks=stacks, max_entries=1000000)
 
     def watch(self, net, optimizer=None):
-        """Asks at the end of every module's forward pass and whenever a gradient has been put down."""
+        """Asks at the end of every module's forward pass and after each gradient is stored."""
         self.net, self.optimizer = net, optimizer
         for module in net.modules():
             module.register_forward_hook(lambda *_: self.ask("forward"))
@@ -82,7 +82,7 @@ class Truth:
                 yield from tensors_in([dict(item) for item in object_.recomputed.values()])
 
     def ask(self, moment):
-        """Only the highest moments are kept: those are asked for again when memory is higher than at any before."""
+        """Keeps only the highest moments, which are recorded again when memory exceeds all earlier ones."""
         stats = torch.cuda.memory_stats()
         now = stats["allocated_bytes.all.current"]
         kept = [m for m in self.moments if m[0] == moment]
@@ -102,7 +102,7 @@ class Truth:
         self.moments = [m for m in self.moments if m[0] != moment] + [(moment, now, stats["allocation.all.allocated"] + stats["allocation.all.freed"], known)]
 
     def _add_sharded(self, known):
-        """With FSDP2 a module's parameters are, while it runs, what was gathered of all."""
+        """With FSDP2 a running module's parameters are the gathered ones."""
         for module in self.net.modules():
             group = getattr(getattr(module, "_get_fsdp_state", lambda: None)(), "_fsdp_param_group", None)
             for parameter in group.fsdp_params if group is not None else ():
@@ -154,12 +154,12 @@ class Truth:
 
 
 def roles_of(path, device):
-    """By event, the number of the role that the library gives what the event made."""
+    """Returns, by event, the number of the role that the library gives to its allocation."""
     return read_roles(path, device)[0]
 
 
 def read_roles(path, device):
-    """The same, and (name, role, bytes) of the modules at the peak."""
+    """Returns the roles by event, and (name, role, bytes) of the modules at the peak."""
 
     class Module(ctypes.Structure):
         _fields_ = [("name", ctypes.c_char_p), ("role", ctypes.c_int), ("bytes", ctypes.c_uint64), ("count", ctypes.c_uint64)]

@@ -16,7 +16,7 @@ STACKS = os.environ.get("ROLE_TRUTH_STACKS", "python")
 
 
 def train(net, optimizer, batch, loss_of, steps=3, before=None, autocast=False):
-    """Steps of training, asked at the highest moment of each pass."""
+    """Training steps, with the truth recorded at the highest moment of each pass."""
     truth = before or Truth(STACKS)
     truth.watch(net, optimizer)
     with truth.saving():
@@ -166,7 +166,7 @@ def _begin_rank():
 
 @row
 def roles_ddp_ranks():
-    """Each of several ranks for itself; the buckets are communication, gradients are not in them by default."""
+    """Checks each of several ranks by itself. The buckets are communication; by default gradients are not in them."""
     rank, dist = _begin_rank()
     truth = Truth(STACKS)
     net = torch.nn.parallel.DistributedDataParallel(_llama(), device_ids=[rank])
@@ -196,7 +196,7 @@ def roles_fsdp2_ranks():
 
 @row
 def roles_annotated():
-    """A program whose stacks say nothing, but which says itself what its memory is for."""
+    """A program without useful stacks that states the purpose of its memory itself."""
     sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "adapters/torch"))
     import vram_torch
 

@@ -26,21 +26,21 @@ def main():
 
 
 def say_ok():
-    """The last thing that a program does."""
+    """Called at the end of every program."""
     print("ok", flush=True)
     if "torch" in sys.modules:
         time.sleep(AUTOGRAD_SECONDS)
 
 
 def answer(name, value):
-    """What a function of PyTorch's answered: --compare wants the same with either allocator (same_memory.py)."""
+    """Records what a PyTorch function returned: --compare requires equal answers with either allocator (same_memory.py)."""
     if os.environ.get("VRAM_REAL_MEMORY"):
         with open(os.path.join(os.environ["VRAM_REAL_MEMORY"], "answers"), "a") as file:
             file.write(json.dumps([name, value]) + "\n")
 
 
 def peak_is(torch, low_bytes, high_bytes=None, device=None):
-    """The peak that PyTorch says must lie between the bounds: a program whose work never reached the device has none."""
+    """Checks that PyTorch's peak lies between the bounds. A program whose work never reached the device has no peak."""
     peak = torch.cuda.max_memory_allocated(device)
     assert low_bytes <= peak and (high_bytes is None or peak <= high_bytes), f"peak of {peak} bytes, wanted {low_bytes} to {high_bytes}"
     assert torch.cuda.max_memory_reserved(device) >= peak

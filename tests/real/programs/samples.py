@@ -12,13 +12,13 @@ import threading
 import nvrtc
 
 SECONDS = 60
-MOST_LINES = 100000  # one says a line for each of 64 million bytes that no kernel wrote
+MOST_LINES = 100000  # one prints a line for each of 64 million bytes that no kernel wrote
 LEAST = 45
 SAID = re.compile(r"fail|error|not support|requires|waiv|wrong|mismatch|differ|cannot|could not|unable|invalid", re.I)
 
 
 def outcome(sample, folder, environment):
-    """How it ended, and the line that says so; the first word is "no" where it did not."""
+    """Returns how a sample ended, and the line that says so. The first word is "no" if it did not end by itself."""
     process = subprocess.Popen([sample], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, errors="replace",
                                cwd=folder, env=environment, start_new_session=True)
     late = threading.Timer(SECONDS, end, [process])

@@ -9,15 +9,15 @@ from rows import main, row
 from small_llama import CONFIG
 
 
-# CuTe's kernels, FlashInfer's usual ones here, are launched by a runtime of NVIDIA's linked into CuTe, which takes no driver but NVIDIA's.
+# CuTe's kernels, FlashInfer's default here, are launched by a runtime of NVIDIA's linked into CuTe, which accepts only NVIDIA's driver.
 os.environ["FLASHINFER_USE_CUDA_NORM"] = "1"
-# What SGLang compiles when it starts stays with the environment: minutes of a processor.
+# What SGLang compiles at its start stays with the environment, as it takes minutes of CPU time.
 os.environ["SGLANG_JIT_CACHE_DIR"] = os.path.join(sys.prefix, "jit")
 
 
 @row
 def compile_kernels():
-    """FlashInfer's norm, and what the engine wants until it has generated."""
+    """Checks FlashInfer's norm, and the engine's needs until it has generated."""
     use_toolkit()
     from flashinfer.norm import get_norm_module
 

@@ -16,7 +16,7 @@ RANKS, COMMITS = 500, ("4c1f", "9be0")
 
 
 def recording(rank, commit):
-    """A run of ten call sites; from the second commit on one of them takes more on every seventh rank."""
+    """A run of ten call sites; from the second commit on, one of them allocates more on every seventh rank."""
     chance = random.Random(rank * 10 + COMMITS.index(commit))
     events, live, time_us = [], [], 1_700_000_000_000_000 + rank
     for number in range(120):
@@ -36,7 +36,7 @@ def recording(rank, commit):
 
 
 def make(folder, vram):
-    """The tables, and the peak of each (commit, rank) by the report."""
+    """Returns the tables, and the peak of each (commit, rank) by the report."""
     reported = {}
     for commit in COMMITS:
         job = folder / commit

@@ -8,7 +8,7 @@ from torch.utils.checkpoint import checkpoint
 
 GIB = 1 << 30
 STEP_SECONDS = 3
-# Llama 2 7B's: 6.74 billion parameters.
+# Llama 2 7B: 6.74 billion parameters.
 WIDTH, INNER, LAYERS, HEADS, WORDS, LENGTH = 4096, 11008, 32, 32, 32000, 2048
 
 
@@ -44,7 +44,7 @@ class Llama(torch.nn.Module):
 
 
 def train(steps, checkpointing=False):
-    """The processor's seconds of each step."""
+    """Returns the CPU seconds of each step."""
     with torch.device("cuda"):
         torch.set_default_dtype(torch.bfloat16)
         model = Llama()
@@ -67,7 +67,7 @@ def step_of_7b():
     spent = train(4)
     print("processor's seconds of each step:", " ".join(f"{seconds:.2f}" for seconds in spent), f"peak {torch.cuda.max_memory_allocated() / GIB:.2f} GiB")
     peak_is(torch, 50 * GIB, 79 * GIB)
-    # Two cores, as the watcher of the programs has them; a loaded machine makes a step longer, not its processor time.
+    # Two cores, as the program's watcher has; a loaded machine makes a step longer, but not its CPU time.
     assert min(spent) <= STEP_SECONDS, spent
 
 

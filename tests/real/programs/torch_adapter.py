@@ -1,4 +1,4 @@
-"""vram in the place of PyTorch's allocator, by either way: what PyTorch answers then, and what is refused at once."""
+"""vram instead of PyTorch's allocator, in both ways: what PyTorch then returns, and what is refused at once."""
 import os
 import sys
 
@@ -102,7 +102,7 @@ def step(net, optimizer, length):
 
 @row
 def adapter_paged():
-    """Training with sequences of several lengths in pages: hardly more than what lives at the peak, and no new memory once every length was there."""
+    """Trains with several sequence lengths in pages. Reserves little more than the peak, and no more once all lengths occurred."""
     vram_torch.enable(way="native", conf="paged:True")
     layers = [torch.nn.TransformerEncoderLayer(512, 8, 2048, batch_first=True, norm_first=True) for _ in range(6)]
     net = torch.nn.Sequential(*layers).cuda()
@@ -126,7 +126,7 @@ def adapter_paged():
 
 @row
 def adapter_paged_viz():
-    """PyTorch's own reader of snapshots reads one of an allocator in pages: what it counts and draws is what there is."""
+    """PyTorch's own snapshot reader reads one of an allocator in pages, and counts and draws the actual memory."""
     from torch.cuda import _memory_viz as viz
 
     vram_torch.enable(way="native", conf="paged:True")

@@ -1,4 +1,4 @@
-"""PyTorch's everyday operations on a GPU: each ends, allocates what it must and leaves nothing behind."""
+"""PyTorch's everyday operations on a GPU: each ends, allocates what it must and leaves no memory behind."""
 import gc
 
 import torch
@@ -14,7 +14,7 @@ def nothing_left():
     gc.collect()
     torch.cuda.synchronize()
     torch.cuda.empty_cache()
-    # Workspaces stay: cuBLAS's 32 MiB for this thread and for that of backward, cuBLASLt's 1 MiB.
+    # Workspaces stay: 32 MiB of cuBLAS for each of this thread and the backward thread, and 1 MiB of cuBLASLt.
     assert torch.cuda.memory_allocated() <= 65 * MIB, torch.cuda.memory_summary()
 
 
@@ -39,7 +39,7 @@ def tensors():
     a = torch.empty(1024, 1024, device=CUDA)
     assert torch.cuda.memory_allocated() == 4 * MIB
     host = torch.arange(4096, dtype=torch.int64)
-    assert torch.equal(host.to(CUDA).cpu(), host)  # what was copied there comes back
+    assert torch.equal(host.to(CUDA).cpu(), host)  # the copied values come back
     b = torch.zeros(256, 256, device=CUDA)
     assert b.cpu().shape == (256, 256)
     c = (a @ a + 1).transpose(0, 1).contiguous().view(-1, 64).softmax(-1)
@@ -222,7 +222,7 @@ def random():
 
 @row
 def transformer():
-    """Ten steps of a small transformer with AdamW and autocast, its history whole."""
+    """Ten steps of a small transformer with AdamW and autocast, with a complete history."""
     torch.cuda.memory._record_memory_history(max_entries=200000)
     layer = torch.nn.TransformerEncoderLayer(256, 8, 1024, batch_first=True, norm_first=True)
     net = torch.nn.Sequential(torch.nn.Embedding(5000, 256), torch.nn.TransformerEncoder(layer, 4, enable_nested_tensor=False),

@@ -31,7 +31,7 @@ def compile_reduce_overhead():
 
 @row
 def compile_max_autotune():
-    train("max-autotune-no-cudagraphs", layers=3)  # every product compiles about twenty kernels, a second each: one product, and its gradient
+    train("max-autotune-no-cudagraphs", layers=3)  # one product and its gradient: each compiles about twenty kernels, a second each
 
 
 @row

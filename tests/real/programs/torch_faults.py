@@ -12,7 +12,7 @@ import tempfile
 import time
 
 import torch
-import torch._dynamo  # optimizers import it; once is enough
+import torch._dynamo  # optimizers import it; import it once, before the forks
 import torch.nn.functional as F
 from rows import main, row
 
@@ -20,8 +20,8 @@ MIB = 1 << 20
 TRY_SECONDS = 120
 OUT_OF_MEMORY = 2  # CUresult
 RAISED, FINISHED = 7, 0
-# Checked in destructors of PyTorch, whose exceptions nobody can catch: so it ends on a GPU, too. The first in ExpandableSegment's, the
-# others in a tensor's that another stream used, where the allocator sets its fence.
+# # Destructors of PyTorch check these, and exceptions of destructors cannot be caught, so the program ends on a GPU too. The first is called in
+# # ExpandableSegment's, the others in that of a tensor that another stream used, where the allocator records its event.
 CHECKED_IN_DESTRUCTORS = {"cuMemAddressFree", "cuEventCreate", "cuEventRecord", "cuDevicePrimaryCtxGetState"}
 
 
@@ -90,13 +90,13 @@ class Try:
         return self.output.read().decode(errors="replace")
 
     def function(self):
-        """Which call failed; None: none did."""
+        """Returns the call that failed, or None."""
         failed = re.search(r"VRAM_SIM_FAIL: (\S+) fails", self.text())
         return failed.group(1) if failed else None
 
 
 def begin(nth, result, output):
-    """In the parent the try; in the child None."""
+    """Forks. Returns the try in the parent, and None in the child."""
     process = os.fork()
     if process:
         return Try(nth, process, output)
@@ -112,7 +112,7 @@ def play(work):
     code = FINISHED
     try:
         work()
-    except Exception as error:  # any exception of Python is a clean end
+    except Exception as error:  # any Python exception is a clean end
         print(f"{type(error).__name__}: {error}")
         code = RAISED
     gc.collect()
@@ -129,7 +129,7 @@ def ending(status, text, function):
 
 
 def wait_for_one(tries):
-    """The try that ended next, and how; one that takes too long is killed."""
+    """Returns the next try that ends, and how it ended. Kills one that takes too long."""
     while True:
         for each in tries:
             ended, status = os.waitpid(each.process, os.WNOHANG)
@@ -143,8 +143,8 @@ def wait_for_one(tries):
 
 
 def try_each_call(work, result, workers, first, step):
-    """Calls first, first + step and so on, up to one that the program does not make."""
-    gc.freeze()  # what the imports left is not looked at again
+    """Tries calls first, first + step and so on, up to one that the program does not make."""
+    gc.freeze()  # the collector skips objects of the imports
     counts, bad, running, nth, over = {}, [], [], first - step, False
     while running or not over:
         while not over and len(running) < workers:
@@ -168,7 +168,7 @@ def try_each_call(work, result, workers, first, step):
 
 
 def add_rows(work, parts):
-    """In so many rows, none of which takes long: WORK_faults_1, each of every so many calls."""
+    """Splits the calls over several short rows: WORK_faults_1 and so on, each with every parts-th call."""
     for part in range(1, parts + 1):
         def fails(*results, part=part):
             assert all([try_each_call(work, int(result), 2, part, parts) for result in results or (OUT_OF_MEMORY,)]), "see above"

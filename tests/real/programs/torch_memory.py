@@ -1,4 +1,4 @@
-"""PyTorch's memory: what its allocators, graphs, pools and histories say on a GPU."""
+"""PyTorch's memory: what its allocators, graphs, pools and histories report on a GPU."""
 import gc
 import os
 import tempfile
@@ -44,7 +44,7 @@ def pin_memory():
 
 @row
 def pinned_history():
-    """Of 2.15: each block of pinned memory is a segment of its own, and memory that the program pins by itself is one as well."""
+    """New in 2.15: each block of pinned memory is its own segment, and so is memory that the program pins itself."""
     if not torch.cuda.is_initialized():
         torch.cuda.init()
     torch.cuda.memory._record_memory_history(max_entries=100_000, stacks="python", record_pinned_host_memory=True)
@@ -89,7 +89,7 @@ def record_stream():
         address.append(y.data_ptr() == before)
         del y
         torch.cuda.synchronize()
-    assert address == [True, False], address  # a block that another stream still uses is not given out again
+    assert address == [True, False], address  # a block that another stream still uses is not reused
 
 
 @row
@@ -109,7 +109,7 @@ def streams_and_events():
 def graphs():
     x = torch.randn(64, 64, device=CUDA)
     side = torch.cuda.Stream()
-    with torch.cuda.stream(side):  # the documented warm-up: handles of libraries are made before the capture
+    with torch.cuda.stream(side):  # the documented warm-up: libraries create their handles before the capture
         (x @ x).relu()
     torch.cuda.current_stream().wait_stream(side)
     torch.cuda.synchronize()
@@ -190,7 +190,7 @@ def statistics():
     assert "Allocated memory" in torch.cuda.memory_summary() and x.numel()
     used = torch.cuda.mem_get_info()[1] - torch.cuda.mem_get_info()[0]
     assert used >= 20 * MIB
-    assert torch.cuda.device_memory_used() >= 20 * MIB  # NVML's view
+    assert torch.cuda.device_memory_used() >= 20 * MIB  # as NVML reports it
     peak_is(torch, 3 * MIB, 3 * MIB)
 
 

@@ -1,4 +1,4 @@
-"""PyTorch off the beaten track: layers, number formats, ways of data and contexts that few programs have."""
+"""Rarely used parts of PyTorch: layers, number formats, data loading and contexts."""
 import os
 import tempfile
 
@@ -44,7 +44,7 @@ def low_precision():
 
 @row
 def ways_of_data():
-    """Loaders with processes of their own, checkpoints, activations on the host, several devices from threads."""
+    """Loaders with their own processes, checkpoints, activations on the host, several devices from threads."""
     import torch.distributed.checkpoint as checkpoints
     from torch.cuda.comm import broadcast
     from torch.utils.data import DataLoader, TensorDataset
@@ -69,7 +69,7 @@ def ways_of_data():
 
 @row
 def tools():
-    """The profiler over CUPTI, kernels from strings, NVTX, NVML by way of PyTorch."""
+    """The profiler over CUPTI, kernels from strings, NVTX, and NVML through PyTorch."""
     from torch.profiler import ProfilerActivity, profile
 
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], profile_memory=True) as done:
@@ -84,7 +84,7 @@ def tools():
 
 @row
 def green_contexts():
-    """Some multiprocessors, with and without a word on queues for work, and streams of these."""
+    """Green contexts with some multiprocessors, with and without a work queue setting, and their streams."""
     from torch.cuda.green_contexts import GreenContext
 
     torch.zeros(1, device=CUDA)

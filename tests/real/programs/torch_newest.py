@@ -1,4 +1,4 @@
-"""What PyTorch 2.15 has newly of memory: each function asked once, on a GPU. What it answers is written down (rows.py), for --compare."""
+"""PyTorch 2.15's new functions about memory, each called once on a GPU. Their answers are recorded (rows.py) for --compare."""
 import ctypes
 import gc
 
@@ -19,7 +19,7 @@ def names_of(frames):
 
 @row
 def newest_history():
-    """Words on events and blocks, the stack of an address, frames of FX, marks; each in the snapshot of the end as well."""
+    """Metadata on events and blocks, the stack of an address, FX frames, marks; each is also in the final snapshot."""
     memory = torch.cuda.memory
     answer("metadata is supported", memory._memory_metadata_supported())
     memory._record_memory_history(max_entries=10_000, stacks="python")
@@ -43,10 +43,10 @@ def newest_history():
 
 @row
 def newest_compiled():
-    """Frames of compiled code with what FX knows of them."""
+    """Frames of compiled code with FX's information."""
     import torch.fx.experimental._config as fx
 
-    fx.enrich_profiler_metadata = True  # without it nothing is known of them
+    fx.enrich_profiler_metadata = True  # without it they carry no information
 
     @torch.compile(backend="aot_eager")
     def layer(x):
@@ -64,7 +64,7 @@ def newest_compiled():
 
 @row
 def newest_counters():
-    """torch.accelerator, counters of private pools also when they are gone, nested counters of pinned memory."""
+    """torch.accelerator, counters of private pools even after their end, nested counters of pinned memory."""
     accelerator = torch.accelerator
     kept, pinned = empty(30 * MIB), torch.empty(1000, pin_memory=True)
     pools = [torch.cuda.MemPool(), torch.cuda.MemPool()]
@@ -105,7 +105,7 @@ def newest_settings():
 
 @row
 def newest_caching():
-    """Without the cache, and with it again. PyTorch's history does not know what it gave out in between, vram's does (docs/differences.md)."""
+    """Turns the cache off and on again. PyTorch's history lacks the allocations in between, vram's has them (docs/differences.md)."""
     kept = empty(MIB)
     before = torch.cuda.mem_get_info()[0]
     with torch.cuda.memory.caching_allocator_disabled():
@@ -153,7 +153,7 @@ def newest_managed():
 
 @row
 def newest_graphs():
-    """What a graph holds, hooks around it, inputs that are watched, and the pinned cache that a capture empties."""
+    """A graph's contents, hooks around it, watched inputs, and the pinned cache that a capture empties."""
     x, seen = torch.ones(1000, device=CUDA), []
     pinned = torch.empty(1 << 20, pin_memory=True)
     del pinned
@@ -192,7 +192,7 @@ def newest_graphs():
 
 @row
 def newest_pools():
-    """Pools that do not split, pools that lend, a pool's own snapshots, a pool whose id is used again."""
+    """Pools that do not split, pools that lend, a pool's own snapshots, a reused pool id."""
     plain, whole = torch.cuda.MemPool(), torch.cuda.MemPool(no_split=True)
     kept = []
     for pool in (plain, whole, plain, whole):
@@ -245,7 +245,7 @@ def refused(function, *arguments):
 
 @row
 def newest_addresses():
-    """Memory at the address that it had, and what is refused there."""
+    """Memory allocated at its former address, and requests for it that are refused."""
     pool = torch.cuda.MemPool()
     with torch.cuda.use_mem_pool(pool):
         kept = [empty(3729) for _ in range(800)]
@@ -268,7 +268,7 @@ def newest_addresses():
 
 @row
 def newest_reuse():
-    """What a capture put off serves the next capture of its pool."""
+    """Blocks whose free a capture deferred serve the next capture of its pool."""
     torch._C._accelerator_setAllocatorSettings("graph_capture_record_stream_reuse:True")
     pool, addresses = torch.cuda.graph_pool_handle(), []
     origin, side = torch.cuda.Stream(), torch.cuda.Stream()
@@ -291,7 +291,7 @@ def newest_reuse():
 
 @row
 def newest_pinned():
-    """Limits of pinned memory that are set and taken back at run time; strings that are refused."""
+    """Limits of pinned memory set and removed at run time; strings that are refused."""
     torch.cuda.init()
     setting = torch._C._accelerator_setAllocatorSettings
     for text, size in (("pinned_max_round_threshold_mb:128", 129 * MIB), ("pinned_max_cached_size_mb:32", 64 * MIB),
@@ -310,7 +310,7 @@ def newest_pinned():
             continue
         raise AssertionError(text)
     setting("pinned_max_round_threshold_mb:-1")
-    setting("pinned_max_round_threshold_mb:4096")  # the last one that is told of, also after one that was refused
+    setting("pinned_max_round_threshold_mb:4096")  # the last setting applies, even after one that was refused
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Several ranks, each a process with a device of its own, by torchrun."""
+"""Several ranks under torchrun, each a process with its own device."""
 import os
 
 import torch
@@ -73,7 +73,7 @@ def fsdp2():
 
 @row
 def symmetric_memory():
-    """A buffer that all ranks have in their own address space: pages with descriptors, mapped by each. What one rank copies there the other reads."""
+    """A buffer that all ranks map into their address space by its file descriptor. Each rank reads what another copied into it."""
     import torch.distributed._symmetric_memory as symmetric
 
     rank = int(os.environ["LOCAL_RANK"])
@@ -84,7 +84,7 @@ def symmetric_memory():
     own = symmetric.empty(1 << 20, dtype=torch.float32, device=device)
     handle = symmetric.rendezvous(own, dist.group.WORLD)
     taken = before - torch.cuda.mem_get_info()[0]
-    assert 4 * MIB <= taken <= 10 * MIB, taken  # its own half only, with a page for signals
+    assert 4 * MIB <= taken <= 10 * MIB, taken  # only its own half, with a page for signals
     own.copy_(torch.full((1 << 20,), rank + 1.0))
     torch.cuda.synchronize()
     dist.barrier()

@@ -1,4 +1,4 @@
-"""vram_torch.sleep() under real PyTorch: addresses and bytes, graphs, two models in turns, and the modules that stand in for other libraries'."""
+"""vram_torch.sleep() under real PyTorch: addresses and bytes, graphs, two alternating models, stand-ins for other libraries' modules."""
 import os
 import sys
 
@@ -33,7 +33,7 @@ def addresses_and_bytes():
         assert torch.equal(other.cpu(), numbers(5_000_000, 2))
         snapshot = torch.cuda.memory._snapshot()
         asleep = [segment for segment in snapshot["segments"] if segment.get("asleep")]
-        assert len(asleep) >= 2 or vram_torch.way().startswith("native"), asleep  # PyTorch's own snapshot has no room for a further key
+        assert len(asleep) >= 2 or vram_torch.way().startswith("native"), asleep  # PyTorch's own snapshot cannot hold another key
         assert vram_torch.wake() == went and used() == before
         assert [tensor.data_ptr() for tensor in (*kept, cache, other)] == places
         for tensor in kept:
@@ -48,7 +48,7 @@ def addresses_and_bytes():
         assert "sleeps" in str(error), error
     else:
         raise AssertionError("a pool that sleeps served a request")
-    del kept[0]  # a free while it sleeps
+    del kept[0]  # frees while it sleeps
     vram_torch.wake()
     assert torch.equal(kept[0].cpu(), numbers(70_000, 70_000))
     vram_torch.allocator().check()
@@ -90,7 +90,7 @@ def model():
 
 
 def train(trainer, optimizer):
-    """A step; bytes of the gradients, which a thread of PyTorch's own makes, and so without a tag."""
+    """A training step. Returns the bytes of the gradients, which a PyTorch thread makes, and which therefore have no tag."""
     with vram_torch.tagged("trainer"):
         trainer(torch.randn(64, 2048, device="cuda")).square().mean().backward()
         gradients = sum(p.grad.nbytes for p in trainer.parameters())
@@ -100,10 +100,10 @@ def train(trainer, optimizer):
 
 
 def in_turns(conf):
-    """The shape of reinforcement learning: a model generates, another one trains, in turns, on a device with room for 55 % of both."""
+    """As in reinforcement learning, one model generates and another trains, alternating on a device with room for 55 % of both."""
     vram_torch.enable(way="native", conf=conf)
     x = torch.randn(64, 2048, device="cuda", requires_grad=True)
-    (x @ x.T).sum().backward()  # workspaces of libraries are nobody's: before any tag
+    (x @ x.T).sum().backward()  # library workspaces belong to no tag
     levels = {"rollout": "keep", "kv_cache": "discard"}
     with vram_torch.tagged("rollout"):
         rollout = model()
@@ -117,7 +117,7 @@ def in_turns(conf):
     of_trainer = vram_torch.sleep("trainer") + gradients
     torch.cuda.empty_cache()
     both, free = of_rollout + of_trainer, torch.cuda.mem_get_info()[0]
-    ballast = torch.empty(free - int(0.55 * both), dtype=torch.uint8, device="cuda")  # the device has 55 % of both left
+    ballast = torch.empty(free - int(0.55 * both), dtype=torch.uint8, device="cuda")  # leaves 55 % of both on the device
     assert torch.cuda.mem_get_info()[0] <= 0.55 * both and min(of_rollout, of_trainer) > 0.4 * both
     places = [p.data_ptr() for p in (*rollout.parameters(), *trainer.parameters())]
     for _ in range(4):

@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 KNOWN = pathlib.Path(__file__).with_name("values_known.tsv")
 LIMIT, SAMPLES, SECONDS = 65536, 8, 6
 LEAST_OPERATIONS, LEAST_SHARE = 400, 0.95
-DECOMPOSED = ("linalg.", "svd", "pca", "pinverse")  # whose factors are exact to fewer digits
+DECOMPOSED = ("linalg.", "svd", "pca", "pinverse")  # their factors are exact to fewer digits
 
 
 def read_known():
@@ -39,7 +39,7 @@ def dense(tensor):
 
 
 def differ(name, made, expected):
-    """What is wrong; None: nothing."""
+    """Returns the difference, or None."""
     made, expected = tree_leaves(made), tree_leaves(expected)
     if len(made) != len(expected):
         return f"{len(made)} results for {len(expected)}"
@@ -63,7 +63,7 @@ def samples_of(operation):
 
 
 def outcomes(operation, name):
-    """Of each small sample that the host can do: None, or what is wrong."""
+    """Yields, for each small sample that the host supports, the difference or None."""
     for args, kwargs in samples_of(operation):
         try:
             expected = operation(*on("cpu", args), **on("cpu", kwargs))

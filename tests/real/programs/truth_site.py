@@ -51,7 +51,7 @@ def end_after_snapshots(memory):
 
 
 class Finder:
-    """Stands before all others, for the modules that are changed once they are there."""
+    """Comes before all other finders, and changes the given modules after their import."""
 
     def __init__(self, changes):
         self.changes = changes

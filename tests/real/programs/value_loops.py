@@ -1,4 +1,4 @@
-"""Libraries whose loops and sizes go by what kernels compute, each to its own end: value_loops.py ROW. Models by configuration, data made on the spot."""
+"""Libraries whose loops and sizes depend on computed values, each run to its end: value_loops.py ROW. Models from configurations."""
 import pathlib
 import tempfile
 
@@ -19,7 +19,7 @@ def train(net, loss_of, turns=3):
 
 
 def pictures(folder):
-    """A data set of YOLO's: pictures, and the boxes in them."""
+    """A data set for YOLO: pictures and their boxes."""
     import cv2
     import numpy
 
@@ -46,7 +46,7 @@ def yolo_trains():
 
 @row
 def boxes_are_suppressed():
-    """torchvision's detectors; of boxes that do not overlap none is lost."""
+    """torchvision's detectors; suppression keeps all boxes that do not overlap."""
     from torchvision import ops
     from torchvision.models import detection
 
@@ -66,7 +66,7 @@ def boxes_are_suppressed():
 
 @row
 def experts_are_routed():
-    """Mixtral, and a router by hand whose experts get what it counts."""
+    """Mixtral, and a hand-written router whose experts get the tokens it counts."""
     from transformers import MixtralConfig, MixtralForCausalLM
 
     config = MixtralConfig(vocab_size=1000, hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, num_local_experts=4,
@@ -125,7 +125,7 @@ def monai_segments():
 
 @row
 def scaler_of_accelerate():
-    """No step is left out because a gradient was not finite, and each sample is gathered once."""
+    """No step is skipped for a gradient that is not finite, and each sample is gathered once."""
     from accelerate import Accelerator
 
     helper = Accelerator(mixed_precision="fp16", gradient_accumulation_steps=2)
@@ -230,7 +230,7 @@ def beams_of_speechbrain():
 
 @row
 def codebooks():
-    """Vectors by k-means, with dead codes replaced; a moving average; tokens one after the other."""
+    """Vector quantization by k-means that replaces dead codes, a moving average, and token-by-token generation."""
     from ema_pytorch import EMA
     from vector_quantize_pytorch import VectorQuantize
     from x_transformers import AutoregressiveWrapper, Decoder, TransformerWrapper

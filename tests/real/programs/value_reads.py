@@ -9,7 +9,7 @@ VALUES = pathlib.Path(__file__).with_name("values.py")
 
 
 def programs():
-    """{name: lines that are marked} in the order of the file."""
+    """Returns {name: marked lines}, in the order of the file."""
     found, name = {}, None
     for number, line in enumerate(VALUES.read_text().splitlines(), 1):
         if match := re.match(r"def (\w+)\(", line):
@@ -22,7 +22,7 @@ def programs():
 
 
 def places(vram, name):
-    """The lines of values.py that the list names, innermost of each place; and how many places have none."""
+    """Returns the innermost line of values.py in each place of the list, and the number of places without one."""
     run = subprocess.run([vram, "sim", "--reads", "--", sys.executable, VALUES, name], capture_output=True, text=True)
     if run.returncode != 0 or "ok" not in run.stdout.split():
         return None, run.stderr.strip().splitlines()[-1:]

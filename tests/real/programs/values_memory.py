@@ -3,7 +3,7 @@ and every event of PyTorch's allocator must be the same: its kind, its size and 
 import subprocess
 import sys
 
-if len(sys.argv) == 1:  # the program itself, under `vram sim`; its judge has no device
+if len(sys.argv) == 1:  # the program itself, under `vram sim`; the process that compares has no device
     import torch
 
 TURNS = 2
@@ -26,7 +26,7 @@ def convolutions():
 
 
 def branches():
-    """The same tensor in several places, so that gradients are added up."""
+    """One tensor used in several places, so that its gradients are accumulated."""
     class Branches(torch.nn.Module):
         def __init__(self):
             super().__init__()
@@ -42,7 +42,7 @@ NETS = (encoder, recurrent, convolutions, branches)
 
 
 def train(make):
-    """All events of the allocator, one a line."""
+    """Returns all events of the allocator, one per line."""
     torch.cuda.memory._record_memory_history(max_entries=1_000_000)
     net, shape = make()
     net = net.cuda()

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import textwrap
 
-TURNS, STEPS = 3, 20  # the median step of the best turn counts
+TURNS, STEPS = 3, 20  # the median step of the best turn is compared
 PROGRAM = textwrap.dedent("""
     import sys, time
     sys.path.insert(0, {folder!r})
@@ -37,7 +37,7 @@ def seconds():
 
 
 def run(vram, program, options):
-    """Processor seconds of the whole, and of a step."""
+    """Returns the CPU seconds of the whole run and of a step."""
     before = seconds()
     done = subprocess.run([vram, "fit", "--card", "b200", "--steps", str(STEPS), *options, "--", sys.executable, program], capture_output=True, text=True)
     steps = [float(found) for found in re.findall(r"^step (\S+)", done.stdout + done.stderr, re.M)]

@@ -1,6 +1,5 @@
-"""What PyTorch says of its memory when a process ends: history, state and counters, into $VRAM_REAL_MEMORY, for same_memory.py.
-
-Recorded is what every process that initialises CUDA does; a process is known by its name and rank."""
+"""Writes what PyTorch reports about its memory at the end of a process (history, state and counters) into $VRAM_REAL_MEMORY, for
+same_memory.py. Every process that initializes CUDA is recorded, under its name and rank."""
 import atexit
 import gc
 import json
@@ -28,17 +27,18 @@ def _write(torch, folder):
 
 def begin(torch, folder):
     process = os.getpid()
-    # Python collects garbage, and tensors in it, by counts of objects, to which vram's modules add: from here on they are the same.
+    # Python's garbage collector, which also frees tensors, runs by counts of objects. vram's modules add objects; from here on the counts
+    # are equal.
     gc.collect()
     gc.freeze()
     gc.collect()
-    # The end of an autocast region frees what it had cast in the order of a hash of host addresses, another one in each run.
+    # The end of an autocast region frees its casts in the order of a hash of host addresses, which differs in each run.
     torch.set_autocast_cache_enabled(False)
 
     def record():
         pinned = {"record_pinned_host_memory": True} if os.environ.get("VRAM_REAL_PINNED") else {}
         torch.cuda.memory._record_memory_history(max_entries=2_000_000, stacks="python", **pinned)
-        # At the end of a worker of multiprocessing, too, which runs no handlers of atexit.
+        # Also at the end of a multiprocessing worker, which does not run atexit handlers.
         multiprocessing.util.Finalize(None, end, exitpriority=1000)
 
     def end():

@@ -1,6 +1,6 @@
-"""Python imports this at its start where check_real.py puts its folder in front. Where VRAM_REAL_WAYS names a folder every process that imports
-torch has vram in the place of PyTorch's allocator, and notes there how; where VRAM_REAL_MEMORY does, what it says of its memory at its end
-is left there. The sitecustomize that the program would have had comes after it."""
+"""Python imports this at its start if check_real.py puts its folder first in the path. If VRAM_REAL_WAYS names a folder, every process that
+imports torch gets vram instead of PyTorch's allocator, and records there in which way. If VRAM_REAL_MEMORY names one, PyTorch's memory
+state at the end is written there. Then the program's own sitecustomize runs."""
 import importlib.machinery
 import importlib.util
 import os
@@ -23,7 +23,7 @@ def _begin(torch):
 
 
 class _Watcher:
-    """Finds torch as it would have been found, and adds to its loader what happens when it has been imported."""
+    """Finds torch as usual, and adds to its loader what runs after the import."""
 
     def find_spec(self, name, path=None, target=None):
         if name != "torch":
