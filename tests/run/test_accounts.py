@@ -30,7 +30,7 @@ def report(ran):
 
 
 class FakeCard(unittest.TestCase):
-    """A driver whose contexts take 300 MiB and whose modules take 8."""
+    """A driver whose contexts take 300 MiB and whose modules take 8 MiB."""
 
     def go(self, said, library=NVML, **more):
         path = f"{FAKE}:{library}" if library else str(FAKE)
@@ -65,7 +65,7 @@ class FakeCard(unittest.TestCase):
         self.assertNotIn("vram_accounts", page)
 
     def test_names_are_those_of_the_system(self):
-        # A process that is there for the whole test: this one.
+        # This process exists for the whole test.
         accounts, page = self.go(f"self:{HELD} {os.getpid()}:{MIB}")
         name = Path(f"/proc/{os.getpid()}/comm").read_text(encoding="utf-8").strip()
         self.assertEqual(accounts["processes"], [{"pid": os.getpid(), "name": name, "bytes": MIB}])
@@ -111,7 +111,7 @@ class FakeCard(unittest.TestCase):
         self.assertEqual(self.go("nowhere")[0]["why"], "NVML does not find the device: Not Found")
 
     def test_this_process_has_another_number_there(self):
-        """As in a container: one of the processes is this one, and nobody knows which."""
+        """As in a container, one of the listed processes is this one, but its number there is unknown."""
         mine = HELD + 308 * MIB
         accounts, page = self.go(f"71:{mine} 72:{60 * MIB}")
         self.assertFalse(accounts["apart"])
@@ -166,7 +166,7 @@ class Doctor(unittest.TestCase):
 
 
 class SimulatedCard(unittest.TestCase):
-    """The simulated driver, which like NVIDIA's tells nothing before there is a context."""
+    """The simulated driver, which like NVIDIA's reports nothing before a context exists."""
 
     def test_the_first_context(self):
         environment = {"VRAM_SIM": "memory=1GiB,context=300MiB", "FAKE_NVML": ""}
@@ -180,7 +180,7 @@ class SimulatedCard(unittest.TestCase):
         self.assertIn("contexts, other processes; 300.0 MiB with the first context", page)
 
     def test_the_first_context_by_nvml(self):
-        # What the program holds when it runs out is in the report of a first run.
+        # The bytes of the program when it runs out are in the report of a first run.
         library_path = f"{NVML}:{os.environ['VRAM_TEST_SIM']}"
         environment = {"VRAM_SIM": "memory=1GiB,context=300MiB", "FAKE_NVML": ""}
         held = report(run([PROGRAMS / "run_proc", "basic"], (), environment, library_path=library_path))[0]["allocated_bytes"]
@@ -189,7 +189,7 @@ class SimulatedCard(unittest.TestCase):
         self.assertEqual((cause["accounts"]["driver_bytes"], cause["accounts"]["unknown_bytes"]), (cause["outside_bytes"], 0))
 
     def test_the_simulators_own_nvml(self):
-        """Under `vram sim` the stand-in for NVML says what the process has: no memory is of unknown use."""
+        """Under `vram sim` NVML's stand-in knows the memory of the process, so none is of unknown use."""
         with tempfile.TemporaryDirectory() as folder:
             arguments = [CLI, "sim", "--memory", "1GiB", "--set", "context=300MiB", "--", CLI, "run", "--", PROGRAMS / "run_proc", "basic"]
             environment = {name: value for name, value in os.environ.items() if not name.startswith("VRAM_")}
@@ -201,7 +201,7 @@ class SimulatedCard(unittest.TestCase):
         self.assertEqual((accounts["driver_bytes"], accounts["unknown_bytes"], accounts["apart"]), (300 * MIB, 0, True))
 
     def test_threads_that_run_out_together(self):
-        """Who comes while another asks goes without; nobody waits, and the program sees nothing of it."""
+        """A thread that runs out while another one asks gets no account. No thread waits, and the program is not affected."""
         environment = {"VRAM_SIM": "memory=96MiB", "FAKE_NVML": f"self:{96 * MIB}"}
         ran = run([PROGRAMS / "run_proc", "race", 96 * MIB], (), environment, library_path=f"{NVML}:{os.environ['VRAM_TEST_SIM']}")
         self.assertEqual(ran.code, 0, ran.stderr)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Each door to libcuda: what comes through is seen exactly once, or `vram run` says that it was not. The driver only counts."""
+"""Tests each way to reach a function of libcuda: a call is recorded exactly once, or `vram run` says that it was not. The driver only
+counts."""
 import os
 import re
 import unittest
@@ -15,7 +16,7 @@ KINDS = {"Managed": "managed", "Async": "async", "Host": "pinned", "Array": "arr
 
 
 def gives(name):
-    """The tag of what a function of the driver gives, or None."""
+    """Returns the tag of memory that a driver function allocates, or None."""
     if name.startswith("cuMemHostRegister"):
         return "registered"
     if not re.search(r"Alloc(?!ation)|Create", name) or "Ctx" in name:
@@ -24,7 +25,7 @@ def gives(name):
 
 
 def without_questions(calls):
-    """What contexts and modules take is found by asking what is free, which changes nothing."""
+    """Returns the calls without queries of free memory, which find the sizes of contexts and modules and change nothing."""
     return [name for name in calls if name != "cuMemGetInfo_v2"]
 
 
@@ -105,7 +106,7 @@ class Doors(unittest.TestCase):
         self.assertIn("not seen: a newer interface of cuMemAlloc", ran.stderr)
 
     def test_a_clean_environment_is_missed(self):
-        """Not said: nothing of ours is in that process. The guide has it."""
+        """Not reported, because no part of vram is in that process. The guide mentions it."""
         ran = self.go("env", "-i", f"LD_LIBRARY_PATH={FAKE.parent}", str(DOORS), "handle", str(FAKE))
         self.assertEqual(ran.events, [])
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from support import CLI, EMULATED, PROGRAMS, SCRATCH, Expected, plain, read_events, run
 
 NASTY = PROGRAMS / "run_nasty"
-WITHOUT_FILES = {"VRAM_SIM_LOG": "", "VRAM_SIM": "backed=0"}  # of the simulator's own
+WITHOUT_FILES = {"VRAM_SIM_LOG": "", "VRAM_SIM": "backed=0"}  # without the simulator's own files
 PYTHON = """
 import ctypes, multiprocessing, sys
 def work(count):
@@ -37,7 +37,7 @@ def folder():
 
 class Nasty(unittest.TestCase):
     def twice(self, command, options=(), environment=None):
-        """With and without, each in a folder of its own; what the first recorded."""
+        """Runs a program with and without `vram run`, each in its own folder. Returns the recorded run."""
         without, ran = (run(command, way, environment, folder=folder(), cwd=True) for way in (None, options))
         ended = 128 - without.code if without.code < 0 else without.code
         self.assertEqual((ran.code, ran.stdout), (ended, without.stdout), ran.stderr)
@@ -45,7 +45,7 @@ class Nasty(unittest.TestCase):
         return ran
 
     def compare(self, ran):
-        """Process by process and thread by thread what the simulator did."""
+        """Compares the recording with the simulator's calls, by process and thread."""
         log, names = ran.log(), {path.name: path for path in ran.folder.glob("*.vram")}
         self.assertEqual(set(names), {f"r-{call[0]}.vram" for call in log})
         for process in {call[0] for call in log}:
@@ -74,17 +74,17 @@ class Nasty(unittest.TestCase):
             with self.subTest(habit=habit):
                 ran = self.twice([NASTY, habit, *number])
                 self.assertNotIn("not seen", ran.stderr)
-                if habit != "ends-from-a-handler":  # the last call may be in the log and not in the recording
+                if habit != "ends-from-a-handler":  # the last call may be in the log but not in the recording
                     self.compare(ran)
 
     def test_a_recording_that_is_cut_ends_no_program(self):
-        """The file is written through memory: where it was cut there is none, and a store there raised SIGBUS."""
+        """The file is written through a mapping. After the program truncates it, a store beyond its end would raise SIGBUS."""
         ran = self.twice([NASTY, "cuts-recordings", 20000])
         self.assertEqual((ran.code, ran.stdout), (0, "to the end\n"))
         self.assertIn("the recording ended early", ran.stderr)
 
     def test_a_program_that_closes_all_descriptors(self):
-        """And uses their numbers for its own. The simulator keeps the bytes of memory in descriptors, which is turned off."""
+        """The program reuses the descriptors' numbers. The simulator keeps memory contents in descriptors, so that is turned off."""
         ran = self.twice([NASTY, "closes-all", 20000], environment=WITHOUT_FILES)
         self.assertEqual(len(ran.only()), (10 + 20000) * 3)
 
@@ -108,12 +108,12 @@ class Nasty(unittest.TestCase):
                 self.assertEqual((ran.code, ran.stdout), (0, "alive\n"))
                 self.assertEqual(len(ran.recordings()), number > 100000)
                 self.assertEqual("ended early" in ran.stderr, 100000 <= number < 1 << 20 or habit == "few-files", ran.stderr)
-                if number > 100000:  # what there was room for
+                if number > 100000:  # as many as there was room for
                     self.assertGreater(len(ran.only()), 1000)
                 self.assertEqual("or may write no files" in ran.stderr, number <= 100000)
 
     def test_handlers_on_small_stacks(self):
-        """Of 8 KiB the kernel's frame takes up to 3.5 and the driver as much as it likes: what is recorded after its call takes 2 more."""
+        """The kernel's frame takes up to 3.5 of 8 KiB, and the driver as much as it likes; recording after its call takes 2 more."""
         without = run([NASTY, "measures-handlers"], None, environment=WITHOUT_FILES, folder=folder())
         for options in (["--stacks", "none"], ["--stacks", "c"], ["--stacks", "all"], ["--limit", "1GiB"], ["--on-oom", "dump"]):
             with self.subTest(options=options):
@@ -124,7 +124,8 @@ class Nasty(unittest.TestCase):
                 self.assertIn(20001 * 3 + 1, [len(events) for events in ran.recordings().values()])
 
     def test_a_program_that_can_open_few_files(self):
-        """The recording's file is its last one, or one more than it may have; both reach `vram run`, and what is said is true."""
+        """The recording's file takes the program's last descriptor, or one more than its limit. Both are reported to `vram run`,
+        correctly."""
         for limit in range(3, 8):
             with self.subTest(limit=limit):
                 if EMULATED and limit < 5:
@@ -196,7 +197,7 @@ class Nasty(unittest.TestCase):
                 self.assertEqual({event[5] for event in ran.only()}, {program.name})
 
     def test_nobody_listens(self):
-        """Standard error is a pipe that nobody reads any more: the exit code is the program's all the same."""
+        """Standard error is a pipe without a reader; the exit code is still the program's."""
         here = folder()
         read, write = os.pipe()
         os.close(read)

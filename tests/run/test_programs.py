@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`vram run` in front of one program that reaches the simulated driver in three ways: recorded event for event what the driver did."""
+"""`vram run` with one program that reaches the simulated driver in three ways: the recording has exactly the driver's events."""
 import os
 import subprocess
 import sys
@@ -20,7 +20,7 @@ def program(way, *arguments):
 
 
 def each_way(test):
-    """Runs the test for each build of the program."""
+    """Decorator that runs the test for each build of the program."""
 
     def all_ways(self):
         for way in WAYS:
@@ -32,8 +32,8 @@ def each_way(test):
 
 class Programs(unittest.TestCase):
     def compare(self, events, calls):
-        """What each thread did, event by event. Of host memory only what all did together: an address may be another thread's before the
-        call that gave it back has returned, and its end is then written down by that thread."""
+        """Compares each thread's events. Host memory is compared for all threads together: another thread may reuse an address before the
+        call that freed it returns, and then that thread's record includes the free."""
         expected = Expected(calls)
         for thread, wanted in expected.by_thread.items():
             recorded = plain([event for event in events if event[6] == thread])
@@ -56,10 +56,10 @@ class Programs(unittest.TestCase):
 
     @each_way
     def test_every_family(self, way):
-        """By the comparison that foreign programs get (tests/real/recorded.py)."""
+        """Uses the comparison for other people's programs (tests/real/recorded.py)."""
         ran = run(program(way, "families"))
         self.assertEqual(ran.code, 0, ran.stderr)
-        # Ten births, and the ends of all but the one array that stays, two events each.
+        # Ten allocations, and the frees of all but one array, two events each.
         self.assertEqual(recorded.differences(PROGRAMS / "run_events", ran.folder), ([], 28))
         self.assertEqual({event[4] for event in ran.only() if event[1] == "alloc"}, {"device", "managed", "async", "physical", "array", "pinned"})
 
@@ -98,7 +98,7 @@ class Programs(unittest.TestCase):
         self.assertEqual(set(recordings), {f"r-{process}.vram" for process in processes})
         parent = log[0][0]
         self.compare(recordings[f"r-{parent}.vram"], [call for call in log if call[0] == parent])
-        # The child knows only what it took itself.
+        # The child's recording has only its own allocations.
         child = (processes - {parent}).pop()
         self.compare(recordings[f"r-{child}.vram"], [call for call in log if call[0] == child])
 
@@ -126,7 +126,7 @@ class Programs(unittest.TestCase):
 
     @staticmethod
     def calls_of_first(log):
-        """The second program starts with the driver's first address again."""
+        """Returns the index of the second program's first call: its addresses begin at the driver's first one again."""
         first = next(call[4][0] for call in log if call[2] == "cuMemAlloc_v2")
         return [index for index, call in enumerate(log) if call[2] == "cuMemAlloc_v2" and call[4][0] == first][1]
 
@@ -144,7 +144,7 @@ class Programs(unittest.TestCase):
         sizes = [(event[1], event[3] // MIB) for event in ran.only() if event[4] == "async"]
         ended = [("free_requested", 3), ("free_completed", 3), ("free_requested", 5), ("free_completed", 5)]
         self.assertEqual(sizes, [("alloc", 3), ("alloc", 5), *ended])
-        # What the driver's pool took from the device, and gave back.
+        # Memory that the driver's pool took from the device and returned.
         pool = [event for event in ran.only() if event[1].startswith("segment")]
         self.assertGreaterEqual(sum(event[3] for event in pool if event[1] == "segment_map"), 8 * MIB)
 
@@ -162,7 +162,7 @@ class Programs(unittest.TestCase):
         self.assertEqual(ran.code, 0, ran.stderr)
         ooms = [event for event in ran.only() if event[1] == "oom"]
         self.assertEqual([(event[2], event[3]) for event in ooms], [(32 * MIB, 64 * MIB)])
-        # The driver was never asked for what the limit refused.
+        # The driver never got the request that the limit refused.
         self.assertNotIn("cuMemAlloc_v2 2", "\n".join(f"{call[2]} {call[3]}" for call in ran.log()))
 
     def test_limit_is_exact_between_threads(self):
@@ -182,7 +182,7 @@ class Programs(unittest.TestCase):
             self.assertEqual({event[5] for event in events}, {"run_linked"})
 
     def test_python(self):
-        """A stack of Python leads to the line of the script, and the report at the end names it."""
+        """The recorded Python stack leads to the line of the script, and the report at the end names it."""
         script = (
             "import ctypes\ncu = ctypes.CDLL('libcuda.so.1')\ncontext = ctypes.c_uint64()\n"
             "cu.cuInit(0)\ncu.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)\ncu.cuCtxSetCurrent(context)\n"
@@ -199,7 +199,8 @@ class Programs(unittest.TestCase):
             self.assertIn("layers.py:9:layer", ran.stderr)
 
     def test_reports_say_nothing_of_what_is_reserved(self):
-        """What a whole program asks the driver for is what it holds: a part of it, mapped pages, is not what is reserved."""
+        """For a recording of a whole program, the bytes requested from the driver are its allocated bytes. Mapped pages are part of them,
+        so reports mention no reserved bytes."""
         ran = run(program("linked", "basic"))
         for options in ([], ["--timeline"]):
             text = subprocess.run([CLI, "report", *options, *ran.folder.glob("*.vram")], capture_output=True, text=True, check=True).stdout
@@ -221,7 +222,7 @@ class Programs(unittest.TestCase):
         tags = [event[1] for event in ran.only() if event[4] == "device"]
         self.assertEqual(tags.count("alloc"), 3)
         self.assertEqual(tags.count("free_completed"), 3)
-        # One segment serves them all, and the recording does not show what the allocator asks the driver.
+        # One segment serves them all; the recording has no driver calls of the allocator.
         self.assertEqual([call[2] for call in ran.log()].count("cuMemAlloc_v2"), 1)
 
     def test_cache_under_load(self):
@@ -271,7 +272,7 @@ class Programs(unittest.TestCase):
                     self.compare(ran.only(), ran.log())
                     self.assertEqual({event[5] for event in ran.only()}, {"run_linked"})
                 self.assertEqual(list(temporary.iterdir()), [])
-                # Others may be at work there; what is new is not ours.
+                # Other processes may work there; new files must not be this test's.
                 self.assertEqual([path for path in set(Path("/tmp").glob("vram-run-*/libvram_preload.so")) if path.parent not in before], [])
 
     def test_usage(self):

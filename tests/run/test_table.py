@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The table of doors against the driver API's names, versions, and the width of every argument, as simulator/standins/facts/cuda.def has them."""
+"""Compares the table of doors with the driver API's names, versions and argument widths, as listed in simulator/standins/facts/cuda.def."""
 import re
 import sys
 import unittest
@@ -12,7 +12,7 @@ import api_facts  # noqa: E402
 FACTS = api_facts.read_committed(HERE.parents[1] / "simulator/standins/facts/cuda.def")
 TWIN = re.compile("_pt[sd][sz]$")
 ROW = re.compile(r"^X\((\w+), (\w+), (\w+), (\d+), (\d),\s*\((.*?)\),\s*\((.*?)\)\)$", re.M | re.S)
-# Bytes of a parameter on a 64-bit system by the words that end its type; a pointer, a handle or a size has 8.
+# Bytes of a parameter on a 64-bit system, by the words that end its type. A pointer, a handle or a size has 8.
 NARROW = r"unsigned int|uint32_t|int32_t|CUdevice_v1|CUdevice|CUdeviceptr_v1|int"
 
 
@@ -21,7 +21,7 @@ def widths(parameters):
     for parameter in re.sub(r"/\*.*?\*/", "", parameters).split(","):
         parameter = " ".join(parameter.replace("*", " * ").split())
         if "*" in parameter:
-            # What it points to counts where it is a number that is written.
+            # A pointed-to value counts if it is a number that is written.
             pointed = re.match(rf"(?:const )?(?:{NARROW}) \*", parameter)
             result.append("p4" if pointed else "8")
         else:
@@ -34,7 +34,7 @@ class Table(unittest.TestCase):
         self.rows = ROW.findall((HERE.parents[1] / "adapters/preload/doors.def").read_text())
 
     def versions(self, symbol):
-        """(version, per thread) -> exported name, parameters, of a base name."""
+        """Returns (version, per thread) -> (exported name, parameters) of a base name."""
         return {(int(row.group(3)), bool(TWIN.search(name))): (name, row.group(6)) for name, row in FACTS.items() if row.group(2) == symbol}
 
     def test_every_interface_of_a_name_is_there(self):
@@ -51,11 +51,11 @@ class Table(unittest.TestCase):
             self.assertEqual(len(arguments.split(",")), len(parameters.split(",")), exported)
 
     def test_whatever_takes_device_memory_has_a_door(self):
-        """A new function that is called as those that take memory is either a door or named here, with the reason."""
+        """A function whose name looks as if it allocates must be a door, or be listed here with the reason."""
         taking = re.compile(r"cu(Mem|Array|Array3D|MipmappedArray|Ctx|Module|Library)\w*(Alloc|Create|Load|Import|Open|Register)")
         others = {
-            "cuMemGetAllocationGranularity", "cuMemGetAllocationPropertiesFromHandle", "cuModuleGetLoadingMode",  # these ask
-            "cuMemPoolCreate", "cuMemPoolImportFromShareableHandle",  # a pool takes memory when it is asked for some
+            "cuMemGetAllocationGranularity", "cuMemGetAllocationPropertiesFromHandle", "cuModuleGetLoadingMode",  # these only query
+            "cuMemPoolCreate", "cuMemPoolImportFromShareableHandle",  # a pool takes memory on later requests
             "cuMemPoolImportPointer", "cuMemImportFromShareableHandle",  # the exporter's memory
         }
         doors = {row[2] for row in self.rows}

@@ -1,5 +1,5 @@
-"""What NVML tells of the device that a run names, as a line of `name=value`, and of the links between the devices: run by test_nvml.py under
-`vram sim`, by ctypes alone. Rounds as nvidia-smi does: MiB up."""
+"""Prints NVML's values for the device of a run, as lines of `name=value`, and for the links between the devices. test_nvml.py runs it under
+`vram sim`, using ctypes alone. Rounds MiB up, as nvidia-smi does."""
 import ctypes
 import json
 
@@ -38,7 +38,7 @@ def text(function, *arguments):
 
 
 def number(function, *arguments, kind=ctypes.c_uint):
-    """A number, "-" where it is not supported, "deprecated"."""
+    """Returns a number, "-" if it is not supported, or "deprecated"."""
     found = kind()
     result = getattr(nvml, function)(*arguments, ctypes.byref(found))
     if result in (NOT_SUPPORTED, DEPRECATED):
@@ -90,7 +90,7 @@ def card(device):
 
 
 def ends(device):
-    """Where the links lead: what is at the other end, and on which bus."""
+    """Returns the devices at the other end of the links, and their buses."""
     found = []
     for link in range(18):
         kind, pci = ctypes.c_int(), Pci()

@@ -1,6 +1,6 @@
-"""What NVML tells of the simulated devices, and that it is what the driver tells: run by test_sim.py under `vram sim`, by ctypes alone.
+"""Checks that NVML reports the same about the simulated devices as the driver. test_sim.py runs it under `vram sim`, using ctypes alone.
 
-With `use`, this process takes memory of device 0 first, and a child of it takes memory of device 1 and is killed.
+With `use`, this process first takes memory of device 0, and a child takes memory of device 1 and is killed.
 """
 import ctypes
 import os
@@ -78,9 +78,9 @@ def text(function, index, length=96):
 
 
 def check_identity():
-    """Whichever way a device is found, it is the same, and the driver's."""
+    """All ways to find a device lead to the same one, which is the driver's."""
     count, total, uuid, found = ctypes.c_uint(), ctypes.c_size_t(), ctypes.create_string_buffer(16), ctypes.c_void_p()
-    assert nvml.nvmlDeviceGetCount_v2(ctypes.byref(count)) == 1  # not before nvmlInit
+    assert nvml.nvmlDeviceGetCount_v2(ctypes.byref(count)) == 1  # nvmlInit must come first
     good(nvml.nvmlInit_v2())
     good(nvml.nvmlDeviceGetCount_v2(ctypes.byref(count)))
     good(cuda.cuInit(0))
@@ -109,7 +109,7 @@ def check_identity():
         assert nvml.nvmlDeviceGetHandleByUUID(wrong, ctypes.byref(found)) != 0
     assert nvml.nvmlDeviceGetHandleByIndex_v2(count, ctypes.byref(found)) == 2
     assert nvml.nvmlDeviceGetName(ctypes.c_void_p(12345), uuid, 16) == 2
-    assert nvml.nvmlDeviceGetName(handle(0), uuid, 3) == 7  # no room
+    assert nvml.nvmlDeviceGetName(handle(0), uuid, 3) == 7  # the buffer is too small
     assert nvml.nvmlDeviceGetFanSpeed(handle(0), ctypes.byref(count)) == 3  # not supported
     confidential, fields = (ctypes.c_uint * 3)(1, 1, 1), (FieldValue * 2)()
     good(nvml.nvmlSystemGetConfComputeState(confidential))
@@ -120,7 +120,7 @@ def check_identity():
 
 
 def check_rest():
-    """A device that rests: cool, without power, at its highest clocks."""
+    """An idle device is cool, uses no power, and has its highest clocks."""
     now, highest = ctypes.c_uint(), ctypes.c_uint()
     good(nvml.nvmlDeviceGetTemperature(handle(0), 0, ctypes.byref(now)))
     assert now.value == 25 and nvml.nvmlDeviceGetTemperature(handle(0), 1, ctypes.byref(now)) == 2
@@ -134,7 +134,7 @@ def check_rest():
     good(nvml.nvmlDeviceGetCudaComputeCapability(handle(0), ctypes.byref(major), ctypes.byref(minor)))
     for name in ("CurrPcieLink", "MaxPcieLink"):
         result = getattr(nvml, f"nvmlDeviceGet{name}Generation")(handle(0), ctypes.byref(now))
-        if result == 3:  # a device that is no card has no link
+        if result == 3:  # a device that is not a real card has no link
             continue
         assert result == 0 and now.value == {7: 3, 8: 4}.get(major.value, 5), (name, now.value)
         good(getattr(nvml, f"nvmlDeviceGet{name}Width")(handle(0), ctypes.byref(now)))
@@ -142,7 +142,7 @@ def check_rest():
 
 
 def check_use():
-    """Memory of all processes counts, and that of a process that was killed does not."""
+    """Counts the memory of all processes, except that of a killed process."""
     before = [memory(0), memory(1)]
     assert not processes(0) and not processes(1)
     take(0, 1000)
@@ -159,7 +159,7 @@ def check_use():
     whole = MemoryV2(version=ctypes.sizeof(MemoryV2) | 2 << 24)
     good(nvml.nvmlDeviceGetMemoryInfo_v2(handle(1), ctypes.byref(whole)))
     assert whole.used == used[1] * MIB and whole.total == whole.reserved + whole.used + whole.free
-    # The device is one: what another process has, this one cannot have.
+    # All processes share the device: this one cannot have the memory of another.
     use(1)
     address = ctypes.c_ulonglong()
     assert left() == memory(1).free, (left(), memory(1).free)
@@ -173,7 +173,7 @@ def check_use():
     good(cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(left())))
     assert left() == memory(1).free == 0
     good(cuda.cuDevicePrimaryCtxReset_v2(1))
-    forked = os.fork()  # a child that uses nothing changes nothing
+    forked = os.fork()  # a child that uses no device changes nothing
     if forked == 0:
         os._exit(0)
     os.waitpid(forked, 0)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A memory pool in two processes: the owner uses it by the driver, a child imports it by the runtime.
+"""Uses a memory pool in two processes: the owner through the driver, a child, which imports it, through the runtime.
 
 Usage: pool_pair.py [DESCRIPTOR DATA]
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes anything over the files that `vram sim` shares with a program, and runs a program on the simulator after that. Exits with 7.
+"""Overwrites the files that `vram sim` shares with a program with random bytes, then runs a program on the simulator. Exits with 7.
 
 Usage: scribble.py SEED TINY
 """

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`vram sim` puts the stand-ins in front of what a program brings: by RPATH, by absolute path, under the names that wheels give.
+"""`vram sim` loads its stand-ins before the libraries that a program brings: by RPATH, by absolute path, and under the names that wheels
+use.
 
 Usage: test_front.py VRAM BRINGER BROUGHT AUDITOR NEEDS
 """
@@ -60,7 +61,7 @@ class Front(unittest.TestCase):
     def test_versions_are_found_under_a_name_that_a_wheel_gave(self):
         rows, said = self.run_sim(NEEDS)
         self.assertEqual((rows[1:], said), ([[NEEDS, os.path.realpath(NEEDS)]], ""))
-        program = f"import ctypes; print(ctypes.CDLL({NEEDS!r}).cuInit(0))"  # the first to ask for a runtime
+        program = f"import ctypes; print(ctypes.CDLL({NEEDS!r}).cuInit(0))"  # the first process that needs a runtime
         done = subprocess.run([VRAM, "sim", "--", sys.executable, "-c", program], capture_output=True, text=True, env=ENVIRONMENT, check=False)
         self.assertEqual((done.stdout, done.stderr, done.returncode), ("0\n", "", 0))
 
@@ -84,7 +85,7 @@ class Front(unittest.TestCase):
         self.assertEqual(self.run_sim("dlmopen", "libcudart.so.13")[0][1][1], ours)
         self.assertIn(f"vram sim: {path} is loaded", self.run_sim("dlmopen", path)[1])
         rows, said = self.run_sim(path, LD_AUDIT=AUDITOR)
-        self.assertEqual((rows[1][1], said), (ours, "audited\n" * 2))  # of vram itself, too
+        self.assertEqual((rows[1][1], said), (ours, "audited\n" * 2))  # audits vram itself too
         rows, said = self.run_sim(path, LD_PRELOAD="libm.so.6")
         self.assertEqual((rows[1][1], said), (ours, ""))
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What NVML tells of simulated cards is what it tells of real ones.
+"""NVML reports the same about simulated cards as about real ones.
 
 Usage: test_nvml.py VRAM
 """
@@ -49,7 +49,7 @@ class Nvml(unittest.TestCase):
         for link in ask("--card", "h100,h100")["links"]:
             self.assertEqual(link, {"count": 18, "states": [1] * 18 + [-2], "ends": [[2, 0xe0]] * 18, "version": 6, "reaches": True})
         self.assertEqual(ask("--card", "h100")["links"], [{"count": 18, "states": [0] * 18 + [-2], "ends": [], "version": 6, "reaches": False}])
-        # Cards of two kinds do not reach each other.
+        # Cards of different models have no links to each other.
         self.assertEqual([link["ends"] for link in ask("--card", "h100,a100-80")["links"]], [[], []])
 
     def test_links_of_volta_lead_to_the_other_cards(self):

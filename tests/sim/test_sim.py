@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`vram sim` puts programs on the simulated driver; `vram doctor` says what is there.
+"""`vram sim` runs programs on the simulated driver; `vram doctor` reports which one a program gets.
 
 Usage: test_sim.py VRAM TINY WANTS
 """
@@ -22,7 +22,7 @@ def run(*arguments, **variables):
 
 
 def is_ours(path):
-    """Whether a file is this user's, and still there."""
+    """Returns whether a file exists and belongs to this user."""
     try:
         return path.stat().st_uid == os.getuid()
     except FileNotFoundError:
@@ -109,10 +109,10 @@ print(first.value == second.value, cuda.cuMemGetMemPool(ctypes.byref(first), hos
             (" 1 , 0 ", "0 1 NVIDIA L4, 0 Tesla T4"),
             (uuid, "0 1 NVIDIA L4"),
             (f"{uuid},2", "0 1 NVIDIA L4, 2 NVIDIA A10"),
-            ("0,7,1", "0 0 Tesla T4"),  # what follows a device that is not there is not seen
+            ("0,7,1", "0 0 Tesla T4"),  # devices after one that does not exist are hidden
             ("", "100 "),
             ("-1", "100 "),
-            ("GPU-7672", "100 "),  # the beginning of three
+            ("GPU-7672", "100 "),  # a prefix of three devices
             ("1,1", "100 "),
             ("99999999999999999999", "100 "),
         ):
@@ -130,14 +130,14 @@ print(first.value == second.value, cuda.cuMemGetMemPool(ctypes.byref(first), hos
             self.assertEqual((result.stdout, result.returncode), ("agreed\n", 0), result.stderr)
         without = subprocess.run([sys.executable, str(reader), "look"], capture_output=True, text=True, check=False, env={
             **ENVIRONMENT, "LD_LIBRARY_PATH": str(pathlib.Path(VRAM).parents[1] / "simcuda"), "VRAM_SIM": "memory=1GiB"})
-        self.assertEqual(without.stdout, "agreed\n", without.stderr)  # no session: nobody else is seen
+        self.assertEqual(without.stdout, "agreed\n", without.stderr)  # without a session it sees no other process
 
     def test_pools_are_shared_by_two_processes(self):
         program = pathlib.Path(__file__).parent / "pool_pair.py"
         for settings in ("bytes=sparse", "bytes=all", "bytes=none"):
             result = run("sim", "--set", settings, "--", sys.executable, str(program))
             self.assertEqual(result.stdout, "43\n", result.stderr)
-        for call in range(1, 10, 2):  # an assertion of one of the two, and nothing else
+        for call in range(1, 10, 2):  # at most an assertion of one of the two fails
             result = run("sim", "--", sys.executable, str(program), VRAM_SIM_FAIL=str(call))
             self.assertIn(result.returncode, (0, 1), result.stderr)
             self.assertIn("VRAM_SIM_FAIL: cu", result.stderr)
@@ -161,7 +161,7 @@ print(first.value == second.value, cuda.cuMemGetMemPool(ctypes.byref(first), hos
         self.assertFalse(is_ours(path))
 
     def test_files_that_a_program_wrote_over_are_read(self):
-        """What `vram sim` shares with a program may hold anything at its end, and in the middle."""
+        """The files that `vram sim` shares with a program may contain anything, at its end and while it runs."""
         program = str(pathlib.Path(__file__).parent / "scribble.py")
         for seed in range(5):
             result = run("sim", "--missing", "--reads", "--", sys.executable, program, str(seed), TINY)
@@ -182,7 +182,7 @@ print(first.value == second.value, cuda.cuMemGetMemPool(ctypes.byref(first), hos
         self.assertIn("init 0,", run("sim", "--set", "manual=1", "--", TINY).stdout)
 
     def test_a_large_fill_takes_no_memory_of_the_host(self):
-        """What PyTorch's zeros and a copy of them do; read back, they are right."""
+        """Makes the driver calls of PyTorch's zeros and of a copy of them, and reads the right values back."""
         program = """if True:
             import ctypes, resource
             cuda = ctypes.CDLL("libcuda.so.1")
@@ -238,10 +238,10 @@ class Reads(unittest.TestCase):
     def test_a_read_of_unwritten_memory_is_told_with_its_place(self):
         result = run("sim", "--reads", "--", sys.executable, "-c", self.PROGRAM)
         self.assertEqual((result.stdout, result.returncode), ("False\n", 0), result.stderr)
-        said = [line for line in result.stderr.splitlines() if not line.startswith("qemu: ")]  # of the emulator, about the child's end
+        said = [line for line in result.stderr.splitlines() if not line.startswith("qemu: ")]  # from the emulator, about the child's end
         self.assertTrue(said[0].startswith("vram sim: reads that do not give"), said)
         self.assertEqual([line.strip() for line in said[1:3]], ["3 reads", "24 B that no copy and no fill wrote"])
-        self.assertIn("1 read", [line.strip() for line in said])  # the child's, from another line
+        self.assertIn("1 read", [line.strip() for line in said])  # by the child, from another line
         self.assertIn("4 B that no copy and no fill wrote", [line.strip() for line in said])
 
     def test_what_a_collective_sends_is_not_read_by_the_program(self):
@@ -281,7 +281,7 @@ cuda.cuMemcpyDtoH_v2(got, ctypes.c_uint64(address.value + 1024), ctypes.c_size_t
 
 
 class Values(unittest.TestCase):
-    """What a program reads where a kernel would have written."""
+    """Reads of a program from memory that a kernel would have written."""
 
     PROGRAM = """
         import ctypes
@@ -308,7 +308,7 @@ class Values(unittest.TestCase):
 
     def test_reads_give_what_the_rules_say(self):
         self.assertEqual(self.said(), (0, "[9, 9, 9, 9, 0, 0, 0, 0] [0] [0, 0, 0]"))
-        known = "[9, 9, 9, 9, 5, 0, 0, 0]"  # what was written is not touched
+        known = "[9, 9, 9, 9, 5, 0, 0, 0]"  # written values stay
         self.assertEqual(self.said("--value", "count()=1,2", "--value", "*=5"), (0, f"{known} [5] [1, 2, 2]"))
         with tempfile.NamedTemporaryFile("w", suffix=".rules") as file:
             file.write("# of the counts\n<string>:15=7\n")
@@ -327,12 +327,12 @@ class Values(unittest.TestCase):
         for options in (("--value", "count()"), ("--value", "*=0.5"), ("--values", "/no/such/file")):
             result = run("sim", *options, "--", "true")
             self.assertEqual((result.returncode, result.stderr.startswith("vram: " + options[0])), (2, True), result.stderr)
-        self.assertEqual(self.said(VRAM_SIM_VALUES="*=x")[0], 1)  # cuInit's
+        self.assertEqual(self.said(VRAM_SIM_VALUES="*=x")[0], 1)  # the exit code of cuInit
 
 
 class Missing(unittest.TestCase):
     def wanted(self, *names):
-        """The exit code, and {(function, library, module): calls}."""
+        """Returns the exit code, and {(function, library, module): calls}."""
         result = run("sim", "--missing", "--", WANTS, "libcuda.so.1", *names)
         said = result.stderr.splitlines()
         self.assertTrue(said[0].startswith("vram sim: "), said)
@@ -377,7 +377,7 @@ class Missing(unittest.TestCase):
                 self.assertNotIn("nvcc", said)
 
     def test_a_compiler_that_asks_is_not(self):
-        """NVRTC and nvJitLink ask for the tables, and need none of them."""
+        """NVRTC and nvJitLink ask for the tables, but do not need them."""
         with tempfile.TemporaryDirectory() as folder:
             for name in ("libnvrtc.so.13", "libnvJitLink.so.12"):
                 asks = shutil.copy(WANTS, f"{folder}/{name}")

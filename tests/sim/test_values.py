@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What is small is computed: programs of PyTorch's under `vram sim`.
+"""Small operations are computed: PyTorch programs under `vram sim`.
 
-Usage: test_values.py VRAM: with the PyTorch of VRAM_TORCH_PYTHON (an interpreter), or of check-real's cache. Skipped where there is none.
+Usage: test_values.py VRAM: with the PyTorch of VRAM_TORCH_PYTHON (an interpreter), or of check-real's cache. Skipped without one.
 """
 import os
 import pathlib
@@ -26,13 +26,13 @@ def run(program, *options):
 
 
 def run_ranks(file, *options):
-    """Two ranks, each on a device of its own."""
+    """Runs two ranks, each with its own device."""
     launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", file]
     return subprocess.run([VRAM, "sim", *options, "--devices", "2", "--", PYTHON, *launch], capture_output=True, text=True, env=ENVIRONMENT, check=False)
 
 
 def has(program):
-    """Whether a program runs in that environment."""
+    """Returns whether a program runs in that environment."""
     return os.path.exists(PYTHON) and subprocess.run([VRAM, "sim", "--", PYTHON, "-c", program], capture_output=True, env=ENVIRONMENT, check=False).returncode == 0
 
 
@@ -43,7 +43,7 @@ class Values(unittest.TestCase):
         return result
 
     def test_what_is_known_is_a_fact(self):
-        """And is listed nowhere."""
+        """Known values are not listed as reads."""
         result = self.expect("""
             x = torch.arange(12, device="cuda").view(3, 4)
             print(x.sum().item(), x[1].tolist(), (x.float() @ x.float().T)[2, 2].item(), (x % 3 == 1).nonzero().tolist())
@@ -65,7 +65,7 @@ class Values(unittest.TestCase):
         self.assertIn("no read gave anything but what a GPU would have given", result.stderr)
 
     def test_what_is_likely_is_listed(self):
-        """Random numbers, which equal seeds draw alike, and tables' results. The generator of the host is left alone."""
+        """Checks random numbers, which are equal for equal seeds, and results of tables. The host's generator does not change."""
         result = self.expect("""
             x = torch.rand(100, device="cuda")
             print((x < 2).sum().item())
@@ -82,7 +82,7 @@ class Values(unittest.TestCase):
             self.assertIn(f"<module> at <string>:{line}\n", result.stderr)
 
     def test_what_a_library_writes_is_no_fact(self):
-        """A large product lies where something known lay; no kernel of it is launched here."""
+        """A large product is written over known values, without a kernel launch that the simulator sees."""
         result = self.expect("""
             x = torch.rand(512, 512, device="cuda")
             x @ x
@@ -93,7 +93,7 @@ class Values(unittest.TestCase):
         self.assertIn("<module> at <string>:8\n", result.stderr)
 
     def test_attention_and_products_of_eight_bits(self):
-        """Operations that the host does not have, or has otherwise: gradients, with groups of heads, masks and scales."""
+        """Operations that the host lacks or implements differently: gradients, with groups of heads, masks and scales."""
         result = self.expect("""
             from torch.nn.attention import SDPBackend, sdpa_kernel
             def gradients(device, kind, backend, heads=2, **options):
@@ -145,7 +145,7 @@ class Values(unittest.TestCase):
         self.assertEqual((computed.stdout, computed.returncode), (left.stdout, 0), computed.stderr)
 
     def test_a_step_of_an_optimizer(self):
-        """Its lists of tensors are given to kernels in memory that still holds the addresses of the lists before."""
+        """The optimizers' lists of tensors are passed to kernels in memory that still has the addresses of earlier lists."""
         self.expect("""
             for make in (torch.optim.Adam, torch.optim.AdamW, torch.optim.SGD, torch.optim.RMSprop, torch.optim.Adagrad, lambda p: torch.optim.Adam(p, fused=True),
                          lambda p: torch.optim.SGD(p, momentum=0.9), torch.optim.NAdam):
@@ -178,7 +178,7 @@ class Values(unittest.TestCase):
             """, ["True True"] * 4 + ["True"] * 2)
 
     def test_operations_of_other_libraries(self):
-        """Those that have a kernel for the host, too; also of a library that is loaded late."""
+        """Operations that also have a kernel for the host are computed, even from a library that is loaded late."""
         self.expect("""
             def define(name):
                 library = torch.library.Library(name, "DEF")
@@ -197,7 +197,7 @@ class Values(unittest.TestCase):
             """, ["5.0 5.0"])
 
     def test_the_program_does_not_see_it(self):
-        """No frame is in a snapshot; an error holds no memory, and its trace has one line more."""
+        """Snapshots contain no frame of the simulator. An error keeps no memory alive, and its trace has one line more."""
         self.expect("""
             torch.cuda.memory._record_memory_history()
             x = torch.ones(4, device="cuda") + 1
@@ -260,7 +260,7 @@ class Values(unittest.TestCase):
     @unittest.skipUnless((CASES / "objects_over_nccl.py").exists(), "the shared cases are not there")
     def test_objects_of_the_shared_case_arrive(self):
         result = run_ranks(CASES / "objects_over_nccl.py")
-        # Each rank prints a line per call. Lines of the two ranks may run into each other; the list is one write.
+        # Each rank prints a line per call. Lines of the two ranks may be mixed; the list is a single write.
         for objects in ("[{'shape': (3, 4)}]", "[{'rank': 0}, {'rank': 1}]", "[('meta', 5)]"):
             self.assertEqual(result.stdout.count(objects), 2, result.stdout + result.stderr[-2000:])
 
@@ -268,7 +268,7 @@ class Values(unittest.TestCase):
     def test_the_count_of_the_shared_case_is_summed_and_listed(self):
         program = CASES / "value_through_nccl.py"
         result = run_ranks(program, "--reads")
-        # Lines of the two ranks may run into each other.
+        # Lines of the two ranks may be mixed.
         for number in ("100", "200", "0.005"):
             self.assertEqual(len(re.findall(rf"(?<![\d.]){number}(?![\d.])", result.stdout)), 2, result.stdout + result.stderr[-2000:])
         self.assertIn(f"{program.name}:10\n", result.stderr)
@@ -285,7 +285,7 @@ class Values(unittest.TestCase):
 
 
 def has(program):
-    """Whether a program runs in that environment."""
+    """Returns whether a program runs in that environment."""
     return os.path.exists(PYTHON) and subprocess.run([VRAM, "sim", "--", PYTHON, "-c", program], capture_output=True, env=ENVIRONMENT, check=False).returncode == 0
 
 

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""What a captured graph computes of what is small, at each launch.
+"""Small operations of a captured graph are computed at each launch.
 
-Usage: test_values_graphs.py VRAM: with the PyTorch that test_values.py takes. Skipped where there is none.
+Usage: test_values_graphs.py VRAM: with the PyTorch of test_values.py. Skipped without one.
 """
 import sys
 import unittest
 
 import test_values
-from test_values_triton import Triton as Files  # programs that lie in a file
+from test_values_triton import Triton as Files  # runs programs from a file
 
 
 class Graphs(unittest.TestCase):
     run_file, expect, lines = Files.run_file, Files.expect, Files.lines
 
     def test_each_launch_computes(self):
-        """From what lies in memory then, in the order of the capture; a GPU gives the same."""
+        """A launch computes from the memory's values at that time, in the order of the capture, as a GPU does."""
         result = self.expect("""
             x, w, sums = torch.zeros(4, device="cuda"), torch.arange(4., device="cuda"), torch.zeros(4, device="cuda")
             graph = torch.cuda.CUDAGraph()
@@ -34,7 +34,8 @@ class Graphs(unittest.TestCase):
         self.assertIn("no read gave anything but what a GPU would have given", result.stderr)
 
     def test_what_is_not_computed_is_unknown_in_its_place(self):
-        """A large operation, a product of a library and a kernel with a large grid write where something known lay, and between what is computed."""
+        """A large operation, a library's product and a kernel with a large grid overwrite known values, between operations that are
+        computed."""
         program = """
             small, large = torch.ones(8, device="cuda"), torch.ones(1 << 20, device="cuda")
             square = large.view(1024, 1024)
@@ -65,7 +66,7 @@ class Graphs(unittest.TestCase):
         self.assertEqual(self.lines(program, result), ["print(second[0].item())", "print(third[0].item())", "print(fourth[0].item())", "print(torch.equal(drawn, again))"], result.stderr)
 
     def test_callables_and_compiled_functions(self):
-        """torch.cuda.make_graphed_callables(), whose backward pass is a graph as well, and torch.compile() that captures."""
+        """torch.cuda.make_graphed_callables(), whose backward pass is also a graph, and torch.compile() with captures."""
         self.expect("""
             layer, given = torch.nn.Linear(4, 2, device="cuda"), torch.ones(3, 4, device="cuda", requires_grad=True)
             graphed = torch.cuda.make_graphed_callables(layer, (torch.ones(3, 4, device="cuda", requires_grad=True),))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Kernels of Triton's whose grid is small are computed, and those that torch.compile() writes.
+"""Triton kernels with a small grid are computed, including those written by torch.compile().
 
-Usage: test_values_triton.py VRAM: with the PyTorch that test_values.py takes. Skipped where there is none, or no Triton in it.
+Usage: test_values_triton.py VRAM: with the PyTorch of test_values.py. Skipped without one, or without Triton.
 """
 import pathlib
 import subprocess
@@ -35,7 +35,8 @@ known = torch.arange(8., device="cuda")
 
 class Triton(unittest.TestCase):
     def run_file(self, program, *options):
-        """A kernel's source is read from its file. What is compiled is not kept: what a second run finds, it does not measure again."""
+        """Triton reads a kernel's source from its file. The compilation caches are new for each run, because cached results are not
+        measured again."""
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "program.py"
             path.write_text(HEAD + textwrap.dedent(program))
@@ -48,7 +49,7 @@ class Triton(unittest.TestCase):
         return result
 
     def lines(self, program, result):
-        """Of the program, those that --reads lists."""
+        """Returns the lines of the program that --reads lists."""
         first = HEAD.count("\n") + 1
         return [line.strip() for number, line in enumerate(textwrap.dedent(program).split("\n"), first) if f".py:{number}\n" in result.stderr]
 
@@ -76,7 +77,7 @@ class Triton(unittest.TestCase):
         self.assertEqual(self.lines(program, result), ["print(out[5].item())", "print(count.item())", "print(0 < out.max().item() < 2)"], result.stderr)
 
     def test_short_real_numbers(self):
-        """The interpreter has no arithmetic of bfloat16."""
+        """Triton's interpreter has no arithmetic for bfloat16."""
         self.expect("""
             @triton.jit
             def mixed(x_ptr, out_ptr, sums_ptr, BLOCK: tl.constexpr):
@@ -94,7 +95,7 @@ class Triton(unittest.TestCase):
             """, ["True True"])
 
     def test_what_cannot_be_computed_is_unknown(self):
-        """A grid that is too large, memory that is none, and a branch that what is unknown decides."""
+        """A grid that is too large, invalid memory, and a branch on an unknown value."""
         program = """
             @triton.jit
             def branch(x_ptr, out_ptr):
@@ -120,7 +121,7 @@ class Triton(unittest.TestCase):
         self.assertEqual(self.lines(program, result), ["print(big[5].item())", "print(out[0].item())", "print(out[2].item())"], result.stderr)
 
     def test_compiled_functions(self):
-        """As on the host: reductions, scans, sorting, functions of libdevice, halves, gathers."""
+        """Matches the host: reductions, scans, sorting, libdevice functions, half precision, gathers."""
         program = """
             def functions(x, w, i):
                 return (F.layer_norm(x, (64,), w, w) + x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-5), (x + 1).softmax(-1), F.cross_entropy(x, i[:8].long()),

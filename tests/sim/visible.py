@@ -1,4 +1,4 @@
-"""Prints the devices that the driver shows: ordinal of the bus and name of each. Run by test_sim.py under `vram sim`."""
+"""Prints the devices that the driver shows, with bus number and name. test_sim.py runs it under `vram sim`."""
 import ctypes
 
 cuda = ctypes.CDLL("libcuda.so.1")

@@ -14,13 +14,13 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 sys.path.insert(0, os.path.join(ROOT, "tools"))
 import api_facts  # noqa: E402
 
-# What vram's own parts of a program ask for (simulator/standins/libcuda/results.c).
+# Functions that vram's own libraries use (simulator/standins/libcuda/results.c).
 OWN = [f"vram_sim_results_{name}" for name in ("answer", "begin", "captured", "end", "forget", "look", "pass", "put", "shield")]
 NAMES = api_facts.read_committed(os.path.join(ROOT, "simulator", "standins", "facts", "cuda.def"))
 
 
 def exported():
-    """{name: letter of nm}: W is a stub, T is simulated."""
+    """Returns {name: letter of nm}: W is a stub, T is simulated."""
     done = subprocess.run(["nm", "-D", "--defined-only", LIBCUDA], capture_output=True, text=True, check=True)
     return {line.split()[2]: line.split()[1] for line in done.stdout.splitlines()}
 

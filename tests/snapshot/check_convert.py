@@ -1,4 +1,4 @@
-"""check_convert.py VRAM: what `vram convert` does with names, compression, outputs that are there already, and mistakes; folders as input."""
+"""check_convert.py VRAM: tests `vram convert` with names, compression, existing outputs, mistakes, and folders as input."""
 import bz2
 import copy
 import gzip
@@ -22,7 +22,7 @@ SNAPSHOT = make_corpus.samples()["generation_3"]
 
 
 def any_value(shuffled, depth):
-    """Any value that a pickle can hold without code."""
+    """Returns a random value of the types that a pickle can hold without code."""
     leaf = [lambda: shuffled.choice([float("inf"), float("-inf"), float("nan"), -0.0, 1.0, 1e300, 5e-324]), lambda: None,
             lambda: shuffled.choice([True, False]), lambda: shuffled.randint(-2**70, 2**70), lambda: shuffled.randint(-3, 300),
             lambda: bytes(shuffled.randrange(256) for _ in range(shuffled.randrange(4))), lambda: bytearray(b"\0\xff"),
@@ -42,7 +42,8 @@ def any_value(shuffled, depth):
 
 
 def exact(value):
-    """A text that two values share only where they are equal by type and value. The order of keys and of sets does not count."""
+    """Returns a text that is equal for two values only if they are equal by type and value. The order of keys and of sets does not
+    count."""
     if isinstance(value, dict):
         return "{%s}" % ", ".join(sorted("%s: %s" % (exact(key), exact(item)) for key, item in value.items()))
     if isinstance(value, (list, tuple, set, frozenset)):
@@ -72,7 +73,7 @@ class Convert(unittest.TestCase):
         return subprocess.run([VRAM] + list(arguments), cwd=self.folder.name, input=data, capture_output=True, timeout=60)
 
     def convert(self, *arguments, data=None, tuples=False):
-        """`tuples`: the input has some that are no pool ids, and the output may be JSON, which has none."""
+        """`tuples`: the input has tuples other than pool ids, and the output may be JSON, which has no tuples."""
         result = self.vram("convert", *arguments, data=data)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertTrue(result.stderr == b"" or (tuples and result.stderr.count(b"\n") == 1 and b": JSON has no tuples: " in result.stderr),
@@ -101,7 +102,8 @@ class Convert(unittest.TestCase):
             self.assertEqual(pickle.loads(self.convert(name, "--to", "pickle")), SNAPSHOT)
 
     def test_keys_of_the_future_stay(self):
-        """Whatever they hold: what looks like segments and events, one or many, deep lists, both addresses of an event."""
+        """Unknown keys keep their values: dicts that look like segments and events, one or several, deep lists, both addresses of an
+        event."""
         def nested(levels):
             return [nested(levels - 1)] if levels else 1
         segment, events = copy.deepcopy(SNAPSHOT["segments"][0]), copy.deepcopy(SNAPSHOT["device_traces"][0])
@@ -131,7 +133,7 @@ class Convert(unittest.TestCase):
         self.refused(3, "nests deeper than 500 levels", "-", "--to", "json", data=deep)
 
     def test_what_two_keys_share_stays(self):
-        """Pickles refer to a list or dictionary that they hold already: whoever reads it first, the other has it, too."""
+        """A pickle can refer to a list or dictionary a second time. Both keys keep it, whichever is read first."""
         def with_history():
             case = copy.deepcopy(SNAPSHOT)
             case["segments"][0]["blocks"][0]["history"] = [{"addr": 4096, "real_size": 100, "frames": [], "new": [1]}]
@@ -159,7 +161,7 @@ class Convert(unittest.TestCase):
                     self.assertEqual(lost, [], "%s, %s, protocol %d" % (name, "first" if first else "last", protocol))
 
     def test_many_keys_of_the_future(self):
-        """However many values are pending, what looks like a row is nothing but the value of its key."""
+        """A value that looks like a row stays the value of its key, however many values are pending."""
         segment, event = SNAPSHOT["segments"][0], SNAPSHOT["device_traces"][0][0]
         for count in (1, 63, 64, 65, 127, 128, 129, 998, 999, 1000, 1001):
             case = {"k%d" % i: i for i in range(count)}
@@ -172,7 +174,8 @@ class Convert(unittest.TestCase):
                                  "%s, %d" % (name, count))
 
     def test_numbers_of_more_than_64_bits(self):
-        """Where any value may be, each digit stays, and a whole number is one; where a number has a meaning, one line says what is wrong."""
+        """Numbers keep every digit, and integers stay integers, where any value is allowed. Where a number has a meaning, one line reports
+        the error."""
         numbers = [2**64, 2**64 + 1, -2**63 - 1, -2**64, 2**70 + 1, -2**70 - 1, 10**40 + 7, -10**40, 2**200 - 1, 2**63, -2**63, 2**64 - 1, 0]
         for place in (lambda case: case, lambda case: case["device_traces"][0][0], lambda case: case["segments"][0],
                       lambda case: case.setdefault("allocator_settings", {})):
@@ -193,7 +196,8 @@ class Convert(unittest.TestCase):
                     self.refused(3, "`%s` is a number of more than 64 bits that is not a" % key, "-", "--to", "json", data=data)
 
     def same_or_refused(self, case, what):
-        """Pickle to pickle, and by way of .vram: equal by type and value, or refused with a reason."""
+        """Converts a pickle to a pickle, directly and by way of .vram. The result is equal by type and value, or the input is rejected with
+        a reason."""
         self.write("python.pickle", pickle.dumps(case, 5))
         kept = 0
         for way in (("out.pickle",), ("out.vram", "out.pickle")):
@@ -211,7 +215,7 @@ class Convert(unittest.TestCase):
         return kept
 
     def test_what_python_alone_has_stays(self):
-        """Tuples, sets, bytes, infinities, keys that are no strings: as values of keys that are not known, anywhere."""
+        """Tuples, sets, bytes, infinities, keys that are not strings: as values of unknown keys, anywhere."""
         shuffled, kept = random.Random(33), 0
         for number in range(150):
             case = copy.deepcopy(SNAPSHOT)
@@ -223,7 +227,7 @@ class Convert(unittest.TestCase):
         self.assertEqual(kept, 300)
 
     def test_what_would_change_is_refused(self):
-        """Known keys whose values are of other types than the model keeps, and keys that no row has."""
+        """Known keys whose values have unexpected types, and unknown keys."""
         def segment(case):
             return case["segments"][0]
         changes = {
@@ -267,7 +271,7 @@ class Convert(unittest.TestCase):
         self.assertEqual(self.vram("convert", "in.pickle", "-o", "out.json").stderr, b"")
 
     def test_what_python_writes_is_read(self):
-        """However many tables' rows a byte of the file makes: a frame of its own for each event, annotations of two keys, events of two."""
+        """However many rows one byte of the file makes: each event has its own frame, annotations have two keys, events two."""
         def case(events, annotations=()):
             return {"segments": [], "device_traces": [events], "allocator_settings": {}, "external_annotations": list(annotations)}
         event = {"action": "alloc", "addr": 4096, "size": 512, "stream": 0, "time_us": 1}
@@ -282,7 +286,7 @@ class Convert(unittest.TestCase):
             self.assertEqual(pickle.loads(self.convert("valid.vram", "--to", "pickle")), recording, name)
 
     def test_text_that_is_much_is_announced(self):
-        """A pickle refers to a stack that JSON writes out: 20,000 events with 2,000 frames each are 3 GB of it, of 100 are a hundred MB."""
+        """A pickle refers to a stack that JSON repeats: 20,000 events with 2,000 frames each make 3 GB, with 100 frames a hundred MB."""
         def case(frames):
             stack = [{"filename": "a.py", "line": i, "name": "f"} for i in range(frames)]
             return {"segments": [], "device_traces": [[{"action": "alloc", "addr": i, "size": 1, "stream": 0, "frames": stack}
@@ -298,7 +302,7 @@ class Convert(unittest.TestCase):
         self.assertTrue(0.7 < float(told.group(1)) * 2**20 / os.path.getsize(self.path("out.json")) < 1.4, done.stderr)
 
     def test_what_is_too_much_is_refused(self):
-        """A value of 8 ** 12 texts in 2 KB: reports do without it, no conversion does so silently."""
+        """A value with 8 ** 12 strings in 2 KB: reports omit it, and no conversion drops it silently."""
         value = ["a" * 1000]
         for _ in range(12):
             value = [value] * 8
@@ -308,7 +312,7 @@ class Convert(unittest.TestCase):
             self.refused(3, "what `future` holds is too much", "bomb.pickle", "-o", "out." + extension)
 
     def test_a_folder_is_read_past_pipes_and_sockets(self):
-        """They would be waited for: whoever may write into a folder could stop the reports of all of it."""
+        """Opening one would block: a user with write access to a folder could stop all reports of it."""
         os.mkdir(self.path("job"))
         os.rename(self.path("in.pickle"), self.path("job/a.pickle"))
         os.mkfifo(self.path("job/b.pickle"))
@@ -348,7 +352,7 @@ class Convert(unittest.TestCase):
         self.assertEqual(os.stat(self.path("new.json")).st_mode & 0o777, 0o600)
         if os.geteuid() != 0:
             return
-        # What somebody else planted is neither followed nor asked for its permissions.
+        # A link planted by another user is not followed, and its target's permissions are not copied.
         self.write("mine.json", b"mine")
         os.symlink("mine.json", self.path("planted.json"))
         os.chown(self.path("planted.json"), 65534, 65534, follow_symlinks=False)

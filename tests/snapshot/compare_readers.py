@@ -1,6 +1,6 @@
-"""compare_readers.py DUMP_MODEL [FILE...]: every column of what our readers make of a file against Python's pickle and json.
+"""compare_readers.py DUMP_MODEL [FILE...]: compares every column that the product's readers make of a file with Python's pickle and json.
 
-Without files: small snapshots made here, in every encoding. Files are read as they are; those below 250 kB are also written anew in every
+Without files: small snapshots made here, in every encoding. Files are read as they are; those below 250 kB are also rewritten in every
 encoding and read again.
 """
 import glob
@@ -48,7 +48,7 @@ def frames_of(value):
 
 
 def has(item, keys, pairs):
-    """The bits of a row's keys. `pairs`: the file can tell a pair from a list."""
+    """Returns the bits of a row's keys. `pairs`: the file format distinguishes pairs from lists."""
     bits = sum({HAS[key] for key in keys if item.get(key) is not None})
     return bits | (HAS["pool list"] if pairs and any(isinstance(item.get(key), list) for key in ("pool_id", "segment_pool_id")) else 0)
 
@@ -150,7 +150,7 @@ def parse(lines):
 
 
 def same(ours, theirs):
-    """Equal, where a text that is JSON may be spelled differently."""
+    """Returns whether two values are equal; texts that are JSON may be spelled differently."""
     if isinstance(theirs, tuple) and len(theirs) == 2 and theirs[0] == "json" and isinstance(ours, str):
         return json.loads(ours) == json.loads(theirs[1])
     if isinstance(theirs, (tuple, list)):
@@ -159,7 +159,7 @@ def same(ours, theirs):
 
 
 def difference(ours, theirs, path):
-    """The path of the first value that differs."""
+    """Returns the path of the first value that differs."""
     if isinstance(theirs, dict):
         pairs = [(ours[key], theirs[key], key) for key in theirs]
     elif isinstance(theirs, (tuple, list)) and isinstance(ours, (tuple, list)) and len(ours) == len(theirs):
@@ -179,7 +179,7 @@ def check(program, name, data):
         result = subprocess.run([program, file.name], capture_output=True, text=True)
     if result.returncode != 0:
         return "%s: not read: %s" % (name, result.stderr.strip())
-    # The model keeps settings as JSON, which knows no tuples.
+    # The model keeps settings as JSON, which has no tuples.
     wanted = expected(load(data), data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"{", b"["))
     wanted["settings"] = [(key, json.loads(json.dumps(value))) for key, value in wanted["settings"]]
     found = parse(result.stdout.splitlines())

@@ -1,8 +1,8 @@
-"""round_trip.py REWRITE [FILE...]: what we write is what we read, value by value and type by type, as Python sees it.
+"""round_trip.py REWRITE [FILE...]: written files have the same values and types as the files that were read, as Python loads them.
 
-Every file is written as a pickle, as JSON and by way of JSON as a pickle again (and as .vram, where REWRITE can), and loaded by Python's pickle
-and json. Pickles are also walked by a strict twin of the interpreter in PyTorch's own viewer, which knows few opcodes. Without files: small
-snapshots made here, in every encoding.
+Every file is written as a pickle, as JSON, and by way of JSON as a pickle again (and as .vram, if REWRITE can), and loaded with Python's
+pickle and json. Pickles are also read by a stricter version of the interpreter in PyTorch's own viewer, which knows few opcodes. Without
+files: small snapshots made here, in every encoding.
 """
 import glob
 import json
@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import make_corpus
 import viewer_pickle
 
-SMALL_BYTES = 700_000  # what is compared in every way
+SMALL_BYTES = 700_000  # up to this size, all conversions are compared
 PICKLE, JSON, ROWS, VRAM = "0", "1", "2", "3"
 
 
@@ -35,14 +35,14 @@ def is_json(data):
 
 
 def listed(value):
-    """With lists in the place of tuples, as JSON has it, and keys that are strings."""
+    """Replaces tuples by lists and keys by strings, as JSON does."""
     if isinstance(value, dict):
         return {str(key): listed(item) for key, item in value.items()}
     return [listed(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def paired(value):
-    """With a pair for every pool id: PyTorch's own type, which JSON has not."""
+    """Replaces pool ids by pairs, PyTorch's own type, which JSON lacks."""
     if isinstance(value, dict):
         return {key: tuple(item) if key in ("pool_id", "segment_pool_id") and isinstance(item, list) and len(item) == 2 else paired(item)
                 for key, item in value.items()}
@@ -50,7 +50,7 @@ def paired(value):
 
 
 def difference(ours, theirs, path=""):
-    """Where two values differ, by type or value; None when they do not. Equal parts that are the same objects are compared once."""
+    """Returns where two values differ, by type or value, or None. Equal parts that are the same objects are compared once."""
     seen, work = set(), [(ours, theirs, path)]
     while work:
         a, b, place = work.pop()
@@ -92,7 +92,7 @@ def same(what, ours, theirs):
 
 
 def same_pickle(what, made, known, wanted):
-    """Bytes that were compared once need not be loaded again: Python makes gigabytes of objects of a long history."""
+    """Skips bytes that were already compared, because Python makes gigabytes of objects from a long history."""
     if made != known:
         same(what, pickle.loads(made), wanted)
 
@@ -110,7 +110,7 @@ def check(program, data, folder, has_vram):
     strict = {"parse_constant": lambda word: (_ for _ in ()).throw(Failed("the JSON has %s" % word))}
     for form, name in ((JSON, "json"), (ROWS, "rows"))[:2 if is_small else 1]:
         text = rewrite(program, form, paths["in"], paths[name])
-        # Of a long history, Python makes gigabytes of objects.
+        # Only for a small file: Python makes gigabytes of objects from a long history.
         found = json.loads(text.decode("ascii"), **strict) if is_small else None
         if isinstance(found, dict):
             found.pop("vram_pool_id_lists", None)
@@ -123,7 +123,7 @@ def check(program, data, folder, has_vram):
 
 
 def failure_of(task):
-    """What is wrong with one file, "" if nothing is."""
+    """Returns the difference in one file, or ""."""
     program, name, data, has_vram = task
     if data is None:
         with open(name, "rb") as file:
@@ -146,7 +146,7 @@ def main():
         with open(small, "wb") as file:
             file.write(pickle.dumps({"segments": []}))
         has_vram = subprocess.run([program, VRAM, small, small + ".vram"], capture_output=True).returncode == 0
-    # The longest first, so that no process is left with it at the end.
+    # Longest first, so that no process still has one at the end.
     tasks = [(program, path, None, has_vram) for path in sorted(files, key=os.path.getsize, reverse=True)]
     tasks += [(program, name, data, has_vram) for name, data in cases]
     with multiprocessing.Pool() as pool:

@@ -1,7 +1,7 @@
-"""viewer_pickle.py: a pickle interpreter that knows only the opcodes which PyTorch's browser viewer knows, and takes nothing else.
+"""viewer_pickle.py: a pickle interpreter that accepts only the opcodes of PyTorch's browser viewer.
 
-It also holds a pickle to what that viewer needs: numbers of at most eight bytes or exactly nine, no batch of more than 100,000 items (the
-viewer hands a batch to one function call), memo slots filled in order and read after they are filled, frames that end where an opcode ends.
+It also checks what that viewer needs: numbers of at most eight bytes or exactly nine, batches of at most 100,000 items (the viewer
+passes a batch to one function call), memo slots filled in order and before they are read, frames that end at the end of an opcode.
 """
 import struct
 
@@ -96,7 +96,7 @@ class Reader:
 
 
 def load(data):
-    """The value; Refused for what the viewer would not read."""
+    """Returns the value. Raises Refused if the viewer would not read the pickle."""
     reader = Reader(data)
     while True:
         if reader.frame_end is not None and reader.at == reader.frame_end:

@@ -37,11 +37,11 @@ class Stacks:
 
 
 def expected():
-    """Frames of the caller and outwards, as traceback names them, innermost first."""
+    """Returns the frames of the caller and its callers, as traceback names them, innermost first."""
     return [(f.name, f.filename, f.lineno) for f in reversed(traceback.extract_stack()[:-1])]
 
 
-# Both on one line, so that the lines agree.
+# On the same line, so that the line numbers agree.
 def look(stacks, kind):
     return stacks.library.vram_stack_take(stacks.table, kind, 0), expected()
 
@@ -139,7 +139,7 @@ def check(stacks, how):
         if python != wanted[:limit] or not python or len(merged) <= len(python):
             failures += 1
             print(f"{how}, {way.__name__}, merged: {python}\ninstead of {wanted}")
-        if way is by_callback:  # C frames stand between the Python frames that they were called between
+        if way is by_callback:  # C frames are between the Python frames that called each other through them
             names = [f[0] for f in merged]
             inner, outer = names.index("<lambda>"), names.index("by_callback")
             if not any("qsort" in n or "msort" in n for n in names[inner:outer]):
@@ -149,7 +149,7 @@ def check(stacks, how):
 
 
 def new_code_at_old_addresses(stacks):
-    """Functions that come and go, mostly at the same addresses: each must keep its own name and line."""
+    """Functions are created and deleted, mostly at the same addresses. Each must keep its own name and line."""
     failures = 0
     for i in range(300):
         space = {"look": look, "stacks": stacks, "PYTHON": PYTHON}
@@ -165,7 +165,7 @@ def new_code_at_old_addresses(stacks):
 
 
 def bench(stacks):
-    """Cost per Python frame: the slope between two depths; what ctypes itself costs falls out."""
+    """Returns the cost per Python frame: the slope between two depths, which cancels the cost of ctypes."""
 
     def at_depth(depth, kind):
         if depth:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Whether the stand-ins have every function that NVIDIA's headers declare, where headers are found: in CUDA_HOME or /usr/local/cuda, or in the
-folders named by VRAM_HEADERS (with colons between them). Skipped elsewhere; first the script that makes the tables, with headers made here."""
+"""Tests whether the stand-ins have every function that NVIDIA's headers declare. Headers are looked for in CUDA_HOME, /usr/local/cuda, or
+the folders in VRAM_HEADERS (separated by colons); skipped without any. First tests the script that makes the tables, with headers made
+here."""
 
 import os
 import subprocess

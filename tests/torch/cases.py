@@ -1,6 +1,6 @@
-"""Runs the test functions of a file one process each: a process has one allocator.
+"""Runs each test function of a file in its own process, because a process has one allocator.
 
-A file's test functions are called test_*. main() runs all of them, or in this process the one that is named.
+Test functions are called test_*. main() runs all of them, or, given a name, that one in this process.
 """
 import os
 import subprocess
@@ -11,7 +11,7 @@ SKIPPED = 77
 
 
 def environment(**variables):
-    """Decorator: variables of the process that runs the function."""
+    """Decorator that sets environment variables of the process that runs the function."""
 
     def mark(function):
         function.environment = variables
@@ -39,7 +39,7 @@ def _test(path, name, function):
 
 
 def skip(reason):
-    """Ends the process of a test that has nothing to do here."""
+    """Skips a test that does not apply here, by ending its process."""
     print(reason)
     sys.exit(SKIPPED)
 

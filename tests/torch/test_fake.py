@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""enable() with a torch that records what is done to it, and that calls the adapter's functions as PyTorch does."""
+"""Tests enable() with a fake torch that records the calls it gets, and calls the adapter's functions as PyTorch does."""
 import atexit
 import ctypes
 import os
@@ -33,7 +33,7 @@ REDIRECTED = [
 
 
 class Hooks:
-    """torch._C._CUDAPluggableAllocator: every setter takes an integer."""
+    """Fakes torch._C._CUDAPluggableAllocator: every setter takes an integer."""
 
     def __init__(self, events, methods):
         for method in methods:
@@ -41,7 +41,7 @@ class Hooks:
 
 
 class Graph:
-    """torch.cuda.CUDAGraph. A test that captures puts what PyTorch does into `begin`."""
+    """Fakes torch.cuda.CUDAGraph. A test that captures puts PyTorch's actions into `begin`."""
 
     begin = None
 
@@ -54,7 +54,7 @@ def refused(*_arguments, **_named):
 
 
 def fake_torch(events, initialized=False, methods=tuple(name for name, _ in HOOKS + POOL_HOOKS), cuda="12.4", pluggable=True, change_fails=False):
-    """A package torch in a temporary folder, with lib/libc10.so where the build made one."""
+    """Makes a package torch in a temporary folder, with lib/libc10.so if the build made one."""
     root = tempfile.mkdtemp()
     atexit.register(shutil.rmtree, root)
     folder = os.path.join(root, "torch")
@@ -104,7 +104,7 @@ def one_line(function, *arguments, **named):
 
 
 class Caller:
-    """libc10.so of the build: calls addresses through std::function, and catches what they throw."""
+    """The build's libc10.so: calls addresses through std::function, and catches what they throw."""
 
     def __init__(self):
         if not os.environ.get("FAKE_C10"):
@@ -113,7 +113,7 @@ class Caller:
         self.library.fake_malloc.restype = self.library.fake_base_alloc.restype = ctypes.c_void_p
 
     def call(self, name, address, *arguments):
-        """(result, text of the exception)"""
+        """Returns (result, text of the exception)."""
         text = ctypes.create_string_buffer(4096)
         result = getattr(self.library, name)(ctypes.c_uint64(address), *arguments, text, ctypes.c_size_t(len(text)))
         return result, text.value.decode()
@@ -151,12 +151,12 @@ def test_an_older_torch_has_fewer_hooks():
 def test_redirected():
     torch = fake_torch([])
     vram_torch.enable(conf="max_split_size_mb:128")
-    os.environ["VRAM_SIM"] = "memory=1GiB,devices=2"  # what there is in place of a GPU, from first use on
+    os.environ["VRAM_SIM"] = "memory=1GiB,devices=2"  # replaces the GPU, from the first use on
     made = vram_torch.allocator()
     made.malloc(3 * MIB, device=1)
     assert made.configuration() == "max_split_size_mb:128"
     for module in (torch.cuda, torch.cuda.memory):
-        assert module.memory_allocated() == 3 * MIB  # of the current device, 1
+        assert module.memory_allocated() == 3 * MIB  # on the current device, 1
         assert module.memory_allocated(0) == module.memory_allocated("cuda:0") == 0
         assert module.memory_stats()["reserved_bytes.all.current"] == 20 * MIB
         assert module.memory_stats_as_nested_dict(device=1)["segment"]["large_pool"]["current"] == 1
@@ -229,7 +229,7 @@ def test_a_graph_has_memory_of_its_own():
     inside = [made.malloc(3 * MIB, stream=captured), made.malloc(3 * MIB, stream=joined)]
     outside = made.malloc(3 * MIB, stream=aside)
     made.record_stream(inside[0], joined)
-    made.free(inside[0])  # put off: no event becomes a node of the graph
+    made.free(inside[0])  # deferred: an event would become a node of the graph
     made.free(made.malloc(MIB, stream=aside))
     assert made.memory_stats()["active_bytes.all.current"] == 9 * MIB
     assert cuda.cuEventRecord(event, ctypes.c_void_p(joined)) == 0
@@ -241,10 +241,10 @@ def test_a_graph_has_memory_of_its_own():
     assert cuda.cuGraphGetNodes(graph, None, ctypes.byref(count)) == 0 and count.value == 0
     made.free(inside[1])
     made.free(outside)
-    made.empty_cache()  # the graph is still there: its memory stays
+    made.empty_cache()  # the graph still exists, so its memory stays
     assert made.memory_reserved() == 40 * MIB and made.memory_allocated() == 0
     later = made.malloc(3 * MIB, stream=captured)
-    assert later not in inside  # the graph's memory is nobody else's
+    assert later not in inside  # the graph's memory is not reused outside it
     made.free(later)
     assert made._library.vram_torch_pool_count() == 1
     hooks.release((1, 0))
@@ -270,7 +270,7 @@ def test_a_capture_that_does_not_begin_leaves_nothing():
     hook = made._library.vram_torch_begin_allocate_to_pool
     made._library.vram_torch_begin_allocate_to_pool.argtypes = [ctypes.c_int, PoolId, ctypes.c_void_p]
     hook(0, PoolId(0, 1), None)
-    inside = made.malloc(3 * MIB)  # of this thread, whatever the stream
+    inside = made.malloc(3 * MIB)  # by this thread, on any stream
     made._library.vram_torch_end_allocate_to_pool.argtypes = [ctypes.c_int, PoolId]
     made._library.vram_torch_end_allocate_to_pool(0, PoolId(0, 1))
     made.free(inside)
@@ -333,7 +333,7 @@ def test_the_hooks_work_as_pytorch_calls_them():
     assert (kind, function, file, line) == ("OutOfMemoryError", "vram_torch_malloc", "vram_torch.c", "0")
     assert text == ("CUDA out of memory. Tried to allocate 600.00 MiB. GPU 0 has a total capacity of 1024.00 MiB of which 1024.00 MiB is free. " +
                     vram_torch.last_oom()) and "512.00 MiB" in text
-    assert caller.malloc(malloc, 400 * MIB)[1] == ""  # what was thrown through left everything as it was
+    assert caller.malloc(malloc, 400 * MIB)[1] == ""  # the thrown exception changed nothing
     assert caller.malloc(malloc, 0) == (None, "")
     assert "vram_torch_memory_fraction" in caller.call("fake_fraction", address["set_memory_fraction_fn"], ctypes.c_double(2), 0)[1]
     made.check()
@@ -405,7 +405,7 @@ def test_wrong_options():
     assert "max_split_size_mb" in one_line(vram_torch.enable)
     assert "VRAM_ALLOC_CONF" not in os.environ
     unchanged(torch, events)
-    os.environ["VRAM_ALLOC_CONF"] = ""  # the first that is set counts
+    os.environ["VRAM_ALLOC_CONF"] = ""  # the first option string that is set applies
     vram_torch.enable()
 
 

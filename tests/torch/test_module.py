@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The Python module without PyTorch: the class Allocator and the functions around it, on a simulated device."""
+"""Tests the Python module without PyTorch: the class Allocator and the functions around it, on a simulated device."""
 import ctypes
 import json
 import os
@@ -13,7 +13,7 @@ KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
 
 def raises(kind, function, *arguments, **named):
-    """The exception that the call must raise."""
+    """Returns the exception that the call must raise."""
     try:
         function(*arguments, **named)
     except kind as error:
@@ -48,7 +48,7 @@ def test_streams():
     made = vram_torch.Allocator()
     first = made.malloc(MIB, stream=0)
     made.free(first)
-    other = made.malloc(MIB, stream=1)  # what stream 0 has cached is not for stream 1
+    other = made.malloc(MIB, stream=1)  # stream 1 cannot use stream 0's cache
     assert other != first
     assert made.malloc(MIB, stream=0) == first
     base, size = made.base_allocation(first + 5)
@@ -83,12 +83,12 @@ def test_out_of_memory():
     assert "request of 400.00 MiB on device 0" in text and "324.00 MiB of it free" in text
     assert issubclass(vram_torch.OutOfMemory, MemoryError) and issubclass(vram_torch.OutOfMemory, RuntimeError)
     raises(vram_torch.OutOfMemory, made.malloc, (1 << 64) - 1)
-    assert made.memory_stats()["num_ooms"] == 1  # what no device could hold is not asked for, and not counted
+    assert made.memory_stats()["num_ooms"] == 1  # more than any device holds is not requested, and not counted
     seen = []
     thread = threading.Thread(target=lambda: seen.append((made.last_error(), vram_torch.last_oom())))
     thread.start()
     thread.join()
-    assert seen == [("", made.last_oom())]  # errors belong to a thread, the report to the process
+    assert seen == [("", made.last_oom())]  # errors are kept per thread, the report per process
     made.free(kept)
     made.free(made.malloc(GIB))
     made.empty_cache()
@@ -110,7 +110,7 @@ def test_settings():
     assert made.configuration() == long  # longer than the first buffer
     made.check_options("")
     raises(vram_torch.OptionError, made.check_options, "max_split_size_mb:1")
-    # What PyTorch raises: RuntimeError in older versions, ValueError in newer ones.
+    # PyTorch's exception: RuntimeError in older versions, ValueError in newer ones.
     assert issubclass(vram_torch.OptionError, ValueError) and issubclass(vram_torch.OptionError, RuntimeError)
 
 
@@ -149,7 +149,7 @@ def test_questions_by_device():
 
 
 class Library:
-    """An allocator of the ordinary shared library on the simulator's, through their own interfaces."""
+    """An allocator of the ordinary shared library on the simulator's library, through their own interfaces."""
 
     def __init__(self, settings):
         self.library = ctypes.CDLL(os.environ["VRAM_SHARED_LIBRARY"])
@@ -233,7 +233,7 @@ def test_threads():
                     mine.append(made.malloc(draw.randrange(1, 2 * MIB), stream=number % 3))
             for address in mine:
                 made.free(address)
-        except Exception as error:  # told to the main thread
+        except Exception as error:  # passed to the main thread
             wrong.append(error)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Which library enable() takes for a PyTorch, and why it takes none: with a stand-in for torch, and libraries that only say what they are made for."""
+"""Tests which library enable() chooses for a PyTorch, and why it chooses none, with a fake torch and libraries that only state their
+PyTorch version."""
 import os
 import subprocess
 import sys
@@ -41,7 +42,7 @@ def torch_of(version, git="0123456789abcdef", events=None, headers=False):
 
 
 def stub(folder, version, git, made_for=None):
-    """A library of the right name that says it is made for `made_for`; its other functions are those of libvram_torch.so."""
+    """Makes a library of the right name that says it is made for `made_for`. Its other functions are those of libvram_torch.so."""
     name = vram_torch_native.Release(version, git, True).file_name()
     path, source = os.path.join(folder, name), os.path.join(folder, "stub.c")
     with open(source, "w") as file:
@@ -93,7 +94,7 @@ def test_a_prebuilt_library():
 def test_a_library_for_another_torch_is_not_used():
     folder, events = tempfile.mkdtemp(), []
     os.environ["VRAM_TORCH_PREBUILT"] = folder
-    stub(folder, "2.15.0", "0123456789abcdef", made_for="fedcba9876543210")  # its name is wrong
+    stub(folder, "2.15.0", "0123456789abcdef", made_for="fedcba9876543210")  # its file name is wrong
     assert way_of(torch_of("2.15.0", events=events)) == "pluggable: no library for this PyTorch: this library was made for another PyTorch"
     assert events[0][0] == "CUDAPluggableAllocator"
 
@@ -113,7 +114,7 @@ def test_a_compiler_that_fails():
     assert way.startswith("pluggable: no library for this PyTorch: ") and ("the compiler failed: " in way or "no C++ compiler" in way), way
     folder = vram_torch_native.cache_folder()
     left = [name for _, _, names in os.walk(folder) for name in names if not name.endswith(".lock")]
-    assert left == [], left  # nothing half made stays
+    assert left == [], left  # no partial result stays
 
 
 def test_native_or_nothing():

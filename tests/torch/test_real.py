@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""PyTorch itself with this allocator, where PyTorch and a GPU are. Skipped by name otherwise."""
+"""Tests PyTorch itself with this allocator, if PyTorch and a GPU are present. Skipped by name otherwise."""
 import cases
 import vram_torch
 
@@ -7,7 +7,7 @@ MIB = 1 << 20
 
 
 def real_torch():
-    """torch with the allocator switched on."""
+    """Returns torch with the allocator enabled."""
     try:
         import torch
     except ImportError:
@@ -91,7 +91,7 @@ def test_a_graph_computes_the_same_a_thousand_times():
     torch.manual_seed(1)
     held = []
     for step in range(1000):
-        held.append(torch.randn(1 + 997 * step % 300000, device="cuda"))  # the rest of the program, over memory that is free
+        held.append(torch.randn(1 + 997 * step % 300000, device="cuda"))  # the rest of the program, in freed memory
         if len(held) > 20:
             del held[step % 7]
         inputs.fill_(step % 50)

@@ -1,4 +1,4 @@
-"""Memory that sleeps through the Python module, on the simulated driver, and the modules that stand in for other libraries'. No PyTorch."""
+"""Tests sleeping memory in the Python module, on the simulated driver, and the stand-ins for other libraries' modules. No PyTorch."""
 import ctypes
 import os
 import unittest
@@ -33,8 +33,8 @@ class Sleep(unittest.TestCase):
         self.assertEqual(vram_torch.sleep("weights"), 50 * MIB)
         self.assertEqual([(s.tag, s.level, s.live_bytes, s.host_bytes) for s in vram_torch.sleepers()], [("weights", "keep", 50 * MIB, 50 * MIB)])
         self.assertEqual(self.made.kept(weights, len(data)), data)
-        self.assertGreaterEqual(vram_torch.sleepers()[0].pool[1], 1 << 24)  # PyTorch gives its own pools numbers from 1 on
-        self.assertEqual(vram_torch.sleep({"weights": "zero", "kv_cache": "zero"}), 30 * MIB)  # what sleeps stays as it is
+        self.assertGreaterEqual(vram_torch.sleepers()[0].pool[1], 1 << 24)  # PyTorch numbers its own pools from 1
+        self.assertEqual(vram_torch.sleep({"weights": "zero", "kv_cache": "zero"}), 30 * MIB)  # sleeping memory does not change
         self.assertEqual(vram_torch.memory_allocated(0), 91 * MIB)
         with self.assertRaisesRegex(vram_torch.Error, "sleeps"), vram_torch.tagged("weights"):
             self.made.malloc(MIB)

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""What `vram tune` says of every real recording, checked by `vram replay`.
+"""Checks the answers of `vram tune` for every real recording with `vram replay`.
 
 Usage: check_recordings.py VRAM FOLDER     (FOLDER has snapshots/)
 
-For each: the best setting needs and holds no more than today's, and needs no more, to 1 %, than the best of the defaults,
-expandable_segments:True and max_split_size_mb:128 that hold no more; a replay with its memory completes; and where it claims that less does not do, a replay with less does not.
+For each recording: the best setting needs and holds no more than the current one. It needs at most 1 % more than the best of the
+defaults, expandable_segments:True and max_split_size_mb:128, among those that hold no more. A replay with its memory completes, and
+where it claims that less is not enough, a replay with less does not.
 """
 import json
 import pathlib
@@ -16,7 +17,7 @@ REFERENCES = ("", "expandable_segments:True", "max_split_size_mb:128")
 
 
 def replay_finishes(vram, path, conf, memory):
-    # A device whose history contradicts its final state finishes nothing and says nothing about memory.
+    # A device whose history contradicts its final state completes nothing, and its result says nothing about memory.
     output = subprocess.run([vram, "replay", "--json", "--conf", conf, "--memory", f"{memory}B", path], capture_output=True, check=False)
     run = json.loads(output.stdout)["runs"][0]
     return all(device["out_of_memory"] is None for device in run["devices"] if not device["contradiction"])
@@ -32,7 +33,7 @@ def check(vram, path):
     best = result["best"]
     today = result["settings"][0]
     tried = {setting["conf"]: setting for setting in result["settings"]}
-    windows = not any("expandable_segments:True" in conf for conf in tried)  # PyTorch ignores it there
+    windows = not any("expandable_segments:True" in conf for conf in tried)  # PyTorch ignores expandable segments on Windows
     assert windows or all(conf in tried for conf in REFERENCES), "a reference was not tried"
     held = today["peak_reserved_bytes"] if today["needed_bytes"] else 1 << 62
     references = [tried[conf]["needed_bytes"] for conf in REFERENCES if conf in tried and tried[conf]["needed_bytes"] and tried[conf]["peak_reserved_bytes"] <= held]
@@ -41,7 +42,7 @@ def check(vram, path):
     assert best["peak_reserved_bytes"] <= held, "it holds more than today's"
     assert best["needed_bytes"] >= result["live_bytes"] or result["contradictions"], "it needs less than was live"
     assert replay_finishes(vram, path, best["conf"], best["needed_bytes"]), "the best setting does not fit in what it needs"
-    # Between two sizes that fit there may be one that does not, so that a size just below has to fail, and not every smaller one.
+    # A size between two that fit may not fit. So a size just below has to fail, and not every smaller one.
     least = best["needed_bytes"] - best["needed_bytes"] // 512 - (4 << 20)
     below = [size for size in range(best["needed_bytes"] - (2 << 20), least - 1, -(2 << 20)) if size > best["peak_active_bytes"]]
     assert not below or not all(replay_finishes(vram, path, best["conf"], size) for size in below), "it needs less than it is said to"

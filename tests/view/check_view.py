@@ -1,4 +1,4 @@
-"""`vram view`: the page it writes, what stands in it, and the server. Usage: check_view.py VRAM"""
+"""Tests `vram view`: the page it writes, the page's contents, and the server. Usage: check_view.py VRAM"""
 import base64
 import gzip
 import http.client
@@ -48,7 +48,7 @@ def check_page(vram, folder):
     assert names.index("rank2.pickle") < names.index("rank10.pickle"), names
     for name, text in found:
         assert gzip.decompress(base64.b64decode(text, validate=True)), name
-    # Nothing but those elements was added, and no name ended one.
+    # Only those elements were added, and no name ended one.
     stripped = re.sub(r'<script type="application/x-vram" data-name="[^"]*">[^<]*</script>\n', "", page)
     assert stripped == bare.replace("<!--recordings-->", ""), "the page holds more than recordings"
     assert "connect-src 'none'" in page and "alert(1)</script>" not in page
@@ -59,13 +59,13 @@ def report(vram, *arguments):
 
 
 def contents(text):
-    """What a report says, without where it was read from; the comparison with paged memory is made where it is the only one."""
+    """Returns a report without its source. The comparison with paged memory is left out: it is made only for a single recording."""
     made = json.loads(text)
     return [{k: v for k, v in one.items() if k not in ("file", "bytes", "paged")} for one in (made if isinstance(made, list) else [made])]
 
 
 def check_read_back(vram, folder):
-    """A page is read as the recordings in it are, whatever they were."""
+    """A page is read as the recordings in it, in any format."""
     os.mkdir(os.path.join(folder, "same"))
     names = ["a.pickle", "b.json", "c.vram", "d.html", "same/a.pickle"]
     paths = [os.path.join(folder, name) for name in names]
@@ -103,7 +103,7 @@ def check_read_back(vram, folder):
     assert contents(report(vram, page + ".gz").stdout) == wanted
     again = os.path.join(folder, "again.html")  # a page of a page
     assert run(vram, page, "-o", again, "--no-open").returncode == 0 and contents(report(vram, again).stdout) == wanted
-    for arguments, code, words in [  # one line; with a usage error of convert a second one that lists the formats
+    for arguments, code, words in [  # one line; a usage error of convert has a second one that lists the formats
         (["report", page + "#6"], 3, "no such recording"),
         (["report", page + "#none"], 3, "no such recording"),
         (["report", paths[0] + "#1"], 3, "no page"),
@@ -117,7 +117,7 @@ def check_read_back(vram, folder):
 
 
 def check_damage(vram, folder):
-    """A page that is cut or bent within a recording: one line, and the recordings before it are read."""
+    """A page that is truncated or damaged within a recording gives one error line, and the recordings before it are read."""
     page, bad = os.path.join(folder, "p#1.html"), os.path.join(folder, "bad.html")
     with open(page, "rb") as file:
         whole = file.read()
@@ -195,7 +195,7 @@ def check_server(vram, folder):
         assert served.get(served.path + "ask?list", headers={"Sec-Fetch-Site": "cross-site"})[0] == 403
         assert served.get(served.path + "ask?" + "x" * 20000)[0] == 431
         idle = [http.client.HTTPConnection("127.0.0.1", served.port, timeout=20) for _ in range(60)]
-        for connection in idle:  # more than are kept
+        for connection in idle:  # more than the server keeps
             connection.connect()
         assert served.get(served.path + "ask?list")[0] == 200
     finally:

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Addresses that a table without a secret would put into one slot take no reader more than ordinary ones.
+"""Tests that addresses which would collide in an unseeded hash table cost no reader more than ordinary ones.
 
 usage: check_hostile.py VRAM HOSTILE_LOG
-Counts instructions with callgrind, because times differ from run to run. Exits 77 where valgrind is missing.
+
+Counts instructions with callgrind, because times differ from run to run. Exits 77 without valgrind.
 """
 import json
 import os
@@ -16,7 +17,7 @@ import unittest
 VRAM, HOSTILE_LOG = sys.argv[1], sys.argv[2]
 COUNT = 3000
 FOLDER = tempfile.mkdtemp(prefix="vram-hostile-")
-# Without secrets the killed file takes 4 times the instructions of the ordinary one.
+# Without seeds the hostile file takes 4 times the instructions of the ordinary one.
 MOST = 1.5
 
 
@@ -32,7 +33,7 @@ def instructions(*arguments):
 
 
 def profiler_trace(events):
-    """What torch.profiler writes of the same events."""
+    """Returns what torch.profiler writes for the same events."""
     return {"schemaVersion": 1, "traceEvents": [
         {"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 2, "ts": i,
          "args": {"Addr": event["addr"], "Bytes": event["size"] * (1 if event["action"] == "alloc" else -1), "Device Id": 0, "Device Type": 1}}
