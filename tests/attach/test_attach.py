@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`vram top` and `vram attach` look at a program that is being recorded; the recording can be paused and copied.
+"""Tests `vram top` and `vram attach` on a program that is being recorded; its recording can be paused and copied.
 
 Usage: test_attach.py VRAM WORKER FOLDER
 """

@@ -1,16 +1,17 @@
-// bench_capacity.c: in how little memory recorded programs run: the smallest device on which each history completes, divided by what no
-// allocator can do without (the peak of active bytes, rounded to 512 each, rounded up to 2 MiB).
+// bench_capacity.c: measures the smallest device on which each recorded history completes, divided by the least that any allocator needs
+// (the peak of active bytes, each block rounded to 512, the sum rounded up to 2 MiB).
 // usage: bench_capacity [--passes N] [--repeat | --time | --fragmentation | --cold] [--only SETTING]... RECORDING...
-//   --passes N       a history counts as that many, one after the other (default 1; with --time 30)
-//   --time           instead: processor time of a served pair, by the quickest pass; the settings take turns, ten each
-//   --repeat         instead: driver calls per pass with 6 passes in 1.01 times the bound, of histories whose bound is 1 GiB and more
-//   --fragmentation  instead: what is reserved beyond what lives, both at their peaks, on a device that has enough: as a share of what is
-//                    reserved (the measure of STAlloc, arXiv 2507.16274: 1 - allocated / reserved), and how much less it is than by default
-//   --cold           instead: milliseconds of the simulated driver's time that one history takes from nothing, by the cheap and the dear
-//                    prices, on a device that has enough: of the thread that asks, and of all threads
-// "ahead" is growth ahead, paged:True,grow_ahead:True: between two requests its thread does all there is to do, as where the program
-// computes for longer than that takes.
-//   --only SETTING   that one beside the default (default: that alone)
+//   --passes N       repeats each history N times (default 1; with --time 30)
+//   --time           instead: processor time of a served pair, in the quickest pass; the settings take turns, ten each
+//   --repeat         instead: driver calls per pass, with 6 passes in 1.01 times the bound, of histories with a bound of at least 1 GiB
+//   --fragmentation  instead: the peak of reserved bytes minus that of allocated bytes, on a large device: as a share of the reserved bytes
+//                    (the measure of STAlloc, arXiv 2507.16274: 1 - allocated / reserved), and the saving over the default
+//   --cold           instead: milliseconds of the simulated driver's time for one history without a cache, at cheap and at dear prices, on
+//   a
+//                    large device: of the requesting thread, and of all threads
+// "ahead" is growth ahead, paged:True,grow_ahead:True. Between two requests its thread does all its work, as if the program computed for
+// longer than that takes.
+//   --only SETTING   only this setting and the default (default: only the default)
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

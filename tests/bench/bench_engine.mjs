@@ -1,5 +1,5 @@
-// How long the viewer's engine itself works, without a page: node tests/bench/bench_engine.mjs ENGINE.wasm RECORDING EVENTS. Prints, as JSON,
-// milliseconds of this process's time (other load does not count): reading, the first picture's tables, then the timeline of 200 windows.
+// Measures the viewer's engine without a page: node tests/bench/bench_engine.mjs ENGINE.wasm RECORDING EVENTS. Prints, as JSON,
+// milliseconds of this process's CPU time: reading, the tables of the first picture, then the timeline of 200 windows.
 import { generator, openEngine } from "./engine.mjs";
 
 const [wasm, recording, events] = process.argv.slice(2);

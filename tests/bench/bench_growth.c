@@ -1,10 +1,10 @@
-// bench_growth: what a step costs while more and more of something else is there: pools, segments, streams, devices, holes, frees put off.
+// bench_growth: measures a step while more and more other things exist: pools, segments, streams, devices, holes, postponed frees.
 //
-//   bench_growth                     the table: ns of processor time each, the least of the chunks
-//   bench_growth count NAME-COUNT N  N steps of one row with COUNT of it there, to count instructions:
+//   bench_growth                     the table: ns of processor time, the lowest of the chunks
+//   bench_growth count NAME-COUNT N  N steps of one row with COUNT things, to count instructions:
 //                                    valgrind --tool=callgrind --toggle-collect=measured_steps ...
 //
-// The simulator's share is in all of them.
+// All figures include the simulator's share.
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
-// bench_history: what a recorded malloc and free cost, against the same pair with nobody listening.
+// bench_history: compares a recorded malloc and free with the same pair without a listener.
 //
-// Measured in turn, chunk by chunk; the figure of each is the least of its chunks. A pair is three events (alloc, free_requested,
-// free_completed) in the ring. `bench_history MODE N` runs N pairs of one mode, for instruction counts:
+// They are measured in turn, chunk by chunk; each figure is the lowest of its chunks. A pair is three events (alloc, free_requested,
+// free_completed) in the ring. `bench_history MODE N` runs N pairs of one mode, to count instructions:
 // valgrind --tool=callgrind --toggle-collect=measured_pairs ...
 #define _GNU_SOURCE // syscall()
 #include <inttypes.h>

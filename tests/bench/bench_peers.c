@@ -1,15 +1,15 @@
-// bench_peers: one call of malloc or free, in the workloads of docs/benchmarks.md, beside other allocators in one process.
+// bench_peers: compares one malloc or free with other allocators in one process, in the workloads of docs/benchmarks.md.
 //
-//   bench_peers                    the table: ns per call, measured in turn, the least of the chunks
-//   bench_peers threads            of it, what two threads do
-//   bench_peers warming            of it, a training step by how many came before it since others were at work
-//   bench_peers scale              how it grows: live blocks, pools, segments, streams, fences
-//   bench_peers count WORKLOAD N   N rounds of one workload with vram alone (also live-COUNT, streams-COUNT, pools-COUNT,
-//                                  fences-COUNT; and once, whatever N is, equals-COUNT and segments-COUNT, whose blocks all go in any
-//                                  order, and release-COUNT, of segments), to count
-//                                  instructions: valgrind --tool=callgrind '--toggle-collect=measured_*' ...
+//   bench_peers                    the table: ns per call, measured in turn, the lowest of the chunks
+//   bench_peers threads            only the rows of two threads
+//   bench_peers warming            only a training step, by the number of steps since other allocators ran
+//   bench_peers scale              growth with live blocks, pools, segments, streams and fences
+//   bench_peers count WORKLOAD N   N rounds of one workload with vram alone, to count instructions (also live-COUNT, streams-COUNT,
+//                                  pools-COUNT, fences-COUNT; and, once whatever N is, equals-COUNT and segments-COUNT, whose blocks are
+//                                  all freed in any order, and release-COUNT, of segments): valgrind --tool=callgrind
+//                                  '--toggle-collect=measured_*' ...
 //
-// Each call goes through a pointer and pays for the harness: a pair 2.8 ns and 18 instructions a call.
+// Each call goes through a pointer. The harness costs 2.8 ns per pair and 18 instructions per call.
 #include <string.h>
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
-// What the pointer costs: node tests/bench/bench_pointer.mjs PAGE.html RECORDING [--peer FOLDER]. Opens the recording in headless Chromium without a
-// GPU and prints, as JSON, per mouse move, turn of the wheel and move of a drag over the timeline the processor time of the page's main
-// thread, and the longest tasks, each for itself, in milliseconds. With --peer the page is PyTorch's own: FOLDER has its MemoryViz.js (and what
-// that imports beside it) and, in node_modules, the modules of d3 that it names; PAGE.html is not read.
+// Measures the page's response to the mouse: node tests/bench/bench_pointer.mjs PAGE.html RECORDING [--peer FOLDER]. Opens the recording in
+// headless Chromium without a GPU and prints, as JSON, in milliseconds, for a mouse move, a turn of the wheel and a move of a drag over the
+// timeline: the processor time of the page's main thread, and the longest tasks. With --peer the page is PyTorch's own: FOLDER has its
+// MemoryViz.js (with the files it imports) and, in node_modules, the d3 modules it names; PAGE.html is not read.
 import { readFileSync, writeFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";

@@ -1,6 +1,6 @@
-// How long the viewer's engine works for the queries of every view: node tests/bench/bench_queries.mjs ENGINE.wasm RECORDING. Prints a table in
-// milliseconds of this process's time (other load does not count): the longest piece of what is worked out first, the first answer after it,
-// and the median and the 99th of 100 of 200 answers about windows and moments all over the history.
+// Measures the viewer's engine with the queries of every view: node tests/bench/bench_queries.mjs ENGINE.wasm RECORDING. Prints a table in
+// milliseconds of this process's CPU time: the longest piece of the preparation, the first answer after it, and the median and the 99th
+// percentile of 200 answers about windows and moments of the whole history.
 import { generator, openEngine } from "./engine.mjs";
 
 const [wasm, recording] = process.argv.slice(2);

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""bench_read.py BENCH_READ [--synthetic MEGABYTES] [FILE...]: reading recordings, against CPython's unpickler (and json) on the same file.
+"""bench_read.py BENCH_READ [--synthetic MEGABYTES] [FILE...]: compares reading recordings with CPython's unpickler (and json) on the same file.
 
-Both take turns, and the shortest of the runs counts for each. Ours are processes of a few runs each, whose clock starts at the call; the peak
-of memory is that of a process of one run. --synthetic makes a pickle of about that size (30-frame stacks), reads it and removes it.
+They take turns, and the shortest run of each counts. vram's runs are a few per process, and their clock starts at the call; its peak memory
+is that of a process with one run. --synthetic makes a pickle of about that size (30-frame stacks), reads it and removes it.
 """
 import gc
 import json

@@ -1,6 +1,6 @@
-// bench_replay.c: what a replay costs: undoing the history, building the start, running, comparing; not the reading.
-// usage: bench_replay RECORDING...      nanoseconds per event (plain files; those with few events mostly show the fixed cost of a run)
-//        bench_replay made [NAME...]    the same of recordings that it makes itself, processor time; NAME: only these
+// bench_replay.c: measures a replay: undoing the history, building the start, running, comparing. Reading is not included.
+// usage: bench_replay RECORDING...      nanoseconds per event (plain files; with few events mostly the fixed cost of a run)
+//        bench_replay made [NAME...]    nanoseconds of processor time per event, of recordings made here; NAME: only these
 //        bench_replay tune [NAME...]    the search of settings for them, seconds of processor time
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
-// bench_stack: what taking a stack costs, against glibc's backtrace() over the same frames in the same process.
+// bench_stack: compares taking a stack with glibc's backtrace() over the same frames in the same process.
 //
-// The two are measured in turn, chunk by chunk; the figure of each is the least of its chunks, so that a busy moment of the machine does
-// not count. The stacks are known already, as they are nearly always. The frames are compiled without frame pointers, as distributions
-// compile them. `bench_stack FRAMES N` takes N stacks of FRAMES frames only, for instruction counts:
+// They are measured in turn, chunk by chunk; each figure is the lowest of its chunks, so that a busy moment of the machine does not count.
+// The stacks are already known, as they nearly always are. The frames are compiled without frame pointers, as distributions compile them.
+// `bench_stack FRAMES N` takes N stacks of FRAMES frames only, to count instructions:
 // valgrind --tool=callgrind --toggle-collect=measured ... For Python's frames see bench_stack.py.
 #include <execinfo.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
-// How the page behaves with a large recording: node tests/bench/bench_viewer.mjs PAGE.html RECORDING [VIEW...]. Opens the recording in headless
-// Chromium (in Firefox with VRAM_TEST_BROWSER=firefox) with the network off and prints, as JSON: seconds to the first picture and until
-// everything is there, memory of the tab, and, per view, how long frames and the engine's answers take while a scripted mouse zooms and pans.
+// Measures the page with a large recording: node tests/bench/bench_viewer.mjs PAGE.html RECORDING [VIEW...]. Opens the recording in
+// headless Chromium (in Firefox with VRAM_TEST_BROWSER=firefox) with the network off and prints, as JSON: seconds to the first picture and
+// to the complete page, memory of the tab, and, per view, the times of frames and of the engine's answers while a scripted mouse zooms and
+// pans.
 import { readFileSync, readdirSync } from "node:fs";
 import { openPage } from "../../viewer/web/tests/browser.mjs";
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""bench_write.py BENCH_WRITE [--events N] [FILE...]: writing recordings, against CPython's pickler with the same dictionary.
+"""bench_write.py BENCH_WRITE [--events N] [FILE...]: compares writing recordings with CPython's pickler and the same dictionary.
 
-CPython pickles what it has read from the file that we wrote, where equal stacks are one list, and, as PyTorch makes it, what it has read from
-the original, where they are often lists of their own. --events makes a recording of N events with 30-frame stacks (default 1,000,000).
-The shortest of three runs counts for each; both write to files in the folder for temporary files.
+CPython pickles what it read from the file that vram wrote, where equal stacks are one list, and what it read from the original, as PyTorch
+makes it, where equal stacks are often separate lists. --events makes a recording of N events with 30-frame stacks (default 1,000,000).
+The shortest of three runs of each counts; both write to files in the folder for temporary files.
 """
 import gc
 import json

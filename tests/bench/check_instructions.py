@@ -1,12 +1,12 @@
-"""What a call of the hot path costs, in instructions, against the committed figures: at most TOLERANCE away, more or fewer.
+"""Compares the instructions of a call of the hot path with the committed figures: at most TOLERANCE more or fewer.
 
-    check_instructions.py BENCH_PEERS COMPILER [--learn]
+check_instructions.py BENCH_PEERS COMPILER [--learn]
 
-Instructions are counted by callgrind, between two lengths of one workload, so that a busy machine and what comes before make no difference.
-A pair that is recorded is counted whole, three events and all, a stack that is known already, and
-reading per event of a recording that is made for it.
-The figures hold for the compiler that instructions.tsv names; with another one the test is passed over by name (77), as where valgrind is
-missing. --learn writes the table anew.
+Instructions are counted by callgrind as the difference of two lengths of one workload, so that a busy machine and the start do not matter.
+A recorded pair is counted with its three events, a stack when it is already known, and reading per event of a recording made for it.
+
+The figures hold for the compiler that instructions.tsv names. With another one, or without valgrind, the test is skipped by name (77).
+--learn rewrites the table.
 """
 
 import pathlib

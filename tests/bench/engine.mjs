@@ -1,8 +1,7 @@
-// The viewer's engine without a page, and how long it works for a question, in milliseconds of this process's time (other load does not
-// count).
+// The viewer's engine without a page, and the milliseconds of CPU time that it needs for a question.
 import { fstatSync, openSync, readFileSync, readSync } from "node:fs";
 
-// `seed`: what the page draws from the browser's random numbers, in two halves; `whole`: keeps answers with their columns.
+// `seed`: two halves of a random number, which the page draws from the browser; `whole`: keeps answers with their columns.
 export async function openEngine(wasm, recording, { seed = [1, 2], whole = false } = {}) {
     const file = openSync(recording, "r");
     let engine;

@@ -1,5 +1,5 @@
-// The runtime without NVIDIA's headers: functions by their names, in each of the three libraries. Devices are per thread, errors are
-// remembered, memory runs out; what a version has under a name has that version's form.
+// Tests the runtime without NVIDIA's headers: functions by name, in each of the three libraries. Devices are per thread, errors are
+// remembered, memory runs out; a function has the form that its library's version gives to its name.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
-// Each driver call that cudaGetDeviceProperties makes is refused once, in a process of its own: the answer is an error and leaves the
-// struct as it was, or what it is without a refusal. A 0 in place of what the driver did not tell would divide programs by zero.
+// Refuses each driver call that cudaGetDeviceProperties makes, once, in its own process. The call returns an error and leaves the struct
+// unchanged, or fills it as without a refusal: a 0 instead of a value that the driver did not report would make programs divide by zero.
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A program built with `nvcc -cudart shared` runs under `vram sim`, and `vram run` over it records what it does.
+"""Tests a program built with `nvcc -cudart shared`: it runs under `vram sim`, and `vram run` records it.
 
 Usage: test_nvcc.py NVCC VRAM FOLDER
 """

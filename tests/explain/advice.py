@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Advice needs grounds: every row of recordings/analyze/advice.def is said, in the report's text, its JSON, the page's answers and those for agents, where a
-recording has its grounds, and is not said where one of them is taken away.
+"""Advice needs grounds: every row of recordings/analyze/advice.def appears in the report's text, its JSON, the page's answers and those for agents if a
+recording has its grounds, and does not appear if one of them is removed.
 
 usage: advice.py VRAM [SOURCE_DIR]
 """
@@ -325,8 +325,8 @@ def as_program(maker):
     return setting(maker, vram_run_process=4711)
 
 
-# Code of a row -> what its sentence says, recordings that have its grounds, and for each of its grounds recordings that lack that one alone.
-# A remedy is told by its name in JSON, the others by their sentence.
+# Code of a row -> its sentence, recordings that have its grounds, and for each of its grounds recordings that lack only that one.
+# JSON has a remedy's name, and the sentence of any other row.
 ROWS = {
     "RELEASE": (r"drop in each step what train\.py:31:remember", [lambda: steps(kept=64 * MIB)], [lambda: steps()]),
     "DETACH": (r"detach what is kept from step to step", [lambda: steps(graph=True)], [lambda: steps(), lambda: others(steps(graph=True))]),

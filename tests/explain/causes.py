@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Recordings with a known cause of out of memory: each must be named right, with who holds the memory, by `vram report`, its JSON and `vram mcp`.
+"""Recordings with a known cause of out of memory. `vram report`, its JSON and `vram mcp` must name the cause and what holds the memory.
 
-usage: causes.py VRAM [FOLDER OF RECORDINGS]      checks them (those of real GPUs are skipped by name where they are absent)
+usage: causes.py VRAM [FOLDER OF RECORDINGS]      checks them (those of real GPUs are skipped by name if they are missing)
        causes.py --make TARGET [FOLDER OF RECORDINGS]   writes them and the table (causes.json), for the page's test
 
 Three kinds: made here, event by event; real PyTorch on the simulator (recordings/*.pickle.gz, by tests/real/programs/oom_causes.py); real GPUs.
@@ -274,8 +274,8 @@ def maximum_of_a_pool():
 
 MADE = [pinned_buffers_kept, pinned_all, pinned_beside_others, pinned_in_a_container, pools_of_the_driver, maximum_of_a_pool, a_library_of_a_program, a_list_that_grows, few_blocks_in_the_way, another_process, a_fraction, pool_of_a_graph, waits_for_a_stream, cache_of_a_stream, blocks_that_are_not_split, a_library_s_workspace, no_room_at_all]
 
-# name -> the cause's word in JSON, what its first sentence says (a regular expression), who is named in it or beside it, and the cure's verdict or
-# the remedy that is named first (None: not looked at).
+# name -> the cause's word in JSON, a regular expression for its first sentence, the name in or next to it, and the cure's verdict or the first
+# remedy's name (None: not checked).
 TABLE = {
     "a_list_that_grows": ("growth", r"a leak: 2\.5 GiB", "train.py:31:remember", "release"),
     "few_blocks_in_the_way": ("pinned", r"kept apart by small blocks: without one of them", "train.py:55:build_index", None),

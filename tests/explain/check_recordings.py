@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The page of every real recording with an out of memory, against the one that was checked by hand, and its cure against `vram replay`.
+"""Compares the page of every real recording with an out of memory with a manually checked one, and its cure with `vram replay`.
 
-Usage: check_recordings.py VRAM FOLDER [--update]   (pages lie in golden/ beside this file, named by recording and device)
+Usage: check_recordings.py VRAM FOLDER [--update]   (the checked pages are in golden/, named by recording and device)
 
-Which recordings have one is told by the independent facts beside them. A setting that is proposed must fit in the room there was, and
-nothing that was in force may; where no setting helps, none may fit, and twice the demand must do.
+The independent facts say which recordings have an out of memory. A proposed setting must fit in the memory there was, and the settings in
+force must not; if no setting helps, none may fit, and twice the demand must be enough.
 """
 import json
 import pathlib

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One notion of a call site: text, JSON, groups, MCP, SQLite, Arrow and the page's engine name a stack by the same frame.
+"""Text, JSON, groups, MCP, SQLite, Arrow and the page's engine all name a stack's call site by the same frame.
 
 usage: sites.py VRAM
 """

@@ -1,6 +1,6 @@
-// A foreign program that asks the driver for memory. Usage: fit_program CODE SIZE...: takes so many MiB, one after the other; all are kept.
-// Prints a line for each and exits with CODE; with 1 when memory runs out. For the SIZE `found` it takes as many as it reads, as PyTorch's
-// nonzero() does, of the block before; 77 at most.
+// A program that requests memory from the driver. Usage: fit_program CODE SIZE...: allocates that many MiB each, one after another, and
+// keeps them. Prints a line for each and exits with CODE, or with 1 when memory runs out. For the SIZE `found`, it reads the number of MiB
+// from the block before, as PyTorch's nonzero() does; at most 77.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The checkpoints that `vram fit --dummy-weights` makes up: holes, in shards where the host has less memory; files that are there stay.
+"""Tests the checkpoints made by `vram fit --dummy-weights`: holes, in shards if the host has less memory; existing files stay.
 
 usage: test_weights.py ADAPTERS
 """

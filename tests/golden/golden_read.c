@@ -1,13 +1,13 @@
-// Reads golden traces. A file is
+// Reads golden traces. Format of a file:
 //
 //   # conf: OPTION STRING
-//   # pytorch: VERSION         perhaps: whose rules (2.15); 2.6 where it is missing and the option string does not say it
-//   OPERATION [= ANSWER]      one line each, see `shapes`
-//   SEGMENTS n                a picture, then n SEG lines, each followed by its BLK lines
+//   # pytorch: VERSION         optional: the version whose rules apply (2.15); 2.6 if it is missing and the option string does not set it
+//   OPERATION [= ANSWER]      one per line, see `shapes`
+//   SEGMENTS n                a snapshot: then n SEG lines, each followed by its BLK lines
 //   PEAKS numbers
 //   DRIVER name=count ...
 //
-// An answer is the 13 numbers of GOLDEN_NUMBERS, then nothing, @ADDRESS (hexadecimal) or OOM. The format knows nothing else.
+// An answer is the 13 numbers of GOLDEN_NUMBERS, then nothing, @ADDRESS (hexadecimal) or OOM. The format has no other parts.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Our driver for AMD's HIP against our driver for NVIDIA's, both over the simulated device; and without any.
+"""Compares the driver for AMD's HIP with the driver for NVIDIA's, both over the simulated device; also tests neither being present.
 
 usage: check_hip.py SAME_REQUESTS SIMCUDA_FOLDER STANDIN_FOLDER VRAM PROGRAM"""
 import os

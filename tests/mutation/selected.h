@@ -1,7 +1,7 @@
 /*
- * Which mutant a process runs as. Every translation unit of a mutated build includes this file (-include); VRAM_MUTANT_FILE names a file of
- * 8 + VRAM_MUTANT_COUNT bytes that all processes of the tests map: the number of the chosen mutant (0: none, the program as written), then
- * a byte per mutant, set when its place is reached. A file, because tests start programs with environments of their own.
+ * Selects the mutant that a process runs. Every translation unit of a mutated build includes this file (-include). VRAM_MUTANT_FILE names a
+ * file of 8 + VRAM_MUTANT_COUNT bytes that all test processes map: the number of the selected mutant (0: none, the original program), then
+ * a byte per mutant, set when its place is reached. It is a file because tests start programs with other environments.
  */
 #ifndef VRAM_TESTS_MUTATION_SELECTED_H
 #define VRAM_TESTS_MUTATION_SELECTED_H

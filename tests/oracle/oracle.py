@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Random operations on PyTorch's own allocator and on this one, both on the simulated driver: every address, block, event and statistic
-must be the same.
+"""Plays random operations on PyTorch's own allocator and on this one, both on the simulated driver. Every address, block, event and statistic
+must be equal.
 
 usage: oracle.py --torch PYTHON [--kind K[,K...]] [--seed N] [--plays N] [--steps M] [--keep FOLDER] [FILE...]
 --torch PYTHON   the Python of an installed PyTorch, 2.6 or newer
---kind K         kinds of operations.py; all that this PyTorch has without it
---plays N        this many, by turns of each kind (default one of each); --seed N: the first seed (default 1)
+--kind K         kinds of operations.py (default: all that this PyTorch supports)
+--plays N        number of plays, taking kinds in turn (default one of each); --seed N: the first seed (default 1)
 --steps M        operations of a play (default 2000)
---keep FOLDER    leave the plays there: FILE.torch is a golden trace
---archive FILE   the equal ones as FILE.tar.zst
+--keep FOLDER    keep the plays there: FILE.torch is a golden trace
+--archive FILE   store the equal ones as FILE.tar.zst
 FILE...          lists of operations to play instead (format.md)
-A difference is cut down to few operations and printed. Exit code: 0 all equal, 1 a difference, 2 usage, 3 a play could not be done."""
+A difference is reduced to few operations and printed. Exit code: 0 all equal, 1 a difference, 2 usage, 3 a play failed."""
 import argparse
 import collections
 import os

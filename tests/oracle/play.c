@@ -1,6 +1,5 @@
-// oracle_play FILE...: plays lists of operations on this allocator. What PyTorch answered stands in the file (format.md): says whether
-// every answer is the same, and the first that is not.
-// oracle_play --write FILE: writes the list with this allocator's answers instead.
+// oracle_play FILE...: plays lists of operations on this allocator. Each file has PyTorch's answers (format.md). Prints whether all answers
+// are equal, and the first that is not. oracle_play --write FILE: writes the list with this allocator's answers instead.
 //
 // Exit status: 0 all equal, 1 a difference, 2 usage, 3 bad input.
 #include <inttypes.h>

@@ -1,5 +1,5 @@
-// play.h: a list of operations played on this allocator, with what it answers, as text (format.md). The same list is played on PyTorch's
-// own allocator by play_torch.py; what both write is compared line by line.
+// play.h: plays a list of operations on this allocator and writes its answers as text (format.md). play_torch.py plays the same list on
+// PyTorch's own allocator; the two texts are compared line by line.
 #ifndef VR_TEST_PLAY_H
 #define VR_TEST_PLAY_H
 

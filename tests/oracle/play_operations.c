@@ -1,4 +1,4 @@
-// play_operations.c: one line of a list, done by the public interface; streams, events and work by the simulated driver.
+// play_operations.c: performs one line of a list through the public interface; the simulated driver provides streams, events and work.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,8 +60,8 @@ static enum vram_status do_empty(struct play *play, const struct words *words) {
     return vram_empty_cache(play->world.allocator);
 }
 
-// What PyTorch says it makes for the random numbers of a device's first capture, in 2.13 on the default stream; the list has it as
-// PyTorch's answer.
+// The blocks that PyTorch makes for the random numbers of a device's first capture, in 2.13 on the default stream. The list has their
+// number as PyTorch's answer.
 static enum vram_status do_generator(struct play *play, const struct words *words) {
     for (uint64_t i = 0; i < words->number[1]; i++) {
         uint64_t address;
@@ -140,7 +140,8 @@ static enum vram_status release_pool(struct play *play, uint64_t number) {
     return VRAM_OK;
 }
 
-// A MemPool's end is a release and an emptying of it, whoever holds the pool besides; ours are one where nobody does.
+// The end of PyTorch's MemPool releases the pool and empties its cache, even if other users hold it. vram's release does both only if none
+// does.
 static enum vram_status do_droppool(struct play *play, const struct words *words) {
     const struct play_pool *pool = &play->pools[words->number[1] % PLAY_POOLS];
     VR_TRY(release_pool(play, words->number[1]));
@@ -171,7 +172,7 @@ static enum vram_status do_unuse(struct play *play, const struct words *words) {
     return vram_pool_end(pool->handle, &route);
 }
 
-// In 2.13 each graph has two blocks of its own for random numbers, on the default stream, which it waits for.
+// In 2.13 each graph has its own two blocks for random numbers, on the default stream, and waits for that stream.
 static enum vram_status make_generator(struct play *play, struct play_graph *graph) {
     if (play->version != 2013) return VRAM_OK;
     for (size_t i = 0; i < 2; i++) VR_TRY(vram_malloc(play->world.allocator, here(play)->device, 8, 0, &graph->generator[i]));

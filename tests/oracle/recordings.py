@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Recordings with what public ones lack, made by PyTorch on the simulated device, and whether `vram replay --exact` is right in all of each.
+"""Makes recordings of kinds that public ones lack, with PyTorch on the simulated device, and checks that `vram replay --exact` is right in each.
 
-usage: recordings.py --torch PYTHON [--out FOLDER] [NAME...]     (names of CASES below; all but `long` without any)
+usage: recordings.py --torch PYTHON [--out FOLDER] [NAME...]     (names of CASES below; default: all but `long`)
 `long` makes a history of more than 100 MB. Exit code: 0 every recording exact, 1 one is not, 3 one could not be made."""
 import argparse
 import json

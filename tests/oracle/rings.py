@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Recordings of random plays of PyTorch's own allocator on the simulated driver, which begin anywhere, as those of real programs do: is
-`vram replay --exact` equal in each, and does `vram report` say what PyTorch's statistics said?
+"""Makes recordings of random plays of PyTorch's own allocator on the simulated driver, which begin at any event, as those of real programs do.
+Checks that `vram replay --exact` is equal in each, and that `vram report` agrees with PyTorch's statistics.
 
 usage: rings.py --torch PYTHON [--kind K[,K...]] [--seed N] [--plays N] [--steps M] [--moments N] [--cuts N] [--keep FOLDER] [FILE...]
 --torch PYTHON   the Python of an installed PyTorch, 2.6 or newer
---kind K         kinds of operations.py; all that this PyTorch has without it
---plays N        this many, by turns of each kind (default one of each); --seed N: the first seed (default 1)
+--kind K         kinds of operations.py (default: all that this PyTorch supports)
+--plays N        number of plays, taking kinds in turn (default one of each); --seed N: the first seed (default 1)
 --steps M        operations of a play (default 1200)
---moments N      snapshots of a play (default 3); the history is forgotten after about half of them
---cuts N         rings of each snapshot: its newest events, from here on (default 5, the whole of it the first)
---keep FOLDER    leave there what was not right, with what was said about it
+--moments N      snapshots of a play (default 3); the history is cleared after about half of them
+--cuts N         rings of each snapshot, each with its newest events (default 5; the first has all)
+--keep FOLDER    keep wrong recordings there, with the results
 FILE...          kept recordings (pickles) to replay again instead
-Exit code: 0 all right, 1 something not, 2 usage, 3 a play could not be done."""
+Exit code: 0 all right, 1 one is wrong, 2 usage, 3 a play failed."""
 import argparse
 import collections
 import json

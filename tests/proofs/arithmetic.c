@@ -1,5 +1,5 @@
-// Arithmetic for all 64-bit values. By WP: checked sums and products, and rounding; each function below is one of allocator/base/base.h
-// under a contract. By Eva: the bin of a free block is within the tables, for every size there is.
+// Arithmetic for all 64-bit values. Proved by WP: checked sums and products, and rounding; each function below is one of
+// allocator/base/base.h under a contract. Proved by Eva: the bin of a free block of any size is within the tables.
 #include "model.h"
 
 #include "base/base.h"

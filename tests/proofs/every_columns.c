@@ -1,5 +1,5 @@
-// Every column of up to three rows over the values at which a varint becomes longer is read as it was written, in each of its codings; and
-// every string of bytes up to a length is read as a column of up to three rows, within its end.
+// Checks every column of up to three rows over the values at which a varint becomes longer: it is read as it was written, in each coding.
+// Every string of bytes up to a length is read as a column of up to three rows, within its end.
 //   proof_columns [length of the strings]
 #include "proofs/every.h"
 

@@ -1,6 +1,6 @@
-// Every sequence of insertions, removals and moves of five blocks in the index of free blocks, on top of bins that hold few blocks, as many
-// as a list may have, and more: after each sequence the index keeps its rules, and a search for any size finds what a plain walk over the
-// blocks finds.
+// Checks every sequence of insertions, removals and moves of five blocks in the index of free blocks, with bins that already hold few
+// blocks, the most that a list may have, and more. After each sequence the index is consistent, and a search for any size finds the same
+// block as a plain walk over the blocks.
 //   proof_index [length of the sequences]
 #include "proofs/every.h"
 

@@ -1,5 +1,5 @@
-// Every sequence of sets and takes over six keys, of which several share a home at the end of the table and its beginning, so that runs go
-// around: after each operation the map keeps its rules, and has what a plain array has.
+// Checks every sequence of sets and takes over six keys, several of which share a home slot at the end of the table or its beginning, so
+// that runs wrap around. After each operation the map is consistent and equal to a plain array.
 //   proof_map [length of the sequences]
 #include "proofs/every.h"
 

@@ -1,5 +1,5 @@
-// Every option string of up to a number of characters out of those that the grammar tells apart, and every string of up to three pairs of a
-// key and a value at which something changes: an answer, which keeps the rules of vr_options_check() and reads back as it is printed.
+// Checks every option string up to a length, made of the characters that the grammar distinguishes, and every string of up to three pairs
+// of a key and a value at which behavior changes. Each result follows the rules of vr_options_check() and reads back as it is printed.
 //   proof_options [characters of the strings]
 #include "proofs/every.h"
 

@@ -1,5 +1,5 @@
-// Every request up to a bound, and every one near a power of two beyond it, under every divisor: the block is not smaller than the request,
-// a multiple of 512, and not smaller than the block of a smaller request; no rounding adds more than the divisor allows.
+// Checks every request up to a bound, and every one near a power of two beyond it, with every divisor. The block is not smaller than the
+// request, a multiple of 512, and not smaller than the block of a smaller request. No rounding adds more than the divisor allows.
 //   proof_rounding [MiB up to which every size is tried]
 #include "proofs/every.h"
 

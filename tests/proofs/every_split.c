@@ -1,5 +1,5 @@
-// Every sequence of requests and frees over sizes at which blocks are split, merged and released, under options that change how: after each
-// operation the allocator keeps its rules, no two blocks overlap, and at the end all memory goes back.
+// Checks every sequence of requests and frees with sizes at which blocks are split, merged and released, with options that change this.
+// After each operation the allocator is consistent and no two blocks overlap; at the end all memory is released.
 //   proof_split [length of the sequences]
 #include "proofs/every.h"
 

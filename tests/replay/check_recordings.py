@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Replays every real recording: exactly as recorded, and under other settings.
+"""Replays every real recording: exactly as recorded, and with other settings.
 
-usage: check_recordings.py VRAM PEAKS.csv CHECK_PLACEMENTS.py FOLDER     (FOLDER has snapshots/, and perhaps peaks.csv in place of PEAKS.csv)
+usage: check_recordings.py VRAM PEAKS.csv CHECK_PLACEMENTS.py FOLDER     (FOLDER has snapshots/, and optionally peaks.csv instead of PEAKS.csv)
 
-Exact: every history must be reproduced in every placement, segment, release and final block, and the totals must be those that are
-known. The one machine-made recording must be recognised. A second opinion on some placements comes from CHECK_PLACEMENTS.py.
-What if: the peaks of reserved memory must be those of PEAKS.csv. Exit 0 when all agree, 1 when something differs.
+Exact: every history must be reproduced in every placement, segment, release and final block, with the known totals. The one machine-made
+recording must be recognized. CHECK_PLACEMENTS.py checks some placements independently.
+What if: the peaks of reserved memory must be those of PEAKS.csv. Exit 0 if all agree, 1 if there is a difference.
 """
 import csv
 import glob

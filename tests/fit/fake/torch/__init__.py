@@ -1,5 +1,5 @@
-"""A PyTorch that keeps books only: what adapters/fit asks of the real one. A tensor is a number of bytes on a device; the allocator is the simplest
-there is, a segment per block."""
+"""A fake PyTorch with the parts that adapters/fit uses. It only keeps counts: a tensor is a number of bytes on a device, and the allocator makes one
+segment per block."""
 import ctypes
 import itertools
 import os
