@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""`vram forecast` of programs whose peak lies at another moment at another size: from three runs, the truth is the peak of a fourth one.
+"""Tests `vram forecast` on programs whose peak moves to another moment with another size: it forecasts from three runs, and the fourth is the truth.
 
 usage: check_moments.py VRAM [FOLDER OF CASES]
 
-Fails where more than one truth lies outside of the range, or the median error is above 3 %.
+Fails if more than one true peak is outside the range, or if the median error is above 3 %.
 """
 import json
 import os

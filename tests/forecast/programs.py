@@ -1,6 +1,6 @@
-"""Programs of several shapes whose peak lies at another moment at another size, each run made event by event: no GPU, no PyTorch.
+"""Programs of several shapes whose peak moves to another moment with another size. Each run is made event by event, without a GPU or PyTorch.
 
-BUILT_WITH were there while `vram forecast` was made. HELD_OUT were written and run when it was: the figures in docs/guides/profile.md are theirs.
+BUILT_WITH existed while `vram forecast` was made. HELD_OUT were written and run afterwards: the figures in docs/guides/profile.md are theirs.
 """
 import random
 
@@ -65,7 +65,7 @@ def weights(run, count, size):
 
 
 def transformer(run):
-    """Length of the sequence: the optimizer's scratch at short ones, the logits at longer ones, attention at the longest."""
+    """Sequence length: the optimizer's scratch with short ones, the logits with longer ones, attention with the longest."""
     n, layers = run.size, 12
     weights(run, layers, 28 * MIB)
     state = []
@@ -151,7 +151,7 @@ def graph_network(run):
 
 
 def reinforcement(run):
-    """Steps of a rollout, all of which are kept: updates in parts of one size, then advantages of all at once."""
+    """Steps of a rollout, all kept: updates in parts of a fixed size, then advantages of all steps at once."""
     n = run.size
     weights(run, 8, 12 * MIB)
     for _ in range(3):
@@ -163,7 +163,7 @@ def reinforcement(run):
 
 
 def checkpointed(run):
-    """Length: what is kept per segment, and one segment's recomputation; the optimizer's scratch at short ones."""
+    """Length: the data kept per segment, and one segment's recomputation; the optimizer's scratch with short ones."""
     n, segments = run.size, 8
     weights(run, segments, 50 * MIB)
     for _ in range(3):
@@ -177,7 +177,7 @@ def checkpointed(run):
 
 
 def chunked(run):
-    """Length: attention in chunks of 512, of which there are more at larger sizes; a merge of all results at the end."""
+    """Length: attention in chunks of 512, more of them with larger sizes; at the end a merge of all results."""
     n = run.size
     weights(run, 6, 100 * MIB)
     setup = run.take(1100 * MIB, ("model.py", 9, "fuse_weights"), *MAIN)
@@ -192,7 +192,7 @@ def chunked(run):
 
 
 def evaluated(run):
-    """Batch: training with gradients of one size, then an evaluation of four times the batch without gradients."""
+    """Batch: training with gradients of a fixed size, then an evaluation of four times the batch without gradients."""
     n = run.size
     weights(run, 10, 25 * MIB)
     for _ in range(5 if n < 32 else 3):
@@ -205,7 +205,7 @@ def evaluated(run):
 
 
 def solver(run):
-    """Cells per side of a cube: a mesh that is read, then fields of all cells, then a transform of twice the side. C, no Python."""
+    """Cells per side of a cube: reads a mesh, then fields of all cells, then a transform of twice the side. C, no Python."""
     n = run.size
     outer = (("main.c", 50, "main"),)
     mesh = run.take(500 * MIB, ("mesh.c", 30, "read_mesh"), *outer)
@@ -230,7 +230,7 @@ def experts(run):
 
 
 def prefetched(run):
-    """Batch: two batches are under way; a model of branches, of which the widest is another one at larger sizes."""
+    """Batch: two batches are in progress; a model with branches, where another branch is the widest with larger sizes."""
     n = run.size
     weights(run, 6, 30 * MIB)
     ahead = run.take(n * 3 * MIB, ("data.py", 9, "prefetch"), *MAIN)
@@ -326,7 +326,7 @@ def recurrent(run):
 
 
 def sharded(run):
-    """Ranks: parameters, gradients and moments are divided among them; one layer is gathered at a time."""
+    """Ranks: parameters, gradients and moments are sharded; one layer is gathered at a time."""
     n = run.size
     shards = weights(run, 4, 12000 * MIB / n)
     for _ in range(2):
@@ -339,7 +339,7 @@ def sharded(run):
 
 
 def adversarial(run):
-    """Batch: the generator's step and the critic's, of which the second has a penalty with second gradients."""
+    """Batch: the generator's step and the critic's step, which has a penalty with second derivatives."""
     n = run.size
     weights(run, 6, 35 * MIB)
     for _ in range(3):
@@ -361,7 +361,7 @@ def sorter(run):
 
 
 def server(run):
-    """Length of the prompts: a pool of caches of one size, prompts in parts of at most 2,048 tokens, logits of all of them."""
+    """Prompt length: a pool of caches of a fixed size, prompts in parts of at most 2,048 tokens, logits of all of them."""
     n = run.size
     weights(run, 16, 90 * MIB)
     trial = run.take(1500 * MIB, ("server.py", 20, "warm_up"), *MAIN)
@@ -402,7 +402,7 @@ def distilled(run):
 
 
 def trees(run):
-    """Thousands of rows: quantiles of all rows, then histograms of one size with two buffers of gradients."""
+    """Thousands of rows: quantiles of all rows, then histograms of a fixed size with two buffers of gradients."""
     n = run.size * 1000
     rows = run.take(n * 64 * 4, ("matrix.cc", 15, "load"), ("main.cc", 20, "main"))
     sketch = run.take(n * 64 * 4 * 2, ("quantile.cc", 33, "sketch"), ("main.cc", 22, "main"))
@@ -415,7 +415,7 @@ def trees(run):
 
 
 def retrieval(run):
-    """Queries: an index of one size is built, similarities of every query with every other, the best ones in a second buffer."""
+    """Queries: builds an index of a fixed size, then similarities of every query with every other; the best are kept in a second buffer."""
     n = run.size
     index = [run.take(300 * MIB, ("index.py", 10 + i, "build"), *MAIN) for i in range(5)]
     run.give(*index[2:])
@@ -445,7 +445,7 @@ SECOND = {
 
 
 def tabular(run):
-    """Rows of a batch: embeddings of categories with gradients that are as large, a few dense layers."""
+    """Rows of a batch: embeddings of categories with gradients of the same size, and a few dense layers."""
     n = run.size
     tables = [run.take(150 * MIB, ("embed.py", 10, "table"), *MAIN) for _ in range(5)]
     for _ in range(3):
@@ -458,7 +458,7 @@ def tabular(run):
 
 
 def speech(run):
-    """Seconds of sound: features, convolutions that halve it, attention over the rest; a decoder of one length."""
+    """Seconds of sound: features, convolutions that halve it, attention over the rest; a decoder of a fixed length."""
     n = run.size
     frames = n * 100
     weights(run, 12, 18 * MIB)
@@ -487,7 +487,7 @@ def contrastive(run):
 
 
 def accumulated(run):
-    """Length: gradients of four passes are added up; what a pass keeps, and a copy of all gradients at the end."""
+    """Length: gradients of four passes are accumulated; each pass keeps activations, and at the end all gradients are copied."""
     n = run.size
     weights(run, 8, 70 * MIB)
     for _ in range(2):
@@ -502,7 +502,7 @@ def accumulated(run):
 
 
 def detector(run):
-    """Side of the pictures: a pyramid of their areas, boxes of one number, masks of boxes and areas."""
+    """Side of the pictures: a pyramid of their areas, a fixed number of boxes, masks of boxes and areas."""
     n = run.size
     weights(run, 10, 17 * MIB)
     for _ in range(3):
@@ -514,7 +514,7 @@ def detector(run):
 
 
 def pipelined(run):
-    """Stages: each keeps as many small batches as there are stages after it; layers are divided among them."""
+    """Stages: each keeps as many small batches as there are stages after it; layers are divided among stages."""
     n = run.size
     layers = weights(run, 6, 9600 * MIB / n)
     waiting = [run.take(64 * MIB, ("pipe.py", 30, "receive"), *FORWARD) for _ in range(n)]
@@ -540,7 +540,7 @@ def molecules(run):
 
 
 def tuned(run):
-    """Batch: a large model that does not learn, small additions that do; it is read layer by layer in twice the precision."""
+    """Batch: a large frozen model with small trained additions; it is read layer by layer in twice the precision."""
     n = run.size
     for _ in range(16):
         read = run.take(1400 * MIB, ("load.py", 14, "read_layer"), *MAIN)
@@ -554,7 +554,7 @@ def tuned(run):
 
 
 def sampled(run):
-    """Chains: samples are kept in a buffer that is made twice as large when it is full, statistics of all of them at the end."""
+    """Chains: samples are kept in a buffer that doubles when it is full; at the end statistics of all of them."""
     n = run.size
     setup = run.take(900 * MIB, ("model.py", 12, "compile"), *MAIN)
     run.give(setup)
@@ -568,7 +568,7 @@ def sampled(run):
 
 
 def video(run):
-    """Pictures of a film: attention within each and along time, a decoder that goes through them in parts of 8."""
+    """Pictures of a film: attention within each and along time, and a decoder that processes 8 at a time."""
     n = run.size
     weights(run, 14, 60 * MIB)
     for _ in range(3):
@@ -583,7 +583,7 @@ def video(run):
 
 
 def ensemble(run):
-    """Members: each has its weights; predictions of all of them, once with their gradients and once without."""
+    """Members: each has its own weights; predictions of all of them, with gradients and without."""
     n = run.size
     members = [run.take(60 * MIB, ("model.py", 5, "__init__"), *MAIN) for _ in range(n)]
     shared = [run.take(500 * MIB, ("data.py", 8, "load"), *MAIN) for _ in range(4)]
@@ -596,7 +596,7 @@ def ensemble(run):
 
 
 def windowed(run):
-    """Length: attention over windows of 4,096 at most, a cache that is no longer than that, logits of the last token only."""
+    """Length: attention over windows of at most 4,096, a cache of at most that length, logits of the last token only."""
     n = run.size
     weights(run, 16, 85 * MIB)
     first = run.take(1200 * MIB, ("load.py", 14, "read_layer"), *MAIN)

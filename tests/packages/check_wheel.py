@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Installs the wheels into fresh virtual environments and uses them.
 
-usage: check_wheel.py native|frames|portable VRAM PACKAGES [PYTHON]   (PACKAGES: the folder with vram-*.whl; without what is needed: 77, skipped)
-native: the wheel for Linux, alone: no package of others. frames: the same with NumPy, pyarrow, pandas and polars. portable: the wheel without native
-code, with those and wasmtime. The last two get packages from PyPI, where that can be reached. PYTHON: another one, on musl and without pip; the wheel
-and wasmtime are unpacked for it."""
+usage: check_wheel.py native|frames|portable VRAM PACKAGES [PYTHON]   (PACKAGES: the folder with vram-*.whl; skipped (77) if something is missing)
+native: the wheel for Linux without other packages. frames: with NumPy, pyarrow, pandas and polars. portable: the wheel without native code, with those
+packages and wasmtime. The last two get packages from PyPI, if it can be reached. PYTHON: another one, on musl and without pip; the wheel and wasmtime
+are unpacked for it."""
 import glob
 import os
 import shutil

@@ -1,5 +1,5 @@
-// The extension in Visual Studio Code itself, as code-server has it, in Chromium: recordings open in a tab, a place in a call stack opens its line.
-// usage: code_server.test.mjs PROGRAM VSIX VRAM [SHOTS]   (PROGRAM: what code_server.sh installs; SHOTS: a folder for screenshots)
+// Tests the extension in Visual Studio Code itself (code-server in Chromium): recordings open in a tab, and a place in a call stack opens its line.
+// usage: code_server.test.mjs PROGRAM VSIX VRAM [SHOTS]   (PROGRAM: installed by code_server.sh; SHOTS: a folder for screenshots)
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -36,7 +36,7 @@ async function startServer() {
 
 const inExplorer = (page, name) => page.locator(".explorer-folders-view .monaco-list-row").filter({ hasText: name });
 
-// The first moments after the editor's very first start are too early: it does not know yet who opens the file. Its sign is then closed.
+// Right after its first start the editor does not yet know which extension opens the file, and shows a message, which is closed.
 async function openRecording(page, name) {
     const refused = page.locator(".monaco-editor-pane-placeholder");
     for (let tries = 0; tries < 60; tries++) {
@@ -103,7 +103,7 @@ async function check(address) {
         await shoot(page, "html");
 
         await checkDark(page);
-        // The editor looks for things of its own that are not here, and the page's policy refuses its colours. The page has no error.
+        // The editor looks for files that are missing here, and the page's policy rejects its colors. The page itself has no error.
         assert.deepEqual(errors.filter((text) => !/^(Failed to load resource|Applying inline style)/.test(text)), []);
     } catch (error) {
         await shoot(page, "failed");

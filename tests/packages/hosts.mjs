@@ -19,7 +19,7 @@ export async function answers(address) {
     throw new Error(`${address} does not answer`);
 }
 
-// The frame that is the viewer's page and shows a recording of that name; it may be a frame in another's.
+// Returns the frame with the viewer's page for a recording of that name; it may be inside another frame.
 export async function viewerFrame(page, name) {
     for (let tries = 0; tries < 600; tries++) {
         for (const frame of page.frames()) {

@@ -1,4 +1,4 @@
-// The page in a notebook: JupyterLab in Chromium runs a cell that ends with vram.show(), and the page below it is used.
+// Tests the page in a notebook: JupyterLab in Chromium runs a cell that ends with vram.show(), and the page below it is used.
 // usage: jupyter.test.mjs PYTHON FOLDER [SHOTS]   (PYTHON: an environment with JupyterLab and the wheel; FOLDER: the notebook's; SHOTS: for screenshots)
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -41,7 +41,7 @@ async function check(address) {
         await page.waitForTimeout(500);
         await shoot(page, "cell");
 
-        // It is the page, not a picture of it: a tab leads to the cause, and the block in the middle of the timeline to its stack.
+        // The page works: a tab leads to the cause, and the block in the middle of the timeline to its stack.
         const box = await frame.locator("main canvas").first().boundingBox();
         await page.mouse.click(box.x + box.width * 0.5, box.y + box.height * 0.8);
         await frame.locator(".details .stack").waitFor();

@@ -1,4 +1,5 @@
-// Addresses beyond 2 GiB, which come as negative numbers: every call of the npm package's WASI that has one. usage: wasi_high.mjs FOLDER-OF-THE-PACKAGE
+// Tests every WASI call of the npm package that takes an address, with addresses beyond 2 GiB, which arrive as negative numbers. usage:
+// wasi_high.mjs FOLDER-OF-THE-PACKAGE
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-// How the npm package names Windows's paths inside of WebAssembly and finds them again. usage: windows_paths.mjs FOLDER-OF-THE-PACKAGE
+// Tests how the npm package translates Windows paths for WebAssembly and back. usage: windows_paths.mjs FOLDER-OF-THE-PACKAGE
 import assert from "node:assert/strict";
 import path from "node:path";
 import { pathToFileURL } from "node:url";

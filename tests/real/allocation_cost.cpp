@@ -1,5 +1,5 @@
-// What a request and its free cost in PyTorch, with its own allocator and with vram's, in turns in one process. allocation_cost.py compiles
-// and loads it.
+// Measures a request and its free in PyTorch, with its own allocator and with vram's, alternating in one process. allocation_cost.py
+// compiles and loads it.
 #include <ATen/Functions.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Other people's programs on the simulated device: `make check-real [ROWS="torch/graphs vllm"]`.
+"""Runs other people's programs on the simulated device: `make check-real [ROWS="torch/graphs vllm"]`.
 
-For each environment of rows.toml in turn: its packages are installed into a cache outside the tree, its rows run under `vram sim`, a table is
-printed, the environment is removed. A row that worked once (known.tsv) and no longer does makes the exit code 1.
+For each environment of rows.toml in turn: installs its packages into a cache outside the tree, runs its rows under `vram sim`, prints a table, and
+removes the environment. Exits with 1 if a row that worked once (known.tsv) no longer does.
 
 usage: check_real.py [--list] [--keep] [--learn] [--python PATH] [--allocator WAY [--compare]] [NAME...]   NAME: an environment, or environment/row
---allocator native|pluggable: rows with PyTorch run with vram in the place of its allocator (docs/guides/torch.md); known.tsv has them as ROW@WAY.
---compare: and every event, the state and every counter of such a run are compared with those of PyTorch's own allocator (same_memory.py).
+--allocator native|pluggable: rows with PyTorch run with vram instead of its allocator (docs/guides/torch.md); known.tsv has them as ROW@WAY.
+--compare: also compares every event, the state and every counter of such a run with those of PyTorch's own allocator (same_memory.py).
 VRAM_PROGRAMS: a folder with the sources that no registry has (sources.tsv).
 The cache: VRAM_REAL_CACHE, else ~/.cache/vram/real; one environment at a time, at most 25 GB."""
 import argparse

@@ -63,7 +63,7 @@ def own_runs(table):
 
 
 def own_truth(run):
-    """What `vram fit` says, in the form of truth.py's rows: both columns the same, for there is no other truth here."""
+    """Returns the answer of `vram fit` as a row of truth.py, with both columns equal, because there is no other truth here."""
     with tempfile.TemporaryDirectory() as work:
         answer = truth.run_fit([run], pathlib.Path(work) / run.id)
     if "failed" in answer:

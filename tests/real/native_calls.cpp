@@ -1,7 +1,7 @@
-// The functions of PyTorch's class of allocators that no Python reaches: trackers, observers of rejections, filters that throw, peers,
+// Calls the functions of PyTorch's allocator class that Python cannot reach: trackers, observers of rejections, filters that throw, peers,
 // memory at an address. native_calls.py compiles it together with the adapter, with sanitizers, and runs it.
 //
-// native_calls(RELEASE, GIT, ABI) prints "ok"; it wants two devices. A library, whose CUDA functions are found where PyTorch's are.
+// native_calls(RELEASE, GIT, ABI) prints "ok"; it needs two devices. It is a library, so that its CUDA functions are resolved like PyTorch's.
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>

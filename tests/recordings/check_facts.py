@@ -3,8 +3,8 @@
 
 usage: check_facts.py VRAM FOLDER     (FOLDER has snapshots/ and facts/)
 
-Every key that a facts file has from `devices` down must be there with the same value, and so must the keys of the file itself that
-the report carries. The report may have more keys. Exit 0 when all agree, 1 when one differs.
+The report must have every key that a facts file has from `devices` down, with the same value. Of the keys of the file itself, those that the report
+also has must be equal. The report may have more keys. Exit 0 if all agree, 1 if one differs.
 """
 import json
 import os

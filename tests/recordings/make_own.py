@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Makes own.tar.zst: recordings of programs.py by real PyTorch of several versions on the simulated device, with what is known of each.
+"""Makes own.tar.zst: recordings of programs.py by several versions of real PyTorch on the simulated device, with known facts about each.
 
 usage: make_own.py --vram VRAM --torch 2.0=PYTHON --torch 2.1=PYTHON ... --out FOLDER [ID...]
 
-FOLDER gets snapshots/ID_NAME, facts/ID.json (by replay_reference.py), peaks.csv (what PyTorch reserved when the same program ran with other
-settings: nothing of this project computes them) and oom/ID_deviceN.txt for `explain.recordings`, which is written by its --update and read by a
-person. Pack it with:  tar -C FOLDER --sort=name --mtime=2026-01-01 --owner=0 --group=0 --numeric-owner -c . | zstd -19 --long=27 > own.tar.zst
+FOLDER gets snapshots/ID_NAME, facts/ID.json (by replay_reference.py), peaks.csv (the memory PyTorch reserved when the same program ran with other
+settings, not computed by this project) and oom/ID_deviceN.txt for `explain.recordings`, which its --update writes and a person reads.
+Pack it with:  tar -C FOLDER --sort=name --mtime=2026-01-01 --owner=0 --group=0 --numeric-owner -c . | zstd -19 --long=27 > own.tar.zst
 """
 import argparse
 import csv
@@ -19,7 +19,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 EXPANDABLE = "expandable_segments:True"
 COLUMNS = {"cold_default": "", "cold_expandable": EXPANDABLE, "cold_max_split_128": "max_split_size_mb:128"}
 
-# id -> program, version of PyTorch, ending of the file's name, option string, simulated devices and their memory
+# id -> program, PyTorch's version, file extension, option string, simulated devices and their memory
 RECORDINGS = {
     "o01": ("segments", "2.0", ".pickle", "", ""), "o02": ("train", "2.0", ".pickle", "", ""), "o03": ("streams", "2.1", ".pickle", "", ""),
     "o04": ("infer", "2.1", ".json", "", ""), "o05": ("late", "2.3", ".pickle", "", ""), "o06": ("emptied", "2.3", ".pickle", "", ""),

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A program records itself; what is written must be to us what it is to the reference program, and replay exactly.
+"""Records a program with its own history. `vram report` must agree with the reference program about the file, and it must replay exactly.
 
 usage: own_facts.py VRAM TRAIN_SIM
-Exit 0 when all agree, 1 when something differs.
+Exit 0 if all agree, 1 if something differs.
 """
 import json
 import os

@@ -1,6 +1,6 @@
-"""The programs whose recordings are in own.tar.zst. Each is given torch and runs on PyTorch 2.0 to today's.
+"""The programs recorded in own.tar.zst. Each gets the module torch and runs on PyTorch 2.0 and all later versions.
 
-usage: programs.py NAME[=ROWS] FILE      records NAME and writes FILE, in the form that the name's ending says
+usage: programs.py NAME[=ROWS] FILE      records NAME and writes FILE, in the format of its extension
        programs.py NAME[=ROWS] --peak    does not record, and prints the peak of reserved memory
 """
 import functools

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Random recordings, sound and damaged, through the reference program and through `vram report --json`: every fact must be equal.
+"""Compares the reference program with `vram report --json` on random recordings, valid and damaged. Every fact must be equal.
 
 usage: random_facts.py VRAM [COUNT [SEED]]
-Exit 0 when all agree, 1 when one differs (the recording is kept and named).
+Exit 0 if all agree, 1 if one differs (the recording is kept and named).
 """
 import importlib.util
 import json

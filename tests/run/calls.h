@@ -1,5 +1,5 @@
-// calls.h: the driver functions that program.c and nasty.c use, reached in one of three ways that CUDA programs have: CALLS_LINKED
-// (symbols), CALLS_PROC (all by cuGetProcAddress(), as the CUDA runtime does), CALLS_DLSYM (dlopen() and dlsym()).
+// calls.h: the driver functions that program.c and nasty.c use, reached in one of the three ways of CUDA programs: CALLS_LINKED (symbols),
+// CALLS_PROC (all through cuGetProcAddress(), as the CUDA runtime does), CALLS_DLSYM (dlopen() and dlsym()).
 #ifndef TEST_RUN_CALLS_H
 #define TEST_RUN_CALLS_H
 
@@ -57,7 +57,7 @@ CALLS(X)
 
 // Finds all functions; ends the program if one is missing.
 void calls_load(void);
-// The primary context of device 0, once begin() was called: finds the functions, starts the driver, makes the context current.
+// The primary context of device 0, valid after begin(), which finds the functions, starts the driver and makes the context current.
 extern uint64_t context;
 void begin(void);
 

@@ -1,5 +1,5 @@
-// doors.c: every function of doors.def, reached through one door and called so that what is given is taken back.
-// Usage: doors DOOR LIBCUDA [PLUGIN]. FAKE_CUDA_LOG has what reached the driver.
+// doors.c: calls every function of doors.def through one door, and undoes its effect.
+// Usage: doors DOOR LIBCUDA [PLUGIN]. FAKE_CUDA_LOG lists the calls that reached the driver.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
-// fake_cuda.c: a libcuda.so.1 that has every function of doors.def and does nothing but give out numbers and write down, in the file of the
-// variable FAKE_CUDA_LOG, which of its functions was called with what result. For counting: whatever the way in, each call is seen once.
-// Of memory it knows what contexts and modules take, and that nobody gets a TiB.
+// fake_cuda.c: a libcuda.so.1 with every function of doors.def. It only returns numbers, and writes each call with its result to the file
+// FAKE_CUDA_LOG (an environment variable), so that a test can check that each call is recorded once, through whichever door it came.
+// It counts the memory of contexts and modules, and refuses a request of a TiB or more.
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>

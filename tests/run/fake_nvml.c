@@ -1,13 +1,13 @@
-// fake_nvml.c: a libnvidia-ml.so.1 that says what the variable FAKE_NVML tells it to: words apart from each other by spaces.
-//   PID:BYTES       a program that computes; PID "self" is the asking process, BYTES "-" is "not available"
-//   draws:PID:BYTES the same, in the list of those that draw
-//   fails           it lists no processes: "not supported"
+// fake_nvml.c: a libnvidia-ml.so.1 that returns what the environment variable FAKE_NVML says, in words separated by spaces:
+//   PID:BYTES       a compute process; PID "self" is the calling process, BYTES "-" is "not available"
+//   draws:PID:BYTES a graphics process
+//   fails           the list of processes is "not supported"
 //   no-init         it does not start
-//   stranger        it knows the device by no UUID, only by the bus id 0000:65:00.0
-//   nowhere         it knows no device
+//   stranger        it finds the device by no UUID, only by the bus id 0000:65:00.0
+//   nowhere         it finds no device
 //   wide            entries have 32 bytes, as in some drivers of the 535 series
-//   old             what is newer than the first interface says "function not found"
-// FIRST_INTERFACE_ONLY: what is newer is not there.
+//   old             functions newer than the first interface return "function not found"
+// FIRST_INTERFACE_ONLY: newer functions do not exist.
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-// nasty.c: a program with bad habits, each of which it is free to have. Usage: nasty HABIT [NUMBER]. What it prints and how it ends must be
-// the same under `vram run`, and every allocation must be in the recording.
+// nasty.c: a program with bad but allowed habits. Usage: nasty HABIT [NUMBER]. Its output and its end must be the same under `vram run`,
+// and every allocation must be in the recording.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

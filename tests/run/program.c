@@ -1,5 +1,5 @@
-// program.c: a program that knows nothing of this project and takes memory in every way the simulated driver has.
-// Usage: program WHAT [ARGUMENT]; ends with 0 when the driver answered as it should.
+// program.c: an ordinary program, independent of this project, that allocates memory in every way the simulated driver has.
+// Usage: program WHAT [ARGUMENT]; exits with 0 if the driver answered as it should.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Who else holds the card when a program runs out of memory: contexts and modules of the program as measured, other processes as NVIDIA's
-management library tells them (a stand-in here), and what nobody knows; the same in the recording, the page and the JSON."""
+"""Tests which processes use the device's memory when a program runs out: the measured contexts and modules of the program, the other
+processes listed by NVIDIA's management library (a stand-in here), and the unknown rest. The recording, the page and the JSON agree."""
 import json
 import os
 import subprocess

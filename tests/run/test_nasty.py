@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Programs with bad habits (nasty.c): under `vram run` they print and end as without it, and each allocation is recorded."""
+"""Programs with bad habits (nasty.c) print and end the same under `vram run` as without it, and each allocation is recorded."""
 import os
 import shutil
 import signal

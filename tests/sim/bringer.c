@@ -1,5 +1,5 @@
-// A program that brings libraries of its own: one it is linked with by an RPATH, others by name. usage: bringer [dlmopen] NAME...
-// A line per library: the file that the function came from.
+// A program with its own libraries: one is linked with an RPATH, others are loaded by name. usage: bringer [dlmopen] NAME...
+// Prints a line per library: the file in which the function was found.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>

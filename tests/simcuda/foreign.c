@@ -1,4 +1,4 @@
-// A program as a stranger would write it: it loads libcuda by name, declares what it needs itself and uses no header of ours.
+// A program written without knowledge of vram: it loads libcuda by name, and declares all it needs itself.
 // usage: foreign LIBCUDA. VRAM_SIM must give two devices of 64 MiB.
 #include <dlfcn.h>
 #include <stddef.h>

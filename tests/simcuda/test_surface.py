@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every name that libcuda ever had is exported by the simulated one; what is not simulated says so.
+"""The simulated libcuda exports every name that any version had; functions that are not simulated say so.
 
 Usage: test_surface.py LIBCUDA WANTS
 """

@@ -1,6 +1,6 @@
-// A program that calls functions of the driver by their exported names, with nothing but nulls. usage: wants LIBCUDA NAME...
-// A line per name: the name and the result, or "absent". `version` asks cuDriverGetVersion, `die` kills the process, `fork` goes on in a
-// child and waits for it.
+// Calls driver functions by their exported names, with null arguments. usage: wants LIBCUDA NAME...
+// Prints a line per name: the name and the result, or "absent". `version` calls cuDriverGetVersion, `die` kills the process, `fork`
+// continues in a child and waits for it.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>

@@ -1,6 +1,5 @@
-// Every function of the driver that takes an address of a device, with addresses that are none: each answers INVALID_VALUE, and the program
-// lives. What CUDA leaves open, such as an address of the host that is not there, answers the same.
-// usage: wrong_addresses [NAME]: of one function alone.
+// Passes invalid addresses to every driver function that takes a device address: each returns INVALID_VALUE, and the program continues.
+// Cases that CUDA leaves undefined, such as an unmapped host address, return the same. usage: wrong_addresses [NAME]: only one function.
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-// rewrite FORMAT IN OUT: reads a recording and writes it, for round_trip.py. FORMAT is the number of an enum vram_recording_format.
+// rewrite FORMAT IN OUT: reads a recording and writes it, for round_trip.py. FORMAT is a value of enum vram_recording_format.
 #include <stdio.h>
 #include <stdlib.h>
 

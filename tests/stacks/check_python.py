@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Compares stacks that the library takes of this interpreter with what traceback says at the same place.
+"""Compares the library's stacks of this interpreter with those of traceback at the same place.
 
 Usage: check_python.py --library libvram.so [--bench]
 
-The library is called through ctypes, which gives up the interpreter's lock (CDLL) or keeps it (PyDLL): both ways must give the
-same frames. With --bench, prints what a Python frame costs instead.
+The library is called through ctypes, which releases the interpreter's lock (CDLL) or keeps it (PyDLL): both ways must give the
+same frames. With --bench, prints the cost of a Python frame instead.
 """
 import argparse
 import ctypes

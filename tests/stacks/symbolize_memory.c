@@ -65,8 +65,8 @@ static void *sleeps(void *unused) {
 enum { AS_MUCH = 100 };
 static uint64_t all_lined; // frames that have a line if there is memory
 
-// In a process of its own, with a second thread or none: names the recording's frames while memory runs out. 0: all went as it should;
-// AS_MUCH: and nothing is missing.
+// Names the recording's frames while memory runs out, in its own process, with or without a second thread. Returns 0 if all went as it
+// should, and AS_MUCH if all frames also have their lines.
 static int name_frames(bool threads, long granted, bool for_good) {
     struct vram_recording *recording;
     struct vram_symbols_counts counts;

@@ -1,4 +1,4 @@
-// Stacks of C code: the same frames as backtrace() and its addresses, at the same place; modules that come and go; depth; threads; forks.
+// Stacks of C code: the same frames and addresses as backtrace() at the same place; modules loaded and unloaded; depth; threads; forks.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -381,8 +381,8 @@ static void lines_of_the_three_tables(void **state) {
 
 // --- walks that are known by heart ---------------------------------------------------------------------------------------------
 
-// A call tree of two functions that call each other, one of which goes by a frame pointer: all frames of each are alike, and only return
-// addresses say which way was taken.
+// A call tree of two functions that call each other, one with a frame pointer. All frames of each are alike, so only return addresses tell
+// which path was taken.
 typedef uint32_t descent(struct vram_stacks *table, uint32_t way, unsigned depth);
 #define DESCEND_BY(number, other)                                                                                                          \
     case number:                                                                                                                           \

@@ -1,5 +1,5 @@
-// Stacks of C++ code: templates, lambdas, inlined functions, constructors, exceptions on their way, frames of the C++ library. Compared
-// with backtrace() and addr2line over the same addresses.
+// Stacks of C++ code: templates, lambdas, inlined functions, constructors, exceptions being thrown, frames of the C++ library. Compared with
+// backtrace() and addr2line for the same addresses.
 #include <execinfo.h>
 #include <unistd.h>
 
@@ -61,8 +61,8 @@ std::vector<std::string> ask_addr2line(void *const *addresses, int count) {
     return names;
 }
 
-// The last part of a name, without arguments and template arguments: addr2line writes inlined functions without their scopes, and the rest
-// differently. "" for lambdas, which have no name of their own.
+// Returns the last part of a name, without arguments and template arguments: addr2line writes inlined functions without their scopes, and others
+// differently. "" for lambdas, which have no name.
 std::string bare(std::string name) {
     if (name.find("lambda") != std::string::npos || name.find("$_") != std::string::npos || name.find("operator") != std::string::npos) return "";
     std::string flat;

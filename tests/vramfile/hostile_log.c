@@ -1,5 +1,5 @@
-// The file of a killed program whose addresses a table without a secret would put into one slot, or (`plain`) of one with as many
-// ordinary random ones: hostile_log OUT COUNT [plain].
+// Writes the file of a killed program whose addresses collide in an unseeded hash table, or (`plain`) of one with as many ordinary random
+// addresses: hostile_log OUT COUNT [plain].
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-// driver.c: programs that call the CUDA driver and train nothing, each with one thing to say of its memory. Usage: driver NAME
-// Recorded by `vram run` on the simulated driver. Ends with 0 where the program went as its row of truth/programs.toml says.
+// driver.c: programs that call the CUDA driver and train nothing, each with one finding about its memory. Usage: driver NAME
+// Recorded by `vram run` on the simulated driver. Exits with 0 if the program ran as its row of truth/programs.toml says.
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>

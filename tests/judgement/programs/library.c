@@ -1,5 +1,5 @@
-// library.c: programs that use the library and train nothing, each with one thing to say of its memory. Usage: library NAME
-// Recorded by VRAM_HISTORY. Ends with 0 where the program went as its row of truth/programs.toml says.
+// library.c: programs that use the library and train nothing, each with one finding about its memory. Usage: library NAME
+// Recorded by VRAM_HISTORY. Exits with 0 if the program ran as its row of truth/programs.toml says.
 #define _POSIX_C_SOURCE 200809L // nanosleep()
 #include <stdio.h>
 #include <stdlib.h>

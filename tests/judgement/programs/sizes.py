@@ -1,8 +1,8 @@
-"""Programs whose peak lies at another moment at another size, each run in four sizes: three to forecast from, and the one that is asked for.
+"""Programs whose peak moves to another moment with another size, each run in four sizes: three to forecast from, and a fourth to compare with.
 
 usage: sizes.py FOLDER [PROGRAM...]     writes PROGRAM.SIZE.pickle.gz for the three, and a line `PROGRAM SIZE PEAK` for the fourth
 
-None of them was there when `vram forecast` was built.
+All were written after `vram forecast`.
 """
 import gc
 import os

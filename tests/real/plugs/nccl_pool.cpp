@@ -1,5 +1,5 @@
-// A pool whose blocks NCCL has registered, with NCCL's own header. The library is the simulator's stand-in: NVIDIA's carries its static
-// runtime.
+// Tests a pool whose blocks are registered with NCCL, using NCCL's own header. The library is the simulator's stand-in, because NVIDIA's
+// carries its static runtime.
 #include <cuda_runtime_api.h>
 #include <vram/nccl.hpp>
 

@@ -1,5 +1,5 @@
-// vram::tensorrt_allocator by TensorRT's documented interface: what a runtime calls, through a pointer to nvinfer1::IGpuAllocator. The
-// library itself carries NVIDIA's static runtime, which takes no other driver than NVIDIA's.
+// Tests vram::tensorrt_allocator through TensorRT's documented interface: the calls a runtime makes through a pointer to
+// nvinfer1::IGpuAllocator. The library itself carries NVIDIA's static runtime, which accepts only NVIDIA's driver.
 #include <cuda_runtime_api.h>
 #include <vram/tensorrt.hpp>
 

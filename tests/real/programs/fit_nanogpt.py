@@ -1,5 +1,5 @@
-"""The answer of `vram fit` about a public training script as it is, karpathy/nanoGPT: fit_nanogpt.py VRAM SOURCE ROW. Its data set is a file of random
-tokens, in the format that its prepare.py writes."""
+"""Tests the answer of `vram fit` about an unmodified public training script, karpathy/nanoGPT: fit_nanogpt.py VRAM SOURCE ROW. Its data set is a file of
+random tokens, in the format of its prepare.py."""
 import array
 import json
 import pathlib

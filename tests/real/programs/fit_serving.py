@@ -1,4 +1,4 @@
-"""The answers of `vram fit` about servers, and about models of which there is no more than a configuration: fit_serving.py VRAM ROW FOLDER
+"""Tests the answers of `vram fit` about servers, and about models of which only a configuration exists: fit_serving.py VRAM ROW FOLDER
 (the environment's)."""
 import json
 import os

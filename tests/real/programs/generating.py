@@ -1,5 +1,5 @@
-"""generate() of transformers, in each of its ways, to its length: generating.py ROW. A small model with weights by chance; that it ends, and how long its
-answers are, is decided by values that kernels compute."""
+"""Runs transformers' generate() in each of its ways: generating.py ROW. A small model with random weights; computed values decide when it ends and how
+long its answers are."""
 import torch
 from rows import main, row
 from transformers import Qwen2Config, Qwen2ForCausalLM

@@ -1,4 +1,4 @@
-"""Writes the header of a GGUF file of a Llama of 7 billion parameters, Q4_0 and F32, without its tensors: gguf_header.py FILE"""
+"""Writes the header of a GGUF file of a Llama with 7 billion parameters, Q4_0 and F32, without tensors: gguf_header.py FILE"""
 import struct
 import sys
 

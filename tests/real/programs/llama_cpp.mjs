@@ -1,6 +1,6 @@
-// llama.cpp by node-llama-cpp: a small Llama with all its layers on the device, a few tokens decoded.
+// Decodes a few tokens with llama.cpp (node-llama-cpp): a small Llama with all its layers on the device.
 //
-// usage: llama_cpp.mjs ROW FOLDER   node_modules lies in FOLDER. The last line is "ok".
+// usage: llama_cpp.mjs ROW FOLDER   FOLDER contains node_modules. The last line is "ok".
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";

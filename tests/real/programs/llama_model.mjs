@@ -1,6 +1,6 @@
-// llama.cpp by node-llama-cpp: a model of a GGUF file with all its layers on the device, and a context.
+// Loads a GGUF model with llama.cpp (node-llama-cpp), with all its layers on the device, and makes a context.
 //
-// usage: llama_model.mjs FOLDER MODEL CONTEXT   node_modules lies in FOLDER.
+// usage: llama_model.mjs FOLDER MODEL CONTEXT   FOLDER contains node_modules.
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 

@@ -1,4 +1,4 @@
-"""numba-cuda's own tests of its driver layer, which its wheel carries. Kernels compute nothing: assertions about values fail and do not count.
+"""Runs numba-cuda's own tests of its driver layer, from its wheel. Kernels compute nothing, so failed assertions about values do not count.
 
 usage: numba_suite.py [MODULE]   MODULE: a memory manager, as in NUMBA_CUDA_MEMORY_MANAGER"""
 import os

@@ -1,9 +1,9 @@
-"""Programs of HugePandaCoder/octree-nca-groupeq from a configuration alone: the model as train_peso.py configures it, its weights as they are made, a slide of zeros
-in place of the data set's; what is recorded is the repository's own notebook or script, from its text.
+"""Runs programs of HugePandaCoder/octree-nca-groupeq from a configuration only: the model as train_peso.py configures it, with fresh weights, and a slide of zeros
+instead of the data set's. The recorded code is the repository's own notebook or script.
 
 usage: octree_nca.py SOURCES FILE [--cells N...] [--steps N] [--size N N] [--kernel] [--history] [--before]
---cells: of a notebook, in this order; --kernel: levels run by the repository's own CUDA kernel (`use_forward_cuda`); --history: the last cell is recorded, by
-what the notebook's cells around it do; --before: it ran once before."""
+--cells: cells of a notebook, in this order; --kernel: runs levels with the repository's own CUDA kernel (`use_forward_cuda`); --history: records the last cell,
+as the notebook's cells around it do; --before: runs it once before."""
 import argparse
 import copy
 import json

@@ -1,5 +1,5 @@
-"""A training step's forward pass of HugePandaCoder/octree-nca-groupeq in three dimensions, from setup_prostate5's configuration alone: random volumes, weights as
-they are made. What the published model does otherwise than the one that was recorded (a day's work between them) is done here, as the recording's stacks and sizes say.
+"""Runs a training step's forward pass of HugePandaCoder/octree-nca-groupeq in three dimensions, from setup_prostate5's configuration only: random volumes, fresh
+weights. The published model differs from the recorded one (a day's work between them); the differences are made up here, from the recording's stacks and sizes.
 
 usage: octree_nca_3d.py SOURCES"""
 import sys

@@ -1,5 +1,5 @@
 """Programs that run out of memory, each for a known cause, on a small simulated device: `vram sim --memory 2GiB -- python oom_causes.py FOLDER [CAUSE...]`
-leaves a recording of each in FOLDER, named CAUSE.pickle.gz. Frames are named after small files, wherever this one lies."""
+writes a recording of each to FOLDER/CAUSE.pickle.gz. Frames are named after small files, independent of this file's folder."""
 import gc
 import gzip
 import os

@@ -1,7 +1,7 @@
-"""PyTorch out of memory where its own allocator cannot tell: pinned host memory, and the driver's pools (backend:cudaMallocAsync).
+"""Runs PyTorch out of memory in places its own allocator cannot report: pinned host memory, and the driver's pools (backend:cudaMallocAsync).
 
-usage: oom_pools.py VRAM [FOLDER]   runs each program below under `vram sim` and `vram run` and wants `vram report --json` to name the cause; with FOLDER
-                                    the recordings are left there as CAUSE.pickle
+usage: oom_pools.py VRAM [FOLDER]   runs each program below under `vram sim` and `vram run`; `vram report --json` must name the cause. With FOLDER,
+                                    keeps the recordings there as CAUSE.pickle
        oom_pools.py --run CAUSE     the program itself
 """
 import gzip

@@ -1,7 +1,7 @@
-"""vram under other libraries, by their own interfaces for allocators (docs/in): the libraries themselves, on the simulated device.
+"""Runs vram under other libraries, through their own interfaces for allocators (docs/in), with the libraries themselves, on the simulated device.
 
-Each row: data comes back as it was put there, memory is not given out again before the work that uses it is done, a request that is too large is the
-library's own error, and `vram report` knows the bytes and the line."""
+Each row checks that data comes back unchanged, that memory is not reused before the work that uses it is done, that a request that is too large raises
+the library's own error, and that `vram report` has the bytes and the line."""
 import ctypes
 import gc
 import glob

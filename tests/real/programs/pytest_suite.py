@@ -1,6 +1,6 @@
-"""A project's own tests under pytest. Kernels compute nothing: assertions about values fail and do not count, nor does what is raised because of a value.
+"""Runs a project's own tests under pytest. Kernels compute nothing, so failed assertions about values do not count, nor do exceptions caused by a value.
 
-usage: pytest_suite.py LEAST [--value EXCEPTION:WORDS]... PATH...   LEAST tests pass, and none ends by an exception of another kind"""
+usage: pytest_suite.py LEAST [--value EXCEPTION:WORDS]... PATH...   at least LEAST tests must pass, and none may end with another exception"""
 import re
 import sys
 

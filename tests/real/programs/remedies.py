@@ -1,4 +1,4 @@
-"""What `vram report` says would lower the peak, tried: the program is changed as it says, and its peak must be what was promised, within 3 %; a
+"""Tries the remedies of `vram report` for a peak: changes the program as it says, and the peak must be the promised one within 3 %. A
 batch that it says fits must fit."""
 import argparse
 import gc
@@ -156,8 +156,8 @@ def remedy_chunks(vram):
 
 @row
 def remedy_batch(vram):
-    """Out of memory in the second step under three limits: early, in the middle and late. The batch that is said to fit does, and is no less than
-    half of what would."""
+    """Out of memory in the second step under three limits: early, in the middle and late. The batch that should fit does, and is at least
+    half of the largest that does."""
     total = torch.cuda.get_device_properties(0).total_memory
     with tempfile.TemporaryDirectory() as folder:
         whole = path_of(folder, "whole")

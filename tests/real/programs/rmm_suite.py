@@ -1,7 +1,7 @@
-"""RMM's own tests of its resources in Python (a folder of sources.tsv), with vram's resource wherever a test takes RMM's plain one.
+"""Runs RMM's own tests of its resources in Python (a folder of sources.tsv), with vram's resource wherever a test uses RMM's plain one.
 
-RMM's wheel carries NVIDIA's runtime, which takes no driver but NVIDIA's. So it is told that the device is 0, where it would ask that runtime, and
-tests that need the runtime for something else are not chosen.
+RMM's wheel carries NVIDIA's runtime, which accepts only NVIDIA's driver. So it gets device 0 without asking that runtime, and tests that need
+the runtime for other purposes are left out.
 
 usage: rmm_suite.py SOURCE"""
 import os

@@ -1,8 +1,8 @@
-"""What a running program itself says of its memory, by address: parameters, gradients, optimizer state, saved tensors, caches, input.
+"""Returns what a running program itself knows about its memory, by address: parameters, gradients, optimizer state, saved tensors, caches, input.
 
-`Truth` is asked at moments of a recorded run; `compare()` then reads the recording by the library (vram/roles.h) and returns how many bytes
-have the role that the program gave them. What the program does not know (scratch of libraries, what is on its way) may have any role that
-says so."""
+`Truth` is recorded at moments of a run. `compare()` then reads the recording through the library (vram/roles.h) and returns how many bytes
+have the role that the program gave them. Memory unknown to the program (scratch of libraries, transfers) may have any role for
+such memory."""
 import collections
 import ctypes
 import os

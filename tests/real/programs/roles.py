@@ -1,5 +1,5 @@
-"""The roles that `vram report --by role` gives, against what the program itself knows of its memory. In each row at least 98 % of the bytes at
-the highest moments of the passes must be right."""
+"""Compares the roles of `vram report --by role` with what the program itself knows about its memory. In each row at least 98 % of the bytes
+at the highest moments of the passes must be right."""
 import inspect
 import os
 import pathlib

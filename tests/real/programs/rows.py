@@ -1,15 +1,15 @@
-"""What the programs of `make check-real` share: a row is a function; `python3 FILE ROW` runs it and says "ok" at the end.
+"""Shared by the programs of `make check-real`: a row is a function; `python3 FILE ROW` runs it and prints "ok" at the end.
 
-The programs are ordinary ones: nothing in them knows of a simulator. What is checked are sizes, shapes, counts, order, what PyTorch says of its
-memory, and values that are small."""
+The programs are ordinary ones without knowledge of a simulator. They check sizes, shapes, counts, order, PyTorch's figures of its
+memory, and small values."""
 import json
 import os
 import sys
 import time
 
 _rows = {}
-# After the last backward pass, PyTorch's own thread lets go of Python's objects; one that comes for Python's lock when the interpreter is ending is
-# made to end itself (until Python 3.14), which C++ answers with std::terminate(). PyTorch 2.15 ended so in 3 runs of 10 on a busy machine.
+# After the last backward pass, PyTorch's own thread releases Python objects. If it takes Python's lock while the interpreter ends, Python ends the
+# thread (until Python 3.14), and C++ answers that with std::terminate(). PyTorch 2.15 ended so in 3 runs of 10 on a busy machine.
 AUTOGRAD_SECONDS = 0.5
 
 

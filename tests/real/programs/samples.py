@@ -1,5 +1,5 @@
-"""The samples of a folder (build_sources.py), each in its own folder, one after the other: each ends, or says why it does not go on. Kernels compute nothing, so a sample that checks values says that
-they are wrong, and that is an end; a signal, a time-out, or silence is none."""
+"""Runs the samples of a folder (build_sources.py) one after another, each in its own folder. Each must end, or say why it cannot continue. Kernels compute nothing, so a
+sample that checks values reports them as wrong, which counts as an end; a signal, a time-out or silence does not."""
 import collections
 import os
 import pathlib

@@ -1,5 +1,5 @@
-"""silmont2000/assignment2-systems' benchmark with the model that it was recorded with, which is in no commit: its positions are made once, not in every block, its
-output is a dictionary. Both is in the recording: lines 36, 49, 56 and 66 of its transformer_lm.py, and the one block of 1,024 bytes.
+"""Runs silmont2000/assignment2-systems' benchmark with the recorded model, which is in no commit: its positions are made once, not in every block, and its output is
+a dictionary. The recording shows both: lines 36, 49, 56 and 66 of its transformer_lm.py, and the one block of 1,024 bytes.
 
 usage: silmont_forward.py BENCHMARK"""
 import runpy

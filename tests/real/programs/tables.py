@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A thousand recordings as tables, asked by DuckDB, Spark and Ray, beside what `vram report --json` says of each recording.
+"""Compares queries of DuckDB, Spark and Ray on the tables of a thousand recordings with `vram report --json` of each recording.
 
 Usage: tables.py ENGINE VRAM, with ENGINE duckdb, spark or ray
 """
@@ -77,8 +77,8 @@ def ask_duckdb(folder):
 
 
 def snappy(folder):
-    """Where musl lies beside glibc (tools/setup.sh packages) snappy-java takes the library that is made for musl, which glibc cannot load: Java's options
-    that name the other one."""
+    """Returns Java options that name the library for glibc. If musl is also installed (tools/setup.sh packages), snappy-java chooses the library for musl,
+    which glibc cannot load."""
     import pyspark
     if not Path("/lib/ld-musl-x86_64.so.1").exists() or platform.libc_ver()[0] != "glibc":
         return ""

@@ -1,4 +1,4 @@
-"""A step of a model of 7 billion parameters on one device: a Llama by configuration, bfloat16 with AdamW."""
+"""A training step of a model with 7 billion parameters on one device: a Llama from its configuration, bfloat16 with AdamW."""
 import time
 
 import torch

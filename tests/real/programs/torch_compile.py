@@ -1,4 +1,4 @@
-"""torch.compile: Triton's kernels are compiled for the device and launched; graphs of reduce-overhead are captured and replayed."""
+"""torch.compile: compiles Triton's kernels for the device and launches them; captures and replays the graphs of reduce-overhead."""
 import torch
 import triton
 import triton.language as tl

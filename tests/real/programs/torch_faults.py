@@ -1,7 +1,7 @@
-"""Every call of the driver fails in turn under a PyTorch program: each time it ends with an exception of Python or does all of its work.
+"""Makes every driver call fail in turn under a PyTorch program. Each time it must end with a Python exception, or do all of its work.
 
-PyTorch is imported once; each try is a child that was forked before the driver was started, told by VRAM_SIM_FAIL which call fails (with out of
-memory, or with the results that are named behind the row). A try that is ended by a signal, hangs or leaves with a strange exit code is named."""
+PyTorch is imported once. Each try is a child that was forked before the driver was started, and VRAM_SIM_FAIL tells it which call fails (with out of
+memory, or with the results named after the row). A try that is ended by a signal, hangs or returns an unknown exit code is reported."""
 import ctypes
 import gc
 import os
@@ -107,7 +107,7 @@ def begin(nth, result, output):
 
 
 def play(work):
-    """What the child does. It leaves by the C library's exit(), whose destructors make driver calls, too; the interpreter's own end would take a
+    """Runs in the child. It leaves through the C library's exit(), whose destructors also make driver calls; the interpreter's own end would take a
     second each time."""
     code = FINISHED
     try:

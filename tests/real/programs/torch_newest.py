@@ -119,8 +119,8 @@ def newest_caching():
 
 @row
 def newest_managed():
-    """A pool of managed memory. What _use_uvm() makes, by the runtime that PyTorch itself has: cuda.bindings has NVIDIA's linked in, which takes no
-    driver but theirs."""
+    """A pool of managed memory. It calls PyTorch's own runtime as _use_uvm() would; cuda.bindings has NVIDIA's runtime linked in, which accepts only
+    NVIDIA's driver."""
     runtime = ctypes.CDLL(None)
     runtime.cudaFree.argtypes = [ctypes.c_void_p]
     live = []

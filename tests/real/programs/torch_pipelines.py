@@ -1,4 +1,4 @@
-"""Stages of a pipeline on two ranks, by each of three schedules: torch_pipelines.py ROW. Stages tell each other the shapes of what they send, as objects
+"""Stages of a pipeline on two ranks, with each of three schedules: torch_pipelines.py ROW. Stages send each other the shapes of their data, as objects
 over NCCL."""
 import os
 

@@ -1,6 +1,6 @@
-"""Values of PyTorch's own operator database under `vram sim`: torch_values.py {row}. Each operation's small samples, on the device and on the host,
-which must agree within the tolerance of torch.testing. A line of values_known.tsv names what does not agree, and why; anything else that does not agree is
-an error, and so are fewer than 400 operations or 95 % of the samples."""
+"""Checks values of PyTorch's own operator database under `vram sim`: torch_values.py {row}. Each operation's small samples, on the device and on the host,
+must agree within the tolerance of torch.testing. A line of values_known.tsv names an operation that does not agree, and the reason. Any other disagreement
+is an error, and so are fewer than 400 operations or 95 % of the samples."""
 import collections
 import pathlib
 import sys

@@ -1,5 +1,5 @@
-"""Trainers of other people's whose course goes by values that kernels compute: trainers.py ROW. TRL's for sentences, preferences and rewards, stable-baselines3's PPO, and
-Whisper's decoding. Everything is made up here: models by configuration, a vocabulary, sentences."""
+"""Runs other people's trainers whose course depends on computed values: trainers.py ROW. TRL's for sentences, preferences and rewards, stable-baselines3's PPO, and
+Whisper's decoding. All inputs are made up here: models from configurations, a vocabulary, sentences."""
 import random
 import tempfile
 

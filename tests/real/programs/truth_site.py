@@ -1,7 +1,7 @@
-"""sitecustomize of the programs of truth.toml, in front by PYTHONPATH: nothing of a program is edited.
+"""sitecustomize of the programs of truth.toml, first in PYTHONPATH, so that no program is edited.
 
-VRAM_TRUTH_SKIP: what `torch.nn.init` fills on the host is zeros, whose pages the host does not have to have; sizes, and all that is on the device, are as they
-would be. VRAM_TRUTH_END: files, separated by colons; the program ends when it has written all of them as snapshots."""
+VRAM_TRUTH_SKIP: `torch.nn.init` fills host tensors with zeros, whose pages need no host memory. Sizes, and everything on the device, stay as they would
+be. VRAM_TRUTH_END: files, separated by colons; the program ends when it has written all of them as snapshots."""
 import ctypes
 import functools
 import importlib.util

@@ -1,5 +1,5 @@
-"""The places where a program reads what only a kernel would have written: value_reads.py VRAM [NAME...]: each program of values.py under
-`vram sim --reads`; the lines that are marked there, and no others, must be listed."""
+"""Checks where a program reads memory that only a kernel would have written: value_reads.py VRAM [NAME...] runs each program of values.py under
+`vram sim --reads`, which must list exactly the lines marked there."""
 import pathlib
 import re
 import subprocess

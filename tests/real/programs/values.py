@@ -1,5 +1,5 @@
-"""Programs whose sizes depend on values that kernels compute, and programs whose sizes do not: values.py NAME. A line marked `# read` is a place where the
-program reads such a value; value_reads.py wants exactly those places of `vram sim --reads`."""
+"""Programs whose sizes depend on values computed by kernels, and programs whose sizes do not: values.py NAME. A line marked `# read` reads such a value;
+value_reads.py requires that `vram sim --reads` lists exactly those lines."""
 import sys
 
 import torch

@@ -1,5 +1,5 @@
-"""That small operations are computed changes no memory: values_memory.py VRAM. Small networks train under `vram sim` with and without `--compute 0`,
-and every event of PyTorch's allocator must be the same: its kind, its size and its address."""
+"""Checks that computing small operations does not change memory: values_memory.py VRAM. Trains small networks under `vram sim` with and without
+`--compute 0`; every event of PyTorch's allocator must be equal in kind, size and address."""
 import subprocess
 import sys
 

@@ -1,6 +1,6 @@
-"""What it costs that small operations are computed: values_price.py VRAM. A training step of 7 billion parameters under `vram fit`, with and without
-`--values none`, in turns; processor time of all processes, and of the steps alone. It says how many times as much they cost; a machine's speed is no
-reason to fail."""
+"""Measures the cost of computing small operations: values_price.py VRAM. Runs a training step of 7 billion parameters under `vram fit`, with and without
+`--values none`, in turns, and compares the processor time of all processes, and of the steps alone. Prints the ratio; the speed of a machine cannot
+make it fail."""
 import re
 import resource
 import statistics
