@@ -1,11 +1,11 @@
-// config.h: what `vram run` asks for. It comes in variables of the environment, so that children have it too.
+// config.h: the options of `vram run`, in environment variables, so that children inherit them.
 //   VRAM_RUN_OUT       pattern of the file; unset: nothing is recorded
-//   VRAM_RUN_LIST      a file that gets a record per recording made and per thing that could not be seen
+//   VRAM_RUN_LIST      a file that gets an entry per recording, and per missed part of a program
 //   VRAM_RUN_LIMIT     bytes per device
 //   VRAM_RUN_STACKS    none, python, c, all (the default)
-//   VRAM_RUN_ON_OOM    dump: a copy of the recording at each out of memory
-//   VRAM_RUN_CACHE     1: allocations are served by our allocator
-//   VRAM_RUN_DEEPBIND  set: RTLD_DEEPBIND is left as the program has it
+//   VRAM_RUN_ON_OOM    dump: copies the recording at each out of memory
+//   VRAM_RUN_CACHE     1: vram's allocator serves the allocations
+//   VRAM_RUN_DEEPBIND  set: dlopen() keeps RTLD_DEEPBIND
 #ifndef PL_CONFIG_H
 #define PL_CONFIG_H
 

@@ -159,7 +159,7 @@ static void work_ahead(struct play *play) {
     play->ahead_ns += driver_time(play->driver) - before_ns;
 }
 
-static enum vram_sim_profile prices; // of the driver
+static enum vram_sim_profile prices; // of the simulated driver
 
 static bool open_play(const struct job *job, const char *conf, uint64_t memory_bytes, struct play *play) {
     const struct vram_sim_options sim = {.memory_bytes = (uint64_t)1 << 40, .profile = prices};
@@ -295,7 +295,7 @@ struct sums {
     double large[SETTINGS][MOST]; // of bounds from 4 GiB on
     uint64_t lost[SETTINGS];      // reserved but not live, over all histories
     double cold_ms[2][SETTINGS];  // by prices, of all threads
-    double asked_ms[2][SETTINGS]; // of the one that asks
+    double asked_ms[2][SETTINGS]; // of the requesting thread
     size_t count, large_count;
     unsigned complete[SETTINGS], jobs;
     uint64_t calls[SETTINGS][PASSES];

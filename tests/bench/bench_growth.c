@@ -21,7 +21,7 @@
 #define MIB (1ull << 20)
 enum { CHUNKS = 7, DEVICES = 64, COUNTS = 6, LARGE = 20 };
 
-#ifdef __clang__ // has no noipa; what is measured by instructions is GCC's
+#ifdef __clang__ // Clang lacks noipa; instructions are counted with GCC
 #define MEASURED __attribute__((noinline))
 #else
 #define MEASURED __attribute__((noinline, noipa))
@@ -122,7 +122,7 @@ static void replace_segment(struct run *run) {
     *item = take(run, LARGE * MIB);
 }
 
-// Free segments too large to be split: one of them serves, and is freed again.
+// Makes free segments too large to be split. A step takes one of them, and frees it.
 static void make_oversize(struct run *run) {
     for (uint64_t i = 0; i < run->count; i++) run->items[i] = take(run, (100 + 2 * i) * MIB);
     for (uint64_t i = 0; i < run->count; i++) give(run, run->items[i]);

@@ -21,9 +21,9 @@ if (!recording) {
 
 const MOVES = 60;
 const TURNS = 40;
-const PAUSE_MS = 40; // between two events: slower than frames come, as a hand is
+const PAUSE_MS = 40; // between two events: longer than a frame, like a hand
 
-// PyTorch's page as its own Python writes it, with its modules inside instead of on a server.
+// PyTorch's page as its Python code writes it, but with the modules inside instead of on a server.
 async function peerPage(folder) {
     const { build } = web("esbuild");
     const modules = {

@@ -14,13 +14,13 @@ const busiest = engine.json().recordings[0].devices.reduce((best, device) => (de
 const { device, events } = busiest;
 const random = generator();
 const moment = () => Math.floor(random() * events);
-// A window of 100 events up to all of them, as likely near one size as near another.
+// Returns a window of 100 events up to all of them, with a log-uniform size.
 function spread() {
     const length = Math.min(events, 100 * (events / 100) ** random());
     const from = random() * (events - length);
     return `from=${from}&to=${from + length}`;
 }
-const picture = "pixels=1700&height=600&limit=4000"; // of a window of 1100 pixels, and half as much beside it
+const picture = "pixels=1700&height=600&limit=4000"; // a window of 1100 pixels, and half as much on its sides
 
 const views = [
     ["Active memory timeline", "timeline", () => `${spread()}&${picture}&by=site`],

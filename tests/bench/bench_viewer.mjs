@@ -11,7 +11,7 @@ if (!recording) {
     process.exit(2);
 }
 
-// Every question to the worker and when it was answered; every frame drawn while `measuring`.
+// Records each question to the worker with the time of its answer, and each frame drawn while `measuring`.
 function watch() {
     const asked = new Map();
     const bench = { answers: [], frames: [], measuring: false, first: 0 };
@@ -43,7 +43,7 @@ function watch() {
     requestAnimationFrame(frame);
 }
 
-// Resident bytes of the browser's processes that hold pages, without what they share.
+// Returns the resident bytes of the browser's page processes, without shared memory.
 function tabBytes() {
     let most = 0;
     for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
@@ -52,7 +52,7 @@ function tabBytes() {
             const text = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
             most = Math.max(most, 1024 * Number(/Pss:\s+(\d+)/.exec(text)[1]));
         } catch {
-            continue; // ended, or not ours
+            continue; // ended, or another user's
         }
     }
     return most;
@@ -76,7 +76,7 @@ await page.waitForFunction(() => document.querySelector(".loading").hidden, null
 await page.waitForTimeout(3000);
 const result = { recording, listed_s: listed, first_picture_s: (await page.evaluate(() => window.bench.first) - origin) / 1000, views: {} };
 const begun = await page.evaluate(() => window.bench.answers);
-result.complete_s = (Math.max(...begun.map(({ at }) => at)) - origin) / 1000; // nothing was asked in the seconds after
+result.complete_s = (Math.max(...begun.map(({ at }) => at)) - origin) / 1000; // no question came in the following seconds
 result.questions_ms = begun.map(({ name, ms, at }) => `${name} ${Math.round(ms)} at ${Math.round(at - origin)}`);
 const tabs = wanted.length ? wanted : await page.$$eval('[role="tab"]', (all) => all.map((tab) => tab.id.replace("tab-", "")));
 for (const view of tabs) {

@@ -6,7 +6,7 @@ export async function openEngine(wasm, recording, { seed = [1, 2], whole = false
     const file = openSync(recording, "r");
     let engine;
     let answer = { kept: new Uint8Array(8), length: 0, bytes: 0 };
-    // An answer's bytes are there during the call only.
+    // An answer's bytes are valid during the call only.
     function take(at, bytes) {
         const length = new DataView(engine.memory.buffer).getUint32(at >>> 0, true);
         const kept = new Uint8Array(engine.memory.buffer, at >>> 0, whole ? bytes >>> 0 : 8 + length).slice();
@@ -41,7 +41,7 @@ export async function openEngine(wasm, recording, { seed = [1, 2], whole = false
     return {
         read_ms,
         ask: (question) => timed(question, engine.engine_ask),
-        // Of the last answer: its JSON, its length with all columns, and what was kept of it.
+        // The last answer: its JSON, its length with all columns, and the kept part.
         json: () => JSON.parse(new TextDecoder().decode(answer.kept.subarray(8, 8 + answer.length))),
         bytes: () => answer.bytes,
         answer: () => answer.kept,
@@ -49,7 +49,7 @@ export async function openEngine(wasm, recording, { seed = [1, 2], whole = false
     };
 }
 
-// The same numbers in every run, from 0 to 1.
+// Returns the same sequence of numbers from 0 to 1 in every run.
 export function generator(seed = 1) {
     return () => (seed = (Math.imul(seed, 1103515245) + 12345) >>> 0) / 2 ** 32;
 }

@@ -14,8 +14,8 @@ struct trace_step {
 
 struct workload_run {
     const struct peer *peer;
-    uint64_t size;         // pairs
-    uint64_t stream_count; // in turn
+    uint64_t size;         // of a block, for workloads of pairs
+    uint64_t stream_count; // used in turn
     uint64_t random;
     uint64_t *live;
     uint64_t live_count;
@@ -26,7 +26,7 @@ struct workload_run {
 typedef uint64_t workload(struct workload_run *run, uint64_t rounds);
 
 // Not inlined, and without knowledge of the arguments, because instructions are counted while one is on the stack.
-#ifdef __clang__ // has no noipa; what is measured by instructions is GCC's
+#ifdef __clang__ // Clang lacks noipa; instructions are counted with GCC
 #define MEASURED __attribute__((noinline))
 #else
 #define MEASURED __attribute__((noinline, noipa))

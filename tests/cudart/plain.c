@@ -168,7 +168,7 @@ static int check_shapes(void) {
     EXPECT(CALL("cudaMemcpy2DFromArray", (void *, size_t, uint64_t, size_t, size_t, size_t, size_t, int), back, 2, array, 3, 4, 2, 2, 2) ==
            0);
     EXPECT(back[0] == 35 && back[1] == 36 && back[2] == 43);
-    // Twelve bytes from the end of a row on: its rest, a whole row, the beginning of a third.
+    // Twelve bytes from near the end of a row: its remainder, a whole row, and the beginning of a third.
     memset(back, 0, 16);
     EXPECT(CALL("cudaMemcpyToArray", (uint64_t, size_t, size_t, const void *, size_t, int), array, 6, 1, host, 12, 1) == 0);
     EXPECT(CALL("cudaMemcpyFromArray", (void *, uint64_t, size_t, size_t, size_t, int), back, array, 6, 1, 12, 2) == 0);
@@ -248,7 +248,7 @@ static int check_lines(void) {
     return 0;
 }
 
-// What was written between <<< and >>> comes back, the last first.
+// The runtime returns the launch configurations of <<< and >>>, last first.
 static int check_configurations(void) {
     typedef struct {
         unsigned x, y, z;

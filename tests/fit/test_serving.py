@@ -107,7 +107,7 @@ class Servers(unittest.TestCase):
         cards = {card["key"]: card for card in serving["cards"]}
         self.assertEqual({key: card["fits"] for key, card in cards.items()}, {"h100": True, "rtx4090": True, "rtx3060": False})
         half = {card["key"]: card["memory_bytes"] // 2 for card in answer["cards"]}
-        for key in cards:  # half of each, less the weights
+        for key in cards:  # half of the memory, minus the weights
             self.assertAlmostEqual(cards[key]["tokens"], (half[key] - GIB) // (4 * MIB), delta=1)
         self.assertEqual(result.returncode, 1)
         # What the engine uses besides its share: the context, and memory to serve.

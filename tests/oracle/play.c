@@ -62,7 +62,7 @@ static const char *head_of(const char *line, const char *key) {
                : NULL;
 }
 
-// One line without its end; NULL at the end of the text.
+// Returns the next line without its newline, or NULL at the end of the text.
 static char *next_line(char **rest) {
     if (**rest == '\0') return NULL;
     char *line = *rest, *end = strchr(line, '\n');
@@ -80,7 +80,7 @@ struct hands {
     bool running[PLAY_THREADS];
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    char *line; // to be done by `turn`; NULL: done
+    char *line; // to be done by `turn`, then NULL
     uint32_t turn;
     bool over;
     enum vram_status status;

@@ -53,7 +53,7 @@ struct play {
     struct play_pool pools[PLAY_POOLS];
     struct play_graph graphs[PLAY_GRAPHS];
     struct play_current current[PLAY_THREADS];
-    uint32_t thread;                           // that does the operations now
+    uint32_t thread;                           // of the current operations
     struct vram_stats known[VR_WORLD_DEVICES]; // at the last `stats`
     struct vram_host *host;                    // made by the first operation on pinned memory
     char conf[1024];

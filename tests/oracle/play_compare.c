@@ -21,7 +21,7 @@ struct lines {
     int64_t split[VR_WORLD_DEVICES][6]; // current inactive_split and inactive_split_bytes, each for all, small, large
 };
 
-// The text is cut up.
+// Splits the text into lines, in place.
 static bool cut_lines(char *text, struct lines *lines) {
     for (char *rest = text; *rest != '\0';) {
         if (vr_grow((void **)&lines->line, &lines->capacity, lines->count + 1, sizeof *lines->line) != VRAM_OK) return false;

@@ -208,7 +208,7 @@ static enum vram_status do_dropgraph(struct play *play, const struct words *word
     if (!graph->live) return VRAM_BAD_INPUT;
     graph->live = false;
     const enum vram_status status = release_pool(play, graph->pool);
-    for (size_t i = 2; i-- > 0;) (void)vram_free(play->world.allocator, graph->generator[i]); // 0 is ignored
+    for (size_t i = 2; i-- > 0;) (void)vram_free(play->world.allocator, graph->generator[i]); // vram_free() ignores 0
     return status;
 }
 
@@ -320,7 +320,7 @@ static enum vram_status do_events(struct play *play, const struct words *words) 
 
 static const struct {
     const char *name;
-    size_t least; // words, its own among them
+    size_t least; // fewest words, including its own
     enum vram_status (*run)(struct play *play, const struct words *words);
 } operations[] = {
     {"stream", 3, do_stream},

@@ -1,4 +1,4 @@
-// play_pictures.c: statistics, blocks and events, as PyTorch's player writes them.
+// play_pictures.c: writes statistics, blocks and events as PyTorch's player does.
 #include <inttypes.h>
 #include <string.h>
 

@@ -44,7 +44,7 @@ class Worker(threading.Thread):
             function, words = self.work.get()
             try:
                 self.done.put((function(*words), None))
-            except BaseException as failure:  # noqa: BLE001 - told to whoever asked for the operation
+            except BaseException as failure:  # noqa: BLE001 - the caller of do() gets it
                 self.done.put((None, failure))
 
     def do(self, function, words):
@@ -326,7 +326,7 @@ def play(source):
             else:
                 workers[thread] = workers.get(thread) or Worker()
                 answer = workers[thread].do(function, rest)
-        except Exception as failure:  # noqa: BLE001 - an answer like others
+        except Exception as failure:  # noqa: BLE001 - part of the answer
             failure.__traceback__ = None
             answer = "error " + (str(failure).splitlines() or ["?"])[0][:120]
         if isinstance(answer, list):
@@ -347,7 +347,7 @@ def main():
         if child == 0:
             try:
                 play(source)
-            except BaseException:  # noqa: BLE001 - the parent goes on with the next file
+            except BaseException:  # noqa: BLE001 - the parent continues with the next file
                 traceback.print_exc()
             finally:
                 sys.stderr.flush()

@@ -14,7 +14,7 @@ const work = mkdtempSync(path.join(tmpdir(), "vram-code-"));
 const folder = path.join(work, "project");
 const places = ["--user-data-dir", path.join(work, "user"), "--extensions-dir", path.join(work, "extensions"), "--config", path.join(work, "config.yaml")];
 
-// A folder with what the recording was made by, and the recording in each of its forms.
+// Writes a folder with the recording in each of its formats, and the program's source.
 function writeProject() {
     mkdirSync(path.join(folder, "examples"), { recursive: true });
     copyFileSync(path.join(root, "examples/serve_sim.c"), path.join(folder, "examples/serve_sim.c"));
@@ -63,7 +63,7 @@ async function openPlace(page, frame) {
     return place;
 }
 
-// The page is as dark as the editor, whatever the system is.
+// The page is dark like the editor, independent of the system's theme.
 async function checkDark(page) {
     const frame = await viewerFrame(page, "oom.pickle.gz");
     assert.equal(await frame.evaluate(() => document.documentElement.dataset.theme), "light");
@@ -95,9 +95,9 @@ async function check(address) {
         await openRecording(page, "oom.vram");
         await shoot(page, "vram");
 
-        // A page is first of all a page: it is opened by the explorer's menu.
+        // An HTML file opens as such by default, so the recording is opened through the explorer's menu.
         await inExplorer(page, "oom.html").click({ button: "right" });
-        await page.getByRole("menuitem", { name: "Open as a recording of GPU memory" }).click({ delay: 300 }); // what comes at once is taken for a slip
+        await page.getByRole("menuitem", { name: "Open as a recording of GPU memory" }).click({ delay: 300 }); // an immediate click counts as a slip
         await viewerFrame(page, "oom.pickle.gz");
         await page.waitForTimeout(500);
         await shoot(page, "html");

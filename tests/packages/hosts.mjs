@@ -1,4 +1,4 @@
-// What tests of the page inside other programs' pages have in common.
+// Shared by the tests of the page inside other programs' pages.
 import { createServer } from "node:net";
 
 export const freePort = () =>
@@ -9,7 +9,7 @@ export const freePort = () =>
         });
     });
 
-// Waits, a minute at most, until something answers there.
+// Waits up to a minute for an answer at the address.
 export async function answers(address) {
     for (let tries = 0; tries < 600; tries++) {
         const answer = await fetch(address).catch(() => null);

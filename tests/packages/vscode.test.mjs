@@ -17,7 +17,7 @@ if (!browsers.some(existsSync)) {
 const { chromium } = require("playwright-core");
 const work = mkdtempSync(path.join(tmpdir(), "vram-vscode-"));
 
-// As much of the editor as the extension asks for.
+// The part of the editor that the extension uses.
 const executed = [];
 const warnings = [];
 const providers = new Map();
@@ -77,7 +77,7 @@ try {
     await page.waitForFunction(() => document.querySelector("select.files option, .loading") && document.querySelector(".loading").hidden && document.querySelector("select.files option"));
     assert.equal((await page.locator("select.files option").first().textContent()).includes(path.basename(recording)), true);
 
-    // Find a place: the window of an allocation has its call stack.
+    // Finds a place in the code: the pane of an allocation has its call stack.
     await page.goto(`file://${file}#view=segments`);
     await page.reload();
     await page.waitForFunction(() => document.querySelector("select.files option"));
@@ -88,7 +88,7 @@ try {
         link.textContent = "probe";
         document.body.append(link);
     });
-    // A file that is not where it was recorded is found below the window's folder by its last parts.
+    // If a file is not in its recorded place, the last parts of its path are looked for in the window's folder.
     writeFileSync(path.join(work, "train.py"), "\n".repeat(20));
     await page.locator("#probe").click();
     for (let i = 0; i < 100 && executed.length === 0; i++) await page.waitForTimeout(50);
@@ -97,7 +97,7 @@ try {
     assert.equal(uri.fsPath, path.join(work, "train.py"));
     assert.equal(options.selection.start.line, 11);
 
-    // The page's own links are of that kind.
+    // The page's own links have this form.
     const made = await page.evaluate(() => localStorage.getItem("vram.source"));
     assert.equal(made, "vscode://vram.source/{file}?{line}");
     await fromPage({ kind: "source", file: "nowhere.py", line: 3 });

@@ -26,7 +26,7 @@ const put = (address, words) => Buffer.from(memory.buffer, address).write(words)
 const must = (name, ...values) => assert.equal(calls[name](...values), 0, name);
 
 try {
-    // A path, and what is written and read there.
+    // Opens a path, writes and reads.
     const name = path.join(folder, "a file");
     const length = put(HIGH, name.slice(1));
     const open = (how) => {
@@ -58,7 +58,7 @@ try {
     must("random_get", signed(DATA), 16);
     must("path_rename", ROOT, signed(HIGH), length, ROOT, signed(HIGH), length);
     must("path_unlink_file", ROOT, signed(HIGH), length);
-    // What is no descriptor is said to be none.
+    // A number that is not a descriptor is rejected.
     assert.equal(calls.fd_close(-1), 8);
     console.log("ok");
 } finally {

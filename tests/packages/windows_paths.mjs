@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 const { pathsOf } = await import(pathToFileURL(path.resolve(process.argv[2], "paths.mjs")));
 const { inside, toHost } = pathsOf(true);
 
-// As the C library of WebAssembly joins a word of the command line to the folder that it is in.
+// Joins a word of the command line to its folder as WebAssembly's C library does.
 const joined = (folder, word) => (word.startsWith("/") ? word : `${inside(folder)}/${word}`);
 const opened = (folder, word) => path.win32.resolve(toHost(joined(folder, word)));
 const FOLDER = "C:\\Users\\Zoë Müller";
@@ -34,7 +34,7 @@ for (const folder of [FOLDER, "C:\\", "D:\\data", "\\\\server\\share", "\\\\serv
 assert.equal(toHost("/C:"), "C:/");
 assert.equal(opened("\\\\server\\share\\a", "E:\\x.pickle"), "E:\\x.pickle");
 
-// Elsewhere a path is what it is.
+// On other systems a path stays unchanged.
 const elsewhere = pathsOf(false);
 for (const name of ["/home/C:/x", "a\\b", "//x"]) assert.equal(elsewhere.toHost(elsewhere.inside(name)), name);
 console.log("ok");

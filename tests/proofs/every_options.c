@@ -5,7 +5,7 @@
 
 #include "config/options.h"
 
-// Separators, white space, digits, parts of numbers and units, and a byte that is nothing.
+// Separators, white space, digits, parts of numbers and units, and a byte without meaning.
 static const char letters[] = ",:[]> 019.-eG\xff";
 // Prefixes: nothing, or a key that makes the characters a value of each kind.
 static const char *const prefixes[] = {"",

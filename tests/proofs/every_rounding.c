@@ -8,7 +8,7 @@
 static void check(const struct vr_options *options, uint32_t divisor, uint64_t size, uint64_t *before) {
     const uint64_t block = vr_round_request(options, size), asked = size + options->request_padding_bytes;
     every_require(block >= asked && block % VR_MIN_BLOCK == 0 && block >= *before, "a block is too small, or no multiple", size);
-    // A step is a part of the power of two below, or 512 bytes.
+    // A step is a fraction of the power of two below, or 512 bytes.
     const uint64_t floor = (uint64_t)1 << vr_log2_floor(asked),
                    step = divisor > 1 && floor / divisor > VR_MIN_BLOCK ? floor / divisor : VR_MIN_BLOCK;
     every_require(block - asked < (step > VR_MIN_BLOCK ? step : VR_MIN_BLOCK), "a block is larger than its step allows", size);

@@ -73,7 +73,7 @@ def own_truth(run):
 
 
 def wanted_runs(options, table):
-    """(run, its row of the truth, its setting); what is absent is named and left out."""
+    """Yields (run, its row of the truth, its setting). Missing ones are named and left out."""
     settings = table["own" if options.own else "settings"]
     known = {} if options.own else {row["id"]: row for row in json.loads(options.truth.read_text())}
     for run in own_runs(settings) if options.own else truth.read_runs():

@@ -46,7 +46,7 @@ const char *nvmlErrorString(int result) {
 
 EXPORT int nvmlDeviceGetHandleByUUID(const char *uuid, void **device);
 int nvmlDeviceGetHandleByUUID(const char *uuid, void **device) {
-    // The first device of fake_cuda.c, that of the simulated driver, and a part of one.
+    // The first device of fake_cuda.c, the simulated driver's first device, and a MIG partition.
     static const char *const known[] = {"GPU-11111111-1111-1111-1111-111111111111", "GPU-7672616d-2073-696d-756c-617465642000",
                                         "MIG-22222222-2222-2222-2222-222222222222"};
     for (size_t i = 0; i < sizeof known / sizeof known[0] && !has("stranger") && !has("nowhere"); i++) {

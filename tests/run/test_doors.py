@@ -32,7 +32,7 @@ def without_questions(calls):
 class Doors(unittest.TestCase):
     def go(self, *command, options=(), environment=None):
         env = {"FAKE_CUDA_LOG": "", **(environment or {})}
-        ran = run(["env", "true"], options=None)  # a folder
+        ran = run(["env", "true"], options=None)  # makes a folder
         env["FAKE_CUDA_LOG"] = str(ran.folder / "fake.log")
         again = run(command, options, env, library_path=f"{FAKE.parent}:{PROGRAMS}", folder=ran.folder)
         self.assertEqual(again.code, 0, again.stderr)

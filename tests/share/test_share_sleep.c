@@ -57,8 +57,8 @@ static void a_pool_sleeps_once_the_others_are_done(void **state) {
     }
 }
 
-// Pages exported at one pool's addresses and then suspended as another's: the other process, which still has them, must not confuse them
-// with what is exported at the first address afterwards.
+// Pages are exported at an address of one pool, then suspended in another. The other process still has them mapped, and must not confuse
+// them with pages exported at the first address later.
 static void pages_that_slept_elsewhere_are_other_memory(void **state) {
     (void)state;
     struct pair pair;

@@ -354,7 +354,7 @@ static void a_child_can_take_stacks(void **state) {
 
 static void lines_of_the_three_tables(void **state) {
     (void)state;
-    // As CPython's documentation of each form gives them: two bytes a step.
+    // As CPython's documentation describes each form: two bytes per step.
     static const unsigned char lnotab[] = {0, 1, 6, 1, 44, 5}, pep626[] = {6, 1, 4, (unsigned char)-128, 4, 2, 2, (unsigned char)-1};
     const struct vr_python_code old = {.lines = lnotab, .line_bytes = sizeof lnotab, .first_line = 10, .form = VR_PYTHON_LNOTAB};
     assert_int_equal(vr_python_line(&old, 0), 11);
@@ -367,7 +367,7 @@ static void lines_of_the_three_tables(void **state) {
     assert_int_equal(vr_python_line(&middle, 10), 13);
     assert_int_equal(vr_python_line(&middle, 14), 12);
     assert_int_equal(vr_python_line(&middle, 16), 0);
-    // One line on (form 11), no line (15), a long form with lines -2 (14: svarint, end line, columns), no columns with +1 (13).
+    // Form 11: one line on. 15: no line. 14, the long form: lines -2 (svarint, end line, columns). 13: no columns, with +1.
     static const unsigned char pep657[] = {128 | 11 << 3 | 1, 1, 2, 128 | 15 << 3 | 0, 128 | 14 << 3 | 0, 5, 0, 1, 2, 128 | 13 << 3 | 2, 2};
     const struct vr_python_code now = {.lines = pep657, .line_bytes = sizeof pep657, .first_line = 10, .form = VR_PYTHON_PEP657};
     assert_int_equal(vr_python_line(&now, 0), 11);

@@ -504,7 +504,7 @@ static void without_caching(void **state) {
     EXPECT_OK(vram_malloc(world.allocator, 0, 0, 0, &none));
     assert_int_equal(none, 0);
     EXPECT_STATUS(OUT_OF_MEMORY, vram_malloc(world.allocator, 0, 2 * VR_GIB, 0, &none));
-    // Blocks remember how they were made.
+    // Each block remembers whether it was allocated with caching.
     expect_free(&world, cached);
     assert_int_equal(vram_sim_memory_used(world.sim, 0), 23 * VR_MIB);
     vram_set_caching(world.allocator, true);
@@ -513,7 +513,7 @@ static void without_caching(void **state) {
     assert_int_equal(vram_sim_memory_used(world.sim, 0), 20 * VR_MIB);
     EXPECT_STATUS(INVALID_POINTER, vram_free(world.allocator, direct));
     vram_set_caching(world.allocator, false);
-    (void)expect_malloc(&world, 100, 0); // given back by vram_destroy()
+    (void)expect_malloc(&world, 100, 0); // vram_destroy() frees it
     expect_end(&world);
 }
 

@@ -40,7 +40,7 @@ static void begin(struct page *page, const char *history, const char *what, uint
 
 static void end(struct page *page) {
     assert_int_equal(remove(page->path), 0);
-    assert_int_equal(rmdir(page->folder), 0); // nothing else was left there
+    assert_int_equal(rmdir(page->folder), 0); // the folder was empty
     history_end(&page->world);
 }
 

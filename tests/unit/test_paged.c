@@ -208,7 +208,7 @@ static void pages_change_streams_behind_a_fence(void **state) {
     const uint64_t first = expect_malloc(&world, 40 * MIB, b);
     EXPECT_CURRENT(&world, reserved_bytes, 40 * MIB);
     expect_sound(&world);
-    // Busy: new pages, while there are any.
+    // While the stream is busy, requests get new pages as long as there are any.
     EXPECT_OK(vram_sim_busy(world.sim, 0, b, 50 * MILLISECOND));
     expect_free(&world, first);
     const uint64_t second = expect_malloc(&world, 40 * MIB, a);

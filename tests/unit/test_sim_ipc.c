@@ -290,7 +290,7 @@ static void a_handle_opens_the_allocation(void **state) {
     assert_cu(vr_cu(there, ipc_close_mem_handle, first), SUCCESS);
     assert_cu(vr_cu(there, ipc_close_mem_handle, first), SUCCESS);
     assert_cu(vr_cu(there, ipc_close_mem_handle, first), INVALID_VALUE);
-    assert_cu(vr_cu(there, ipc_open_mem_handle, &first, handle, 1), INVALID_VALUE); // it is gone
+    assert_cu(vr_cu(there, ipc_open_mem_handle, &first, handle, 1), INVALID_VALUE); // the memory is freed
     assert_int_equal(vram_sim_live_objects(here), 0);
     assert_int_equal(vram_sim_live_objects(there), 0);
     vram_driver_destroy(there);
@@ -332,7 +332,7 @@ static void events_have_handles_too(void **state) {
     assert_cu(vr_cu(there, stream_wait_event, 0, opened, 0), SUCCESS);
     assert_cu(vr_cu(there, event_synchronize, opened), SUCCESS);
     uint64_t none;
-    assert_cu(vr_cu(there, ipc_open_mem_handle, &none, handle, 1), INVALID_VALUE); // an event is no memory
+    assert_cu(vr_cu(there, ipc_open_mem_handle, &none, handle, 1), INVALID_VALUE); // an event is not memory
     assert_cu(vr_cu(here, event_destroy, shared), SUCCESS);
     assert_cu(vr_cu(there, ipc_open_event_handle, &none, handle), INVALID_VALUE);
     vram_driver_destroy(there);

@@ -63,14 +63,14 @@ static uint64_t pool_take(uint64_t mib) {
     return call_cuMemAllocAsync(&address, mib * MIB, 0) == 0 ? address : 0;
 }
 
-// The driver's own pool, full of what is in use.
+// Fills the driver's own pool with live memory.
 static void pool_full(void) {
     while (pool_take(160) != 0) continue;
 }
 
 static uint64_t keep_index(void) { return pool_take(8); }
 
-// The same with free memory in pieces.
+// Fills the pool, with its free memory in pieces.
 static void pool_in_pieces(void) {
     uint64_t piece[44];
     for (int i = 0; i < 44; i++) {

@@ -17,7 +17,7 @@ def llama(**more):
 
 
 class Tokens(torch.utils.data.Dataset):
-    """Sequences of a language model, as a data set gives them."""
+    """Token sequences for a language model, as a data set."""
 
     def __init__(self, count, length):
         self.rows = torch.randint(0, LLAMA["vocab_size"], (count, length))

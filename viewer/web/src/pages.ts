@@ -53,7 +53,7 @@ async function base64(file: Blob): Promise<string> {
     return text;
 }
 
-// This page with the recordings inside. Scripts and style stay as they are, so that the policy still names them.
+// Returns this page with the recordings inside. Scripts and style stay unchanged, so that the policy still matches them.
 export async function pageOf(opened: readonly Opened[], skip: string): Promise<Blob> {
     const total = opened.reduce((sum, { file }) => sum + file.size, 0);
     if (total > MOST_BYTES) throw new Error("the recordings are too large for a page: `vram view --serve` opens them");

@@ -1,4 +1,4 @@
-// Pins: events with a note of the reader's, kept in the address. The line below the strip has them, and every chart marks them.
+// Pins: events with the reader's notes, kept in the address. The line below the strip lists them, and every chart marks them.
 import type { App } from "./app";
 import { add, clear, el } from "./dom";
 import { count } from "./format";
@@ -10,7 +10,7 @@ export type Pin = { rec: number; device: number; event: number; note: string };
 const MOST_PINS = 50;
 const MOST_NOTE = 200;
 
-// "REC.DEVICE.EVENT:NOTE;...", each note percent-encoded. What a link has wrong is left out.
+// "REC.DEVICE.EVENT:NOTE;...", each note percent-encoded. Invalid parts of a link are skipped.
 export function pinsOf(text: string): Pin[] {
     const pins: Pin[] = [];
     for (const part of text.split(";").slice(0, MOST_PINS)) {
@@ -27,7 +27,7 @@ export function pinsOf(text: string): Pin[] {
 
 export const pinsText = (pins: readonly Pin[]): string => pins.map(({ rec, device, event, note }) => `${rec}.${device}.${event}:${encodeURIComponent(note)}`).join(";");
 
-// Those of the device on show, by their events.
+// Returns the pins of the current device, in the order of their events.
 export function pinsHere(app: App): Pin[] {
     const device = app.device()?.device;
     const { rec, pins } = app.store.state;
@@ -53,7 +53,7 @@ export class PinBar implements Panel {
         this.update(this.frame.store.state, null);
     }
 
-    // The chosen event gets a pin with what is in the field, or the note of its pin is changed.
+    // Pins the chosen event with the note in the field, or changes its pin's note.
     private pin(): void {
         const { store } = this.frame;
         const { rec, event, pins } = store.state;
@@ -65,7 +65,7 @@ export class PinBar implements Panel {
         this.frame.announce(`Event ${count(event)} is pinned.`);
     }
 
-    // The key and the button: the field, where there is an event to be pinned.
+    // Called by the key and the button. Shows the field if an event is chosen.
     begin(): void {
         if (Number.isNaN(this.frame.store.state.event)) return this.frame.say("Choose a moment first (click in a chart, or \u201cpeak\u201d above): that is what is pinned.");
         this.asking = true;

@@ -93,7 +93,7 @@ export function remember(key: string, value: string): void {
     try {
         localStorage.setItem(key, value);
     } catch {
-        /* see above */
+        /* no storage: `kept` has the value */
     }
 }
 
