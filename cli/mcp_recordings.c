@@ -133,7 +133,7 @@ struct mcp_recording *mcp_recording_of(struct mcp_server *server, const char *wa
         fresh.id = ++server->ids;
         *found = fresh;
     }
-    // Newest of all, including others of this call.
+    // Make it the most recently used recording, even among those of this call.
     found->asked = ++server->calls;
     return found;
 }

@@ -64,7 +64,7 @@ void sim_counts_end(struct sim_counts *counts) {
     counts->file = NULL;
 }
 
-// The reader of simulator/standins/common/missing.h.
+// Reads the records of simulator/standins/common/missing.h.
 
 static int by_name(const void *a, const void *b) {
     const struct sim_wanted *one = a, *other = b;

@@ -349,6 +349,6 @@ def remove_own_frames(torch):
 
 
 def watch_imports():
-    """For programs without another part of vram."""
+    """Called by sitecustomize: begins when PyTorch is imported, if values are computed."""
     if LIMIT > 0:
         shared.when_imported("torch", begin)

@@ -34,8 +34,8 @@ static void print_row(const char *title, const double *least) {
     (void)fflush(stdout);
 }
 
-// like: the run of each peer, except the peer itself. The first `knowing` peers support the workload. warm: uncounted chunks before a
-// counted one.
+// like: the template of every peer's run. knowing: the number of peers, from the first, that support the workload. warm: uncounted chunks
+// before a counted one.
 static void bench_warm(const char *title, workload *work, const struct workload_run *like, int knowing, int warm) {
     struct workload_run runs[PEERS];
     double least[PEERS];

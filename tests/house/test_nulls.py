@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests call every public function that takes a pointer with NULL.
+"""Checks that the tests call every public function that takes a pointer with NULL.
 
 Usage: test_nulls.py ROOT
 """

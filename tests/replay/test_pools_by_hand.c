@@ -240,7 +240,7 @@ static void an_address_used_twice(void **state) {
     }
 }
 
-// A released private segment without an id on its events: the default pool would have had a block for it.
+// The events of a released private segment have no id, so its requests are left out: the default pool could have served them.
 static void what_cannot_be_told_is_left_out(void **state) {
     (void)state;
     static const struct line events[] = {

@@ -38,7 +38,7 @@ static void expect_event(const struct vram_recording *recording, uint32_t device
 
 static void timeline_rows_become_events(void **state) {
     (void)state;
-    // Two parameters from before, a gradient that becomes an optimizer's state, and two of equal size of which the newer is freed first.
+    // Two parameters made before the recording, a gradient that becomes optimizer state, and two equal blocks, the newer freed first.
     struct vram_recording *recording =
         read_text("[[-1, 1, 4096, 0],\n [-1,1,512,0], [2000000, 2, 1024, 5], [3000000, 3, -1024, 5], [3000000, 3, 1024, 1],"
                   " [4000000, 2, 64, 4], [5000000, 2, 64, 4], [6000000, 4, -64, 4], [7000000, 4, -1024, 1]]");

@@ -346,7 +346,7 @@ static void layers_are_no_steps(void **state) {
     struct vram_recording *layers = pass(40), *steep = loop(4000);
     assert_int_equal(hunt(layers, &found, &text), 0);
     assert_non_null(strstr(text.bytes, "\"steps_sure\": false"));
-    // A leak that soon exceeds everything else is still in a loop.
+    // A leak is found in a loop even if it soon exceeds all other memory.
     assert_int_equal(hunt(steep, &found, &text), 1);
     assert_non_null(strstr(text.bytes, "\"steps_sure\": true"));
     assert_non_null(strstr(text.bytes, "\"bytes_per_step\": 4000"));

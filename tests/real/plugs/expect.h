@@ -1,4 +1,4 @@
-// expect.h: a check that prints its line, and the last word of a working row.
+// expect.h: EXPECT() prints its line and exits if a condition is false; OK() prints "ok", the last line of a row that works.
 #ifndef EXPECT_H
 #define EXPECT_H
 #include <stdio.h>

@@ -207,7 +207,7 @@ class Page implements Frame, App {
         if (!this.device()) this.refresh(new Set());
     }
 
-    // Returns whether no link says what to show, so that the beginning of a file will do.
+    // Returns whether the link chooses nothing to show, so that the beginning of a file can be shown.
     private isFresh(): boolean {
         const { from, to, event, pick, rec } = this.store.state;
         return from === 0 && to === 0 && Number.isNaN(event) && pick === "" && rec === -1;
