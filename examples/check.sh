@@ -1,5 +1,5 @@
 #!/bin/sh
-# check.sh TRAIN_SIM VRAM RECORDING: what the program writes today replays exactly, and so does the recording that is kept.
+# check.sh TRAIN_SIM VRAM RECORDING: a new recording of the program replays exactly, and so does the committed one.
 set -eu
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

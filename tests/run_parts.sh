@@ -1,6 +1,6 @@
 #!/bin/sh
-# run_parts.sh COMMAND...: runs the parts of one test, each COMMAND a string for the shell. A part ends with 77 where it has nothing to run. The test
-# fails when a part fails, and is skipped (77) when every part was.
+# run_parts.sh COMMAND...: runs the parts of one test, each COMMAND a string for the shell. A part ends with 77 if it has nothing to run. The test
+# fails if a part fails, and is skipped (77) if every part was.
 skipped=0
 failed=0
 for part; do

@@ -1,4 +1,4 @@
-// A program of the CUDA runtime as users write them, built with `nvcc -cudart shared`. Checks what can be checked where kernels do nothing.
+// An ordinary program of the CUDA runtime, built with `nvcc -cudart shared`. Checks what does not need the results of kernels.
 #include <cstdio>
 #include <cstring>
 #include <vector>

@@ -1,5 +1,5 @@
 #!/bin/sh
-# exit_codes.sh GOLDEN DATA_DIR: the runner's exit status is what a script can rely on.
+# exit_codes.sh GOLDEN DATA_DIR: tests the runner's exit status.
 set -u
 golden=$1
 data=$2

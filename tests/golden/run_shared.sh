@@ -1,6 +1,6 @@
 #!/bin/sh
 # run_shared.sh GOLDEN SOURCE_DIR WORK_DIR: runs the golden traces of the shared data folder ($VRAM_SHARED, or `shared` next to the source tree).
-# Exits 77 ("skipped") where that folder is not there.
+# Exits 77 ("skipped") without that folder.
 set -eu
 golden=$1
 archive=${VRAM_SHARED:-$2/../shared}/data/golden.tar.zst

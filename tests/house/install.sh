@@ -20,7 +20,7 @@ for file in bin/vram include/vram/vram.h include/vram/replay.h include/vram/sim.
 done
 "$prefix/bin/vram" --version
 
-# Every header stands alone, twice in a row, in C and C++, for every compiler that is here.
+# Every header compiles by itself, included twice, in C and C++, with every installed compiler.
 mkdir "$prefix-consumer/headers"
 for header in "$prefix"/include/vram/*.h; do
     name=$(basename "$header")
@@ -33,14 +33,14 @@ done
 for compiler in g++ clang++; do
     command -v "$compiler" >/dev/null || continue
     "$compiler" -std=c++17 -Wall -Wextra -Wpedantic -Werror -I"$prefix/include" -fsyntax-only -x c++ "$prefix-consumer"/headers/*.c
-    # What the plugs stand on; they themselves need the headers of their libraries (tests/real/plugs).
+    # The base of the plugs; the plugs need the headers of their libraries (tests/real/plugs).
     "$compiler" -std=c++17 -Wall -Wextra -Wpedantic -Werror -I"$prefix/include" -fsyntax-only -x c++ "$prefix/include/vram/plug.hpp"
     "$compiler" -std=c++20 -I"$prefix/include" -x c++ "$consumer/consumer.c" -x none "$libdir/libvram-sim.a" "$libdir/libvram.a" -pthread -ldl -lm \
         -o "$prefix-consumer/consumer_cxx"
     "$prefix-consumer/consumer_cxx"
 done
 
-# The installed command finds the parts that it hands to programs, and its page.
+# The installed command finds the libraries it loads into programs, and its page.
 "$cc" -std=c11 "$consumer/device.c" -o "$prefix-consumer/device" -ldl
 "$prefix/bin/vram" sim -- "$prefix-consumer/device" || { echo "vram sim does not run a program"; exit 1; }
 "$prefix/bin/vram" sim -- "$prefix/bin/vram" run -o "$prefix-consumer/device.vram" -- "$prefix-consumer/device" >/dev/null 2>&1 ||
@@ -53,7 +53,7 @@ else
     test $? -eq 4 || { cat "$prefix-consumer/page.log"; exit 1; }
 fi
 
-# Documents that help names are where the doctor says; so are those of the formats' rows and of every option.
+# The documents that the help names are in the folder that the doctor names; so are those of the formats' rows and of every option.
 documents=$("$prefix/bin/vram" doctor --sim --json | sed -n 's/.*"value": "\(.*\)\/docs",$/\1/p')
 test -d "$documents/docs" || { echo "vram doctor does not find the documents: '$documents'"; exit 1; }
 for command in $("$prefix/bin/vram" --help | sed -n 's/^  \([a-z][a-z]*\)  .*/\1/p'); do
@@ -69,11 +69,11 @@ tr -s ' \n' ' ' <"$guide" | grep -q -F -- "$printed" || { echo "the guide does n
 
 command -v pkg-config >/dev/null || { echo "pkg-config is not there: vram.pc not tried"; exit 0; }
 export PKG_CONFIG_PATH="$libdir/pkgconfig"
-# The flags are words on purpose.
+# The flags are split into words on purpose.
 # shellcheck disable=SC2046
 "$cc" "$consumer/consumer.c" $(pkg-config --cflags --libs vram vram-sim) -o "$prefix-consumer/by-pkg-config"
 LD_LIBRARY_PATH="$libdir" "$prefix-consumer/by-pkg-config"
-# A snapshot is written where the library for recordings is: linked, or found beside libvram; without it the call says what is missing.
+# A snapshot needs the library for recordings, linked or next to libvram; without it the call names the missing library.
 # shellcheck disable=SC2046
 {
     "$cc" -Wall -Wextra -Werror "$consumer/snapshot.c" $(pkg-config --cflags --libs vram vram-sim) -o "$prefix-consumer/snapshot"
@@ -88,7 +88,7 @@ done
 mkdir "$prefix-consumer/alone"
 cp -P "$libdir"/libvram.so* "$libdir"/libvram-sim.so* "$prefix-consumer/alone"
 LD_LIBRARY_PATH="$prefix-consumer/alone" "$prefix-consumer/snapshot" "$prefix-consumer/none.pickle" missing
-# Before 1.0 the name that a program looks for at its start has the minor version.
+# Before 1.0 the library name (SONAME) contains the minor version.
 version=$(pkg-config --modversion vram)
 test -e "$libdir/libvram.so.${version%.*}" || { echo "no libvram.so.${version%.*}"; exit 1; }
 test "$version" = "$("$prefix/bin/vram" --version | cut -d' ' -f2)"

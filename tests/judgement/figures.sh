@@ -1,5 +1,5 @@
 #!/bin/sh
-# figures.sh VRAM SOURCE_DIR TARGET: recordings of this repository, some that are made, and those of the shared folder where it is present.
+# figures.sh VRAM SOURCE_DIR TARGET: runs figures.py on recordings of this repository, some made ones, and those of the shared folder if present.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 made="made:causes.a_fraction made:causes.another_process made:causes.pinned_all made:causes.pool_of_a_graph made:advice.in_c made:advice.waiting

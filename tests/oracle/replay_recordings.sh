@@ -1,6 +1,6 @@
 #!/bin/sh
 # replay_recordings.sh VRAM ARCHIVE WORK_DIR: `vram replay --exact` agrees with every recording that recordings.py made. Exits 77 ("skipped")
-# where there is no zstd.
+# without zstd.
 set -eu
 vram=$1
 archive=$2

@@ -1,6 +1,6 @@
 #!/bin/sh
-# run_golden.sh ORACLE_PLAY ARCHIVE WORK_DIR [wrong]: plays the golden traces of an archive; with `wrong` after an address, an event and a
-# counter were changed, each of which must be found. Exits 77 ("skipped") where there is no zstd.
+# run_golden.sh ORACLE_PLAY ARCHIVE WORK_DIR [wrong]: plays the golden traces of an archive. `wrong` first changes an address, an event and a
+# counter, each of which must be detected. Exits 77 ("skipped") without zstd.
 set -eu
 play=$1
 archive=$2

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The amalgamation compiles without a warning, in C and under C++, and does what the library does, request for request.
+# The amalgamation compiles without a warning, as C and as C++, and handles every request as the library does.
 # Usage: amalgamation.sh PYTHON SOURCE LIBRARY SIMULATOR COMMAND OUT COMPILER...
 set -eu
 python=$1 source=$2 library=$3 simulator=$4 command=$5 out=$6
@@ -7,7 +7,7 @@ shift 6
 here=$(dirname "$0")
 rm -rf "$out"
 for kind in alone sim; do
-    # Flags are words on purpose.
+    # The flags are split into words on purpose.
     # shellcheck disable=SC2046
     "$python" "$source/packaging/amalgamation/amalgamate.py" $([ $kind = sim ] && echo --sim) "$source" "$out/$kind"
 done
@@ -17,7 +17,7 @@ warn="-std=c11 -Wall -Wextra -Wpedantic -Werror"
 for kind in alone sim; do
     # shellcheck disable=SC2086
     "$cc" $warn -O0 -c "$out/$kind/vram.c" -o "$out/$kind/vram.o" &
-    # Another processor has other headers.
+    # Another architecture has other headers.
     for compiler in "$@" aarch64-linux-gnu-gcc; do
         command -v "$compiler" >/dev/null || continue
         # shellcheck disable=SC2086
@@ -35,11 +35,11 @@ wait
 "$out/sim/walk" >"$out/sim.txt"
 cmp "$out/library.txt" "$out/sim.txt"
 test "$(grep -c '^{' "$out/sim.txt")" -eq 6
-# The allocator alone, on a driver that it finds at run time, beside the library on the same one.
+# Compares the allocator alone, on a driver that it finds at run time, with the library on the same driver.
 "$command" sim --memory 4GiB -- "$out/library" driver >"$out/library-driver.txt"
 "$command" sim --memory 4GiB -- "$out/alone/walk" >"$out/alone.txt"
 cmp "$out/library-driver.txt" "$out/alone.txt"
-# Every function that vram.h of the allocator alone declares is there.
+# Every function declared in the vram.h of the allocator alone is defined.
 for kind in alone sim; do
     grep -o -E '^VRAM_API.*' "$out/$kind/vram.h" | grep -o -E '\bvram_[a-z0-9_]+\(' | tr -d '(' | sort -u >"$out/$kind/declared"
     nm "$out/$kind/vram.o" | awk '$2 == "T" { print $3 }' | sort -u >"$out/$kind/defined"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# code_server.sh FOLDER PACKAGES VRAM [SHOTS]: uses the extension that is in PACKAGES in code-server, which is Visual Studio Code as a server. That goes
-# from npm into FOLDER (330 MB) where it is not there yet; its packages' scripts are not run but for the native modules' builds. SHOTS: a folder for
-# screenshots. Says what is missing and does nothing where it cannot be had.
+# code_server.sh FOLDER PACKAGES VRAM [SHOTS]: uses the extension from PACKAGES in code-server, which is Visual Studio Code as a server. If it is missing,
+# code-server is installed from npm into FOLDER (330 MB), without running its packages' scripts except the builds of native modules. SHOTS: a folder for
+# screenshots. If it cannot be installed, prints what is missing and does nothing.
 set -euo pipefail
 VERSION=4.96.4
 NODE=20 # the one that this version's native modules are made for
@@ -21,7 +21,7 @@ if [ ! -e "$folder/complete" ]; then
     get() { npm install --ignore-scripts --omit=dev --no-audit --no-fund --loglevel=error >&2 || skip "what code-server needs cannot be had from npm"; }
     build() { npm rebuild --loglevel=error "$@" >&2 || skip "the native modules $* cannot be built"; }
     cd package && get && build argon2
-    # A package that is named by its repository is in the registry, too.
+    # A package named by its repository is also in the registry.
     cd lib/vscode
     node -e 'const fs = require("fs"), [name] = process.argv.slice(1), lock = JSON.parse(fs.readFileSync(name));
         for (const one of Object.values(lock.packages)) if (one.resolved?.startsWith("git")) { delete one.resolved; delete one.integrity; }

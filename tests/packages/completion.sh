@@ -1,12 +1,12 @@
 #!/bin/sh
-# What the completions offer in bash, zsh and fish; a shell that is not here is named and left out. Usage: completion.sh FOLDER-OF-VRAM COMPLETIONS
+# Tests the completions in bash, zsh and fish; a missing shell is named and skipped. Usage: completion.sh FOLDER-OF-VRAM COMPLETIONS
 set -eu
 PATH="$(cd "$1" && pwd):$PATH"
 export PATH
 here=$(cd "$2" && pwd)
 failed=0
 
-# expect SHELL WHAT WANTED TEXT: a line of TEXT begins with WANTED.
+# expect SHELL WHAT WANTED TEXT: checks that a line of TEXT begins with WANTED.
 expect() {
     printf '%s\n' "$4" | grep -q -- "^$3" && return
     printf '%s: %s: no "%s" in:\n%s\n' "$1" "$2" "$3" "$4"
@@ -30,7 +30,7 @@ try() {
     expect "$shell" formats perfetto "$(ask_"$shell" vram convert --to perf)"
     expect "$shell" cards rtx4090 "$(ask_"$shell" vram sim --card rtx40)"
     expect "$shell" files somefile.pickle "$(ask_"$shell" vram report some)"
-    # Two rows at most begin with "re": what does not fit is not offered.
+    # At most two rows begin with "re"; others must not be offered.
     case $answer in *tune*) echo "$shell offers what does not fit"; failed=1 ;; esac
 }
 
@@ -40,7 +40,7 @@ ask_bash() {
 
 ask_fish() { fish --no-config -c 'source $argv[1]; complete -C "$argv[2..-1]"' "$here/vram.fish" "$@"; }
 
-# Outside of a terminal nothing completes: what is offered is filtered by the word here, as zsh does.
+# zsh completes only in a terminal, so this filters the offered words by the current one, as zsh does.
 ask_zsh() {
     zsh -f -c 'source $0
         _describe() { local row; for row in "${(@P)2}"; do [[ ${row%%:*} == $words[CURRENT]* ]] && print -r -- $row; done; return 0 }

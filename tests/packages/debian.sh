@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the Debian packages into a Debian of its own, with apt, and uses them there. Needs root, debootstrap and the network.
-# Usage: debian.sh FOLDER-WITH-DEBS ROOT [MIRROR]. ROOT is made when it is not there, from where apt gets Debian's packages; the packages are purged from it at the end.
+# Installs the Debian packages into a separate Debian, with apt, and uses them there. Needs root, debootstrap and the network.
+# Usage: debian.sh FOLDER-WITH-DEBS ROOT [MIRROR]. If ROOT is missing, it is made from apt's mirror. At the end vram's packages are purged from it.
 set -euo pipefail
 debs=$(realpath "$1") root=$2 mirror=${3:-$(apt-get indextargets --format "\$(SITE)" "Created-By: Packages" | head -1)}
 here=$(cd "$(dirname "$0")" && pwd)
@@ -18,7 +18,7 @@ inside sh -c 'apt-get -o Dpkg::Use-Pty=0 install -q -y --no-install-recommends /
 inside vram report /try/oom.pickle.gz >/dev/null
 echo "from nothing to the first answer: $(date +%s.%N | awk -v begun="$begun" '{ printf "%.1f", $1 - begun }') s"
 
-# The library, by pkg-config; the command, with a program on the simulated device; its page and manual.
+# Use the library through pkg-config; run the command with a program on the simulated device; check its page and manual.
 inside sh -ec 'cd /try
     gcc consumer.c $(pkg-config --cflags --libs vram vram-sim) -o consumer && ./consumer
     gcc device.c -o device -ldl
@@ -32,7 +32,7 @@ inside sh -ec 'cd /try
     vram doctor --sim >/dev/null
     test -e /usr/share/bash-completion/completions/vram
     test -e /usr/share/man/man1/vram-run.1.gz'
-# Nothing of it stays.
+# No file is left.
 inside sh -c 'apt-get -o Dpkg::Use-Pty=0 purge -q -y vram libvram0.1 libvram-dev >/dev/null'
 left=$(find "$root/usr" "$root/etc" "$root/var/lib/dpkg/info" -name 'vram*' -o -name '_vram*' -o -name 'libvram*')
 [ -z "$left" ] || { echo "debian.sh: purging leaves $left" >&2; exit 1; }

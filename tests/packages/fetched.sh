@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds somebody else's project that has vram as a part of itself, by FetchContent from this checkout. Usage: fetched.sh CMAKE SOURCE CC OUT
+# Builds another project that includes vram, with FetchContent from this checkout. Usage: fetched.sh CMAKE SOURCE CC OUT
 set -eu
 cmake=$1 source=$2 cc=$3 out=$4
 rm -rf "$out"
@@ -7,7 +7,7 @@ rm -rf "$out"
     -DFETCHCONTENT_FULLY_DISCONNECTED=ON >/dev/null
 "$cmake" --build "$out" >/dev/null
 "$out/fetched"
-# It brings neither tools nor tests nor installation rules with it, nor a library that nobody asked for.
+# It adds no tools, tests or installation rules, and no library that the project did not ask for.
 for name in vram cli tests libvram.so; do
     test ! -e "$out/_deps/vram-build/$name" || { echo "built, and not asked for: $name"; exit 1; }
 done

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# jupyter.sh FOLDER PACKAGES [SHOTS]: the wheel for Linux that is in PACKAGES, in a fresh environment, used by a notebook in JupyterLab. That goes from
-# PyPI into FOLDER (400 MB) where it is not there yet. SHOTS: a folder for screenshots. Says what is missing and does nothing where it cannot be had.
+# jupyter.sh FOLDER PACKAGES [SHOTS]: uses the wheel for Linux from PACKAGES in a notebook in JupyterLab, in a fresh environment. If it is missing, JupyterLab
+# is installed from PyPI into FOLDER (400 MB). SHOTS: a folder for screenshots. If it cannot be installed, prints what is missing and does nothing.
 set -euo pipefail
 VERSION=4.6
 
@@ -15,14 +15,14 @@ if [ ! -e "$lab/complete" ]; then
     rm -rf "$lab"
     python3 -m venv "$lab" || skip "no environment can be made (python3-venv)"
     pip "$lab" "jupyterlab==$VERSION.*" || skip "JupyterLab $VERSION cannot be had from PyPI"
-    # It does not ask whether it may look for news.
+    # Turn off the question about fetching news.
     mkdir -p "$lab/share/jupyter/lab/settings"
     echo '{"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": false}}' >"$lab/share/jupyter/lab/settings/overrides.json"
     touch "$lab/complete"
     echo "JupyterLab installed: $((SECONDS - begun)) s"
 fi
 
-# A fresh environment that has what that one has, and the wheel.
+# A fresh environment with the same packages and the wheel.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 python3 -m venv --without-pip "$work/env"

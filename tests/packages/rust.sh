@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the crates vram-sys and vram in a folder of their own and runs their tests on the simulated driver; 77 without cargo.
+# Builds the crates vram-sys and vram in a separate folder and runs their tests on the simulated driver; 77 without cargo.
 # Usage: rust.sh ROOT BUILD WORK
 set -eu
 root=$1 build=$2 work=$3
@@ -12,7 +12,7 @@ cd "$work/rust"
 export CARGO_TARGET_DIR="$work/target" VRAM_LIB_DIR="$build" LD_LIBRARY_PATH="$build" RUSTFLAGS="-D warnings"
 cargo test --offline --locked -q 2>"$work/log" || { cat "$work/log"; exit 1; }
 
-# A library that is not found: where it was looked for is said.
+# If the library is missing, the message names the folders searched.
 said() { grep -q -F "$1" "$work/log" || { cat "$work/log"; echo "not said: $1"; exit 1; }; }
 ! VRAM_LIB_DIR=/absent cargo build --offline --locked 2>"$work/log"
 said "VRAM_LIB_DIR is /absent, where there is no libvram.so"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# vscode.sh SOURCE_DIR VIEWER_HTML NODE: packs the extension for Visual Studio Code twice, the same to the byte, unpacks it and uses it.
+# vscode.sh SOURCE_DIR VIEWER_HTML NODE: packs the extension for Visual Studio Code twice, checks that both are byte-identical, unpacks it and uses it.
 set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -1,6 +1,6 @@
 #!/bin/sh
 # sets.sh SOURCE_DIR TARGET: unpacks the sets of real recordings, once, and prints a folder for each: TARGET_own_CHECKSUM, of this repository's own
-# programs (own.tar.zst, made by make_own.py), and TARGET, of the shared data folder where it is present ($VRAM_SHARED, or `shared` next to the
+# programs (own.tar.zst, made by make_own.py), and TARGET, of the shared data folder if present ($VRAM_SHARED, or `shared` next to the
 # source tree). A set has snapshots/ and facts/. Several tests may call this at the same time.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,12 +1,12 @@
 #!/bin/sh
-# cli.sh VRAM RECORDING: exit codes and output of `vram replay`.
+# cli.sh VRAM RECORDING: tests exit codes and output of `vram replay`.
 set -eu
 vram=$1
 recording=$2
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# expect CODE PATTERN ARGUMENT...: the exit code, and a line of the output of both kinds.
+# expect CODE PATTERN ARGUMENT...: checks the exit code, and a line of standard output or standard error.
 expect() {
     wanted=$1 pattern=$2
     shift 2
@@ -40,11 +40,11 @@ expect 3 'nowhere' --exact "$scratch/nowhere"
 echo '{"segments": 5}' > "$scratch/bad.json"
 expect 3 'bad.json' --exact "$scratch/bad.json"
 
-# The first block (on the third line) moved: the history contradicts it, and the exit code says so.
+# The first block (on the third line) is moved: the history contradicts it, which the exit code shows.
 gzip -dc "$recording" | sed '3s/"address":[0-9]*/"address":512/' > "$scratch/moved.json"
 expect 1 'contradiction' --exact "$scratch/moved.json"
 
-# Placements are what the recording has.
+# Placements equal those of the recording.
 expect 0 'equal' --exact --placements "$scratch/placements.csv" "$recording"
 grep -c '"action":"alloc"' "$scratch/moved.json" > "$scratch/allocations"
 [ "$(($(wc -l < "$scratch/placements.csv") - 1))" -eq "$(cat "$scratch/allocations")" ]

@@ -1,5 +1,5 @@
 #!/bin/sh
-# run.sh TEST PAGE VRAM SOURCE_DIR RECORDINGS: a test of the page, with a folder of recordings ("" where a test wants the shared ones and they are absent), in the browser
+# run.sh TEST PAGE VRAM SOURCE_DIR RECORDINGS: runs a test of the page, with a folder of recordings ("" if a test needs the shared ones and they are missing), in the browser
 # that VRAM_TEST_BROWSER names (chromium or firefox). Exits 77 ("skipped") without that browser or the page's node modules.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -15,7 +15,7 @@ if [ -z "$found" ] || [ ! -d "$4/viewer/web/node_modules/playwright-core" ]; the
     echo "no ${VRAM_TEST_BROWSER:-chromium} or no playwright-core here: skipped"
     exit 77
 fi
-# `recordings` opens every recording of a set: the committed one in Chromium, strangers' in Firefox, at night. Other tests look for single ones.
+# `recordings` opens every recording of a set: the committed one in Chromium, other people's in Firefox, at night. Other tests look for single ones.
 sets=$(sh "$here/../recordings/sets.sh" "$4" "$5")
 case $1/${VRAM_TEST_BROWSER:-chromium} in
     */recordings.test.mjs/chromium) folder=$(echo "$sets" | head -n 1)/snapshots ;;

@@ -1,4 +1,4 @@
-// Thrust's vectors and algorithms on vram's memory. What kernels compute is not looked at: the simulated device runs none.
+// Tests Thrust's vectors and algorithms on vram's memory. Computed values are not checked: the simulated device runs no kernels.
 #include <thrust/device_vector.h>
 #include <thrust/sort.h>
 #include <thrust/system/cuda/execution_policy.h>
@@ -25,7 +25,7 @@ int main() {
         values.resize(2 * COUNT);
         EXPECT((uint64_t)stats().allocated_bytes[VRAM_STAT_ALL].current == 3 * COUNT * sizeof(float));
 
-        // An algorithm's scratch memory: from the cache, from call to call.
+        // An algorithm's scratch memory comes from the cache in the second call.
         vram::thrust_temporary temporary(0, stream);
         thrust::sort(thrust::cuda::par(temporary).on(stream), values.begin(), values.end());
         const struct vram_stats before = stats();

@@ -1,4 +1,4 @@
-// In the place of RMM's header of this name, for RMM's own tests: what they test as the resource of cudaMalloc is vram's.
+// Replaces RMM's header of this name in RMM's own tests, so that they test vram's resource instead of the one of cudaMalloc.
 #pragma once
 #include <vram/rmm.hpp>
 
