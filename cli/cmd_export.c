@@ -179,7 +179,7 @@ static void put_up(struct exporter *exporter) {
     }
 }
 
-// Reads what was recorded since and renews the text. Sets *running if a program is still recording. Returns an exit code.
+// Reads new events and writes the text again. Sets *running if a program is still recording. Returns an exit code.
 static int update_text(struct exporter *exporter, bool *running) {
     *running = false;
     for (int i = 0; i < exporter->count; i++) {

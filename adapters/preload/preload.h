@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #define PL_EXPORT __attribute__((visibility("default")))
-// For the path of every call, and for rare code, so that the registers it needs are saved only there.
+// PL_INLINE: on the path of every call. PL_SELDOM: rare code, kept out of that path so that it saves fewer registers.
 #define PL_INLINE static inline __attribute__((always_inline))
 #define PL_SELDOM __attribute__((noinline, cold))
 
