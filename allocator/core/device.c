@@ -93,6 +93,13 @@ void vr_device_unlock(struct vr_device *device) {
     vr_mutex_unlock(&device->mutex);
 }
 
+bool vr_device_has_all_locks(const struct vr_device *device) {
+    struct vr_mutex *mutex = (struct vr_mutex *)(uintptr_t)&device->mutex;
+    const bool was_free = vr_mutex_try_lock(mutex);
+    if (was_free) vr_mutex_unlock(mutex);
+    return !was_free && atomic_load_explicit(&device->lock, memory_order_relaxed) != 0;
+}
+
 void vr_device_lock_guarded(struct vr_device *device, struct vr_context_guard *guard) {
     vr_device_lock(device);
     vr_context_relax(device, guard);

@@ -244,6 +244,7 @@ static void drop_empty_queues(struct vr_device *device) {
 }
 
 enum vram_status vr_fences_record(struct vr_device *device, uint32_t block, bool *gone) {
+    VR_ASSERT_LOCKED(device);
     struct vram_allocator *allocator = device->allocator;
     struct vr_block *item = vr_block_at(allocator, block);
     enum vram_status status = VRAM_OK;
@@ -286,6 +287,7 @@ enum vram_status vr_uses_wait(struct vram_allocator *allocator, struct vr_block 
 }
 
 enum vram_status vr_streams_order(struct vr_device *device, uint64_t before, uint64_t after) {
+    VR_ASSERT_ALL_LOCKED(device);
     struct vr_device *owner = NULL;
     uint64_t event = 0;
     bool gone = false;
@@ -318,6 +320,7 @@ enum vram_status vr_event_passed(struct vr_device *device, uint64_t event, bool 
 void vr_event_return(struct vr_device *device, uint64_t event) { return_event(device, event); }
 
 enum vram_status vr_uses_order(struct vr_device *device, struct vr_block *block) {
+    VR_ASSERT_ALL_LOCKED(device);
     struct vram_allocator *allocator = device->allocator;
     const uint64_t own = vr_shard_of(allocator, block)->stream;
     while (block->held.uses != 0) {
@@ -358,6 +361,7 @@ bool vr_fences_wait_for_any(const struct vr_fences *fences) {
 }
 
 enum vram_status vr_fences_poll(struct vr_device *device, bool *all) {
+    VR_ASSERT_LOCKED(device);
     struct vr_fences *fences = &device->fences;
     const uint64_t progress = vr_driver_progress(device->allocator->driver);
     // Where the driver has not moved since the last look, nothing can have passed.
@@ -382,6 +386,7 @@ static enum vram_status wait_queue(struct vr_device *device, struct vr_fence_que
 }
 
 enum vram_status vr_fences_wait(struct vr_device *device) {
+    VR_ASSERT_ALL_LOCKED(device);
     device->stats.num_sync_all_streams++;
     enum vram_status status = VRAM_OK;
     for (size_t i = 0; i < device->fences.count && status == VRAM_OK; i++) status = wait_queue(device, &device->fences.queues[i]);
@@ -435,11 +440,13 @@ static enum vram_status pass_pool(struct vr_device *device, const struct vram_po
 }
 
 enum vram_status vr_fences_wait_pool(struct vr_device *device, const struct vram_pool *pool) {
+    VR_ASSERT_ALL_LOCKED(device);
     device->stats.num_sync_all_streams++;
     return pass_pool(device, pool, host_waits);
 }
 
 enum vram_status vr_fences_order_pool(struct vr_device *device, const struct vram_pool *pool) {
+    VR_ASSERT_ALL_LOCKED(device);
     return pass_pool(device, pool, stream_waits);
 }
 

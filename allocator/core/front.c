@@ -2,7 +2,6 @@
 #include "core/device.h"
 
 // What the free of a pair's block changes is asked of the block: since it was handed out its neighbours are the same.
-
 VR_INLINE void book_free(struct vr_device *device, const struct vr_block *item) {
     const struct vr_delta delta = vr_delta_of_free(device->allocator, item);
     vr_totals_book(&device->stats.totals, item->small, &delta);
@@ -15,6 +14,7 @@ VR_NOINLINE static void book_rounds(struct vr_device *device, const struct vr_bl
 }
 
 void vr_front_book(struct vr_device *device) {
+    VR_ASSERT_LOCKED(device);
     struct vr_front *front = &device->front;
     if (front->frees != 0) {
         const struct vr_open_pair *pair = &front->counted->pair;
@@ -28,6 +28,7 @@ void vr_front_book(struct vr_device *device) {
 }
 
 void vr_front_do_undone(struct vr_device *device, struct vr_pool *pool) {
+    VR_ASSERT_LOCKED(device);
     const uint32_t block = pool->pair.block;
     vr_front_book(device);
     if (!pool->pair.back) return;
@@ -36,6 +37,7 @@ void vr_front_do_undone(struct vr_device *device, struct vr_pool *pool) {
 }
 
 void vr_front_settle_all(struct vr_device *device) {
+    VR_ASSERT_LOCKED(device);
     while (device->front.listed != NULL) {
         struct vr_pool *pool = device->front.listed;
         vr_front_settle(device, pool);

@@ -113,26 +113,28 @@ void vr_hole_runs_taken(const struct vram_allocator *allocator, uint32_t taken) 
 
 // --- the tree ---------------------------------------------------------------------------------------------------------------------------
 
-static uint32_t outermost(const struct vr_block *blocks, uint32_t root, unsigned side) {
+static uint32_t outermost_hole(const struct vr_block *blocks, uint32_t root, unsigned side) {
     while (blocks[root].child[side] != 0) root = blocks[root].child[side];
     return root;
 }
 
 // What an insertion changes in the tree are the ways from the neighbours, in order, up to the new one, and from there to the root.
 void vr_hole_insert(struct vr_shard *shard, uint32_t hole) {
+    VR_ASSERT_LOCKED(shard->device);
     const struct vram_allocator *allocator = shard->device->allocator;
     struct vr_block *blocks = allocator->arena.blocks;
     blocks[hole].state = VR_HOLE;
     vr_tree_insert(root_of(shard, hole), &allocator->arena, hole);
     for (unsigned side = 0; side < 2; side++) {
         const uint32_t child = blocks[hole].child[side];
-        if (child != 0) renew_up(allocator, outermost(blocks, child, !side), hole);
+        if (child != 0) renew_up(allocator, outermost_hole(blocks, child, !side), hole);
     }
     renew_up(allocator, hole, 0);
 }
 
 // And a removal changes the ways from both neighbours to the root.
 void vr_hole_remove(struct vr_shard *shard, uint32_t hole) {
+    VR_ASSERT_LOCKED(shard->device);
     const struct vram_allocator *allocator = shard->device->allocator;
     uint32_t *root = root_of(shard, hole);
     const uint64_t address = vr_block_at(allocator, hole)->address;
@@ -234,6 +236,7 @@ static uint32_t first_likely(const struct vram_allocator *allocator, uint32_t ro
 }
 
 uint32_t vr_hole_run(const struct vr_shard *shard, bool small, uint64_t rounded) {
+    VR_ASSERT_LOCKED(shard->device);
     const struct vram_allocator *allocator = shard->device->allocator;
     const struct vr_block *blocks = allocator->arena.blocks;
     const uint32_t root = shard->pool[small ? VR_SMALL : VR_LARGE].holes;

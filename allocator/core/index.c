@@ -97,7 +97,7 @@ VR_INLINE uint32_t end_of(uint32_t root, const struct vr_index_arena *arena, uns
 uint32_t vr_tree_first(uint32_t root, const struct vr_index_arena *arena) { return end_of(root, arena, 0); }
 
 // The neighbour of a block of the tree, in order: on side 1 the one after it, on side 0 the one before it.
-VR_INLINE uint32_t neighbour(const struct vr_index_arena *arena, uint32_t block, unsigned side) {
+VR_INLINE uint32_t neighbour_in_tree(const struct vr_index_arena *arena, uint32_t block, unsigned side) {
     const struct vr_block *blocks = arena->blocks;
     if (blocks[block].child[side] != 0) return end_of(blocks[block].child[side], arena, !side);
     uint32_t parent = blocks[block].parent;
@@ -115,7 +115,7 @@ uint32_t vr_tree_at_or_before(uint32_t root, const struct vr_index_arena *arena,
     return found;
 }
 
-uint32_t vr_tree_next(const struct vr_index_arena *arena, uint32_t record) { return neighbour(arena, record, 1); }
+uint32_t vr_tree_next(const struct vr_index_arena *arena, uint32_t record) { return neighbour_in_tree(arena, record, 1); }
 
 VR_INLINE uint32_t tree_first_at_least(uint32_t root, const struct vr_index_arena *arena, uint64_t size) {
     uint32_t found = 0;
@@ -260,7 +260,7 @@ VR_INLINE uint32_t end_of_bin(struct vr_bin bin, const struct vr_index_arena *ar
 
 // The neighbour of a block in its bin; 0: there is none.
 VR_INLINE uint32_t neighbour_in_bin(struct vr_bin bin, const struct vr_index_arena *arena, uint32_t block, unsigned side) {
-    return bin.length == VR_BIN_TREE ? neighbour(arena, block, side) : arena->blocks[block].child[side];
+    return bin.length == VR_BIN_TREE ? neighbour_in_tree(arena, block, side) : arena->blocks[block].child[side];
 }
 
 VR_INLINE uint32_t list_first_at_least(uint32_t at, const struct vr_index_arena *arena, uint64_t size) {

@@ -20,6 +20,7 @@ static uint64_t free_bytes_of(const struct vr_shard *shard, unsigned kind, uint6
 }
 
 void vr_oom_describe(const struct vr_alloc_request *request, uint64_t segment_bytes, bool rejected, bool limit_hit, struct vram_oom *oom) {
+    VR_ASSERT_ALL_LOCKED(request->shard->device);
     struct vr_device *device = request->shard->device;
     const struct vram_allocator *allocator = device->allocator;
     *oom = (struct vram_oom){

@@ -31,6 +31,7 @@ static bool reuses_oversize(const struct vr_device *device, const struct vr_bloc
 }
 
 VR_INLINE uint32_t search_pool(const struct vr_shard *shard, unsigned kind, uint64_t rounded, bool with_expandable) {
+    VR_ASSERT_SETTLED(shard->device);
     const struct vr_device *device = shard->device;
     const struct vram_allocator *allocator = device->allocator;
     const struct vr_pool *pool = &shard->pool[kind];
@@ -78,6 +79,7 @@ void vr_shard_give_records(struct vr_shard *shard) {
 }
 
 inline uint32_t vr_block_split(struct vr_shard *shard, uint32_t block, uint64_t size) {
+    VR_ASSERT_SETTLED(shard->device);
     const struct vram_allocator *allocator = shard->device->allocator;
     assert(shard->spare_count != 0);
     const uint32_t rest = shard->spare[--shard->spare_count];
@@ -119,6 +121,7 @@ uint32_t vr_block_split_numbered(struct vr_shard *shard, uint32_t block, uint64_
 }
 
 void vr_block_absorb_next(struct vr_shard *shard, uint32_t block) {
+    VR_ASSERT_SETTLED(shard->device);
     const struct vram_allocator *allocator = shard->device->allocator;
     struct vr_block *low = vr_block_at(allocator, block);
     const uint32_t next = low->next;
@@ -130,6 +133,7 @@ void vr_block_absorb_next(struct vr_shard *shard, uint32_t block) {
 }
 
 inline void vr_pool_insert(struct vr_shard *shard, uint32_t block) {
+    VR_ASSERT_SETTLED(shard->device);
     const struct vram_allocator *allocator = shard->device->allocator;
     struct vr_block *item = vr_block_at(allocator, block);
     item->state = VR_FREE;
@@ -140,6 +144,7 @@ inline void vr_pool_insert(struct vr_shard *shard, uint32_t block) {
 }
 
 void vr_pool_remove(struct vr_shard *shard, uint32_t block) {
+    VR_ASSERT_SETTLED(shard->device);
     const struct vram_allocator *allocator = shard->device->allocator;
     vr_index_remove(&shard->pool[vr_block_at(allocator, block)->small].index, &allocator->arena, block);
 }
@@ -167,6 +172,7 @@ static uint32_t merge_asleep(struct vr_shard *shard, uint32_t block) {
 }
 
 VR_INLINE uint32_t merge_free(struct vr_shard *shard, uint32_t block) {
+    VR_ASSERT_SETTLED(shard->device);
     const struct vram_allocator *allocator = shard->device->allocator;
     const struct vr_block *item = vr_block_at(allocator, block);
     if (VR_UNLIKELY(item->expandable == VR_EXPANDABLE_ASLEEP)) return merge_asleep(shard, block);
@@ -218,6 +224,7 @@ VR_INLINE struct vr_delta delta_of_malloc(const struct vr_block *block, uint64_t
 
 // Hands out the first `block_size` bytes of a free block. loose: it is in no index.
 VR_INLINE void hand_out_part(const struct vr_alloc_request *request, uint32_t block, uint64_t block_size, bool loose) {
+    VR_ASSERT_SETTLED(request->shard->device);
     struct vr_shard *shard = request->shard;
     struct vr_device *device = shard->device;
     struct vr_block *item = vr_block_at(device->allocator, block);
@@ -285,6 +292,7 @@ uint32_t vr_alloc_cached(const struct vr_alloc_request *request) {
 }
 
 enum vram_status vr_alloc_at(const struct vr_alloc_request *request, uint32_t block, uint64_t address, uint64_t block_size) {
+    VR_ASSERT_ALL_LOCKED(request->shard->device);
     struct vr_shard *shard = request->shard;
     const struct vram_allocator *allocator = shard->device->allocator;
     if (block == 0) return VRAM_INVALID_ARGUMENT;
@@ -309,6 +317,7 @@ static void clear_marks(struct vr_device *device, struct vr_block *item) {
 }
 
 void vr_request_free(struct vr_device *device, uint32_t block, bool held) {
+    VR_ASSERT_SETTLED(device);
     struct vr_block *item = vr_block_at(device->allocator, block);
     struct vr_shard *shard = vr_shard_of(device->allocator, item);
     const int64_t size = (int64_t)item->size;
@@ -322,6 +331,7 @@ void vr_request_free(struct vr_device *device, uint32_t block, bool held) {
 }
 
 void vr_complete_free(struct vr_device *device, uint32_t block, bool held) {
+    VR_ASSERT_SETTLED(device);
     struct vram_allocator *allocator = device->allocator;
     struct vr_block *item = vr_block_at(allocator, block);
     struct vr_shard *shard = vr_shard_of(allocator, item);
@@ -336,6 +346,7 @@ void vr_complete_free(struct vr_device *device, uint32_t block, bool held) {
 }
 
 void vr_free_now(struct vr_device *device, uint32_t block) {
+    VR_ASSERT_SETTLED(device);
     struct vr_block *item = vr_block_at(device->allocator, block);
     struct vr_shard *shard = vr_shard_of(device->allocator, item);
     assert(item->state == VR_ALLOCATED && item->held.uses == 0);

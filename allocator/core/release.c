@@ -80,6 +80,7 @@ enum vram_status vr_release_kind(struct vr_shard *const *shards, size_t count, u
 }
 
 enum vram_status vr_release_default_pools(struct vr_device *device) {
+    VR_ASSERT_ALL_LOCKED(device);
     enum vram_status first = vr_deferred_convert(device);
     note_failure(&first, vr_fences_wait(device));
     struct vr_shard **shards = NULL;
@@ -93,6 +94,7 @@ enum vram_status vr_release_default_pools(struct vr_device *device) {
 }
 
 enum vram_status vr_release_pool(struct vram_pool *pool) {
+    VR_ASSERT_ALL_LOCKED(pool->device);
     struct vr_sleeper *sleeper = vr_sleeper_of(pool->device, pool);
     if (sleeper != NULL) vr_sleeper_trim(sleeper, pool->device);
     const enum vram_status small = vr_release_kind(pool->shards, pool->shard_count, VR_SMALL);
@@ -141,6 +143,7 @@ static enum vram_status release_freeable(struct vr_device *device) {
 }
 
 enum vram_status vr_release_all(struct vr_device *device, bool everything) {
+    VR_ASSERT_ALL_LOCKED(device);
     enum vram_status first = everything ? vr_release_default_pools(device) : VRAM_OK;
     note_failure(&first, release_freeable(device));
     vr_orphans_retry(device, NULL);
@@ -153,6 +156,7 @@ static bool releasable_oversize(const struct vr_device *device, const struct vr_
 }
 
 enum vram_status vr_release_available(struct vr_shard *shard, unsigned kind, uint64_t rounded, bool *enough) {
+    VR_ASSERT_ALL_LOCKED(shard->device);
     struct vr_device *device = shard->device;
     const struct vram_allocator *allocator = device->allocator;
     const struct vr_pool *pool = &shard->pool[kind];
@@ -227,6 +231,7 @@ static void count_candidates(const struct vr_device *device, struct vr_shard *co
 }
 
 enum vram_status vr_collect_garbage(struct vr_device *device) {
+    VR_ASSERT_ALL_LOCKED(device);
     const uint64_t held = (uint64_t)device->stats.reserved[VRAM_STAT_ALL].current;
     const uint64_t threshold = (uint64_t)(device->options.garbage_collection_threshold * (double)device->limit_bytes);
     if (held <= threshold) return VRAM_OK;
@@ -315,6 +320,7 @@ static void move_block(struct vr_shard *from, struct vr_shard *to, uint32_t bloc
 }
 
 enum vram_status vr_reclaim(const struct vr_alloc_request *request, uint32_t *block) {
+    VR_ASSERT_ALL_LOCKED(request->shard->device);
     struct vr_device *device = request->shard->device;
     *block = 0;
     if (request->shard->expandable || vr_any_captures(device)) return VRAM_OK;

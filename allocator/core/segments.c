@@ -9,6 +9,7 @@ static _Atomic uint64_t registrations;
 enum vram_stat_pool vr_stat_view(bool small) { return small ? VRAM_STAT_SMALL_POOL : VRAM_STAT_LARGE_POOL; }
 
 void vr_reserved_add(struct vr_shard *shard, bool small, int64_t bytes) {
+    VR_ASSERT_ALL_LOCKED(shard->device);
     struct vr_device *device = shard->device;
     const enum vram_stat_pool view = vr_stat_view(small);
     vr_stat_add(&device->stats.reserved[VRAM_STAT_ALL], bytes);
@@ -20,6 +21,7 @@ void vr_reserved_add(struct vr_shard *shard, bool small, int64_t bytes) {
 }
 
 void vr_reserved_move(struct vr_shard *from, struct vr_shard *to, int64_t bytes) {
+    VR_ASSERT_ALL_LOCKED(from->device);
     struct vr_shard *const sides[] = {from, to};
     for (int i = 0; i < 2; i++) {
         struct vram_pool *pool = sides[i]->owner;
@@ -69,6 +71,7 @@ uint32_t vr_segment_of_pool_after(const struct vr_device *device, const struct v
 }
 
 void vr_segment_move(struct vr_device *device, uint32_t segment, const struct vr_shard *to) {
+    VR_ASSERT_ALL_LOCKED(device);
     struct vr_segment *entry = vr_segment_at(device->allocator, segment);
     const struct vr_shard *from = device->allocator->shards[entry->shard];
     entry->shard = to->number;
@@ -96,6 +99,7 @@ static void delist_segment(struct vr_shard *shard, uint32_t segment) {
 }
 
 uint32_t vr_block_containing(const struct vr_device *device, uint64_t address) {
+    VR_ASSERT_ALL_LOCKED(device);
     const struct vram_allocator *allocator = device->allocator;
     const uint32_t number = segment_of(device, vr_tree_at_or_before(device->segments.root, &allocator->arena, address));
     if (number == 0) return 0;
@@ -107,6 +111,7 @@ uint32_t vr_block_containing(const struct vr_device *device, uint64_t address) {
 }
 
 enum vram_status vr_segment_register(struct vr_shard *shard, bool small, const struct vr_segment *facts, uint32_t *segment) {
+    VR_ASSERT_ALL_LOCKED(shard->device);
     struct vram_allocator *allocator = shard->device->allocator;
     assert(facts->source != NULL && facts->size % VR_MIN_BLOCK == 0);
     VR_TRY(vr_shard_reserve_records(shard, 2));
@@ -139,6 +144,7 @@ static void give_gone(struct vr_device *device) {
 }
 
 void vr_segment_forget(struct vr_shard *shard, uint32_t segment) {
+    VR_ASSERT_ALL_LOCKED(shard->device);
     struct vram_allocator *allocator = shard->device->allocator;
     struct vr_segment *entry = vr_segment_at(allocator, segment);
     vr_shard_recycle(shard, entry->first);
@@ -172,6 +178,7 @@ enum vram_status vr_give_back(struct vr_device *device, const struct vr_driver_m
 }
 
 void vr_orphans_retry(struct vr_device *device, vr_give_back_call *only) {
+    VR_ASSERT_ALL_LOCKED(device);
     struct vr_segment_books *segments = &device->segments;
     size_t kept = 0;
     for (size_t i = 0; i < segments->orphan_count; i++) {

@@ -78,12 +78,14 @@ static enum vram_status make_default_shard_locked(struct vr_device *device, uint
 }
 
 struct vr_shard *vr_shard_find_in_pool(const struct vram_pool *pool, uint64_t stream) {
+    VR_ASSERT_LOCKED(pool->device);
     size_t place;
     VR_LOWER_BOUND(place, i, 0, pool->shard_count, pool->shards[i]->stream < stream);
     return place < pool->shard_count && pool->shards[place]->stream == stream ? pool->shards[place] : NULL;
 }
 
 enum vram_status vr_shard_of_pool(struct vram_pool *pool, uint64_t stream, struct vr_shard **shard) {
+    VR_ASSERT_ALL_LOCKED(pool->device);
     struct vr_device *device = pool->device;
     *shard = vr_shard_find_in_pool(pool, stream);
     if (*shard != NULL) return VRAM_OK;
@@ -124,6 +126,7 @@ static bool has_free_block(const struct vr_shard *shard) {
 
 enum vram_status vr_device_shards_by_stream(const struct vr_device *device, bool only_releasable, struct vr_shard ***shards,
                                             size_t *count) {
+    VR_ASSERT_ALL_LOCKED(device);
     const uint32_t all = device->shards.default_count;
     struct vr_shard **listed = malloc((all + 1) * sizeof *listed);
     if (listed == NULL) return VRAM_NO_HOST_MEMORY;

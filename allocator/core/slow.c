@@ -142,6 +142,7 @@ static struct attempt find_memory(struct vr_alloc_request *request, uint32_t *bl
 }
 
 enum vram_status vr_complete_frees(struct vr_device *device, uint64_t stream) {
+    VR_ASSERT_ALL_LOCKED(device);
     if (vr_any_captures(device) && vr_stream_is_capturing(device, stream)) {
         return device->options.graph_capture_record_stream_reuse ? vr_deferred_reuse(device, stream) : VRAM_OK;
     }

@@ -227,8 +227,7 @@ struct vram_allocator {
     struct vr_extensions extensions; // of rooms above; attached under the mutex
 };
 
-// --- the way to each
-// ----------------------------------------------------------------------------------------------------------------------
+// --- the way to each ---------------------------------------------------------------------------------------------------------------------
 
 // NULL if it was never used. Any thread.
 VR_INLINE struct vr_device *vr_device_if_used(struct vram_allocator *allocator, uint32_t ordinal) {
@@ -270,8 +269,7 @@ VR_INLINE bool vr_any_captures(const struct vr_device *device) {
     return atomic_load_explicit(&device->allocator->captures, memory_order_acquire) != 0;
 }
 
-// --- the device's lock
-// --------------------------------------------------------------------------------------------------------------------
+// --- the device's lock -------------------------------------------------------------------------------------------------------------------
 
 // It guards all that the device has. It is held for a short time: by a call that the cache serves, which asks the driver at most whether an
 // event has passed. Who waits for it spins. device.h takes the mutex before it.
@@ -280,14 +278,16 @@ VR_INLINE void vr_device_lock_short(struct vr_device *device) {
     if (VR_UNLIKELY(atomic_exchange_explicit(&device->lock, 1, memory_order_acquire) != 0)) vr_device_lock_contended(device);
 }
 VR_INLINE void vr_device_unlock_short(struct vr_device *device) { atomic_store_explicit(&device->lock, 0, memory_order_release); }
-// In functions that are called with the device locked (level 2: the builds of the sanitizers).
+// What a function says of the locks that it is called with is checked where it begins (level 2: the builds of the sanitizers).
 #define VR_ASSERT_LOCKED(device) assert(VRAM_CHECK < 2 || atomic_load_explicit(&(device)->lock, memory_order_relaxed) != 0)
-// In those of the policy: nothing is counted that is not booked (front.h).
+// With the device's mutex and its lock.
+bool vr_device_has_all_locks(const struct vr_device *device);
+#define VR_ASSERT_ALL_LOCKED(device) assert(VRAM_CHECK < 2 || vr_device_has_all_locks(device))
+// In functions of the policy: nothing is counted that is not booked (front.h).
 #define VR_ASSERT_SETTLED(device)                                                                                                          \
     assert(VRAM_CHECK < 2 || (atomic_load_explicit(&(device)->lock, memory_order_relaxed) != 0 && (device)->front.counted == NULL))
 
-// --- listeners
-// ----------------------------------------------------------------------------------------------------------------------------
+// --- listeners ---------------------------------------------------------------------------------------------------------------------------
 
 // Whether a listener is attached. Under the mutex or the lock of the device. VR_GATE_LISTENER has the same value.
 VR_INLINE bool vr_has_listener(const struct vr_device *device) {

@@ -8,15 +8,15 @@ void vr_totals_repeat(struct vr_totals *totals, unsigned kind, const struct vr_d
     }
 }
 
-static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t larger_of(int64_t a, int64_t b) { return a > b ? a : b; }
 
 void vr_totals_raise_active(struct vr_totals *totals, unsigned kind) {
     for (int f = 0; f < VR_WAITING_FAMILIES; f++) {
         struct vr_waiting_totals *waiting = &totals->waiting[f];
         const int64_t current = vr_totals_active(totals, kind, (enum vr_family)f);
-        waiting->active_peak[kind] = larger(waiting->active_peak[kind], current);
+        waiting->active_peak[kind] = larger_of(waiting->active_peak[kind], current);
         waiting->active_peak_of_both =
-            larger(waiting->active_peak_of_both, current + vr_totals_active(totals, kind ^ 1, (enum vr_family)f));
+            larger_of(waiting->active_peak_of_both, current + vr_totals_active(totals, kind ^ 1, (enum vr_family)f));
     }
 }
 
@@ -39,7 +39,7 @@ static struct vram_stat sums_of(const struct vr_totals *totals, int family, int 
     if (family >= VR_FAMILIES) {
         const struct vr_waiting_totals *waiting = &totals->waiting[kept];
         stat.current += view_of(waiting->current, view);
-        stat.peak = larger(stat.peak, peak_of(waiting->active_peak, waiting->active_peak_of_both, view));
+        stat.peak = larger_of(stat.peak, peak_of(waiting->active_peak, waiting->active_peak_of_both, view));
     }
     stat.allocated = view_of(from->increased, view); // `active` rises with `allocation`, and at no other time
     stat.freed = stat.allocated - stat.current;

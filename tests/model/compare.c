@@ -167,6 +167,7 @@ static bool equal_counters(struct both *both, uint32_t ordinal) {
     // Work on a copy, so that the front stays unchanged.
     struct vr_device copy = *device;
     struct vram_stats found = {0};
+    atomic_store(&copy.lock, 1);
     vr_front_book(&copy);
     vr_totals_report(&copy.stats.totals, &found);
 #define COMPARE(name)                                                                                                                      \

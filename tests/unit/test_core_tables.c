@@ -291,6 +291,30 @@ static void releases_pass_parts_over(void **state) {
     vram_driver_destroy(driver);
 }
 
+// What VR_ASSERT_ALL_LOCKED asks.
+static void locks_are_told_apart(void **state) {
+    (void)state;
+    struct vram_driver *driver = NULL;
+    struct vram_allocator *allocator = NULL;
+    struct vr_device *device = NULL;
+    assert_int_equal(vram_sim_create(&(struct vram_sim_options){0}, &driver), VRAM_OK);
+    const struct vram_create_info info = {.driver = driver, .ignore_environment = true};
+    assert_int_equal(vram_create(&info, &allocator, NULL), VRAM_OK);
+    assert_int_equal(vr_device_get(allocator, 0, &device), VRAM_OK);
+    assert_false(vr_device_has_all_locks(device));
+    vr_device_lock_short(device);
+    assert_false(vr_device_has_all_locks(device));
+    vr_device_unlock_short(device);
+    vr_mutex_lock(&device->mutex);
+    assert_false(vr_device_has_all_locks(device));
+    vr_mutex_unlock(&device->mutex);
+    vr_device_lock(device);
+    assert_true(vr_device_has_all_locks(device));
+    vr_device_unlock(device);
+    vram_destroy(allocator);
+    vram_driver_destroy(driver);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(raw_blocks_at_made_addresses),
@@ -301,6 +325,7 @@ int main(void) {
         cmocka_unit_test(extensions_end_in_order),
         cmocka_unit_test(kept_memory_is_zero),
         cmocka_unit_test(releases_pass_parts_over),
+        cmocka_unit_test(locks_are_told_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

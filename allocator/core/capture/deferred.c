@@ -116,6 +116,7 @@ static void mark_deferred(const struct vr_device *device, struct vr_deferred *de
 }
 
 enum vram_status vr_defer(struct vr_device *device, uint32_t block) {
+    VR_ASSERT_LOCKED(device);
     struct vr_captures *captures = &device->captures;
     assert(vr_block_at(device->allocator, block)->state == VR_ALLOCATED);
     VR_TRY(VR_GROW(captures, ready, captures->deferred_count + 1));
@@ -257,9 +258,15 @@ static enum vram_status convert_deferred(struct vr_device *device, const struct 
     return status;
 }
 
-enum vram_status vr_deferred_convert(struct vr_device *device) { return convert_deferred(device, NULL); }
+enum vram_status vr_deferred_convert(struct vr_device *device) {
+    VR_ASSERT_ALL_LOCKED(device);
+    return convert_deferred(device, NULL);
+}
 
-enum vram_status vr_deferred_convert_pool(struct vr_device *device, const struct vram_pool *pool) { return convert_deferred(device, pool); }
+enum vram_status vr_deferred_convert_pool(struct vr_device *device, const struct vram_pool *pool) {
+    VR_ASSERT_ALL_LOCKED(device);
+    return convert_deferred(device, pool);
+}
 
 // --- reuse inside a capture ------------------------------------------------------------------------------------------------------------
 
@@ -310,6 +317,7 @@ static bool all_wait(const struct vr_captures *captures, const struct vr_past *p
 }
 
 enum vram_status vr_deferred_reuse(struct vr_device *device, uint64_t stream) {
+    VR_ASSERT_ALL_LOCKED(device);
     struct vr_captures *captures = &device->captures;
     struct vr_past *past = NULL;
     if (captures->deferred_count == 0) return VRAM_OK;

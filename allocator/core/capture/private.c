@@ -7,6 +7,7 @@
 
 // vr_pool_apply_options() selects the source again, which depends on `captured`.
 void vr_private_mark_captured(struct vram_pool *pool) {
+    VR_ASSERT_ALL_LOCKED(pool->device);
     if (pool->captured) return;
     pool->captured = true;
     vr_pool_apply_options(pool);
@@ -16,6 +17,7 @@ void vr_private_retain(struct vram_pool *pool) {
     if (pool->references++ == 0) pool->device->unheld_pools--;
 }
 void vr_private_drop(struct vram_pool *pool) {
+    VR_ASSERT_ALL_LOCKED(pool->device);
     assert(pool->references != 0);
     if (--pool->references == 0) pool->device->unheld_pools++;
 }
@@ -95,11 +97,13 @@ struct vr_known_pool *vr_known_pool_after(const struct vr_known_pools *known, co
 }
 
 struct vram_pool *vr_private_by_id(const struct vr_device *device, struct vram_pool_id id) {
+    VR_ASSERT_ALL_LOCKED(device);
     const struct vr_known_pool *known = find_known(&device->known, id);
     return known != NULL ? known->pool : NULL;
 }
 
 enum vram_status vr_private_enlist(struct vram_pool *pool) {
+    VR_ASSERT_ALL_LOCKED(pool->device);
     struct vr_device *device = pool->device;
     struct vr_known_pool *known = find_known(&device->known, pool->id);
     if (known != NULL && known->pool != NULL) return VRAM_INVALID_ARGUMENT;
@@ -151,6 +155,7 @@ static void bury_pool(struct vram_pool *pool) {
 }
 
 void vr_private_bury(struct vr_device *device) {
+    VR_ASSERT_ALL_LOCKED(device);
     if (device->unheld_pools == 0) return;
     for (struct vram_pool *pool = device->pools, *next; pool != NULL; pool = next) {
         next = pool->next;
@@ -159,6 +164,7 @@ void vr_private_bury(struct vr_device *device) {
 }
 
 void vr_private_bury_one(struct vram_pool *pool) {
+    VR_ASSERT_ALL_LOCKED(pool->device);
     struct vr_device *device = pool->device;
     if (!is_dead(pool)) return;
     bury_pool(pool);

@@ -13,18 +13,6 @@ static bool route_accepts(const struct vr_device *device, const struct vr_open_r
     }
 }
 
-bool vr_route_plain(const struct vr_device *device, uint64_t stream, struct vram_pool **pool) {
-    for (size_t i = device->routes.count; i-- > 0;) {
-        const struct vr_open_route *open = &device->routes.items[i];
-        if (open->route.kind == VRAM_ROUTE_FILTER || open->route.kind == VRAM_ROUTE_CAPTURE) return false;
-        if (!route_accepts(device, open, stream)) continue;
-        *pool = open->pool;
-        return true;
-    }
-    *pool = NULL;
-    return true;
-}
-
 struct vram_pool *vr_route(struct vr_device *device, uint64_t stream) {
     for (size_t i = device->routes.count; i-- > 0;) {
         if (route_accepts(device, &device->routes.items[i], stream)) return device->routes.items[i].pool;
@@ -54,6 +42,7 @@ bool vr_pool_is_filled(struct vr_device *device, struct vram_pool_id id) {
 }
 
 enum vram_status vr_route_open(struct vram_pool *pool, const struct vram_route *route) {
+    VR_ASSERT_ALL_LOCKED(pool->device);
     struct vr_device *device = pool->device;
     VR_TRY(VR_GROW(&device->routes, items, device->routes.count + 1));
     device->routes.items[device->routes.count++] = (struct vr_open_route){.pool = pool, .route = *route, .thread = vr_os_thread_id()};
@@ -73,6 +62,7 @@ static bool is_route(const struct vr_open_route *open, const struct vram_pool *p
 }
 
 bool vr_route_close(struct vram_pool *pool, const struct vram_route *route) {
+    VR_ASSERT_ALL_LOCKED(pool->device);
     struct vr_device *device = pool->device;
     for (size_t i = device->routes.count; i-- > 0;) {
         if (!is_route(&device->routes.items[i], pool, route)) continue;
