@@ -45,7 +45,7 @@ enum vram_status vram_free(struct vram_allocator *allocator, uint64_t address) {
         if (VR_UNLIKELY(item->held.uses != 0)) {
             status = free_used(device, block);
         } else {
-            vr_free_now(device, block);
+            vr_free_now(shard, block);
         }
     }
     vr_device_unlock_short(device);

@@ -345,10 +345,10 @@ void vr_complete_free(struct vr_device *device, uint32_t block, bool held) {
     (void)vr_pool_merge(shard, block);
 }
 
-void vr_free_now(struct vr_device *device, uint32_t block) {
+void vr_free_now(struct vr_shard *shard, uint32_t block) {
+    struct vr_device *device = shard->device;
     VR_ASSERT_SETTLED(device);
     struct vr_block *item = vr_block_at(device->allocator, block);
-    struct vr_shard *shard = vr_shard_of(device->allocator, item);
     assert(item->state == VR_ALLOCATED && item->held.uses == 0);
     if (vr_has_listener(device)) vr_notify_freed(shard, item);
     const struct vr_delta delta = vr_delta_of_free(device->allocator, item);

@@ -117,11 +117,9 @@ static bool place_is_there(const struct vram_pool *pool, const struct saved_bloc
 }
 
 static void free_live(struct vram_pool *pool, const struct saved_block *live) {
-    struct vr_device *device = pool->device;
-    struct vram_allocator *allocator = device->allocator;
+    const struct vram_allocator *allocator = pool->device->allocator;
     const uint32_t block = vr_address_map_find(&allocator->addresses, live->address);
-    assert(vr_block_at(allocator, block)->held.uses == 0);
-    vr_free_now(device, block);
+    vr_free_now(vr_shard_of(allocator, vr_block_at(allocator, block)), block);
 }
 
 // Makes the owning streams of used or pending blocks wait for the other streams, so that the memory is reusable at once in stream order.
