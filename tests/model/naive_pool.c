@@ -219,20 +219,26 @@ enum vram_status naive_pool_checkpoint(struct naive *naive, struct naive_pool *p
     return VRAM_OK;
 }
 
-// Returns how much of the saved block's range is still mapped memory of its pool, stream and size class.
-static uint64_t bytes_there(const struct naive_device *device, const struct naive_pool *pool, const struct saved *saved) {
+// How much of the saved block's range is mapped memory of the segment still.
+static uint64_t bytes_in(const struct naive_segment *segment, const struct saved *saved) {
     uint64_t bytes = 0;
+    for (const struct naive_block *block = segment->first; block; block = block->next) {
+        const uint64_t begin = block->address > saved->address ? block->address : saved->address;
+        const uint64_t block_end = block->address + block->size_bytes, saved_end = saved->address + saved->size_bytes;
+        const uint64_t end = block_end < saved_end ? block_end : saved_end;
+        if (block->state != NAIVE_UNMAPPED && begin < end) bytes += end - begin;
+    }
+    return bytes;
+}
+
+// Whether all of it is, in one segment of its pool, stream and size class.
+static bool is_there(const struct naive_device *device, const struct naive_pool *pool, const struct saved *saved) {
     for (size_t i = 0; i < device->segment_count; i++) {
         const struct naive_segment *segment = device->segments[i];
         if (segment->pool != pool || segment->stream != saved->stream || segment->small != saved->small) continue;
-        for (const struct naive_block *block = segment->first; block; block = block->next) {
-            const uint64_t begin = block->address > saved->address ? block->address : saved->address;
-            const uint64_t block_end = block->address + block->size_bytes, saved_end = saved->address + saved->size_bytes;
-            const uint64_t end = block_end < saved_end ? block_end : saved_end;
-            if (block->state != NAIVE_UNMAPPED && begin < end) bytes += end - begin;
-        }
+        if (bytes_in(segment, saved) == saved->size_bytes) return true;
     }
-    return bytes;
+    return false;
 }
 
 static struct naive_block *block_at(const struct naive_device *device, uint64_t address) {
@@ -258,11 +264,7 @@ static bool order_is_forbidden(const struct naive *naive, const struct naive_dev
     return false;
 }
 
-static bool is_there(const struct naive_device *device, const struct naive_pool *pool, const struct saved *saved) {
-    return bytes_there(device, pool, saved) == saved->size_bytes;
-}
-
-// Returns whether a block must exist after restoring: all live ones, and free pieces that can be made.
+// Free pieces that can be made, besides all live ones.
 static bool is_made(const struct naive_device *device, const struct naive_pool *pool, const struct saved *saved) {
     return saved->live || ((saved->small || saved->size_bytes > VR_MIB) && is_there(device, pool, saved));
 }

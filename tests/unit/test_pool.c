@@ -443,7 +443,32 @@ static void a_checkpoint_needs_its_memory(void **state) {
     expect_end(&world);
 }
 
-// A window of pages is made for one block: no other can be put into it, or at its former place.
+// A window of pages is made for one block: no other one can be put into it, nor to where it was.
+// A piece whose addresses belong to two segments today cannot be made again. Nothing is freed where that is so.
+static void a_checkpoint_needs_its_segments(void **state) {
+    (void)state;
+    struct vr_world world;
+    expect_world(&world, "", 0);
+    struct own_memory own = {.next = 0x111000000000, .capacity = 40 * VR_MIB};
+    struct vram_pool *pool = expect_pool(&world, &(struct vram_pool_options){.allocate = take_own, .deallocate = give_own, .user = &own});
+    const uint64_t whole = expect_pool_malloc(pool, 40 * VR_MIB, 0);
+    struct vram_checkpoint *checkpoint = NULL;
+    EXPECT_OK(vram_pool_checkpoint(pool, &checkpoint));
+    expect_free(&world, whole);
+    EXPECT_OK(vram_pool_empty_cache(pool));
+    own.next = whole;
+    const uint64_t low = expect_pool_malloc(pool, 20 * VR_MIB, 0), high = expect_pool_malloc(pool, 20 * VR_MIB, 0);
+    assert_int_equal(low, whole);
+    assert_int_equal(high, whole + 20 * VR_MIB);
+    EXPECT_STATUS(INVALID_ARGUMENT, vram_pool_restore(pool, checkpoint, NULL));
+    EXPECT_CURRENT(&world, allocated_bytes, 40 * VR_MIB);
+    expect_free(&world, low);
+    expect_free(&world, high);
+    vram_checkpoint_destroy(checkpoint);
+    vram_pool_release(pool);
+    expect_end(&world);
+}
+
 static void large_blocks_of_pages_have_no_exact_address(void **state) {
     (void)state;
     struct vr_world world;
@@ -535,6 +560,7 @@ int main(void) {
         cmocka_unit_test(a_pool_returns_to_its_checkpoint),
         cmocka_unit_test(a_restore_hands_every_piece_out),
         cmocka_unit_test(a_checkpoint_needs_its_memory),
+        cmocka_unit_test(a_checkpoint_needs_its_segments),
         cmocka_unit_test(large_blocks_of_pages_have_no_exact_address),
         cmocka_unit_test(blocks_at_exact_addresses),
         cmocka_unit_test(one_pool_can_be_walked),

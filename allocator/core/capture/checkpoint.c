@@ -101,19 +101,17 @@ void vram_checkpoint_destroy(struct vram_checkpoint *checkpoint) {
     free(checkpoint);
 }
 
-// Returns whether the saved block's range still belongs to the pool. If so, it is free once all blocks of the pool are.
+// Whether the saved piece's place belongs to one segment of the pool still: then it will be free once everything of the pool is.
 static bool place_is_there(const struct vram_pool *pool, const struct saved_block *saved) {
-    const struct vr_device *device = pool->device;
-    const struct vram_allocator *allocator = device->allocator;
-    for (uint64_t address = saved->address; address < saved->address + saved->size;) {
-        const uint32_t at = vr_block_containing(device, address);
-        if (at == 0) return false;
+    const struct vram_allocator *allocator = pool->device->allocator;
+    const uint64_t end = saved->address + saved->size;
+    for (uint32_t at = vr_block_containing(pool->device, saved->address); at != 0; at = vr_block_at(allocator, at)->next) {
         const struct vr_block *block = vr_block_at(allocator, at);
         const struct vr_shard *shard = vr_shard_of(allocator, block);
         if (block->state == VR_HOLE || shard->owner != pool || shard->stream != saved->stream || block->small != saved->small) return false;
-        address = block->address + block->size;
+        if (block->address + block->size >= end) return true;
     }
-    return true;
+    return false;
 }
 
 static void free_live(struct vram_pool *pool, const struct saved_block *live) {
