@@ -19,15 +19,15 @@ enum vr_state {
     VR_PENDING,   // freed by the client, waiting for fences
     VR_AT_FRONT,  // freed by the client; its merge is left undone (front.h): at most one per pool
     VR_HOLE,      // unmapped address range of an expandable segment, in its pool's set of holes
-    VR_ASLEEP,    // free in a segment that sleeps: in no index (sleep/sleepers.h)
+    VR_VACANT,    // free in a vacant segment: in no index
 };
 
 // Free memory that a picture shows.
-VR_INLINE bool vr_is_cached(uint8_t state) { return state == VR_FREE || state == VR_ASLEEP; }
+VR_INLINE bool vr_is_cached(uint8_t state) { return state == VR_FREE || state == VR_VACANT; }
 
-// vr_block.expandable: 0 outside of expandable segments. A slot is one of paged memory (source/paged.h), which has no neighbours; ASLEEP
-// are all blocks of a chain that sleeps.
-enum { VR_EXPANDABLE_CHAIN = 1, VR_EXPANDABLE_SLOT = 2, VR_EXPANDABLE_ASLEEP = 3 };
+// vr_block.expandable: 0 outside of expandable segments. A SLOT is a block of a source with slots, which has no neighbours. All blocks of a
+// chain are VACANT while its memory is away.
+enum { VR_EXPANDABLE_CHAIN = 1, VR_EXPANDABLE_SLOT = 2, VR_EXPANDABLE_VACANT = 3 };
 
 // Links are used by the state that needs them: tree links while in the index or the holes, holders while allocated or pending. Runs of
 // holes: hole_runs.h.
@@ -86,7 +86,7 @@ struct vr_segment {
     uint64_t address;
     uint64_t size;      // of a cudaMalloc segment its bytes; of an expandable one the reserved address range
     uint64_t mapped;    // bytes that memory stands behind; == size unless expandable
-    uint64_t away;      // of `mapped`, bytes that went back to the driver while the segment sleeps; sources of pages count them there
+    uint64_t away;      // of `mapped`, bytes that went back to the driver while the segment is vacant; sources with slots count them there
     uint64_t page_size; // expandable only
     uint64_t *pages;    // expandable only: the physical handle of each page, 0 = not mapped
     const struct vr_source_ops *source;
@@ -101,8 +101,8 @@ struct vr_segment {
     uint8_t small;
     uint8_t expandable;
     uint8_t oversize;  // counted in oversize_segments, as max_split_size was when it was made
-    uint8_t asleep;    // it is one of a sleeper's (sleep/sleepers.h)
-    uint8_t uncertain; // while it sleeps: the driver kept mappings, which nobody may be allowed to use
+    uint8_t vacant;    // its memory is away (source_ops.h, vacate)
+    uint8_t uncertain; // while it is vacant: the driver kept mappings, which nobody may be allowed to use
     uint32_t stack;    // where it was made, or first mapped; 0: unknown
 };
 

@@ -18,7 +18,7 @@ void vr_device_release(struct vr_device *device);
 // --- locks --------------------------------------------------------------------------------------------------------------------------
 
 // Takes the device's mutex, then its lock, and settles the front: for code that asks the driver for memory or gives it back, changes what
-// the device has apart from blocks, or looks at all of it. Who waits for the mutex sleeps.
+// the device has apart from blocks, or looks at all of it. A thread that waits for the mutex takes no processor time.
 void vr_device_lock(struct vr_device *device);
 void vr_device_unlock(struct vr_device *device);
 // The second half of it, for a thread that has the mutex.

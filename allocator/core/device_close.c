@@ -1,13 +1,11 @@
 // Devices: taken down at the end.
 #include "core/release.h"
-#include "core/device.h"
-#include "core/sleep/sleepers.h"
+#include "core/shards.h"
 #include "core/source/backend.h"
-#include "core/source/paged.h"
 #include "core/source/source_ops.h"
 
 void vr_wait_at_end(struct vr_device *device) {
-    vr_paged_ahead_end(device);
+    vr_source_end_threads(device);
     struct vr_context_guard guard;
     const bool entered = vr_context_insist(device, &guard);
     vr_device_lock(device);
@@ -26,7 +24,7 @@ static void release_memory(struct vr_device *device) {
         struct vr_segment *segment = vr_segment_at(device->allocator, number);
         segment->source->drop(device, segment);
     }
-    vr_sleepers_release(device);
+    vr_vacant_release(device);
     for (int tries = 0; device->segments.orphan_count != 0 && tries < VR_CU_TRIES; tries++) {
         const size_t before = device->segments.orphan_count;
         vr_orphans_retry(device, NULL);
@@ -43,7 +41,7 @@ static void release_shard(struct vr_shard *shard, uint32_t index) {
         memset(&shard->pool[kind], 0, offsetof(struct vr_pool, index));
     }
     memset(shard, 0, offsetof(struct vr_shard, pool));
-    shard->paged = NULL;
+    shard->kept = NULL;
     vr_os_unreserve_touched((unsigned char *)(void *)shard - vr_shard_offset(index), VR_SHARD_BYTES, 0);
 }
 
@@ -60,7 +58,7 @@ void vr_device_release(struct vr_device *device) {
     struct vram_allocator *allocator = device->allocator;
     if (allocator->backend->close != NULL) allocator->backend->close(device);
     release_memory(device);
-    vr_paged_close(device);
+    vr_source_close(device);
     vr_fences_release(device);
     VR_CU_INSIST(allocator->driver, primary_ctx_release, (int)device->ordinal);
     release_shards(&device->shards);

@@ -15,7 +15,7 @@ static enum vram_status add_segment(struct vr_picture *picture, const struct vra
         .stack = vr_history_stack(segment->stack),
         .small = segment->small != 0,
         .expandable = segment->expandable != 0,
-        .asleep = segment->asleep != 0,
+        .vacant = segment->vacant != 0,
         .first_block = picture->block_count,
     };
     return VRAM_OK;
@@ -37,7 +37,7 @@ static enum vram_status add_block(struct vr_picture *picture, const struct vr_bl
     return VRAM_OK;
 }
 
-static enum vram_status add_paged(struct vr_picture *picture, const struct vr_device *device, const struct vr_segment *segment) {
+static enum vram_status add_pictured(struct vr_picture *picture, const struct vr_device *device, const struct vr_segment *segment) {
     struct vr_block *blocks = NULL;
     size_t count = 0;
     bool inside = false;
@@ -55,7 +55,7 @@ static enum vram_status add_paged(struct vr_picture *picture, const struct vr_de
 
 static enum vram_status add_runs(struct vr_picture *picture, const struct vr_device *device, const struct vr_segment *segment) {
     const struct vram_allocator *allocator = device->allocator;
-    if (segment->source->blocks != NULL) return add_paged(picture, device, segment);
+    if (segment->source->blocks != NULL) return add_pictured(picture, device, segment);
     bool inside = false;
     for (uint32_t at = segment->first; at != 0; at = vr_block_at(allocator, at)->next) {
         const struct vr_block *block = vr_block_at(allocator, at);

@@ -23,7 +23,7 @@ struct vr_picture_segment {
     uint32_t stack;
     bool small;
     bool expandable;
-    bool asleep;        // its memory is away: the addresses stay
+    bool vacant;        // its memory is away: the addresses stay
     size_t first_block; // index in blocks; the next segment's is the end
 };
 

@@ -3,7 +3,7 @@
 #include "core/event_listener.h"
 #include "core/device.h"
 #include "core/raw.h"
-#include "core/source/paged.h"
+#include "core/source/source_ops.h"
 #include "history/thread_text.h"
 
 _Static_assert((int)VRAM_EVENT_ACTIONS == (int)VR_RECORD_COUNT && (int)VRAM_EVENT_ANNOTATE == (int)VR_RECORD_ANNOTATE &&
@@ -78,7 +78,7 @@ static void append_to_listeners(const struct vr_record *record, void *user) {
     const struct vr_client *client = atomic_load_explicit(&self->client, memory_order_acquire);
     const struct vr_listener *history = history_of(self, record->device);
     if (history != NULL) hand_on(self, history, record);
-    if (record->asleep && record->address == 0) return; // clients get a record for each range instead
+    if (record->vacant && record->address == 0) return; // a client is told of each range
     if (client != NULL && client->functions.event != NULL) notify_client(&client->functions, record);
 }
 
@@ -123,7 +123,7 @@ void vr_device_listen(struct vr_device *device) {
     const bool wanted = (allocator->listened_devices >> device->ordinal & 1) != 0;
     const struct vr_listener *listener = client_before(allocator->client, allocator->listener, allocator->listened_devices);
     if (listener == NULL && wanted) listener = allocator->listener;
-    if (device->paged != NULL) (void)vr_paged_settle(device->paged); // updates the pages, so that later records start from them
+    (void)vr_source_settle(device); // what comes is told from where the bytes are now
     atomic_store_explicit(&device->listening.listener, listener, memory_order_release);
     vr_device_gate(device, VR_GATE_LISTENER, listener != NULL);
 }

@@ -32,7 +32,7 @@ static uint32_t after_in_run(const struct vr_block *blocks, uint32_t hole) {
     return blocks[at].state == VR_HOLE ? at : 0;
 }
 
-// Chains of paged memory have holes, too, but do not grow by runs.
+// Chains of sources with slots have holes, too, but do not grow by runs.
 static bool is_expandable(const struct vram_allocator *allocator, uint32_t hole) {
     return vr_segment_at(allocator, vr_block_at(allocator, hole)->segment)->pages != NULL;
 }

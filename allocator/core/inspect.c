@@ -1,7 +1,6 @@
 // Queries of an allocator: statistics, information on an address, the list of all blocks.
 #include "core/alloc.h"
 #include "core/source/backend.h"
-#include "core/source/paged.h"
 #include "core/source/source_ops.h"
 
 enum vram_status vram_device_count(struct vram_allocator *allocator, uint32_t *count) {
@@ -193,7 +192,7 @@ enum vram_status vram_get_cache_info(struct vram_allocator *allocator, uint32_t 
     *info = (struct vram_cache_info){0};
     if (device == NULL) return VRAM_OK;
     vr_device_lock(device);
-    vr_paged_cached(device, &info->cached_bytes, &info->largest_free_bytes);
+    vr_source_count_free(device, &info->cached_bytes, &info->largest_free_bytes);
     for (uint32_t number = vr_segment_first(device); number != 0; number = vr_segment_after(device, number)) {
         for (uint32_t at = vr_segment_at(allocator, number)->first; at != 0; at = vr_block_at(allocator, at)->next) {
             const struct vr_block *block = vr_block_at(allocator, at);
@@ -267,7 +266,7 @@ static enum vram_status add_view(const struct vr_device *device, const struct vr
     return VRAM_OK;
 }
 
-static enum vram_status add_paged(const struct vr_device *device, const struct vr_segment *segment, struct view_list *list) {
+static enum vram_status add_pictured(const struct vr_device *device, const struct vr_segment *segment, struct view_list *list) {
     struct vr_block *blocks = NULL;
     size_t count = 0;
     VR_TRY(segment->source->blocks(device, segment, &blocks, &count));
@@ -279,7 +278,7 @@ static enum vram_status add_paged(const struct vr_device *device, const struct v
 
 static enum vram_status add_segment(const struct vr_device *device, const struct vr_segment *segment, struct view_list *list) {
     const struct vram_allocator *allocator = device->allocator;
-    if (segment->source->blocks != NULL) return add_paged(device, segment, list);
+    if (segment->source->blocks != NULL) return add_pictured(device, segment, list);
     for (uint32_t at = segment->first; at != 0; at = vr_block_at(allocator, at)->next)
         VR_TRY(add_view(device, segment, vr_block_at(allocator, at), list));
     return VRAM_OK;

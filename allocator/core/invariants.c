@@ -4,7 +4,7 @@
 #include "core/hole_runs.h"
 #include "core/alloc.h"
 #include "core/source/backend.h"
-#include "core/source/paged.h"
+#include "core/source/source_ops.h"
 #include "core/source/source_ops.h"
 
 // What one walk over a device's blocks found, to be held against the counters.
@@ -45,11 +45,11 @@ static enum vram_status check_block(const struct vram_allocator *allocator, cons
     VR_INVARIANT(block->state == VR_ALLOCATED || !block->marks, "a block that nobody has is counted as oversize or lent", at);
     VR_INVARIANT(!block->lent || shard->owner != NULL, "a block of the default pools is lent", at);
     VR_INVARIANT(shard->number == segment->shard && block->small == segment->small &&
-                     block->expandable == (segment->asleep ? VR_EXPANDABLE_ASLEEP : segment->expandable),
+                     block->expandable == (segment->vacant ? VR_EXPANDABLE_VACANT : segment->expandable),
                  "a block and its segment disagree", at);
     switch (block->state) {
     case VR_FREE:
-        VR_INVARIANT(!segment->asleep, "a free block of a segment that sleeps could be handed out", at);
+        VR_INVARIANT(!segment->vacant, "a free block of a vacant segment could be handed out", at);
         VR_INVARIANT(in_index(allocator, pool, number), "a free block is not in its pool's index", at);
         VR_INVARIANT(!vr_is_free(allocator, block->next), "two free neighbours are not merged", at);
         VR_INVARIANT(shard->may_release || block->expandable || !vr_is_unsplit(block), "a free segment would not be given back", at);
@@ -63,9 +63,9 @@ static enum vram_status check_block(const struct vram_allocator *allocator, cons
     case VR_ALLOCATED:
         VR_INVARIANT(vr_address_map_find(&allocator->addresses, at) == number, "an allocated block cannot be found by its address", at);
         break;
-    case VR_ASLEEP:
-        VR_INVARIANT(segment->asleep && shard->asleep, "a block sleeps in a segment that is awake", at);
-        VR_INVARIANT(block->next == 0 || vr_block_at(allocator, block->next)->state != VR_ASLEEP, "two free neighbours are not merged", at);
+    case VR_VACANT:
+        VR_INVARIANT(segment->vacant && shard->vacant, "a block is vacant in a segment that is not", at);
+        VR_INVARIANT(block->next == 0 || vr_block_at(allocator, block->next)->state != VR_VACANT, "two free neighbours are not merged", at);
         break;
     case VR_PENDING:
         VR_INVARIANT(block->held.uses == 0 || vr_is_deferred(shard->device, number), "a waiting block still has uses", at);
@@ -84,7 +84,7 @@ static void count_block(const struct vr_block *block, struct block_census *censu
     census->oversize += block->oversize;
     if (block->state == VR_ALLOCATED) census->count[pool]++, census->bytes[pool] += size;
     if (block->state == VR_PENDING) census->pending[pool]++, census->pending_bytes[pool] += size;
-    if (block->state == VR_ASLEEP) return;
+    if (block->state == VR_VACANT) return;
     if (block->state != VR_FREE) census->requested[pool] += (int64_t)block->requested;
     if (block->state == VR_FREE && !block->expandable && (block->previous != 0 || block->next != 0)) {
         census->splits[pool]++;
@@ -92,28 +92,32 @@ static void count_block(const struct vr_block *block, struct block_census *censu
     }
 }
 
-// The slots, and that the statistics count pages, not windows.
-static enum vram_status check_paged(struct vr_device *device, struct block_census *census, struct vram_error *error) {
-    const struct vr_paged_device *paged = device->paged;
-    if (paged == NULL) return VRAM_OK;
-    VR_TRY(vr_paged_check(device, error));
-    for (size_t i = 1; i < paged->slot_count; i++) {
-        if (paged->slots[i].own == NULL) continue;
-        const uint32_t number = paged->slots[i].block;
-        const struct vr_block *block = vr_block_at(device->allocator, number);
-        VR_INVARIANT(block->state != VR_ALLOCATED || vr_address_map_find(&device->allocator->addresses, block->address) == number,
-                     "an allocated block cannot be found by its address", block->address);
-        if (block->state == VR_FREE) continue;
-        count_block(block, census);
-        census->mapped[VR_LARGE] -= (int64_t)block->size;
-    }
-    for (size_t i = 1; i < paged->page_count; i++) {
-        const struct vr_paged_page *page = &paged->pages[i];
-        if (page->size == 0) continue;
-        VR_INVARIANT(!page->away || page->own->shard->asleep, "a page sleeps in a pool that is awake", i);
-        if (!page->own->is_small && !page->away) census->mapped[VR_LARGE] += (int64_t)page->size;
-        if (page->own->is_small && page->away) census->mapped[VR_SMALL] -= (int64_t)page->size;
-    }
+struct slot_census {
+    const struct vram_allocator *allocator;
+    struct block_census *census;
+    struct vram_error *error;
+};
+
+static enum vram_status check_slot(uint32_t number, void *user) {
+    const struct slot_census *slots = user;
+    const struct vr_block *block = vr_block_at(slots->allocator, number);
+    struct vram_error *error = slots->error;
+    VR_INVARIANT(block->state != VR_ALLOCATED || vr_address_map_find(&slots->allocator->addresses, block->address) == number,
+                 "an allocated block cannot be found by its address", block->address);
+    count_block(block, slots->census);
+    slots->census->mapped[VR_LARGE] -= (int64_t)block->size;
+    return VRAM_OK;
+}
+
+// What sources keep, and that the statistics count the memory that slots lie on, not slots.
+static enum vram_status check_kept(struct vr_device *device, struct block_census *census, struct vram_error *error) {
+    struct slot_census slots = {device->allocator, census, error};
+    struct vr_held_bytes held;
+    VR_TRY(vr_source_check_device(device, error));
+    VR_TRY(vr_source_each_slot(device, NULL, check_slot, &slots));
+    vr_source_count_held(device, NULL, &held);
+    census->mapped[VR_LARGE] += (int64_t)held.there[VR_LARGE];
+    census->mapped[VR_SMALL] -= (int64_t)held.away[VR_SMALL];
     return VRAM_OK;
 }
 
@@ -134,7 +138,7 @@ static enum vram_status check_segment(const struct vram_allocator *allocator, co
     }
     VR_INVARIANT(address == segment->address + segment->size, "the blocks do not add up to their segment", segment->address);
     VR_INVARIANT(mapped == segment->mapped, "the mapped bytes of a segment are miscounted", segment->address);
-    VR_INVARIANT(segment->away <= mapped && (segment->asleep || segment->away == 0), "the bytes of a segment that sleep are miscounted",
+    VR_INVARIANT(segment->away <= mapped && (segment->vacant || segment->away == 0), "the bytes of a segment that are away are miscounted",
                  segment->address);
     census->mapped[segment->small ? VR_SMALL : VR_LARGE] -= (int64_t)segment->away;
     if (segment->source->check != NULL) VR_TRY(segment->source->check(allocator, segment, error));
@@ -237,7 +241,7 @@ static enum vram_status check_holes(const struct vr_device *device, struct vram_
     const uint32_t count = atomic_load_explicit(&device->shards.count, memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++) {
         const struct vr_shard *shard = device->shards.items[i];
-        for (unsigned p = 0; p < VR_POOLS && !shard->asleep; p++)
+        for (unsigned p = 0; p < VR_POOLS && !shard->vacant; p++)
             VR_INVARIANT(vr_hole_runs_check(device->allocator, shard->pool[p].holes), "a run of holes is longer than it is known to be",
                          shard->stream);
     }
@@ -251,7 +255,7 @@ enum vram_status vr_native_check(const struct vr_device *device, struct vram_err
         const struct vr_segment *segment = vr_segment_at(allocator, number);
         VR_TRY(check_segment(allocator, segment, &census, error));
     }
-    VR_TRY(check_paged(vr_device_if_used(device->allocator, device->ordinal), &census, error));
+    VR_TRY(check_kept(vr_device_if_used(device->allocator, device->ordinal), &census, error));
     VR_TRY(check_counters(device, &census, error));
     VR_TRY(check_indices(device, &census, error));
     VR_TRY(check_holes(device, error));

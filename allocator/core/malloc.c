@@ -2,7 +2,7 @@
 // memory. Everything else goes on in slow.c. And vram_malloc_at().
 #include "core/alloc.h"
 #include "core/front.h"
-#include "core/sleep/sleepers.h"
+#include "core/source/source_ops.h"
 #include "core/source/backend.h"
 
 // The policy, as far as the cache goes. *address: 0 where that has nothing for the request, or more must be looked at.
@@ -64,7 +64,7 @@ static enum vram_status malloc_locked_at(struct vr_alloc_request *request, uint6
     const struct vr_device *device = request->shard->device;
     struct vram_pool *pool = device->routes.count == 0 ? NULL : vr_route(request->shard->device, request->shard->stream);
     if (pool != NULL) VR_TRY(vr_shard_of_pool(pool, request->shard->stream, &request->shard));
-    if (device->sleepers != NULL) VR_TRY(vr_sleeper_request(request->shard->device, request->shard->owner));
+    if (device->vacant != NULL) VR_TRY(vr_vacant_request(request->shard->device, request->shard->owner));
     VR_TRY(vr_shard_reserve_records(request->shard, 8));
     const uint32_t found = vr_block_containing(device, address);
     if (found == 0 || vr_block_at(device->allocator, found)->state != VR_FREE) return VRAM_INVALID_ARGUMENT;

@@ -83,9 +83,9 @@ void vr_notify_range_now(struct vr_shard *shard, enum vr_record_action action, c
     send_record(shard->device, &record);
 }
 
-void vr_notify_sleep_now(struct vr_shard *shard, bool asleep, const struct vr_segment *segment, uint64_t address, uint64_t size_bytes) {
-    struct vr_record record = of_range(shard, asleep ? VR_RECORD_SEGMENT_UNMAP : VR_RECORD_SEGMENT_MAP, segment, address, size_bytes);
-    record.asleep = true;
+void vr_notify_vacant_now(struct vr_shard *shard, bool vacant, const struct vr_segment *segment, uint64_t address, uint64_t size_bytes) {
+    struct vr_record record = of_range(shard, vacant ? VR_RECORD_SEGMENT_UNMAP : VR_RECORD_SEGMENT_MAP, segment, address, size_bytes);
+    record.vacant = true;
     send_record(shard->device, &record);
 }
 

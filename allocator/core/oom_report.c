@@ -1,5 +1,5 @@
 #include "core/oom_report.h"
-#include "core/sleep/sleepers.h"
+#include "core/source/source_ops.h"
 
 #include "base/text.h"
 
@@ -42,8 +42,7 @@ void vr_oom_describe(const struct vr_alloc_request *request, uint64_t segment_by
         oom->allocated_bytes += (uint64_t)vr_totals_current(totals, p, VR_F_BYTES);
         oom->pending_bytes += (uint64_t)totals->waiting[VR_F_BYTES].current[p];
     }
-    for (const struct vr_sleeper *sleeper = device->sleepers; sleeper != NULL; sleeper = sleeper->next)
-        oom->asleep_bytes += vr_sleeper_live(device, sleeper);
+    oom->asleep_bytes = vr_vacant_live(device);
     const uint32_t count = atomic_load_explicit(&device->shards.count, memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++) {
         for (unsigned p = 0; p < VR_POOLS; p++) {

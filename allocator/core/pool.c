@@ -36,7 +36,7 @@ VR_INLINE uint32_t search_pool(const struct vr_shard *shard, unsigned kind, uint
     const struct vram_allocator *allocator = device->allocator;
     const struct vr_pool *pool = &shard->pool[kind];
     uint32_t found = vr_index_first_at_least(&pool->index, &allocator->arena, rounded);
-    if (found == 0) return VR_UNLIKELY(shard->paged != NULL) && kind == VR_LARGE ? vr_paged_ready(shard, rounded) : 0;
+    if (found == 0) return VR_UNLIKELY(shard->kept != NULL) && kind == VR_LARGE ? shard->kept->source->ready_slot(shard, rounded) : 0;
     const struct vr_block *item = vr_block_at(allocator, found);
     if (VR_UNLIKELY(item->expandable)) {
         found = with_expandable ? tightest_expandable(allocator, pool, found) : first_ordinary(allocator, pool, found);
@@ -151,23 +151,23 @@ void vr_pool_remove(struct vr_shard *shard, uint32_t block) {
 
 // --- merging ------------------------------------------------------------------------------------------------------------------------
 
-// In a segment that sleeps, where free blocks are in no index (sleep/sleepers.h).
-static bool sleeps_free(const struct vram_allocator *allocator, uint32_t block) {
-    return block != 0 && vr_block_at(allocator, block)->state == VR_ASLEEP;
+// In a vacant segment, where free blocks are in no index.
+static bool is_vacant(const struct vram_allocator *allocator, uint32_t block) {
+    return block != 0 && vr_block_at(allocator, block)->state == VR_VACANT;
 }
 
-static uint32_t merge_asleep(struct vr_shard *shard, uint32_t block) {
+static uint32_t merge_vacant(struct vr_shard *shard, uint32_t block) {
     const struct vram_allocator *allocator = shard->device->allocator;
     struct vr_block *item = vr_block_at(allocator, block);
-    item->state = VR_ASLEEP;
-    if (sleeps_free(allocator, item->previous)) {
+    item->state = VR_VACANT;
+    if (is_vacant(allocator, item->previous)) {
         const uint32_t freed = block;
         block = item->previous;
         if (allocator->arena.numbers != NULL) allocator->arena.numbers[block] = allocator->arena.numbers[freed];
         vr_block_absorb_next(shard, block);
         item = vr_block_at(allocator, block);
     }
-    if (sleeps_free(allocator, item->next)) vr_block_absorb_next(shard, block);
+    if (is_vacant(allocator, item->next)) vr_block_absorb_next(shard, block);
     return block;
 }
 
@@ -175,7 +175,7 @@ VR_INLINE uint32_t merge_free(struct vr_shard *shard, uint32_t block) {
     VR_ASSERT_SETTLED(shard->device);
     const struct vram_allocator *allocator = shard->device->allocator;
     const struct vr_block *item = vr_block_at(allocator, block);
-    if (VR_UNLIKELY(item->expandable == VR_EXPANDABLE_ASLEEP)) return merge_asleep(shard, block);
+    if (VR_UNLIKELY(item->expandable == VR_EXPANDABLE_VACANT)) return merge_vacant(shard, block);
     if (VR_UNLIKELY(item->expandable == VR_EXPANDABLE_SLOT)) {
         vr_block_source(allocator, item)->give_slot(shard, block);
         return block;

@@ -31,22 +31,7 @@ void vr_number_split(struct vr_shard *shard, uint32_t block);
 // Absorbs the next neighbour, which is in no index.
 void vr_block_absorb_next(struct vr_shard *shard, uint32_t block);
 
-// A slot (source/paged.h) of exactly this size that is free, which no index knows, and where that is noted.
-struct vr_paged_found {
-    uint32_t block;
-    uint32_t slot;
-    uint64_t *ready, bit;
-};
-// Whether there is one. It is handed out; it is free again.
-bool vr_paged_find(const struct vr_shard *shard, uint64_t rounded, struct vr_paged_found *found);
-void vr_paged_take_found(struct vr_shard *shard, const struct vr_paged_found *found);
-// The same by its block; 0: none.
-VR_INLINE uint32_t vr_paged_ready(const struct vr_shard *shard, uint64_t rounded) {
-    struct vr_paged_found found;
-    return vr_paged_find(shard, rounded, &found) ? found.block : 0;
-}
-void vr_paged_take(struct vr_shard *shard, uint32_t block);
-void vr_paged_give(struct vr_shard *shard, uint32_t block);
+// A block of a source with slots, which has no neighbours and is in no index.
 VR_INLINE bool vr_is_slot(const struct vr_block *block) { return VR_UNLIKELY(block->expandable == VR_EXPANDABLE_SLOT); }
 
 // Where in the free block a request begins (allocator.md §splitting): above its beginning only with base_addr_aligned_kb.

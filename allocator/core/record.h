@@ -34,7 +34,7 @@ struct vr_record {
     uint32_t stack; // of the call that is under way, else of the block or segment; 0: none
     uint32_t kept;  // the stack of the block or segment; 0: none
     uint32_t words; // the client's name of the block: a number that only the listener understands
-    bool asleep;    // SEGMENT_MAP, SEGMENT_UNMAP: the memory woke or fell asleep, and the blocks stay; address 0: of a whole pool
+    bool vacant;    // SEGMENT_MAP, SEGMENT_UNMAP: the memory came back or went away, and the blocks stay; address 0: of a whole pool
     bool completed; // FREE_REQUESTED: the block is free at once; FREE_COMPLETED is not told of its own (listeners that take pairs)
 };
 

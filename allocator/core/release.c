@@ -1,8 +1,6 @@
 // Giving cached memory back: what a request or vram_empty_cache() lets go, the garbage collector.
 #include "core/release.h"
-#include "core/device.h"
-#include "core/sleep/sleepers.h"
-#include "core/source/paged.h"
+#include "core/shards.h"
 #include "core/source/source_ops.h"
 #include "core/capture/captures.h"
 
@@ -94,12 +92,10 @@ enum vram_status vr_release_default_pools(struct vr_device *device) {
 }
 
 enum vram_status vr_release_pool(struct vram_pool *pool) {
-    VR_ASSERT_ALL_LOCKED(pool->device);
-    struct vr_sleeper *sleeper = vr_sleeper_of(pool->device, pool);
-    if (sleeper != NULL) vr_sleeper_trim(sleeper, pool->device);
+    vr_vacant_trim(pool);
     const enum vram_status small = vr_release_kind(pool->shards, pool->shard_count, VR_SMALL);
     const enum vram_status large = vr_release_kind(pool->shards, pool->shard_count, VR_LARGE);
-    const enum vram_status pages = vr_paged_release_pool(pool);
+    const enum vram_status pages = vr_source_give_back_of_pool(pool);
     return small != VRAM_OK ? small : large != VRAM_OK ? large : pages;
 }
 

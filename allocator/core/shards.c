@@ -18,7 +18,7 @@ static void init_shard(struct vr_shard *shard, struct vram_pool *owner, uint64_t
     shard->owner = owner;
     shard->idle = false;
     set_source(shard);
-    shard->asleep = false;
+    shard->vacant = false;
 }
 
 void vr_device_apply_options(struct vr_device *device, const struct vr_options *options) {

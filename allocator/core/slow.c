@@ -4,9 +4,7 @@
 #include "core/capture/captures.h"
 #include "core/oom_report.h"
 #include "core/release.h"
-#include "core/sleep/sleepers.h"
 #include "core/source/backend.h"
-#include "core/source/paged.h"
 #include "core/source/source_ops.h"
 
 // How an attempt to get new memory ended.
@@ -20,7 +18,7 @@ static bool has_gate(const struct vr_device *device, uint32_t bit) {
 }
 
 static uint32_t search_shard(struct vr_shard *shard, const struct vr_alloc_request *request, bool with_expandable) {
-    if (shard->paged != NULL && request->kind == VR_LARGE) vr_paged_search_fresh(shard, request->rounded);
+    if (request->kind == VR_LARGE) vr_source_recall_slots(shard, request->rounded);
     return vr_pool_search(shard, request->kind, request->rounded, with_expandable);
 }
 
@@ -39,9 +37,9 @@ static bool is_rejected(const struct vr_device *device, uint64_t held, uint64_t 
 }
 
 // Whether the source itself knows how much it would have to ask for.
-static bool is_paged(const struct vr_alloc_request *request) { return request->shard->source == &vr_source_paged; }
+static bool has_slots(const struct vr_alloc_request *request) { return request->shard->source->has_slots; }
 
-static struct attempt get_paged(const struct vr_alloc_request *request, uint32_t *block) {
+static struct attempt grow_slots(const struct vr_alloc_request *request, uint32_t *block) {
     struct vr_device *device = request->shard->device;
     const struct attempt attempt = {request->shard->source->grow(request->shard, request->kind == VR_SMALL, request->rounded, block),
                                     device->limit_bytes != VR_UNLIMITED};
@@ -51,7 +49,7 @@ static struct attempt get_paged(const struct vr_alloc_request *request, uint32_t
 
 static struct attempt get_memory(const struct vr_alloc_request *request, uint32_t *block) {
     struct vr_device *device = request->shard->device;
-    if (is_paged(request)) return get_paged(request, block);
+    if (has_slots(request)) return grow_slots(request, block);
     const uint64_t segment_bytes = vr_segment_size(&device->options, request->rounded);
     const uint64_t held = (uint64_t)device->stats.reserved[VRAM_STAT_ALL].current;
     const bool small = request->kind == VR_SMALL;
@@ -78,8 +76,8 @@ static uint32_t borrow_block(struct vr_alloc_request *request) {
         if (!pool_lends(device, pool)) continue;
         for (size_t i = 0; i < pool->shard_count; i++) {
             if (pool->shards[i]->stream != request->shard->stream) continue;
-            // With paged:True the other pools use expandable segments.
-            const uint32_t block = search_shard(pool->shards[i], request, is_paged(request));
+            // Where slots are asked for the other pools use expandable segments.
+            const uint32_t block = search_shard(pool->shards[i], request, has_slots(request));
             if (block == 0 || vr_shard_reserve_records(pool->shards[i], 8) != VRAM_OK) continue;
             request->shard = pool->shards[i];
             request->shard->device->stats.moved_bytes += (int64_t)request->rounded;
@@ -115,7 +113,7 @@ static struct attempt find_memory(struct vr_alloc_request *request, uint32_t *bl
         const enum vram_status status = vr_collect_garbage(device);
         if (status != VRAM_OK) return (struct attempt){status, false};
     }
-    if (device->options.share_live_pools && is_paged(request) && vr_paged_must_grow(request->shard, request->rounded)) {
+    if (device->options.share_live_pools && has_slots(request) && vr_source_must_grow(request->shard, request->rounded)) {
         *block = borrow_block(request);
         if (*block != 0) return (struct attempt){VRAM_OK, false};
     }
@@ -132,9 +130,9 @@ static struct attempt find_memory(struct vr_alloc_request *request, uint32_t *bl
     if (attempt.status != VRAM_OUT_OF_MEMORY) return attempt;
     const enum vram_status released = vr_release_all(device, true);
     if (released != VRAM_OK) return (struct attempt){released, false};
-    // Pages that are free serve any request for pages: they go back for others only.
+    // Free memory with slots serves any request for slots: it goes back for others only.
     const enum vram_status pages =
-        is_paged(request) ? VRAM_OK : vr_paged_release(device, vr_segment_size(&device->options, request->rounded));
+        has_slots(request) ? VRAM_OK : vr_source_give_back_free(device, vr_segment_size(&device->options, request->rounded));
     if (pages != VRAM_OK) return (struct attempt){pages, false};
     device->stats.num_alloc_retries++;
     if (device->options.search_after_wait) *block = search_again(request);
@@ -153,13 +151,12 @@ enum vram_status vr_complete_frees(struct vr_device *device, uint64_t stream) {
     return has_gate(device, VR_GATE_FENCES) ? vr_fences_poll(device, NULL) : VRAM_OK;
 }
 
-// A pool that sleeps wakes for the request, or refuses it.
-static enum vram_status meet_sleeper(const struct vr_alloc_request *request, struct vram_oom *oom) {
+// The memory of a vacant pool comes back for the request, or the pool refuses it.
+static enum vram_status meet_vacant(const struct vr_alloc_request *request, struct vram_oom *oom) {
     struct vr_device *device = request->shard->device;
-    const enum vram_status status = vr_sleeper_request(device, request->shard->owner);
+    const enum vram_status status = vr_vacant_request(device, request->shard->owner);
     if (status != VRAM_OUT_OF_MEMORY) return status;
-    const struct vr_sleeper *sleeper = vr_sleeper_of(device, request->shard->owner);
-    vr_oom_describe(request, vr_sleeper_away(device, sleeper), false, device->limit_bytes != VR_UNLIMITED, oom);
+    vr_oom_describe(request, vr_vacant_needs(device, request->shard->owner), false, device->limit_bytes != VR_UNLIMITED, oom);
     device->stats.num_ooms++;
     vr_notify_range(request->shard, VR_RECORD_OOM, NULL, oom->device_free_bytes, request->rounded);
     return status;
@@ -172,7 +169,7 @@ static enum vram_status choose_pool(struct vr_alloc_request *request, struct vr_
     request->shard = home;
     if (pool == NULL && device->routes.count != 0) pool = vr_route(device, home->stream);
     if (pool != NULL) VR_TRY(vr_shard_of_pool(pool, home->stream, &request->shard));
-    if (VR_UNLIKELY(device->sleepers != NULL)) VR_TRY(meet_sleeper(request, oom));
+    if (VR_UNLIKELY(device->vacant != NULL)) VR_TRY(meet_vacant(request, oom));
     return vr_shard_reserve_records(request->shard, 8);
 }
 

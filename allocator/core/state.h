@@ -58,9 +58,12 @@ struct vr_pool {
     struct vr_index index; // last, and large: a pool that is hardly used touches few pages
 };
 
-struct vr_paged_shard;
-struct vr_paged_device;
 struct vr_sleeper;
+
+// What a source keeps for a shard or a device begins with this; NULL: it keeps nothing (source/source_ops.h).
+struct vr_source_kept {
+    const struct vr_source_ops *source;
+};
 
 struct vr_shard {
     uint32_t number; // in the allocator's array
@@ -71,13 +74,13 @@ struct vr_shard {
     bool expandable;                    // the source's bit
     bool idle;                          // its private pool is gone; waits for another
     bool whole;                         // blocks are handed out whole (no_split)
-    bool asleep;                        // its pool sleeps: what is free in it is in no index
+    bool vacant;                        // the memory of its pool is away: what is free in it is in no index
     bool may_release;                   // a release looks here: a block became free since the last one, or one could not go then
     uint32_t spare_count;
     uint32_t spare[64];  // block records that are not in use
     uint32_t spare_uses; // recorded uses that are not in use, a list
     struct vr_pool pool[VR_POOLS];
-    struct vr_paged_shard *paged; // source/paged.h; NULL: none of its memory is made of such pages
+    struct vr_source_kept *kept;
 };
 
 // What is in force of that which concerns every request. Bits of vr_device.gate.
@@ -118,7 +121,7 @@ struct vr_shards {
     size_t idle_capacity;
 };
 
-// Pinned memory for the bytes of memory that sleeps.
+// Pinned memory for the bytes of vacant memory.
 struct vr_pinned_chunks {
     struct vr_pinned_chunk {
         uint64_t host, size;
@@ -160,9 +163,9 @@ struct vr_device {
     struct vr_captures captures;
     struct vr_async async;
     struct vr_shards shards;
-    struct vr_paged_device *paged;      // source/paged.h; NULL: never used
-    struct vr_sleeper *sleepers;        // pools that sleep, the newest first
-    struct vr_sleeper *default_sleeper; // of these, that of the default pools
+    struct vr_source_kept *kept;
+    struct vr_sleeper *vacant;          // pools whose memory is away, the newest first
+    struct vr_sleeper *vacant_defaults; // of these, that of the default pools
     struct vr_pinned_chunks spare_chunks;
 };
 
@@ -197,7 +200,7 @@ struct vram_allocator {
     _Atomic uint64_t capture_changes;     // how often one of them began or ended
     struct vr_mutex mutex;
     int device_count;
-    bool without_threads; // nothing is made ahead unless somebody does it himself (vr_paged_ahead_step()): the same every time
+    bool without_threads; // nothing is made ahead unless the program does it itself: the same every time
     _Atomic(struct vr_device *) devices[VRAM_MAX_DEVICES];
     struct vr_index_arena arena;
     struct vr_slab blocks;
@@ -308,9 +311,9 @@ VR_NOINLINE void vr_gather(struct vr_device *device, enum vr_level need, uint32_
 VR_NOINLINE void vr_notify_block_now(struct vr_shard *shard, enum vr_record_action action, const struct vr_block *block);
 VR_NOINLINE void vr_notify_range_now(struct vr_shard *shard, enum vr_record_action action, const struct vr_segment *segment,
                                      uint64_t address, uint64_t size_bytes);
-// Memory of a range fell asleep or woke (sleep/sleepers.h). segment NULL: that of a whole pool.
-VR_NOINLINE void vr_notify_sleep_now(struct vr_shard *shard, bool asleep, const struct vr_segment *segment, uint64_t address,
-                                     uint64_t size_bytes);
+// Memory of a range went away, or came back. segment NULL: that of a whole pool.
+VR_NOINLINE void vr_notify_vacant_now(struct vr_shard *shard, bool vacant, const struct vr_segment *segment, uint64_t address,
+                                      uint64_t size_bytes);
 // A block that lies outside of the pools is a segment of its own, which comes before it and goes after it. Under the device's locks.
 VR_NOINLINE void vr_notify_raw_now(struct vr_device *device, enum vr_record_action action, const struct vr_raw_block *block);
 VR_NOINLINE void vr_notify_now(struct vr_device *device, enum vr_record_action action, uint64_t address, uint64_t size_bytes,
@@ -329,9 +332,9 @@ VR_INLINE void vr_notify_range(struct vr_shard *shard, enum vr_record_action act
                                uint64_t size_bytes) {
     if (VR_UNLIKELY(vr_has_listener(shard->device))) vr_notify_range_now(shard, action, segment, address, size_bytes);
 }
-VR_INLINE void vr_notify_sleep(struct vr_shard *shard, bool asleep, const struct vr_segment *segment, uint64_t address,
-                               uint64_t size_bytes) {
-    if (VR_UNLIKELY(vr_has_listener(shard->device))) vr_notify_sleep_now(shard, asleep, segment, address, size_bytes);
+VR_INLINE void vr_notify_vacant(struct vr_shard *shard, bool vacant, const struct vr_segment *segment, uint64_t address,
+                                uint64_t size_bytes) {
+    if (VR_UNLIKELY(vr_has_listener(shard->device))) vr_notify_vacant_now(shard, vacant, segment, address, size_bytes);
 }
 VR_INLINE void vr_notify_raw(struct vr_device *device, enum vr_record_action action, const struct vr_raw_block *block) {
     if (VR_UNLIKELY(vr_has_listener(device))) vr_notify_raw_now(device, action, block);

@@ -41,7 +41,7 @@ static void forget_events(struct vr_tracer *tracer) {
 
 static enum vram_status resize_rings(struct vr_tracer *tracer, uint64_t max_entries) {
     for (int i = 0; i < VR_TRACER_RINGS; i++) VR_TRY(vr_ring_resize(&tracer->rings[i], max_entries));
-    vr_mutex_lock(&tracer->marks_mutex); // pools may fall asleep meanwhile
+    vr_mutex_lock(&tracer->marks_mutex); // memory goes away meanwhile
     const enum vram_status status = vr_marks_resize(&tracer->marks, max_entries);
     if (status == VRAM_OK) tracer->max_entries = max_entries;
     vr_mutex_unlock(&tracer->marks_mutex);

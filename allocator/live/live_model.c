@@ -133,16 +133,15 @@ static enum vram_status add_extra(struct filler *filler, enum vr_owner owner, si
     return status;
 }
 
-// Marks sleeping segments by an extra key, because PyTorch's tools show them like the others. Runs before any block: extras are ordered by
-// owner.
-static enum vram_status mark_sleeping(struct filler *filler) {
+// Vacant segments say so in a further key, for PyTorch's tools show them as the others. Before any block: extras stand by their owners.
+static enum vram_status mark_vacant(struct filler *filler) {
     const struct vr_copied *copied = filler->copied;
     uint32_t key = 0;
     for (size_t i = 0, row = 0; i < copied->device_count; i++) {
         const struct vr_picture *picture = &copied->devices[i].picture;
         for (size_t s = 0; s < picture->segment_count; s++, row++) {
-            if (!picture->segments[s].asleep) continue;
-            VR_TRY(intern_text(filler, "asleep", &key));
+            if (!picture->segments[s].vacant) continue;
+            VR_TRY(intern(filler, "asleep", &key));
             VR_TRY(add_json(filler, VR_OWNER_SEGMENT, row, key, "true"));
         }
     }
@@ -216,7 +215,7 @@ static enum vram_status fill_segments(struct filler *filler) {
     VR_TRY(vr_columns_grow(&vr_block_columns, &model->blocks, &capacity, blocks + 1, &filler->builder.budget));
     model->segments.first_block = calloc(segments + 1, sizeof *model->segments.first_block);
     if (model->segments.first_block == NULL) return VRAM_NO_HOST_MEMORY;
-    VR_TRY(mark_sleeping(filler));
+    VR_TRY(mark_vacant(filler));
     for (size_t i = 0; i < copied->device_count; i++) {
         const struct vr_copied_device *device = &copied->devices[i];
         for (size_t s = 0; s < device->picture.segment_count; s++) VR_TRY(fill_segment(filler, device->ordinal, &device->picture, s));

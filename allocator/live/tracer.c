@@ -125,8 +125,9 @@ void vr_tracer_notify(struct vr_tracer *tracer, uint32_t number, const struct vr
     notify_followers(tracer, record, number);
 }
 
-// Records sleep as a span of time, because a sleeping pool keeps its addresses and blocks. Without memory it is not recorded.
-VR_NOINLINE static void mark_sleep(struct vr_tracer *tracer, const struct vr_record *record) {
+// A pool whose memory goes away changes no address, and its blocks live on: in a history it is a span of time. Without memory there is
+// none.
+VR_NOINLINE static void mark_vacant(struct vr_tracer *tracer, const struct vr_record *record) {
     const bool begins = record->action == VR_RECORD_SEGMENT_UNMAP;
     struct vr_mark mark = {.ticks = vr_os_ticks(), .stage = begins ? VR_STAGE_START : VR_STAGE_END, .device = (uint8_t)record->device};
     struct vr_text name = {0};
@@ -144,11 +145,11 @@ VR_NOINLINE static void mark_sleep(struct vr_tracer *tracer, const struct vr_rec
     vr_mutex_unlock(&tracer->marks_mutex);
 }
 
-static void listen_to_record(const struct vr_record *record, void *user) {
-    if (VR_LIKELY(!record->asleep)) {
-        notify_followers(user, record, record->device);
+static void listen(const struct vr_record *record, void *user) {
+    if (VR_LIKELY(!record->vacant)) {
+        notify(user, record, record->device);
     } else if (record->address == 0) {
-        mark_sleep(user, record);
+        mark_vacant(user, record);
     }
 }
 

@@ -140,6 +140,27 @@ class Names(unittest.TestCase):
             self.assertEqual(run(sys.executable, TOOLS / "check_names.py", folder)[0], 1)
 
 
+class Seam(unittest.TestCase):
+    COUNTED = ("int a; // of paged memory\n", "struct vr_sleeper *a;\n", "#include \"core/sleep/sleepers.h\"\n")
+    NOT_COUNTED = ("return VRAM_ASLEEP;\n", "print(\"more sleep\");\n", "#include \"vram/sleep.h\"\n", "if (device->options.paged) a();\n")
+
+    def check(self, text, path="allocator/core/a.c"):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / path
+            file.parent.mkdir(parents=True)
+            file.write_text(text)
+            return run(sys.executable, TOOLS / "check_seam.py", folder)[0]
+
+    def test_ten_lines_may_and_eleven_may_not(self):
+        for line in self.COUNTED:
+            with self.subTest(line):
+                self.assertEqual((self.check(10 * line), self.check(11 * line)), (0, 1))
+
+    def test_public_names_and_the_folders_behind_the_seam_are_not_counted(self):
+        self.assertEqual(self.check(11 * "".join(self.NOT_COUNTED)), 0)
+        self.assertEqual(self.check(11 * self.COUNTED[1], "allocator/core/sleep/a.c"), 0)
+
+
 class Citations(unittest.TestCase):
     GOOD = {
         "README.md": "# Read me\n[the allocator](docs/internals/allocator.md), https://example.org/elsewhere.md\n",

@@ -1,9 +1,7 @@
 // Checkpoints: records which blocks of a private pool are live, and restores the pool to that state.
 #include "core/capture/captures.h"
 #include "core/alloc.h"
-#include "core/sleep/sleepers.h"
 #include "core/source/backend.h"
-#include "core/source/paged.h"
 #include "core/source/source_ops.h"
 
 struct saved_block {
@@ -40,25 +38,32 @@ static enum vram_status complete_all_frees(struct vr_device *device) {
     return status;
 }
 
-// Returns whether the pool uses paged memory, whose blocks cannot be restored to their addresses. Only pools that no graph uses have it.
+// Slots are no pieces whose places would come back: only pools that no graph knows have them.
 static bool has_slots(const struct vram_pool *pool) {
     for (size_t i = 0; i < pool->shard_count; i++)
-        if (pool->shards[i]->paged != NULL) return true;
+        if (pool->shards[i]->kept != NULL) return true;
     return false;
 }
 
-static enum vram_status list_slots(const struct vram_pool *pool, struct vram_checkpoint *list) {
-    const struct vr_paged_device *paged = pool->device->paged;
-    for (size_t i = 1; paged != NULL && i < paged->slot_count; i++) {
-        const struct vr_paged_slot *slot = &paged->slots[i];
-        if (slot->own == NULL || slot->own->shard->owner != pool || vr_paged_block_of(slot)->state != VR_ALLOCATED) continue;
-        VR_TRY(VR_GROW(list, blocks, list->count + 1));
-        list->blocks[list->count++] = saved_block_of(pool->device->allocator, vr_paged_block_of(slot));
-    }
+struct slot_list {
+    const struct vram_allocator *allocator;
+    struct vram_checkpoint *list;
+};
+
+static enum vram_status list_slot(uint32_t block, void *user) {
+    const struct slot_list *slots = user;
+    struct vram_checkpoint *list = slots->list;
+    if (vr_block_at(slots->allocator, block)->state != VR_ALLOCATED) return VRAM_OK;
+    VR_TRY(VR_GROW(list, blocks, list->count + 1));
+    list->blocks[list->count++] = saved_block_of(slots->allocator, vr_block_at(slots->allocator, block));
     return VRAM_OK;
 }
 
-// Lists a pool's live blocks (only_live), or all its mapped blocks.
+static enum vram_status list_slots(const struct vram_pool *pool, struct vram_checkpoint *list) {
+    return vr_source_each_slot(pool->device, pool, list_slot, &(struct slot_list){pool->device->allocator, list});
+}
+
+// Lists the mapped pieces of a pool: the live ones, or all.
 static enum vram_status list_pieces(const struct vram_pool *pool, bool only_live, struct vram_checkpoint *list) {
     const struct vr_device *device = pool->device;
     const struct vram_allocator *allocator = device->allocator;
@@ -83,7 +88,7 @@ enum vram_status vram_pool_checkpoint(struct vram_pool *pool, struct vram_checkp
     if (made == NULL) return VRAM_NO_HOST_MEMORY;
     vr_gather(pool->device, VR_LEVEL_ALL, 0);
     vr_device_lock(pool->device);
-    enum vram_status status = vr_sleeper_of(pool->device, pool) != NULL ? VRAM_ASLEEP : complete_all_frees(pool->device);
+    enum vram_status status = vr_is_vacant(pool->device, pool) ? VRAM_ASLEEP : complete_all_frees(pool->device);
     if (status == VRAM_OK && has_slots(pool)) status = VRAM_UNSUPPORTED;
     if (status == VRAM_OK) status = list_pieces(pool, false, made);
     vr_device_unlock(pool->device);
@@ -178,7 +183,7 @@ static enum vram_status check_places(const struct vram_pool *pool, const struct 
 
 // Called under all locks. Stores the pool's previous blocks in *all.
 static enum vram_status restore_locked(struct vram_pool *pool, const struct vram_checkpoint *checkpoint, struct vram_checkpoint *all) {
-    if (vr_sleeper_of(pool->device, pool) != NULL) return VRAM_ASLEEP;
+    if (vr_is_vacant(pool->device, pool)) return VRAM_ASLEEP;
     if (has_slots(pool)) return VRAM_UNSUPPORTED;
     VR_TRY(complete_all_frees(pool->device));
     VR_TRY(list_pieces(pool, false, all));

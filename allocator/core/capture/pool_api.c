@@ -5,7 +5,6 @@
 #include "core/release.h"
 #include "core/alloc.h"
 #include "core/source/backend.h"
-#include "core/source/paged.h"
 #include "core/source/source_ops.h"
 
 // --- lifetime ---------------------------------------------------------------------------------------------------------------------------
@@ -278,21 +277,26 @@ static void count_block(const struct vr_block *block, struct vram_pool_stats *st
     if (block->state == VR_FREE) stats->free_bytes += block->size;
 }
 
-// Adds the pool's paged memory. The parts of its pages outside any block count as free.
+struct slot_figures {
+    const struct vram_allocator *allocator;
+    struct vram_pool_stats *stats;
+    uint64_t bytes;
+};
+
+static enum vram_status count_slot(uint32_t block, void *user) {
+    struct slot_figures *figures = user;
+    count_block(vr_block_at(figures->allocator, block), figures->stats);
+    figures->bytes += vr_block_at(figures->allocator, block)->size;
+    return VRAM_OK;
+}
+
+// What of the memory for slots no slot has is free.
 static void count_slots(const struct vram_pool *pool, struct vram_pool_stats *stats) {
-    const struct vr_paged_device *paged = pool->device->paged;
-    uint64_t bytes = 0, used = 0;
-    for (uint32_t i = 1; paged != NULL && i < paged->slot_count; i++) {
-        const struct vr_paged_slot *slot = &paged->slots[i];
-        if (slot->own == NULL || slot->own->shard->owner != pool || !vr_paged_is_live(paged, i)) continue;
-        count_block(vr_paged_block_of(slot), stats);
-        used += vr_paged_block_of(slot)->size;
-    }
-    for (size_t i = 1; paged != NULL && i < paged->page_count; i++) {
-        const struct vr_paged_page *page = &paged->pages[i];
-        if (page->size != 0 && page->own->shard->owner == pool && !page->own->is_small) bytes += page->size;
-    }
-    stats->free_bytes += bytes - used;
+    struct slot_figures figures = {.allocator = pool->device->allocator, .stats = stats};
+    struct vr_held_bytes held;
+    vr_source_count_held(pool->device, pool, &held);
+    (void)vr_source_each_slot(pool->device, pool, count_slot, &figures);
+    stats->free_bytes += held.there[VR_LARGE] + held.away[VR_LARGE] - figures.bytes;
 }
 
 enum vram_status vram_get_pool_stats(struct vram_pool *pool, struct vram_pool_stats *stats) {

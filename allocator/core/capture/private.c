@@ -1,8 +1,7 @@
 // Creates, finds and frees private pools.
 #include "core/capture/private.h"
 #include "core/device.h"
-#include "core/sleep/sleepers.h"
-#include "core/source/paged.h"
+#include "core/shards.h"
 #include "core/source/source_ops.h"
 
 // vr_pool_apply_options() selects the source again, which depends on `captured`.
@@ -44,7 +43,7 @@ static void drop_empty_reservations(struct vr_shard *shard) {
 // Returns whether the pool can be freed. Hands paged memory over first, except for pages that a graph may refer to: vr_release_pool()
 // releases those after it has waited for the streams.
 static bool is_dead(struct vram_pool *pool) {
-    if (pool->references == 0 && pool->segments != 0 && !pool->captured) vr_paged_hand_over(pool);
+    if (pool->references == 0 && pool->segments != 0 && !pool->captured) vr_source_hand_over(pool);
     return pool->references == 0 && pool->segments == 0;
 }
 
@@ -143,9 +142,9 @@ static void keep_stats(const struct vram_pool *pool) {
 static void bury_pool(struct vram_pool *pool) {
     delist_pool(pool);
     keep_stats(pool);
-    vr_sleeper_forget(pool->device, pool);
+    vr_vacant_forget(pool->device, pool);
     for (size_t i = 0; i < pool->shard_count; i++) {
-        vr_paged_park(pool->shards[i]);
+        vr_source_park(pool->shards[i]);
         drop_empty_reservations(pool->shards[i]);
         retire_shard(pool->device, pool->shards[i]);
     }
@@ -168,7 +167,7 @@ void vr_private_bury_one(struct vram_pool *pool) {
     struct vr_device *device = pool->device;
     if (!is_dead(pool)) return;
     bury_pool(pool);
-    if (device->paged != NULL) vr_private_bury(device);
+    if (device->kept != NULL) vr_private_bury(device);
 }
 
 void vr_private_release_all(struct vr_device *device) {

@@ -31,8 +31,8 @@ struct vram_pool {
     struct vr_extensions extensions;   // of higher layers
     struct vram_pool *next, *previous; // in the device's list
     struct vr_known_pool *known;       // by its id
-    struct vr_sleeper *sleeper;        // keeps its memory while it sleeps; NULL: awake
-    bool counted;                      // this pool, or an earlier one with its id, has held driver memory
+    struct vr_sleeper *sleeper;        // that has its memory; NULL: it is not vacant
+    bool counted;                      // it held something from the driver, or one of its id did
 };
 
 // An id in use, with its pool, or one of an ended pool, with its statistics. The statistics stay, as in PyTorch.
@@ -70,8 +70,8 @@ void vr_private_drop(struct vram_pool *pool);
 
 // Frees the device's pools that have neither references nor memory. Under all locks.
 void vr_private_bury(struct vr_device *device);
-// Like vr_private_bury(), if only this pool can have become free. On a device with paged memory all pools are examined, because pages may
-// now be handed over that could not be before.
+// The same where only this one can have died (where a source keeps something all are looked at: memory may be handed over now that could
+// not be before).
 void vr_private_bury_one(struct vram_pool *pool);
 // Frees the structs of all pools. Call it only when the device is destroyed.
 void vr_private_release_all(struct vr_device *device);

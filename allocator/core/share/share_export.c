@@ -1,5 +1,5 @@
-// Exports handles of live blocks. A plain block's handle is the driver's IPC handle of its segment. In expandable segments and paged memory
-// every page that the block touches has a file descriptor, created once and reference-counted (allocator.md §peers-and-sharing).
+// handles of live blocks. Plain memory has a handle of its segment by the driver; of a segment made of pages every
+// page that the block touches has a file descriptor, made once and counted (allocator.md §peers-and-sharing).
 #include "core/raw.h"
 #include "core/share/share.h"
 #include "core/source/source_ops.h"
@@ -78,7 +78,7 @@ static enum vram_status open_shared(struct vram_allocator *allocator, uint64_t a
     *shared = (struct shared_block){.device = NULL};
     const uint32_t block = vr_find_and_lock_device(allocator, address, &shared->device);
     if (block != 0) {
-        if (vr_segment_at(allocator, vr_block_at(allocator, block)->segment)->asleep) {
+        if (vr_segment_at(allocator, vr_block_at(allocator, block)->segment)->vacant) {
             vr_device_unlock(shared->device);
             return VRAM_ASLEEP;
         }

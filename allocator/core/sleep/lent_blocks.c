@@ -4,7 +4,7 @@
 #include "core/source/paged.h"
 
 static uint32_t lent_slot(const struct vr_device *device, const struct vram_pool *pool) {
-    const struct vr_paged_device *paged = device->paged;
+    const struct vr_paged_device *paged = vr_paged_device(device);
     for (size_t i = 1; paged != NULL && i < paged->slot_count; i++) {
         const struct vr_paged_slot *slot = &paged->slots[i];
         if (slot->own != NULL && slot->own->shard->owner == pool && vr_paged_block_of(slot)->lent) return slot->block;

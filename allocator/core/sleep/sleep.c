@@ -162,7 +162,7 @@ static enum vram_status list_asleep(const struct vr_device *device, const struct
         }
         return VRAM_OK;
     }
-    for (struct vr_sleeper *sleeper = device->sleepers; sleeper != NULL; sleeper = sleeper->next)
+    for (struct vr_sleeper *sleeper = device->vacant; sleeper != NULL; sleeper = sleeper->next)
         if (choice_of(choices, count, sleeper->pool) != NULL) VR_TRY(add_asleep(list, sleeper));
     return VRAM_OK;
 }
@@ -240,7 +240,7 @@ enum vram_status vram_sleepers(struct vram_allocator *allocator, uint32_t ordina
     size_t found = 0;
     if (device != NULL) {
         vr_device_lock(device);
-        for (const struct vr_sleeper *sleeper = device->sleepers; sleeper != NULL; sleeper = sleeper->next)
+        for (const struct vr_sleeper *sleeper = device->vacant; sleeper != NULL; sleeper = sleeper->next)
             if (found++ < capacity) sleepers[found - 1] = info_of_sleeper(device, sleeper);
         vr_device_unlock(device);
     }
@@ -271,7 +271,7 @@ enum vram_status vram_sleep_read(struct vram_allocator *allocator, uint64_t addr
         struct vr_device *device = vr_device_if_used(allocator, i);
         if (device == NULL) continue;
         vr_device_lock(device);
-        for (const struct vr_sleeper *sleeper = device->sleepers; sleeper != NULL && !found; sleeper = sleeper->next)
+        for (const struct vr_sleeper *sleeper = device->vacant; sleeper != NULL && !found; sleeper = sleeper->next)
             found = copy_kept(&sleeper->kept, address, size_bytes, to);
         vr_device_unlock(device);
     }

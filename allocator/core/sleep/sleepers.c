@@ -3,22 +3,22 @@
 #include "core/source/paged.h"
 
 static struct vr_sleeper **sleeper_place(struct vr_device *device, struct vram_pool *pool) {
-    return pool != NULL ? &pool->sleeper : &device->default_sleeper;
+    return pool != NULL ? &pool->sleeper : &device->vacant_defaults;
 }
 
 struct vr_sleeper *vr_sleeper_of(const struct vr_device *device, const struct vram_pool *pool) {
-    return pool != NULL ? pool->sleeper : device->default_sleeper;
+    return pool != NULL ? pool->sleeper : device->vacant_defaults;
 }
 
 void vr_sleeper_add(struct vr_device *device, struct vr_sleeper *sleeper) {
-    sleeper->next = device->sleepers;
+    sleeper->next = device->vacant;
     if (sleeper->next != NULL) sleeper->next->previous = sleeper;
-    device->sleepers = sleeper;
+    device->vacant = sleeper;
     *sleeper_place(device, sleeper->pool) = sleeper;
 }
 
 void vr_sleeper_end(struct vr_device *device, struct vr_sleeper *sleeper) {
-    *(sleeper->previous != NULL ? &sleeper->previous->next : &device->sleepers) = sleeper->next;
+    *(sleeper->previous != NULL ? &sleeper->previous->next : &device->vacant) = sleeper->next;
     if (sleeper->next != NULL) sleeper->next->previous = sleeper->previous;
     *sleeper_place(device, sleeper->pool) = NULL;
     vr_kept_release(device, &sleeper->kept);
@@ -33,14 +33,14 @@ static struct vr_shard **shards_of(const struct vr_device *device, const struct 
 void vr_sleeper_set_shards(struct vr_device *device, const struct vram_pool *pool, bool asleep) {
     size_t count = 0;
     struct vr_shard **shards = shards_of(device, pool, &count);
-    for (size_t i = 0; i < count; i++) shards[i]->asleep = asleep;
+    for (size_t i = 0; i < count; i++) shards[i]->vacant = asleep;
 }
 
 // Of the whole pool, for histories.
 void vr_sleeper_notify(struct vr_device *device, const struct vram_pool *pool, bool asleep, uint64_t bytes) {
     size_t count = 0;
     struct vr_shard **shards = shards_of(device, pool, &count);
-    if (count != 0) vr_notify_sleep(shards[0], asleep, NULL, 0, bytes);
+    if (count != 0) vr_notify_vacant(shards[0], asleep, NULL, 0, bytes);
 }
 
 uint64_t vr_sleeper_away(const struct vr_device *device, const struct vr_sleeper *sleeper) {
@@ -48,8 +48,8 @@ uint64_t vr_sleeper_away(const struct vr_device *device, const struct vr_sleeper
     for (uint32_t number = 0; (number = vr_segment_of_pool_after(device, sleeper->pool, number)) != 0;) {
         bytes += vr_segment_at(device->allocator, number)->away;
     }
-    for (size_t i = 1; device->paged != NULL && i < device->paged->page_count; i++) {
-        const struct vr_paged_page *page = &device->paged->pages[i];
+    for (size_t i = 1; vr_paged_device(device) != NULL && i < vr_paged_device(device)->page_count; i++) {
+        const struct vr_paged_page *page = &vr_paged_device(device)->pages[i];
         if (page->size != 0 && page->away && page->own->shard->owner == sleeper->pool) bytes += page->size;
     }
     return bytes;
@@ -65,8 +65,8 @@ uint64_t vr_sleeper_live(const struct vr_device *device, const struct vr_sleeper
         for (uint32_t at = segment->first; at != 0; at = vr_block_at(allocator, at)->next)
             if (vr_block_at(allocator, at)->state == VR_ALLOCATED) bytes += vr_block_at(allocator, at)->size;
     }
-    for (size_t i = 1; device->paged != NULL && i < device->paged->slot_count; i++) {
-        const struct vr_paged_slot *slot = &device->paged->slots[i];
+    for (size_t i = 1; vr_paged_device(device) != NULL && i < vr_paged_device(device)->slot_count; i++) {
+        const struct vr_paged_slot *slot = &vr_paged_device(device)->slots[i];
         if (slot->own != NULL && slot->own->shard->owner == pool && vr_paged_block_of(slot)->state == VR_ALLOCATED)
             bytes += vr_paged_block_of(slot)->size;
     }
@@ -92,19 +92,39 @@ void vr_sleeper_trim(struct vr_sleeper *sleeper, struct vr_device *device) {
     if (sleeper->pool != NULL && sleeper->pool->captured && sleeper->pool->references != 0) return;
     for (uint32_t number = vr_segment_of_pool_after(device, sleeper->pool, 0), next; number != 0; number = next) {
         next = vr_segment_of_pool_after(device, sleeper->pool, number); // it may be gone afterwards
-        if (vr_segment_at(device->allocator, number)->asleep) vr_asleep_trim(device, number);
+        if (vr_segment_at(device->allocator, number)->vacant) vr_asleep_trim(device, number);
     }
     vr_paged_asleep_trim(device, sleeper->pool);
 }
 
-void vr_sleeper_forget(struct vr_device *device, const struct vram_pool *pool) {
+// --- what the others ask ---------------------------------------------------------------------------------------------------------------
+
+bool vr_is_vacant(const struct vr_device *device, const struct vram_pool *pool) { return vr_sleeper_of(device, pool) != NULL; }
+
+uint64_t vr_vacant_needs(const struct vr_device *device, const struct vram_pool *pool) {
+    return vr_sleeper_away(device, vr_sleeper_of(device, pool));
+}
+
+uint64_t vr_vacant_live(const struct vr_device *device) {
+    uint64_t bytes = 0;
+    for (const struct vr_sleeper *sleeper = device->vacant; sleeper != NULL; sleeper = sleeper->next)
+        bytes += vr_sleeper_live(device, sleeper);
+    return bytes;
+}
+
+void vr_vacant_trim(struct vram_pool *pool) {
+    struct vr_sleeper *sleeper = vr_sleeper_of(pool->device, pool);
+    if (sleeper != NULL) vr_sleeper_trim(sleeper, pool->device);
+}
+
+void vr_vacant_forget(struct vr_device *device, const struct vram_pool *pool) {
     struct vr_sleeper *sleeper = vr_sleeper_of(device, pool);
     if (sleeper == NULL) return;
     vr_sleeper_set_shards(device, pool, false);
     vr_sleeper_end(device, sleeper);
 }
 
-void vr_sleepers_release(struct vr_device *device) {
-    while (device->sleepers != NULL) vr_sleeper_end(device, device->sleepers);
+void vr_vacant_release(struct vr_device *device) {
+    while (device->vacant != NULL) vr_sleeper_end(device, device->vacant);
     vr_pinned_trim(device);
 }

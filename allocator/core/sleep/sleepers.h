@@ -2,9 +2,9 @@
 // driver is asked.
 //
 // A pool sleeps as a whole: all its segments do, and whatever is free in it is in no index, so that the fast way finds nothing and the slow
-// way sees that the pool sleeps. Blocks of chains are VR_EXPANDABLE_ASLEEP meanwhile, which sends the merge of a freed one here (its
-// inactive splits are out of the books); free ones are VR_ASLEEP. Slots of paged memory stay what they are: vr_paged_find() looks at
-// vr_shard.asleep.
+// way sees that the pool sleeps. Blocks of chains are VR_EXPANDABLE_VACANT meanwhile, so that a freed one merges with vacant ones (its
+// inactive splits are out of the books); free ones are VR_VACANT. Slots of paged memory stay what they are: vr_paged_find() looks at
+// vr_shard.vacant.
 #ifndef VR_CORE_SLEEP_SLEEPERS_H
 #define VR_CORE_SLEEP_SLEEPERS_H
 
@@ -53,8 +53,6 @@ void vr_sleeper_begin(struct vr_device *device, struct vr_sleeper *sleeper, stru
 uint64_t vr_sleeper_away(const struct vr_device *device, const struct vr_sleeper *sleeper);
 // Bytes of its live blocks.
 uint64_t vr_sleeper_live(const struct vr_device *device, const struct vr_sleeper *sleeper);
-// A request to a pool that sleeps: wakes it, or says ASLEEP. OUT_OF_MEMORY, DRIVER: it sleeps on.
-enum vram_status vr_sleeper_request(struct vr_device *device, const struct vram_pool *pool);
 // Gives up segments of a sleeping pool in which nothing lives any more.
 void vr_sleeper_trim(struct vr_sleeper *sleeper, struct vr_device *device);
 // Gives it to the device, the newest first.
@@ -67,10 +65,6 @@ void vr_sleeper_set_shards(struct vr_device *device, const struct vram_pool *poo
 void vr_sleeper_notify(struct vr_device *device, const struct vram_pool *pool, bool asleep, uint64_t bytes);
 // What of it has to be kept. NO_HOST_MEMORY.
 enum vram_status vr_sleeper_ranges(const struct vr_device *device, const struct vr_sleeper *sleeper, struct vr_live_ranges *ranges);
-// The pool ends: nothing of it sleeps any more.
-void vr_sleeper_forget(struct vr_device *device, const struct vram_pool *pool);
-// At the end of the device, after its segments were dropped.
-void vr_sleepers_release(struct vr_device *device);
 
 // Puts the sleepers' memory back: all of them, or none; with the default pools' also that of pools which lent them blocks. Statuses as
 // vram_wake(). *error may be NULL.

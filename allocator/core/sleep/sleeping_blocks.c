@@ -14,26 +14,26 @@ static void book_split(struct vr_shard *shard, const struct vr_block *item, int6
 void vr_blocks_fall_asleep(struct vr_device *device, struct vr_segment *segment) {
     const struct vram_allocator *allocator = device->allocator;
     struct vr_shard *shard = allocator->shards[segment->shard];
-    segment->asleep = 1;
+    segment->vacant = 1;
     for (uint32_t at = is_chain(segment) ? segment->first : 0; at != 0; at = vr_block_at(allocator, at)->next) {
         struct vr_block *item = vr_block_at(allocator, at);
         if (item->state == VR_FREE) {
             vr_pool_remove(shard, at);
-            item->state = VR_ASLEEP;
+            item->state = VR_VACANT;
             if (!segment->expandable) book_split(shard, item, -1);
         }
-        item->expandable = VR_EXPANDABLE_ASLEEP;
+        item->expandable = VR_EXPANDABLE_VACANT;
     }
 }
 
 void vr_blocks_wake(struct vr_device *device, struct vr_segment *segment) {
     const struct vram_allocator *allocator = device->allocator;
     struct vr_shard *shard = allocator->shards[segment->shard];
-    segment->asleep = segment->uncertain = 0;
+    segment->vacant = segment->uncertain = 0;
     for (uint32_t at = is_chain(segment) ? segment->first : 0; at != 0; at = vr_block_at(allocator, at)->next) {
         struct vr_block *item = vr_block_at(allocator, at);
         item->expandable = segment->expandable;
-        if (item->state != VR_ASLEEP) continue;
+        if (item->state != VR_VACANT) continue;
         if (!segment->expandable) book_split(shard, item, 1);
         vr_pool_insert(shard, at);
     }
@@ -60,7 +60,7 @@ static void trim_block(struct vr_shard *shard, struct vr_segment *segment, uint3
 static bool is_empty(const struct vram_allocator *allocator, const struct vr_segment *segment) {
     for (uint32_t at = segment->first; at != 0; at = vr_block_at(allocator, at)->next) {
         const struct vr_block *item = vr_block_at(allocator, at);
-        if (item->state != VR_ASLEEP && item->state != VR_HOLE) return false;
+        if (item->state != VR_VACANT && item->state != VR_HOLE) return false;
     }
     return true;
 }
@@ -78,7 +78,7 @@ void vr_asleep_trim(struct vr_device *device, uint32_t number) {
     for (uint32_t at = segment->first, next; at != 0; at = next) {
         next = vr_block_at(allocator, at)->next;
         if (next != 0 && vr_block_at(allocator, next)->state == VR_HOLE) next = vr_block_at(allocator, next)->next; // it may be joined
-        if (vr_block_at(allocator, at)->state == VR_ASLEEP) trim_block(shard, segment, at);
+        if (vr_block_at(allocator, at)->state == VR_VACANT) trim_block(shard, segment, at);
     }
     if (segment->mapped != 0) return;
     if (shard->owner != NULL && is_counted) shard->owner->segments--;
@@ -99,7 +99,7 @@ static enum vram_status add_range(struct vr_live_ranges *ranges, uint32_t segmen
 
 static bool block_lives(const struct vr_block *block, bool whole) {
     if (block->state == VR_ALLOCATED || block->state == VR_PENDING) return true;
-    return whole && (block->state == VR_FREE || block->state == VR_ASLEEP);
+    return whole && (block->state == VR_FREE || block->state == VR_VACANT);
 }
 
 // Free memory of a pool on pages: windows may show pages that others have by now, whose bytes are theirs.

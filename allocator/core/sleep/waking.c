@@ -25,11 +25,11 @@ static enum vram_status fill_rest(struct vr_device *device, const struct vr_slee
     const struct vram_allocator *allocator = device->allocator;
     for (uint32_t number = 0; (number = vr_segment_of_pool_after(device, sleeper->pool, number)) != 0;) {
         const struct vr_segment *segment = vr_segment_at(allocator, number);
-        if (!segment->asleep) continue;
+        if (!segment->vacant) continue;
         if (segment->source->has_slots) VR_TRY(vr_populate(device, number, segment->address, segment->size));
         for (uint32_t at = segment->source->has_slots ? 0 : segment->first; at != 0; at = vr_block_at(allocator, at)->next) {
             const struct vr_block *item = vr_block_at(allocator, at);
-            if (item->state == VR_ASLEEP) VR_TRY(vr_populate(device, number, item->address, item->size));
+            if (item->state == VR_VACANT) VR_TRY(vr_populate(device, number, item->address, item->size));
         }
     }
     return vr_paged_populate_rest(device, sleeper->pool);
@@ -39,7 +39,7 @@ static void vacate_segments(struct vr_device *device, const struct vr_sleeper *s
     uint64_t held = 0;
     for (uint32_t number = 0; (number = vr_segment_of_pool_after(device, sleeper->pool, number)) != 0;) {
         struct vr_segment *segment = vr_segment_at(device->allocator, number);
-        if (segment->asleep) segment->source->vacate(device, segment, &held);
+        if (segment->vacant) segment->source->vacate(device, segment, &held);
     }
     vr_paged_vacate_pages(device, sleeper->pool, &held);
 }
@@ -48,7 +48,7 @@ static void wake_sleeper(struct vr_device *device, struct vr_sleeper *sleeper) {
     vr_sleeper_set_shards(device, sleeper->pool, false);
     for (uint32_t number = 0; (number = vr_segment_of_pool_after(device, sleeper->pool, number)) != 0;) {
         struct vr_segment *segment = vr_segment_at(device->allocator, number);
-        if (segment->asleep) vr_blocks_wake(device, segment);
+        if (segment->vacant) vr_blocks_wake(device, segment);
     }
     vr_sleeper_end(device, sleeper);
 }
@@ -141,11 +141,11 @@ static bool contains_sleeper(struct vr_sleeper *const *sleepers, size_t count, c
 static enum vram_status wake_with_lenders(struct vr_device *device, struct vr_sleeper *const *sleepers, size_t count,
                                           struct vram_sleep_result *result, struct vram_error *error) {
     size_t all = count, most = 0;
-    for (const struct vr_sleeper *sleeper = device->sleepers; sleeper != NULL; sleeper = sleeper->next) most++;
+    for (const struct vr_sleeper *sleeper = device->vacant; sleeper != NULL; sleeper = sleeper->next) most++;
     struct vr_sleeper **list = calloc(most, sizeof *list);
     if (list == NULL) return VRAM_NO_HOST_MEMORY;
     memcpy(list, sleepers, count * sizeof *list);
-    for (struct vr_sleeper *sleeper = device->sleepers; sleeper != NULL; sleeper = sleeper->next)
+    for (struct vr_sleeper *sleeper = device->vacant; sleeper != NULL; sleeper = sleeper->next)
         if (!contains_sleeper(sleepers, count, sleeper) && vr_has_lent(device, sleeper)) list[all++] = sleeper;
     const enum vram_status status = wake_these(device, list, all, result, error);
     free(list);
@@ -154,13 +154,13 @@ static enum vram_status wake_with_lenders(struct vr_device *device, struct vr_sl
 
 enum vram_status vr_sleepers_wake(struct vr_device *device, struct vr_sleeper *const *sleepers, size_t count,
                                   struct vram_sleep_result *result, struct vram_error *error) {
-    const bool with_default = device->default_sleeper != NULL && contains_sleeper(sleepers, count, device->default_sleeper);
+    const bool with_default = device->vacant_defaults != NULL && contains_sleeper(sleepers, count, device->vacant_defaults);
     return (with_default ? wake_with_lenders : wake_these)(device, sleepers, count, result, error);
 }
 
 // --- requests ----------------------------------------------------------------------------------------------------------------------------
 
-enum vram_status vr_sleeper_request(struct vr_device *device, const struct vram_pool *pool) {
+enum vram_status vr_vacant_request(struct vr_device *device, const struct vram_pool *pool) {
     struct vr_sleeper *sleeper = vr_sleeper_of(device, pool);
     struct vram_sleep_result result;
     if (sleeper == NULL) return VRAM_OK;

@@ -327,7 +327,7 @@ static void book_sleep(struct vr_device *device, struct vr_segment *segment, boo
     segment->away += (uint64_t)(asleep ? bytes : -bytes);
     vr_reserved_add(shard, segment->small, asleep ? -bytes : bytes);
     *(asleep ? &device->stats.num_device_free : &device->stats.num_device_alloc) += 1;
-    vr_notify_sleep(shard, asleep, segment, segment->address + first * segment->page_size, (uint64_t)bytes);
+    vr_notify_vacant(shard, asleep, segment, segment->address + first * segment->page_size, (uint64_t)bytes);
 }
 
 static void vacate_pages(struct vr_device *device, struct vr_segment *segment, uint64_t *held) {
@@ -426,7 +426,7 @@ static enum vram_status check_expandable(const struct vram_allocator *allocator,
         const uint64_t end = (block->address + block->size - segment->address + segment->page_size - 1) / segment->page_size;
         const bool hole = block->state == VR_HOLE;
         for (uint64_t page = first; page < end && (!hole || page < first + 8); page++) {
-            VR_INVARIANT(segment->asleep ? !hole || segment->pages[page] == 0 : (segment->pages[page] == 0) == hole,
+            VR_INVARIANT(segment->vacant ? !hole || segment->pages[page] == 0 : (segment->pages[page] == 0) == hole,
                          "a page and the block on it disagree whether it is mapped", block->address);
             VR_INVARIANT(!hole || segment->exported == NULL || segment->exported[page].serial == 0, "a page that is gone is still exported",
                          block->address);

@@ -13,53 +13,6 @@ enum {
     HUGE_PAGES = 4096, // a request that needs more counts as held when its pages are made
 };
 
-// --- what a shard has -------------------------------------------------------------------------------------------------------------------
-
-static enum vram_status make_device(struct vr_device *device) {
-    if (device->paged != NULL) return VRAM_OK;
-    struct vr_paged_device *made = calloc(1, sizeof *made);
-    if (made == NULL) return VRAM_NO_HOST_MEMORY;
-    made->device = device;
-    made->unit = vr_round_up(VR_SMALL_SEGMENT, device->physical.granularity);
-    device->paged = made;
-    return VRAM_OK;
-}
-
-static enum vram_status room_for_one(struct vr_paged_device *device) {
-    const size_t before = device->unsettled_capacity;
-    VR_TRY(VR_GROW(device, numbered, device->numbered_count + 1));
-    VR_TRY(VR_GROW(device, unsettled, device->numbered_count / 64 + 1));
-    for (size_t word = before; word < device->unsettled_capacity; word++) device->unsettled[word] = 0;
-    return VRAM_OK;
-}
-
-static struct vr_paged_shard *make_shard(struct vr_shard *shard, bool is_small) {
-    struct vr_paged_device *device = shard->device->paged;
-    if (room_for_one(device) != VRAM_OK) return NULL;
-    struct vr_paged_shard *made = calloc(1, sizeof *made);
-    if (made == NULL) return NULL;
-    made->device = device;
-    made->number = (uint32_t)device->numbered_count;
-    device->numbered[device->numbered_count++] = made;
-    made->shard = shard;
-    made->is_small = is_small;
-    made->source = is_small ? &vr_source_paged_small : &vr_source_paged;
-    made->next = made->device->shards;
-    made->device->shards = made;
-    return made;
-}
-
-enum vram_status vr_paged_shard_of(struct vr_shard *shard, struct vr_paged_shard **own) {
-    VR_TRY(make_device(shard->device));
-    if (shard->paged == NULL) shard->paged = vr_paged_unpark(shard);
-    if (shard->paged == NULL) shard->paged = make_shard(shard, false);
-    if (shard->paged == NULL) return VRAM_NO_HOST_MEMORY;
-    if (shard->paged->small == NULL) shard->paged->small = make_shard(shard, true);
-    if (shard->paged->small == NULL) return VRAM_NO_HOST_MEMORY;
-    *own = shard->paged;
-    return VRAM_OK;
-}
-
 // --- free memory that has windows -------------------------------------------------------------------------------------------------------
 
 // *block stays 0 where there is none.
@@ -349,8 +302,8 @@ static enum vram_status grow_from_small(struct vr_paged_shard *own, uint64_t siz
 }
 
 bool vr_paged_must_grow(struct vr_shard *shard, uint64_t size) {
-    const struct vr_paged_shard *own = shard->paged; // NULL: the stream has had no pages yet
-    struct vr_paged_device *device = shard->device->paged;
+    const struct vr_paged_shard *own = vr_paged_of(shard); // NULL: the stream has had no pages yet
+    struct vr_paged_device *device = vr_paged_device(shard->device);
     if (device == NULL || vr_paged_settle(device) != VRAM_OK) return true;
     const uint64_t needed = vr_round_up(size, device->unit);
     uint64_t free_bytes = 0;
@@ -359,7 +312,7 @@ bool vr_paged_must_grow(struct vr_shard *shard, uint64_t size) {
     return free_bytes < needed && (own == NULL || vr_paged_hole_fit(own, size) == NULL);
 }
 
-static enum vram_status grow_large(struct vr_paged_shard *own, uint64_t size, uint32_t *block) {
+enum vram_status vr_paged_grow_large(struct vr_paged_shard *own, uint64_t size, uint32_t *block) {
     struct vr_device *device = own->device->device;
     VR_TRY(vr_paged_settle(own->device));
     vr_paged_slots_prune(own->device);
@@ -436,7 +389,7 @@ static enum vram_status create_for_small(struct vr_paged_shard *own, uint32_t *p
 }
 
 // `size` bytes at most one unit: one page is enough.
-static enum vram_status grow_small(struct vr_paged_shard *own, uint64_t size, uint32_t *block) {
+enum vram_status vr_paged_grow_small(struct vr_paged_shard *own, uint64_t size, uint32_t *block) {
     struct vr_shard *shard = own->shard;
     VR_TRY(vr_paged_settle(own->device));
     uint32_t page = page_for_small(own, false);
@@ -459,167 +412,4 @@ static enum vram_status grow_small(struct vr_paged_shard *own, uint64_t size, ui
     assert(*block != 0);
     vr_pool_remove(shard, *block);
     return VRAM_OK;
-}
-
-static enum vram_status grow_paged(struct vr_shard *shard, bool small, uint64_t rounded, uint32_t *block) {
-    struct vr_paged_shard *own = NULL;
-    uint32_t found = 0;
-    VR_TRY(vr_paged_shard_of(shard, &own));
-    VR_TRY(small ? grow_small(own, rounded, &found) : grow_large(own, rounded, &found));
-    *block = found;
-    return VRAM_OK;
-}
-
-// --- giving back ------------------------------------------------------------------------------------------------------------------------
-
-enum vram_status vr_paged_release(struct vr_device *device, uint64_t enough) {
-    struct vr_paged_device *paged = device->paged;
-    if (paged == NULL || !vr_paged_may_wait(paged)) return VRAM_OK;
-    paged->grown = NULL; // nothing is made ahead before somebody has to grow again
-    VR_TRY(vr_paged_settle(paged));
-    for (struct vr_paged_shard *own = paged->shards; own != NULL; own = own->next) {
-        if (own->is_small || own->shard->asleep || vr_paged_is_kept(own)) continue;
-        VR_TRY(vr_paged_small_return(own));
-        VR_TRY(vr_paged_claim_all(own));
-    }
-    uint64_t free_bytes = 0, returned = 0;
-    for (const struct vr_paged_shard *own = paged->shards; own != NULL; own = own->next) free_bytes += own->free_bytes;
-    if (free_bytes == 0) return VRAM_OK;
-    VR_TRY(vr_paged_wait(paged));
-    enum vram_status first = VRAM_OK;
-    for (struct vr_paged_shard *own = paged->shards; own != NULL; own = own->next) {
-        for (uint32_t page = own->first[VR_PAGED_FREE], next; page != 0 && returned < enough; page = next) {
-            next = vr_paged_page_at(paged, page)->next;
-            const uint64_t size = vr_paged_page_at(paged, page)->size;
-            if (own->shard->asleep || vr_paged_is_kept(own)) break;
-            const enum vram_status status = vr_paged_page_release(paged, page);
-            if (status == VRAM_OK) returned += size;
-            if (first == VRAM_OK) first = status;
-        }
-    }
-    return first;
-}
-
-// --- the table --------------------------------------------------------------------------------------------------------------------------
-
-static const struct vr_paged_window *window_at(const struct vr_paged_page *page, uint64_t address) {
-    const struct vr_paged_window *window = page->windows;
-    while (window->address != address) window++;
-    return window;
-}
-
-static void drop_paged(struct vr_device *device, struct vr_segment *segment) {
-    struct vr_paged_shard *own = NULL;
-    const struct vr_paged_region *region = vr_paged_region_of_segment(device, segment, &own);
-    for (uint64_t at = region->address; at < region->end; at += own->device->unit) {
-        const uint32_t unit = region->units[(at - region->address) / own->device->unit];
-        if (unit == 0) continue;
-        struct vr_paged_page *page = vr_paged_page_at(own->device, unit - 1);
-        vr_exported_forget(segment, (at - region->address) / own->device->unit);
-        if (!window_at(page, at)->away) vr_drop_mapping(device, at, page->size);
-        if (++page->dropped == page->window_count && page->handle != 0) vr_drop_handle(device, page->handle);
-    }
-    vr_exported_release(segment);
-    const size_t touched = (size_t)((region->end - region->address) / own->device->unit) * sizeof *region->units;
-    vr_os_unreserve_touched(region->units, vr_paged_table_bytes(own->device, region->size), touched);
-    vr_drop_range(device, segment->address, segment->size);
-}
-
-static enum vram_status allow_paged(struct vr_device *device, const struct vr_segment *segment, uint32_t peer) {
-    const struct vr_cu_access_desc access = vr_access_of(peer);
-    struct vr_paged_shard *own = NULL;
-    const struct vr_paged_region *region = vr_paged_region_of_segment(device, segment, &own);
-    for (uint64_t at = region->address; at < region->end; at += own->device->unit) {
-        const uint32_t unit = region->units[(at - region->address) / own->device->unit];
-        if (unit == 0 || window_at(vr_paged_page_at(own->device, unit - 1), at)->away) continue;
-        const uint64_t size = vr_paged_page_at(own->device, unit - 1)->size;
-        VR_TRY(vr_driver_status(vr_cu(device->allocator->driver, mem_set_access, at, size, &access, 1)));
-    }
-    return VRAM_OK;
-}
-
-static uint64_t page_at(const struct vr_device *device, const struct vr_segment *segment, uint64_t address, uint64_t *base,
-                        uint64_t *size) {
-    struct vr_paged_shard *own = NULL;
-    const struct vr_paged_region *region = vr_paged_region_of_segment(device, segment, &own);
-    const uint32_t page = vr_paged_page_of(own->device, region, address, base);
-    if (page == 0) return 0;
-    *size = vr_paged_page_at(own->device, page)->size;
-    return vr_paged_page_at(own->device, page)->handle;
-}
-
-// A slot goes with its pages: vr_paged_release().
-static enum vram_status give_back_pages(struct vr_shard *shard, uint32_t block) {
-    (void)shard;
-    (void)block;
-    return VRAM_OK;
-}
-
-const struct vr_source_ops vr_source_paged = {
-    .name = "paged",
-    .expandable = true,
-    .has_slots = true,
-    .sharing = VR_SHARING_PAGES,
-    .page_at = page_at,
-    .grow = grow_paged,
-    .give_back = give_back_pages,
-    .take_slot = vr_paged_take,
-    .give_slot = vr_paged_give,
-    .drop = drop_paged,
-    .allow = allow_paged,
-    .blocks = vr_paged_blocks,
-    .vacate = vr_paged_vacate,
-    .populate = vr_paged_populate,
-};
-
-// Chains of blocks, as expandable segments have.
-const struct vr_source_ops vr_source_paged_small = {
-    .name = "paged, small",
-    .blocks = vr_paged_blocks,
-    .expandable = true,
-    .sharing = VR_SHARING_PAGES,
-    .page_at = page_at,
-    .grow = grow_paged,
-    .give_back = give_back_pages,
-    .drop = drop_paged,
-    .allow = allow_paged,
-    .vacate = vr_paged_vacate,
-    .populate = vr_paged_populate,
-};
-
-static void free_shard(struct vr_paged_shard *own) {
-    own->shard->paged = NULL;
-    free(own->regions);
-    vr_paged_holes_free(own);
-    free(own->dirty);
-    free(own->spare_slots);
-    vr_paged_sizes_free(own);
-    free(own);
-}
-
-void vr_paged_close(struct vr_device *device) {
-    struct vr_paged_device *paged = device->paged;
-    if (paged == NULL) return;
-    for (size_t i = 1; i < paged->page_count; i++) {
-        free(paged->pages[i].used);
-        free(paged->pages[i].windows);
-        free(paged->pages[i].views);
-        free(paged->pages[i].shown);
-    }
-    for (size_t i = 1; i < paged->slot_count; i++) free(paged->slots[i].ways);
-    while (paged->shards != NULL) {
-        struct vr_paged_shard *own = paged->shards;
-        paged->shards = own->next;
-        if (own->fence != 0) vr_event_return(device, own->fence);
-        free_shard(own);
-    }
-    free(paged->numbered);
-    free(paged->unsettled);
-    free(paged->pages);
-    free(paged->spare_pages);
-    free(paged->slots);
-    free(paged->fresh);
-    free(paged->marks);
-    free(paged);
-    device->paged = NULL;
 }

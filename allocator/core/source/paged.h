@@ -15,6 +15,7 @@
 
 #include "base/hash.h"
 #include "core/pool.h"
+#include "core/source/source_ops.h"
 
 // The largest page, whatever is held; and a new one is at most this part of what is held (of a huge request: with it).
 #define VR_PAGED_LARGEST (64 * VR_MIB)
@@ -170,13 +171,13 @@ struct vr_paged_region {
 
 // What a shard has.
 struct vr_paged_shard {
+    struct vr_source_kept kept; // of its segments
     struct vr_paged_device *device;
     struct vr_shard *shard;
     struct vr_paged_shard *small; // its small pool's pages, which are no slots: a chain of blocks. NULL: none, or it is that itself
     bool is_small;
-    bool parked;                        // of a pool that has ended: it has no pages, and `shard` is the default one of its stream
-    const struct vr_source_ops *source; // of its segments
-    struct vr_paged_region *regions;    // the last one grows
+    bool parked;                     // of a pool that has ended: it has no pages, and `shard` is the default one of its stream
+    struct vr_paged_region *regions; // the last one grows
     size_t region_count, regions_capacity;
     struct vr_paged_hole *holes;                          // free bytes behind windows, joined where they touch; [0] is unused
     size_t hole_count, holes_capacity;                    // one more is the capacity at least
@@ -206,6 +207,7 @@ struct vr_paged_shard {
 };
 
 struct vr_paged_device {
+    struct vr_source_kept kept;
     struct vr_device *device;
     struct vr_paged_shard *shards;
     struct vr_paged_shard **numbered; // the same, by their numbers
@@ -243,6 +245,10 @@ struct vr_paged_device {
     uint64_t fresh_made; // so many were entered, the last one at the place below
 };
 
+// What the source keeps for a shard and for a device; NULL: none of its memory is made of pages.
+VR_INLINE struct vr_paged_shard *vr_paged_of(const struct vr_shard *shard) { return (struct vr_paged_shard *)(void *)shard->kept; }
+VR_INLINE struct vr_paged_device *vr_paged_device(const struct vr_device *device) { return (struct vr_paged_device *)(void *)device->kept; }
+
 VR_INLINE struct vr_block *vr_paged_block_of(const struct vr_paged_slot *slot) {
     return vr_block_at(slot->own->shard->device->allocator, slot->block);
 }
@@ -269,7 +275,19 @@ VR_INLINE void vr_paged_mark(struct vr_paged_shard *own, uint32_t number, bool l
     }
     own->dirty[own->dirty_count++] = number;
 }
-// vr_paged_find(), vr_paged_take() and vr_paged_give(): pool.h.
+// A slot of exactly this size that is free, and where that is noted.
+struct vr_paged_found {
+    uint32_t block;
+    uint32_t slot;
+    uint64_t *ready, bit;
+};
+// Whether there is one. It is handed out; it is free again.
+bool vr_paged_find(const struct vr_shard *shard, uint64_t rounded, struct vr_paged_found *found);
+void vr_paged_take_found(struct vr_shard *shard, const struct vr_paged_found *found);
+// The same by its block; 0: none.
+uint32_t vr_paged_ready(const struct vr_shard *shard, uint64_t rounded);
+void vr_paged_take(struct vr_shard *shard, uint32_t block);
+void vr_paged_give(struct vr_shard *shard, uint32_t block);
 
 // Enters a slot under its size, fresh; room must be there: vr_paged_size_room(). Takes it out.
 void vr_paged_slot_enter(struct vr_paged_shard *own, uint32_t slot, uint64_t size);
@@ -389,6 +407,11 @@ struct vr_paged_runs {
 };
 void vr_paged_runs_add(struct vr_paged_runs *runs, const struct vr_paged_page *page, uint64_t low, uint64_t high);
 void vr_paged_runs_close(struct vr_paged_runs *runs);
+// Adds the free ranges of a page behind a window to the holes, or cuts them out; all of them, as the page leaves its shard; those behind
+// windows of its shard, as it has it now. Room must be there.
+void vr_paged_change_holes(struct vr_paged_page *page, struct vr_paged_window *window, bool has_holes);
+void vr_paged_close_holes(struct vr_paged_page *page);
+void vr_paged_open_holes(struct vr_paged_page *page);
 // The shortest hole of at least `size` bytes, the lowest of these; NULL: none.
 const struct vr_paged_range *vr_paged_hole_fit(const struct vr_paged_shard *own, uint64_t size);
 // The hole that ends at `address`; NULL: none.
@@ -451,10 +474,6 @@ struct vr_paged_region *vr_paged_region_of_segment(const struct vr_device *devic
 enum vram_status vr_paged_map(struct vr_paged_shard *own, const uint32_t *pages, size_t count, uint64_t address);
 // The books of a mapping that there is. Room must be there. (Of vr_paged_map(), and of pages that are made ahead.)
 void vr_paged_window_add(struct vr_paged_shard *own, uint32_t page, uint64_t address);
-// A free page leaves its shard, and another one has it now: its free bytes are in no hole; they are behind windows of its shard. Room must
-// be there.
-void vr_paged_close_holes(struct vr_paged_page *page);
-void vr_paged_open_holes(struct vr_paged_page *page);
 // Takes one window of a page down. It shows no live slot; the slots that it shows are forgotten.
 enum vram_status vr_paged_unmap(struct vr_paged_device *device, uint32_t page, size_t window);
 // Takes windows down that nobody needs, when there are very many.
@@ -511,7 +530,7 @@ enum vram_status vr_paged_take_for_slot(struct vr_paged_shard *own, uint64_t siz
 // Of a private pool: a page for its small pool, one that this shows already where there is one.
 enum vram_status vr_paged_take_for_small(struct vr_paged_shard *own);
 
-// --- private pools: paged_pools.c, paged_park.c -----------------------------------------------------------------------------------------
+// --- private pools: paged_source.c, paged_park.c -----------------------------------------------------------------------------------------
 
 // Whether a graph may know addresses of the shard's pool: its pages are its own then, and its windows stay.
 VR_INLINE bool vr_paged_is_kept(const struct vr_paged_shard *own) { return own->shard->owner != NULL && own->shard->owner->captured; }
@@ -544,7 +563,14 @@ bool vr_paged_all_there(const struct vr_device *device, const struct vram_pool *
 // Forgets free pages of a pool that sleeps (NULL: of the default pools): they need no memory, and nobody uses what the driver kept.
 void vr_paged_asleep_trim(struct vr_device *device, const struct vram_pool *pool);
 
-// --- the source: paged.c, paged_windows.c ----------------------------------------------------------------------------------------------
+// --- growth: paged.c ---------------------------------------------------------------------------------------------------------------------
+
+// Memory for a request of the large pool, and of the small one (at most one unit): as grow() of a source.
+enum vram_status vr_paged_grow_large(struct vr_paged_shard *own, uint64_t size, uint32_t *block);
+enum vram_status vr_paged_grow_small(struct vr_paged_shard *own, uint64_t size, uint32_t *block);
+
+// --- the source: paged_source.c, paged_windows.c
+// ----------------------------------------------------------------------------------------------
 
 // What the shard has, made with the first request. NO_HOST_MEMORY.
 enum vram_status vr_paged_shard_of(struct vr_shard *shard, struct vr_paged_shard **own);
@@ -560,6 +586,9 @@ bool vr_paged_must_grow(struct vr_shard *shard, uint64_t size);
 // What is mapped of a segment as blocks in the order of their addresses, which the caller frees: live ones, and FREE what lies between, be
 // its bytes free or in use at another address. NO_HOST_MEMORY.
 enum vram_status vr_paged_blocks(const struct vr_device *device, const struct vr_segment *segment, struct vr_block **blocks, size_t *count);
+// count_held() and each_slot() of the source.
+void vr_paged_count_held(const struct vr_device *device, const struct vram_pool *only, struct vr_held_bytes *held);
+enum vram_status vr_paged_each_slot(const struct vr_device *device, const struct vram_pool *only, vr_slot_visitor visit, void *user);
 // Bytes of pages that nobody uses, and the longest free range.
 void vr_paged_cached(struct vr_device *device, uint64_t *bytes, uint64_t *largest);
 // What must hold, found anew from the live blocks. MISMATCH, NO_HOST_MEMORY. Under all locks.

@@ -51,7 +51,7 @@ static void watch_forks(void) {
 
 static uint64_t wanted_at_first(const struct vr_device *device) {
     const struct vr_reserve *warm = &device->options.warm;
-    if (device->paged->is_warm) return 0;
+    if (vr_paged_device(device)->is_warm) return 0;
     return warm->bytes != 0 ? warm->bytes : (uint64_t)(warm->fraction * (double)device->total_bytes);
 }
 
@@ -74,9 +74,9 @@ static bool has_room(const struct vr_device *device, uint64_t bytes, uint64_t sp
 
 // Pages as large as the ladder of growth would make them for what will be held; behind the end of the last region, where it has room.
 static bool plan_batch(const struct vr_device *device, struct batch *batch) {
-    struct vr_paged_device *paged = device->paged;
+    struct vr_paged_device *paged = vr_paged_device(device);
     struct vr_paged_shard *own = paged == NULL ? NULL : paged->grown;
-    if (own == NULL || own->region_count == 0 || own->shard->asleep || vr_any_captures(device)) return false;
+    if (own == NULL || own->region_count == 0 || own->shard->vacant || vr_any_captures(device)) return false;
     const uint64_t in_use = paged->held_bytes - paged->ahead_bytes, wanted = target_bytes(paged, in_use);
     if (paged->ahead_bytes * 2 > wanted && !paged->fills) return false;
     paged->fills = true;
@@ -101,7 +101,7 @@ static void unmake_batch(struct vr_device *device, const struct batch *batch, si
     for (size_t i = 0; i < mapped; i++) vr_drop_mapping(device, batch->address + i * batch->page_bytes, batch->page_bytes);
     for (size_t i = 0; i < created; i++) vr_drop_handle(device, batch->handles[i]);
     if (mapped != 0) batch->own->regions[batch->own->region_count - 1].end += batch->count * batch->page_bytes; // as vr_paged_map()
-    device->paged->fills = false;
+    vr_paged_device(device)->fills = false;
 }
 
 // What the driver does, no books: *created and *mapped say how far it came.
@@ -121,7 +121,7 @@ static bool make_batch(const struct vr_device *device, struct batch *batch, size
 }
 
 static enum vram_status book_batch(struct vr_device *device, const struct batch *batch) {
-    struct vr_paged_device *paged = device->paged;
+    struct vr_paged_device *paged = vr_paged_device(device);
     struct vr_paged_shard *own = batch->own;
     uint32_t pages[MOST_PAGES];
     size_t taken = 0;
@@ -203,7 +203,7 @@ enum vram_status vr_paged_claim(struct vr_paged_shard *own, uint32_t *claimed) {
     struct vr_paged_device *paged = own->device;
     const uint32_t page = own->first[VR_PAGED_AHEAD];
     *claimed = 0;
-    if (page == 0 || own->shard->asleep) return VRAM_OK;
+    if (page == 0 || own->shard->vacant) return VRAM_OK;
     VR_TRY(vr_paged_hole_room(own, 1));
     struct vr_paged_page *item = vr_paged_page_at(paged, page);
     vr_paged_list_remove(paged, page);
@@ -276,7 +276,7 @@ void vr_paged_ahead_wake(struct vr_paged_shard *own) {
 }
 
 void vr_paged_ahead_end(struct vr_device *device) {
-    struct vr_paged_ahead *ahead = device->paged == NULL ? NULL : device->paged->ahead;
+    struct vr_paged_ahead *ahead = vr_paged_device(device) == NULL ? NULL : vr_paged_device(device)->ahead;
     if (ahead == NULL) return;
     if (ahead->generation == atomic_load_explicit(&generation, memory_order_relaxed)) {
         vr_mutex_lock(&ahead->mutex);
@@ -288,5 +288,5 @@ void vr_paged_ahead_end(struct vr_device *device) {
         vr_mutex_destroy(&ahead->mutex);
     } // else a thread that is not here may have had the lock
     free(ahead);
-    device->paged->ahead = NULL;
+    vr_paged_device(device)->ahead = NULL;
 }

@@ -238,3 +238,29 @@ const struct vr_paged_range *vr_paged_hole_above(const struct vr_paged_shard *ow
     find_around(own, address, &below, &above);
     return above == 0 ? NULL : &hole_at(own, above)->range;
 }
+
+// --- the free ranges of a page ----------------------------------------------------------------------------------------------------------
+
+void vr_paged_change_holes(struct vr_paged_page *page, struct vr_paged_window *window, bool has_holes) {
+    uint64_t low = 0;
+    if (window->has_holes == has_holes) return;
+    for (size_t i = 0; i <= page->used_count; i++) {
+        const uint64_t high = i < page->used_count ? page->used[i].low : page->size;
+        if (high > low) (has_holes ? vr_paged_hole_add : vr_paged_hole_cut)(window->own, window->address + low, window->address + high);
+        low = i < page->used_count ? page->used[i].high : page->size;
+    }
+    window->has_holes = has_holes;
+}
+
+void vr_paged_close_holes(struct vr_paged_page *page) {
+    for (size_t i = 0; i < page->window_count; i++) vr_paged_change_holes(page, &page->windows[i], false);
+}
+
+void vr_paged_open_holes(struct vr_paged_page *page) {
+    bool is_open = page->own->is_small;
+    for (size_t i = page->window_count; i-- > 0 && !is_open;) {
+        if (page->windows[i].own != page->own) continue;
+        vr_paged_change_holes(page, &page->windows[i], true);
+        is_open = page->own->device->is_narrow;
+    }
+}

@@ -7,7 +7,7 @@
 enum { MOST_LOOKED_AT = 256 }; // slots of a size whose pages are looked for
 
 // The shard may lend what is free in it: its addresses are no graph's, and it has memory.
-static bool shard_lends(const struct vr_paged_shard *own) { return !own->is_small && !own->shard->asleep && !vr_paged_is_kept(own); }
+static bool shard_lends(const struct vr_paged_shard *own) { return !own->is_small && !own->shard->vacant && !vr_paged_is_kept(own); }
 
 static enum vram_status take_free(struct vr_paged_shard *from, struct vr_paged_shard *to, uint64_t until, uint64_t enough) {
     for (uint32_t page = from->first[VR_PAGED_FREE]; page != 0 && to->free_bytes < enough;) {

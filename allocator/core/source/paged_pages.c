@@ -185,7 +185,7 @@ static void show_block(const struct vr_paged_shard *own, uint32_t block) {
 }
 
 void vr_paged_take_found(struct vr_shard *shard, const struct vr_paged_found *found) {
-    struct vr_paged_shard *own = shard->paged;
+    struct vr_paged_shard *own = vr_paged_of(shard);
     assert((*found->ready & found->bit) != 0 && !vr_paged_is_live(own->device, found->slot));
     assert(VRAM_CHECK < 2 || may_be_taken(own, found));
     *found->ready &= ~found->bit;
@@ -204,7 +204,7 @@ static void take_fresh(struct vr_paged_shard *own, uint32_t number) {
 }
 
 void vr_paged_take(struct vr_shard *shard, uint32_t block) {
-    struct vr_paged_shard *own = shard->paged;
+    struct vr_paged_shard *own = vr_paged_of(shard);
     const uint32_t number = vr_block_at(shard->device->allocator, block)->previous;
     const struct vr_paged_slot *slot = &own->device->slots[number];
     if (!slot->linked) {

@@ -33,14 +33,14 @@ static void rehome_records(struct vr_paged_shard *own, struct vr_shard *to) {
 static void wake_shard(struct vr_paged_shard *own) {
     for (size_t i = 0; own != NULL && i < own->region_count; i++) {
         struct vr_segment *segment = vr_segment_at(own->shard->device->allocator, own->regions[i].segment);
-        if (segment->asleep) vr_blocks_wake(own->shard->device, segment);
+        if (segment->vacant) vr_blocks_wake(own->shard->device, segment);
     }
 }
 
 struct vr_paged_shard *vr_paged_unpark(struct vr_shard *shard) {
     struct vr_paged_shard *best = NULL;
     if (shard->owner == NULL) return NULL;
-    for (struct vr_paged_shard *own = shard->device->paged->shards; own != NULL; own = own->next) {
+    for (struct vr_paged_shard *own = vr_paged_device(shard->device)->shards; own != NULL; own = own->next) {
         if (!own->parked || own->is_small) continue;
         if (best == NULL || own->shard->stream == shard->stream) best = own;
     }
@@ -55,7 +55,7 @@ struct vr_paged_shard *vr_paged_unpark(struct vr_shard *shard) {
 }
 
 void vr_paged_park(struct vr_shard *shard) {
-    struct vr_paged_shard *own = shard->paged;
+    struct vr_paged_shard *own = vr_paged_of(shard);
     if (own == NULL) return;
     struct vr_shard *home = vr_shard_find(shard->device, shard->stream);
     rehome_records(own, home);
@@ -65,5 +65,5 @@ void vr_paged_park(struct vr_shard *shard) {
         own->small->parked = true;
     }
     if (own->device->grown == own) own->device->grown = NULL;
-    shard->paged = NULL;
+    shard->kept = NULL;
 }

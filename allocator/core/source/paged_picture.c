@@ -22,7 +22,7 @@ static enum vram_status push_block(struct block_list *list, const struct vr_bloc
 }
 
 static enum vram_status collect_live(const struct vr_device *device, const struct vr_segment *segment, struct block_list *list) {
-    const struct vr_paged_device *paged = device->paged;
+    const struct vr_paged_device *paged = vr_paged_device(device);
     for (uint32_t i = 1; i < paged->slot_count; i++) {
         const struct vr_paged_slot *slot = &paged->slots[i];
         if (slot->own == NULL || !vr_paged_is_live(paged, i)) continue;
@@ -38,7 +38,7 @@ static enum vram_status collect_chain(const struct vr_device *device, const stru
         const struct vr_block *item = vr_block_at(device->allocator, at);
         if (item->state == VR_HOLE) continue;
         VR_TRY(push_block(list, item));
-        if (item->state == VR_ASLEEP) list->items[list->count - 1].state = VR_FREE;
+        if (item->state == VR_VACANT) list->items[list->count - 1].state = VR_FREE;
     }
     return VRAM_OK;
 }
@@ -136,12 +136,31 @@ enum vram_status vr_paged_blocks(const struct vr_device *device, const struct vr
     return VRAM_OK;
 }
 
+void vr_paged_count_held(const struct vr_device *device, const struct vram_pool *only, struct vr_held_bytes *held) {
+    const struct vr_paged_device *paged = vr_paged_device(device);
+    for (size_t i = 1; i < paged->page_count; i++) {
+        const struct vr_paged_page *page = &paged->pages[i];
+        if (page->size == 0 || (only != NULL && page->own->shard->owner != only)) continue;
+        (page->away ? held->away : held->there)[page->own->is_small ? VR_SMALL : VR_LARGE] += page->size;
+    }
+}
+
+enum vram_status vr_paged_each_slot(const struct vr_device *device, const struct vram_pool *only, vr_slot_visitor visit, void *user) {
+    const struct vr_paged_device *paged = vr_paged_device(device);
+    for (uint32_t i = 1; i < paged->slot_count; i++) {
+        const struct vr_paged_slot *slot = &paged->slots[i];
+        if (slot->own == NULL || !vr_paged_is_live(paged, i) || (only != NULL && slot->own->shard->owner != only)) continue;
+        VR_TRY(visit(slot->block, user));
+    }
+    return VRAM_OK;
+}
+
 void vr_paged_cached(struct vr_device *device, uint64_t *bytes, uint64_t *largest) {
-    if (device->paged == NULL || vr_paged_settle(device->paged) != VRAM_OK) return;
-    for (size_t i = 1; i < device->paged->page_count; i++)
-        if (device->paged->pages[i].size != 0 && !device->paged->pages[i].own->is_small)
-            *bytes += device->paged->pages[i].size - device->paged->pages[i].used_bytes;
-    for (const struct vr_paged_shard *own = device->paged->shards; own != NULL; own = own->next) {
+    if (vr_paged_device(device) == NULL || vr_paged_settle(vr_paged_device(device)) != VRAM_OK) return;
+    for (size_t i = 1; i < vr_paged_device(device)->page_count; i++)
+        if (vr_paged_device(device)->pages[i].size != 0 && !vr_paged_device(device)->pages[i].own->is_small)
+            *bytes += vr_paged_device(device)->pages[i].size - vr_paged_device(device)->pages[i].used_bytes;
+    for (const struct vr_paged_shard *own = vr_paged_device(device)->shards; own != NULL; own = own->next) {
         for (const struct vr_paged_range *hole = NULL; (hole = vr_paged_hole_above(own, hole == NULL ? 0 : hole->low)) != NULL;) {
             if (hole->high - hole->low > *largest) *largest = hole->high - hole->low;
         }
@@ -236,6 +255,7 @@ static enum vram_status check_shown(const struct vr_paged_page *page, uint32_t n
 static enum vram_status check_page(const struct vr_paged_device *device, uint32_t number, struct vram_error *error) {
     const struct vr_paged_page *page = vr_paged_page_at(device, number);
     VR_TRY(check_shown(page, number, error));
+    VR_INVARIANT(!page->away || page->own->shard->vacant, "a page sleeps in a pool that is awake", number);
     uint64_t used = 0, low = 0, live = 0;
     VR_INVARIANT(!page->own->is_small || vr_paged_small_window(page->own, number) != 0, "the small pool cannot see a page of its own",
                  number);
@@ -308,7 +328,7 @@ static enum vram_status check_owners(const struct vr_paged_device *paged, struct
 }
 
 enum vram_status vr_paged_check(struct vr_device *device, struct vram_error *error) {
-    struct vr_paged_device *paged = device->paged;
+    struct vr_paged_device *paged = vr_paged_device(device);
     if (paged == NULL) return VRAM_OK;
     VR_TRY(vr_paged_settle(paged));
     uint64_t held = 0, ahead = 0;

@@ -20,10 +20,10 @@ struct vr_paged_region *vr_paged_region_of(const struct vr_paged_shard *own, uin
 
 struct vr_paged_region *vr_paged_region_of_segment(const struct vr_device *device, const struct vr_segment *segment,
                                                    struct vr_paged_shard **own) {
-    struct vr_paged_shard *near = device->allocator->shards[segment->shard]->paged;
+    struct vr_paged_shard *near = vr_paged_of(device->allocator->shards[segment->shard]);
     if (near != NULL && segment->small) near = near->small;
     struct vr_paged_region *region = near == NULL ? NULL : vr_paged_region_of(near, segment->address);
-    for (struct vr_paged_shard *at = device->paged->shards; region == NULL; at = at->next) {
+    for (struct vr_paged_shard *at = vr_paged_device(device)->shards; region == NULL; at = at->next) {
         region = vr_paged_region_of(at, segment->address);
         near = at;
     }
@@ -55,7 +55,7 @@ static uint64_t region_bytes(const struct vr_paged_shard *own, uint64_t least) {
 static enum vram_status add_region(struct vr_paged_shard *own, uint64_t least) {
     struct vr_device *device = own->device->device;
     VR_TRY(VR_GROW(own, regions, own->region_count + 1));
-    struct vr_segment facts = {.page_size = own->device->unit, .source = own->source};
+    struct vr_segment facts = {.page_size = own->device->unit, .source = own->kept.source};
     facts.size = region_bytes(own, least);
     void *units = NULL;
     VR_TRY(vr_os_reserve(vr_paged_table_bytes(own->device, facts.size), &units));

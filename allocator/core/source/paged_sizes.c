@@ -49,8 +49,8 @@ VR_NOINLINE static bool find_further(struct vr_paged_shard *own, struct vr_paged
 }
 
 bool vr_paged_find(const struct vr_shard *shard, uint64_t rounded, struct vr_paged_found *found) {
-    if (VR_UNLIKELY(shard->asleep)) return false;
-    struct vr_paged_shard *own = shard->paged;
+    if (VR_UNLIKELY(shard->vacant)) return false;
+    struct vr_paged_shard *own = vr_paged_of(shard);
     const uint64_t number = number_of_size(own, rounded);
     if (number == 0) return false;
     struct vr_paged_size *size = &own->sizes[number];
@@ -58,6 +58,11 @@ bool vr_paged_find(const struct vr_shard *shard, uint64_t rounded, struct vr_pag
     if (VR_UNLIKELY((size->fresh_count | own->stale) != 0)) return false;
     if (VR_LIKELY(ready_in(own, size->looks, &size->first, &passed, found))) return true;
     return size->word_count > 1 && find_further(own, size, passed, found);
+}
+
+uint32_t vr_paged_ready(const struct vr_shard *shard, uint64_t rounded) {
+    struct vr_paged_found found;
+    return vr_paged_find(shard, rounded, &found) ? found.block : 0;
 }
 
 static enum vram_status take_size(struct vr_paged_shard *own, uint64_t bytes, uint64_t *number) {

@@ -35,7 +35,7 @@ static void notify_window(struct vr_paged_page *page, const struct vr_paged_wind
     struct vr_shard *shard = window->own->shard;
     if (!vr_has_listener(shard->device)) return;
     const struct vr_paged_region *region = vr_paged_region_of(window->own, window->address);
-    vr_notify_sleep(shard, asleep, vr_segment_at(shard->device->allocator, region->segment), window->address, page->size);
+    vr_notify_vacant(shard, asleep, vr_segment_at(shard->device->allocator, region->segment), window->address, page->size);
 }
 
 // What is exported behind the window from now on is other memory.
@@ -121,7 +121,7 @@ static bool is_of(const struct vr_paged_page *page, const struct vram_pool *pool
 }
 
 void vr_paged_vacate_pages(struct vr_device *device, const struct vram_pool *pool, uint64_t *held) {
-    struct vr_paged_device *paged = device->paged;
+    struct vr_paged_device *paged = vr_paged_device(device);
     for (uint32_t i = 1; paged != NULL && i < paged->page_count; i++) {
         struct vr_paged_page *page = vr_paged_page_at(paged, i);
         if (is_of(page, pool)) vacate_page(device, page, held);
@@ -129,7 +129,7 @@ void vr_paged_vacate_pages(struct vr_device *device, const struct vram_pool *poo
 }
 
 enum vram_status vr_paged_populate_rest(struct vr_device *device, const struct vram_pool *pool) {
-    struct vr_paged_device *paged = device->paged;
+    struct vr_paged_device *paged = vr_paged_device(device);
     for (uint32_t i = 1; paged != NULL && i < paged->page_count; i++) {
         struct vr_paged_page *page = vr_paged_page_at(paged, i);
         if (is_of(page, pool)) VR_TRY(populate_page(device, page));
@@ -138,7 +138,7 @@ enum vram_status vr_paged_populate_rest(struct vr_device *device, const struct v
 }
 
 bool vr_paged_all_there(const struct vr_device *device, const struct vram_pool *pool) {
-    const struct vr_paged_device *paged = device->paged;
+    const struct vr_paged_device *paged = vr_paged_device(device);
     for (uint32_t i = 1; paged != NULL && i < paged->page_count; i++) {
         const struct vr_paged_page *page = vr_paged_page_at(paged, i);
         if (is_of(page, pool) && (page->away || page->uncertain)) return false;
@@ -157,9 +157,9 @@ static void forget_away(struct vr_paged_shard *own) {
 }
 
 void vr_paged_asleep_trim(struct vr_device *device, const struct vram_pool *pool) {
-    if (device->paged == NULL || vr_paged_settle(device->paged) != VRAM_OK) return;
-    for (struct vr_paged_shard *own = device->paged->shards; own != NULL; own = own->next) {
-        if (own->is_small || own->parked || own->shard->owner != pool || !own->shard->asleep) continue;
+    if (vr_paged_device(device) == NULL || vr_paged_settle(vr_paged_device(device)) != VRAM_OK) return;
+    for (struct vr_paged_shard *own = vr_paged_device(device)->shards; own != NULL; own = own->next) {
+        if (own->is_small || own->parked || own->shard->owner != pool || !own->shard->vacant) continue;
         if (vr_paged_small_return_asleep(own) == VRAM_OK) forget_away(own);
     }
 }

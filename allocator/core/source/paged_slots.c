@@ -308,7 +308,7 @@ enum vram_status vr_paged_link_free(struct vr_paged_shard *own, uint64_t bytes) 
 }
 
 void vr_paged_search_fresh(struct vr_shard *shard, uint64_t bytes) {
-    struct vr_paged_shard *own = shard->paged;
+    struct vr_paged_shard *own = vr_paged_of(shard);
     for (size_t i = 0; i < own->dirty_count && own->stale != 0; i++) {
         const uint32_t slot = own->dirty[i];
         if (own->device->slots[slot].covers && !vr_paged_is_live(own->device, slot)) vr_paged_uncover(own, slot);

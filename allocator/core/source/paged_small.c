@@ -59,7 +59,7 @@ static bool whole_pages(const struct vr_paged_shard *own, const struct vr_paged_
 static void cut_hole(struct vr_shard *shard, uint32_t block, uint64_t low, uint64_t high) {
     const struct vr_block *item = vr_block_at(shard->device->allocator, block);
     const uint64_t end = item->address + item->size;
-    if (item->state != VR_ASLEEP) {
+    if (item->state != VR_VACANT) {
         vr_pool_remove(shard, block);
         (void)vr_hole_join(shard, vr_cut_out(shard, block, low, high));
         return;
@@ -123,7 +123,7 @@ enum vram_status vr_paged_small_return(struct vr_paged_shard *own) {
     for (uint32_t at = vr_index_first_at_least(index, &allocator->arena, own->device->unit); at != 0 && status == VRAM_OK;
          at = vr_index_next(index, &allocator->arena, at)) {
         const struct vr_block *item = vr_block_at(allocator, at);
-        if (vr_segment_at(allocator, item->segment)->source != own->small->source) continue;
+        if (vr_segment_at(allocator, item->segment)->source != own->small->kept.source) continue;
         status = list_block(&listed, at);
     }
     return return_listed(own, &listed, status);
@@ -137,7 +137,7 @@ enum vram_status vr_paged_small_return_asleep(struct vr_paged_shard *own) {
         const struct vr_segment *segment = vr_segment_at(allocator, own->small->regions[i].segment);
         for (uint32_t at = segment->first; at != 0 && status == VRAM_OK; at = vr_block_at(allocator, at)->next) {
             const struct vr_block *item = vr_block_at(allocator, at);
-            if (item->state == VR_ASLEEP && item->size >= own->device->unit) status = list_block(&listed, at);
+            if (item->state == VR_VACANT && item->size >= own->device->unit) status = list_block(&listed, at);
         }
     }
     return return_listed(own, &listed, status);

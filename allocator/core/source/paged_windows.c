@@ -54,31 +54,6 @@ static void undo_mappings(struct vr_paged_shard *own, const uint32_t *pages, siz
     }
 }
 
-// Adds the free ranges of a page behind a window to the holes, or cuts them out.
-static void change_holes(struct vr_paged_page *page, struct vr_paged_window *window, bool has_holes) {
-    uint64_t low = 0;
-    if (window->has_holes == has_holes) return;
-    for (size_t i = 0; i <= page->used_count; i++) {
-        const uint64_t high = i < page->used_count ? page->used[i].low : page->size;
-        if (high > low) (has_holes ? vr_paged_hole_add : vr_paged_hole_cut)(window->own, window->address + low, window->address + high);
-        low = i < page->used_count ? page->used[i].high : page->size;
-    }
-    window->has_holes = has_holes;
-}
-
-void vr_paged_close_holes(struct vr_paged_page *page) {
-    for (size_t i = 0; i < page->window_count; i++) change_holes(page, &page->windows[i], false);
-}
-
-void vr_paged_open_holes(struct vr_paged_page *page) {
-    bool is_open = page->own->is_small;
-    for (size_t i = page->window_count; i-- > 0 && !is_open;) {
-        if (page->windows[i].own != page->own) continue;
-        change_holes(page, &page->windows[i], true);
-        is_open = page->own->device->is_narrow;
-    }
-}
-
 void vr_paged_window_add(struct vr_paged_shard *own, uint32_t number, uint64_t address) {
     struct vr_paged_page *page = vr_paged_page_at(own->device, number);
     const struct vr_paged_region *region = &own->regions[own->region_count - 1];
@@ -90,7 +65,7 @@ void vr_paged_window_add(struct vr_paged_shard *own, uint32_t number, uint64_t a
     const bool has_others = page->used_bytes != 0 && page->window_count > 1;
     if (own->device->is_narrow && has_others) return;
     if (own->device->is_narrow) vr_paged_close_holes(page);
-    change_holes(page, &page->windows[page->window_count - 1], true);
+    vr_paged_change_holes(page, &page->windows[page->window_count - 1], true);
 }
 
 enum vram_status vr_paged_map(struct vr_paged_shard *own, const uint32_t *pages, size_t count, uint64_t address) {
@@ -162,7 +137,7 @@ enum vram_status vr_paged_unmap(struct vr_paged_device *device, uint32_t number,
     VR_TRY(vr_paged_shown_room(page, page->view_count));
     if (!window.away) VR_TRY(vr_driver_status(vr_cu(device->device->allocator->driver, mem_unmap, window.address, page->size)));
     forget_slots(device, page, &window);
-    change_holes(page, &page->windows[which], false);
+    vr_paged_change_holes(page, &page->windows[which], false);
     forget_window(device, page, which);
     if (!has_holes(page)) vr_paged_open_holes(page);
     return VRAM_OK;
@@ -259,7 +234,7 @@ static void close_all_but_newest(struct vr_paged_page *page) {
     bool is_newest = true;
     if (page->window_count < 2 || vr_paged_hole_room(page->own, (page->used_count + 1) * page->window_count) != VRAM_OK) return;
     for (size_t i = page->window_count; i-- > 0;) {
-        if (page->windows[i].has_holes && !is_newest) change_holes(page, &page->windows[i], false);
+        if (page->windows[i].has_holes && !is_newest) vr_paged_change_holes(page, &page->windows[i], false);
         is_newest &= !page->windows[i].has_holes;
     }
 }

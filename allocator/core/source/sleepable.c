@@ -73,7 +73,7 @@ static void count_asleep(struct vr_device *device, struct vr_segment *segment, b
     segment->away = asleep ? segment->size : 0;
     vr_reserved_add(shard, segment->small, asleep ? -(int64_t)segment->size : (int64_t)segment->size);
     *(asleep ? &device->stats.num_device_free : &device->stats.num_device_alloc) += 1;
-    vr_notify_sleep(shard, asleep, segment, segment->address, segment->size);
+    vr_notify_vacant(shard, asleep, segment, segment->address, segment->size);
 }
 
 static void vacate_sleepable(struct vr_device *device, struct vr_segment *segment, uint64_t *held) {

@@ -13,6 +13,11 @@
 // As what other processes may have a block of this source.
 enum vr_sharing { VR_SHARING_NONE, VR_SHARING_SEGMENT, VR_SHARING_PAGES };
 
+struct vr_held_bytes {
+    uint64_t there[VR_POOLS], away[VR_POOLS];
+};
+typedef enum vram_status (*vr_slot_visitor)(uint32_t block, void *user);
+
 struct vr_source_ops {
     const char *name;
     // Its segments are ranges of addresses that are mapped page by page: they have holes, their free pieces are no inactive splits, and a
@@ -45,6 +50,32 @@ struct vr_source_ops {
     // Of sources with slots: a free one is handed out; one is free again. Under the device's lock alone.
     void (*take_slot)(struct vr_shard *shard, uint32_t block);
     void (*give_slot)(struct vr_shard *shard, uint32_t block);
+    // Of sources that keep something of their own for shards and devices (struct vr_source_kept), else NULL; called by the functions below,
+    // under all locks but for what says otherwise. Free slots of this size: the block of one, by the fast way, under the device's lock
+    // alone (0: none); all of them, so that the fast way finds them.
+    uint32_t (*ready_slot)(const struct vr_shard *shard, uint64_t rounded);
+    void (*recall_slots)(struct vr_shard *shard, uint64_t rounded);
+    // Whether a request could not be served by what the device has free.
+    bool (*must_grow)(struct vr_shard *shard, uint64_t rounded);
+    // What is put off is done: books say where the bytes are. NO_HOST_MEMORY.
+    enum vram_status (*settle)(struct vr_device *device);
+    // Gives free memory back to the driver, until `enough` bytes are; the free memory of a pool. DRIVER when it refuses some.
+    enum vram_status (*give_back_free)(struct vr_device *device, uint64_t enough);
+    enum vram_status (*give_back_of_pool)(struct vram_pool *pool);
+    // Nobody holds the pool any more: its free memory goes to the default pools. The shard of a pool ends: what the next one can use stays.
+    void (*hand_over)(struct vram_pool *pool);
+    void (*park)(struct vr_shard *shard);
+    // Adds free bytes, and the longest free range; bytes of memory of a pool (NULL: of all), of those that are away apart; calls visit()
+    // for each live slot of a pool (NULL: of all) until it fails.
+    void (*count_free)(struct vr_device *device, uint64_t *bytes, uint64_t *largest);
+    void (*count_held)(const struct vr_device *device, const struct vram_pool *only, struct vr_held_bytes *held);
+    enum vram_status (*each_slot)(const struct vr_device *device, const struct vram_pool *only, vr_slot_visitor visit, void *user);
+    // What must hold, found from the live blocks. MISMATCH, NO_HOST_MEMORY.
+    enum vram_status (*check_device)(struct vr_device *device, struct vram_error *error);
+    // At the end, without any lock: threads end. After the segments were dropped: the books are freed.
+    void (*end_threads)(struct vr_device *device);
+    void (*close)(struct vr_device *device);
+
     // What pictures show of a segment, where that is not its chain: blocks in the order of their addresses, which the caller frees, with
     // FREE ones and holes between. NO_HOST_MEMORY.
     enum vram_status (*blocks)(const struct vr_device *device, const struct vr_segment *segment, struct vr_block **blocks, size_t *count);
@@ -68,6 +99,39 @@ struct vr_source_ops {
 VR_INLINE bool vr_source_takes_back_whole(const struct vr_source_ops *source, const struct vr_block *block) {
     return !source->expandable && (source->returnable == NULL || source->returnable(block));
 }
+
+// --- what sources keep for shards and devices: sources.c -----------------------------------------------------------------------------
+
+// The operations above, of the source that keeps something here; nothing happens where none does.
+void vr_source_recall_slots(struct vr_shard *shard, uint64_t rounded);
+bool vr_source_must_grow(struct vr_shard *shard, uint64_t rounded); // true
+enum vram_status vr_source_settle(struct vr_device *device);
+enum vram_status vr_source_give_back_free(struct vr_device *device, uint64_t enough);
+enum vram_status vr_source_give_back_of_pool(struct vram_pool *pool);
+void vr_source_hand_over(struct vram_pool *pool);
+void vr_source_park(struct vr_shard *shard);
+void vr_source_count_free(struct vr_device *device, uint64_t *bytes, uint64_t *largest);
+void vr_source_count_held(const struct vr_device *device, const struct vram_pool *only, struct vr_held_bytes *held);
+enum vram_status vr_source_each_slot(const struct vr_device *device, const struct vram_pool *only, vr_slot_visitor visit, void *user);
+enum vram_status vr_source_check_device(struct vr_device *device, struct vram_error *error);
+void vr_source_end_threads(struct vr_device *device);
+void vr_source_close(struct vr_device *device);
+
+// --- memory that is away: core/sleep ---------------------------------------------------------------------------------------------------
+
+// A pool (NULL: the default pools) is vacant when vacate() took its memory. What is free in it is in no index then. These look at
+// vr_device.vacant first: where it is NULL no pool is.
+bool vr_is_vacant(const struct vr_device *device, const struct vram_pool *pool);
+// A request to such a pool: its memory comes back, or ASLEEP. OUT_OF_MEMORY, DRIVER: it stays away.
+enum vram_status vr_vacant_request(struct vr_device *device, const struct vram_pool *pool);
+// Bytes of device memory that it takes to come back; bytes of live blocks in all vacant pools of the device.
+uint64_t vr_vacant_needs(const struct vr_device *device, const struct vram_pool *pool);
+uint64_t vr_vacant_live(const struct vr_device *device);
+// Gives up segments of the pool in which nothing lives any more.
+void vr_vacant_trim(struct vram_pool *pool);
+// The pool ends: it is not vacant any more. At the end of the device, after its segments were dropped: no pool is.
+void vr_vacant_forget(struct vr_device *device, const struct vram_pool *pool);
+void vr_vacant_release(struct vr_device *device);
 
 // --- segments that come and go whole: whole_segments.c -------------------------------------------------------------------------------
 

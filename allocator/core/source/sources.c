@@ -1,4 +1,4 @@
-// Which source a shard grows by.
+// Which source a shard grows by, and what sources keep for shards and devices.
 #include "core/source/source_ops.h"
 
 // Pages may serve others one day: not those of a pool that a graph knows, or that hands out whole segments.
@@ -12,4 +12,59 @@ const struct vr_source_ops *vr_source_of(const struct vr_device *device, const s
     if (device->options.expandable_segments && device->physical.granularity != 0) return &vr_source_expandable;
     const bool sleeps = device->options.sleepable || (owner != NULL && owner->tag[0] != '\0');
     return sleeps && device->physical.granularity != 0 ? &vr_source_sleepable : &vr_source_cu_mem_alloc;
+}
+
+// --- what is kept -----------------------------------------------------------------------------------------------------------------------
+
+void vr_source_recall_slots(struct vr_shard *shard, uint64_t rounded) {
+    if (shard->kept != NULL) shard->kept->source->recall_slots(shard, rounded);
+}
+
+bool vr_source_must_grow(struct vr_shard *shard, uint64_t rounded) {
+    return shard->device->kept == NULL || shard->device->kept->source->must_grow(shard, rounded);
+}
+
+enum vram_status vr_source_settle(struct vr_device *device) {
+    return device->kept == NULL ? VRAM_OK : device->kept->source->settle(device);
+}
+
+enum vram_status vr_source_give_back_free(struct vr_device *device, uint64_t enough) {
+    return device->kept == NULL ? VRAM_OK : device->kept->source->give_back_free(device, enough);
+}
+
+enum vram_status vr_source_give_back_of_pool(struct vram_pool *pool) {
+    return pool->device->kept == NULL ? VRAM_OK : pool->device->kept->source->give_back_of_pool(pool);
+}
+
+void vr_source_hand_over(struct vram_pool *pool) {
+    if (pool->device->kept != NULL) pool->device->kept->source->hand_over(pool);
+}
+
+void vr_source_park(struct vr_shard *shard) {
+    if (shard->kept != NULL) shard->kept->source->park(shard);
+}
+
+void vr_source_count_free(struct vr_device *device, uint64_t *bytes, uint64_t *largest) {
+    if (device->kept != NULL) device->kept->source->count_free(device, bytes, largest);
+}
+
+void vr_source_count_held(const struct vr_device *device, const struct vram_pool *only, struct vr_held_bytes *held) {
+    *held = (struct vr_held_bytes){.there = {0}};
+    if (device->kept != NULL) device->kept->source->count_held(device, only, held);
+}
+
+enum vram_status vr_source_each_slot(const struct vr_device *device, const struct vram_pool *only, vr_slot_visitor visit, void *user) {
+    return device->kept == NULL ? VRAM_OK : device->kept->source->each_slot(device, only, visit, user);
+}
+
+enum vram_status vr_source_check_device(struct vr_device *device, struct vram_error *error) {
+    return device->kept == NULL ? VRAM_OK : device->kept->source->check_device(device, error);
+}
+
+void vr_source_end_threads(struct vr_device *device) {
+    if (device->kept != NULL) device->kept->source->end_threads(device);
+}
+
+void vr_source_close(struct vr_device *device) {
+    if (device->kept != NULL) device->kept->source->close(device);
 }
