@@ -1,6 +1,6 @@
 // Devices: taken down at the end.
 #include "core/release.h"
-#include "core/shards.h"
+#include "core/device.h"
 #include "core/source/backend.h"
 #include "core/source/source_ops.h"
 

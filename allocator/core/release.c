@@ -1,6 +1,6 @@
 // Giving cached memory back: what a request or vram_empty_cache() lets go, the garbage collector.
 #include "core/release.h"
-#include "core/shards.h"
+#include "core/device.h"
 #include "core/source/source_ops.h"
 #include "core/capture/captures.h"
 
@@ -92,6 +92,7 @@ enum vram_status vr_release_default_pools(struct vr_device *device) {
 }
 
 enum vram_status vr_release_pool(struct vram_pool *pool) {
+    VR_ASSERT_ALL_LOCKED(pool->device);
     vr_vacant_trim(pool);
     const enum vram_status small = vr_release_kind(pool->shards, pool->shard_count, VR_SMALL);
     const enum vram_status large = vr_release_kind(pool->shards, pool->shard_count, VR_LARGE);

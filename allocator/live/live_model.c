@@ -141,7 +141,7 @@ static enum vram_status mark_vacant(struct filler *filler) {
         const struct vr_picture *picture = &copied->devices[i].picture;
         for (size_t s = 0; s < picture->segment_count; s++, row++) {
             if (!picture->segments[s].vacant) continue;
-            VR_TRY(intern(filler, "asleep", &key));
+            VR_TRY(intern_text(filler, "asleep", &key));
             VR_TRY(add_json(filler, VR_OWNER_SEGMENT, row, key, "true"));
         }
     }

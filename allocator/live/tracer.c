@@ -145,9 +145,9 @@ VR_NOINLINE static void mark_vacant(struct vr_tracer *tracer, const struct vr_re
     vr_mutex_unlock(&tracer->marks_mutex);
 }
 
-static void listen(const struct vr_record *record, void *user) {
+static void listen_to_record(const struct vr_record *record, void *user) {
     if (VR_LIKELY(!record->vacant)) {
-        notify(user, record, record->device);
+        notify_followers(user, record, record->device);
     } else if (record->address == 0) {
         mark_vacant(user, record);
     }

@@ -61,11 +61,11 @@ struct vr_tracer {
     // the last event of one file and the first of the next.
     _Atomic(struct vr_stream *) streams[VR_TRACER_RINGS];
     _Atomic bool recording;
-    _Atomic uint32_t marks_of; // the thread whose marks are recorded; 0: every thread's
-    struct vr_mutex mutex;     // guards start, stop and snapshots against each other, and what follows
+    _Atomic uint32_t marks_of; // the only thread whose marks are recorded; 0: all threads
+    struct vr_mutex mutex;     // serializes start, stop and snapshots, and guards the fields below
     uint64_t max_entries;      // written with marks_mutex as well: memory goes away without this mutex
-    struct vr_stream *stream;  // the file that is written now; NULL: none
-    struct vram_host *host;    // whose memory is recorded too
+    struct vr_stream *stream;  // the current file; NULL: none
+    struct vram_host *host;    // pinned memory that is also recorded
     struct vr_host_listener host_listener;
     struct vr_mutex marks_mutex;
     struct vr_marks marks;

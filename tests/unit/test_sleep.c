@@ -90,7 +90,7 @@ static void keeps(const char *conf) {
     uint64_t unmapped = 0;
     for (size_t i = 0; i < world.record_count; i++)
         if (world.records[i].vacant && world.records[i].address != 0) unmapped += world.records[i].size_bytes;
-    assert_int_equal(unmapped, result.bytes); // a listener is told of each range
+    assert_int_equal(unmapped, result.bytes); // a listener gets each range
     struct vram_sleeper sleepers[2];
     size_t count = 0;
     EXPECT_OK(vram_sleepers(world.allocator, 0, sleepers, 2, &count));

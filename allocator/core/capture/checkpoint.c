@@ -63,7 +63,7 @@ static enum vram_status list_slots(const struct vram_pool *pool, struct vram_che
     return vr_source_each_slot(pool->device, pool, list_slot, &(struct slot_list){pool->device->allocator, list});
 }
 
-// Lists the mapped pieces of a pool: the live ones, or all.
+// Lists a pool's live blocks (only_live), or all its mapped blocks.
 static enum vram_status list_pieces(const struct vram_pool *pool, bool only_live, struct vram_checkpoint *list) {
     const struct vr_device *device = pool->device;
     const struct vram_allocator *allocator = device->allocator;
@@ -106,7 +106,7 @@ void vram_checkpoint_destroy(struct vram_checkpoint *checkpoint) {
     free(checkpoint);
 }
 
-// Whether the saved piece's place belongs to one segment of the pool still: then it will be free once everything of the pool is.
+// Returns whether the saved block's range still belongs to the pool. If so, it is free once all blocks of the pool are.
 static bool place_is_there(const struct vram_pool *pool, const struct saved_block *saved) {
     const struct vram_allocator *allocator = pool->device->allocator;
     const uint64_t end = saved->address + saved->size;

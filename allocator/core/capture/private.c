@@ -1,7 +1,6 @@
 // Creates, finds and frees private pools.
 #include "core/capture/private.h"
 #include "core/device.h"
-#include "core/shards.h"
 #include "core/source/source_ops.h"
 
 // vr_pool_apply_options() selects the source again, which depends on `captured`.

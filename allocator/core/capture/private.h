@@ -32,7 +32,7 @@ struct vram_pool {
     struct vram_pool *next, *previous; // in the device's list
     struct vr_known_pool *known;       // by its id
     struct vr_sleeper *sleeper;        // that has its memory; NULL: it is not vacant
-    bool counted;                      // it held something from the driver, or one of its id did
+    bool counted;                      // this pool, or an earlier one with its id, has held driver memory
 };
 
 // An id in use, with its pool, or one of an ended pool, with its statistics. The statistics stay, as in PyTorch.

@@ -5,7 +5,6 @@
 #include "core/capture/captures.h"
 #include "core/device.h"
 #include "core/share/share.h"
-#include "core/shards.h"
 #include "core/sleep/sleepers.h"
 #include "core/source/paged.h"
 #include "core/source/source_ops.h"
