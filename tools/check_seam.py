@@ -5,7 +5,7 @@ Usage: check_seam.py [ROOT]
 
 Outside of allocator/core/source and allocator/core/sleep at most LIMIT lines of the allocator name them: a line does when "paged" or "sleep"
 is part of an identifier or a word of a comment. Not counted are the public headers, the options' room, the room of the operating system
-(where a thread sleeps), what stands in quotation marks, and names that the public headers and the options' table give (PUBLIC). Prints the
+(where a thread sleeps), text in quotation marks, and names that the public headers and the options' table give (PUBLIC). Prints the
 lines, and exits 1 when there are more than LIMIT.
 """
 import re

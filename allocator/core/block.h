@@ -102,7 +102,7 @@ struct vr_segment {
     uint8_t expandable;
     uint8_t oversize;  // counted in oversize_segments, as max_split_size was when it was made
     uint8_t vacant;    // its memory is away (source_ops.h, vacate)
-    uint8_t uncertain; // while it is vacant: the driver kept mappings, which nobody may be allowed to use
+    uint8_t uncertain; // while it is vacant: the driver kept mappings, which no device may be allowed to use
     uint32_t stack;    // where it was made, or first mapped; 0: unknown
 };
 

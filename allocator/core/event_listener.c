@@ -123,7 +123,7 @@ void vr_device_listen(struct vr_device *device) {
     const bool wanted = (allocator->listened_devices >> device->ordinal & 1) != 0;
     const struct vr_listener *listener = client_before(allocator->client, allocator->listener, allocator->listened_devices);
     if (listener == NULL && wanted) listener = allocator->listener;
-    (void)vr_source_settle(device); // what comes is told from where the bytes are now
+    (void)vr_source_settle(device); // events that follow say where the bytes are now
     atomic_store_explicit(&device->listening.listener, listener, memory_order_release);
     vr_device_gate(device, VR_GATE_LISTENER, listener != NULL);
 }

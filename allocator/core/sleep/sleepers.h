@@ -82,7 +82,7 @@ void vr_asleep_trim(struct vr_device *device, uint32_t segment);
 // Adds the live blocks of a segment to the ranges; whole: free memory, too. NO_HOST_MEMORY.
 enum vram_status vr_live_ranges_add(const struct vr_device *device, uint32_t segment, bool whole, struct vr_live_ranges *ranges);
 
-// --- lent_blocks.c: what pools lent to requests of the default pools ------------------------------------------------------------------
+// --- falling_asleep.c: what pools lent to requests of the default pools ------------------------------------------------------------------
 
 // Whether the pool may sleep although it lent blocks. `borrower` has, or will have, the default pools; NULL: these stay awake. UNSUPPORTED
 // with a sentence.

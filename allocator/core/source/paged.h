@@ -253,7 +253,7 @@ VR_INLINE struct vr_block *vr_paged_block_of(const struct vr_paged_slot *slot) {
     return vr_block_at(slot->own->shard->device->allocator, slot->block);
 }
 
-// --- slots: paged_conflicts.c, paged_sizes.c, paged_slots.c -----------------------------------------------------------------------------
+// --- slots: paged_sizes.c, paged_slots.c -----------------------------------------------------------------------------
 
 VR_INLINE bool vr_paged_is_live(const struct vr_paged_device *device, uint32_t slot) {
     return (device->marks[slot / 64].live >> slot % 64 & 1) != 0;
@@ -393,8 +393,8 @@ void vr_paged_holes_free(struct vr_paged_shard *own);
 // Cuts a range out of the hole that contains it; adds a range that no hole touches. Room must be there.
 void vr_paged_hole_cut(struct vr_paged_shard *own, uint64_t low, uint64_t high);
 void vr_paged_hole_add(struct vr_paged_shard *own, uint64_t low, uint64_t high);
-// Ranges of pages, one page after the other, that are cut out of the holes behind their windows, or added: those that touch are one.
-// All-zero but for `own` and `cuts` there is none.
+// Ranges of pages, one page after the other, that are cut out of the holes behind their windows, or added: those that touch are one. An
+// empty one is all-zero but for `own` and `cuts`.
 enum { VR_PAGED_MOST_RUNS = 16 };
 struct vr_paged_runs {
     struct vr_paged_shard *own;
@@ -530,7 +530,7 @@ enum vram_status vr_paged_take_for_slot(struct vr_paged_shard *own, uint64_t siz
 // Of a private pool: a page for its small pool, one that this shows already where there is one.
 enum vram_status vr_paged_take_for_small(struct vr_paged_shard *own);
 
-// --- private pools: paged_source.c, paged_park.c -----------------------------------------------------------------------------------------
+// --- private pools: paged_source.c -----------------------------------------------------------------------------------------
 
 // Whether a graph may know addresses of the shard's pool: its pages are its own then, and its windows stay.
 VR_INLINE bool vr_paged_is_kept(const struct vr_paged_shard *own) { return own->shard->owner != NULL && own->shard->owner->captured; }

@@ -154,7 +154,7 @@ void vr_paged_slot_keep(struct vr_paged_device *device, uint32_t number) {
 
 static int by_number(const void *a, const void *b) { return VR_ORDER(*(const uint64_t *)a, *(const uint64_t *)b); }
 
-// Makes room among the views of a page: half of those that nobody uses go, those that were used longest ago.
+// Makes room among the views of a page: half of those at rest go, those that were used longest ago.
 static void thin_views(struct vr_paged_device *device, uint32_t number) {
     const struct vr_paged_page *page = vr_paged_page_at(device, number);
     uint64_t uses[MOST_VIEWS];

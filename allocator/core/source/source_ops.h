@@ -62,7 +62,8 @@ struct vr_source_ops {
     // Gives free memory back to the driver, until `enough` bytes are; the free memory of a pool. DRIVER when it refuses some.
     enum vram_status (*give_back_free)(struct vr_device *device, uint64_t enough);
     enum vram_status (*give_back_of_pool)(struct vram_pool *pool);
-    // Nobody holds the pool any more: its free memory goes to the default pools. The shard of a pool ends: what the next one can use stays.
+    // The pool has no holder any more: its free memory goes to the default pools. The shard of a pool ends: what the next one can use
+    // stays.
     void (*hand_over)(struct vram_pool *pool);
     void (*park)(struct vr_shard *shard);
     // Adds free bytes, and the longest free range; bytes of memory of a pool (NULL: of all), of those that are away apart; calls visit()

@@ -1,4 +1,5 @@
-// Segments that come and go whole: what sources of such have in common.
+// Segments that come and go whole: what sources of such have in common, and the two that are no more than that: cuMemAlloc, and functions
+// of a private pool's user.
 #include "core/device.h"
 #include "core/source/source_ops.h"
 
@@ -76,3 +77,63 @@ enum vram_status vr_whole_give_back(struct vr_shard *shard, uint32_t block) {
 void vr_whole_drop(struct vr_device *device, struct vr_segment *segment) {
     (void)segment->source->give(device->allocator->shards[segment->shard], segment->address, segment->size);
 }
+
+// --- cuMemAlloc: what cudaMalloc is in PyTorch -------------------------------------------------------------------------------------------
+
+static vr_cu_result ask_driver(struct vr_shard *shard, uint64_t size, uint64_t *address) {
+    return vr_cu(shard->device->allocator->driver, mem_alloc, address, size);
+}
+
+// The one driver call that the option release_lock_on_cudamalloc takes out of the locks: everything else of the device may change
+// meanwhile, so only locals are used after it, and a capture may begin, which the call must not spoil. A private pool could die meanwhile:
+// it keeps the locks.
+static vr_cu_result take_cu_memory(struct vr_shard *shard, uint64_t size, uint64_t *address) {
+    if (!shard->device->options.release_lock_on_malloc || shard->owner != NULL) return ask_driver(shard, size, address);
+    struct vram_driver *driver = shard->device->allocator->driver;
+    int mode = VR_CU_STREAM_CAPTURE_MODE_RELAXED;
+    const bool relaxed = vr_cu(driver, thread_exchange_capture_mode, &mode) == VR_CU_SUCCESS;
+    vr_device_unlock(shard->device);
+    const vr_cu_result result = ask_driver(shard, size, address);
+    vr_device_lock(shard->device);
+    if (relaxed) VR_CU_INSIST(driver, thread_exchange_capture_mode, &mode);
+    return result;
+}
+
+static vr_cu_result give_memory(struct vram_driver *driver, uint64_t address, uint64_t size) {
+    (void)size;
+    return vr_cu(driver, mem_free, address);
+}
+
+static enum vram_status give_cu_memory(struct vr_shard *shard, uint64_t address, uint64_t size) {
+    return vr_give_back(shard->device, &(struct vr_driver_memory){give_memory, address, size});
+}
+
+const struct vr_source_ops vr_source_cu_mem_alloc = {
+    .name = "cuMemAlloc",
+    .sharing = VR_SHARING_SEGMENT,
+    VR_WHOLE_SEGMENTS,
+    .take = take_cu_memory,
+    .give = give_cu_memory,
+};
+
+// --- the functions of a private pool's user ----------------------------------------------------------------------------------------------
+
+static vr_cu_result take_from_user(struct vr_shard *shard, uint64_t size, uint64_t *address) {
+    const struct vram_pool_options *own = &shard->owner->options;
+    *address = own->allocate(size, shard->device->ordinal, shard->stream, own->user);
+    return *address == 0 ? VR_CU_OUT_OF_MEMORY : VR_CU_SUCCESS;
+}
+
+static enum vram_status give_to_user(struct vr_shard *shard, uint64_t address, uint64_t size) {
+    const struct vram_pool_options *own = &shard->owner->options;
+    own->deallocate(address, size, shard->device->ordinal, shard->stream, own->user);
+    return VRAM_OK;
+}
+
+const struct vr_source_ops vr_source_user_functions = {
+    .name = "functions of the user",
+    .sharing = VR_SHARING_NONE,
+    VR_WHOLE_SEGMENTS,
+    .take = take_from_user,
+    .give = give_to_user,
+};
