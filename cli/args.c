@@ -138,7 +138,7 @@ static void print_options(const struct args_option *options) {
     }
     printf("Options:\n");
     for (const struct args_option *option = options; option->name != NULL; option++) print_option(option, width);
-    printf("  -h, %-*s  this text\n", (int)width, "--help");
+    printf("  -h, %-*s  show this help\n", (int)width, "--help");
 }
 
 static void print_help(const struct args_command *command) {

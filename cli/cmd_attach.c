@@ -82,9 +82,9 @@ int cmd_attach(int argc, char **argv) {
     const struct args_command command = {
         .name = "attach",
         .usage = "[options] PID [status|stop|start|dump]",
-        .summary = "Looks at a running program that is being recorded: what is there (status), a copy of its recording (dump -o FILE);\n"
-                   "and, for programs under `vram run`, pauses the recording (stop) and lets it go on (start). What is freed is written\n"
-                   "down all the time; allocations of a pause are left out, which the recording says.",
+        .summary = "Inspects a running program that is being recorded: shows its state (status) or copies its recording (dump -o FILE).\n"
+                   "For programs under `vram run` it also pauses the recording (stop) and resumes it (start). Frees are always recorded;\n"
+                   "allocations made during a pause are left out, and the recording says how many.",
         .examples = "  vram attach 4711\n"
                     "  vram attach 4711 stop\n"
                     "  vram attach 4711 dump -o now.vram\n",
@@ -99,11 +99,11 @@ int cmd_attach(int argc, char **argv) {
     const long pid = strtol(argv[1], &end, 10);
     const char *what = count == 2 ? argv[2] : "status";
     struct recorded recorded;
-    if (*end != '\0' || pid <= 0) return ui_usage("attach", "vram: '%s' is no process number", argv[1]);
-    if (!recorded_find((int)pid, &recorded)) return refuse_process((int)pid, "it is not recorded, or may not be looked at");
+    if (*end != '\0' || pid <= 0) return ui_usage("attach", "vram: invalid PID '%s'", argv[1]);
+    if (!recorded_find((int)pid, &recorded)) return refuse_process((int)pid, "it is not being recorded, or you lack permission");
     if (strcmp(what, "status") == 0) return print_status(&recorded);
     if (strcmp(what, "stop") == 0) return pause_or_go_on(&recorded, true);
     if (strcmp(what, "start") == 0) return pause_or_go_on(&recorded, false);
     if (strcmp(what, "dump") == 0) return dump_recording(&recorded, path);
-    return ui_usage("attach", "vram: '%s' is none of status, stop, start and dump", what);
+    return ui_usage("attach", "vram: unknown action '%s'; expected status, stop, start or dump", what);
 }

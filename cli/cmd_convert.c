@@ -77,13 +77,13 @@ static bool text_size_is_good(const char *name, const char *format, uint64_t inp
     const uint64_t times = text_bytes / (input_bytes == 0 ? 1 : input_bytes);
     (void)ui_size(text_bytes, size);
     if (times >= TOO_MUCH && text_bytes >= TOO_MUCH_FROM) {
-        ui_say("vram: %s: as %s it would be about %s, %" PRIu64 " times the input: each event has its stack written out; "
+        ui_say("vram: %s: as %s it would take about %s, %" PRIu64 " times the input: each event has its stack written out; "
                "pickle and vram refer to it",
                name, format, size, times);
         return false;
     }
     if (times >= MUCH && text_bytes >= MUCH_FROM)
-        ui_say("vram: %s: as %s it will be about %s, %" PRIu64 " times the input", name, format, size, times);
+        ui_say("vram: %s: as %s it will take about %s, %" PRIu64 " times the input", name, format, size, times);
     return true;
 }
 
@@ -188,9 +188,9 @@ static const struct format *choose_format(const char *name, const char *path) {
         const char *nearest = args_nearest(name, &formats[0].name, sizeof formats[0]);
         ui_say(nearest == NULL ? "vram: unknown format '%s'" : "vram: unknown format '%s'; did you mean '%s'?", name, nearest);
     } else if (strcmp(path, "-") == 0) {
-        ui_say("vram: standard output has no extension that tells the format: use --to");
+        ui_say("vram: cannot infer the format of standard output; use --to");
     } else {
-        ui_say("vram: %s: the extension tells no format: use --to", path);
+        ui_say("vram: cannot infer a format from '%s'; use --to", path);
     }
     list_formats();
     return NULL;
@@ -218,7 +218,7 @@ static int convert_file(const char *input, const struct format *format, struct c
     struct vram_recording *recording;
     struct input_facts facts;
     if (strcmp(path, "-") == 0 && isatty(STDOUT_FILENO) && !format->is_text) {
-        ui_say("vram: %s is not for terminals: name a file with -o", format->name);
+        ui_say("vram: %s cannot be written to a terminal: name a file with -o", format->name);
         return CLI_USAGE;
     }
     if (output_is_input(path, input)) {
@@ -249,7 +249,7 @@ int cmd_convert(int argc, char **argv) {
          .letter = 'o',
          .kind = ARGS_STRING,
          .value = "OUT",
-         .help = "the file to write, - for standard output; its extension tells the format (.gz, .zst and .xz compress)",
+         .help = "the file to write, - for standard output; its extension sets the format (.gz, .zst and .xz compress)",
          .target = &path},
         {.name = "to", .kind = ARGS_STRING, .value = names_apart + 1, .help = "the format, whatever the extension", .target = &name},
         {.name = "pretty",
@@ -265,7 +265,7 @@ int cmd_convert(int argc, char **argv) {
         {.name = "table",
          .kind = ARGS_CHOICE,
          .value = "events|stacks|peaks|sites",
-         .help = "which table an Arrow file has (default events)",
+         .help = "the table of an Arrow file (default events)",
          .target = &settings.table,
          .choices = names},
         {.name = "job",
@@ -276,7 +276,7 @@ int cmd_convert(int argc, char **argv) {
         {.name = "label",
          .kind = ARGS_STRINGS,
          .value = "KEY=VALUE",
-         .help = "what else is known of the job there: commit=4c1f, node=a; again for more",
+         .help = "further facts about the job: commit=4c1f, node=a; may be repeated",
          .target = &dataset.labels},
         INPUT_OPTION,
         {.name = NULL},

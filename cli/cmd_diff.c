@@ -88,7 +88,7 @@ static int compare_recordings(struct settings *settings, const char *const paths
 static int compare_all(struct settings *settings, const struct input_files files[2]) {
     int worst = CLI_OK;
     if (files[0].count != files[1].count) {
-        ui_say("vram: %d recordings before and %d after: each needs its partner", files[0].count, files[1].count);
+        ui_say("vram: %d recordings before and %d after: the numbers must match", files[0].count, files[1].count);
         return CLI_USAGE;
     }
     answers_open(&settings->answers, settings->json, files[0].count > 1, "\n");
@@ -107,7 +107,7 @@ int cmd_diff(int argc, char **argv) {
         {.name = "fail-over",
          .kind = ARGS_STRING,
          .value = "SIZE|N%",
-         .help = "exit code 1 when the second holds more than so much above the first, e.g. 100MiB or 5%",
+         .help = "exit code 1 when the second holds more than this above the first, e.g. 100MiB or 5%",
          .target = &settings.fail_over},
         VERDICT_OPTIONS(&settings.verdicts),
         MOMENT_OPTIONS(&settings.moment),
@@ -119,8 +119,8 @@ int cmd_diff(int argc, char **argv) {
     const struct args_command command = {
         .name = "diff",
         .usage = "[options] BEFORE AFTER",
-        .summary = "Puts what is live at the peaks of two recordings side by side, by call site: what grew, what is new, what is gone.\n"
-                   "Call sites whose line moved are found by file and function. Two folders: rank by rank.",
+        .summary = "Compares what is live at the peaks of two recordings, by call site: what grew, what is new, what is gone.\n"
+                   "Call sites whose line moved are matched by file and function. Two folders are compared rank by rank.",
         .examples = "  vram diff yesterday.pickle today.pickle\n"
                     "  vram diff --fail-over 2% --github base.vram pull-request.vram   # in CI\n"
                     "  vram diff --by category rank0.pickle rank7.pickle\n",

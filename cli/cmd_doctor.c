@@ -112,14 +112,14 @@ static void put_sim_nvml(void) {
 int cmd_doctor(int argc, char **argv) {
     bool json = false, sim = false;
     const struct args_option options[] = {
-        {.name = "sim", .kind = ARGS_FLAG, .help = "look at the simulated driver instead of the machine's", .target = &sim},
+        {.name = "sim", .kind = ARGS_FLAG, .help = "examine the simulated driver instead of the machine's", .target = &sim},
         {.name = "json", .kind = ARGS_FLAG, .help = "one JSON object; keys in docs/reference/json.md", .target = &json},
         {.name = NULL},
     };
     const struct args_command command = {
         .name = "doctor",
         .usage = "[options]",
-        .summary = "Says what this driver, its devices and the system can do, which settings are in force and where they come from,\n"
+        .summary = "Shows what this driver, its devices and the system can do, which settings are in force and where they come from,\n"
                    "and why a feature is off. Exit code 1 when something is wrong, 4 without a CUDA driver.",
         .examples = "  vram doctor\n"
                     "  PYTORCH_CUDA_ALLOC_CONF=expandable_segment:True vram doctor\n"

@@ -304,15 +304,11 @@ int cmd_export(int argc, char **argv) {
          .value = "OUT",
          .help = "the file to write (.prom for the node exporter)",
          .target = &exporter->output},
-        {.name = "interval",
-         .kind = ARGS_STRING,
-         .value = "15s",
-         .help = "writes again and again until the programs end",
-         .target = &interval},
+        {.name = "interval", .kind = ARGS_STRING, .value = "15s", .help = "write repeatedly until the programs end", .target = &interval},
         {.name = "listen",
          .kind = ARGS_COUNT,
          .value = "PORT",
-         .help = "answers on http://127.0.0.1:PORT/metrics (0: any free port)",
+         .help = "serve on http://127.0.0.1:PORT/metrics (0: any free port)",
          .target = &port},
         {.name = NULL},
     };
@@ -320,7 +316,7 @@ int cmd_export(int argc, char **argv) {
         .name = "export",
         .usage = "[options] FILE.vram...",
         .summary = "Statistics of programs that are being recorded (vram run, VRAM_HISTORY=file=...), for Prometheus. A folder of\n"
-                   "recordings is a job: each metric has the rank that the file's name tells.",
+                   "recordings is a job: each metric has the rank from the file's name.",
         .examples = "  vram export run.vram\n"
                     "  vram export run.vram --interval 15s -o /var/lib/node_exporter/vram.prom\n"
                     "  vram export ranks/ --listen 9400\n",

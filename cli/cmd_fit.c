@@ -52,7 +52,7 @@ static bool ask_for(struct settings *settings, const char *key, size_t length, u
     if (!fit_model(key, length, &model, &number)) {
         char wrong[400];
         if (sim_card_maker_of(key, length) == SIM_CARD_AMD)
-            (void)snprintf(wrong, sizeof wrong, "'%.*s' is AMD's, which only 'vram sim --hip' can be", (int)length, key);
+            (void)snprintf(wrong, sizeof wrong, "'%.*s' is AMD's: only 'vram sim --hip' simulates it", (int)length, key);
         else
             sim_card_say_unknown(key, length, wrong, sizeof wrong);
         ui_say("vram fit: %s", wrong);
@@ -185,11 +185,11 @@ static void judge_others(const struct settings *settings, const struct fit_plan 
         largest = card;
     }
     if (largest == NULL || fit_run_failed(run)) return;
-    ui_say("vram fit: once more, on %s: its kernels are others than those of %s", largest->model.key, verdict->ran_on.key);
+    ui_say("vram fit: running again on %s, whose kernels differ from those of %s", largest->model.key, verdict->ran_on.key);
     there.sim.models = largest->model.key;
     there.sim.memory_bytes = SIM_UNSET;
     if (!judge_there(&there, largest->model.key, asked, false, verdict))
-        ui_say("vram fit: the program failed there: the answer is that of %s", verdict->ran_on.key);
+        ui_say("vram fit: the program failed there; the answer is for %s", verdict->ran_on.key);
 }
 
 // Finds what would make the program fit, and how much more it may need.
@@ -275,9 +275,9 @@ static int judge_run(struct settings *settings, const struct fit_plan *plan, con
     const int code = answer_run(settings, plan, run, failed);
     if (code > CLI_FINDING || !fit_run_failed(run)) return code;
     if (run->ending == FIT_INTERRUPTED)
-        ui_say("vram fit: the program was interrupted; the answer holds for what it did until then");
+        ui_say("vram fit: the program was interrupted; the answer covers only what ran before");
     else
-        ui_say("vram fit: the program failed (exit code %d); the answer holds for what it did until then", run->exit_code);
+        ui_say("vram fit: the program failed (exit code %d); the answer covers only what ran before", run->exit_code);
     return CLI_BAD_INPUT;
 }
 
@@ -301,7 +301,7 @@ static bool choose_another(struct settings *settings) {
 static int run_where_it_can(struct settings *settings, struct fit_plan *plan, struct fit_run *run) {
     const int code = fit_run(plan, run);
     if (code != CLI_OK || run->ending != FIT_FAILED || !run->no_kernels || !choose_another(settings)) return code;
-    ui_say("vram fit: this PyTorch has no kernels for %s: once more, on %s", settings->unrunnable, settings->largest);
+    ui_say("vram fit: this PyTorch has no kernels for %s: running again on %s", settings->unrunnable, settings->largest);
     fit_run_release(run);
     return fit_run(plan, run);
 }
@@ -322,7 +322,7 @@ static int fit_program(struct settings *settings, char **program) {
                             .dummy_weights = settings->dummy_weights};
     int code = run_where_it_can(settings, &plan, &run);
     if (code != CLI_OK) return code;
-    if (run.exit_code == 137) ui_say("vram fit: the program was killed (signal 9): the memory of this machine may have been too little");
+    if (run.exit_code == 137) ui_say("vram fit: the program was killed (signal 9): this machine may have run out of memory");
     if (run.ending != FIT_OUT_OF_MEMORY) {
         code = judge_run(settings, &plan, &run, NULL);
         fit_run_release(&run);
@@ -421,61 +421,59 @@ int cmd_fit(int argc, char **argv) {
          .help = "on which cards: t4, a100-80, rtx4090, ... (default h100; vram sim --cards lists them)",
          .target = &settings.devices,
          .also = "device gpu model"},
-        {.name = "all", .letter = 'a', .kind = ARGS_FLAG, .help = "on every card that is known", .target = &settings.all},
+        {.name = "all", .letter = 'a', .kind = ARGS_FLAG, .help = "on every known card", .target = &settings.all},
         {.name = "devices",
          .kind = ARGS_COUNT,
          .value = "N",
-         .help = "number of devices (default: 1, or what --nproc-per-node and the like among the program's options say)",
+         .help = "number of devices (default: 1, or taken from the program's --nproc-per-node or similar)",
          .target = &settings.device_count},
         {.name = "fold",
          .kind = ARGS_STRING,
          .value = "RANK,...|auto|none",
-         .help = "of the ranks that a launcher is told of, only these run, the others are taken to be like them (default: all run, of more "
-                 "than 16 a few)",
+         .help = "run only these of the launcher's ranks and assume that the others are like them (default: all; of more than 16 a few)",
          .target = &settings.folds},
         {.name = "each",
          .kind = ARGS_FLAG,
-         .help = "a run and an answer for every card asked for, rather than one run that is judged for all",
+         .help = "run the program once per card, instead of judging all cards by one run",
          .target = &settings.each,
          .also = "exact"},
         {.name = "memory",
          .letter = 'm',
          .kind = ARGS_SIZE,
          .value = "SIZE",
-         .help = "memory of each device, context and libraries included, e.g. 22GiB: does it complete in so much?",
+         .help = "memory of each device, context and libraries included, e.g. 22GiB: whether the program completes in it",
          .target = &settings.limit_bytes,
          .also = "limit vram"},
         {.name = "steps",
          .kind = ARGS_STRING,
          .value = "N|auto|all",
-         .help = "ends the program after N steps of its optimizer; auto (default): when three in a row are alike; all: never",
+         .help = "stop the program after N optimizer steps; auto (default): when three in a row are alike; all: never",
          .target = &settings.steps},
         {.name = "until",
          .kind = ARGS_STRING,
          .value = "REGEX",
-         .help = "ends the program when a line of its output matches",
+         .help = "stop the program when a line of its output matches",
          .target = &settings.until},
         {.name = "for",
          .kind = ARGS_STRING,
          .value = "TIME",
-         .help = "ends the program after so long: 90s, 5m",
+         .help = "stop the program after this time: 90s, 5m",
          .target = &settings.seconds,
          .also = "timeout time"},
         {.name = "vary",
          .kind = ARGS_STRING,
          .value = "ARGUMENT=A,B,C",
-         .help = "an answer for each value of an argument of the program: '--batch-size=16,8,4'; exit code 0 when one fits",
+         .help = "run once for each value of an argument of the program: '--batch-size=16,8,4'; exit code 0 when one fits",
          .target = &settings.vary},
         {.name = "dummy-weights",
          .kind = ARGS_FLAG,
-         .help =
-             "weights are made up: models of transformers and diffusers, and GGUF files, need no more than their configuration or header",
+         .help = "make up weights: models of transformers and diffusers, and GGUF files, then need only their configuration or header",
          .target = &settings.dummy_weights},
         {.name = "output",
          .letter = 'o',
          .kind = ARGS_STRING,
          .value = "FILE",
-         .help = "keeps the recording, of the rank that needs the most (vram view FILE)",
+         .help = "keep the recording of the rank that needs the most (vram view FILE)",
          .target = &settings.output},
         {.name = "set",
          .kind = ARGS_STRING,
@@ -486,7 +484,7 @@ int cmd_fit(int argc, char **argv) {
         {.name = "quiet",
          .letter = 'q',
          .kind = ARGS_FLAG,
-         .help = "shows the program's output only when it fails",
+         .help = "show the program's output only when it fails",
          .target = &settings.quiet},
         {.name = "json", .kind = ARGS_FLAG, .help = "one JSON object; keys in docs/reference/json.md", .target = &settings.json},
         {.name = NULL},
@@ -527,6 +525,6 @@ int cmd_fit(int argc, char **argv) {
     if (settings.device_count == 0) settings.device_count = fit_count_devices(argv + 1);
     if (settings.vary != NULL && (settings.vary[0] == '=' || strchr(settings.vary, '=') == NULL))
         return usage_problem("--vary takes an argument of the program and values: '--batch-size=16,8,4'");
-    if (settings.each && settings.vary != NULL) return usage_problem("--each and --vary do not go together");
+    if (settings.each && settings.vary != NULL) return usage_problem("--each and --vary exclude each other");
     return fit_all(&settings, argv + 1);
 }

@@ -66,7 +66,7 @@ int cmd_flame(int argc, char **argv) {
          .target = &settings.before},
         {.name = "all-frames",
          .kind = ARGS_FLAG,
-         .help = "also those of PyTorch, interpreters and allocators",
+         .help = "include frames of PyTorch, interpreters and allocators",
          .target = &settings.all_frames},
         {.name = "bottom-up", .kind = ARGS_FLAG, .help = "innermost frames first", .target = &settings.bottom_up},
         MOMENT_OPTIONS(&settings.moment),
@@ -96,7 +96,7 @@ int cmd_flame(int argc, char **argv) {
     profile.bottom_up = settings.bottom_up;
     profile.all_frames = settings.all_frames;
     if (is_folder(argv[1])) {
-        ui_say("vram: %s is a folder, and a flame graph is of one recording: `vram report --summary %s` says which stands out", argv[1],
+        ui_say("vram: %s is a folder; a flame graph shows one recording. `vram report --summary %s` shows which one stands out", argv[1],
                argv[1]);
         return CLI_BAD_INPUT;
     }

@@ -40,7 +40,7 @@ static int forecast_from(const struct settings *settings, char **operands, size_
     struct vram_forecast forecast = {.options = *options};
     char *end;
     forecast.wanted = strtod(settings->wanted, &end);
-    if (end == settings->wanted || *end != '\0') return ui_usage("forecast", "vram: --size: '%s' is no size", settings->wanted);
+    if (end == settings->wanted || *end != '\0') return ui_usage("forecast", "vram: --size: invalid size '%s'", settings->wanted);
     int code = CLI_OK;
     for (; forecast.count < count && code == CLI_OK; forecast.count++) {
         const size_t i = forecast.count;
@@ -64,7 +64,7 @@ int cmd_forecast(int argc, char **argv) {
         {.name = "size",
          .kind = ARGS_STRING,
          .value = "SIZE",
-         .help = "the size whose peak is asked for",
+         .help = "the size whose peak to forecast",
          .target = &settings.wanted,
          .also = "at"},
         ARGS_JSON("of the forecast", &settings.json),
@@ -77,9 +77,9 @@ int cmd_forecast(int argc, char **argv) {
     const struct args_command command = {
         .name = "forecast",
         .usage = "--size SIZE [options] SIZE=FILE SIZE=FILE [SIZE=FILE]",
-        .summary = "From recordings of a program in two or three sizes (of the batch, the sequence, the ranks) the peak of another: the\n"
-                   "moments that may be the peak are followed through the runs, each call site goes on along the simplest curve that it\n"
-                   "lies on, and the range says what else would be possible. Three sizes tell curves from straight lines. vram fit\n"
+        .summary = "Forecasts the peak of another size (of the batch, the sequence, the ranks) from recordings in two or three sizes.\n"
+                   "The moments that may be the peak are matched across the runs, and each call site is extended along the simplest curve\n"
+                   "that fits it. The range shows what else is possible. Three sizes distinguish curves from straight lines. `vram fit`\n"
                    "makes such recordings without a GPU.",
         .examples = "  vram forecast --size 64 8=batch8.pickle 16=batch16.pickle\n"
                     "  vram forecast --size 8192 --by role 1024=a.vram 2048=b.vram 4096=c.vram\n",
@@ -91,7 +91,7 @@ int cmd_forecast(int argc, char **argv) {
     int count, code;
     struct vram_profile_options profile = {.device = -1};
     if (!args_parse(&command, argc, argv, &count, &code)) return code;
-    if (settings.wanted == NULL) return ui_usage("forecast", "vram: --size SIZE is missing: which size is asked for?");
+    if (settings.wanted == NULL) return ui_usage("forecast", "vram: --size SIZE is missing");
     if (!moment_options(&settings.moment, &profile)) return CLI_USAGE;
     return forecast_from(&settings, argv + 1, (size_t)count, &profile);
 }

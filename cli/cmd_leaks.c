@@ -38,9 +38,9 @@ int cmd_leaks(int argc, char **argv) {
         {.name = "step",
          .kind = ARGS_STRING,
          .value = "NAME",
-         .help = "a step begins at each mark of this name (default: found; a wrong name lists the marks)",
+         .help = "a step begins at each mark of this name (default: detected; a wrong name lists the marks)",
          .target = &settings.step},
-        {.name = "every", .kind = ARGS_COUNT, .value = "N", .help = "a step is so many events", .target = &settings.every},
+        {.name = "every", .kind = ARGS_COUNT, .value = "N", .help = "a step is this many events", .target = &settings.every},
         DEVICE_OPTION(&settings.moment),
         GROUP_OPTIONS(&settings.moment),
         INPUT_OPTION,
@@ -50,9 +50,9 @@ int cmd_leaks(int argc, char **argv) {
     const struct args_command command = {
         .name = "leaks",
         .usage = "[options] FILE|FOLDER...",
-        .summary = "Finds what leaks: call sites whose allocations outlive their step and stay, step after step, until the end. Steps\n"
-                   "are marks of the program, or where allocations repeat. Says so where the steps cannot be told, or where requests\n"
-                   "only grow. Exit code 1: something leaks.",
+        .summary = "Finds leaks: call sites whose allocations outlive their step and accumulate, step after step, until the end. Steps\n"
+                   "come from the program's marks or from repeating allocations. Reports when steps are unclear or when requests only\n"
+                   "grow. Exit code 1: something leaks.",
         .examples = "  vram leaks snapshot.pickle\n"
                     "  vram leaks --step train_step job/          # every rank\n"
                     "  vram leaks --json run.vram | jq '.groups[0]'\n",

@@ -51,7 +51,7 @@ static int serve_messages(struct mcp_server *server) {
 int cmd_mcp(int argc, char **argv) {
     struct mcp_server server = {.calls = 0};
     const struct args_option options[] = {
-        {.name = "no-programs", .kind = ARGS_FLAG, .help = "without the tool fit, which runs programs", .target = &server.no_programs},
+        {.name = "no-programs", .kind = ARGS_FLAG, .help = "leave out the tool fit, which runs programs", .target = &server.no_programs},
         INPUT_OPTION,
         SKIP_OPTION,
         {.name = NULL},

@@ -142,11 +142,11 @@ int cmd_replay(int argc, char **argv) {
         {.name = "device",
          .kind = ARGS_COUNT,
          .value = "N",
-         .help = "only the history of this device (default: of all, each with that memory)",
+         .help = "replay only the history of this device (default: all, each with that memory)",
          .target = &settings.device},
         {.name = "ignore-releases",
          .kind = ARGS_FLAG,
-         .help = "leave out the recorded emptying of the cache",
+         .help = "ignore recorded releases of the cache",
          .target = &settings.ignore_releases},
         {.name = "placements",
          .kind = ARGS_STRING,
@@ -160,9 +160,9 @@ int cmd_replay(int argc, char **argv) {
     const struct args_command command = {
         .name = "replay",
         .usage = "[options] FILE|FOLDER...",
-        .summary = "Drives the history of a recording through the allocator on a simulated device. With --exact: does it decide as\n"
-                   "the recorded program's did, address by address? Without: what would the program have needed with other\n"
-                   "settings or less memory? Exit code 1 for any difference, and for running out of memory.",
+        .summary = "Replays the history of a recording through the allocator on a simulated device. With --exact it checks that every\n"
+                   "address is as recorded. Without, it shows what the program would have needed with other settings or less memory.\n"
+                   "Exit code 1 for any difference, and for running out of memory.",
         .examples = "  vram replay --exact snapshot.pickle\n"
                     "  vram replay --conf '' --conf expandable_segments:True snapshot.pickle\n"
                     "  vram replay --memory 24GiB --conf max_split_size_mb:128 snapshot.pickle\n",

@@ -181,13 +181,13 @@ int cmd_report(int argc, char **argv) {
          .target = &settings.memory_bytes},
         {.name = "no-cure",
          .kind = ARGS_FLAG,
-         .help = "do not replay the history under other settings: no cure after an out of memory, no comparison with paged:True",
+         .help = "do not replay the history with other settings: no cure after an out of memory, no comparison with paged:True",
          .target = &settings.no_cure},
         {.name = "summary",
          .kind = ARGS_FLAG,
-         .help = "of several files only the table: which stands out, who ran out of memory and why (default from 9 files on)",
+         .help = "of several files, print only the table: which stands out, which ran out of memory and why (default from 9 files)",
          .target = &settings.summary},
-        {.name = "full", .kind = ARGS_FLAG, .help = "the report of each file, however many there are", .target = &settings.full},
+        {.name = "full", .kind = ARGS_FLAG, .help = "print the report of each file, however many there are", .target = &settings.full},
         {.name = "plain-sites",
          .kind = ARGS_FLAG,
          .help = "call sites as other tools choose them: the innermost Python frame outside torch, else the innermost frame",
@@ -213,10 +213,10 @@ int cmd_report(int argc, char **argv) {
     const struct args_command command = {
         .name = "report",
         .usage = "[options] FILE|FOLDER...",
-        .summary = "Says what a recording of GPU memory holds: how high memory went and when, where the reserved bytes are,\n"
-                   "which call sites held the peak, and what the recording does not tell. After an out of memory: why, and which\n"
-                   "setting would have let it fit, found by replaying the history on a simulated device.\n"
-                   "Sizes of allocations are what the program asked for, so peaks lie below torch.cuda.max_memory_allocated(),\n"
+        .summary = "Explains a recording of GPU memory: how high memory went and when, where the reserved bytes are, which call\n"
+                   "sites held the peak, and what the recording lacks. After an out of memory: why it failed, and which setting would\n"
+                   "have made it fit, found by replaying the history on a simulated device.\n"
+                   "Sizes of allocations are what the program requested, so peaks are below torch.cuda.max_memory_allocated(),\n"
                    "which counts whole blocks.",
         .examples = "  vram report snapshot.pickle\n"
                     "  vram report --top 30 snapshot.pickle.zst\n"

@@ -130,15 +130,15 @@ static void run_list_summary(FILE *list, const char *program, bool wants_report)
             files++;
             summarize(shown_path(fields[1]), wants_report);
         } else if (strcmp(fields[0], "dump") == 0) {
-            ui_say("vram run: at an out of memory: %s", shown_path(fields[1]));
+            ui_say("vram run: out of memory: %s", shown_path(fields[1]));
         } else if (strcmp(fields[0], "missed") == 0) {
             ui_say("vram run: not seen: %s %s", fields[1], fields[2]);
         }
     }
     for (size_t i = 0; i < 3; i++) free(fields[i]);
     if (files != 0) return;
-    // A process that may not write files cannot report that either.
-    ui_say("vram run: no file was made: %s asked a CUDA driver for no memory that could be seen, or may write no files", program);
+    // A process that may write no file cannot say so either.
+    ui_say("vram run: no file was written: %s made no visible request to a CUDA driver, or cannot write files", program);
     if (!has_driver()) ui_say("vram run: there is no CUDA driver here; `vram sim -- vram run -- %s` runs it on a simulated one", program);
 }
 
@@ -216,7 +216,7 @@ static int run_recorded(const struct settings *settings, char **arguments) {
         return CLI_BAD_INPUT;
     }
     why = run_check(arguments[0]);
-    if (why != NULL) ui_say("vram run: %s cannot be recorded: %s; it is run all the same", arguments[0], why);
+    if (why != NULL) ui_say("vram run: %s cannot be recorded: %s; running it anyway", arguments[0], why);
     const bool readable = run_library_open(&library);
     FILE *list = readable ? make_list(list_path) : NULL;
     if (list == NULL) {
@@ -264,13 +264,13 @@ int cmd_run(int argc, char **argv) {
         {.name = "stacks",
          .kind = ARGS_CHOICE,
          .value = "all|python|c|none",
-         .help = "which call stacks (default all)",
+         .help = "the call stacks to record (default all)",
          .target = &settings.stacks,
          .choices = stack_choices},
         {.name = "on-oom",
          .kind = ARGS_CHOICE,
          .value = "report|dump",
-         .help = "report (default): say at the end why; dump: keep a copy of the recording as it was",
+         .help = "report (default): explain it at the end; dump: keep a copy of the recording as it was",
          .target = &settings.on_oom,
          .choices = oom_choices},
         {.name = "cache",
@@ -292,9 +292,8 @@ int cmd_run(int argc, char **argv) {
     const struct args_command command = {
         .name = "run",
         .usage = "[options] -- PROGRAM [ARGUMENT...]",
-        .summary = "Runs a CUDA program and records what device memory it takes and gives back, by which library and call stack.\n"
-                   "Nothing is changed in the program; its processes and children get a file each. Its exit code is passed on\n"
-                   "(128 + n after signal n).",
+        .summary = "Runs a CUDA program and records the device memory it allocates and frees, by library and call stack.\n"
+                   "The program is not changed; each of its processes gets a file. Its exit code is passed on (128 + n after signal n).",
         .examples = "  vram run -- python train.py\n"
                     "  vram run -o 'rank%r.vram' -- torchrun --nproc-per-node 4 train.py\n"
                     "  vram run --limit 6GiB -- ./solver input.dat\n"

@@ -59,10 +59,10 @@ int cmd_sim(int argc, char **argv) {
         {.name = "card",
          .kind = ARGS_STRING,
          .value = "NAME,...",
-         .help = "which cards the devices are: t4, a100-80, rtx4090, ... (default h100; --cards lists them)",
+         .help = "cards to simulate: t4, a100-80, rtx4090, ... (default h100; --cards lists them)",
          .target = &settings.models,
          .also = "device gpu model"},
-        {.name = "cards", .kind = ARGS_FLAG, .help = "list the cards that are known, and what of each is estimated", .target = &cards},
+        {.name = "cards", .kind = ARGS_FLAG, .help = "list the known cards, and what is estimated of each", .target = &cards},
         {.name = "devices",
          .kind = ARGS_COUNT,
          .value = "N",
@@ -88,15 +88,15 @@ int cmd_sim(int argc, char **argv) {
          .target = &settings.more},
         {.name = "missing",
          .kind = ARGS_FLAG,
-         .help = "say at the end what the program called that is not simulated",
+         .help = "list at the end the functions called that are not simulated",
          .target = &asked.missing},
         {.name = "reads",
          .kind = ARGS_FLAG,
-         .help = "say at the end where the program read what only a kernel would have written",
+         .help = "list at the end where the program read what only a kernel would have written",
          .target = &asked.reads},
         {.name = "hip",
          .kind = ARGS_FLAG,
-         .help = "for a program of AMD's HIP: its runtime stands over the simulated device",
+         .help = "for programs of AMD's HIP: provide its runtime on the simulated device",
          .target = &asked.hip},
         SIM_VALUES_OPTIONS(&rules),
         {.name = NULL},
@@ -108,8 +108,8 @@ int cmd_sim(int argc, char **argv) {
             "Runs a program on simulated GPUs: memory, streams, events, graphs, peers and processes behave as those of the device that\n"
             "is named; kernels take time and compute nothing. For programs that call the driver API, and for those that load the\n"
             "shared runtime, NVML, cuBLAS, cuDNN, NCCL and the like, as PyTorch does: stand-ins take the place of these libraries as\n"
-            "they are loaded, and no file is changed. NVIDIA's own runtime linked into a program refuses any driver but NVIDIA's; it\n"
-            "is named, and not made to do otherwise. The exit code is the program's.",
+            "they are loaded, and no file is changed. Programs linked statically against NVIDIA's\n"
+            "runtime cannot run; vram says which. The exit code is the program's.",
         .examples = "  vram sim -- ./program\n"
                     "  vram sim --card rtx4090 -- python train.py\n"
                     "  vram sim --devices 2 --memory 16GiB -- torchrun --nproc-per-node 2 train.py\n"

@@ -33,7 +33,7 @@ static bool format_of(const char *path, enum vram_recording_format *format) {
         *format = formats[i].format;
         return true;
     }
-    ui_say("vram: %s: the extension tells no format; .vram, .pickle and .json do", path);
+    ui_say("vram: cannot infer a format from '%s'; use .vram, .pickle or .json", path);
     return false;
 }
 
@@ -62,7 +62,7 @@ static int print_counts(const struct vram_symbols_counts *counts) {
     printf("%" PRIu64 " frame%s in %" PRIu64 " module%s: %" PRIu64 " named, %" PRIu64 " with a line", counts->frames,
            counts->frames == 1 ? "" : "s", counts->modules, counts->modules == 1 ? "" : "s", counts->named, counts->lined);
     if (counts->modules_missing != 0)
-        printf("; no file with the build id of %" PRIu64 " module%s is here", counts->modules_missing,
+        printf("; no file found for the build id of %" PRIu64 " module%s", counts->modules_missing,
                counts->modules_missing == 1 ? "" : "s");
     printf("\n");
     return CLI_OK;
@@ -107,11 +107,11 @@ int cmd_symbolize(int argc, char **argv) {
         {.name = "debug-dir",
          .kind = ARGS_STRINGS,
          .value = "DIR",
-         .help = "a folder with .build-id/, searched before /usr/lib/debug; may be given again",
+         .help = "a folder with .build-id/, searched before /usr/lib/debug; may be repeated",
          .target = &settings.debug_dirs},
         {.name = "names-only",
          .kind = ARGS_FLAG,
-         .help = "from symbol tables, without lines and inlined functions; quicker",
+         .help = "use symbol tables only, without lines and inlined functions; faster",
          .target = &settings.names_only},
         {.name = "json", .kind = ARGS_FLAG, .help = "one JSON object; keys in docs/reference/json.md", .target = &settings.json},
         INPUT_OPTION,

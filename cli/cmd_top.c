@@ -398,8 +398,8 @@ static int list_text(const struct recorded *list, size_t count) {
         printf("\n");
     }
     if (count == 0)
-        printf("No process that you may look at is being recorded. `vram run -- PROGRAM` records one, so does "
-               "VRAM_HISTORY=...,file=PATTERN.\n");
+        printf(
+            "No recorded processes found (that you can access). Start one with `vram run -- PROGRAM` or VRAM_HISTORY=...,file=PATTERN.\n");
     else if (count > 1)
         printf("\n`vram top PID` shows one of them.\n");
     return CLI_OK;
@@ -419,7 +419,7 @@ static int show_target(const char *target, struct top_view *view, bool once, boo
     const long pid = strtol(target, &end, 10);
     if (*end == '\0' && pid > 0) {
         if (!recorded_find((int)pid, &recorded)) {
-            ui_say("vram: process %ld is not recorded, or may not be looked at", pid);
+            ui_say("vram: process %ld is not being recorded, or you lack permission", pid);
             return CLI_BAD_INPUT;
         }
     } else
@@ -447,7 +447,7 @@ int cmd_top(int argc, char **argv) {
          .help = "how memory is grouped at first (default library)",
          .target = &by,
          .choices = choices},
-        {.name = "once", .kind = ARGS_FLAG, .help = "print what is alive now, and end", .target = &once},
+        {.name = "once", .kind = ARGS_FLAG, .help = "print what is live now, and exit", .target = &once},
         {.name = "json", .kind = ARGS_FLAG, .help = "the same as one JSON object; keys in docs/reference/json.md", .target = &json},
         {.name = NULL},
     };
@@ -455,8 +455,8 @@ int cmd_top(int argc, char **argv) {
         .name = "top",
         .usage = "[options] [PID|FILE]",
         .summary = "Shows the live memory of a program that is being recorded (by `vram run`, or by an allocator of this library that\n"
-                   "streams its history), by library, kind, call site, stream or pool. Nothing is asked of the program: its recording is\n"
-                   "read while it grows. Without a PID: which processes are recorded; the only one is shown.\n"
+                   "streams its history), by library, kind, call site, stream or pool. The program is not disturbed: its recording\n"
+                   "is read while it grows. Without a PID it lists the recorded processes, or shows the only one.\n"
                    "Keys: 1 to 5 or Tab group, s sorts, / searches, arrows scroll, space pauses, q ends.",
         .examples = "  vram run -- python train.py &\n"
                     "  vram top $!\n"

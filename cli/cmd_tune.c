@@ -81,7 +81,7 @@ int cmd_tune(int argc, char **argv) {
         WHATIF_OPTIONS(&settings.world, ": will it fit, and with what?"),
         {.name = "each",
          .kind = ARGS_FLAG,
-         .help = "a search for each recording; otherwise several are ranks of one job",
+         .help = "search for each recording; otherwise several are ranks of one job",
          .target = &settings.each},
         {.name = "threads",
          .letter = 'j',
@@ -96,9 +96,9 @@ int cmd_tune(int argc, char **argv) {
     const struct args_command command = {
         .name = "tune",
         .usage = "[options] FILE|FOLDER...",
-        .summary = "Replays a recording under many settings of PYTORCH_CUDA_ALLOC_CONF on a simulated device and says which one needs\n"
-                   "the least memory, as a line to paste. With --memory: whether it fits, and with what. Several recordings are the\n"
-                   "ranks of one job: one setting for all. Exit code 1 when nothing fits.",
+        .summary = "Replays a recording with many settings of PYTORCH_CUDA_ALLOC_CONF on a simulated device and shows which one needs\n"
+                   "the least memory, as a line to paste. With --memory: whether it fits, and with which setting. Several recordings are\n"
+                   "the ranks of one job: one setting for all. Exit code 1 when nothing fits.",
         .examples = "  vram tune snapshot.pickle\n"
                     "  vram tune --memory 24GiB snapshot.pickle\n"
                     "  vram tune --json job/ | jq -r .best.conf\n",

@@ -117,7 +117,7 @@ static int view_file(const struct input_files *files, const char *output, bool o
         else if (output == NULL)
             printf("%s", path);
         if (output == NULL) printf("\n");
-        if (open && !browser_open(path)) ui_say("vram: no browser could be opened: open %s yourself", path);
+        if (open && !browser_open(path)) ui_say("vram: cannot open a browser: open %s yourself", path);
     }
     free(path);
     return code;
@@ -178,7 +178,7 @@ int cmd_view(int argc, char **argv) {
         {.name = "no-open", .kind = ARGS_FLAG, .help = "do not open a browser", .target = &stays},
         {.name = "serve",
          .kind = ARGS_FLAG,
-         .help = "answer from this process, until it is interrupted: for files beyond a browser's memory",
+         .help = "serve the page from this process until it is interrupted: for files beyond a browser's memory",
          .target = &serves},
         {.name = "port", .kind = ARGS_COUNT, .value = "N", .help = "with --serve: the port (default: any free one)", .target = &port},
         SKIP_OPTION,
@@ -188,8 +188,8 @@ int cmd_view(int argc, char **argv) {
     const struct args_command command = {
         .name = "view",
         .usage = "[FILE...] [options]",
-        .summary = "Shows recordings in the viewer: one page with the recordings inside, which works without any network and can be\n"
-                   "passed on. A folder stands for the recordings in it. Without FILE the page is empty and opens files itself.",
+        .summary = "Shows recordings in the viewer: one page with the recordings inside, which works without a network and can be\n"
+                   "shared. A folder means the recordings in it. Without FILE the page is empty and opens files itself.",
         .examples = "  vram view snapshot.pickle\n"
                     "  vram view ranks/ -o job.html --no-open\n"
                     "  vram view --serve huge.pickle\n",

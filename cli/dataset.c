@@ -110,7 +110,7 @@ bool dataset_labels_are_good(const struct dataset *dataset) {
         for (size_t o = 0; good && o < sizeof own / sizeof *own; o++) good = strlen(own[o]) != length || memcmp(own[o], label, length) != 0;
         for (size_t other = 0; good && other < i; other++) good = strncmp(dataset->labels.values[other], label, length + 1) != 0;
         if (!good) {
-            ui_say("vram: --label %s: KEY=VALUE is needed, with a key of letters, digits and underscores that is not there yet", label);
+            ui_say("vram: --label %s: expected KEY=VALUE with a new key of letters, digits and underscores", label);
             return false;
         }
     }
@@ -196,9 +196,8 @@ static bool is_new(struct progress *progress, uint64_t rank, const char *name) {
     snprintf(key, length, "%" PRIu64 "/%s", rank, name);
     for (size_t i = 0; i < progress->key_count; i++) {
         if (strcmp(keys[i], key) != 0) continue;
-        ui_say("vram: %s: a recording of this name and rank %" PRIu64
-               " was there already: name them apart, or write them as jobs of their own",
-               name, rank);
+        ui_say("vram: %s: a recording of this name and rank %" PRIu64 " exists already: rename one, or write them as separate jobs", name,
+               rank);
         free(key);
         return false;
     }

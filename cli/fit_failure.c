@@ -216,9 +216,10 @@ bool fit_unreached_text(const struct fit_run *run, bool whole, char *text, size_
     if (module == NULL) return false;
     const char *slash = strrchr(module, '/');
     const bool went_on = whole && run->exit_code == 0 && run->signal == 0;
-    (void)snprintf(text, capacity, "%s has NVIDIA's runtime linked into it, which takes no driver but NVIDIA's and found no device: %s. %s",
+    (void)snprintf(text, capacity,
+                   "%s is linked statically against NVIDIA's runtime, which only accepts NVIDIA's driver and found no device: %s. %s",
                    slash == NULL ? module : slash + 1,
-                   went_on ? "the program went on without one, on the CPU" : "what it does on a GPU is not in the answer",
+                   went_on ? "the program went on without a device, on the CPU" : "the answer lacks what it does on a GPU",
                    vr_own_runtime_advice(module));
     return true;
 }

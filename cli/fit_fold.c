@@ -115,7 +115,7 @@ const char *fit_fold_begin(struct fit_fold *fold, const char *asked, char **prog
     const uint64_t ranks = of_all ? started : started * on;
     if (asked == NULL && (processes_at == NULL || ranks <= FIT_RANKS_RUN_MOST)) return NULL;
     if (asked != NULL && strcmp(asked, "none") == 0) return NULL;
-    if (processes_at == NULL) return "--fold is for a launcher's --nproc-per-node, --num-processes or --num-gpus, which is not there";
+    if (processes_at == NULL) return "--fold needs a launcher's --nproc-per-node, --num-processes or --num-gpus";
     if (ranks < 2 || ranks > FIT_RANKS_MOST) return "2 to 1024 ranks can be folded";
     fold->ranks = ranks;
     const char *wrong = choose_ranks(fold, asked == NULL ? "auto" : asked);

@@ -143,7 +143,7 @@ bool fit_gguf_read(const char *path, struct fit_gguf *gguf, char *wrong, size_t 
     if (!good && reader.at < 4)
         (void)snprintf(wrong, capacity, "not a GGUF file");
     else if (!good)
-        (void)snprintf(wrong, capacity, "at byte %" PRIu64 ": no header of GGUF 2 or 3, or not all of it", reader.at);
+        (void)snprintf(wrong, capacity, "at byte %" PRIu64 ": the header of GGUF 2 or 3 is missing or incomplete", reader.at);
     (void)fclose(reader.file);
     return good;
 }

@@ -90,7 +90,7 @@ static void print_failure(const struct fit_answer *answer) {
     size_t too_small = 0;
     fit_failure_text(answer->run, text, sizeof text);
     ui_wrap(stdout, text, 0, 80);
-    printf("\nAt least %s of a device like %s until then", SIZE(fit_need_bytes(verdict)), verdict->ran_on.key);
+    printf("\nAt least %s on a GPU like %s until then", SIZE(fit_need_bytes(verdict)), verdict->ran_on.key);
     for (size_t i = 0; i < verdict->card_count; i++) too_small += verdict->cards[i].asked && !verdict->cards[i].fits;
     if (answer->limit_bytes != UINT64_MAX)
         printf(verdict->smallest_bytes > answer->limit_bytes ? ", more than the limit" : "; the limit is %s", SIZE(answer->limit_bytes));
@@ -118,7 +118,7 @@ void fit_print_headline(const struct fit_answer *answer) {
     print_where(verdict);
     printf(": needs ");
     fit_print_need(answer);
-    printf(" of a device like %s\n", verdict->ran_on.key);
+    printf(" on a GPU like %s\n", verdict->ran_on.key);
 }
 
 uint64_t fit_need_bytes(const struct fit_verdict *verdict) { return verdict->highest->reserved_bytes + verdict->highest->outside_bytes; }
@@ -156,7 +156,7 @@ static void print_wrapped(const char *title, const char *text) {
 static void print_roles(const struct vram_roles *roles) {
     size_t column = TEXT_COLUMN;
     bool printed[VRAM_ROLE_COUNT] = {false};
-    printf("  %-*s", TEXT_COLUMN - 2, "Held then");
+    printf("  %-*s", TEXT_COLUMN - 2, "At the peak");
     for (size_t n = 0; n < VRAM_ROLE_COUNT; n++) {
         size_t most = VRAM_ROLE_COUNT;
         for (size_t role = 0; role < VRAM_ROLE_COUNT; role++)
@@ -222,7 +222,7 @@ static void print_moment(const struct fit_verdict *verdict, const struct fit_run
     if (by_role) print_roles(roles);
     if (computed) vram_roles_destroy(roles);
     if (!by_role && device != NULL && device->allocated.site_count > 0) {
-        printf("  Held then\n");
+        printf("  At the peak\n");
         print_sites(device);
     }
     vram_report_destroy(report);
@@ -238,14 +238,14 @@ static void print_oom(const struct fit_oom *oom) {
     if (!oom->known) return;
     printf("%*sruns out", TEXT_COLUMN + 2, "");
     if (oom->step != 0) printf(" in step %" PRIu64, oom->step);
-    printf(": %s asked for", SIZE(oom->requested_bytes));
+    printf(": %s requested", SIZE(oom->requested_bytes));
     if (oom->site[0] != '\0') {
         printf(" at\n%*s", TEXT_COLUMN + 2, "");
         print_site(oom->site);
     }
     printf("\n%*s", TEXT_COLUMN + 2, "");
     if (oom->allocated_bytes + oom->requested_bytes <= oom->room_bytes)
-        (void)snprintf(text, sizeof text, "%s in use of %s: the cache has %s in pieces of at most %s", SIZE(oom->allocated_bytes),
+        (void)snprintf(text, sizeof text, "%s in use of %s: %s is cached, in pieces of at most %s", SIZE(oom->allocated_bytes),
                        SIZE(oom->room_bytes), SIZE(oom->cached_bytes), SIZE(oom->largest_free_bytes));
     else
         (void)snprintf(text, sizeof text, "%s in use of %s: too much is live at once", SIZE(oom->allocated_bytes), SIZE(oom->room_bytes));
@@ -295,7 +295,7 @@ static void print_cards(const struct fit_verdict *verdict, bool failed) {
         printf("  %-*s", TEXT_COLUMN - 2, printed++ == 0 ? "Cards" : "");
         print_card(&verdict->cards[i], width, asked <= MOST_DETAILED || i == largest, failed);
     }
-    if (estimated > 0) print_wrapped("", "~ estimated, after a like card: no log of a real one gives its memory");
+    if (estimated > 0) print_wrapped("", "~ estimated from a similar card: no log of a real one gives its memory");
 }
 
 // --- settings and certainty -----------------------------------------------------------------------------------------------------------
@@ -310,12 +310,12 @@ static void print_setting(const struct fit_setting *setting, const struct fit_ve
     if (setting->found && setting->conf[0] != '\0')
         (void)snprintf(text, sizeof text, "fits with PYTORCH_CUDA_ALLOC_CONF=%s (in %s)", setting->conf, SIZE(setting->needed_bytes));
     else if (setting->found)
-        (void)snprintf(text, sizeof text, "completes in %s with the defaults, by giving cached memory back on the way",
+        (void)snprintf(text, sizeof text, "completes in %s with the defaults by releasing cached memory on the way",
                        SIZE(setting->needed_bytes));
     else if (setting->tried)
-        (void)snprintf(text, sizeof text, "no setting of the allocator that was tried makes it fit");
+        (void)snprintf(text, sizeof text, "no allocator setting that was tried makes it fit");
     else
-        (void)snprintf(text, sizeof text, "no setting can make it fit: %s are in use at once, there is room for %s",
+        (void)snprintf(text, sizeof text, "no allocator setting can make it fit: %s live at once, %s available",
                        SIZE(verdict->highest->allocated_bytes), SIZE(setting->room_bytes));
     print_wrapped(title, text);
 }
@@ -324,15 +324,15 @@ static void print_batch(const struct fit_batch *batch) {
     char text[400];
     if (!batch->known) return;
     if (batch->share <= 0)
-        (void)snprintf(text, sizeof text, "no batch is small enough: %s are the same for any", SIZE(batch->fixed_bytes));
+        (void)snprintf(text, sizeof text, "no batch is small enough: %s does not depend on it", SIZE(batch->fixed_bytes));
     else if (batch->about > 0)
         (void)snprintf(text, sizeof text,
-                       "%s=%" PRIu64 " might, in place of %" PRIu64 ": the peak goes by it (--vary '%s=%" PRIu64 "' makes sure)",
+                       "%s=%" PRIu64 " might fit, instead of %" PRIu64 ": the peak scales with it (check with --vary '%s=%" PRIu64 "')",
                        batch->argument, batch->about, batch->value, batch->argument, batch->about);
     else
         (void)snprintf(
             text, sizeof text,
-            "activations and inputs take %s, and about %.0f %% of them would fit: try a smaller batch or a shorter sequence (--vary)",
+            "activations and inputs take %s, of which about %.0f %% would fit: try a smaller batch or a shorter sequence (--vary)",
             SIZE(batch->varying_bytes), batch->share * 100);
     print_wrapped("", text);
 }
@@ -353,7 +353,7 @@ static void print_reads(const struct fit_run *run) {
     char text[200];
     if (run->read_count == 0) return;
     (void)snprintf(text, sizeof text,
-                   "at %zu %s, of what a kernel computes (here zero or a likely value); the answer holds if none of these decides a size "
+                   "kernel results, at %zu %s; here they are zero or a likely value. The answer holds unless one of them determines a size "
                    "or the number of steps",
                    run->read_count, run->read_count == 1 ? "place" : "places");
     print_wrapped("Values read", text);
@@ -369,19 +369,19 @@ static void print_stake(const struct fit_answer *answer) {
     const uint64_t more = stake->reserved_bytes > highest->reserved_bytes ? stake->reserved_bytes - highest->reserved_bytes : 0;
     const uint64_t allocated = stake->allocated_bytes > highest->allocated_bytes ? stake->allocated_bytes - highest->allocated_bytes : 0;
     (void)snprintf(text, sizeof text,
-                   "%s reserved, %s allocated more where nonzero(), masks and unique() find all%s (--nonzero says how many)", SIZE(more),
-                   SIZE(allocated), stake->finished ? "" : ", as far as it came: it failed then");
-    print_wrapped("At stake", text);
+                   "up to %s more reserved and %s more allocated if nonzero(), masks and unique() find all%s (--nonzero sets how many)",
+                   SIZE(more), SIZE(allocated), stake->finished ? "" : ", measured until that run failed");
+    print_wrapped("Data-dependent", text);
 }
 
 // Sizes of simulator/standins/common/size_names.def, in words. X(name, words)
 #define SIZES_IN_WORDS(X)                                                                                                                  \
-    X(CUDNN_ENGINE_WORKSPACE, "scratch memory of cuDNN, taken to be none")                                                                 \
-    X(CUBLASLT_MATMUL_WORKSPACE, "scratch memory of cuBLASLt, taken to be none")                                                           \
-    X(CUSOLVER_WORKSPACE_PERCENT, "scratch memory of cuSOLVER, taken to be a copy of the matrix")                                          \
-    X(CUSPARSE_BUFFER, "scratch memory of cuSPARSE, taken to be 1 KiB")                                                                    \
-    X(CUDNN_DROPOUT_STATE, "the state of cuDNN's dropout, taken to be 24 B a thread")                                                      \
-    X(NCCL_CHANNELS, "how many channels NCCL opens, taken to be as on like cards")
+    X(CUDNN_ENGINE_WORKSPACE, "scratch memory of cuDNN, assumed to be none")                                                               \
+    X(CUBLASLT_MATMUL_WORKSPACE, "scratch memory of cuBLASLt, assumed to be none")                                                         \
+    X(CUSOLVER_WORKSPACE_PERCENT, "scratch memory of cuSOLVER, assumed to be a copy of the matrix")                                        \
+    X(CUSPARSE_BUFFER, "scratch memory of cuSPARSE, assumed to be 1 KiB")                                                                  \
+    X(CUDNN_DROPOUT_STATE, "the state of cuDNN's dropout, assumed to be 24 B per thread")                                                  \
+    X(NCCL_CHANNELS, "the channels that NCCL opens, assumed to be as on similar cards")
 
 static const char *size_in_words(const char *name) {
 #define SIZE_IN_WORDS(size, words)                                                                                                         \
@@ -417,7 +417,7 @@ static void print_names(const char *title, const struct sim_wanted *rows, size_t
 static void print_doubts(const struct fit_answer *answer) {
     const struct fit_run *run = answer->run;
     char unreached[1000];
-    print_wrapped("Exact", "sizes and order of requests, the allocator; from tables with a source: context, what libraries take");
+    print_wrapped("Exact", "sizes and order of requests, allocator behaviour; from published tables: memory of the context and libraries");
     print_names("Not known", run->sizes, run->size_count, 4);
     print_names("Not simulated", run->missing, run->missing_count, 4);
     if (fit_unreached_text(run, false, unreached, sizeof unreached)) print_wrapped("Not reached", unreached);
@@ -435,7 +435,7 @@ static void print_peak(const struct fit_verdict *verdict) {
     else
         printf("  Peak           %s allocated (%" PRIu64 " B)\n                 %s reserved (%" PRIu64 " B)\n",
                SIZE(highest->allocated_bytes), highest->allocated_bytes, SIZE(highest->reserved_bytes), highest->reserved_bytes);
-    if (highest->outside_bytes > 0) printf("  Besides        %s context, %s libraries\n", SIZE(context), SIZE(verdict->library_bytes));
+    if (highest->outside_bytes > 0) printf("  In addition    %s context, %s libraries\n", SIZE(context), SIZE(verdict->library_bytes));
 }
 
 static bool is_near(uint64_t a, uint64_t b) { return a > b ? a - b <= b / 100 : b - a <= a / 100; }
@@ -465,7 +465,7 @@ static void print_fold(const struct fit_fold *fold) {
     size_t used = (size_t)snprintf(text, sizeof text, "%" PRIu64 ", of which %zu ran (", fold->ranks, fold->running_count);
     for (size_t i = 0; i < fold->running_count && used < sizeof text; i++)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRIu64, i == 0 ? "" : ", ", fold->running[i]);
-    if (used < sizeof text) (void)snprintf(text + used, sizeof text - used, "); the others are taken to be like these (--fold)");
+    if (used < sizeof text) (void)snprintf(text + used, sizeof text - used, "); the others are assumed to be like these (--fold)");
     print_wrapped("Ranks", text);
 }
 
@@ -485,24 +485,24 @@ static void print_ranks(const struct fit_run *run, const struct fit_fold *fold) 
     }
     printf(" (rank %" PRIu64 ") to %s (rank %" PRIu64 ")\n", low->process->rank, SIZE(high->reserved_bytes), high->process->rank);
     if (is_near(low->reserved_bytes, high->reserved_bytes)) return;
-    printf("                 uneven: the highest needs %.1f times the lowest\n",
+    printf("                 uneven: the highest reserves %.1f times the lowest\n",
            (double)high->reserved_bytes / (double)(low->reserved_bytes + 1));
     print_stages(run);
 }
 
 static void print_ending(const struct fit_run *run) {
-    const char *unseen = run->ending == FIT_READY || run->ending == FIT_SERVED ? "not seen: requests, longer ones, more of them at once"
+    const char *unseen = run->ending == FIT_READY || run->ending == FIT_SERVED ? "not seen: requests (longer ones, more at once)"
                          : fit_run_failed(run)                                 ? "not seen: what comes after that"
                                                                                : "not seen: evaluation, checkpoints, longer batches later";
-    static const char *const texts[FIT_ENDING_COUNT] = {"the program came to its end",
+    static const char *const texts[FIT_ENDING_COUNT] = {"the program ended",
                                                         "stopped: three steps in a row are alike",
-                                                        "stopped: calls of models repeat, or 100 brought no new peak",
+                                                        "stopped: model calls repeat, or 100 brought no new peak",
                                                         "stopped: the server answers",
                                                         "stopped: it served 100 steps without a new peak",
                                                         "stopped: steps differ, but their peaks are the same, or 100 brought no new one",
-                                                        "stopped after the steps asked for",
-                                                        "stopped: --until was in its output",
-                                                        "stopped: --for was over",
+                                                        "stopped after the requested steps",
+                                                        "stopped: its output matched --until",
+                                                        "stopped: the time of --for was over",
                                                         "the program failed, out of memory",
                                                         "the program was interrupted",
                                                         "the program failed"};
@@ -539,7 +539,7 @@ static void print_cures(const struct fit_answer *answer) {
 static void print_try(const struct fit_run *run) {
     char option[FIT_FRAME_CAPACITY + 60], site[2 * FIT_FRAME_CAPACITY + 20], text[sizeof option + sizeof site + 200];
     if (!fit_failure_try(run, option, sizeof option, site, sizeof site)) return;
-    (void)snprintf(text, sizeof text, "%s: just before it failed it read, at %s, what a kernel computes, and got zeros", option,
+    (void)snprintf(text, sizeof text, "%s: just before it failed, the program read a kernel's result at %s and got zeros", option,
                    fit_site_short(site));
     print_wrapped("Try", text);
 }

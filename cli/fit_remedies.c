@@ -242,7 +242,7 @@ static uint64_t peak_with(const struct fit_plan *plan, const struct candidate *o
     words[one->place] = text;
     other.program = words;
     other.quiet = true;
-    ui_say("vram fit: once more, with %s=%" PRIu64 ": whether the peak goes by it", one->name, value);
+    ui_say("vram fit: running again with %s=%" PRIu64 ", to see whether the peak scales with it", one->name, value);
     if (fit_run(&other, &run) == CLI_OK) {
         for (size_t i = 0; !fit_run_failed(&run) && i < run.holding_count; i++)
             if (run.holdings[i].allocated_bytes > peak_bytes) peak_bytes = run.holdings[i].allocated_bytes;

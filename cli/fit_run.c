@@ -112,7 +112,7 @@ static void fit_end_wanted(const struct fit_run *run) {
             const char *what = strchr(line, ' ');
             if (what == NULL || strcmp(line, last) == 0) continue;
             ui_say("vram fit: %s is not there (%.*s)%s", what + 1, (int)(what - line), line,
-                   strncmp(line, "from_pretrained ", 16) == 0 ? ": --dummy-weights makes weights up" : "");
+                   strncmp(line, "from_pretrained ", 16) == 0 ? ": --dummy-weights makes up weights" : "");
             (void)strcpy(last, line);
         }
         if (file != NULL) (void)fclose(file);
@@ -464,7 +464,7 @@ static bool compile_until(struct running *running) {
     const char *until = running->plan->until;
     if (until == NULL) return true;
     running->looking = regcomp(&running->until, until, REG_EXTENDED | REG_NOSUB) == 0;
-    if (!running->looking) (void)ui_usage("fit", "vram: --until: '%s' is no regular expression", until);
+    if (!running->looking) (void)ui_usage("fit", "vram: --until: invalid regular expression '%s'", until);
     return running->looking;
 }
 

@@ -45,15 +45,15 @@ static void print_cache(const struct fit_serving *serving) {
                          COUNT(served->block_tokens), COUNT(served->tokens));
     else if (serving->token_bytes != 0)
         used += snprintf(text + used, sizeof text - (size_t)used, ": %s tokens", COUNT(serving->cache_bytes / serving->token_bytes));
-    if (serving->token_bytes != 0) used += snprintf(text + used, sizeof text - (size_t)used, ", %s a token", SIZE(serving->token_bytes));
+    if (serving->token_bytes != 0) used += snprintf(text + used, sizeof text - (size_t)used, ", %s per token", SIZE(serving->token_bytes));
     put_row("KV cache", text);
     uint64_t length = served->length;
     used = 0;
     for (int i = 0; i < LENGTHS && length >= 128 && served->tokens / length > 0; i++, length /= 4)
-        used += snprintf(text + used, sizeof text - (size_t)used, "%s%s at %s", i == 0 ? "sequences at once by their length: " : ", ",
+        used += snprintf(text + used, sizeof text - (size_t)used, "%s%s at %s", i == 0 ? "concurrent sequences by length: " : ", ",
                          COUNT(served->tokens / length), COUNT(length));
     if (used > 0) put_row("", text);
-    if (served->tokens != 0 && served->tokens < served->length) put_row("", "less than one sequence of the whole length");
+    if (served->tokens != 0 && served->tokens < served->length) put_row("", "less than one sequence of full length");
 }
 
 static void print_phases(const struct fit_serving *serving) {
@@ -84,7 +84,7 @@ static void print_card(const struct fit_serving *serving, const struct fit_verdi
     int used =
         snprintf(text, sizeof text, "up to %.3f of %s", (double)(int64_t)(on.most_share * 1000) / 1000, SIZE(card->model.memory_bytes));
     if (on.cache_bytes == 0)
-        (void)snprintf(text + used, sizeof text - (size_t)used, "; nothing is left for a cache");
+        (void)snprintf(text + used, sizeof text - (size_t)used, "; no memory is left for a cache");
     else
         (void)snprintf(text + used, sizeof text - (size_t)used, "; at %.3g: %s of cache, %s tokens%s", share, SIZE(on.cache_bytes),
                        COUNT(on.tokens), on.tokens < serving->served->length ? ": less than one sequence" : "");
@@ -96,7 +96,7 @@ static void print_beyond(const struct fit_serving *serving, const struct fit_ver
     const struct fit_holding *highest = verdict->highest;
     char text[400];
     (void)snprintf(text, sizeof text,
-                   "%s: the allocator's %s with activations as while profiling, %s context, %s libraries, less the share's %s",
+                   "%s: the allocator's %s with activations as in profiling, %s context, %s libraries, minus the share of %s",
                    SIZE((uint64_t)(serving->beyond_bytes > 0 ? serving->beyond_bytes : 0)), SIZE(serving->held_bytes),
                    SIZE(highest->outside_bytes - verdict->library_bytes), SIZE(verdict->library_bytes),
                    SIZE((uint64_t)(serving->served->share * (double)verdict->ran_memory_bytes)));
@@ -108,7 +108,7 @@ static void print_growth(const struct fit_serving *serving, const struct fit_ver
         const struct fit_card *card = &verdict->cards[i];
         char text[200];
         if (!card->asked || card->need_bytes > card->model.memory_bytes || serving->token_bytes == 0) continue;
-        (void)snprintf(text, sizeof text, "about %s tokens more would fit, if nothing else grows",
+        (void)snprintf(text, sizeof text, "about %s more tokens would fit if nothing else grows",
                        COUNT((card->model.memory_bytes - card->need_bytes) / serving->token_bytes));
         put_row(card->model.key, text);
     }
@@ -194,16 +194,16 @@ void fit_host_print(const struct fit_run *run, bool dummy_weights) {
         if (host == NULL || run->processes[i].host.most_bytes > host->most_bytes) host = &run->processes[i].host;
     if (host == NULL || host->most_bytes == 0) return;
     char text[400];
-    int used = snprintf(text, sizeof text, "%.1f s until the device was used; %s of memory", host->begin_seconds, SIZE(host->most_bytes));
+    int used = snprintf(text, sizeof text, "%.1f s until the program used the device; %s of host memory", host->begin_seconds,
+                        SIZE(host->most_bytes));
     const uint64_t filled = host->fill_bytes - host->skipped_bytes;
     if (filled > MUCH_BYTES / 8)
-        used += snprintf(text + used, sizeof text - (size_t)used, "; %s were initialised on the CPU in %.1f s", SIZE(filled),
+        used += snprintf(text + used, sizeof text - (size_t)used, "; %s was initialised on the CPU in %.1f s", SIZE(filled),
                          host->fill_seconds);
     if (host->skipped_bytes > 0)
-        used += snprintf(text + used, sizeof text - (size_t)used, "; %s were left as they are, for weights are made up",
-                         SIZE(host->skipped_bytes));
+        used += snprintf(text + used, sizeof text - (size_t)used, "; %s of made-up weights was not initialised", SIZE(host->skipped_bytes));
     if (!dummy_weights && (host->fill_seconds > MUCH_SECONDS || host->most_bytes > MUCH_BYTES))
-        (void)snprintf(text + used, sizeof text - (size_t)used, ": --dummy-weights leaves out what weights cost the host");
+        (void)snprintf(text + used, sizeof text - (size_t)used, ": --dummy-weights avoids the cost of weights on the host");
     printf("  %-*s", COLUMN - 2, "Host");
     ui_wrap(stdout, text, COLUMN, WIDTH);
     printf("\n");

@@ -285,7 +285,7 @@ static FILE *open_file(const char *path, const char **reason) {
     }
     if (fstat(fileno(file), &facts) == 0 && S_ISDIR(facts.st_mode)) {
         fclose(file);
-        *reason = "is a directory, a recording is a file";
+        *reason = "is a directory; expected a recording file";
         return NULL;
     }
     return file;
@@ -463,7 +463,7 @@ static int read_recording(struct input *input, const char *name, const char *wan
     if (is_archive(input)) return read_archive(input, name, wanted, recording, bytes);
     if (is_page(input)) return read_embedded(input, name, wanted, recording, bytes);
     const int code = wanted != NULL
-                         ? refused_input(name, "it is no page of `vram view` and no ZIP archive, of whose recordings one could be named")
+                         ? refused_input(name, "it is neither a page of `vram view` nor a ZIP archive, so no recording in it can be named")
                          : read_plain(input, name, recording);
     *bytes = input->produced;
     return code;

@@ -113,7 +113,7 @@ static bool is_folder(const char *path) {
 static bool is_left_out(const char *path) {
     struct stat facts;
     if (stat(path, &facts) != 0 || S_ISREG(facts.st_mode)) return false;
-    if (!S_ISDIR(facts.st_mode)) ui_say("vram: %s: is no regular file, and is left out", path);
+    if (!S_ISDIR(facts.st_mode)) ui_say("vram: %s: not a regular file; skipped", path);
     return true;
 }
 

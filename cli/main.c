@@ -25,7 +25,7 @@ static const struct command {
 };
 
 static void print_help(FILE *file) {
-    static const char more[] = "`vram <command> --help` tells more and shows examples. FILE is a recording (a PyTorch memory snapshot: "
+    static const char more[] = "`vram <command> --help` shows details and examples. FILE is a recording (a PyTorch memory snapshot: "
                                "pickle, JSON or HTML page, or "
                                "vram's own file or page; also compressed by gzip, xz or zstd), a folder of them, or - for standard input.";
     const unsigned columns = ui_style().columns;
@@ -44,8 +44,8 @@ static void print_help(FILE *file) {
     ui_wrap(file, more, 0, columns);
     fprintf(file, "\n");
     ui_wrap(file,
-            "Exit codes: 0 ok, 1 a finding, 2 usage, 3 bad input, 4 device. `vram --version` prints the version; `vram doctor` says where "
-            "the documents (docs/...) are that help names.",
+            "Exit codes: 0 ok, 1 a finding, 2 usage, 3 bad input, 4 device. `vram --version` prints the version; `vram doctor` shows where "
+            "the documents (docs/...) are.",
             0, columns);
     fprintf(file, "\n");
 }

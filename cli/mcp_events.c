@@ -34,7 +34,7 @@ void mcp_frames(struct mcp_answer *answer, const cJSON *json, int most) {
             mcp_line(answer, "      %s:%s", file->valuestring, name->valuestring);
         shown++;
     }
-    if (cJSON_GetArraySize(frames) > shown) mcp_line(answer, "      and %d frames further out", cJSON_GetArraySize(frames) - shown);
+    if (cJSON_GetArraySize(frames) > shown) mcp_line(answer, "      and %d more frames", cJSON_GetArraySize(frames) - shown);
 }
 
 void mcp_tool_at(struct mcp_server *server, const cJSON *arguments, struct mcp_answer *answer) {
@@ -62,11 +62,12 @@ void mcp_tool_at(struct mcp_server *server, const cJSON *arguments, struct mcp_a
 }
 
 static void say_lives(struct mcp_answer *answer, const struct vram_report_live *live, int64_t top) {
-    mcp_line(answer, "made and freed within the history: %s in %s allocations; made and kept: %s in %s", BYTES(live->born_and_freed.bytes),
-             NUMBER(live->born_and_freed.count), BYTES(live->born_and_kept.bytes), NUMBER(live->born_and_kept.count));
+    mcp_line(answer, "allocated and freed within the history: %s in %s allocations; allocated and kept: %s in %s",
+             BYTES(live->born_and_freed.bytes), NUMBER(live->born_and_freed.count), BYTES(live->born_and_kept.bytes),
+             NUMBER(live->born_and_kept.count));
     mcp_line(answer, "older than the history and freed: %s in %s; and kept: %s in %s", BYTES(live->inherited_and_freed.bytes),
              NUMBER(live->inherited_and_freed.count), BYTES(live->inherited_and_kept.bytes), NUMBER(live->inherited_and_kept.count));
-    mcp_line(answer, "the largest allocation made: %s; the longest lived of those freed:", BYTES(live->largest_bytes));
+    mcp_line(answer, "the largest allocation: %s; the longest lived of those freed:", BYTES(live->largest_bytes));
     for (size_t i = 0; i < live->longest_count && (int64_t)i < top; i++) {
         const struct vram_report_lifetime *life = &live->longest[i];
         char time[48] = "";
@@ -79,7 +80,7 @@ static void say_lives(struct mcp_answer *answer, const struct vram_report_live *
 static void say_life(struct mcp_answer *answer, const cJSON *life) {
     const double birth = number_in(life, "birth_event", -1), death = number_in(life, "death_event", -1);
     char from[48], to[48];
-    (void)snprintf(from, sizeof from, birth < 0 ? "older than the history" : "made by event %.0f", birth);
+    (void)snprintf(from, sizeof from, birth < 0 ? "older than the history" : "allocated by event %.0f", birth);
     (void)snprintf(to, sizeof to, death < 0 ? "never freed" : "freed by event %.0f", death);
     mcp_line(answer, "%s: %s on stream %.0f, %s, %s", mcp_text(life, "label", ""), BYTES(bytes_in(life, "bytes")),
              number_in(life, "stream", 0), from, to);
@@ -110,7 +111,7 @@ void mcp_tool_lifetimes(struct mcp_server *server, const cJSON *arguments, struc
         say_life(answer, life);
         cJSON_Delete(life);
     }
-    mcp_next(answer, "at {\"file\": \"r%u\", \"event\": N} - what memory was like when one of these was made or freed", open->id);
+    mcp_next(answer, "at {\"file\": \"r%u\", \"event\": N} - the state of memory when one of these was allocated or freed", open->id);
 }
 
 // Marks, from the explorer's query of that name, with the memory before the first event and after the last event of each.

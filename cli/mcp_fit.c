@@ -69,7 +69,7 @@ static bool command_of(const cJSON *arguments, char **argv, struct mcp_answer *a
     const cJSON *card;
     cJSON_ArrayForEach(card, cJSON_GetObjectItemCaseSensitive(arguments, "devices")) {
         if (!cJSON_IsString(card) || count + 3 >= ARGUMENTS_MOST) {
-            mcp_fail(answer, "devices: names of cards are wanted");
+            mcp_fail(answer, "devices: names of cards are required");
             return false;
         }
         argv[count++] = card_option;
@@ -78,7 +78,7 @@ static bool command_of(const cJSON *arguments, char **argv, struct mcp_answer *a
     argv[count++] = end;
     const size_t before = count;
     if (!add_strings(cJSON_GetObjectItemCaseSensitive(arguments, "command"), argv, &count) || count == before) {
-        mcp_fail(answer, "command: the program and its arguments are wanted, a string each");
+        mcp_fail(answer, "command: the program and its arguments are required, a string each");
         return false;
     }
     argv[count] = NULL;
@@ -136,7 +136,7 @@ static bool start_fit(struct mcp_server *server, const cJSON *arguments, char *a
     if (fit->process > 0) return true;
     fit->asked = NULL; // the caller still owns it
     mcp_fit_end(server);
-    mcp_fail(answer, "no process could be started");
+    mcp_fail(answer, "cannot start a process");
     return false;
 }
 
@@ -197,7 +197,7 @@ static void say_end(struct mcp_server *server, struct mcp_answer *answer) {
     say_lines(answer, fit->answer);
     if (code > CLI_FINDING || answer->length == 0) {
         if (answer->length == 0) answer->is_error = true;
-        mcp_line(answer, "vram fit ended with code %d; the end of what was said:", code);
+        mcp_line(answer, "vram fit ended with code %d; the end of its output:", code);
         say_lines(answer, fit->complaint);
     }
     mcp_next(answer, "fit with \"devices\" of your choice, or with other arguments of the program (a smaller batch)");

@@ -61,9 +61,9 @@ static void say_moment(struct mcp_answer *answer, const cJSON *json) {
         mcp_line(answer, "  at %g that is not the peak: %s there", size_of(run), BYTES(bytes));
     }
     if (cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(json, "peaks_followed")))
-        mcp_line(answer, "a run has its peak at a place that another run does not reach: it cannot be followed");
+        mcp_line(answer, "one run peaks at a place that another run does not reach: that peak cannot be followed");
     const uint64_t odd = mcp_whole(json, "not_in_every_run_bytes");
-    if (odd != 0) mcp_line(answer, "%s of the largest run are of groups that do not hold memory there in every run", BYTES(odd));
+    if (odd != 0) mcp_line(answer, "%s of the largest run is held by groups that hold nothing there in some run", BYTES(odd));
 }
 
 static void say_forecast(struct mcp_answer *answer, const cJSON *json, const struct vram_forecast *forecast) {
@@ -77,7 +77,7 @@ static void say_forecast(struct mcp_answer *answer, const cJSON *json, const str
     say_sum(answer, "allocated", json, allocated);
     say_sum(answer, "reserved", json, reserved);
     if (forecast->count == 2)
-        mcp_line(answer, "from two sizes a group that grows is taken for a straight line: a third would tell a square");
+        mcp_line(answer, "from two sizes, growth of other shapes is taken for a straight line; a third recording would show its shape");
     say_moment(answer, json);
     mcp_line(answer, "by %s, bytes in the runs -> forecast:", mcp_text(json, "by", ""));
     cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(json, "groups")) say_group(answer, item);
@@ -91,7 +91,7 @@ void mcp_tool_forecast(struct mcp_server *server, const cJSON *arguments, struct
     const cJSON *runs = cJSON_GetObjectItemCaseSensitive(arguments, "runs"), *size = cJSON_GetObjectItemCaseSensitive(arguments, "size");
     const int count = cJSON_GetArraySize(runs);
     if (count < 2 || count > VRAM_FORECAST_MOST) {
-        mcp_fail(answer, "runs: two or three recordings are wanted, each SIZE=FILE");
+        mcp_fail(answer, "runs: two or three recordings are required, each SIZE=FILE");
         return;
     }
     const cJSON *run;

@@ -39,7 +39,7 @@ static void say_peaks(struct mcp_answer *answer, const struct vram_report_device
 static void say_ooms(struct mcp_answer *answer, const struct vram_report_device *device) {
     if (device->oom_count == 0) return;
     const struct vram_report_oom *last = &device->ooms[device->oom_count - 1];
-    mcp_line(answer, "  out of memory %zu time%s, the last at event %" PRIu64 ": %s asked for by %s", device->oom_count,
+    mcp_line(answer, "  out of memory %zu time%s, the last at event %" PRIu64 ": %s requested by %s", device->oom_count,
              device->oom_count == 1 ? "" : "s", last->event, BYTES(last->size_bytes), last->site == NULL ? "an unknown place" : last->site);
 }
 
@@ -87,7 +87,7 @@ static void say_usage(struct mcp_answer *answer, const struct vram_report_device
     const struct vram_report_usage *usage = &device->usage;
     if (usage->reserved_bytes == 0) return;
     mcp_line(answer, "held at the end %s, of which", BYTES(usage->reserved_bytes));
-    mcp_line(answer, "  in use (asked for) %s; rounding %s; freed and waiting for streams %s", BYTES(usage->requested_bytes),
+    mcp_line(answer, "  in use (requested) %s; rounding %s; freed and waiting for streams %s", BYTES(usage->requested_bytes),
              BYTES(usage->rounding_bytes), BYTES(usage->pending_bytes));
     mcp_line(answer, "  free %s in %s, the largest %s: in segments partly in use %s, in whole free segments %s",
              BYTES(usage->free_block_bytes + usage->cached_bytes), COUNTED(usage->free_blocks, "block"), BYTES(usage->largest_free_bytes),
@@ -124,7 +124,7 @@ void mcp_tool_summary(struct mcp_server *server, const cJSON *arguments, struct 
     }
     const uint64_t idle = device->usage.free_block_bytes + device->usage.cached_bytes;
     if (idle > device->usage.reserved_bytes / 8)
-        mcp_next(answer, "tune {\"file\": \"r%u\"} - %s of what is held lies free: would other settings need less?", open->id, BYTES(idle));
+        mcp_next(answer, "tune {\"file\": \"r%u\"} - %s of what is held is free: would other settings need less?", open->id, BYTES(idle));
     else
         mcp_next(answer, "peak {\"file\": \"r%u\", \"by\": \"role\"} - what kind of memory the peak is", open->id);
 }
@@ -132,7 +132,7 @@ void mcp_tool_summary(struct mcp_server *server, const cJSON *arguments, struct 
 enum { MOST_LIBRARIES = 5, MOST_REMEDIES = 3 };
 
 static void say_oom(struct mcp_answer *answer, const struct vram_report_oom *oom) {
-    mcp_line(answer, "event %" PRIu64 ": %s asked for on stream %" PRId64 " by %s", oom->event, BYTES(oom->size_bytes), oom->stream,
+    mcp_line(answer, "event %" PRIu64 ": %s requested on stream %" PRId64 " by %s", oom->event, BYTES(oom->size_bytes), oom->stream,
              oom->site == NULL ? "an unknown place" : oom->site);
     mcp_line(answer, "why: %s", oom->text);
     if (oom->advice[0] != '\0') mcp_line(answer, "advice: %s", oom->advice);
@@ -142,9 +142,9 @@ static void say_oom(struct mcp_answer *answer, const struct vram_report_oom *oom
     if (!oom->has_picture) return;
     mcp_line(answer, "held %s: in use %s, waiting for streams %s, free %s (the largest piece %s)", BYTES(oom->reserved_bytes),
              BYTES(oom->allocated_bytes), BYTES(oom->pending_bytes), BYTES(oom->free_bytes), BYTES(oom->largest_free_bytes));
-    mcp_line(answer, "free where this request could look %s in %s (the largest %s); for other streams %s, other pools %s",
-             BYTES(oom->usable_bytes), COUNTED(oom->usable_pieces, "piece"), BYTES(oom->usable_largest_bytes),
-             BYTES(oom->other_stream_bytes), BYTES(oom->other_pool_bytes + oom->private_pool_bytes));
+    mcp_line(answer, "free for this request %s in %s (the largest %s); for other streams %s, other pools %s", BYTES(oom->usable_bytes),
+             COUNTED(oom->usable_pieces, "piece"), BYTES(oom->usable_largest_bytes), BYTES(oom->other_stream_bytes),
+             BYTES(oom->other_pool_bytes + oom->private_pool_bytes));
     if (oom->device_total_bytes != 0)
         mcp_line(answer, "the %s has %s; %s held %s", oom->is_host ? "system" : "device", BYTES(oom->device_total_bytes),
                  oom->is_host ? "others, and what is not pinned," : "others and this process's contexts", BYTES(oom->outside_bytes));
@@ -152,10 +152,10 @@ static void say_oom(struct mcp_answer *answer, const struct vram_report_oom *oom
         mcp_line(answer, "in use: %s", oom->demand->text);
     if (oom->limit_bytes != 0) mcp_line(answer, "the process was allowed %s", BYTES(oom->limit_bytes));
     if (oom->pin_blocks != 0 && (oom->cause == VRAM_OOM_PINNED || oom->cause == VRAM_OOM_FRAGMENTED))
-        mcp_line(answer, "without %s, %s together, it would have fitted; the largest is by %s", COUNTED(oom->pin_blocks, "block"),
-                 BYTES(oom->pin_bytes), oom->pin_site == NULL ? "an unknown place" : oom->pin_site);
+        mcp_line(answer, "without %s (%s in total) the request would have fit; the largest was allocated by %s",
+                 COUNTED(oom->pin_blocks, "block"), BYTES(oom->pin_bytes), oom->pin_site == NULL ? "an unknown place" : oom->pin_site);
     if (oom->library_count != 0) {
-        mcp_line(answer, "asked for by libraries:");
+        mcp_line(answer, "allocated by libraries:");
         say_groups(answer, oom->libraries, oom->library_count < MOST_LIBRARIES ? oom->library_count : MOST_LIBRARIES, oom->allocated_bytes);
     }
     mcp_line(answer, "in use then, the largest call sites:");
@@ -203,7 +203,7 @@ void mcp_tool_why(struct mcp_server *server, const cJSON *arguments, struct mcp_
     if (device != NULL && device->oom_count != 0) {
         if (device->oom_count > 1) mcp_line(answer, "%zu requests failed; the last one:", device->oom_count);
         say_oom(answer, &device->ooms[device->oom_count - 1]);
-        mcp_next(answer, "cure {\"file\": \"r%u\"} - the setting with which it would have fitted, by replaying the history", open->id);
+        mcp_next(answer, "cure {\"file\": \"r%u\"} - the setting with which it would have fit, by replaying the history", open->id);
     }
     if (memory != 0) vram_report_destroy(judged.report);
 }

@@ -22,7 +22,7 @@ bool mcp_count(const cJSON *arguments, const char *name, int64_t least, int64_t 
     if (item == NULL || cJSON_IsNull(item)) return true;
     const double value = cJSON_IsNumber(item) ? item->valuedouble : NAN;
     if (!(value >= (double)least && value <= (double)most) || value != floor(value)) {
-        mcp_fail(answer, "%s: a whole number from %lld to %lld is wanted", name, (long long)least, (long long)most);
+        mcp_fail(answer, "%s: expected a whole number from %lld to %lld", name, (long long)least, (long long)most);
         return false;
     }
     *number = (int64_t)value;
@@ -37,7 +37,7 @@ bool mcp_size(const cJSON *arguments, const char *name, uint64_t *bytes, struct 
         *bytes = (uint64_t)item->valuedouble;
         return true;
     }
-    mcp_fail(answer, "%s: a size such as 24GiB, or a number of bytes is wanted", name);
+    mcp_fail(answer, "%s: expected a size such as 24GiB, or a number of bytes", name);
     return false;
 }
 
@@ -148,7 +148,7 @@ static void put_next(const struct mcp_answer *answer, char *line, size_t size) {
 void mcp_end(struct mcp_answer *answer) {
     char line[sizeof answer->next + DEVICE_BYTES];
     if (answer->missed != 0) {
-        (void)snprintf(line, sizeof line, "(%" PRIu64 " more lines had no room)", answer->missed);
+        (void)snprintf(line, sizeof line, "(%" PRIu64 " more lines left out)", answer->missed);
         (void)append_line(answer, line, 0);
     }
     if (answer->next[0] == '\0') return;
@@ -284,7 +284,7 @@ static bool call_tool(struct mcp_server *server, const cJSON *id, const cJSON *p
     server->calls++;
     const bool known = mcp_tools_call(server, name, arguments, answer);
     if (known) mcp_end(answer);
-    const bool sent = known ? send_answer(out, id, answer) : send_error(out, id, RPC_BAD_PARAMS, "there is no such tool");
+    const bool sent = known ? send_answer(out, id, answer) : send_error(out, id, RPC_BAD_PARAMS, "unknown tool");
     free(answer);
     return sent;
 }
@@ -304,12 +304,12 @@ static bool answer_request(struct mcp_server *server, const char *method, const 
     if (!server->ready) return send_error(out, id, RPC_INVALID, "the first message is initialize");
     if (strcmp(method, "tools/list") == 0) return send_tools(server, id, out);
     if (strcmp(method, "tools/call") == 0) return call_tool(server, id, params, out);
-    return send_error(out, id, RPC_NO_METHOD, "there is no such method");
+    return send_error(out, id, RPC_NO_METHOD, "unknown method");
 }
 
 bool mcp_message(struct mcp_server *server, const char *text, size_t length, FILE *out) {
     cJSON *message = cJSON_ParseWithLength(text, length);
-    if (message == NULL) return send_error(out, NULL, RPC_PARSE, "this is no JSON");
+    if (message == NULL) return send_error(out, NULL, RPC_PARSE, "invalid JSON");
     const cJSON *id = cJSON_GetObjectItemCaseSensitive(message, "id");
     const cJSON *method = cJSON_GetObjectItemCaseSensitive(message, "method");
     const bool sound_id = id == NULL || cJSON_IsNumber(id) || (cJSON_IsString(id) && strlen(id->valuestring) <= 200);
@@ -319,7 +319,7 @@ bool mcp_message(struct mcp_server *server, const char *text, size_t length, FIL
     else if (!sound_id || !cJSON_IsString(method)) {
         // Ignore responses: this server sends no requests.
         const bool is_answer = method == NULL && cJSON_IsObject(message) && id != NULL;
-        if (!is_answer || !sound_id) sent = send_error(out, sound_id ? id : NULL, RPC_INVALID, "this is no request of JSON-RPC 2.0");
+        if (!is_answer || !sound_id) sent = send_error(out, sound_id ? id : NULL, RPC_INVALID, "not a request of JSON-RPC 2.0");
     } else if (id != NULL) {
         sent = answer_request(server, method->valuestring, id, cJSON_GetObjectItemCaseSensitive(message, "params"), out);
     }

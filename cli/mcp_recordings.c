@@ -77,7 +77,7 @@ static bool load_recording(const char *path, struct mcp_recording *open, struct 
         if (!S_ISREG(facts.st_mode)) { // a pipe may never end
             (void)fclose(file);
             free(complaint);
-            mcp_fail(answer, "vram: %s: is no plain file", path);
+            mcp_fail(answer, "vram: %s: not a plain file", path);
             return false;
         }
     }
@@ -106,7 +106,7 @@ struct mcp_recording *mcp_recording(struct mcp_server *server, const cJSON *argu
 
 struct mcp_recording *mcp_recording_of(struct mcp_server *server, const char *wanted, const char *name, struct mcp_answer *answer) {
     if (wanted[0] == '\0' || strcmp(wanted, "-") == 0) {
-        mcp_fail(answer, "%s: the path of a recording is wanted", name);
+        mcp_fail(answer, "%s: expected the path of a recording", name);
         return NULL;
     }
     struct mcp_recording *found = find_recording(server, wanted);

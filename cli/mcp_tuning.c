@@ -24,7 +24,7 @@ void mcp_say_remedies(struct mcp_answer *answer, const struct vram_report_demand
     for (size_t i = 0; i < demand->remedy_count && i < most; i++) {
         const struct vram_report_remedy *remedy = &demand->remedies[i];
         mcp_line(answer, "%zu. %s", i + 1, remedy->text);
-        mcp_line(answer, "   exactly %s less, %s in all; %s", BYTES(remedy->saved_bytes), BYTES(remedy->left_bytes), remedy->basis);
+        mcp_line(answer, "   exactly %s less, %s in total; %s", BYTES(remedy->saved_bytes), BYTES(remedy->left_bytes), remedy->basis);
     }
 }
 
@@ -74,31 +74,31 @@ static void say_cure(struct mcp_answer *answer, const struct vram_cure *cure, un
     mcp_line(answer, "device %" PRIu32 ", out of memory at event %" PRIu64 "; %s replayed", cure->device, cure->event,
              COUNTED(cure->tried, "setting"));
     if (cure->room_bytes == 0)
-        mcp_line(answer, "the recording does not say how much room there was");
+        mcp_line(answer, "the recording does not say how much memory was available");
     else
-        mcp_line(answer, "there was room for %s; at most %s was live at once, the failed requests included", BYTES(cure->room_bytes),
+        mcp_line(answer, "%s was available; at most %s was live at once, the failed requests included", BYTES(cure->room_bytes),
                  BYTES(cure->demand_bytes));
     switch (cure->verdict) {
     case VRAM_CURE_SETTING:
         mcp_line(answer, "cure: %s=%s", cure->variable, cure->conf);
-        if (cure->from_recorded_start) mcp_line(answer, "replayed from the memory as it lay when the recording began");
+        if (cure->from_recorded_start) mcp_line(answer, "replayed from the memory as it was when the recording began");
         mcp_line(answer, "with it the history fits: it holds at most %s%s%s", BYTES(cure->held_bytes),
                  cure->needed_bytes == 0 ? "" : ", and needs ", cure->needed_bytes == 0 ? "" : BYTES(cure->needed_bytes));
-        mcp_next(answer, "tune {\"file\": \"r%u\"} - every setting beside it, with driver calls and time", id);
+        mcp_next(answer, "tune {\"file\": \"r%u\"} - all settings, with driver calls and time", id);
         return;
     case VRAM_CURE_DEMAND:
-        mcp_line(answer, "no setting can help: %s more was wanted at once than there was room",
+        mcp_line(answer, "no setting can help: %s more was needed at once than was available",
                  BYTES(cure->demand_bytes > cure->room_bytes ? cure->demand_bytes - cure->room_bytes : 0));
         mcp_next(answer, "peak {\"file\": \"r%u\", \"by\": \"role\"} - which kind of memory is worth saving", id);
         return;
-    case VRAM_CURE_NONE: mcp_line(answer, "no setting that was tried fits, although less was live than there was room"); break;
+    case VRAM_CURE_NONE: mcp_line(answer, "no setting that was tried fits, although less was live than was available"); break;
     case VRAM_CURE_NOT_REPRODUCED:
         mcp_line(answer, "the replay does not run out of memory with the setting that was in force: it cannot tell");
         break;
     case VRAM_CURE_LIMIT: mcp_line(answer, "cure: raise the limit of the process to at least %s", BYTES(cure->limit_to_bytes)); break;
-    case VRAM_CURE_GROWTH: mcp_line(answer, "no setting was tried: memory that grows with every step fills any room"); break;
+    case VRAM_CURE_GROWTH: mcp_line(answer, "no setting was tried: memory that grows with every step fills any device"); break;
     case VRAM_CURE_NO_REPLAY: mcp_line(answer, "the history cannot be replayed"); break;
-    default: mcp_line(answer, "the time was over before a setting was found; `vram report` looks as long as it takes"); break;
+    default: mcp_line(answer, "the time was over before a setting was found; `vram report` has no time limit"); break;
     }
     if (cure->usual != NULL) mcp_line(answer, "not proven, but what usually helps after such a failure: %s", cure->usual);
     mcp_next(answer, "why {\"file\": \"r%u\"}", id);
@@ -223,7 +223,7 @@ static bool start_search(struct mcp_server *server, struct mcp_recording *open, 
     tuning->file_bytes = open->file_bytes;
     tuning->stamp_ns = open->stamp_ns;
     if (pthread_create(&tuning->thread, NULL, search_settings, tuning) != 0) {
-        mcp_fail(answer, "no thread could be started");
+        mcp_fail(answer, "cannot start a thread");
         free(tuning->path);
         free(tuning);
         return false;
@@ -249,7 +249,7 @@ static void say_setting(struct mcp_answer *answer, const struct vram_tune_settin
     mcp_line(answer, "%s%s%s: needs %s, holds %s with memory to spare, %s driver calls, %.1f ms of the driver's time%s", mark,
              setting->conf[0] == '\0' ? "the defaults" : setting->conf,
              setting->today    ? " (today's)"
-             : setting->beyond ? " (with this allocator in place of PyTorch's, which has no such option)"
+             : setting->beyond ? " (with vram's allocator instead of PyTorch's, which lacks this option)"
                                : "",
              setting->needed_bytes == 0 ? "(not found)" : BYTES(setting->needed_bytes), BYTES(setting->peak_reserved_bytes),
              NUMBER(setting->driver_calls), (double)setting->driver_time_ns / 1e6, setting->fits ? "" : "; does not fit");

@@ -32,8 +32,8 @@ static char *role_rules_file_read(const char *path) {
     const int why = errno;
     (void)fclose(file);
     if (failed) return refuse_rules(path, strerror(why), text);
-    if (length > MOST_BYTES) return refuse_rules(path, "more than 1 MiB is no list of rules", text);
-    if (memchr(text, '\0', length) != NULL) return refuse_rules(path, "a NUL byte is in it: this is no text", text);
+    if (length > MOST_BYTES) return refuse_rules(path, "the file is larger than 1 MiB: not a list of rules", text);
+    if (memchr(text, '\0', length) != NULL) return refuse_rules(path, "it contains a NUL byte: not a text file", text);
     text[length] = '\0';
     return text;
 }

@@ -21,11 +21,11 @@ struct report_profile {
 
 #define REPORT_PROFILE_OPTIONS(profile)                                                                                                    \
     {.name = "site", .kind = ARGS_FLAG, .help = "only who holds memory: the call sites of what is live", .target = &(profile)->site},      \
-        {.name = "stack", .kind = ARGS_FLAG, .help = "the same by whole call stacks, with their frames", .target = &(profile)->stack},     \
+        {.name = "stack", .kind = ARGS_FLAG, .help = "the same by whole call stack, with its frames", .target = &(profile)->stack},        \
         {.name = "by",                                                                                                                     \
          .kind = ARGS_STRING,                                                                                                              \
          .value = GROUPING_VALUES,                                                                                                         \
-         .help = "only who holds memory, grouped so (default site)",                                                                       \
+         .help = "only who holds memory, grouped by this (default site)",                                                                  \
          .target = &(profile)->moment.by},                                                                                                 \
         {.name = "regex",                                                                                                                  \
          .kind = ARGS_STRING,                                                                                                              \
@@ -37,7 +37,7 @@ struct report_profile {
          .value = "FILE",                                                                                                                  \
          .help = "rules of your own for --by role (which it implies): a role and a regular expression per line",                           \
          .target = &(profile)->roles},                                                                                                     \
-        {.name = "timeline", .kind = ARGS_FLAG, .help = "only how memory went, as a chart", .target = &(profile)->timeline},               \
+        {.name = "timeline", .kind = ARGS_FLAG, .help = "only the course of memory, as a chart", .target = &(profile)->timeline},          \
         MOMENT_OPTIONS(&(profile)->moment)
 
 // Checks the options. Returns false, after a line on standard error, if they are invalid.

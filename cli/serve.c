@@ -145,7 +145,7 @@ static int run_server(struct server *server, const struct serve_options *options
     handle_signals();
     printf("%s\n", url);
     if (!ui_finish()) return CLI_BAD_INPUT;
-    if (options->open && !browser_open(url)) ui_say("vram: no browser could be opened: open the address above");
+    if (options->open && !browser_open(url)) ui_say("vram: cannot open a browser: open the address above");
     (void)http_server_run(server->http, answer_request, NULL, server, &ended);
     return CLI_OK;
 }

@@ -43,7 +43,7 @@ struct moment_settings {
     {.name = "by",                                                                                                                         \
      .kind = ARGS_STRING,                                                                                                                  \
      .value = GROUPING_VALUES,                                                                                                             \
-     .help = "how memory is grouped (default site)",                                                                                       \
+     .help = "group memory by this (default site)",                                                                                        \
      .target = &(settings)->by},                                                                                                           \
         {.name = "regex",                                                                                                                  \
          .kind = ARGS_STRING,                                                                                                              \
@@ -81,7 +81,7 @@ enum vram_sim_profile whatif_profile(const struct whatif_settings *settings);
         {.name = "start",                                                                                                                  \
          .kind = ARGS_CHOICE,                                                                                                              \
          .value = "cold|recorded",                                                                                                         \
-         .help = "allocate first what lived before the history (default), or begin with the recorded segments",                            \
+         .help = "first allocate what was live before the history (default), or begin with the recorded segments",                         \
          .target = &(settings)->start,                                                                                                     \
          .choices = whatif_starts},                                                                                                        \
     {                                                                                                                                      \

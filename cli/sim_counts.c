@@ -134,8 +134,8 @@ bool sim_missing_begin(struct sim_counts *counts) {
 void sim_missing_report(const struct sim_counts *counts) {
     struct sim_wanted *wanted;
     const size_t count = sim_missing_list(counts, false, &wanted);
-    if (wanted != NULL && count == 0) ui_say("vram sim: nothing was wanted that is not simulated");
-    if (count > 0) ui_say("vram sim: what was wanted and is not simulated (calls, function, its library, who called):");
+    if (wanted != NULL && count == 0) ui_say("vram sim: every function the program called is simulated");
+    if (count > 0) ui_say("vram sim: functions called that are not simulated (calls, function, library, caller):");
     for (size_t i = 0; i < count; i++)
         ui_say("%10" PRIu64 "  %-40s %-14s %s", wanted[i].count, wanted[i].function, wanted[i].library, base_name(wanted[i].module));
     free(wanted);
@@ -212,7 +212,7 @@ size_t sim_reads_list(const struct sim_counts *counts, struct sim_read_place **p
 void sim_reads_report(const struct sim_counts *counts) {
     struct sim_read_place *places;
     const size_t count = sim_reads_list(counts, &places);
-    if (places != NULL && count == 0) ui_say("vram sim: no read gave anything but what a GPU would have given");
+    if (places != NULL && count == 0) ui_say("vram sim: every read gave what a GPU would have given");
     if (count > 0) ui_say("vram sim: reads that do not give what a GPU would have given, by place (innermost frame first):");
     for (size_t i = 0; i < count; i++) say_place(&places[i]);
     free(places);

@@ -115,7 +115,7 @@ static bool put_environment(const char *folders) {
 int sim_front_put(bool hip) {
     char folders[FOLDERS * PATH_CAPACITY];
     if (!find_folders(folders, hip)) {
-        ui_say("vram: the simulated libcuda.so.1 is not there; name its folder in VRAM_SIMCUDA");
+        ui_say("vram: cannot find the simulated libcuda.so.1; name its folder in VRAM_SIMCUDA");
         return CLI_DEVICE;
     }
     if (put_environment(folders)) return CLI_OK;
@@ -125,7 +125,7 @@ int sim_front_put(bool hip) {
 
 void sim_front_check(const char *program) {
     const char *why = run_check(program);
-    if (why != NULL) ui_say("vram sim: %s does not reach the simulated driver: %s; it is run all the same", program, why);
+    if (why != NULL) ui_say("vram sim: %s does not reach the simulated driver: %s; running it anyway", program, why);
 }
 
 // Checks rules. `at` names their option or file in messages.
@@ -166,7 +166,7 @@ static bool read_file(const char *command, const char *path, char *bytes) {
     if (failed)
         (void)ui_usage(command, "vram: --values %s: %s", path, strerror(why));
     else if (memchr(bytes, '\0', length) != NULL)
-        (void)ui_usage(command, "vram: --values %s: a NUL byte is in it: this is no text", path);
+        (void)ui_usage(command, "vram: --values %s: it contains a NUL byte: not a text file", path);
     else
         return bytes[length] = '\0', true;
     return false;

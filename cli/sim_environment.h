@@ -35,12 +35,12 @@ struct sim_values {
     {.name = "value",                                                                                                                      \
      .kind = ARGS_STRINGS,                                                                                                                 \
      .value = "PLACE=VALUE,...",                                                                                                           \
-     .help = "what reads of a kernel's results give at FILE:LINE, FILE, FUNCTION(), aten::NAME or *, one read after the other",            \
+     .help = "values for reads of a kernel's results at FILE:LINE, FILE, FUNCTION(), aten::NAME or *, one per read",                       \
      .target = &(values)->rules},                                                                                                          \
         {.name = "values",                                                                                                                 \
          .kind = ARGS_STRING,                                                                                                              \
          .value = "FILE|none",                                                                                                             \
-         .help = "such rules, a line each; none: also compute nothing",                                                                    \
+         .help = "such rules, one per line; none: also compute nothing",                                                                   \
          .target = &(values)->file},                                                                                                       \
         {.name = "compute",                                                                                                                \
          .kind = ARGS_SIZE,                                                                                                                \
@@ -48,7 +48,7 @@ struct sim_values {
          .help = "compute what PyTorch's operations do with tensors up to this size (default 64KiB; 0: nothing)",                          \
          .target = &(values)->compute_bytes},                                                                                              \
     {                                                                                                                                      \
-        .name = "nonzero", .kind = ARGS_STRING, .value = "N|P%", .help = "how many nonzero() and masks find, or which part of them",       \
+        .name = "nonzero", .kind = ARGS_STRING, .value = "N|P%", .help = "how many elements nonzero() and masks find, or which share",     \
         .target = &(values)->nonzero                                                                                                       \
     }
 

@@ -29,9 +29,9 @@ void sim_card_say_unknown(const char *key, size_t length, char *wrong, size_t ca
     (void)snprintf(asked, sizeof asked, "%.*s", (int)(length < sizeof asked ? length : sizeof asked - 1), key);
     const char *nearest = args_nearest(asked, keys, sizeof keys[0]);
     if (nearest == NULL)
-        (void)snprintf(wrong, capacity, "no card is called '%s'; 'vram sim --cards' lists those that are known", asked);
+        (void)snprintf(wrong, capacity, "unknown card '%s'; 'vram sim --cards' lists all", asked);
     else
-        (void)snprintf(wrong, capacity, "no card is called '%s'; did you mean '%s'? 'vram sim --cards' lists all", asked, nearest);
+        (void)snprintf(wrong, capacity, "unknown card '%s'; did you mean '%s'? 'vram sim --cards' lists all", asked, nearest);
 }
 
 // --- what is estimated ----------------------------------------------------------------------------------------------------------------
@@ -70,7 +70,7 @@ void sim_cards_print(void) {
     printf("\nOf AMD, for programs of HIP (--hip):\n");
     print_makers(vram_sim_amd_model_at);
     printf("\nGiB is the total that a program sees, CC the compute capability. ESTIM. says\n"
-           "what is estimated, because no log of a real card is known:\n ");
+           "which figures are estimated, because no log of a real card is known:\n ");
     for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++)
         printf(" %c %s%s", figures[i].letter, figures[i].words, i + 1 == sizeof figures / sizeof figures[0] ? ".\n" : ",");
 }

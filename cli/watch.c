@@ -326,7 +326,7 @@ enum vram_status watch_open(const char *path, struct watch **watch, struct vram_
     // Opening a pipe would wait for a writer.
     if (stat(path, &facts) == 0 && !S_ISREG(facts.st_mode)) {
         *error = (struct vram_error){.status = VRAM_IO, .offset = VRAM_NO_OFFSET};
-        (void)snprintf(error->message, sizeof error->message, "%s: is no regular file", path);
+        (void)snprintf(error->message, sizeof error->message, "%s: not a regular file", path);
         return VRAM_IO;
     }
     struct watch *made = calloc(1, sizeof *made);

@@ -175,6 +175,13 @@ struct vr_formatted vr_count(uint64_t count) {
     return result;
 }
 
+struct vr_formatted vr_counted(uint64_t count, const char *noun) {
+    struct vr_formatted result = vr_count(count);
+    const size_t length = strlen(result.text);
+    (void)snprintf(result.text + length, sizeof result.text - length, " %s%s", noun, count == 1 ? "" : "s");
+    return result;
+}
+
 struct vr_formatted vr_duration_ns(uint64_t duration_ns) {
     struct vr_formatted result;
     const double ns = (double)duration_ns;

@@ -40,7 +40,7 @@ void vr_text_printable(struct vr_text *text, const char *bytes, size_t length);
 size_t vr_text_width(const char *bytes, size_t length);
 
 // --- one value ---------------------------------------------------------------------------------------------------------
-#define VR_FORMAT_CAPACITY 32
+#define VR_FORMAT_CAPACITY 48
 
 // A value as text inside the struct, so that several fit into one printf: vr_bytes(n).text.
 struct vr_formatted {
@@ -52,6 +52,8 @@ struct vr_formatted vr_bytes(uint64_t bytes);
 struct vr_formatted vr_bytes_beside(uint64_t bytes, uint64_t other);
 // Formats with thousands separators: "1,234,567".
 struct vr_formatted vr_count(uint64_t count);
+// "1 block", "1,234 blocks": a noun whose plural ends in s.
+struct vr_formatted vr_counted(uint64_t count, const char *noun);
 // "850 ns", "71.8 ms", "2.04 s", "3m 12s", "2h 05m".
 struct vr_formatted vr_duration_ns(uint64_t duration_ns);
 // Formats part of whole: "12.3 %", "<0.1 %"; "-" if whole is 0.

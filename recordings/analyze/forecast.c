@@ -55,10 +55,9 @@ static enum vram_status check_shared(const struct vram_forecast *asked, const si
         double part = 1;
         VR_TRY(shared_part(runs, i, &part));
         if (part >= LEAST_SHARED) continue;
-        return vr_fail(
-            error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET,
-            "these are not runs of one program: of what is live at the peak of %s, %.0f %% comes from call sites that all of the runs have",
-            asked->title[order[i]] == NULL ? "one of them" : asked->title[order[i]], 100 * part);
+        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET,
+                       "these are not runs of one program: at the peak of %s, only %.0f %% is live from call sites that all runs have",
+                       asked->title[order[i]] == NULL ? "one of them" : asked->title[order[i]], 100 * part);
     }
     return VRAM_OK;
 }
@@ -431,7 +430,7 @@ static enum vram_status conclude_forecast(struct forecasting *making) {
 
 static enum vram_status check_question(const struct vram_forecast *asked, size_t *order, struct vram_error *error) {
     if (asked->count < 2 || asked->count > VRAM_FORECAST_MOST)
-        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "a forecast is made from two or three recordings");
+        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "a forecast needs two or three recordings");
     for (size_t i = 0; i < asked->count; i++) {
         if (!(asked->size[i] > 0) || !isfinite(asked->size[i]))
             return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "a size must be above 0");
@@ -446,9 +445,9 @@ static enum vram_status check_question(const struct vram_forecast *asked, size_t
     }
     if (asked->options.by != NULL && strcmp(asked->options.by, "stack") == 0)
         return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET,
-                       "call stacks have no names that several recordings share: site, function, role, ...");
+                       "call stacks have no names that several recordings share: group by site, function, role, ...");
     if (!(asked->wanted > 0) || !isfinite(asked->wanted))
-        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the size that is asked for must be above 0");
+        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the requested size must be above 0");
     return VRAM_OK;
 }
 

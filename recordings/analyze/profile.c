@@ -392,7 +392,7 @@ static enum vram_status find_by(const char *word, enum vr_group_by *by, struct v
         *by = (enum vr_group_by)i;
         return VRAM_OK;
     }
-    return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "nothing is grouped by '%.40s'", word);
+    return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "cannot group by '%.40s'", word);
 }
 
 enum vram_status vr_profile_grouping(struct vr_profile *subject, const struct vram_profile_options *options, struct vr_grouping *grouping,

@@ -54,7 +54,7 @@ static enum vram_status parse_line(const char *line, const char *end, size_t num
     while (rest < end && is_blank(*rest)) rest++;
     const int shown = (int)(line - word < MOST_WORD_BYTES ? line - word : MOST_WORD_BYTES);
     if (!find_role(word, (size_t)(line - word), &rule->role))
-        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "line %zu: '%.*s' is no role", number, shown, word);
+        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "line %zu: unknown role '%.*s'", number, shown, word);
     if (rest == end)
         return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "line %zu: a regular expression should follow '%.*s'", number, shown,
                        word);

@@ -43,7 +43,7 @@ static enum vram_status compile_expression(struct vr_finder *finder, const char 
     if (code != 0) {
         char reason[120];
         regerror(code, &finder->expression, reason, sizeof reason);
-        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "'%.60s' is no regular expression: %s", text, reason);
+        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "invalid regular expression '%.60s': %s", text, reason);
     }
     finder->compiled = true;
     return VRAM_OK;
@@ -52,7 +52,7 @@ static enum vram_status compile_expression(struct vr_finder *finder, const char 
 enum vram_status vr_finder_init(struct vr_finder *finder, const char *text, bool regex, struct vram_error *error) {
     *finder = (struct vr_finder){.words = NULL};
     finder->length = strlen(text);
-    if (finder->length == 0) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "there is nothing to look for");
+    if (finder->length == 0) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the text to look for is empty");
     if (finder->length > MOST_PATTERN_BYTES)
         return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "more than %d bytes to look for", MOST_PATTERN_BYTES);
     if (regex) return compile_expression(finder, text, error);

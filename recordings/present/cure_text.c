@@ -11,43 +11,41 @@
 
 static void put_cure_setting(const struct vram_cure *cure, struct vr_text *out) {
     const uint64_t left = cure->needed_bytes != 0 && cure->room_bytes > cure->needed_bytes ? cure->room_bytes - cure->needed_bytes : 0;
-    vr_text_printf(out, "Replayed with it%s, the history fits in the %s there was room for: it holds at most %s",
-                   cure->from_recorded_start ? " from the memory as it lay when the recording began" : "", vr_bytes(cure->room_bytes).text,
-                   vr_bytes(cure->held_bytes).text);
-    if (cure->needed_bytes != 0)
-        vr_text_printf(out, ", and needs %s (%s of room left)", vr_bytes(cure->needed_bytes).text, vr_bytes(left).text);
+    vr_text_printf(out, "With this setting, the history%s fits in the %s available: it holds at most %s",
+                   cure->from_recorded_start ? ", replayed from the memory as it was when the recording began," : "",
+                   vr_bytes(cure->room_bytes).text, vr_bytes(cure->held_bytes).text);
+    if (cure->needed_bytes != 0) vr_text_printf(out, " and needs %s (%s to spare)", vr_bytes(cure->needed_bytes).text, vr_bytes(left).text);
     vr_text_puts(out, ".");
     if (cure->needed_bytes != 0 && left < cure->room_bytes / LITTLE_PART)
-        vr_text_puts(out, " The device is nearly full even so: what asks for a little more fails again.");
+        vr_text_puts(out, " The device is nearly full even so: a slightly larger request fails again.");
 }
 
 static void put_demand(const struct vram_cure *cure, struct vr_text *out) {
     const uint64_t over = cure->demand_bytes > cure->room_bytes ? cure->demand_bytes - cure->room_bytes : 0;
-    vr_text_printf(out, "No setting can help: with the request %s are in use at once, %s more than the %s there was room for.",
+    vr_text_printf(out, "No setting can help: with the request, %s is in use at once, %s more than the %s available.",
                    vr_bytes(cure->demand_bytes).text, vr_bytes(over).text, vr_bytes(cure->room_bytes).text);
 }
 
 static void put_none(const struct vram_cure *cure, struct vr_text *out) {
-    vr_text_printf(out, "None of %u settings lets the history fit in the %s there was room for, though only %s are in use at once.",
+    vr_text_printf(out, "No setting helps: none of the %u tried fits the history in the %s available, though only %s is in use at once.",
                    cure->tried, vr_bytes(cure->room_bytes).text, vr_bytes(cure->demand_bytes).text);
 }
 
 static void put_usual(const struct vram_cure *cure, struct vr_text *out) {
-    if (cure->usual != NULL) vr_text_printf(out, " %s is what usually helps after such a failure; here it is not proven.", cure->usual);
+    if (cure->usual != NULL) vr_text_printf(out, " %s usually helps after such a failure; here that is not proven.", cure->usual);
 }
 
 static void put_not_reproduced(const struct vram_cure *cure, struct vr_text *out) {
     vr_text_printf(out,
-                   "Replayed in the %s there was room for, the history fits with the setting that was in force: what happened before it "
-                   "began, or when streams finished, decided. A replay cannot tell which setting would have helped.",
+                   "A replay cannot tell which setting would have helped: in the %s available, the history fits with the setting that was "
+                   "in force. Earlier events or the timing of streams decided.",
                    vr_bytes(cure->room_bytes).text);
     put_usual(cure, out);
 }
 
 static void put_no_replay(const struct vram_cure *cure, struct vr_text *out) {
-    vr_text_puts(out, cure->room_bytes == 0
-                          ? "No setting was tried: the recording does not say how much room there was."
-                          : "No setting was tried: the history is not one of an allocator with settings, or contradicts itself.");
+    vr_text_puts(out, cure->room_bytes == 0 ? "No setting was tried: the recording does not say how much memory was available."
+                                            : "No setting was tried: the history contradicts itself, or its allocator has no settings.");
     put_usual(cure, out);
 }
 
@@ -56,7 +54,7 @@ static void put_limit(const struct vram_cure *cure, struct vr_text *out) {
         vr_text_printf(out, "Raise the limit: it is %s, and the process needs %s to serve the request.", vr_bytes(cure->limit_bytes).text,
                        vr_bytes(cure->limit_to_bytes).text);
     else
-        vr_text_printf(out, "Raise the limit to at least %s. The recording does not name it; %s were held.",
+        vr_text_printf(out, "Raise the limit to at least %s. The recording does not name it; the process held %s.",
                        vr_bytes(cure->limit_to_bytes).text, vr_bytes(cure->limit_from_bytes).text);
     if (cure->driver_free_bytes >= cure->limit_to_bytes - cure->limit_from_bytes)
         vr_text_printf(out, " The driver had %s free.", vr_bytes(cure->driver_free_bytes).text);
@@ -64,14 +62,13 @@ static void put_limit(const struct vram_cure *cure, struct vr_text *out) {
 
 static void put_growth(const struct vram_cure *cure, struct vr_text *out) {
     (void)cure;
-    vr_text_puts(out, "No setting was tried: it could only delay the failure. Memory that grows with every step fills any room.");
+    vr_text_puts(out, "No setting was tried: it could only delay the failure. Memory that grows with every step fills any device.");
 }
 
 static void put_unfinished(const struct vram_cure *cure, struct vr_text *out) {
-    vr_text_printf(out,
-                   "Not found in the time there was (%u settings tried). Kept as a recording (VRAM_ON_OOM=dump), `vram report` looks "
-                   "through all of them.",
-                   cure->tried);
+    vr_text_printf(
+        out, "No setting found in the time allowed (%u tried). Keep the recording (VRAM_ON_OOM=dump): `vram report` tries all settings.",
+        cure->tried);
 }
 
 void vr_cure_sentence(const struct vram_cure *cure, struct vr_text *out) {
@@ -142,13 +139,13 @@ static bool own_option_does(const struct vram_paged_saving *saving) {
 // Prints the sentence for a recording whose requests failed and that completes with paged memory.
 static void put_cure(const struct vram_paged_saving *saving, struct vr_text *out) {
     const struct vram_paged_side *own = &saving->expandable, *paged = &saving->paged;
-    vr_text_printf(out, "paged:True (" OWN_ONLY ") completes in the same %s", vr_bytes(saving->room_bytes).text);
+    vr_text_printf(out, "paged:True (" OWN_ONLY ") also fits in the %s available", vr_bytes(saving->room_bytes).text);
     const uint64_t beside = own->known && own->needed_bytes != 0 ? own->needed_bytes : paged->needed_bytes;
     if (paged->needed_bytes != 0) vr_text_printf(out, " and needs %s", vr_bytes_beside(paged->needed_bytes, beside).text);
     if (own->known && own->fits && own->needed_bytes != 0)
         vr_text_printf(out, "; PyTorch's expandable_segments:True needs %s", vr_bytes_beside(own->needed_bytes, paged->needed_bytes).text);
     else if (own->known && !own->fits)
-        vr_text_puts(out, "; PyTorch's expandable_segments:True does not complete in it");
+        vr_text_puts(out, "; PyTorch's expandable_segments:True does not fit");
     vr_text_puts(out, ".");
 }
 
@@ -202,9 +199,8 @@ static void paged_sentences(const struct vram_paged_saving *saving, struct vr_te
         put_less(saving, out);
     const bool own = !failed && own_option_does(saving);
     put_price(&saving->today, own ? &saving->expandable : &saving->paged, out);
-    vr_text_puts(out,
-                 " Replayed from an empty cache, by the simulated driver's prices; a replay cannot see waits of one stream for another, "
-                 "or memory outside the allocator.");
+    vr_text_puts(out, " Replayed from an empty cache with estimated driver times. A replay cannot see cross-stream waits or memory outside "
+                      "the allocator.");
 }
 
 void vr_paged_of_report(const struct vram_report_source *source, uint32_t device, struct vr_text *out) {

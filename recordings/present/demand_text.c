@@ -14,7 +14,7 @@ static void put_site(struct vr_text *out, const char *before, const char *site, 
     vr_text_puts(out, after);
 }
 
-// Prints ", most of it by SITE (9.0 GiB), SITE (6.0 GiB) and SITE (5.5 GiB)": the sites with at least a quarter of the first one's bytes.
+// ", most allocated by SITE (9.0 GiB), SITE (6.0 GiB) and SITE (5.5 GiB)": those that hold a quarter of the first, or more.
 static void put_sites(struct vr_text *out, const struct vram_report_demand *demand, const char *most) {
     size_t count = 0;
     while (count < demand->site_count && demand->sites[count].bytes >= demand->sites[0].bytes / 4) count++;
@@ -27,42 +27,42 @@ static void put_sites(struct vr_text *out, const struct vram_report_demand *dema
 // --- demands -----------------------------------------------------------------------------------------------------------------------------
 
 static void put_request(struct vr_text *out, const struct vram_report_demand *demand) {
-    vr_text_printf(out, "one request of %s %s the %s there was room for", vr_bytes(demand->request_bytes).text,
-                   demand->request_bytes > demand->room_bytes ? "is alone more than" : "is most of", vr_bytes(demand->room_bytes).text);
+    vr_text_printf(out, "a single request of %s %s the %s available", vr_bytes(demand->request_bytes).text,
+                   demand->request_bytes > demand->room_bytes ? "exceeds" : "takes most of", vr_bytes(demand->room_bytes).text);
 }
 
 static void put_retained(struct vr_text *out, const struct vram_report_demand *demand) {
-    vr_text_printf(out, "the graphs of earlier steps are kept: %s of activations, %s more in every step", vr_bytes(demand->bytes).text,
+    vr_text_printf(out, "graphs of earlier steps are kept: %s of activations, %s more per step", vr_bytes(demand->bytes).text,
                    vr_bytes((uint64_t)demand->per_step_bytes).text);
-    put_sites(out, demand, ", most of them by ");
+    put_sites(out, demand, ", most allocated by ");
 }
 
 static void put_growth(struct vr_text *out, const struct vram_report_demand *demand) {
-    vr_text_printf(out, "a leak: %s are held by what grows %s with every step", vr_bytes(demand->bytes).text,
+    vr_text_printf(out, "a leak: %s is held by allocations that grow by %s per step", vr_bytes(demand->bytes).text,
                    vr_bytes((uint64_t)demand->per_step_bytes).text);
-    put_sites(out, demand, ", made by ");
+    put_sites(out, demand, ", allocated by ");
 }
 
 static void put_not_trained(struct vr_text *out, const struct vram_report_demand *demand) {
-    vr_text_printf(out, "a forward pass that no backward pass follows keeps %s of activations", vr_bytes(demand->bytes).text);
-    put_sites(out, demand, ", most of them by ");
+    vr_text_printf(out, "a forward pass without a backward pass keeps %s of activations", vr_bytes(demand->bytes).text);
+    put_sites(out, demand, ", most allocated by ");
 }
 
 static void put_first_step(struct vr_text *out, const struct vram_report_demand *demand) {
-    vr_text_printf(out, "the optimizer was making its state in its first step: %s so far, beside %s of parameters and %s of gradients",
+    vr_text_printf(out, "the optimizer was allocating its state in its first step: %s so far, with %s of parameters and %s of gradients",
                    vr_bytes(demand->bytes).text, vr_bytes(demand->of_role[VRAM_ROLE_PARAMETERS].bytes).text,
                    vr_bytes(demand->of_role[VRAM_ROLE_GRADIENTS].bytes).text);
-    put_sites(out, demand, ", made by ");
+    put_sites(out, demand, ", allocated by ");
 }
 
 static void put_held_gradients(struct vr_text *out, const struct vram_report_demand *demand) {
-    vr_text_printf(out, "%s of gradients live through the forward pass", vr_bytes(demand->bytes).text);
+    vr_text_printf(out, "%s of gradients stays live through the forward pass", vr_bytes(demand->bytes).text);
 }
 
 static void put_rounding(struct vr_text *out, const struct vram_report_demand *demand) {
-    vr_text_printf(out, "blocks are %s larger than the %s that was asked for, and are not split", vr_bytes(demand->bytes).text,
+    vr_text_printf(out, "blocks are %s larger than the %s requested, and are not split", vr_bytes(demand->bytes).text,
                    vr_bytes(demand->in_use_bytes).text);
-    put_sites(out, demand, ", most of them by ");
+    put_sites(out, demand, ", most allocated by ");
 }
 
 static void put_role(struct vr_text *out, const struct vram_report_demand *demand) {
@@ -70,16 +70,17 @@ static void put_role(struct vr_text *out, const struct vram_report_demand *deman
     const bool many = title[strlen(title) - 1] == 's' || demand->role == VRAM_ROLE_RECOMPUTED;
     vr_text_printf(out, "%s %s %s of the %s in use", title, many ? "hold" : "holds", vr_bytes(demand->bytes).text,
                    vr_bytes(demand->in_use_bytes).text);
-    put_sites(out, demand, many ? ", most of them by " : ", most of it by ");
+    put_sites(out, demand, many ? ", most allocated by " : ", most allocated by ");
 }
 
 static void put_caller(struct vr_text *out, const struct vram_report_demand *demand) {
-    vr_text_printf(out, "%s are in use", vr_bytes(demand->in_use_bytes).text);
-    put_sites(out, demand, ", most of it by ");
+    vr_text_printf(out, "%s is in use", vr_bytes(demand->in_use_bytes).text);
+    put_sites(out, demand, ", most allocated by ");
 }
 
 static void put_blocks(struct vr_text *out, const struct vram_report_remedy *remedy) {
-    vr_text_printf(out, "%s block%s of %s", vr_count(remedy->blocks).text, remedy->blocks == 1 ? "" : "s", vr_bytes(remedy->bytes).text);
+    vr_text_printf(out, "%s (%s%s)", vr_counted(remedy->blocks, "block").text, vr_bytes(remedy->bytes).text,
+                   remedy->blocks == 1 ? "" : " in total");
 }
 
 // --- remedies ----------------------------------------------------------------------------------------------------------------------------
@@ -88,23 +89,23 @@ static void do_recompute(struct vr_text *out, const struct vram_report_remedy *r
     (void)demand;
     put_site(out, remedy->function ? "recompute each call of the function at " : "recompute what ", remedy->site,
              remedy->function    ? ""
-             : remedy->calls > 1 ? " calls, each call by itself"
+             : remedy->calls > 1 ? " calls, one call at a time"
                                  : " calls");
     vr_text_puts(out, " (torch.utils.checkpoint)");
 }
 static void say_recompute(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
+    vr_text_puts(out, "frees ");
     put_blocks(out, remedy);
-    vr_text_printf(
-        out,
-        " below it, made in the forward pass and kept for the backward pass, would not be live; the curve drawn anew: of each of "
-        "its %s calls in a pass the result stays, and the rest lives while the call runs and while its own backward pass does",
-        vr_count(remedy->calls).text);
+    vr_text_printf(out,
+                   " that the forward pass keeps for the backward pass; peak recomputed: the result of each of its %s per pass stays, the "
+                   "rest is live only during the call and its own backward pass",
+                   vr_counted(remedy->calls, "call").text);
 }
 
 static void do_batch(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
-    vr_text_printf(out, "a batch of at most %.0f %% of this one", 100 * remedy->factor - 0.5 < 0 ? 0 : 100 * remedy->factor - 0.5);
+    vr_text_printf(out, "reduce the batch to at most %.0f %%", 100 * remedy->factor - 0.5 < 0 ? 0 : 100 * remedy->factor - 0.5);
     const char *before = " (";
     for (unsigned size = 8; size <= 64; size *= 2) {
         const unsigned fits = (unsigned)(remedy->factor * size);
@@ -122,43 +123,39 @@ static bool is_trained(const struct vram_report_demand *demand) {
 }
 
 static void say_batch(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
-    vr_text_puts(out, "by scaling what grows with the batch at every moment: activations, inputs and what passes make for a while, here ");
+    vr_text_puts(out, "estimate: activations, inputs and temporaries scale with the batch, here ");
     put_blocks(out, remedy);
-    vr_text_printf(out, "%s; parameters%s, and what has their sizes, stay", demand->request_bytes == 0 ? "" : ", and the request",
-                   is_trained(demand) ? ", gradients and state" : "");
+    vr_text_printf(out, "%s; parameters%s do not", demand->request_bytes == 0 ? "" : ", and the request",
+                   is_trained(demand) ? ", gradients and optimizer state" : "");
     if (demand->later_bytes != 0)
-        vr_text_printf(out, "; counted in is %s that a first training step has yet to make: gradients, and two moments of Adam",
-                       vr_bytes(demand->later_bytes).text);
+        vr_text_printf(out, "; includes %s of gradients and Adam state not yet allocated", vr_bytes(demand->later_bytes).text);
     if (demand->earlier_step)
-        vr_text_puts(out, "; what the rest of the step needs is that of the step before it, by what their forward passes made up to there");
+        vr_text_puts(out, "; the rest of the step is taken from the step before it, scaled by their forward passes");
     else if (demand->unfinished)
-        vr_text_puts(
-            out,
-            "; the request failed in the forward pass, and what the rest of the step needs is not recorded: it may have to be smaller");
+        vr_text_puts(out, "; the request failed in the forward pass: the rest of the step is not recorded and may need a smaller batch");
 }
 
 static void do_chunks(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
-    vr_text_printf(out, "make the largest tensors in %u parts, one after the other", remedy->divisor);
-    put_site(out, " (", remedy->site,
-             remedy->of_loss ? "; where these are logits, a loss over chunks of tokens that are recomputed)" : ")");
+    vr_text_printf(out, "compute the largest tensors in %u parts, one after the other", remedy->divisor);
+    put_site(out, " (", remedy->site, remedy->of_loss ? "; for logits, compute the loss over chunks of tokens and recompute them)" : ")");
 }
 static void say_chunks(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
     put_blocks(out, remedy);
-    vr_text_printf(out, " %s its size, or its half or double; the curve drawn anew with 1/%u of %s", remedy->blocks == 1 ? "has" : "have",
+    vr_text_printf(out, " %s its size, or half or twice of it; peak recomputed with 1/%u of %s", remedy->blocks == 1 ? "has" : "have",
                    remedy->divisor, remedy->blocks == 1 ? "it" : "them");
 }
 
 static void do_gradients_none(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
     (void)remedy;
-    vr_text_puts(out, "drop gradients before the forward pass: zero_grad(set_to_none=True), unless they are accumulated on purpose");
+    vr_text_puts(out, "drop gradients before the forward pass: zero_grad(set_to_none=True), unless you accumulate them");
 }
 static void say_gradients_none(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
     put_blocks(out, remedy);
-    vr_text_puts(out, "; the curve drawn anew: each is live again from where the backward pass makes what is added to it");
+    vr_text_puts(out, "; peak recomputed: each is live again from the moment the backward pass computes it");
 }
 
 static void do_state_8bit(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
@@ -169,7 +166,7 @@ static void do_state_8bit(struct vr_text *out, const struct vram_report_remedy *
 static void say_state_8bit(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
     put_blocks(out, remedy);
-    vr_text_puts(out, ", taken for 32 bits a value: 8 bits and a scale per 256 values are 26 % of them");
+    vr_text_puts(out, ", assumed to be 32-bit values: 8 bits and a scale per 256 values take 26 % of that");
 }
 
 static void do_state_offload(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
@@ -185,7 +182,7 @@ static void say_blocks(struct vr_text *out, const struct vram_report_remedy *rem
 
 static void do_sharding(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     const bool gradients = demand->of_role[VRAM_ROLE_GRADIENTS].bytes != 0, state = demand->of_role[VRAM_ROLE_OPTIMIZER_STATE].bytes != 0;
-    vr_text_printf(out, "share parameters%s%s among %u devices (FSDP%s)",
+    vr_text_printf(out, "shard parameters%s%s across %u devices (FSDP%s)",
                    !gradients ? ""
                    : state    ? ", gradients"
                               : " and gradients",
@@ -194,17 +191,18 @@ static void do_sharding(struct vr_text *out, const struct vram_report_remedy *re
 static void say_sharding(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
     put_blocks(out, remedy);
-    vr_text_printf(out, ", 1/%u of each; a layer that is gathered comes on top", remedy->divisor);
+    vr_text_printf(out, ", 1/%u of each; a gathered layer comes on top", remedy->divisor);
 }
 
 static void do_kv_cache(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
-    vr_text_printf(out, "a KV cache of at most %.0f %% of its tokens", 100 * remedy->factor - 0.5 < 0 ? 0 : 100 * remedy->factor - 0.5);
+    vr_text_printf(out, "reduce the KV cache to at most %.0f %% of its tokens",
+                   100 * remedy->factor - 0.5 < 0 ? 0 : 100 * remedy->factor - 0.5);
 }
 static void say_kv_cache(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
     put_blocks(out, remedy);
-    vr_text_puts(out, " go by the number of tokens");
+    vr_text_puts(out, " scale with the number of tokens");
 }
 
 static void do_attention(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
@@ -215,30 +213,30 @@ static void do_attention(struct vr_text *out, const struct vram_report_remedy *r
 static void say_attention(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
     put_blocks(out, remedy);
-    vr_text_puts(out, " made in attention, of the size of scores (batch x heads x tokens x tokens), would not be made");
+    vr_text_puts(out, " allocated in attention, of the size of its scores (batch x heads x tokens x tokens), would not be allocated");
 }
 
 static void do_foreach(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
     (void)remedy;
-    vr_text_puts(out, "make the optimizer with foreach=False, or with fused=True where it has that");
+    vr_text_puts(out, "create the optimizer with foreach=False, or with fused=True if it supports that");
 }
 static void say_foreach(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
     put_blocks(out, remedy);
-    vr_text_puts(out, " that foreach makes for all parameters at once would not be live; foreach=False is slower, fused=True is not");
+    vr_text_puts(out, " that foreach allocates for all parameters at once would not be live; foreach=False is slower, fused=True is not");
 }
 
 static void do_casts(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
     (void)remedy;
-    vr_text_puts(out, "keep the weights in bf16, so that autocast makes no copies of them (where nothing is trained, autocast with "
-                      "cache_enabled=False does it, too)");
+    vr_text_puts(
+        out, "keep the weights in bf16, so that autocast does not copy them (for inference, autocast with cache_enabled=False also works)");
 }
 
 static void do_release(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
-    put_site(out, "drop in each step what ", remedy->site, " made in it, or keep a copy on the host");
+    put_site(out, "free in each step what ", remedy->site, " allocated in it, or keep a copy on the host");
 }
 static void do_detach(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
@@ -251,12 +249,12 @@ static void do_no_grad(struct vr_text *out, const struct vram_report_remedy *rem
     vr_text_puts(out, "run that forward pass under torch.no_grad()");
 }
 static void say_growth(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
-    vr_text_printf(out, "of %s that grow from step to step one step's %s would stay", vr_bytes(remedy->bytes).text,
+    vr_text_printf(out, "of the %s that accumulates from step to step, one step's %s would remain", vr_bytes(remedy->bytes).text,
                    vr_bytes((uint64_t)demand->per_step_bytes).text);
 }
 static void say_no_grad(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
-    vr_text_printf(out, "the %s are kept for a backward pass that does not come; what the layer at work needs stays on top",
+    vr_text_printf(out, "%s is kept for a backward pass that never runs; the memory of the running layer comes on top",
                    vr_bytes(remedy->bytes).text);
 }
 
@@ -281,23 +279,23 @@ static const struct {
 };
 
 static void put_outcome(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
-    vr_text_printf(out, ": %s less, %s in all", vr_bytes(remedy->saved_bytes).text, vr_bytes(remedy->left_bytes).text);
+    vr_text_printf(out, ": %s less, %s in total", vr_bytes(remedy->saved_bytes).text, vr_bytes(remedy->left_bytes).text);
     if (!demand->room_is_named) return;
     if (remedy->fits)
         vr_text_puts(out, demand->unfinished && !(remedy->remedy == VRAM_REMEDY_BATCH && demand->earlier_step)
                               ? ", so that the request fits"
-                              : ", and it fits");
+                              : ", which fits");
     else
-        vr_text_printf(out, ", %s too much by itself", vr_bytes(remedy->left_bytes - demand->room_bytes).text);
+        vr_text_printf(out, ", still %s too much", vr_bytes(remedy->left_bytes - demand->room_bytes).text);
 }
 
 // Prints the moment of the new peak. If a remedy saves less than its blocks hold, another moment has become the peak.
 static void put_next_moment(struct vr_text *out, const struct vram_report_remedy *remedy) {
     if (remedy->next_event == VR_SAME_MOMENT) return;
     if (remedy->next_event < 0)
-        vr_text_puts(out, "; the peak is before the first event then");
+        vr_text_puts(out, "; the peak is then before the first event");
     else
-        vr_text_printf(out, "; the peak is after event %s then", vr_count((uint64_t)remedy->next_event).text);
+        vr_text_printf(out, "; the peak is then after event %s", vr_count((uint64_t)remedy->next_event).text);
 }
 
 // --- texts -------------------------------------------------------------------------------------------------------------------------------
@@ -360,8 +358,8 @@ static const char *name_phase(const char *phase) {
     } names[] = {{"forward", "the forward pass"},
                  {"backward", "the backward pass"},
                  {"optimizer", "the optimizer's step"},
-                 {"input", "preparation of the input"},
-                 {"load", "the loading of the model"}};
+                 {"input", "input preparation"},
+                 {"load", "loading the model"}};
     for (size_t i = 0; i < VR_COUNT_OF(names); i++) {
         if (strcmp(names[i].phase, phase) == 0) return names[i].name;
     }

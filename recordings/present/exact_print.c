@@ -156,17 +156,16 @@ static void put_exact_remarks(struct vr_text *text, const struct vram_style *sty
                        vr_count(device->oom_events_agreeing).text, vr_count(device->oom_events).text);
     }
     if (device->start_ages_inferred > 0) {
-        vr_text_printf(text, "  device %" PRIu32 ": which of its first segments are older was inferred for %s of them\n", device->device,
+        vr_text_printf(text, "  device %" PRIu32 ": the age of %s of its first segments was inferred\n", device->device,
                        vr_count(device->start_ages_inferred).text);
     }
     if (device->ignored_events > 0) {
-        vr_text_printf(text, "  device %" PRIu32 ": %s event%s of unknown kinds passed over\n", device->device,
-                       vr_count(device->ignored_events).text, device->ignored_events == 1 ? "" : "s");
+        vr_text_printf(text, "  device %" PRIu32 ": %s of unknown kinds ignored\n", device->device,
+                       vr_counted(device->ignored_events, "event").text);
     }
     if (device->difference_count == 0) return;
     vr_text_colour(text, style, VR_RED);
-    vr_text_printf(text, "  device %" PRIu32 ": %s difference%s", device->device, vr_count(device->difference_count).text,
-                   device->difference_count == 1 ? "" : "s");
+    vr_text_printf(text, "  device %" PRIu32 ": %s", device->device, vr_counted(device->difference_count, "difference").text);
     vr_text_colour(text, style, VR_PLAIN);
     vr_text_puts(text, device->differences_kept < device->difference_count ? "; the first:\n" : ":\n");
     for (size_t i = 0; i < device->differences_kept; i++) difference_text(text, &device->differences[i]);
@@ -185,7 +184,7 @@ static void settings_text(struct vr_text *text, const struct vram_exact_result *
                            : "");
     if (result->pytorch_by != VRAM_RULES_BY_KEYS)
         vr_text_printf(text, "  rules of PyTorch %s, %s\n", result->pytorch,
-                       result->pytorch_by == VRAM_RULES_BY_CONF ? "as asked for" : "which the events follow, not those that the keys tell");
+                       result->pytorch_by == VRAM_RULES_BY_CONF ? "as asked for" : "which the events follow; the keys name others");
 }
 
 enum vram_status vram_exact_text(const struct vram_exact_result *result, const char *file, const struct vram_style *style, vram_write write,

@@ -228,9 +228,8 @@ static void put_weight(struct vr_text *text, const struct flame *flame, const st
     if (flame->compared)
         vr_text_printf(&plain, "%s before, %s now", vr_bytes(node->bytes[1]).text, vr_bytes(node->bytes[0]).text);
     else
-        vr_text_printf(&plain, "%s (%s), %s allocation%s", vr_bytes(node->bytes[0]).text,
-                       vr_percent(node->bytes[0], flame->tree.node[0].bytes[0]).text, vr_count(node->count[0]).text,
-                       node->count[0] == 1 ? "" : "s");
+        vr_text_printf(&plain, "%s (%s), %s", vr_bytes(node->bytes[0]).text, vr_percent(node->bytes[0], flame->tree.node[0].bytes[0]).text,
+                       vr_counted(node->count[0], "allocation").text);
     put_xml(text, vr_text_string(&plain), plain.length);
     text->failed = text->failed || plain.failed;
     vr_text_release(&plain);
@@ -282,8 +281,7 @@ static void put_head(struct vr_text *text, const struct flame *flame, const stru
         vr_text_printf(text, "%s before, %s now: orange grew, blue shrank, grey is unchanged", vr_bytes(flame->subject[1].bytes).text,
                        vr_bytes(flame->subject[0].bytes).text);
     else
-        vr_text_printf(text, "%s in %s allocation%s, ", vr_bytes(flame->subject[0].bytes).text, vr_count(flame->subject[0].count).text,
-                       flame->subject[0].count == 1 ? "" : "s");
+        vr_text_printf(text, "%s in %s, ", vr_bytes(flame->subject[0].bytes).text, vr_counted(flame->subject[0].count, "allocation").text);
     if (!flame->compared) vr_profile_moment(&flame->subject[0], options, text);
     vr_text_printf(text, "; %s frames on top</text>\n", options->bottom_up ? "innermost" : "outermost");
     vr_text_printf(text, "<text id=\"hint\" x=\"%d\" y=\"22\" text-anchor=\"end\" fill=\"#555\"></text>\n", WIDTH - 8);

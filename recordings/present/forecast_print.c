@@ -87,12 +87,11 @@ static void print_doubts(const struct vram_forecast *asked, const struct vr_fore
     const uint64_t largest = forecast->moment_bytes[forecast->order[asked->count - 1]];
     if (asked->count == 2)
         vr_text_puts(
-            text,
-            "\n  A group that goes neither by the size nor by its square is taken for a straight line: a third recording\n  would tell.\n");
+            text, "\n  From two sizes, growth of other shapes is taken for a straight line; a third recording\n  would show its shape.\n");
     if (asked->options.moment == VRAM_PROFILE_PEAK && !forecast->peaks_followed)
-        vr_text_puts(text, "\n  A run has its peak at a place that another run does not reach: it cannot be followed.\n");
+        vr_text_puts(text, "\n  One run peaks at a place that another run does not reach: that peak cannot be followed.\n");
     if (forecast->only_some_bytes > largest / 50)
-        vr_text_printf(text, "\n  %s of the largest run are by groups that do not hold memory there in every run.\n",
+        vr_text_printf(text, "\n  %s of the largest run is held by groups that hold nothing there in some run.\n",
                        vr_bytes(forecast->only_some_bytes).text);
 }
 

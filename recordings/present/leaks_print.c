@@ -16,13 +16,13 @@ static void put_row_name(const struct vr_model *model, uint32_t name, struct vr_
 void vr_leak_steps_text(const struct vr_model *model, const struct vr_steps *steps, struct vr_text *text) {
     static const char *const found[VR_STEP_SOURCE_COUNT] = {[VR_STEPS_MARKED] = "marked by the program",
                                                             [VR_STEPS_EVERY] = "as given",
-                                                            [VR_STEPS_REPEATED] = "guessed from how allocations repeat"};
+                                                            [VR_STEPS_REPEATED] = "inferred from repeating allocations"};
     if (steps->count == 0) {
         vr_text_puts(text, "no steps");
     } else if (steps->pass_frame != 0 || steps->unsure) {
         vr_text_printf(text, "allocations repeat %s times", vr_count(steps->count).text);
     } else {
-        vr_text_printf(text, "%s step%s, %s", vr_count(steps->count).text, steps->count == 1 ? "" : "s", found[steps->source]);
+        vr_text_printf(text, "%s, %s", vr_counted(steps->count, "step").text, found[steps->source]);
         if (steps->name != 0) put_row_name(model, steps->name, text);
     }
 }
@@ -38,7 +38,7 @@ static void put_pass(const struct vr_model *model, const struct vr_steps *steps,
     const char *file = base_name(vr_model_string(model, model->frames.filename[frame]));
     const char *name = vr_model_string(model, model->frames.name[frame]);
     const int64_t line = model->frames.line[frame];
-    vr_text_printf(text, "one step of %s layers: all of them in one ", vr_count(steps->count).text);
+    vr_text_printf(text, "one step of %s layers, all in one ", vr_count(steps->count).text);
     if (line > 0 && strcmp(name, "forward") == 0) {
         vr_text_puts(text, "forward pass (");
         vr_text_printable(text, file, strlen(file));
@@ -56,28 +56,27 @@ static void leak_answer_text(const struct vr_model *model, const struct vr_steps
                              struct vr_text *text) {
     switch (finding->answer) {
     case VR_LEAKS_NO_STEPS:
-        vr_text_puts(text, steps->asked ? "cannot tell: fewer than three marks have the name that was asked for"
-                                        : "cannot tell: nothing marks a step, and allocations do not repeat");
+        vr_text_puts(text, steps->asked ? "cannot tell: fewer than three marks have that name"
+                                        : "cannot tell: no marks, and allocations do not repeat");
         break;
     case VR_LEAKS_ONE_PASS: put_pass(model, steps, text); break;
     case VR_LEAKS_UNSURE:
-        vr_text_puts(text, "cannot tell: what repeats may be steps or the layers of one step; record several steps, or mark them");
+        vr_text_puts(text, "cannot tell: repeating allocations may be steps or the layers of one step; record several steps, or mark them");
         break;
     case VR_LEAKS_FEW_STEPS:
         vr_text_printf(text, "cannot tell: %zu step%s too few, at least %d are needed", steps->count, steps->count == 1 ? " is" : "s are",
                        VR_LEAST_STEPS);
         break;
-    case VR_LEAKS_NONE: vr_text_puts(text, "no leak: nothing piles up from step to step"); break;
+    case VR_LEAKS_NONE: vr_text_puts(text, "no leak: nothing accumulates from step to step"); break;
     case VR_LEAKS_GROWING:
-        vr_text_printf(text, "no leak: nothing piles up, but requests grow: %s more in every step",
-                       format_rate(finding->bytes_per_step).text);
+        vr_text_printf(text, "no leak: nothing accumulates, but requests grow by %s per step", format_rate(finding->bytes_per_step).text);
         break;
     case VR_LEAKS_RELEASED:
-        vr_text_printf(text, "no leak: what piled up, %s in every step, was freed after the last one",
+        vr_text_printf(text, "no leak: %s accumulated per step, but was freed after the last step",
                        format_rate(finding->bytes_per_step).text);
         break;
     default:
-        vr_text_printf(text, "%zu leak%s: %s more in every step", finding->leaks, finding->leaks == 1 ? "" : "s",
+        vr_text_printf(text, "%zu leak%s: %s more per step", finding->leaks, finding->leaks == 1 ? "" : "s",
                        format_rate(finding->bytes_per_step).text);
     }
 }
@@ -155,7 +154,7 @@ static void print_stacks(const struct vr_leaks *leaks, const struct vram_style *
 static void print_never_freed(const struct vr_leaks *leaks, struct vr_text *text) {
     const struct vram_report_sum end = leaks->profile.lifetimes.end;
     if (end.bytes == 0) return;
-    vr_text_printf(text, "never freed: %s; vram report --site --at end says by whom\n", vr_bytes(end.bytes).text);
+    vr_text_printf(text, "never freed: %s; `vram report --site --at end` shows who holds it\n", vr_bytes(end.bytes).text);
 }
 
 enum { MARKS_SHOWN = 8 };

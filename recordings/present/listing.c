@@ -155,8 +155,8 @@ static void put_sums(struct listing_output *listing, const struct stats_sums *su
         vr_json_object_end(json);
         return;
     }
-    vr_text_printf(&listing->text, "%s segment%s: %s reserved = %s allocated (%s of it rounding) + %s pending + %s free\n",
-                   vr_count(segments).text, segments == 1 ? "" : "s", vr_bytes(sums->reserved).text, vr_bytes(sums->allocated).text,
+    vr_text_printf(&listing->text, "%s: %s reserved = %s allocated (%s of it rounding) + %s pending + %s free\n",
+                   vr_counted(segments, "segment").text, vr_bytes(sums->reserved).text, vr_bytes(sums->allocated).text,
                    vr_bytes(sums->rounding).text, vr_bytes(sums->pending).text, vr_bytes(sums->free).text);
     vr_text_puts(&listing->text, "one character is 20 MiB: a-z one block, 0-9 tenths full of several, * full of several, blank free\n");
 }
@@ -259,7 +259,7 @@ static void put_trace_text(struct listing_output *listing, size_t event, const c
     vr_text_printf(text, "%9zu  ", event);
     if (history->action[event] == VR_ACTION_OOM) {
         vr_text_colour(text, listing->style, VR_RED);
-        vr_text_printf(text, "out of memory: %s asked for, %s free at the driver", vr_bytes(history->size_bytes[event]).text,
+        vr_text_printf(text, "out of memory: %s requested, %s free at the driver", vr_bytes(history->size_bytes[event]).text,
                        vr_bytes(history->address[event]).text);
         vr_text_colour(text, listing->style, VR_PLAIN);
     } else {

@@ -16,19 +16,19 @@ static void put_host_cause(const struct vram_report_oom *oom, struct vr_text *ou
     if (oom->cause == VRAM_OOM_GROWTH) {
         vr_text_puts(out, oom->demand->text);
     } else if (oom->cause == VRAM_OOM_LIMIT) {
-        vr_text_printf(out, "the system had %s available, enough for ", vr_bytes(oom->device_free_bytes).text);
-        vr_text_printf(out, "the %s asked for, and %s were pinned: a limit on what may be pinned refused it",
-                       vr_bytes(oom->size_bytes).text, vr_bytes(pinned).text);
+        vr_text_printf(out, "a limit on pinned memory refused the request: the system had %s available, enough for ",
+                       vr_bytes(oom->device_free_bytes).text);
+        vr_text_printf(out, "the %s requested, and %s was pinned", vr_bytes(oom->size_bytes).text, vr_bytes(pinned).text);
     } else if (oom->cause == VRAM_OOM_OUTSIDE) {
-        vr_text_printf(out, "%s of the system's memory were used otherwise, and %s were left for ", vr_bytes(oom->outside_bytes).text,
+        vr_text_printf(out, "other uses held %s of the system's memory, which left %s for ", vr_bytes(oom->outside_bytes).text,
                        vr_bytes(oom->device_free_bytes).text);
-        vr_text_printf(out, "the %s asked for; only %s were pinned", vr_bytes(oom->size_bytes).text, vr_bytes(pinned).text);
+        vr_text_printf(out, "the %s requested; only %s was pinned", vr_bytes(oom->size_bytes).text, vr_bytes(pinned).text);
     } else if (vr_oom_host_is_known(oom)) {
-        vr_text_printf(out, "%s were pinned, and the system had %s available, ", vr_bytes(pinned).text,
+        vr_text_printf(out, "%s was pinned, and the system had %s available, ", vr_bytes(pinned).text,
                        vr_bytes(oom->device_free_bytes).text);
-        vr_text_printf(out, "less than the %s asked for", vr_bytes(oom->size_bytes).text);
+        vr_text_printf(out, "less than the %s requested", vr_bytes(oom->size_bytes).text);
     } else {
-        vr_text_printf(out, "%s were pinned when %s more were refused; ", vr_bytes(pinned).text, vr_bytes(oom->size_bytes).text);
+        vr_text_printf(out, "%s was pinned when a request for %s more failed; ", vr_bytes(pinned).text, vr_bytes(oom->size_bytes).text);
         vr_text_puts(out, "the recording does not say what the system had left");
     }
 }
@@ -36,7 +36,7 @@ static void put_host_cause(const struct vram_report_oom *oom, struct vr_text *ou
 // Begins with "pinned host memory", because the device itself is not short of memory.
 static enum vram_status explain_host(struct vr_arena *arena, const struct vram_report_oom *oom, const char **text) {
     struct vr_text out = {0};
-    vr_text_puts(&out, "pinned host memory, not the device's: ");
+    vr_text_puts(&out, "pinned host memory ran out, not the device's: ");
     put_host_cause(oom, &out);
     enum vram_status status = vr_text_status(&out);
     if (status == VRAM_OK) status = vr_arena_copy(arena, vr_text_string(&out), out.length, text);
@@ -47,59 +47,56 @@ static enum vram_status explain_host(struct vr_arena *arena, const struct vram_r
 // --- device memory ---------------------------------------------------------------------------------------------------------------------
 static enum vram_status explain_limit(struct vr_arena *arena, const struct vram_report_oom *oom, const char **text) {
     if (oom->limit_bytes != 0) {
-        return vr_arena_printf(arena, text, "the process may hold %s, and %s more than it held were needed",
+        return vr_arena_printf(arena, text, "a limit of the process: it may hold %s, and the request needed %s more than it held",
                                vr_bytes(oom->limit_bytes).text, vr_bytes(oom->segment_bytes).text);
     }
     if (oom->of_own_pool)
         return vr_arena_printf(arena, text,
-                               "the driver still had %s free, enough for the %s asked for: the pool it was asked from has a maximum of its "
-                               "own (cudaMemPoolProps.maxSize), or a limit of the process refused it",
+                               "the driver had %s free, enough for the %s requested: the pool's own maximum (cudaMemPoolProps.maxSize) or "
+                               "a limit of the process refused it",
                                vr_bytes(oom->device_free_bytes).text, vr_bytes(oom->segment_bytes).text);
-    return vr_arena_printf(arena, text,
-                           "the driver still had %s free, enough for a segment of %s: a memory limit of the process refused it",
+    return vr_arena_printf(arena, text, "the driver had %s free, enough for a segment of %s: a memory limit of the process refused it",
                            vr_bytes(oom->device_free_bytes).text, vr_bytes(oom->segment_bytes).text);
 }
 
 static enum vram_status explain_fragments(struct vr_arena *arena, const struct vram_report_oom *oom, const char **text) {
     if (oom->cause == VRAM_OOM_PINNED && oom->pin_blocks == 1) {
         return vr_arena_printf(arena, text,
-                               "%s lay free where the request could look, kept apart by small blocks: without one of them, of %s, it would "
-                               "have fitted",
+                               "fragmentation: %s was free for the request, but no gap was large enough; one small block of %s splits it, "
+                               "and without that block the request would have fit",
                                vr_bytes(oom->usable_bytes).text, vr_bytes(oom->pin_bytes).text);
     }
     if (oom->cause == VRAM_OOM_PINNED) {
         return vr_arena_printf(arena, text,
-                               "%s lay free where the request could look, kept apart by small blocks: without %s of them, %s together, it "
-                               "would have fitted",
+                               "fragmentation: %s was free for the request, but no gap was large enough; %s small blocks (%s in total) "
+                               "split it, and without them the request would have fit",
                                vr_bytes(oom->usable_bytes).text, vr_count(oom->pin_blocks).text, vr_bytes(oom->pin_bytes).text);
     }
-    return vr_arena_printf(arena, text, "fragmentation: %s lay free where the request could look, but the largest piece held %s",
+    return vr_arena_printf(arena, text, "fragmentation: %s was free for the request, but the largest gap was %s",
                            vr_bytes(oom->usable_bytes).text, vr_bytes(oom->usable_largest_bytes).text);
 }
 
 // Begins with the most striking use of memory, if one is known.
 static enum vram_status explain_full(struct vr_arena *arena, const struct vram_report_oom *oom, const char **text) {
     if (!oom->has_device_free && oom->room_bytes != 0)
-        return vr_arena_printf(arena, text, "%s%sthe memory was in use: %s of %s was live, which leaves less than the request",
+        return vr_arena_printf(arena, text, "%s%smemory was full: %s of %s was live, which leaves less than the request",
                                oom->demand == NULL ? "" : oom->demand->text, oom->demand == NULL ? "" : "; ",
                                vr_bytes(oom->allocated_bytes).text, vr_bytes(oom->room_bytes).text);
     return vr_arena_printf(
         arena, text,
-        "%s%sthe memory was in use: %s live, and all that was free together (%s cached, %s at the driver) is less than the request",
+        "%s%smemory was full: %s was live, and all free memory together (%s cached, %s at the driver) is less than the request",
         oom->demand == NULL ? "" : oom->demand->text, oom->demand == NULL ? "" : "; ", vr_bytes(oom->allocated_bytes).text,
         vr_bytes(oom->free_bytes).text, vr_bytes(driver_free(oom)).text);
 }
 
 static enum vram_status explain_unknown_room(struct vr_arena *arena, const struct vram_report_oom *oom, const char **text) {
     if (oom->room_bytes == 0)
-        return vr_arena_printf(arena, text,
-                               "the recording does not say how much memory the device had, or how much of it was free: %s was live",
+        return vr_arena_printf(arena, text, "the recording does not say how much memory the device had or how much was free; %s was live",
                                vr_bytes(oom->allocated_bytes).text);
-    return vr_arena_printf(
-        arena, text,
-        "%s of the device's %s was live, which leaves room for the request: the recording does not say who held the rest, or "
-        "which limit refused it",
-        vr_bytes(oom->allocated_bytes).text, vr_bytes(oom->room_bytes).text);
+    return vr_arena_printf(arena, text,
+                           "%s of the device's %s was live, which leaves room for the request; the recording does not say who held the "
+                           "rest or which limit refused it",
+                           vr_bytes(oom->allocated_bytes).text, vr_bytes(oom->room_bytes).text);
 }
 
 static bool is_of_others(const struct vram_report_oom *oom) {
@@ -117,7 +114,7 @@ static enum vram_status explain_outside(struct vr_arena *arena, const struct vra
     const struct vram_report_accounts *accounts = oom->accounts;
     if (accounts == NULL)
         return vr_arena_printf(arena, text,
-                               "%s of the device were held by others than this allocator (other libraries, the context, other processes)",
+                               "%s of the device was held outside this allocator (by other libraries, the context or other processes)",
                                vr_bytes(oom->outside_bytes).text);
     if (is_of_others(oom) && accounts->apart && accounts->process_count == 1) {
         const char *name = NULL;
@@ -126,43 +123,41 @@ static enum vram_status explain_outside(struct vr_arena *arena, const struct vra
     }
     const uint64_t own = accounts->context_bytes + accounts->module_bytes + accounts->driver_bytes;
     if (accounts->other_bytes == 0 && own == 0)
-        return vr_arena_printf(arena, text, "%s of the device were held past what was recorded, and nobody says by whom",
+        return vr_arena_printf(arena, text, "%s of the device was held outside the recording; its owner is not known",
                                vr_bytes(oom->outside_bytes).text);
     return vr_arena_printf(
         arena, text,
-        "%s of the device were held past what was recorded: %s by other processes, %s by the driver for this one, and of "
-        "%s it is not known",
+        "%s of the device was held outside the recording: %s by other processes, %s by the driver for this process, %s by an unknown owner",
         vr_bytes(oom->outside_bytes).text, vr_bytes(accounts->other_bytes).text, vr_bytes(own).text,
         vr_bytes(accounts->unknown_bytes).text);
 }
 
 static void put_other_streams(const struct vram_report_oom *oom, struct vr_text *out) {
-    vr_text_printf(out, "%s lay free in the caches of other streams, where this stream cannot take it",
+    vr_text_printf(out, "%s was free, but in the caches of other streams, which this stream cannot use",
                    vr_bytes(oom->other_stream_bytes).text);
     if (!oom->has_held_stream) return;
     vr_text_printf(out, oom->held_stream > 0xFFFF ? ", most of it on stream 0x%llx" : ", most of it on stream %llu",
                    (unsigned long long)oom->held_stream);
-    if (oom->held_stream_is_idle) vr_text_puts(out, ", which has nothing in use any more");
+    if (oom->held_stream_is_idle) vr_text_puts(out, ", which has nothing in use");
 }
 
 static void put_out_of_reach(const struct vram_report_oom *oom, struct vr_text *out) {
     if (oom->cause == VRAM_OOM_OTHER_STREAMS)
         put_other_streams(oom, out);
     else if (oom->cause == VRAM_OOM_OTHER_POOLS)
-        vr_text_printf(out, "%s lay free for requests of the other size class (%s), where this request cannot take it",
-                       vr_bytes(oom->other_pool_bytes).text, oom->size_bytes <= VR_MIB ? "above 1 MiB" : "up to 1 MiB");
+        vr_text_printf(out, "%s was free, but only for requests of the other size class (%s)", vr_bytes(oom->other_pool_bytes).text,
+                       oom->size_bytes <= VR_MIB ? "above 1 MiB" : "up to 1 MiB");
     else if (oom->cause == VRAM_OOM_PRIVATE_POOLS)
-        vr_text_printf(out, "%s lay free in other pools (CUDA graphs, private pools), where this request cannot take it",
+        vr_text_printf(out, "%s was free, but in other pools (CUDA graphs, private pools), which this request cannot use",
                        vr_bytes(oom->private_pool_bytes).text);
     else
-        vr_text_printf(out, "%s was freed but still waited for other streams (record_stream)", vr_bytes(oom->pending_bytes).text);
+        vr_text_printf(out, "%s was freed, but still waited for other streams (record_stream)", vr_bytes(oom->pending_bytes).text);
 }
 
 static enum vram_status explain_driver_pools(struct vr_arena *arena, const struct vram_report_oom *oom, const char **text) {
-    return vr_arena_printf(arena, text,
-                           "%s lay free in the driver's own pools (cudaMallocAsync), in pieces or where streams had not passed yet, "
-                           "beside %s in use",
-                           vr_bytes(oom->driver_pool_bytes).text, vr_bytes(oom->allocated_bytes).text);
+    return vr_arena_printf(
+        arena, text, "%s was free in the driver's own pools (cudaMallocAsync), fragmented or still waiting for streams, and %s was in use",
+        vr_bytes(oom->driver_pool_bytes).text, vr_bytes(oom->allocated_bytes).text);
 }
 
 // Adds the call site that requested the largest part, if known.
@@ -170,7 +165,7 @@ static enum vram_status explain_out_of_reach(struct vr_arena *arena, const struc
     struct vr_text out = {0};
     put_out_of_reach(oom, &out);
     if (oom->held_site != NULL) {
-        vr_text_puts(&out, "; the largest part was asked for by ");
+        vr_text_puts(&out, "; the largest part was allocated by ");
         vr_text_site(&out, oom->held_site, strlen(oom->held_site));
     }
     enum vram_status status = vr_text_status(&out);
@@ -192,8 +187,9 @@ static enum vram_status keep_oom_text(struct vr_arena *arena, const struct vram_
     case VRAM_OOM_PENDING: return explain_out_of_reach(arena, oom, text);
     case VRAM_OOM_OUTSIDE: return explain_outside(arena, oom, text);
     case VRAM_OOM_CONTRADICTORY:
-        return vr_arena_printf(arena, text, "by the recording a free block of %s would have served: it does not explain this failure",
-                               vr_bytes(oom->usable_largest_bytes).text);
+        return vr_arena_printf(
+            arena, text, "the recording does not explain this failure: it has a free block of %s, which would have served the request",
+            vr_bytes(oom->usable_largest_bytes).text);
     case VRAM_OOM_FULL: return explain_full(arena, oom, text);
     case VRAM_OOM_GROWTH: return vr_arena_printf(arena, text, "%s", oom->demand->text);
     case VRAM_OOM_ROOM_UNKNOWN: return explain_unknown_room(arena, oom, text);
@@ -240,7 +236,7 @@ static void print_request(const struct oom_printer *page) {
     struct vr_text *text = page->text;
     vr_text_puts(text, "    ");
     vr_text_colour(text, page->style, VR_RED);
-    vr_text_printf(text, "%s asked for", vr_bytes(oom->size_bytes).text);
+    vr_text_printf(text, "%s requested", vr_bytes(oom->size_bytes).text);
     vr_text_colour(text, page->style, VR_PLAIN);
     vr_text_printf(text, " on stream %lld, event %s", (long long)oom->stream, vr_count(oom->event).text);
     if (oom->has_time && page->device->has_times && oom->time_us >= page->device->first_time_us) {
@@ -289,29 +285,29 @@ static void share_outside(const struct vram_report_accounts *accounts, struct vr
         vr_text_puts(why, "other libraries, the context, other processes");
         return;
     }
-    vr_text_puts(why, accounts->has_self ? "nobody says whose" : "contexts, other processes");
+    vr_text_puts(why, accounts->has_self ? "owner not known" : "contexts, other processes");
     if (accounts->has_self || accounts->at_start_bytes == UINT64_MAX) return;
-    vr_text_printf(why, "; %s with the first context", vr_bytes(accounts->at_start_bytes).text);
+    vr_text_printf(why, "; %s was in use with the first context", vr_bytes(accounts->at_start_bytes).text);
 }
 
 // Sets the explanations for pinned memory, where the system takes the driver's place.
 static void explain_host_shares(const struct vram_report_oom *oom, struct oom_share shares[SHARE_COUNT]) {
     const bool enough = oom->device_free_bytes >= oom->size_bytes;
-    vr_text_printf(&shares[DRIVER].why, "to the system%s %s that were asked for%s", enough ? ", enough for the" : ", less than the",
+    vr_text_printf(&shares[DRIVER].why, "to the system%s %s requested%s", enough ? ", enough for the" : ", less than the",
                    vr_bytes(oom->size_bytes).text, enough ? ": a limit refused it" : "");
-    vr_text_puts(&shares[OUTSIDE].why, "the rest of the system, and of this process what is not pinned");
+    vr_text_puts(&shares[OUTSIDE].why, "the rest of the system, and unpinned memory of this process");
 }
 
 static void explain_shares(const struct oom_printer *page, struct oom_share shares[SHARE_COUNT]) {
     const struct vram_report_oom *oom = page->oom;
-    vr_text_puts(&shares[IN_USE].why, "live, and what blocks are larger than was asked for");
-    vr_text_puts(&shares[WAITING].why, "freed, not reusable before other streams are done");
-    vr_text_printf(&shares[FREE_BLOCKS].why, "free for this request, in %s piece%s: the largest holds %s",
-                   vr_count(oom->usable_pieces).text, oom->usable_pieces == 1 ? "" : "s", vr_bytes(oom->usable_largest_bytes).text);
-    vr_text_puts(&shares[STREAMS].why, "free, but only requests of those streams can take it");
-    vr_text_printf(&shares[CLASS].why, "free, but only requests %s can take it", oom->size_bytes <= VR_MIB ? "above 1 MiB" : "up to 1 MiB");
-    vr_text_puts(&shares[POOLS].why, "free, but only their own graphs and pools can take it");
-    vr_text_puts(&shares[DRIVER_POOLS].why, "free in them (cudaMallocAsync), in pieces or where streams had not passed yet");
+    vr_text_puts(&shares[IN_USE].why, "live allocations, including rounding");
+    vr_text_puts(&shares[WAITING].why, "freed, waiting for other streams");
+    vr_text_printf(&shares[FREE_BLOCKS].why, "free for this request, in %s; the largest is %s", vr_counted(oom->usable_pieces, "gap").text,
+                   vr_bytes(oom->usable_largest_bytes).text);
+    vr_text_puts(&shares[STREAMS].why, "free, but only for requests of those streams");
+    vr_text_printf(&shares[CLASS].why, "free, but only for requests %s", oom->size_bytes <= VR_MIB ? "above 1 MiB" : "up to 1 MiB");
+    vr_text_puts(&shares[POOLS].why, "free, but only for their own graphs and pools");
+    vr_text_puts(&shares[DRIVER_POOLS].why, "free there (cudaMallocAsync), fragmented or waiting for streams");
     if (oom->is_host) {
         explain_host_shares(oom, shares);
         return;
@@ -319,14 +315,13 @@ static void explain_shares(const struct oom_printer *page, struct oom_share shar
     if (oom->device_free_bytes >= oom->segment_bytes) {
         vr_text_printf(&shares[DRIVER].why, "enough for the segment of %s: a limit refused it", vr_bytes(oom->segment_bytes).text);
     } else {
-        vr_text_printf(&shares[DRIVER].why, "free at the driver%s, less than the %s that %s",
-                       oom->limit_bytes != 0 ? " within the limit" : "", vr_bytes(oom->segment_bytes).text,
-                       page->device->whole_program ? "were asked for" : "a segment would take");
+        vr_text_printf(&shares[DRIVER].why, "free at the driver%s, less than the %s %s", oom->limit_bytes != 0 ? " within the limit" : "",
+                       vr_bytes(oom->segment_bytes).text, page->device->whole_program ? "requested" : "that a segment needs");
     }
     share_outside(oom->accounts, &shares[OUTSIDE].why);
     if (oom->accounts == NULL) return;
     explain_overhead(oom->accounts, &shares[OVERHEAD].why);
-    vr_text_puts(&shares[OTHERS].why, oom->accounts->apart ? "other processes" : "other processes, not told apart from this one");
+    vr_text_puts(&shares[OTHERS].why, oom->accounts->apart ? "other processes" : "other processes, possibly with this one");
 }
 
 // Prints one row. It is not a vr_table because each mark has its own colour, that of the bar.
@@ -405,11 +400,11 @@ static void print_others(const struct oom_printer *page) {
     vr_table_init(&table, columns, VR_COUNT_OF(columns));
     for (size_t i = 0; i < shown; i++) {
         const struct vram_report_process *process = &accounts->processes[i];
-        vr_table_cell(&table, "%s", process->bytes == UINT64_MAX ? "not told" : vr_bytes(process->bytes).text);
+        vr_table_cell(&table, "%s", process->bytes == UINT64_MAX ? "not known" : vr_bytes(process->bytes).text);
         vr_table_cell(&table, "process %llu%s%s%s", (unsigned long long)process->id, process->name[0] == '\0' ? "" : " (", process->name,
                       process->name[0] == '\0' ? "" : ")");
     }
-    vr_text_puts(page->text, accounts->apart ? "    other processes\n" : "    processes on the device, of which this may be one\n");
+    vr_text_puts(page->text, accounts->apart ? "    other processes\n" : "    processes on the device, possibly with this one\n");
     vr_table_print(&table, page->text, page->style, 6);
     vr_table_release(&table);
     if (more != 0) vr_text_printf(page->text, "      and %s more\n", vr_count(more).text);
@@ -442,7 +437,7 @@ static void print_groups(const struct oom_printer *page, const char *title, cons
 static void print_holders(const struct oom_printer *page) {
     const struct vram_report_oom *oom = page->oom;
     const size_t libraries = oom->library_count < MOST_NAMED ? oom->library_count : MOST_NAMED;
-    print_groups(page, "    asked for by\n", oom->libraries, libraries);
+    print_groups(page, "    allocated by\n", oom->libraries, libraries);
     if (libraries != 0 && oom->holder_count != 0) vr_text_puts(page->text, "\n");
     print_groups(page, "    in use by\n", oom->holders, oom->holder_count);
 }
@@ -483,7 +478,7 @@ static void print_why(const struct oom_printer *page) {
     vr_text_item(page->text, page->style, VR_RED, "why", MARK_COLUMNS, oom->text);
     if (oom->cause == VRAM_OOM_PINNED && oom->pin_site != NULL) {
         struct vr_text who = {0};
-        vr_text_puts(&who, oom->pin_blocks == 1 ? "It is by " : "The largest of them is by ");
+        vr_text_puts(&who, oom->pin_blocks == 1 ? "It was allocated by " : "The largest of them was allocated by ");
         vr_text_site(&who, oom->pin_site, strlen(oom->pin_site));
         vr_text_item(page->text, page->style, VR_PLAIN, "", MARK_COLUMNS, vr_text_string(&who));
         vr_text_release(&who);
@@ -518,7 +513,7 @@ static void print_page(const struct oom_printer *page, struct vr_report_output *
 static void print_earlier(const struct oom_printer *page) {
     const struct vram_report_oom *oom = page->oom;
     struct vr_text line = {0};
-    vr_text_printf(&line, "event %s: %s asked for by ", vr_count(oom->event).text, vr_bytes(oom->size_bytes).text);
+    vr_text_printf(&line, "event %s: %s requested by ", vr_count(oom->event).text, vr_bytes(oom->size_bytes).text);
     vr_text_site(&line, oom->site, strlen(oom->site));
     vr_text_printf(&line, "; %s", oom->text);
     vr_text_bullet(page->text, page->style, VR_RED, "", vr_text_string(&line));
@@ -538,7 +533,7 @@ void vr_oom_report(struct vr_report_output *output, const struct vram_style *sty
     page.oom = &device->ooms[last];
     print_page(&page, output);
     if (last == 0) return;
-    vr_text_printf(text, "\n    before it%s\n", last > MOST_EARLIER ? ", the latest" : "");
+    vr_text_printf(text, "\n    earlier%s\n", last > MOST_EARLIER ? ", the latest" : "");
     for (size_t i = last > MOST_EARLIER ? last - MOST_EARLIER : 0; i < last; i++) {
         page.oom = &device->ooms[i];
         print_earlier(&page);

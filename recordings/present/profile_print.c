@@ -112,7 +112,7 @@ void vr_stack_print(struct vr_sites *sites, uint32_t stack, const struct vram_st
             frame_line(model, model->stacks.frame[at], "       ", text);
         at = next - at > 1 ? next : at + 1;
     }
-    if (at < end) vr_text_printf(text, "       and %s frame%s further out\n", vr_count(end - at).text, end - at == 1 ? "" : "s");
+    if (at < end) vr_text_printf(text, "       and %s\n", vr_counted(end - at, "more frame").text);
     vr_text_colour(text, style, VR_PLAIN);
 }
 
@@ -189,7 +189,7 @@ static void put_rest(struct vr_table *table, const struct profile *profile, cons
     }
     if (profile->count <= profile->top) return;
     struct vr_text name = {0};
-    vr_text_printf(&name, "%s other%s", vr_count(profile->count - profile->top).text, profile->count - profile->top == 1 ? "" : "s");
+    vr_text_printf(&name, "%s", vr_counted(profile->count - profile->top, "other").text);
     put_profile_row(table, profile, style, bytes, count, &name);
     vr_text_release(&name);
 }
@@ -254,8 +254,7 @@ enum vram_status vram_profile_text(const struct vram_recording *recording, const
     vr_profile_device(&profile.subject, &text);
     vr_text_puts(&text, ", ");
     vr_profile_moment(&profile.subject, options, &text);
-    vr_text_printf(&text, ": %s in %s allocation%s\n", vr_bytes(profile.subject.bytes).text, vr_count(profile.subject.count).text,
-                   profile.subject.count == 1 ? "" : "s");
+    vr_text_printf(&text, ": %s in %s\n", vr_bytes(profile.subject.bytes).text, vr_counted(profile.subject.count, "allocation").text);
     if (profile.count != 0) {
         vr_text_puts(&text, "\n");
         print_groups(&profile, shown, &text);
@@ -430,8 +429,7 @@ static void print_side(const struct vram_diff *diff, const struct vr_comparison 
     vr_profile_device(subject, text);
     vr_text_puts(text, ", ");
     vr_profile_moment(subject, &diff->options[side], text);
-    vr_text_printf(text, ": %s in %s allocation%s\n", vr_bytes(subject->bytes).text, vr_count(subject->count).text,
-                   subject->count == 1 ? "" : "s");
+    vr_text_printf(text, ": %s in %s\n", vr_bytes(subject->bytes).text, vr_counted(subject->count, "allocation").text);
 }
 
 // Prints the change relative to the bytes before, as "+0.1 %". A change too small for the digits keeps its sign.

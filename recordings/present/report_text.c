@@ -56,8 +56,8 @@ static void print_title(struct report_printer *printer, const struct vram_report
         if (other) vr_text_printf(text, " for %s", report->platform);
     }
     if (source != NULL && source->bytes != 0) vr_text_printf(text, ", %s", vr_bytes(source->bytes).text);
-    vr_text_printf(text, ", %zu device%s%s, %s event%s", devices, devices == 1 ? "" : "s",
-                   devices < report->device_count ? " and pinned host memory" : "", vr_count(events).text, events == 1 ? "" : "s");
+    vr_text_printf(text, ", %zu device%s%s, %s", devices, devices == 1 ? "" : "s",
+                   devices < report->device_count ? " and pinned host memory" : "", vr_counted(events, "event").text);
     if (longest_us != 0) vr_text_printf(text, " over %s", vr_duration_ns(vr_us_to_ns(longest_us)).text);
     vr_text_puts(text, "\n");
 }
@@ -73,7 +73,7 @@ static void print_ran_out(struct report_printer *printer) {
         vr_text_colour(printer->text, &printer->style, VR_RED);
         vr_text_printf(printer->text, "Out of memory on %s", vr_device_name(device->device, device->is_host).text);
         vr_text_colour(printer->text, &printer->style, VR_PLAIN);
-        vr_text_printf(printer->text, ": %s asked for at event %s; why is in its part below\n", vr_bytes(last->size_bytes).text,
+        vr_text_printf(printer->text, ": %s requested at event %s; details below\n", vr_bytes(last->size_bytes).text,
                        vr_count(last->event).text);
     }
 }
@@ -222,7 +222,7 @@ static void print_timeline(struct report_printer *printer, const struct vram_rep
 // Describes the wholly free segments. empty_cache() does not return those of a live private pool.
 static void explain_cached(const struct vram_report_device *device, struct vr_text *note) {
     const uint64_t own = device->private_inactive.count, all = device->wholly_inactive.count;
-    vr_text_printf(note, "%s segment%s wholly free", vr_count(all).text, all == 1 ? "" : "s");
+    vr_text_printf(note, "%s wholly free", vr_counted(all, "segment").text);
     if (own == 0)
         vr_text_printf(note, ": empty_cache() returns %s", all == 1 ? "it" : "them");
     else if (own == all)
@@ -245,10 +245,9 @@ static void print_usage(struct report_printer *printer, const struct vram_report
     };
     static const char *const names[] = {"in use", "rounding", "waiting", "free blocks", "cached", "unknown"};
     struct vr_text notes[VR_COUNT_OF(parts)] = {{0}};
-    vr_text_printf(&notes[0], "asked for by %s live allocation%s", vr_count(device->allocated.final_state.count).text,
-                   device->allocated.final_state.count == 1 ? "" : "s");
-    vr_text_puts(&notes[1], "blocks are larger than what was asked for");
-    vr_text_puts(&notes[2], "freed, not reusable before other streams are done");
+    vr_text_printf(&notes[0], "requested by %s", vr_counted(device->allocated.final_state.count, "live allocation").text);
+    vr_text_puts(&notes[1], "blocks are larger than requested");
+    vr_text_puts(&notes[2], "freed, waiting for other streams");
     vr_text_puts(&notes[3], "free in segments partly in use");
     if (usage->page_bytes != 0) vr_text_printf(&notes[3], "; %s in whole pages", vr_bytes(usage->page_bytes).text);
     explain_cached(device, &notes[4]);
@@ -279,9 +278,9 @@ static void print_usage(struct report_printer *printer, const struct vram_report
     vr_table_release(&table);
     const uint64_t free_bytes = usage->free_block_bytes + usage->cached_bytes;
     if (free_bytes != 0) {
-        vr_text_printf(printer->text, "    %s free in %s block%s; the largest holds %s (%s of the free memory)\n",
-                       vr_bytes(free_bytes).text, vr_count(usage->free_blocks).text, usage->free_blocks == 1 ? "" : "s",
-                       vr_bytes(usage->largest_free_bytes).text, vr_percent(usage->largest_free_bytes, free_bytes).text);
+        vr_text_printf(printer->text, "    %s free in %s; the largest is %s (%s of the free memory)\n", vr_bytes(free_bytes).text,
+                       vr_counted(usage->free_blocks, "block").text, vr_bytes(usage->largest_free_bytes).text,
+                       vr_percent(usage->largest_free_bytes, free_bytes).text);
     }
 }
 
@@ -293,7 +292,7 @@ static void print_pools(struct report_printer *printer, const struct vram_report
     static const char *const kinds[] = {"?", "small", "large"};
     const size_t most = 12;
     if (device->pool_count < 2 || is_events_alone(printer->report)) return;
-    vr_text_heading(printer->text, &printer->style, "Pools at the end", "  free memory of one row serves requests of that row only");
+    vr_text_heading(printer->text, &printer->style, "Pools at the end", "  free memory of a row serves only requests of that row");
     struct vr_table table;
     vr_table_init(&table, columns, VR_COUNT_OF(columns));
     for (size_t i = 0; i < device->pool_count && i < most; i++) {
@@ -322,7 +321,7 @@ static void print_pools(struct report_printer *printer, const struct vram_report
 static void print_callers_hint(struct report_printer *printer, const struct vram_report_live *live) {
     const struct vram_report_group *site = &live->sites[0];
     const bool most = site->bytes >= live->peak.bytes / 4 * 3, several = live->stacks[0].bytes < site->bytes / 10 * 9;
-    if (most && several) vr_text_puts(printer->text, "    Several callers share the first one; `vram report --stack` tells them apart.\n");
+    if (most && several) vr_text_puts(printer->text, "    Several callers share the first one; `vram report --stack` shows them.\n");
 }
 
 static void print_sites(struct report_printer *printer, const struct vram_report_device *device) {
@@ -334,8 +333,7 @@ static void print_sites(struct report_printer *printer, const struct vram_report
     const struct vram_report_live *live = &device->allocated;
     if (live->site_count == 0 || live->peak.bytes == 0) return;
     struct vr_text rest = {0};
-    vr_text_printf(&rest, "  %zu of %s call site%s", live->site_count, vr_count(live->distinct_sites).text,
-                   live->distinct_sites == 1 ? "" : "s");
+    vr_text_printf(&rest, "  %zu of %s", live->site_count, vr_counted(live->distinct_sites, "call site").text);
     vr_text_heading(printer->text, &printer->style, "Live at the peak", vr_text_string(&rest));
     vr_text_release(&rest);
     struct vr_table table;
@@ -396,7 +394,7 @@ static void print_libraries(struct report_printer *printer, const struct vram_re
         const char *name = device->libraries[i].name;
         vr_table_foreign(printer->text, &table, rest ? "others" : name[0] == '\0' ? "not known" : name);
     }
-    vr_text_heading(printer->text, &printer->style, "Who asked, at the peak  ", vr_bytes(whole).text);
+    vr_text_heading(printer->text, &printer->style, "Allocated by, at the peak  ", vr_bytes(whole).text);
     vr_text_puts(printer->text, "    ");
     vr_chart_bar(printer->text, &printer->style, parts, shown, printer->style.columns - 4);
     vr_text_puts(printer->text, "\n");

@@ -42,7 +42,7 @@ static void missing_stacks(struct note_writer *writer, const struct vram_report_
     const uint64_t without = device->events - device->events_with_frames;
     struct vr_text text = {0};
     if (device->events_with_frames == 0) {
-        write_note(writer, VRAM_NOTE_MISSING, device->device, "no_stacks", "no event has a call stack: who allocated is not known");
+        write_note(writer, VRAM_NOTE_MISSING, device->device, "no_stacks", "no event has a call stack: call sites are not known");
         return;
     }
     if (without * 100 <= device->events) return;
@@ -63,7 +63,7 @@ static bool knows_segments(const struct vram_report_device *device) {
 static void missing_segments(struct note_writer *writer, const struct vram_report_device *device) {
     if (knows_segments(device)) return;
     write_note(writer, VRAM_NOTE_MISSING, device->device, "no_segments",
-               "no segment is recorded: what was held from the driver is not known, live blocks stand for segments");
+               "no segment is recorded: memory held from the driver is not known, and live blocks are shown as segments");
 }
 
 static void missing_actions(struct note_writer *writer, const struct vram_report_device *device) {
@@ -71,13 +71,13 @@ static void missing_actions(struct note_writer *writer, const struct vram_report
     const uint64_t completed = action_count(device, VR_ACTION_FREE_COMPLETED);
     if (allocs == 0) {
         write_note(writer, VRAM_NOTE_MISSING, device->device, "no_allocations",
-                   "the history has no allocation: only the final state tells what was live");
+                   "the history has no allocation: only the final state shows what was live");
     } else if (requested == 0 && completed != 0) {
         write_note(writer, VRAM_NOTE_MISSING, device->device, "filtered",
-                   "no free_requested event beside the free_completed ones: not all actions were recorded");
-    } else if (completed == 0 && requested != 0 && device->usage.pending_bytes == 0) { // frees pending at the end never completed
+                   "free_completed events without free_requested ones: not all actions were recorded");
+    } else if (completed == 0 && requested != 0 && device->usage.pending_bytes == 0) { // what waits at the end was never completed
         write_note(writer, VRAM_NOTE_MISSING, device->device, "filtered",
-                   "no free_completed event beside the free_requested ones: not all actions were recorded");
+                   "free_requested events without free_completed ones: not all actions were recorded");
     }
 }
 
@@ -103,15 +103,15 @@ static void missing_of_device(struct note_writer *writer, const struct vr_model 
     missing_stacks(writer, device);
     if (live->start.count != 0 && action_count(device, VR_ACTION_ALLOC) != 0) {
         struct vr_text text = {0};
-        vr_text_printf(&text, "the history starts mid-life: %s allocations (%s) were live before its first event",
-                       vr_count(live->start.count).text, vr_bytes(live->start.bytes).text);
+        vr_text_printf(&text, "the history starts late: %s (%s) from before its first event",
+                       vr_counted(live->start.count, "live allocation").text, vr_bytes(live->start.bytes).text);
         note_text(writer, VRAM_NOTE_MISSING, device->device, "starts_mid_life", &text);
     }
-    if (!device->has_times) write_note(writer, VRAM_NOTE_MISSING, device->device, "no_times", "events carry no times");
+    if (!device->has_times) write_note(writer, VRAM_NOTE_MISSING, device->device, "no_times", "events have no times");
     const struct vr_history *history = &model->histories[device->device];
     if (has_private_pool(device) && (vr_entry_has(history, 0) & VR_HAS_POOL_ID) == 0) {
         write_note(writer, VRAM_NOTE_MISSING, device->device, "no_pool_ids",
-                   "events do not name their private pool: that of memory gone by the end is not known");
+                   "events do not name their private pool: the pool of memory freed before the end is not known");
     }
 }
 
@@ -176,7 +176,7 @@ static void contradicting_history(struct note_writer *writer, const struct vram_
         comma = "; ";
     }
     if (live->end.bytes != live->final_state.bytes) {
-        vr_text_printf(&text, "; the history ends with %s live, the blocks are %s", vr_bytes(live->end.bytes).text,
+        vr_text_printf(&text, "; the history ends with %s live, but the final blocks hold %s", vr_bytes(live->end.bytes).text,
                        vr_bytes(live->final_state.bytes).text);
     }
     note_text(writer, VRAM_NOTE_CONTRADICTION, device->device, "history_and_state", &text);
@@ -190,7 +190,8 @@ static void contradicting_sums(struct note_writer *writer, const struct vram_rep
                        vr_count(device->mismatches[m]).text);
     }
     if (text.length != 0) {
-        vr_text_printf(&text, ": in so many of %s segments the blocks do not fit what the segment says", vr_count(device->segments).text);
+        vr_text_printf(&text, ": in that many of %s segments, the blocks disagree with the figures of the segment",
+                       vr_count(device->segments).text);
         note_text(writer, VRAM_NOTE_CONTRADICTION, device->device, "segment_sums", &text);
     }
     vr_text_release(&text);
@@ -220,7 +221,7 @@ static void note_trace_end(struct note_writer *writer, const struct vr_model *mo
     struct vr_text text = {0};
     if (model->ending == VR_ENDING_OPEN) {
         write_note(writer, VRAM_NOTE_MISSING, -1, "not_closed",
-                   "the recording was not closed (killed, or still writing): segments and blocks are made from the events");
+                   "the recording was not closed (killed, or still writing): segments and blocks are derived from the events");
     } else if (model->damaged_at != 0) {
         vr_text_printf(&text, "the recording is damaged at byte %llu: what came after is missing", (unsigned long long)model->damaged_at);
         note_text(writer, VRAM_NOTE_MISSING, -1, "damaged", &text);
@@ -251,13 +252,12 @@ enum vram_status vr_report_notes(const struct vr_model *model, struct vr_arena *
 // --- sentences ---------------------------------------------------------------------------------------------------------------------------
 
 static void say_waits(const struct vram_report_device *device, struct vr_text *out) {
-    vr_text_printf(out,
-                   "%s in %s block%s waited for another stream at event %s, while at most %s was in use at once: freed, but marked with "
-                   "record_stream. ",
-                   vr_bytes(device->waiting.bytes).text, vr_count(device->waiting.count).text, device->waiting.count == 1 ? "" : "s",
-                   vr_count(device->waiting_event).text, vr_bytes(device->allocated.peak.bytes).text);
+    vr_text_printf(
+        out, "%s in %s waited for another stream at event %s; at most %s was in use at once. It was freed, but marked with record_stream. ",
+        vr_bytes(device->waiting.bytes).text, vr_counted(device->waiting.count, "block").text, vr_count(device->waiting_event).text,
+        vr_bytes(device->allocated.peak.bytes).text);
     if (device->waiting_site != NULL) {
-        vr_text_puts(out, "Most of it is by ");
+        vr_text_puts(out, "Most of it was allocated by ");
         vr_text_site(out, device->waiting_site, strlen(device->waiting_site));
         vr_text_puts(out, ". ");
     }
@@ -265,16 +265,14 @@ static void say_waits(const struct vram_report_device *device, struct vr_text *o
         vr_text_printf(out, "The only other stream in the recording is %lld. ", (long long)device->waited_for);
     else
         vr_text_puts(out, "The recording does not say which stream. ");
-    vr_text_puts(
-        out,
-        "Let the program's stream wait for that one (wait_stream, or an event) before it frees the memory, in place of record_stream, or "
-        "synchronize more often.");
+    vr_text_puts(out, "Instead of calling record_stream, let the program's stream wait for that one (wait_stream, or an event) before it "
+                      "frees the memory, or synchronize more often.");
 }
 
 static void say_rounding(const struct vram_report_device *device, struct vr_text *out) {
     const struct vram_report_usage *usage = &device->usage;
     vr_text_printf(out,
-                   "%s was asked for and %s is pinned: sizes are rounded up to powers of two. Ask for sizes just below a power of two, or "
+                   "%s was requested and %s is pinned: sizes are rounded up to powers of two. Request sizes just below a power of two, or "
                    "split large buffers.",
                    vr_bytes(usage->requested_bytes).text, vr_bytes(usage->requested_bytes + usage->rounding_bytes).text);
 }
@@ -285,12 +283,11 @@ static void put_stream(int64_t stream, struct vr_text *out) {
 
 static void say_idle_streams(const struct vram_report_device *device, struct vr_text *out) {
     const struct vr_idle_streams idle = vr_idle_streams(device);
-    vr_text_printf(out, "%s is cached on %s stream%s with nothing in use (", vr_bytes(idle.bytes).text, vr_count(idle.count).text,
-                   idle.count == 1 ? "" : "s");
+    vr_text_printf(out, "%s is cached on %s with nothing in use (", vr_bytes(idle.bytes).text, vr_counted(idle.count, "stream").text);
     put_stream(idle.largest, out);
     vr_text_printf(out,
-                   "%s), where no other stream can take it. Use the same streams again in place of new ones, or call empty_cache() when "
-                   "the work on a stream is done.",
+                   "%s), where no other stream can take it. Reuse streams instead of creating new ones, or call empty_cache() when the "
+                   "work on a stream is done.",
                    idle.count == 1 ? "" : " has most");
 }
 

@@ -262,7 +262,7 @@ static void print_axis(struct vr_text *text, const struct vram_style *style, con
         if (columns[c].oom) vr_text_colour(text, style, VR_PLAIN);
     }
     vr_text_puts(text, "\n");
-    int length = snprintf(right, sizeof right, "%s event%s", vr_count(device->events).text, device->events == 1 ? "" : "s");
+    int length = snprintf(right, sizeof right, "%s", vr_counted(device->events, "event").text);
     if (device->has_times && device->last_time_us > device->first_time_us) {
         const uint64_t us = (uint64_t)device->last_time_us - (uint64_t)device->first_time_us;
         length += snprintf(right + length, sizeof right - (size_t)length, ", %s",

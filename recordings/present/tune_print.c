@@ -167,7 +167,7 @@ static const struct tune_layout {
       {"time", VR_RIGHT, VR_DIM, false},
       {"retries", VR_RIGHT, VR_DIM, false},
       {"fits", VR_LEFT, VR_BOLD, false}},
-     "retries: releases of the whole cache because nothing fitted"},
+     "retries: releases of the whole cache because nothing fit"},
 };
 
 static const struct tune_layout *layout_of(const struct vram_tune_result *result) { return &layouts[result->memory_bytes != 0]; }
@@ -254,7 +254,7 @@ static void print_less(struct vr_text *text, const char *verb, uint64_t bytes, u
 static void compare_with_today(struct vr_text *text, const struct vram_tune_setting *best, const struct vram_tune_setting *today) {
     print_less(text, "needs", best->needed_bytes, today->needed_bytes, " per device");
     if (today->needed_bytes == 0)
-        vr_text_puts(text, "  Today's setting was not seen to complete in any memory.\n");
+        vr_text_puts(text, "  Today's setting completed in no memory that was tried.\n");
     else if (best != today)
         print_less(text, "holds", best->peak_reserved_bytes, today->peak_reserved_bytes, " with memory to spare");
 }
@@ -269,7 +269,7 @@ static void print_floor(struct vr_text *text, const struct vram_tune_result *res
         vr_text_printf(text, "  %s more was freed and waited for other streams (vram report says which).\n", vr_bytes(active - live).text);
     if (rest == 0) return;
     vr_text_printf(text, "  %s is rounding and fragmentation%s.\n", vr_bytes(rest).text,
-                   setting->needed_bytes > setting->peak_reserved_bytes ? ", or was asked for by requests that failed" : "");
+                   setting->needed_bytes > setting->peak_reserved_bytes ? ", or was requested by calls that failed" : "");
 }
 
 static void put_bold(struct vr_text *text, const struct vram_style *style, const char *sentence) {
@@ -284,7 +284,7 @@ static void put_bold(struct vr_text *text, const struct vram_style *style, const
 static void print_kept(struct vr_text *text, const struct vram_tune_setting *today) {
     if (today->peak_reserved_bytes <= today->needed_bytes + today->needed_bytes / 10) return;
     vr_text_printf(text, "  Today's holds %s with memory to spare: ", vr_bytes(today->peak_reserved_bytes).text);
-    vr_text_printf(text, "%s that it does not\n  need, and that no other program gets.\n",
+    vr_text_printf(text, "%s more than\n  it needs, which no other program can use.\n",
                    vr_bytes(today->peak_reserved_bytes - today->needed_bytes).text);
 }
 
@@ -339,8 +339,7 @@ static void nothing_to_change_to_fit(struct vr_text *text, const struct vram_sty
     vr_text_printf(text, "  It needs %s per device%s.\n", vr_bytes(today->needed_bytes).text,
                    today->fits_with_room ? "" : "; less than a sixteenth of the memory is left over");
     if (today->retries != 0)
-        vr_text_printf(text, "  On the way it gives its whole cache back %s time%s.\n", vr_count(today->retries).text,
-                       today->retries == 1 ? "" : "s");
+        vr_text_printf(text, "  It releases its whole cache %s on the way.\n", vr_counted(today->retries, "time").text);
     print_floor(text, result, today);
 }
 
@@ -382,7 +381,7 @@ static void put_setting_change(struct vr_text *text, const struct vram_style *st
 static void put_tune_verdict(struct vr_text *text, const struct vram_style *style, const struct vram_tune_result *result) {
     const struct vram_tune_setting *best = &result->settings[result->best], *today = &result->settings[0];
     if (best->needed_bytes == 0)
-        vr_text_puts(text, "\n  No setting was seen to complete.\n");
+        vr_text_puts(text, "\n  No setting completed.\n");
     else if (result->memory_bytes != 0 && today->fits)
         nothing_to_change_to_fit(text, style, result);
     else if (result->memory_bytes != 0 && !best->fits)
@@ -393,7 +392,7 @@ static void put_tune_verdict(struct vr_text *text, const struct vram_style *styl
         hold_less(text, style, result);
     else
         nothing_to_change(text, style, result);
-    if (result->start == VRAM_WHATIF_RECORDED) vr_text_puts(text, "  Replayed from the memory as it lay when the recording began.\n");
+    if (result->start == VRAM_WHATIF_RECORDED) vr_text_puts(text, "  Replayed from the memory as it was when the recording began.\n");
 }
 
 // Returns whether a setting needs more than it reserves at its peak. A replay with unlimited memory requests only what the recorded program
@@ -436,7 +435,7 @@ static void beyond_row(struct vr_text *text, const struct vram_tune_setting *tod
     difference(text, today->driver_calls, setting->driver_calls, vr_count);
     if (paged) {
         vr_text_printf(text, ", driver time %s instead of ", setting_number(setting, TIME).text);
-        vr_text_printf(text, "%s;\n      waits of one stream for another are not known to a replay", setting_number(today, TIME).text);
+        vr_text_printf(text, "%s;\n      a replay cannot see waits of one stream for another", setting_number(today, TIME).text);
     }
     vr_text_puts(text, "\n");
 }
@@ -445,7 +444,7 @@ static void beyond_pytorch(struct vr_text *text, const struct vram_tune_result *
     bool any = false;
     for (size_t i = 0; i < result->setting_count; i++) {
         if (!result->settings[i].beyond) continue;
-        if (!any) vr_text_puts(text, "\n  With this allocator in place of PyTorch's, and one option more than today:\n");
+        if (!any) vr_text_puts(text, "\n  With vram's allocator instead of PyTorch's, and one extra option:\n");
         any = true;
         beyond_row(text, &result->settings[0], &result->settings[i]);
     }
@@ -458,11 +457,10 @@ enum vram_status vram_tune_text(const struct vram_tune_result *result, const cha
     struct vr_text text = {0};
     if (style == NULL) style = &plain;
     vr_text_title(&text, style, file);
-    vr_text_printf(&text, "%s setting%s tried in %s replay%s of %s device histor%s\n", vr_count(result->setting_count).text,
-                   result->setting_count == 1 ? "" : "s", vr_count(result->runs).text, result->runs == 1 ? "" : "s",
-                   vr_count(result->devices).text, result->devices == 1 ? "y" : "ies");
+    vr_text_printf(&text, "%s tried in %s of %s device histor%s\n", vr_counted(result->setting_count, "setting").text,
+                   vr_counted(result->runs, "replay").text, vr_count(result->devices).text, result->devices == 1 ? "y" : "ies");
     if (result->contradictions != 0)
-        vr_text_printf(&text, "  left out: %s whose history cannot be replayed; vram replay says why\n",
+        vr_text_printf(&text, "  left out: %s whose history cannot be replayed; `vram replay` says why\n",
                        vr_count(result->contradictions).text);
     settings_table(&text, style, result);
     put_tune_verdict(&text, style, result);
@@ -470,9 +468,9 @@ enum vram_status vram_tune_text(const struct vram_tune_result *result, const cha
     vr_text_colour(&text, style, VR_DIM);
     vr_text_printf(&text,
                    "\n  needs: the smallest memory in which the recorded requests succeed\n  %s%s\n"
-                   "  time: by the simulated driver's prices\n"
-                   "  A replay knows nothing of memory outside the allocator (context, libraries,\n"
-                   "  other processes: leave room for them), nor what the program would do then.\n",
+                   "  time: estimated driver time\n"
+                   "  A replay cannot see memory outside the allocator (context, libraries,\n"
+                   "  other processes): leave room for it.\n",
                    layout_of(result)->legend,
                    result->memory_bytes == 0 && asks_for_more(result) ? ",\n         without the requests that failed in the recording"
                                                                       : "");

@@ -167,7 +167,7 @@ static void oom_paragraph(struct vr_text *text, const struct vram_style *style, 
     (void)vram_oom_text(&device->oom, report, sizeof report);
     vr_text_colour(text, style, VR_RED);
     if (device->oom_event == VRAM_NO_OFFSET) {
-        vr_text_puts(text, "  out of memory while the start state was made");
+        vr_text_puts(text, "  out of memory while the start state was allocated");
     } else {
         vr_text_printf(text, "  out of memory at event %s", vr_count(device->oom_event).text);
     }
@@ -182,16 +182,15 @@ static void put_whatif_heading(struct vr_text *text, const struct vram_whatif_re
     const struct vram_whatif_device *device = &run->devices[index];
     uint64_t events = 0;
     for (size_t i = 0; i < count; i++) events = results[i]->devices[index].events > events ? results[i]->devices[index].events : events;
-    vr_text_printf(text, "device %" PRIu32 ": peaks over %s event%s, %s start, ", device->device, vr_count(events).text,
-                   events == 1 ? "" : "s", start_names[run->start]);
+    vr_text_printf(text, "device %" PRIu32 ": peaks over %s, %s start, ", device->device, vr_counted(events, "event").text,
+                   start_names[run->start]);
     if (run->memory_bytes == 0) {
         vr_text_puts(text, "unlimited memory\n");
     } else {
         vr_text_printf(text, "%s of memory\n", vr_bytes(run->memory_bytes).text);
     }
     if (device->private_allocations > 0) {
-        vr_text_printf(text, "  %s allocation%s in private pools\n", vr_count(device->private_allocations).text,
-                       device->private_allocations == 1 ? "" : "s");
+        vr_text_printf(text, "  %s in private pools\n", vr_counted(device->private_allocations, "allocation").text);
     }
 }
 

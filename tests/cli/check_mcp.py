@@ -128,7 +128,7 @@ def check_tools(vram, folder):
     if not {device["allocated"]["peak_bytes"], device["reserved"]["peak_bytes"], device["allocated"]["end_bytes"]} <= numbers(text):
         found.append(f"open: other peaks than the report's: {text}")
     wants("summary", server.call("summary", file="r1")[0], f"{device['usage_at_end']['free_block_bytes']:,} B", "grow_cache")
-    wants("why", server.call("why", file="r1")[0], "6.9 GiB lay free", "without 6 blocks", "next: cure")
+    wants("why", server.call("why", file="r1")[0], "6.9 GiB", "without 6 blocks", "next: cure")
     wants("cure", server.call("cure", file="r1")[0], CURE)
     tuned = command(vram, "tune", "--json", OOM)
     best = min(setting["needed_bytes"] for setting in tuned["settings"] if setting["needed_bytes"])
@@ -198,7 +198,7 @@ def check_forecast_tool(vram, folder):
             found.append(f"forecast by {by}: other sums than the command's: {text}")
     text, _ = server.call("cure", file="256.pickle", memory="1MiB")
     wants("cure for a smaller card", text, "are live at the peak", r'\nnext: tune \{"file": "r\d+", "memory": "\d+B"')
-    wants("forecast by ids", server.call("forecast", runs=["64=r1", "256=r3"], size=1024)[0], "a third would tell a square")
+    wants("forecast by ids", server.call("forecast", runs=["64=r1", "256=r3"], size=1024)[0], "a third recording would show its shape")
     for runs, pattern in (([], "two or three"), (["1=r1"] * 4, "two or three"), (["1=r1", "r2"], "SIZE=FILE"), (["1=r1", "1=r2"], "same size"), (["1=r1", "2=missing"], "No such file"), (["1=r1", 2], "SIZE=FILE")):
         text, failed = server.call("forecast", runs=runs, size=4)
         if not failed or not re.search(pattern, text):
@@ -228,7 +228,7 @@ def check_marks(vram, folder):
 def check_refusals(vram, folder):
     server = Server(vram, folder)
     os.mkfifo(os.path.join(folder, "pipe"))
-    for name, arguments, pattern in (("open", {"file": "missing"}, "No such file"), ("open", {"file": "pipe"}, "no plain file"), ("open", {"file": "."}, "no plain file"),
+    for name, arguments, pattern in (("open", {"file": "missing"}, "No such file"), ("open", {"file": "pipe"}, "not a plain file"), ("open", {"file": "."}, "not a plain file"),
                                      ("open", {"file": "none.pickle"}, "none.pickle"), ("open", {}, "needs file"), ("open", {"file": 7}, "path|No such"), ("open", {"file": []}, "must be a string"),
                                      ("open", {"file": "-"}, "path"), ("peak", {"file": OOM, "by": "x"}, "none of site"), ("peak", {"file": OOM, "at": "x"}, "x"),
                                      ("peak", {"file": OOM, "device": 9}, "no device 9"), ("peak", {"file": OOM, "top": 0}, "whole number"), ("peak", {"file": OOM, "regex": "("}, "."),
@@ -260,8 +260,8 @@ def check_strangers(vram, folder):
         if "\x1b" in text or "\u202e" in text or text.count("next: ") > 1 + text.count("\\x0Anext: ") + text.count("?next: ") or re.search("^next: rm", text, re.MULTILINE):
             found.append(f"{name}: a name steers the answer: {text!r}")
     text, _ = server.call("peak", file="many.pickle", top=40, at="39")
-    wants("an answer that is cut", text, r"more lines had no room", r"^next: |\nnext: ")
-    # More recordings than may be open: the oldest is closed, and read again by its path.
+    wants("an answer that is cut", text, r"more lines left out", r"^next: |\nnext: ")
+    # More recordings than may be open: the oldest makes room and is read again by its path.
     for i in range(6):
         path = os.path.join(folder, f"copy{i}.pickle")
         with open(path, "wb") as file:

@@ -328,20 +328,20 @@ def as_program(maker):
 # Code of a row -> its sentence, recordings that have its grounds, and for each of its grounds recordings that lack only that one.
 # JSON has a remedy's name, and the sentence of any other row.
 ROWS = {
-    "RELEASE": (r"drop in each step what train\.py:31:remember", [lambda: steps(kept=64 * MIB)], [lambda: steps()]),
+    "RELEASE": (r"free in each step what train\.py:31:remember", [lambda: steps(kept=64 * MIB)], [lambda: steps()]),
     "DETACH": (r"detach what is kept from step to step", [lambda: steps(graph=True)], [lambda: steps(), lambda: others(steps(graph=True))]),
     "NO_GRAD": (r"under torch\.no_grad\(\)", [lambda: steps(validate=True)], [lambda: steps(), lambda: others(steps(validate=True))]),
     "ATTENTION": (r"scaled_dot_product_attention", [scores], [lambda: scores("dense"), lambda: scores(size=512 * MIB + 512), lambda: others(scores())]),
     "FOREACH": (r"foreach=False, or with fused=True", [optimizer], [lambda: optimizer(foreach=False), lambda: others(optimizer())]),
     "CASTS": (r"keep the weights in bf16", [autocast], [lambda: autocast("at::native::to(at::Tensor const&)"), lambda: others(autocast())]),
     "RECOMPUTE": (r"recompute what .*torch\.utils\.checkpoint", [training], [in_c, of_a_solver, in_cxx]),
-    "BATCH": (r"a batch of at most", [training, in_cxx], [in_c, of_a_solver]),
-    "CHUNKS": (r"make the largest tensors in 8 parts", [training, in_cxx], [equal_layers, in_c, of_a_solver]),
+    "BATCH": (r"reduce the batch to at most", [training, in_cxx], [in_c, of_a_solver]),
+    "CHUNKS": (r"compute the largest tensors in 8 parts", [training, in_cxx], [equal_layers, in_c, of_a_solver]),
     "GRADIENTS_NONE": (r"zero_grad\(set_to_none=True\)", [gradients], [gradients_dropped, lambda: others(gradients())]),
     "STATE_8BIT": (r"optimizer's state in 8 bits", [optimizer], [stateless]),
     "STATE_OFFLOAD": (r"optimizer's state in the host's memory", [optimizer], [stateless]),
     "SHARDING": (r"\(FSDP", [stateless], [lambda: others(stateless(), ("solve.py", 12, "run")), lambda: others(stateless(), ("serve.c", 3, "load_model"))]),
-    "KV_CACHE": (r"a KV cache of at most", [keys_and_values], [lambda: keys_and_values("model.py")]),
+    "KV_CACHE": (r"reduce the KV cache to at most", [keys_and_values], [lambda: keys_and_values("model.py")]),
     "GROWTH HOST": (r"free pinned buffers when their copies are done", [pinned_buffers_kept], [lambda: steps(kept=64 * MIB)]),
     "LIMIT HOST": (r"a container's memory, `ulimit -l`", [pinned_in_a_container], [a_fraction]),
     "OUTSIDE HOST": (r"what else uses the system's memory", [pinned_beside_others], [another_process]),
@@ -350,21 +350,21 @@ ROWS = {
     "DRIVER_POOLS PYTHON": (r"backend:native", [lambda: others(pools_of_the_driver(), *TRAIN)], [pools_of_the_driver]),
     "DRIVER_POOLS 0": (r"ask for sizes that repeat(?!;)", [pools_of_the_driver], [in_c]),
     "LIMIT OWN_POOL": (r"raise the pool's maxSize", [maximum_of_a_pool], [whole_program_under_a_limit]),
-    "LIMIT LIMIT": (r"raise the limit, or let the program need less", [a_fraction], [without_setting(a_fraction, "per_process_memory_fraction")]),
+    "LIMIT LIMIT": (r"raise the limit, or reduce what the program needs", [a_fraction], [without_setting(a_fraction, "per_process_memory_fraction")]),
     "LIMIT ALLOCATOR": (r"set_per_process_memory_fraction", [without_setting(a_fraction, "per_process_memory_fraction")], [whole_program_under_a_limit]),
     "LIMIT 0": (r"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", [whole_program_under_a_limit], [a_fraction]),
     "FRAGMENTED WINDOWS": (r"PyTorch ignores expandable_segments on Windows", [lambda: in_pieces("C:\\work\\train.py", vram_device_0_total_bytes=GIB)], [in_pieces]),
     "FRAGMENTED EXPANDED": (r"expandable segments are on already", [expanded_in_pieces], [in_pieces]),
     "FRAGMENTED ALLOCATOR": (r"(?<!already; )release memory between phases, or allocate long-lived tensors first(?!;)", [in_pieces], [expanded_in_pieces, lambda: in_pieces("C:\\work\\train.py")]),
-    "PINNED 0": (r"allocate what lives long before the large temporary tensors", [few_blocks_in_the_way], [in_pieces]),
+    "PINNED 0": (r"allocate long-lived tensors before the large temporary ones", [few_blocks_in_the_way], [in_pieces]),
     "OTHER_STREAMS IDLE_STREAM": (r"a new stream for each task leaves a cache", [cache_of_a_stream], [busy_stream]),
     "OTHER_STREAMS 0": (r"allocate on one stream, or empty the cache", [busy_stream], [in_c]),
     "OTHER_POOLS 0": (r"the other size class's segments", [other_class], [in_c]),
-    "PRIVATE_POOLS 0": (r"drop graphs or pools that are not replayed any more", [pool_of_a_graph], [in_c]),
+    "PRIVATE_POOLS 0": (r"drop graphs or pools that are no longer replayed", [pool_of_a_graph], [in_c]),
     "PENDING 0": (r"so that record_stream is not needed", [waits_for_a_stream], [in_c]),
-    "ROOM_UNKNOWN 0": (r"a maximum of the pool or memory resource", [log_of_requests], [in_c]),
+    "ROOM_UNKNOWN 0": (r"the pool or memory resource has a maximum", [log_of_requests], [in_c]),
     "OUTSIDE OTHERS": (r"end the other processes", [another_process], [nobody_told, own_overhead, unknown_holder]),
-    "OUTSIDE OWN": (r"this process holds it itself", [own_overhead], [another_process, unknown_holder]),
+    "OUTSIDE OWN": (r"this process holds it \(contexts", [own_overhead], [another_process, unknown_holder]),
     "OUTSIDE ROCM": (r"`rocm-smi --showpids` lists", [lambda: edited.rocm_beside_others()], [unknown_holder, lambda: edited.ascend_beside_others()]),
     "OUTSIDE ASCEND": (r"`npu-smi info` lists", [lambda: edited.ascend_beside_others()], [unknown_holder, lambda: edited.rocm_beside_others()]),
     "OUTSIDE ACCOUNTS": (r"`nvidia-smi` lists other processes(?!;)", [unknown_holder], [nobody_told, own_overhead]),
@@ -430,7 +430,7 @@ def check_first_screen(vram, folder):
         text = run(vram, "report", "--no-cure", path).stdout.split("Timeline")[0]
         demand = json.loads(run(vram, "report", "--no-cure", "--json", path).stdout)["devices"]["0"]["demand"]
         assert ("The peak  in the optimizer's step" in text) == known, text
-        assert ("foreach=False, or with fused=True where it has that: 255.0 MiB less, 769.0 MiB in all" in " ".join(text.split())) == known, text
+        assert ("foreach=False, or with fused=True if it supports that: 255.0 MiB less, 769.0 MiB in total" in " ".join(text.split())) == known, text
         assert demand["phase"] == ("optimizer" if known else None) and not demand["room_is_named"], demand
         assert ("optimizer_foreach" in [remedy["remedy"] for remedy in demand["remedies"]]) == known, demand
 

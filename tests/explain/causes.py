@@ -278,41 +278,41 @@ MADE = [pinned_buffers_kept, pinned_all, pinned_beside_others, pinned_in_a_conta
 # remedy's name (None: not checked).
 TABLE = {
     "a_list_that_grows": ("growth", r"a leak: 2\.5 GiB", "train.py:31:remember", "release"),
-    "few_blocks_in_the_way": ("pinned", r"kept apart by small blocks: without one of them", "train.py:55:build_index", None),
+    "few_blocks_in_the_way": ("pinned", r"one small block of 24\.0 MiB splits it", "train.py:55:build_index", None),
     "another_process": ("outside", r"process 4711 \(trainer\) held", "trainer", None),
-    "a_fraction": ("limit", r"the process may hold 20\.0 GiB", "train.py:3:load", None),
-    "pool_of_a_graph": ("private_pools", r"6\.0 GiB lay free in other pools \(CUDA graphs", "serve.py:20:capture", None),
-    "waits_for_a_stream": ("pending", r"5\.0 GiB was freed but still waited", "data.py:12:prefetch", None),
-    "cache_of_a_stream": ("other_streams", r"5\.0 GiB lay free in the caches of other streams", "data.py:30:copy_ahead", None),
+    "a_fraction": ("limit", r"a limit of the process: it may hold 20\.0 GiB", "train.py:3:load", None),
+    "pool_of_a_graph": ("private_pools", r"6\.0 GiB was free, but in other pools \(CUDA graphs", "serve.py:20:capture", None),
+    "waits_for_a_stream": ("pending", r"5\.0 GiB was freed, but still waited", "data.py:12:prefetch", None),
+    "cache_of_a_stream": ("other_streams", r"5\.0 GiB was free, but in the caches of other streams", "data.py:30:copy_ahead", None),
     "blocks_that_are_not_split": ("full", r"blocks are 1\.8 GiB larger than", "train.py:33:gather", None),
     "a_library_s_workspace": ("full", r"workspaces hold 3\.9 GiB", "model.py:40:forward", None),
-    "no_room_at_all": ("full", r"one request of 48\.0 GiB is alone more than", "train.py:44:all_pairs", None),
-    "a_library_of_a_program": ("full", r"6\.9 GiB are in use, most of it by solver\.c:9", "libnccl.so.2", None),
-    "pinned_buffers_kept": ("growth", r"pinned host memory, not the device's: a leak: 20\.0 GiB", "train.py:31:remember", None),
-    "pinned_all": ("full", r"pinned host memory, not the device's: 50\.0 GiB were pinned, and the system had 1\.0 GiB available, less than the 2\.0 GiB", "offload.py:40:optimizer_to_host", None),
-    "pinned_beside_others": ("outside", r"pinned host memory, not the device's: 59\.0 GiB of the system's memory were used otherwise", "data.py:11:pin", None),
-    "pinned_in_a_container": ("limit", r"pinned host memory, not the device's: the system had 300\.0 GiB available, enough", "data.py:11:pin", None),
-    "pools_of_the_driver": ("driver_pools", r"2\.9 GiB lay free in the driver's own pools \(cudaMallocAsync\)", "solver.cu:91:exchange", None),
-    "maximum_of_a_pool": ("limit", r"the pool it was asked from has a maximum of its own", "solver.cu:91:exchange", None),
-    # The project's example.
-    "oom": ("pinned", r"6\.9 GiB lay free where the request could look", "serve_sim.c:38:grow_cache", "setting"),
+    "no_room_at_all": ("full", r"a single request of 48\.0 GiB exceeds", "train.py:44:all_pairs", None),
+    "a_library_of_a_program": ("full", r"6\.9 GiB is in use, most allocated by solver\.c:9", "libnccl.so.2", None),
+    "pinned_buffers_kept": ("growth", r"pinned host memory ran out, not the device's: a leak: 20\.0 GiB", "train.py:31:remember", None),
+    "pinned_all": ("full", r"pinned host memory ran out, not the device's: 50\.0 GiB was pinned, and the system had 1\.0 GiB available, less than the 2\.0 GiB", "offload.py:40:optimizer_to_host", None),
+    "pinned_beside_others": ("outside", r"pinned host memory ran out, not the device's: other uses held 59\.0 GiB of the system's memory", "data.py:11:pin", None),
+    "pinned_in_a_container": ("limit", r"pinned host memory ran out, not the device's: a limit on pinned memory refused the request: the system had 300\.0 GiB available, enough", "data.py:11:pin", None),
+    "pools_of_the_driver": ("driver_pools", r"2\.9 GiB was free in the driver's own pools \(cudaMallocAsync\)", "solver.cu:91:exchange", None),
+    "maximum_of_a_pool": ("limit", r"the pool's own maximum", "solver.cu:91:exchange", None),
+    # The example that comes with the project.
+    "oom": ("pinned", r"6\.9 GiB was free for the request", "serve_sim.c:38:grow_cache", "setting"),
     # Real PyTorch on the simulator.
     "activations": ("full", r"activations hold", "train.py:", "batch"),
     "growing_list": ("growth", r"a leak: ", "train.py:", "release"),
-    "retained_graphs": ("growth", r"the graphs of earlier steps are kept", "train.py:", "detach"),
-    "validation": ("full", r"a forward pass that no backward pass follows keeps", "train.py:", "no_grad"),
-    "optimizer_first_step": ("full", r"the optimizer was making its state in its first step", "train.py:", "optimizer_8bit"),
-    "held_gradients": ("full", r"gradients live through the forward pass", "", "gradients_none"),
+    "retained_graphs": ("growth", r"graphs of earlier steps are kept", "train.py:", "detach"),
+    "validation": ("full", r"a forward pass without a backward pass keeps", "train.py:", "no_grad"),
+    "optimizer_first_step": ("full", r"the optimizer was allocating its state in its first step", "train.py:", "optimizer_8bit"),
+    "held_gradients": ("full", r"gradients stays live through the forward pass", "", "gradients_none"),
     "two_models": ("full", r"parameters hold .*make_teacher.* and .*make_student", "make_teacher", "sharding"),
     "key_values": ("full", r"KV cache holds", "init_kv_cache", "kv_cache"),
-    "one_request": ("full", r"one request of 4\.0 GiB", "attention_scores", None),
-    "graph_pool": ("private_pools", r"lay free in other pools", "graph_pool", None),
+    "one_request": ("full", r"a single request of 4\.0 GiB", "attention_scores", None),
+    "graph_pool": ("private_pools", r"was free, but in other pools", "graph_pool", None),
     "fraction": ("limit", r"a memory limit of the process refused it", "", None),
-    # Under `vram run`: pinned memory, and PyTorch's cudaMallocAsync (tests/real/programs/oom_pools.py).
-    "pinned_limit": ("limit", r"pinned host memory, not the device's: the system had", "train.py:", None),
-    "pinned_request": ("full", r"pinned host memory, not the device's: .* less than the 16\.0 TiB asked for", "train.py:", None),
-    "driver_pool_pieces": ("driver_pools", r"1\.4 GiB lay free in the driver's own pools", "train.py:", None),
-    "driver_pool_full": ("full", r"the memory was in use", "train.py:", None),
+    # The same under `vram run`: pinned memory, and PyTorch's cudaMallocAsync (tests/real/programs/oom_pools.py).
+    "pinned_limit": ("limit", r"pinned host memory ran out, not the device's: a limit on pinned memory refused the request: the system had", "train.py:", None),
+    "pinned_request": ("full", r"pinned host memory ran out, not the device's: .* less than the 16\.0 TiB requested", "train.py:", None),
+    "driver_pool_pieces": ("driver_pools", r"1\.4 GiB was free in the driver's own pools", "train.py:", None),
+    "driver_pool_full": ("full", r"memory was full", "train.py:", None),
     # A real GPU.
     "091_Constructor-Sun_memory_snapshot": ("full", r"activations hold 78\.3 GiB of the 78\.3 GiB in use", "models.py:174:update_nodes", "recompute"),
 }
@@ -369,7 +369,7 @@ def check(vram, name, path):
     assert cause is None or told["cause"] == cause, f"cause {told['cause']}: {told['text']}"
     assert re.search(says, told["text"]), f"JSON says: {told['text']}"
     assert re.search(says, why), f"the agent is told: {why}"
-    page = text[text.index(" asked for on stream ") :].split("Reserved at the end")[0]
+    page = text[text.index(" requested on stream ") :].split("Reserved at the end")[0]
     assert holder in page, f"the report does not name {holder}"
     assert holder in why, f"the agent is not told of {holder}: {why}"
     assert holder in json.dumps(told), f"JSON does not name {holder}"

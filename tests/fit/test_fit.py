@@ -111,7 +111,7 @@ class Driver(unittest.TestCase):
         program += "cuda.cuMemcpyDtoH_v2(got, address, ctypes.c_size_t(8))\n" * 5
         text = fit("-q", *python(program)).stdout
         told = " ".join(text.split())
-        self.assertIn("Values read at 5 places, of what a kernel computes (here zero or a likely value); the answer holds if none of these decides a size", told)
+        self.assertIn("Values read kernel results, at 5 places; here they are zero or a likely value. The answer holds unless one of them determines a size", told)
         self.assertIn("<string>:5:<module> (1x)", told)
         self.assertIn("and 2 more (--json has all)", told)
         self.assertLessEqual(max(map(len, text.splitlines())), 80)
@@ -140,17 +140,17 @@ class Driver(unittest.TestCase):
             self.assertEqual((answer["allocated_bytes"], [read["operation"] for read in answer["reads"]]), (size * MIB, ["nonzero"]), result.stderr)
             # Part of a count that no PyTorch kernel made is nothing.
             self.assertEqual(answer["at_stake"] and answer["at_stake"]["allocated_bytes"] >> 20, stake if stake is None else 10 + stake, options)
-            self.assertEqual("once more" in result.stderr, stake is not None)
+            self.assertEqual("running again" in result.stderr, stake is not None)
         self.assertEqual(fit("--nonzero", "x", "--", "true").returncode, 2)
         text = " ".join(fit("-q", "--", PROGRAM, "0", "10", "found").stdout.split())
         self.assertIn("(1x, aten::nonzero)", text)
-        self.assertIn("At stake 0 B reserved, 0 B allocated more where nonzero(), masks and unique() find all", text)
+        self.assertIn("Data-dependent up to 0 B more reserved and 0 B more allocated if nonzero(), masks and unique() find all", text)
 
     def test_sizes_that_nobody_knows_are_named_with_what_they_may_come_to(self):
         result = fit("--json", *python(HEURISTIC))
         self.assertEqual(json.loads(result.stdout)["not_known"], [{"name": "CUBLASLT_MATMUL_WORKSPACE", "library": "size", "calls": 1, "stake_bytes": 5 * MIB}],
                          result.stderr)
-        self.assertIn("Not known scratch memory of cuBLASLt, taken to be none: up to 5.0 MiB", " ".join(fit("-q", *python(HEURISTIC)).stdout.split()))
+        self.assertIn("Not known scratch memory of cuBLASLt, assumed to be none: up to 5.0 MiB", " ".join(fit("-q", *python(HEURISTIC)).stdout.split()))
 
     def test_until_and_for(self):
         for options, ended in ((("--until", "^20 MiB"), "FIT_UNTIL"), (("--for", "2s"), "FIT_TIME")):
@@ -172,7 +172,7 @@ class Failures(unittest.TestCase):
         self.assertEqual(result.returncode, 3)
         lines = result.stdout.splitlines()
         self.assertEqual(lines[:2], ["The program failed after 3 steps, at <string>:8:<module>: ValueError: a bug \u00e4",
-                                     "At least 248.0 MiB of a device like h100 until then"])
+                                     "At least 248.0 MiB on a GPU like h100 until then"])
         self.assertNotIn("Fits", result.stdout)
         self.assertNotIn("Smallest", result.stdout)
         self.assertIn("not known (78.4 GiB to spare until then)", result.stdout)
@@ -233,8 +233,8 @@ class Failures(unittest.TestCase):
         code, output, errors = self.interrupted(signal.SIGINT)
         self.assertEqual(code, 3, errors)
         self.assertTrue(output.startswith("The program was interrupted after 2 steps, at <string>:"), output)
-        self.assertIn("the program was interrupted; the answer holds for what it did until then", errors)
-        self.assertNotIn("once more", errors)
+        self.assertIn("the program was interrupted; the answer covers only what ran before", errors)
+        self.assertNotIn("running again", errors)
         code, output, _ = self.interrupted(signal.SIGINT, "--json")
         self.assertEqual((json.loads(output)["fits"], json.loads(output)["ended"], json.loads(output)["failure"]["signal"]), (None, "interrupted", 2))
         code, output, _ = self.interrupted(signal.SIGTERM)
@@ -253,7 +253,7 @@ class Failures(unittest.TestCase):
         result = fit("-q", "--card", "h100", *python(program))
         told = " ".join(result.stdout.split())
         self.assertIn("ZeroDivisionError", told, result.stderr)
-        self.assertIn("Try --value '<string>:6=1': just before it failed it read, at <string>:6:<module>, what a kernel computes, and got zeros", told)
+        self.assertIn("Try --value '<string>:6=1': just before it failed, the program read a kernel's result at <string>:6:<module> and got zeros", told)
         answer = json.loads(fit("--json", "-q", "--card", "h100", *python(program)).stdout)
         self.assertEqual(answer["failure"]["try"], "--value '<string>:6=1'")
         # With it the program completes.
@@ -388,24 +388,24 @@ class Cards(unittest.TestCase):
         for built, devices, once_more in (("sm_75 sm_80 sm_90 compute_120", "v100,h100", None), ("sm_75 sm_80 sm_90", "t4,v100,h100", "t4"), ("sm_70 sm_90", "v100,h100", "v100")):
             result = fit("-q", "--card", devices, *python(program, "9"), FAKE_KERNELS=built, FAKE_RUNS="1")
             self.assertEqual(result.returncode, 0, result.stderr)
-            self.assertEqual(result.stderr, "" if once_more is None else f"vram fit: once more, on {once_more}: its kernels are others than those of h100\n")
+            self.assertEqual(result.stderr, "" if once_more is None else f"vram fit: running again on {once_more}, whose kernels differ from those of h100\n")
             self.assertEqual("to spare (no kernels for it)" in result.stdout, once_more != "v100")
 
     def test_an_unknown_card_is_answered_with_the_nearest(self):
-        self.assertIn("no card is called 'rtx9090'; did you mean 'rtx4090'? 'vram sim --cards' lists all", fit("--card", "rtx9090", "--", "true").stderr)
+        self.assertIn("unknown card 'rtx9090'; did you mean 'rtx4090'? 'vram sim --cards' lists all", fit("--card", "rtx9090", "--", "true").stderr)
         self.assertIn("'mi300x' is AMD's", fit("--card", "mi300x", "--", "true").stderr)
 
     def test_a_program_that_falls_back_to_the_cpu_is_told_so(self):
         asks = "import ctypes\nctypes.CDLL('libcuda.so.1').cuGetExportTable(None, None)\n"
         result = fit(*python(asks, "9"))
         self.assertEqual(result.returncode, 3, result.stderr)
-        self.assertIn("linked into it, which takes no driver but NVIDIA's and found no device: the program went on without one, on the CPU.", result.stderr)
+        self.assertIn("linked statically against NVIDIA's runtime, which only accepts NVIDIA's driver and found no device: the program went on without a device, on the CPU.", result.stderr)
         answer = json.loads(fit("--json", *python(asks, "9")).stdout)
         self.assertEqual((answer["fits"], os.path.isfile(answer["not_reached"])), (None, True))
         # Part of a program whose rest uses the device.
         result = fit("-q", *python(asks + TRAIN, "9"))
         self.assertIn("Not reached", result.stdout)
-        self.assertIn("what it does on a GPU is not in the answer", " ".join(result.stdout.split()))
+        self.assertIn("the answer lacks what it does on a GPU", " ".join(result.stdout.split()))
         self.assertIsNone(json.loads(fit("-q", "--json", *python(TRAIN, "9")).stdout)["not_reached"])
 
     def test_all_cards_in_80_columns_with_what_is_estimated(self):
@@ -415,7 +415,7 @@ class Cards(unittest.TestCase):
         cards = dict(re.findall(r"^ (?: Cards)? +([a-z0-9-]+) +(~?)[0-9.]+ GiB  ", result.stdout, re.M))
         self.assertGreaterEqual(len(cards), 40)
         self.assertEqual((cards["rtx4070s"], cards["rtx4070"]), ("~", ""))
-        self.assertIn("~ estimated, after a like card", result.stdout)
+        self.assertIn("~ estimated from a similar card", result.stdout)
         self.assertNotIn("~", fit("--card", "t4,h100", "-q", *python(TRAIN, "9")).stdout)
         answer = json.loads(fit("--all", "-q", "--json", *python(TRAIN, "9")).stdout)
         self.assertEqual({card["key"]: card["memory_estimated"] for card in answer["cards"] if card["key"].startswith("rtx4070")},
@@ -458,8 +458,8 @@ class Cards(unittest.TestCase):
         self.assertEqual(told, ["rank 0 64 8 0", "rank 1 64 8 1", "rank 32 64 8 2", "rank 63 64 8 3"])
         self.assertEqual((answer["ranks"], [one["rank"] for one in answer["holdings"]], answer["allocated_bytes"]), (64, [0, 1, 32, 63], 440 * MIB))
         text = " ".join(fit("-q", "--fold", "63,5", *python(launcher, "--nproc_per_node=64")).stdout.split())
-        self.assertIn("Ranks 64, of which 3 ran (0, 5, 63); the others are taken to be like these (--fold)", text)
-        self.assertRegex(text, r"uneven: the highest needs \d\.\d times the lowest ranks 0 to 5 \S+ MiB, rank 63 \S+ MiB")
+        self.assertIn("Ranks 64, of which 3 ran (0, 5, 63); the others are assumed to be like these (--fold)", text)
+        self.assertRegex(text, r"uneven: the highest reserves \d\.\d times the lowest ranks 0 to 5 \S+ MiB, rank 63 \S+ MiB")
         self.assertEqual(json.loads(fit("--json", "-q", *python(launcher, "--nproc-per-node", "2")).stdout)["ranks"], 2)
         for wrong in (("--fold", "64"), ("--fold", "x"), ("--fold", "1;2")):
             self.assertEqual(fit(*wrong, *python(launcher, "--nproc-per-node", "64")).returncode, 2)
@@ -488,15 +488,15 @@ class Cards(unittest.TestCase):
         self.assertEqual(sum(answer["roles"].values()), answer["allocated_bytes"])
         self.assertEqual((answer["smaller"]["card"], answer["smaller"]["tried"], answer["smaller"]["conf"]), ("rtx4080", False, None))
         text = fit("-q", *python(TRAIN.replace("128 << 20", "20 << 30"), "9")).stdout
-        self.assertIn("On rtx4080 no setting can make it fit: 20.1 GiB are in use at once, there is room for 15.4 GiB", " ".join(text.split()))
+        self.assertIn("On rtx4080 no allocator setting can make it fit: 20.1 GiB live at once, 15.4 GiB available", " ".join(text.split()))
         self.assertLessEqual(max(map(len, text.splitlines())), 80)
 
     def test_where_it_runs_out(self):
         result = fit("--card", "t4", "-q", *python(TRAIN.replace("128 << 20", "20 << 30"), "9"))
         self.assertEqual(result.returncode, 1)
         told = " ".join(result.stdout.split())
-        self.assertIn("runs out in step 1: 20.0 GiB asked for at <string>:7:<module> 64.0 MiB in use of 14.5 GiB: too much is live at once", told)
-        self.assertTrue(told.startswith("Does not fit on t4: needs 20.1 GiB of a device like t4"), told)
+        self.assertIn("runs out in step 1: 20.0 GiB requested at <string>:7:<module> 64.0 MiB in use of 14.5 GiB: too much is live at once", told)
+        self.assertTrue(told.startswith("Does not fit on t4: needs 20.1 GiB on a GPU like t4"), told)
 
     def test_a_card_of_another_generation_has_a_run_of_its_own(self):
         program = TRAIN.replace("weights,", "size = 20 << 30 if torch.cuda.get_device_capability(0)[0] < 8 else 1 << 30\nweights,").replace("128 << 20", "size")
@@ -505,7 +505,7 @@ class Cards(unittest.TestCase):
             result = fit("--json", "--card", devices, *python(program, "9"))
             answer = json.loads(result.stdout)
             self.assertEqual([card["key"] for card in answer["cards"] if card["asked"] and card["fits"]], fits, devices)
-            self.assertEqual("once more, on" in result.stderr, len(fits) == 1)
+            self.assertEqual("running again on" in result.stderr, len(fits) == 1)
         result = fit("--card", "t4,h100", *python(program.replace("20 << 30", "sys.exit(5)"), "9"))
         self.assertIn("t4        14.6 GiB  fits, 13.3 GiB to spare (it failed there)", result.stdout, result.stderr)
         # An old card that was not asked for is not mentioned.
@@ -526,7 +526,7 @@ class Cards(unittest.TestCase):
         answer = json.loads(fit("--json", "-q", *python(program), FAKE_IDLE="2844").stdout)
         self.assertEqual((answer["smaller"]["card"], answer["smaller"]["tried"], answer["smaller"]["conf"]), ("rtx3060", True, "expandable_segments:True"))
         told = " ".join(fit("-q", "--card", "rtx3060", *python(program), FAKE_IDLE="2844").stdout.split())
-        self.assertRegex(told, "runs out: 2.9 GiB asked for at .* 6.2 GiB in use of 11.6 GiB: the cache has 2.8 GiB in pieces of at most 2.8 GiB")
+        self.assertRegex(told, "runs out: 2.9 GiB requested at .* 6.2 GiB in use of 11.6 GiB: 2.8 GiB is cached, in pieces of at most 2.8 GiB")
 
     def test_the_batch_is_the_argument_that_changes_the_peak(self):
         """Found by trying, for the requested card or limit."""
@@ -535,16 +535,16 @@ class Cards(unittest.TestCase):
         for arguments, name in ((("--micro_batch", "30", "--eval_batch", "8"), "--micro_batch"), (("train.micro_batch=30", "train.global_batch=512"), "train.micro_batch")):
             result = fit("-q", "--card", "rtx4090", *python(program, "9", *arguments))
             told = " ".join(result.stdout.split())
-            self.assertIn(f"{name}=22 might, in place of 30: the peak goes by it (--vary '{name}=22' makes sure)", told, result.stderr)
-            self.assertIn("On rtx4090 no setting can make it fit", told)
-            self.assertEqual(result.stderr.count("once more, with"), 2)
+            self.assertIn(f"{name}=22 might fit, instead of 30: the peak scales with it (check with --vary '{name}=22')", told, result.stderr)
+            self.assertIn("On rtx4090 no allocator setting can make it fit", told)
+            self.assertEqual(result.stderr.count("running again with"), 2)
             batch = json.loads(fit("-q", "--json", "--memory", "10GiB", *python(program, "9", *arguments)).stdout)["smaller"]
             self.assertEqual((batch["card"], batch["batch"]["argument"], batch["batch"]["tried"]), (None, name, True))
             self.assertIn(batch["batch"]["about"], (8, 9))
         # If no argument changes the peak, none is named; nothing is tried without a request.
         result = fit("-q", "--card", "rtx4090", *python(program, "9", "--eval_batch", "8"))
-        self.assertIn("of them would fit: try a smaller batch or a shorter sequence (--vary)", " ".join(result.stdout.split()))
-        self.assertNotIn("once more, with", fit("-q", "--card", "h100", *python(program, "9", "--micro_batch", "30")).stderr)
+        self.assertIn("would fit: try a smaller batch or a shorter sequence (--vary)", " ".join(result.stdout.split()))
+        self.assertNotIn("running again with", fit("-q", "--card", "h100", *python(program, "9", "--micro_batch", "30")).stderr)
         answer = json.loads(fit("-q", "--json", "--card", "rtx3060,rtx4090,h200", *python(program, "9")).stdout)
         self.assertEqual(answer["smaller"]["card"], "rtx4090")
 
@@ -552,7 +552,7 @@ class Cards(unittest.TestCase):
         """The report's remedies for the same peak, if no setting suffices; no batch for a program without passes."""
         result = fit("-q", "--card", "rtx4090", *python(BATCHES, "9"))
         told = " ".join(result.stdout.split())
-        self.assertRegex(told, r"Or change (a batch|recompute|make the largest tensors)", result.stderr)
+        self.assertRegex(told, r"Or change (reduce the batch|recompute|compute the largest tensors)", result.stderr)
         smaller = json.loads(fit("-q", "--json", "--card", "rtx4090", *python(BATCHES, "9")).stdout)["smaller"]
         self.assertTrue(smaller["remedies"] and all(one["saved_bytes"] > 0 and one["text"] for one in smaller["remedies"]), smaller)
         self.assertEqual([one["fits"] for one in smaller["remedies"]], sorted((one["fits"] for one in smaller["remedies"]), reverse=True))

@@ -120,7 +120,7 @@ class Servers(unittest.TestCase):
         killed = "import os, signal\nrunner.forward()\nos.kill(os.getpid(), signal.SIGKILL)\n"
         result = fit("--json", "--card", "h100", *python(ENGINE + killed, folder, "2048"))
         answer = json.loads(result.stdout)
-        self.assertIn("was killed: its recording ends when it was ready to serve", result.stderr)
+        self.assertIn("was killed: its recording ends where it was ready to serve", result.stderr)
         self.assertEqual((answer["holdings"][0]["recorded_by"], answer["serving"]["engine"]), ("pytorch", "sglang"))
         self.assertEqual(answer["serving"]["weight_bytes"], GIB)
 
@@ -129,7 +129,7 @@ class Servers(unittest.TestCase):
         result = fit("-q", "--card", "h100", *python(ENGINE + "for i in range(300): runner.forward()\n", folder, "2048"))
         self.assertEqual(result.returncode, 0, result.stderr)
         told = " ".join(result.stdout.split())
-        for part in ("Serving sglang, 7 sequences at most of 2,048 tokens", "Weights 1.0 GiB", "4.0 MiB a token", "sequences at once by their length: 4 at 2,048, 19 at 512",
+        for part in ("Serving sglang, 7 sequences at most of 2,048 tokens", "Weights 1.0 GiB", "4.0 MiB per token", "concurrent sequences by length: 4 at 2,048, 19 at 512",
                      "Share mem_fraction_static 0.5", "h100 up to 0.99", "it served 100 steps without a new peak"):
             self.assertIn(part, told)
         self.assertLessEqual(max(map(len, result.stdout.splitlines())), 80)

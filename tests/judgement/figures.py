@@ -156,28 +156,28 @@ def check_text(found, vram, path, report):
 
 def check_agent_oom(found, where, why, device):
     failed, cause = device["oom"][-1], device["oom_causes"][-1]
-    found.has(where, f"event {failed['index']}: {exact(failed['size'])} asked for on stream {cause['stream']}", why)
+    found.has(where, f"event {failed['index']}: {exact(failed['size'])} requested on stream {cause['stream']}", why)
     for name, word in (("device_free", "available to the system" if cause["text"].startswith("pinned host memory") else "free at the driver"),):
         if failed[name] is not None:
             found.has(where, f"{word} {exact(failed[name])}", why)
     found.has(where, f"why: {cause['text']}", why)
     found.has(where, f"held {exact(cause['reserved_bytes'])}: in use {exact(cause['allocated_bytes'])}, waiting for streams {exact(cause['pending_bytes'])}, free {exact(cause['free_bytes'])}", why)
-    found.has(where, f"free where this request could look {exact(cause['usable_bytes'])}", why)
+    found.has(where, f"free for this request {exact(cause['usable_bytes'])}", why)
     if cause["limit_bytes"]:
         found.has(where, f"the process was allowed {exact(cause['limit_bytes'])}", why)
 
 
 def check_agent_cure(found, where, said, cure, device):
     if cure["room_bytes"]:
-        found.has(where, f"there was room for {exact(cure['room_bytes'])}; at most {exact(cure['demand_bytes'])} was live at once", said)
+        found.has(where, f"{exact(cure['room_bytes'])} was available; at most {exact(cure['demand_bytes'])} was live at once", said)
     if cure["verdict"] == "setting":
         found.has(where, f"cure: {cure['variable']}={cure['conf']}\n", said)
-        found.has(where, f"it holds at most {exact(cure['held_bytes'])}" + (f", and needs {exact(cure['needed_bytes'])}" if cure["needed_bytes"] else ""), said)
+        found.has(where, f"it holds at most {exact(cure['held_bytes'])}" + (f" and needs {exact(cure['needed_bytes'])}" if cure["needed_bytes"] else ""), said)
     elif cure["verdict"] == "limit":
         found.has(where, f"at least {exact(cure['limit_at_least_bytes'])}", said)
     else:
         for remedy in (device["oom_causes"][-1].get("demand") or {}).get("remedies", [])[:1]:
-            found.has(where, f"exactly {exact(remedy['saved_bytes'])} less, {exact(remedy['left_bytes'])} in all", said)
+            found.has(where, f"exactly {exact(remedy['saved_bytes'])} less, {exact(remedy['left_bytes'])} in total", said)
 
 
 def check_agent(found, vram, path, report):

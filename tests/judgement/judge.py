@@ -69,7 +69,7 @@ def contradictions(said):
     """Checks that no surface denies what another is sure of."""
     if re.search(r"\ba leak: ", said["json"]) and "exit 1" not in said["leaks"]:
         yield f"the report is sure of a leak, and leaks is not: {said['leaks']}"
-    if re.search(r"the graphs of earlier steps are kept", said["json"]) and re.search(r"no leak", said["leaks"]):
+    if re.search(r"graphs of earlier steps are kept", said["json"]) and re.search(r"no leak", said["leaks"]):
         yield f"the report is sure of graphs that are kept, and leaks of no leak: {said['leaks']}"
 
 

@@ -116,8 +116,8 @@ class FakeCard(unittest.TestCase):
         accounts, page = self.go(f"71:{mine} 72:{60 * MIB}")
         self.assertFalse(accounts["apart"])
         self.assertEqual(accounts["other_bytes"], 60 * MIB)
-        self.assertIn("processes on the device, of which this may be one", page)
-        self.assertIn("other processes, not told apart from this one", page)
+        self.assertIn("processes on the device, possibly with this one", page)
+        self.assertIn("other processes, possibly with this one", page)
 
     def test_nobody_but_this_one(self):
         accounts, page = self.go(f"self:{HELD}")
@@ -134,7 +134,7 @@ class FakeCard(unittest.TestCase):
         accounts, page = self.go("self:- 4000000001:- 4000000002:7")
         self.assertEqual([p["bytes"] for p in accounts["processes"]], [7, None])
         self.assertIsNone(accounts["driver_bytes"])
-        self.assertRegex(page, r"not told  process 4000000001")
+        self.assertRegex(page, r"not known  process 4000000001")
 
     def test_no_library(self):
         accounts, page = self.go("", library=None, VRAM_NVML="/nowhere/libnvidia-ml.so.1")
@@ -149,7 +149,7 @@ class FakeCard(unittest.TestCase):
     def test_who_asked(self):
         cause, page = report(run([DOORS, "accounts", FAKE / "libcuda.so.1"], (), {"FAKE_NVML": ""}, library_path=f"{FAKE}:{NVML}"))
         self.assertEqual([(row["site"], row["bytes"]) for row in cause["libraries"]], [("run_doors", HELD)])
-        self.assertRegex(page, r"asked for by\n +1\.0 MiB  100\.0 %  #+  run_doors\n")
+        self.assertRegex(page, r"allocated by\n +1\.0 MiB  100\.0 %  #+  run_doors\n")
 
 
 class Doctor(unittest.TestCase):
@@ -177,7 +177,7 @@ class SimulatedCard(unittest.TestCase):
         self.assertAlmostEqual(cause["outside_bytes"], 300 * MIB, delta=8192) # the last rows of pitched memory are shorter
         self.assertEqual((accounts["context_bytes"], accounts["at_start_bytes"]), (None, 300 * MIB))
         self.assertEqual(accounts["unknown_bytes"], cause["outside_bytes"])
-        self.assertIn("contexts, other processes; 300.0 MiB with the first context", page)
+        self.assertIn("contexts, other processes; 300.0 MiB was in use with the first context", page)
 
     def test_the_first_context_by_nvml(self):
         # The bytes of the program when it runs out are in the report of a first run.

@@ -236,7 +236,7 @@ class Programs(unittest.TestCase):
         missing = run(["no-such-program-here"])
         self.assertEqual((missing.code, missing.stderr), (127, "vram run: no-such-program-here: No such file or directory\n"))
         self.assertEqual(run(["/etc/passwd"]).code, 126)
-        self.assertIn("no file was made", run(["true"]).stderr)
+        self.assertIn("no file was written", run(["true"]).stderr)
         self.assertNotIn("vram sim", run(["true"]).stderr)
         without = run(["true"], environment={"VRAM_LIBCUDA": "/no/such/libcuda.so.1"}).stderr
         self.assertTrue(without.endswith("vram run: there is no CUDA driver here; `vram sim -- vram run -- true` runs it on a simulated one\n"))

@@ -293,12 +293,12 @@ class Convert(unittest.TestCase):
                                                        for i in range(20000)]]}
         self.write("bomb.pickle", pickle.dumps(case(4000), 4))
         for name, form in (("out.json", "json"), ("out.events.csv", "events")):
-            self.refused(3, "as %s it would be about" % form, "bomb.pickle", "-o", name)
+            self.refused(3, "as %s it would take about" % form, "bomb.pickle", "-o", name)
         self.convert("bomb.pickle", "-o", "out.vram")
         self.write("long.pickle", pickle.dumps(case(150), 4))
         done = self.vram("convert", "long.pickle", "-o", "out.json")
         self.assertEqual((done.returncode, done.stderr.count(b"\n")), (0, 1))
-        told = re.search(rb"as json it will be about (\S+) MiB, [0-9]+ times the input", done.stderr)
+        told = re.search(rb"as json it will take about (\S+) MiB, [0-9]+ times the input", done.stderr)
         self.assertTrue(0.7 < float(told.group(1)) * 2**20 / os.path.getsize(self.path("out.json")) < 1.4, done.stderr)
 
     def test_what_is_too_much_is_refused(self):
@@ -321,7 +321,7 @@ class Convert(unittest.TestCase):
             done = self.vram("report", "job")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(sorted(done.stderr.decode().splitlines()),
-                         ["vram: job/%s: is no regular file, and is left out" % name for name in ("b.pickle", "c.vram")])
+                         ["vram: job/%s: not a regular file; skipped" % name for name in ("b.pickle", "c.vram")])
         for command in ("export", "top"):
             done = self.vram(command, "job/b.pickle")
             self.assertEqual(done.returncode, 3)

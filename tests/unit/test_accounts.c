@@ -206,8 +206,8 @@ static void expect_cause(uint64_t free_bytes, const char *accounts, enum vram_re
 
 static void the_cause_names_whose_it_was(void **state) {
     (void)state;
-    expect_cause(100 M, "\"why\": \"\"", VRAM_OOM_OUTSIDE,
-                 "800.0 MiB of the device were held past what was recorded, and nobody says by whom", "`nvidia-smi` lists other processes");
+    expect_cause(100 M, "\"why\": \"\"", VRAM_OOM_OUTSIDE, "800.0 MiB of the device was held outside the recording; its owner is not known",
+                 "`nvidia-smi` lists other processes");
     expect_cause(100 M,
                  "\"has_self\": true, \"self_bytes\": null, \"processes\": [{\"pid\": 4711, \"name\": \"x\\ny\", \"bytes\": 629145600}]",
                  VRAM_OOM_OUTSIDE, "process 4711 (x?y) held 600.0 MiB of the device",
@@ -217,8 +217,8 @@ static void the_cause_names_whose_it_was(void **state) {
         "\"context_bytes\": 104857600, \"has_self\": true, \"processes\": [{\"pid\": 1, \"bytes\": 104857600}, {\"pid\": 2, \"bytes\": "
         "1048576}]",
         VRAM_OOM_OUTSIDE,
-        "800.0 MiB of the device were held past what was recorded: 101.0 MiB by other processes, 100.0 MiB by the driver for this one, "
-        "and of 599.0 MiB it is not known",
+        "800.0 MiB of the device was held outside the recording: 101.0 MiB by other processes, 100.0 MiB by the driver for this process, "
+        "599.0 MiB by an unknown owner",
         "`nvidia-smi` lists other processes");
 }
 

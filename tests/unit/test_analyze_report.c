@@ -217,7 +217,7 @@ static void figures_that_contradict_each_other_are_named(void **state) {
     static const struct {
         const char *settings, *said;
     } cases[] = {{"", "more was live (8 B) than was ever held from the driver (4 B)"},
-                 {"\"vram_run_process\": \"7\"", "the history ends with 8 B live, the blocks are 0 B"}};
+                 {"\"vram_run_process\": \"7\"", "the history ends with 8 B live, but the final blocks hold 0 B"}};
     for (size_t i = 0; i < VR_COUNT_OF(cases); i++) {
         struct vr_text json = {0}, text = {0};
         vr_text_printf(&json,
@@ -420,9 +420,9 @@ static void notes_name_what_they_are_of(void **state) {
     static const char events[] = "{\"action\": \"alloc\", \"addr\": 4096, \"size\": 512}";
     static const struct {
         const char *devices, *prefix;
-    } cases[] = {{"[%s]", "- device 0, pinned host memory: events carry no times"},
-                 {"[%s], [%s]", "- devices 0, 1, pinned host memory: events carry no times"},
-                 {"[]", "- pinned host memory: events carry no times"}};
+    } cases[] = {{"[%s]", "- device 0, pinned host memory: events have no times"},
+                 {"[%s], [%s]", "- devices 0, 1, pinned host memory: events have no times"},
+                 {"[]", "- pinned host memory: events have no times"}};
     for (size_t i = 0; i < VR_COUNT_OF(cases); i++) {
         struct vr_text json = {0}, page = {0};
         vr_text_printf(&json, "{\"segments\": [{\"device\": 0, \"address\": 4096, \"total_size\": 512, \"stream\": 0, \"blocks\": []}], ");

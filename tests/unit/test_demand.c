@@ -140,7 +140,7 @@ static void recomputing_and_a_smaller_batch(void **state) {
     assert_int_equal(remedy->bytes, BLOCKS * 30 * MIB);
     assert_int_equal(remedy->left_bytes, (24 + 40 + 30 + 20 + 6 + 10) * MIB);
     assert_true(remedy->fits);
-    assert_true(strstr(remedy->text, "94.0 MiB less, 130.0 MiB in all, and it fits") != NULL);
+    assert_true(strstr(remedy->text, "94.0 MiB less, 130.0 MiB in total, which fits") != NULL);
     remedy = remedy_of(demand, VRAM_REMEDY_BATCH);
     assert_non_null(remedy);
     const double most = (150.0 - 24 - 150.0 / 64) / 200; // a 64th of the room is reserved for rounding

@@ -211,7 +211,7 @@ static void the_room_of_a_failure_is_not_made_up(void **state) {
     } rows[] = {
         {0, VRAM_OOM_ROOM_UNKNOWN, 0, "does not say how much memory the device had"},
         {80 * VR_GIB, VRAM_OOM_ROOM_UNKNOWN, 80 * VR_GIB, "1.0 GiB of the device's 80.0 GiB was live, which leaves room for the request"},
-        {8 * VR_GIB, VRAM_OOM_FULL, 8 * VR_GIB, "the memory was in use: 1.0 GiB of 8.0 GiB was live"},
+        {8 * VR_GIB, VRAM_OOM_FULL, 8 * VR_GIB, "memory was full: 1.0 GiB of 8.0 GiB was live"},
     };
     struct vram_recording *recording = read_text(HEAD "1,10:00:00.000001,allocate,0x7f0000000000,1073741824,0x1\n"
                                                       "1,10:00:00.000002,allocate failure,0x0,8589934592,0x1\n"

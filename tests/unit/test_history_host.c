@@ -165,7 +165,7 @@ static void a_refusal_is_an_event(void **state) {
         const char *says;
     } cases[] = {
         {"MemTotal: 1048576 kB\nMemAvailable: 524288 kB\n", VRAM_OOM_LIMIT, "the system had 512.0 MiB available, enough for"},
-        {"MemTotal: 51200 kB\nMemAvailable: 10240 kB\n", VRAM_OOM_FULL, "40.0 MiB were pinned, and the system had 10.0 MiB available"},
+        {"MemTotal: 51200 kB\nMemAvailable: 10240 kB\n", VRAM_OOM_FULL, "40.0 MiB was pinned, and the system had 10.0 MiB available"},
         {"nothing\n", VRAM_OOM_FULL, "does not say what the system had left"},
     };
     char path[] = "/tmp/vram_meminfo_XXXXXX";
@@ -195,7 +195,7 @@ static void a_refusal_is_an_event(void **state) {
         assert_int_equal(device->oom_count, 1);
         assert_int_equal(device->ooms[0].cause, cases[i].cause);
         if (strstr(device->ooms[0].text, cases[i].says) == NULL) fail_msg("%s", device->ooms[0].text);
-        assert_non_null(strstr(device->ooms[0].text, "pinned host memory, not the device's: "));
+        assert_non_null(strstr(device->ooms[0].text, "pinned host memory ran out, not the device's: "));
         vram_report_destroy(report);
         vram_recording_destroy(recording);
         OK(vram_host_free(host, held));

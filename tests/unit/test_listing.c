@@ -70,7 +70,7 @@ static void people_read_rows(void **state) {
                                  "stream_9;inactive;<no frames> 26214400\n", NULL});
     expect(VRAM_LISTING_TRACE, false,
            (const char *const[]){"alloc          b400000_0                   5 B  stream 9\n", "free_requested b400000_0",
-                                 "alloc          b400000_1              30.0 MiB", "out of memory: 2.0 KiB asked for, 1.0 KiB free", NULL});
+                                 "alloc          b400000_1              30.0 MiB", "out of memory: 2.0 KiB requested, 1.0 KiB free", NULL});
 }
 
 static void programs_read_objects(void **state) {

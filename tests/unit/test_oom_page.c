@@ -82,7 +82,7 @@ static void the_page_has_cause_and_cure(void **state) {
     assert_int_equal(vram_sim_memory_used(page.world.driver, 0), used); // the device's memory was not used for it
     read_page(&page, text, sizeof text);
     expect(text, "Out of memory: tried to allocate 60.00 MiB");
-    expect(text, "    why   fragmentation: 80.0 MiB lay free");
+    expect(text, "    why   fragmentation: 80.0 MiB was free");
     expect(text, "    cure  PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n");
     expect(text, "u  not known     100.0 MiB"); // the context, whose size is unknown
     expect(text, "    others not known: NVML is not there:");

@@ -74,7 +74,7 @@ static const struct paged_scene scenes[] = {
      "expandable_segments:True: 800.0 MiB instead of 1.1 GiB, with PyTorch's own allocator; paged:True (vram's allocator only)"},
     {"hollow segments, expandable", "expandable_segments:True", 4096 M, hollow_many, VRAM_PAGED_AS_MUCH, ""},
     {"streams take turns", "", 4096 M, streams_take_turns, VRAM_PAGED_LESS, "paged:True (vram's allocator only): "},
-    {"it would have completed", "", 440 M, hollow_and_fail, VRAM_PAGED_LESS, "paged:True (vram's allocator only) completes"},
+    {"it would have completed", "", 440 M, hollow_and_fail, VRAM_PAGED_LESS, "paged:True (vram's allocator only) also fits"},
     {"all in use", "", 4096 M, all_in_use, VRAM_PAGED_LITTLE, ""},
     {"it was in force", "paged:True", 256 M, fill_and_fail, VRAM_PAGED_ALREADY, ""},
 };

@@ -50,8 +50,7 @@ static void whose_rules_were_followed(void **state) {
         const char *text, *json;
     } cases[] = {
         {VRAM_RULES_BY_KEYS, NULL, "\"pytorch_by\": \"keys\""},
-        {VRAM_RULES_BY_EVENTS, "rules of PyTorch 2.6, which the events follow, not those that the keys tell\n",
-         "\"pytorch_by\": \"events\""},
+        {VRAM_RULES_BY_EVENTS, "rules of PyTorch 2.6, which the events follow; the keys name others\n", "\"pytorch_by\": \"events\""},
         {VRAM_RULES_BY_CONF, "rules of PyTorch 2.6, as asked for\n", "\"pytorch_by\": \"conf\""},
     };
     for (size_t i = 0; i < VR_COUNT_OF(cases); i++) {
@@ -114,10 +113,10 @@ static void demands_name_their_sites(void **state) {
     static const struct {
         enum vram_demand demand;
         const char *before_sites;
-    } cases[] = {{VRAM_DEMAND_RETAINED, ", most of them by "},    {VRAM_DEMAND_GROWTH, ", made by "},
-                 {VRAM_DEMAND_NOT_TRAINED, ", most of them by "}, {VRAM_DEMAND_FIRST_STEP, ", made by "},
-                 {VRAM_DEMAND_ROUNDING, ", most of them by "},    {VRAM_DEMAND_ROLE, ", most of them by "},
-                 {VRAM_DEMAND_CALLER, ", most of it by "}};
+    } cases[] = {{VRAM_DEMAND_RETAINED, ", most allocated by "},    {VRAM_DEMAND_GROWTH, ", allocated by "},
+                 {VRAM_DEMAND_NOT_TRAINED, ", most allocated by "}, {VRAM_DEMAND_FIRST_STEP, ", allocated by "},
+                 {VRAM_DEMAND_ROUNDING, ", most allocated by "},    {VRAM_DEMAND_ROLE, ", most allocated by "},
+                 {VRAM_DEMAND_CALLER, ", most allocated by "}};
     for (size_t i = 0; i < VR_COUNT_OF(cases); i++) {
         struct vr_arena arena = {0};
         struct vr_text text = {0};
@@ -146,11 +145,12 @@ static void refused_pinned_memory(void **state) {
         const char *text;
     } cases[] = {
         {0, 0,
-         "pinned host memory, not the device's: 6.0 MiB were pinned when 8.0 MiB more were refused; the recording does not say what the "
+         "pinned host memory ran out, not the device's: 6.0 MiB was pinned when a request for 8.0 MiB more failed; the recording does not "
+         "say what the "
          "system had left"},
         {64 * MIB, 7 * MIB,
-         "pinned host memory, not the device's: 6.0 MiB were pinned, and the system had 7.0 MiB available, less than the 8.0 MiB asked "
-         "for"},
+         "pinned host memory ran out, not the device's: 6.0 MiB was pinned, and the system had 7.0 MiB available, less than the 8.0 MiB "
+         "requested"},
     };
     for (size_t i = 0; i < VR_COUNT_OF(cases); i++) {
         struct vr_arena arena = {0};
@@ -254,7 +254,7 @@ static void forecasts_of_two_runs(void **state) {
             says(&text, "\nat 16\n  allocated   20.0 MiB  (");
             says(&json, "\"allocated_bytes\": 20971520,");
         }
-        assert_int_equal(strstr(vr_text_string(&text), "it cannot be followed") != NULL, other == 1);
+        assert_int_equal(strstr(vr_text_string(&text), "that peak cannot be followed") != NULL, other == 1);
         says(&json, other == 1 ? "\"peaks_followed\": false" : "\"peaks_followed\": true");
         for (size_t i = 0; i < asked.count; i++) vram_recording_destroy((struct vram_recording *)(uintptr_t)asked.recording[i]);
         vr_text_release(&text);

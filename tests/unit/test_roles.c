@@ -210,11 +210,11 @@ static void wrong_rules_are_named_by_line(void **state) {
     static const struct {
         const char *text, *message;
     } wrong[] = {
-        {"weights .*", "line 1: 'weights' is no role"},
+        {"weights .*", "line 1: unknown role 'weights'"},
         {"# a\n\ninput\n", "line 3: a regular expression should follow 'input'"},
-        {"input x\nkv_cache (", "line 2: '(' is no regular expression"},
+        {"input x\nkv_cache (", "line 2: invalid regular expression '('"},
         {"input a{2000}", "line 1: the expression repeats more than 1000 times"},
-        {"Input x", "line 1: 'Input' is no role"},
+        {"Input x", "line 1: unknown role 'Input'"},
     };
     struct vr_role_rules rules = {.rule = NULL};
     for (size_t i = 0; i < VR_COUNT_OF(wrong); i++) {

@@ -66,10 +66,10 @@ def load_model():
 
 # name -> settings of the simulator and of the allocator; expected: whose memory (a device or the host), cause, sentence, named site
 CAUSES = {
-    "pinned_limit": ("pinned=2GiB", "", "host", "limit", r"pinned host memory, not the device's: the system had .* enough for the 512\.0 MiB asked for, and 1\.5 GiB|2\.0 GiB were pinned", "oom_pools.py:.*:pinned"),
-    "pinned_request": ("pinned=2GiB", "", "host", "full", r"pinned host memory, not the device's: .* less than the 16\.0 TiB asked for", "oom_pools.py"),
-    "driver_pool_pieces": ("", "backend:cudaMallocAsync", "0", "driver_pools", r"lay free in the driver's own pools \(cudaMallocAsync\)", "oom_pools.py"),
-    "driver_pool_full": ("", "backend:cudaMallocAsync", "0", "full", r"the memory was in use", "oom_pools.py"),
+    "pinned_limit": ("pinned=2GiB", "", "host", "limit", r"pinned host memory ran out, not the device's: a limit on pinned memory refused the request: the system had .* enough for the 512\.0 MiB requested, and 1\.5 GiB|2\.0 GiB were pinned", "oom_pools.py:.*:pinned"),
+    "pinned_request": ("pinned=2GiB", "", "host", "full", r"pinned host memory ran out, not the device's: .* less than the 16\.0 TiB requested", "oom_pools.py"),
+    "driver_pool_pieces": ("", "backend:cudaMallocAsync", "0", "driver_pools", r"was free in the driver's own pools \(cudaMallocAsync\)", "oom_pools.py"),
+    "driver_pool_full": ("", "backend:cudaMallocAsync", "0", "full", r"memory was full", "oom_pools.py"),
 }
 
 

@@ -42,7 +42,7 @@ function changeText({ demand, advice }: Cause): string {
 function helpOf(cure: Cure | null, cause: Cause): (Node | string)[] {
     const change = shortSites(changeText(cause), sitesOf(cause));
     if (!cure) return [change];
-    const room = cure.needed_bytes > 0 ? `needs ${bytes(cure.needed_bytes)} of the ${bytes(cure.room_bytes)} there was room for` : `fits in the ${bytes(cure.room_bytes)} there was room for`;
+    const room = cure.needed_bytes > 0 ? `needs ${bytes(cure.needed_bytes)} of the ${bytes(cure.room_bytes)} available` : `fits in the ${bytes(cure.room_bytes)} available`;
     if (cure.verdict === "setting") return [settingLine(cure.variable, cure.conf ?? ""), room];
     if (cure.verdict === "limit") return [cure.text];
     if (cure.verdict === "demand" || cure.verdict === "none") return change === "" ? [] : [`${change} No setting helps.`];
@@ -121,7 +121,7 @@ export class TroubleBanner implements Panel {
     private async findCure({ device }: Trouble, about: { rec: number; device: number }, overtaken: () => boolean): Promise<Cure | null> {
         if (device.events > MOST_REPLAYED) return null;
         const question = { name: "cure", ...about };
-        if (this.help.childElementCount === 0) add(this.help, el("b", {}, "What helps: "), "looking for a setting that would have fitted\u2026");
+        if (this.help.childElementCount === 0) add(this.help, el("b", {}, "What helps: "), "looking for a setting that would have fit\u2026");
         if (!(await prepare(this.frame.engine, question, () => {}, overtaken))) return null;
         return (await askOnce<CureJson>(this.frame, question)).json.cure;
     }
@@ -146,7 +146,7 @@ export class TroubleBanner implements Panel {
         const shown = { rec: this.frame.store.state.rec, device: this.frame.device()! };
         const here = this.isHere(trouble);
         const times = worst.ooms === 1 ? "" : ` ${count(worst.ooms)} times`;
-        const what = last === undefined ? "" : `: ${worst.ooms === 1 ? "" : "the last time "}${bytes(last.bytes ?? 0)} asked for at event ${count(last.event)}`;
+        const what = last === undefined ? "" : `: ${worst.ooms === 1 ? "" : "the last time "}${bytes(last.bytes ?? 0)} requested at event ${count(last.event)}`;
         const away = here ? "" : ` This is ${this.placeOf(shown, trouble)}.`;
         this.head.replaceChildren(el("b", {}, `${this.subject(trouble, shown)} ran out of memory${times}`), `${what}.${this.others(trouble)}${away}`);
         this.lead.textContent = `Why it failed${here ? "" : ` ${rec === shown.rec ? "on" : "in"} ${this.placeOf(trouble, shown)}`}, and what to change`;

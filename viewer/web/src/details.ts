@@ -136,7 +136,7 @@ export class Details implements Panel {
             ["label", el("code", {}, item.label)],
             ["role", item.role && item.role !== "unknown" ? roleCell(item.role) : undefined],
             ["address", el("code", {}, item.address)],
-            ["asked for", exact(item.bytes)],
+            ["requested", exact(item.bytes)],
             ["given", item.block_bytes === undefined ? undefined : `${bytes(item.block_bytes)}${lost > 0 ? ` (${bytes(lost)} rounding)` : ""}`],
             ["made", this.moment(item.birth_event, item.birth_time_us, "before the recording")],
             ["freed", this.moment(item.death_event, item.death_time_us, "never")],

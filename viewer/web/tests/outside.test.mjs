@@ -38,7 +38,7 @@ const known = await look(recording("known.json", {
 }));
 expect(/^260\.0\sMiB of this process besides: contexts 200\.0\sMiB, modules 50\.0\sMiB, what else the driver took 10\.0\sMiB$/.test(known.rows.context), `context: ${known.rows.context}`);
 expect(known.rows.others?.includes("other processes"), `others: ${known.rows.others}`);
-expect(known.rows["not known"]?.includes("nobody says whose"), `not known: ${known.rows["not known"]}`);
+expect(known.rows["not known"]?.includes("owner not known"), `not known: ${known.rows["not known"]}`);
 expect(known.rows.outside === undefined, "no sum of all of them");
 expect(known.text.includes("process 4711 (<img src=x onerror=window.hacked=1>)"), `a name is text: ${known.text}`);
 expect(/not told\s+process 12\s/.test(known.text) && known.text.includes("and 2 more"), "what is not told");

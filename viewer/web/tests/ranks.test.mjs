@@ -35,7 +35,7 @@ const { browser, page, errors } = await openPage(html);
 await openFiles(page, [...alike, higher, failed]);
 await settles(page, shown, null, "rank5.json \u26a0 1 OOM", "the rank that ran out of memory");
 equal(await page.evaluate(names), ["rank0.json", "rank1.json", "rank2.json", "rank3.json", "rank4.json", "rank5.json \u26a0 1 OOM"], "the menu says which");
-await settles(page, sentence, null, "Device 1 ran out of memory: 2.0\u202fGiB asked for at event 6.", "the first screen says what happened");
+await settles(page, sentence, null, "Device 1 ran out of memory: 2.0\u202fGiB requested at event 6.", "the first screen says what happened");
 
 // The first tab lists unusual rows first; the rest keep the order of the recordings.
 equal(await page.$$eval('[role="tab"]', (tabs) => tabs.filter((tab) => tab.checkVisibility())[0].id), "tab-ranks", "the first tab");
@@ -52,8 +52,8 @@ await page.locator(".ranks-view tbody tr").nth(2).click();
 await settles(page, shown, null, "rank4.json", "a row leads to its recording");
 await settles(page, () => document.querySelector('[role="tab"][aria-selected="true"]').id, null, "tab-timeline", "and shows it");
 
-// On a rank that did not run out of memory, the page says which did, with a link.
-await settles(page, sentence, null, "Device 1 of rank5.json ran out of memory: 2.0\u202fGiB asked for at event 6. This is rank4.json.", "on another rank");
+// On a rank that did not run out of memory the page says which did, and leads there.
+await settles(page, sentence, null, "Device 1 of rank5.json ran out of memory: 2.0\u202fGiB requested at event 6. This is rank4.json.", "on another rank");
 await page.keyboard.press("7");
 await settles(page, () => document.querySelector(".oom-view h2")?.textContent, null, "It was device 1 of rank5.json that ran out of memory", "nothing denies it");
 await page.getByRole("button", { name: "Show device 1 of rank5.json" }).click();

@@ -42,14 +42,14 @@ await openFiles(page, [put("oom.json", [trace(40, 1 << 28), trace(5, 1 << 20, 2)
 await settles(page, device, null, "1", "the device that ran out of memory most often");
 equal(await page.evaluate(options), ["device 0", "device 1 \u26a0 2 OOM", "device 2 \u26a0 1 OOM"], "the menu says which");
 equal(await page.evaluate(badge), ["3", "3 requests failed"], "the tab says how many");
-await settles(page, sentence, null, "Device 1 ran out of memory 2 times: the last time 2.0\u202fGiB asked for at event 6. So did device 2 (1).", "the first screen says what happened");
+await settles(page, sentence, null, "Device 1 ran out of memory 2 times: the last time 2.0\u202fGiB requested at event 6. So did device 2 (1).", "the first screen says what happened");
 await page.getByRole("button", { name: "Why it failed" }).click();
 await page.waitForSelector(".oom-card");
 equal(await page.locator(".oom-view h2").first().textContent(), "2 requests ran out of memory", "and leads there");
 
 // On another device the sentence names the shown device, with a link to the one in trouble.
 await go(page, { view: "timeline", device: 0 });
-await settles(page, sentence, null, "Device 1 ran out of memory 2 times: the last time 2.0\u202fGiB asked for at event 6. So did device 2 (1). This is device 0.", "the other device");
+await settles(page, sentence, null, "Device 1 ran out of memory 2 times: the last time 2.0\u202fGiB requested at event 6. So did device 2 (1). This is device 0.", "the other device");
 await page.keyboard.press("7");
 await settles(page, () => document.querySelector(".oom-view h2")?.textContent, null, "It was device 1 that ran out of memory", "the page of a device that did not");
 await page.getByRole("button", { name: "Show device 1" }).click();
@@ -90,9 +90,9 @@ await browser.close();
 const banner = await openPage(html);
 const example = fileURLToPath(new URL("../../../examples/recordings/oom.pickle.gz", import.meta.url));
 await openFiles(banner.page, [example]);
-const cure = "What helps: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:TrueCopyneeds 18.7\u202fGiB of the 23.5\u202fGiB there was room for";
+const cure = "What helps: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:TrueCopyneeds 18.7\u202fGiB of the 23.5\u202fGiB available";
 await settles(banner.page, help, null, cure, "the cure is on the first screen");
-await settles(banner.page, () => document.querySelector(".trouble-why").textContent.includes("The largest of them is by serve_sim.c:38:grow_cache."), null, true, "call sites are named without their folders");
+await settles(banner.page, () => document.querySelector(".trouble-why").textContent.includes("The largest of them was allocated by serve_sim.c:38:grow_cache."), null, true, "call sites are named without their folders");
 await banner.page.getByRole("button", { name: "Fold this message" }).click();
 await settles(banner.page, help, null, "", "folded");
 equal(await banner.page.getByRole("button", { name: "Show why, and what helps" }).getAttribute("aria-expanded"), "false", "what is folded says so");
@@ -118,7 +118,7 @@ if (recordings) {
     const real = await openPage(html);
     await openFiles(real.page, [join(recordings, readdirSync(recordings).find((name) => name.startsWith("091")))]);
     await settles(real.page, device, null, "1", "a real job of three devices");
-    await settles(real.page, sentence, null, "Device 1 ran out of memory: 4.9\u202fGiB asked for at event 421.", "what happened to it");
+    await settles(real.page, sentence, null, "Device 1 ran out of memory: 4.9\u202fGiB requested at event 421.", "what happened to it");
     expect((await real.page.evaluate(badge))?.[0] === "1", "its tab");
     await settles(real.page, () => /^What helps: Recompute what models\.py:231:forward calls, .* No setting helps\.$/.test(document.querySelector(".trouble-help").textContent), null, true, "where no setting helps the first change that is enough");
     await go(real.page, { view: "state" });

@@ -13,7 +13,7 @@ export type Mark = MarkJson & { title: string; facts: string[] };
 function described(mark: MarkJson): Mark {
     const kinds: { [kind: string]: string } = { pin: "Pin", oom: "Out of memory", snapshot: "Snapshot", user: "Mark", label: "Label", annotation: "Annotation", step: "Step" };
     const facts = [`event ${count(mark.event)}${mark.end_event !== undefined ? ` to ${count(mark.end_event)}` : ""}`];
-    if (mark.kind === "oom") facts.unshift(`${bytes(mark.bytes ?? 0)} asked for${mark.free_bytes === undefined ? "" : `, ${bytes(mark.free_bytes)} free on the device`}`);
+    if (mark.kind === "oom") facts.unshift(`${bytes(mark.bytes ?? 0)} requested${mark.free_bytes === undefined ? "" : `, ${bytes(mark.free_bytes)} free on the device`}`);
     return { ...mark, title: mark.name === "" ? kinds[mark.kind] : `${kinds[mark.kind]}: ${mark.name.slice(0, 200)}`, facts };
 }
 

@@ -96,7 +96,7 @@ export class RangeFacts {
         this.root.append(el("strong", {}, `Events ${count(first)} to ${count(last)}`));
         for (const [name, value, text] of facts) this.root.append(" \u00b7 ", el("span", { "data-fact": name, "data-bytes": value }, `${name} ${text}`));
         made.groups.forEach(({ name, bytes: size }, i) => {
-            this.root.append(i === 0 ? " \u00b7 most made by " : ", ", this.siteLink(name, size));
+            this.root.append(i === 0 ? " \u00b7 most allocated by " : ", ", this.siteLink(name, size));
         });
         this.root.hidden = false;
         this.root.classList.remove("stale");

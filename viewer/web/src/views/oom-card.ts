@@ -37,10 +37,10 @@ export type CardWays = { go(event: number): void; blocks(event: number, site: st
 
 // With `cure`, also shows what would have made it fit.
 export function oomCard(cause: Cause, size: number, free: number | null, open: boolean, ways: CardWays, cure: HTMLElement | null): HTMLElement {
-    const head = el("summary", {}, el("b", {}, `${bytes(size)} asked for`), ` \u00b7 ${(cause.host && HOST_TITLES[cause.cause]) || (cause.cause === "full" && demandTitle(cause.demand)) || (TITLES[cause.cause] ?? cause.cause)} \u00b7 event ${count(cause.index)}`);
+    const head = el("summary", {}, el("b", {}, `${bytes(size)} requested`), ` \u00b7 ${(cause.host && HOST_TITLES[cause.cause]) || (cause.cause === "full" && demandTitle(cause.demand)) || (TITLES[cause.cause] ?? cause.cause)} \u00b7 event ${count(cause.index)}`);
     const box = el("details", { class: "oom-card", open, "data-event": cause.index, "data-cause": cause.cause }, head);
     add(box, el("p", { class: "oom-why" }, sentence(cause.text), cause.advice ? el("span", { class: "oom-advice" }, ` ${sentence(cause.advice)}`) : null));
-    if (cause.site) add(box, el("p", { class: "quiet-text" }, `asked for at ${plainSite(cause.site)}, stream ${cause.stream}`));
+    if (cause.site) add(box, el("p", { class: "quiet-text" }, `requested at ${plainSite(cause.site)}, stream ${cause.stream}`));
     add(box, requestStack(cause.index, ways), cure, remediesBox(cause.demand, ways.go));
     if (cause.reserved_bytes !== undefined) {
         const parts = partsOf(cause, free);
@@ -48,7 +48,7 @@ export function oomCard(cause: Cause, size: number, free: number | null, open: b
         if (cause.pin_bytes && cause.pin_blocks) add(box, el("p", {}, `${bytes(cause.pin_bytes)} in ${counted(cause.pin_blocks, "block")} would have had to go for it to fit${cause.pin_site ? `; the largest was made at ${plainSite(cause.pin_site)}` : ""}.`));
     }
     if (cause.accounts) add(box, others(cause.accounts));
-    if (cause.libraries?.length) add(box, el("h3", {}, "Who asked for it"), holders(cause.libraries, null));
+    if (cause.libraries?.length) add(box, el("h3", {}, "By library"), holders(cause.libraries, null));
     if (cause.holders?.length) add(box, el("h3", {}, "What held the memory"), holders(cause.holders, (site) => ways.blocks(cause.index, site), restOf(cause, ways)));
     const copy = el("button", { type: "button", title: "What the card says, as text", onclick: () => void copyText(cardText(box)) }, "Copy as text for an issue");
     add(box, el("p", { class: "oom-ways" }, el("button", { type: "button", onclick: () => ways.go(cause.index) }, "Show segments and blocks at that moment"), " ", copy));
@@ -64,7 +64,7 @@ function request(cause: Cause, size: number): HTMLElement {
         fill.style.width = `${(100 * value) / scale}%`;
         return [el("dt", {}, name), el("dd", {}, fill, el("span", {}, bytes(value)))];
     };
-    return el("dl", { class: "oom-request" }, ...line("asked for", size, "asked"), ...line("largest free piece in reach", largest, "usable"));
+    return el("dl", { class: "oom-request" }, ...line("requested", size, "asked"), ...line("largest free piece in reach", largest, "usable"));
 }
 
 // Lists other processes. Their names are foreign, so they are inserted as text.

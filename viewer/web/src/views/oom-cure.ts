@@ -17,7 +17,7 @@ export function settingLine(variable: string, conf: string): HTMLElement {
 }
 
 export class CureBox {
-    private readonly working = new Working("Looking for a setting that would have fitted");
+    private readonly working = new Working("Looking for a setting that would have fit");
     private readonly said = el("div", { role: "status" });
     private readonly saving: SavingText;
     readonly root = el("section", { class: "oom-cure", "aria-label": "Cure" }, el("h3", {}, "Cure"), this.working.root, this.said);

@@ -60,7 +60,7 @@ export function partsOf(cause: Cause, free: number | null): Part[] {
     const rest = Math.max(0, (cause.reserved_bytes ?? 0) - held - (cause.pending_bytes ?? 0) - inside);
     return [
         { key: "allocated", name: "allocated", bytes: held, why: "held by the program" },
-        { key: "rounding", name: "rounding", bytes: rest, why: "given beyond what was asked for" },
+        { key: "rounding", name: "rounding", bytes: rest, why: "beyond what was requested" },
         { key: "pending", name: "pending", bytes: cause.pending_bytes ?? 0, why: "freed, but another stream may still use it" },
         { key: "usable", name: "free in reach", bytes: usable, why: `in ${counted(cause.usable_pieces ?? 0, "piece")}; the largest is ${bytes(cause.usable_largest_bytes ?? 0)}` },
         { key: "beyond", name: "free for other streams", bytes: cause.other_stream_bytes ?? 0, why: "a block of one stream is not given to another" },
@@ -83,8 +83,8 @@ function outsideOf(cause: Cause): Part[] {
     const named = own.filter(([, size]) => size).map(([name, size]) => `${name} ${bytes(size!)}`);
     return [
         { key: "context", name: "context", bytes: own.reduce((sum, [, size]) => sum + (size ?? 0), 0), why: `of this process besides: ${named.join(", ")}` },
-        { key: "outside", name: "others", bytes: accounts.other_bytes ?? 0, why: accounts.apart ? "other processes" : "other processes, not told apart from this one" },
-        { key: "unknown", name: "not known", bytes: accounts.unknown_bytes, why: accounts.driver_bytes === null ? "this process's context, and whoever else holds the device" : "nobody says whose" },
+        { key: "outside", name: "others", bytes: accounts.other_bytes ?? 0, why: accounts.apart ? "other processes" : "other processes, possibly with this one" },
+        { key: "unknown", name: "not known", bytes: accounts.unknown_bytes, why: accounts.driver_bytes === null ? "this process's context and other processes" : "owner not known" },
     ];
 }
 

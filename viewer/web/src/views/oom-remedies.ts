@@ -11,7 +11,7 @@ const TITLES: Record<string, string> = {
     forward_only: "A forward pass keeps its graph",
     optimizer_first_step: "The optimizer's first step",
     held_gradients: "Gradients live through the forward pass",
-    rounding: "Blocks are larger than was asked for",
+    rounding: "Blocks are larger than requested",
 };
 
 export const demandTitle = (demand: Demand | null | undefined): string | undefined => (demand ? TITLES[demand.demand] : undefined);

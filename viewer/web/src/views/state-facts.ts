@@ -11,7 +11,7 @@ export function describe(facts: HTMLElement, sums: StateSums, events: number): v
     const holes = sums.free_bytes - sums.cached_bytes;
     const rows: [key: string, name: string, value: HTMLElement, title?: string][] = [
         ["event", "after event", el("dd", {}, sums.event < 0 ? "none" : `${count(sums.event)} of ${count(events)}`)],
-        ["allocated", "allocated", exact(sums.requested_bytes), "what was asked for and is not freed"],
+        ["allocated", "allocated", exact(sums.requested_bytes), "requested and not freed"],
         ["rounding", "rounding", exact(Math.max(0, sums.allocated_bytes - sums.requested_bytes)), "what their blocks have beyond it"],
         ["active", "active", exact(sums.allocated_bytes + sums.pending_bytes), "blocks in use or waiting for another stream, rounding and all"],
         ["reserved", "reserved", exact(sums.reserved_bytes)],
