@@ -326,26 +326,79 @@ static void print_cell(struct vr_text *text, const struct vram_style *style, con
     if (column->align == VR_LEFT && !last) vr_text_repeat(text, " ", padding);
 }
 
+#define LEAST_NOTE 20u // columns; a narrower field of notes is not worth its lines
+
+// A last column of notes: left-aligned sentences without a title. It is wrapped, the others are not.
+static bool has_notes(const struct vr_table *table) {
+    const struct vr_table_column *last = &table->columns[table->column_count - 1];
+    return table->column_count > 1 && last->align == VR_LEFT && !last->flexible && (last->title == NULL || last->title[0] == '\0');
+}
+
+// Words in lines of `width` columns; the first line begins at column `at` already.
+static void print_note(struct vr_text *text, const struct vram_style *style, const char *note, size_t width, size_t at,
+                       enum vr_colour colour) {
+    vr_text_colour(text, style, colour);
+    for (size_t used = 0; *note != '\0';) {
+        const size_t length = strcspn(note, " "), word = vr_text_width(note, length);
+        if (used != 0 && used + 1 + word > width) {
+            vr_text_puts(text, "\n");
+            vr_text_repeat(text, " ", at);
+            used = 0;
+        }
+        if (used != 0) vr_text_puts(text, " ");
+        vr_text_append(text, note, length);
+        used += word + (used != 0);
+        note += length + strspn(note + length, " ");
+    }
+    vr_text_colour(text, style, VR_PLAIN);
+}
+
+// The columns of one block of lines: the first column of the table, and from `from` on those that fit into the line. Returns their end.
+static size_t end_of_block(const struct vr_table *table, const size_t *widths, size_t from, size_t line) {
+    size_t used = widths[0], to = from == 0 ? 1 : from;
+    while (to < table->column_count && (to == from || used + COLUMN_GAP + widths[to] <= line)) used += COLUMN_GAP + widths[to++];
+    return to;
+}
+
+static void print_block(const struct vr_table *table, struct vr_text *text, const struct vram_style *style, unsigned indent,
+                        const size_t *widths, size_t from, size_t to) {
+    const size_t rows = table->cell_count / table->column_count;
+    const bool notes = to == table->column_count && has_notes(table);
+    bool titled = false;
+    for (size_t c = 0; c < table->column_count; c++)
+        titled = titled || (table->columns[c].title != NULL && table->columns[c].title[0] != '\0');
+    for (size_t r = titled ? 0 : 1; r <= rows; r++) {
+        size_t at = indent;
+        vr_text_repeat(text, " ", indent);
+        for (size_t c = 0; c < to; c = c == 0 && from != 0 ? from : c + 1) {
+            const struct vr_table_column *column = &table->columns[c];
+            const char *cell = r != 0 ? cell_text(table, r - 1, c) : column->title == NULL ? "" : column->title;
+            if (c != 0) vr_text_repeat(text, " ", COLUMN_GAP);
+            at += c != 0 ? COLUMN_GAP : 0;
+            if (notes && c + 1 == to && r != 0)
+                print_note(text, style, cell, widths[c], at, column->colour);
+            else
+                print_cell(text, style, cell, widths[c], column, r == 0 ? VR_DIM : column->colour, c + 1 == to);
+            at += widths[c];
+        }
+        while (text->length != 0 && text->bytes[text->length - 1] == ' ') text->bytes[--text->length] = '\0';
+        vr_text_puts(text, "\n");
+    }
+}
+
 void vr_table_print(const struct vr_table *table, struct vr_text *text, const struct vram_style *style, unsigned indent) {
     if (table->cells.failed || table->column_count == 0 || table->column_count > MAX_COLUMNS) {
         text->failed = true;
         return;
     }
-    size_t widths[MAX_COLUMNS];
-    const size_t rows = table->cell_count / table->column_count;
-    const size_t last = table->column_count - 1;
-    bool titled = false;
-    measure_columns(table, rows, vr_style_columns(style) > indent ? vr_style_columns(style) - indent : 0, widths);
-    for (size_t c = 0; c <= last; c++) titled = titled || (table->columns[c].title != NULL && table->columns[c].title[0] != '\0');
-    for (size_t r = titled ? 0 : 1; r <= rows; r++) {
-        vr_text_repeat(text, " ", indent);
-        for (size_t c = 0; c <= last; c++) {
-            const struct vr_table_column *column = &table->columns[c];
-            const char *cell = r != 0 ? cell_text(table, r - 1, c) : column->title == NULL ? "" : column->title;
-            if (c != 0) vr_text_repeat(text, " ", COLUMN_GAP);
-            print_cell(text, style, cell, widths[c], column, r == 0 ? VR_DIM : column->colour, c == last);
-        }
-        while (text->length != 0 && text->bytes[text->length - 1] == ' ') text->bytes[--text->length] = '\0';
-        vr_text_puts(text, "\n");
+    size_t widths[MAX_COLUMNS], others = 0;
+    const size_t line = vr_style_columns(style) > indent ? vr_style_columns(style) - indent : 0, last = table->column_count - 1;
+    measure(table, table->cell_count / table->column_count, line, widths);
+    for (size_t c = 0; c < last; c++) others += widths[c] + COLUMN_GAP;
+    if (has_notes(table) && others + widths[last] > line && others + LEAST_NOTE <= line) widths[last] = line - others;
+    for (size_t from = 0; from <= last;) {
+        const size_t to = end_of_block(table, widths, from, line);
+        print_block(table, text, style, indent, widths, from, to);
+        from = to;
     }
 }

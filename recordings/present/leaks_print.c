@@ -151,42 +151,53 @@ static void print_stacks(const struct vr_leaks *leaks, const struct vram_style *
     }
 }
 
-static void print_never_freed(const struct vr_leaks *leaks, struct vr_text *text) {
+// The text as lines of the style's width; releases it.
+static void flow_line(struct vr_text *text, const struct vram_style *style, struct vr_text *line) {
+    vr_text_flow(text, style, 0, 2, vr_text_string(line));
+    vr_text_puts(text, "\n");
+    text->failed = text->failed || line->failed;
+    vr_text_release(line);
+}
+
+static void print_never_freed(const struct vr_leaks *leaks, const struct vram_style *style, struct vr_text *text) {
     const struct vram_report_sum end = leaks->profile.lifetimes.end;
     if (end.bytes == 0) return;
-    vr_text_printf(text, "never freed: %s; `vram report --site --at end` shows who holds it\n", vr_bytes(end.bytes).text);
+    struct vr_text line = {0};
+    vr_text_printf(&line, "never freed: %s; `vram report --site --at end` shows who holds it", vr_bytes(end.bytes).text);
+    flow_line(text, style, &line);
 }
 
 enum { MARKS_SHOWN = 8 };
 
-// If there are no steps or they are uncertain, prints how to set them, and the marks to choose from.
-static void print_how_steps_begin(const struct vr_leaks *leaks, struct vr_text *text) {
+// Where steps are none or not sure: how they can be given, and which marks there are to begin them.
+static void print_how_steps_begin(const struct vr_leaks *leaks, const struct vram_style *style, struct vr_text *text) {
+    struct vr_text line = {0};
     const struct vr_step_marks *marks = &leaks->marks;
     if (leaks->finding.answer > VR_LEAKS_UNSURE) return;
-    vr_text_puts(text, "--step NAME or --every N sets where steps begin; ");
+    vr_text_puts(&line, "--step NAME or --every N sets where steps begin; ");
     if (marks->count == 0) {
-        vr_text_puts(text, "the recording has no marks\n");
-        return;
+        vr_text_puts(&line, "the recording has no marks");
+    } else {
+        vr_text_puts(&line, "the recording's marks: ");
     }
-    vr_text_puts(text, "the recording's marks: ");
     for (size_t i = 0; i < marks->count && i < MARKS_SHOWN; i++) {
         const char *name = vr_model_string(leaks->profile.model, marks->mark[i].name);
-        vr_text_puts(text, i == 0 ? "" : ", ");
-        vr_text_printable(text, name, strlen(name));
-        vr_text_printf(text, " (%s)", vr_count(marks->mark[i].count).text);
+        vr_text_puts(&line, i == 0 ? "" : ", ");
+        vr_text_printable(&line, name, strlen(name));
+        vr_text_printf(&line, " (%s)", vr_count(marks->mark[i].count).text);
     }
-    if (marks->count > MARKS_SHOWN) vr_text_printf(text, ", and %s more", vr_count(marks->count - MARKS_SHOWN).text);
-    vr_text_puts(text, "\n");
+    if (marks->count > MARKS_SHOWN) vr_text_printf(&line, ", and %s more", vr_count(marks->count - MARKS_SHOWN).text);
+    flow_line(text, style, &line);
 }
 
 static void print_answer(const struct vr_leaks *leaks, const struct vram_style *style, struct vr_text *text) {
     const enum vr_leak_answer answer = leaks->finding.answer;
-    vr_text_puts(text, "\n");
+    struct vr_text line = {0};
     vr_text_colour(text, style, answer == VR_LEAKS_LEAK ? VR_RED : answer >= VR_LEAKS_NONE ? VR_GREEN : VR_PLAIN);
-    leak_answer_text(leaks->profile.model, &leaks->steps, &leaks->finding, text);
+    leak_answer_text(leaks->profile.model, &leaks->steps, &leaks->finding, &line);
+    flow_line(text, style, &line);
     vr_text_colour(text, style, VR_PLAIN);
-    vr_text_puts(text, "\n");
-    print_how_steps_begin(leaks, text);
+    print_how_steps_begin(leaks, style, text);
 }
 
 enum vram_status vram_leaks_text(const struct vram_recording *recording, const struct vram_profile_options *options, const char *title,
@@ -195,19 +206,24 @@ enum vram_status vram_leaks_text(const struct vram_recording *recording, const s
     const struct vram_style plain = {.columns = 0};
     const struct vram_style *shown = style == NULL ? &plain : style;
     struct vr_leaks found;
-    struct vr_text text = {0};
+    struct vr_text text = {0}, line = {0};
     VR_TRY(vr_leaks_open(recording, options, &found, error));
     vr_text_colour(&text, shown, VR_BOLD);
     if (title != NULL) vr_text_printable(&text, title, strlen(title));
     vr_text_colour(&text, shown, VR_PLAIN);
     vr_text_puts(&text, title == NULL ? "" : ": ");
-    vr_profile_device(&found.profile, &text);
-    vr_text_puts(&text, ", ");
-    vr_leak_steps_text(found.profile.model, &found.steps, &text);
+    vr_profile_device(&found.profile, &line);
+    vr_text_puts(&line, ", ");
+    vr_leak_steps_text(found.profile.model, &found.steps, &line);
+    const unsigned at = title == NULL ? 0 : (unsigned)vr_text_width(title, strlen(title)) + 2;
+    vr_text_flow(&text, shown, at, 2, vr_text_string(&line));
+    vr_text_puts(&text, "\n");
+    text.failed = text.failed || line.failed;
+    vr_text_release(&line);
     print_answer(&found, shown, &text);
     print_growers(&found, shown, &text);
     print_stacks(&found, shown, &text);
-    print_never_freed(&found, &text);
+    print_never_freed(&found, shown, &text);
     const enum vram_status status = vr_text_hand_over(&text, write, user);
     if (status == VRAM_OK && leaks != NULL) *leaks = found.finding.leaks;
     vr_text_release(&text);

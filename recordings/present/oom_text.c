@@ -337,7 +337,7 @@ static void print_share(const struct oom_printer *page, const struct oom_share *
     vr_text_colour(text, page->style, VR_PLAIN);
     vr_text_puts(text, "  ");
     vr_text_colour(text, page->style, VR_DIM);
-    vr_text_puts(text, vr_text_string(&share->why));
+    vr_text_flow(text, page->style, (unsigned)name_columns + 21, (unsigned)name_columns + 21, vr_text_string(&share->why));
     vr_text_colour(text, page->style, VR_PLAIN);
     vr_text_puts(text, "\n");
 }

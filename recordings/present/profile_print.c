@@ -421,15 +421,21 @@ static void print_pairs(const struct vr_comparison *comparison, const struct vra
 static void print_side(const struct vram_diff *diff, const struct vr_comparison *comparison, unsigned side, const struct vram_style *style,
                        struct vr_text *text) {
     const struct vr_profile *subject = &comparison->side[side];
+    struct vr_text rest = {0};
     vr_text_puts(text, side == 0 ? "before  " : "after   ");
     vr_text_colour(text, style, VR_BOLD);
     if (diff->title[side] != NULL) vr_text_printable(text, diff->title[side], strlen(diff->title[side]));
     vr_text_colour(text, style, VR_PLAIN);
     vr_text_puts(text, ", ");
-    vr_profile_device(subject, text);
-    vr_text_puts(text, ", ");
-    vr_profile_moment(subject, &diff->options[side], text);
-    vr_text_printf(text, ": %s in %s\n", vr_bytes(subject->bytes).text, vr_counted(subject->count, "allocation").text);
+    vr_profile_device(subject, &rest);
+    vr_text_puts(&rest, ", ");
+    vr_profile_moment(subject, &diff->options[side], &rest);
+    vr_text_printf(&rest, ": %s in %s", vr_bytes(subject->bytes).text, vr_counted(subject->count, "allocation").text);
+    const size_t title = diff->title[side] == NULL ? 0 : vr_text_width(diff->title[side], strlen(diff->title[side]));
+    vr_text_flow(text, style, (unsigned)title + 10, 8, vr_text_string(&rest));
+    vr_text_puts(text, "\n");
+    text->failed = text->failed || rest.failed;
+    vr_text_release(&rest);
 }
 
 // Prints the change relative to the bytes before, as "+0.1 %". A change too small for the digits keeps its sign.

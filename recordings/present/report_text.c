@@ -42,24 +42,29 @@ static void print_title(struct report_printer *printer, const struct vram_report
         vr_text_puts(text, "recording");
     }
     vr_text_colour(text, &printer->style, VR_PLAIN);
+    struct vr_text about = {0};
     const bool dict = strcmp(report->form, "dict") == 0;
     if (report->device_count != 0 && report->devices[0].whole_program) {
-        vr_text_puts(text, "\nA whole program, recorded by vram run");
+        vr_text_puts(&about, "A whole program, recorded by vram run");
     } else if (is_events_alone(report)) {
-        vr_text_puts(text, "\nA log or trace of allocations");
+        vr_text_puts(&about, "A log or trace of allocations");
     } else if (dict && report->top_level_key_count == 0) {
-        vr_text_puts(text, "\nA recording file, written event by event");
+        vr_text_puts(&about, "A recording file, written event by event");
     } else {
-        vr_text_printf(text, "\nPyTorch %s%s", dict ? "snapshot " : "segment list", dict ? report->generation : "");
-        if (report->era[0] != '\0') vr_text_printf(text, " (%s)", report->era);
+        vr_text_printf(&about, "PyTorch %s%s", dict ? "snapshot " : "segment list", dict ? report->generation : "");
+        if (report->era[0] != '\0') vr_text_printf(&about, " (%s)", report->era);
         const bool other = report->platform[0] != '\0' && strcmp(report->platform, "CUDA") != 0;
-        if (other) vr_text_printf(text, " for %s", report->platform);
+        if (other) vr_text_printf(&about, " for %s", report->platform);
     }
-    if (source != NULL && source->bytes != 0) vr_text_printf(text, ", %s", vr_bytes(source->bytes).text);
-    vr_text_printf(text, ", %zu device%s%s, %s", devices, devices == 1 ? "" : "s",
+    if (source != NULL && source->bytes != 0) vr_text_printf(&about, ", %s", vr_bytes(source->bytes).text);
+    vr_text_printf(&about, ", %zu device%s%s, %s", devices, devices == 1 ? "" : "s",
                    devices < report->device_count ? " and pinned host memory" : "", vr_counted(events, "event").text);
-    if (longest_us != 0) vr_text_printf(text, " over %s", vr_duration_ns(vr_us_to_ns(longest_us)).text);
+    if (longest_us != 0) vr_text_printf(&about, " over %s", vr_duration_ns(vr_us_to_ns(longest_us)).text);
     vr_text_puts(text, "\n");
+    vr_text_flow(text, &printer->style, 0, 2, vr_text_string(&about));
+    vr_text_puts(text, "\n");
+    text->failed = text->failed || about.failed;
+    vr_text_release(&about);
 }
 
 // Prints a line for each device that ran out of memory, before the sections of several devices.
@@ -278,9 +283,13 @@ static void print_usage(struct report_printer *printer, const struct vram_report
     vr_table_release(&table);
     const uint64_t free_bytes = usage->free_block_bytes + usage->cached_bytes;
     if (free_bytes != 0) {
-        vr_text_printf(printer->text, "    %s free in %s; the largest is %s (%s of the free memory)\n", vr_bytes(free_bytes).text,
-                       vr_counted(usage->free_blocks, "block").text, vr_bytes(usage->largest_free_bytes).text,
-                       vr_percent(usage->largest_free_bytes, free_bytes).text);
+        struct vr_text free_text = {0};
+        vr_text_printf(&free_text, "free in %s; the largest is %s (%s of the free memory)", vr_counted(usage->free_blocks, "block").text,
+                       vr_bytes(usage->largest_free_bytes).text, vr_percent(usage->largest_free_bytes, free_bytes).text);
+        vr_text_item(printer->text, &printer->style, VR_PLAIN, vr_bytes(free_bytes).text, (unsigned)strlen(vr_bytes(free_bytes).text),
+                     vr_text_string(&free_text));
+        printer->text->failed = printer->text->failed || free_text.failed;
+        vr_text_release(&free_text);
     }
 }
 
@@ -321,7 +330,11 @@ static void print_pools(struct report_printer *printer, const struct vram_report
 static void print_callers_hint(struct report_printer *printer, const struct vram_report_live *live) {
     const struct vram_report_group *site = &live->sites[0];
     const bool most = site->bytes >= live->peak.bytes / 4 * 3, several = live->stacks[0].bytes < site->bytes / 10 * 9;
-    if (most && several) vr_text_puts(printer->text, "    Several callers share the first one; `vram report --stack` shows them.\n");
+    const char *const hint = "Several callers share the first one; `vram report --stack` shows them.";
+    if (!most || !several) return;
+    vr_text_puts(printer->text, "    ");
+    vr_text_flow(printer->text, &printer->style, 4, 4, hint);
+    vr_text_puts(printer->text, "\n");
 }
 
 static void print_sites(struct report_printer *printer, const struct vram_report_device *device) {
@@ -465,7 +478,7 @@ enum vram_status vram_report_text(const struct vram_report *report, const struct
     if (printer.style.columns < 60) printer.style.columns = 60;
     print_title(&printer, source);
     print_ran_out(&printer);
-    print_notes(&printer, VRAM_NOTE_CONTRADICTION, "This recording contradicts itself: what follows cannot all be true", VR_RED);
+    print_notes(&printer, VRAM_NOTE_CONTRADICTION, "The recording contradicts itself: not all of this is true", VR_RED);
     const struct vram_report_device *worst = vram_report_worst_device(report);
     if (worst != NULL) print_device(&printer, worst);
     for (size_t d = 0; d < report->device_count; d++) {

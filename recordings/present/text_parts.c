@@ -35,12 +35,59 @@ void vr_text_title(struct vr_text *text, const struct vram_style *style, const c
     vr_text_puts(text, "\n");
 }
 
+void vr_text_flow(struct vr_text *text, const struct vram_style *style, unsigned at, unsigned indent, const char *string) {
+    size_t column = at;
+    size_t gap = 0; // spaces before the word; 0: it is the first
+    for (const char *word = string; *word != '\0';) {
+        const size_t length = strcspn(word, " "), width = vr_text_width(word, length);
+        if (gap != 0 && column + gap + width > vr_style_columns(style)) {
+            vr_text_puts(text, "\n");
+            vr_text_repeat(text, " ", indent);
+            column = indent;
+        } else {
+            vr_text_repeat(text, " ", gap);
+            column += gap;
+        }
+        vr_text_append(text, word, length);
+        column += width;
+        gap = strspn(word + length, " ");
+        word += length + gap;
+    }
+}
+
 void vr_text_heading(struct vr_text *text, const struct vram_style *style, const char *title, const char *rest) {
+    const size_t gap = strspn(rest, " ");
     vr_text_puts(text, "\n  ");
     vr_text_colour(text, style, VR_BOLD);
     vr_text_puts(text, title);
     vr_text_colour(text, style, VR_PLAIN);
-    vr_text_printf(text, "%s\n", rest);
+    vr_text_append(text, rest, gap);
+    vr_text_flow(text, style, (unsigned)(2 + vr_text_width(title, strlen(title)) + gap), 4, rest + gap);
+    vr_text_puts(text, "\n");
+}
+
+void vr_text_fold(struct vr_text *text, const struct vram_style *style, size_t from) {
+    struct vr_text old = {0};
+    if (text->failed || from >= text->length) return;
+    vr_text_append(&old, text->bytes + from, text->length - from);
+    text->length = from;
+    for (const char *line = vr_text_string(&old), *next; *line != '\0'; line = next) {
+        const size_t length = strcspn(line, "\n"), indent = strspn(line, " ");
+        struct vr_text words = {0};
+        next = line + length + (line[length] == '\n');
+        if (vr_text_width(line, length) <= vr_style_columns(style)) {
+            vr_text_append(text, line, (size_t)(next - line));
+            continue;
+        }
+        vr_text_append(&words, line + indent, length - indent);
+        vr_text_repeat(text, " ", indent);
+        vr_text_flow(text, style, (unsigned)indent, (unsigned)indent + 2, vr_text_string(&words));
+        vr_text_puts(text, "\n");
+        text->failed = text->failed || words.failed;
+        vr_text_release(&words);
+    }
+    text->failed = text->failed || old.failed;
+    vr_text_release(&old);
 }
 
 void vr_text_item(struct vr_text *text, const struct vram_style *style, enum vr_colour colour, const char *mark, unsigned columns,
@@ -51,20 +98,8 @@ void vr_text_item(struct vr_text *text, const struct vram_style *style, enum vr_
     vr_text_puts(text, mark);
     vr_text_colour(text, style, VR_PLAIN);
     vr_text_repeat(text, " ", mark_width < columns ? columns - mark_width : 0);
-    size_t column = start;
-    for (const char *word = string; *word != '\0';) {
-        const size_t length = strcspn(word, " ");
-        const size_t width = vr_text_width(word, length);
-        if (column + 1 + width > style->columns && column > start) {
-            vr_text_puts(text, "\n");
-            vr_text_repeat(text, " ", start);
-            column = start;
-        }
-        vr_text_puts(text, " ");
-        vr_text_append(text, word, length);
-        column += 1 + width;
-        word += length + strspn(word + length, " ");
-    }
+    vr_text_puts(text, " ");
+    vr_text_flow(text, style, (unsigned)start + 1, (unsigned)start + 1, string);
     vr_text_puts(text, "\n");
 }
 

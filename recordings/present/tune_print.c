@@ -463,6 +463,7 @@ enum vram_status vram_tune_text(const struct vram_tune_result *result, const cha
         vr_text_printf(&text, "  left out: %s whose history cannot be replayed; `vram replay` says why\n",
                        vr_count(result->contradictions).text);
     settings_table(&text, style, result);
+    const size_t prose = text.length;
     put_tune_verdict(&text, style, result);
     beyond_pytorch(&text, result);
     vr_text_colour(&text, style, VR_DIM);
@@ -475,5 +476,6 @@ enum vram_status vram_tune_text(const struct vram_tune_result *result, const cha
                    result->memory_bytes == 0 && asks_for_more(result) ? ",\n         without the requests that failed in the recording"
                                                                       : "");
     vr_text_colour(&text, style, VR_PLAIN);
+    vr_text_fold(&text, style, prose);
     return vr_text_finish(&text, write, user);
 }

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""Every command keeps to the width of its terminal: no line that it prints into a pseudo-terminal of 60, 80 or 120 columns is wider.
+
+Usage: check_width.py VRAM FOLDER...   (folders of recordings)
+
+Lines that hold something that is to be pasted as it is (a setting, a command, a path) may be as wide as that is: PASTED.
+"""
+import concurrent.futures
+import fcntl
+import os
+import pathlib
+import re
+import struct
+import subprocess
+import sys
+import termios
+import unicodedata
+
+WIDTHS = (60, 80, 120)
+ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+COMMANDS = "fit report view replay convert export run tune symbolize sim doctor flame diff leaks forecast top attach mcp".split()
+MOST_BYTES = 400_000  # of a recording that `tune` replays many times
+MOST_FILES = 30  # of a folder, the smallest
+# What is pasted: a setting, a command line of an example, a usage line, a word without a space that fills the line by itself.
+PASTED = re.compile(r"PYTORCH_\w+=|^\s*(\w+=\S+ )*(vram|ssh|claude|unset) |^Usage|^\s*\S+$")
+
+
+def columns_of(line):
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line)
+
+
+def printed(arguments, columns):
+    """What the command prints on a terminal of so many columns."""
+    reader, writer = os.openpty()
+    fcntl.ioctl(writer, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    environment = {**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8"}
+    environment.pop("COLUMNS", None)
+    process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=writer, stderr=subprocess.DEVNULL, env=environment)
+    os.close(writer)
+    pieces = []
+    while True:
+        try:
+            piece = os.read(reader, 65536)
+        except OSError:
+            break
+        if not piece:
+            break
+        pieces.append(piece)
+    os.close(reader)
+    process.wait(timeout=120)
+    return ESCAPE.sub("", b"".join(pieces).decode(errors="replace")).replace("\r", "")
+
+
+def invocations(vram, files):
+    for command in COMMANDS:
+        yield [vram, command, "--help"]
+    yield [vram, "--help"]
+    yield [vram, "doctor"]
+    yield [vram, "doctor", "--sim"]
+    for path in files:
+        yield [vram, "report", "--no-cure", path]
+        yield [vram, "leaks", path]
+        if os.path.getsize(path) < MOST_BYTES:
+            yield [vram, "tune", path]
+    for before, after in zip(files, files[1:]):
+        yield [vram, "diff", before, after]
+
+
+def wide_lines(job):
+    arguments, columns = job
+    text = printed(arguments, columns)
+    if not text.strip():
+        return [f"{' '.join(arguments[1:])} at {columns} columns: nothing was printed"] if "--help" in arguments else []
+    return [f"{' '.join(arguments[1:])} at {columns} columns: {columns_of(line)}: {line}" for line in text.split("\n")
+            if columns_of(line) > columns and not PASTED.search(line) and max(map(columns_of, line.split())) < columns - 24]
+
+
+def main():
+    vram, *folders = sys.argv[1:]
+    files = sorted(str(path) for folder in folders for path in pathlib.Path(folder).rglob("*") if path.suffix in (".pickle", ".json", ".html", ".gz", ".vram")
+                   and "facts" not in path.parts)
+    files = sorted(sorted(files, key=os.path.getsize)[:MOST_FILES])
+    jobs = [(arguments, columns) for arguments in invocations(vram, files) for columns in WIDTHS]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        wide = [line for lines in pool.map(wide_lines, jobs) for line in lines]
+    print("\n".join(wide[:200]))
+    print(f"{len(jobs)} outputs of {len(files)} recordings at {WIDTHS}, {len(wide)} lines too wide")
+    sys.exit(1 if wide else 0)
+
+
+if __name__ == "__main__":
+    main()
