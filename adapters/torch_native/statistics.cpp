@@ -29,11 +29,11 @@ template <typename Made> void copy_scalars(Made &to, const struct vram_stats &fr
 
 template <typename Made> void copy_private_pools(Made &to, Device device) {
     if constexpr (requires { to.reserved_bytes_by_private_pools; }) {
-        std::vector<struct vram_private_pool_stats> pools(16);
+        std::vector<struct vram_pool_stats> pools(16);
         size_t count = pools.size();
         do {
             pools.resize(count);
-            check(vram_get_private_pool_stats(made, static_cast<uint32_t>(device), pools.data(), pools.size(), &count), "statistics of pools");
+            check(vram_get_all_pool_stats(made, static_cast<uint32_t>(device), pools.data(), pools.size(), &count), "statistics of pools");
         } while (count > pools.size());
         for (size_t i = 0; i < count; i++) copy_pools(to.reserved_bytes_by_private_pools[id_of(pools[i].id)], pools[i].reserved_bytes);
     }

@@ -393,7 +393,7 @@ void vr_table_print(const struct vr_table *table, struct vr_text *text, const st
     }
     size_t widths[MAX_COLUMNS], others = 0;
     const size_t line = vr_style_columns(style) > indent ? vr_style_columns(style) - indent : 0, last = table->column_count - 1;
-    measure(table, table->cell_count / table->column_count, line, widths);
+    measure_columns(table, table->cell_count / table->column_count, line, widths);
     for (size_t c = 0; c < last; c++) others += widths[c] + COLUMN_GAP;
     if (has_notes(table) && others + widths[last] > line && others + LEAST_NOTE <= line) widths[last] = line - others;
     for (size_t from = 0; from <= last;) {

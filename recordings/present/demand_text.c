@@ -14,7 +14,7 @@ static void put_site(struct vr_text *out, const char *before, const char *site, 
     vr_text_puts(out, after);
 }
 
-// ", most allocated by SITE (9.0 GiB), SITE (6.0 GiB) and SITE (5.5 GiB)": those that hold a quarter of the first, or more.
+// Prints ", most of it by SITE (9.0 GiB), SITE (6.0 GiB) and SITE (5.5 GiB)": the sites with at least a quarter of the first one's bytes.
 static void put_sites(struct vr_text *out, const struct vram_report_demand *demand, const char *most) {
     size_t count = 0;
     while (count < demand->site_count && demand->sites[count].bytes >= demand->sites[0].bytes / 4) count++;

@@ -75,7 +75,7 @@ static void missing_actions(struct note_writer *writer, const struct vram_report
     } else if (requested == 0 && completed != 0) {
         write_note(writer, VRAM_NOTE_MISSING, device->device, "filtered",
                    "free_completed events without free_requested ones: not all actions were recorded");
-    } else if (completed == 0 && requested != 0 && device->usage.pending_bytes == 0) { // what waits at the end was never completed
+    } else if (completed == 0 && requested != 0 && device->usage.pending_bytes == 0) { // frees pending at the end never completed
         write_note(writer, VRAM_NOTE_MISSING, device->device, "filtered",
                    "free_requested events without free_completed ones: not all actions were recorded");
     }

@@ -209,9 +209,9 @@ static void of_pools_and_graphs(void **state) {
     IGNORES(vram_pool_set_use_on_oom(NULL, true));
     IGNORES(vram_pool_set_no_split(NULL, true));
     REFUSES(vram_empty_cache_pool(NULL, 0, (struct vram_pool_id){0, 1}));
-    REFUSES(vram_get_private_pool_stats(NULL, 0, any, 1, any));
-    REFUSES(vram_get_private_pool_stats(any, 0, any, 1, NULL));
-    REFUSES(vram_get_private_pool_stats(any, 0, NULL, 1, any));
+    REFUSES(vram_get_all_pool_stats(NULL, 0, any, 1, any));
+    REFUSES(vram_get_all_pool_stats(any, 0, any, 1, NULL));
+    REFUSES(vram_get_all_pool_stats(any, 0, NULL, 1, any));
     REFUSES(vram_capture_mark_begin(NULL, 0, 0));
     REFUSES(vram_capture_mark_end(NULL, 0, 0));
     GIVES_0(vram_tag(NULL, 0));

@@ -191,27 +191,28 @@ static void statistics_outlive_their_pool(void **state) {
     (void)state;
     struct vr_world world;
     expect_world(&world, "", 0);
-    struct vram_private_pool_stats stats[4];
+    struct vram_pool_stats stats[4];
     size_t count = 9;
-    EXPECT_OK(vram_get_private_pool_stats(world.allocator, 0, stats, 4, &count));
+    EXPECT_OK(vram_get_all_pool_stats(world.allocator, 0, stats, 4, &count));
     assert_int_equal(count, 0);
     struct vram_pool *two = pool_with_id(&world, 0, 2), *graph = pool_with_id(&world, 1, 0);
     uint64_t address = 0;
     EXPECT_OK(vram_pool_malloc(two, 30 * MIB, 0, &address));
     expect_free(&world, address);
-    EXPECT_OK(vram_get_private_pool_stats(world.allocator, 0, stats, 1, &count));
+    EXPECT_OK(vram_get_all_pool_stats(world.allocator, 0, stats, 1, &count));
     assert_int_equal(count, 1); // the other never had memory
     EXPECT_OK(vram_pool_malloc(graph, 100, 0, &address));
     expect_free(&world, address);
-    EXPECT_OK(vram_get_private_pool_stats(world.allocator, 0, stats, 1, &count));
+    EXPECT_OK(vram_get_all_pool_stats(world.allocator, 0, stats, 1, &count));
     assert_int_equal(count, 2);
     assert_int_equal(stats[0].id.second, 2); // (0, 2) sorts before (1, 0)
     assert_int_equal(stats[0].reserved_bytes[VRAM_STAT_ALL].current, 30 * MIB);
+    assert_int_equal(stats[0].free_bytes, 30 * MIB);
     assert_false(stats[0].ended);
     vram_pool_release(two);
     vram_pool_release(graph);
     EXPECT_OK(vram_empty_cache(world.allocator));
-    EXPECT_OK(vram_get_private_pool_stats(world.allocator, 0, stats, 4, &count));
+    EXPECT_OK(vram_get_all_pool_stats(world.allocator, 0, stats, 4, &count));
     assert_int_equal(count, 2);
     assert_true(stats[0].ended);
     assert_int_equal(stats[0].reserved_bytes[VRAM_STAT_LARGE_POOL].current, 0);
@@ -219,14 +220,14 @@ static void statistics_outlive_their_pool(void **state) {
     assert_int_equal(stats[0].reserved_bytes[VRAM_STAT_LARGE_POOL].freed, 30 * MIB);
     // A pool with the same id continues the statistics.
     two = pool_with_id(&world, 0, 2);
-    EXPECT_OK(vram_get_private_pool_stats(world.allocator, 0, stats, 4, &count));
+    EXPECT_OK(vram_get_all_pool_stats(world.allocator, 0, stats, 4, &count));
     assert_int_equal(count, 2);
     assert_false(stats[0].ended);
     assert_int_equal(stats[0].reserved_bytes[VRAM_STAT_ALL].peak, 30 * MIB);
     vram_pool_release(two);
     EXPECT_OK(vram_reset_peak_stats(world.allocator, 0));
     EXPECT_OK(vram_reset_accumulated_stats(world.allocator, 0));
-    EXPECT_OK(vram_get_private_pool_stats(world.allocator, 0, stats, 4, &count));
+    EXPECT_OK(vram_get_all_pool_stats(world.allocator, 0, stats, 4, &count));
     assert_int_equal(count, 2); // they stay, with zeros
     assert_true(stats[0].ended);
     assert_int_equal(stats[0].reserved_bytes[VRAM_STAT_ALL].peak, 0);

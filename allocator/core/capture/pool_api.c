@@ -267,10 +267,6 @@ enum vram_status vram_empty_cache_pool(struct vram_allocator *allocator, uint32_
 
 // --- figures -----------------------------------------------------------------------------------------------------------------------
 
-static bool belongs_to_pool(const struct vram_pool *pool, const struct vr_block *block) {
-    return vr_shard_of(pool->device->allocator, block)->owner == pool;
-}
-
 static void count_block(const struct vr_block *block, struct vram_pool_stats *stats) {
     if (block->state == VR_ALLOCATED) stats->allocated_bytes += block->size, stats->blocks++;
     if (block->state == VR_ALLOCATED || block->state == VR_PENDING) stats->active_bytes += block->size;
@@ -299,57 +295,88 @@ static void count_slots(const struct vram_pool *pool, struct vram_pool_stats *st
     stats->free_bytes += held.there[VR_LARGE] + held.away[VR_LARGE] - figures.bytes;
 }
 
-enum vram_status vram_get_pool_stats(struct vram_pool *pool, struct vram_pool_stats *stats) {
-    VR_REQUIRE(pool && stats);
-    struct vr_device *device = pool->device;
-    const struct vram_allocator *allocator = device->allocator;
-    *stats = (struct vram_pool_stats){.segments = 0};
-    vr_device_lock(device);
-    memcpy(stats->reserved_bytes, pool->reserved, sizeof stats->reserved_bytes);
-    stats->segments = pool->segments;
-    for (uint32_t number = vr_segment_first(device); number != 0; number = vr_segment_after(device, number)) {
-        uint32_t at = vr_segment_at(allocator, number)->first;
-        if (!belongs_to_pool(pool, vr_block_at(allocator, at))) continue;
-        if (vr_segment_at(allocator, number)->source->has_slots) continue;
-        for (; at != 0; at = vr_block_at(allocator, at)->next) count_block(vr_block_at(allocator, at), stats);
-    }
-    count_slots(pool, stats);
-    vr_device_unlock(device);
-    return VRAM_OK;
+struct pool_entry {
+    const struct vram_pool *pool; // NULL: it has ended
+    struct vram_pool_stats stats;
+};
+
+static struct pool_entry entry_of(const struct vram_pool *pool) {
+    struct pool_entry entry = {.pool = pool, .stats = {.id = pool->id, .segments = pool->segments}};
+    memcpy(entry.stats.reserved_bytes, pool->reserved, sizeof entry.stats.reserved_bytes);
+    count_slots(pool, &entry.stats);
+    return entry;
 }
 
-static struct vram_private_pool_stats stats_of(const struct vr_known_pool *known) {
-    struct vram_private_pool_stats stats = {.id = known->id, .ended = known->pool == NULL};
-    memcpy(stats.reserved_bytes, known->pool != NULL ? known->pool->reserved : known->reserved, sizeof stats.reserved_bytes);
-    return stats;
+static struct pool_entry entry_of_known(const struct vr_known_pool *known) {
+    if (known->pool != NULL) return entry_of(known->pool);
+    struct pool_entry entry = {.stats = {.id = known->id, .ended = true}};
+    memcpy(entry.stats.reserved_bytes, known->reserved, sizeof entry.stats.reserved_bytes);
+    return entry;
+}
+
+static int by_pool(const void *a, const void *b) {
+    return VR_ORDER((uintptr_t)((const struct pool_entry *)a)->pool, (uintptr_t)((const struct pool_entry *)b)->pool);
 }
 
 static int by_id(const void *a, const void *b) {
-    const struct vram_pool_id x = ((const struct vram_private_pool_stats *)a)->id, y = ((const struct vram_private_pool_stats *)b)->id;
+    const struct vram_pool_id x = ((const struct pool_entry *)a)->stats.id, y = ((const struct pool_entry *)b)->stats.id;
     return x.first != y.first ? VR_ORDER(x.first, y.first) : VR_ORDER(x.second, y.second);
 }
 
-enum vram_status vram_get_private_pool_stats(struct vram_allocator *allocator, uint32_t ordinal, struct vram_private_pool_stats *stats,
-                                             size_t capacity, size_t *count) {
+// Adds the blocks in the device's segments to the entries of their pools. Sorts the entries by pool. Called with the device locked.
+static void count_segments(struct vr_device *device, struct pool_entry *entries, size_t count) {
+    const struct vram_allocator *allocator = device->allocator;
+    qsort(entries, count, sizeof *entries, by_pool);
+    for (uint32_t number = vr_segment_first(device); number != 0; number = vr_segment_after(device, number)) {
+        const struct vr_segment *segment = vr_segment_at(allocator, number);
+        const struct pool_entry key = {.pool = vr_shard_of(allocator, vr_block_at(allocator, segment->first))->owner};
+        if (key.pool == NULL || segment->source->has_slots) continue;
+        struct pool_entry *entry = bsearch(&key, entries, count, sizeof *entries, by_pool);
+        for (uint32_t at = segment->first; entry != NULL && at != 0; at = vr_block_at(allocator, at)->next)
+            count_block(vr_block_at(allocator, at), &entry->stats);
+    }
+}
+
+enum vram_status vram_get_pool_stats(struct vram_pool *pool, struct vram_pool_stats *stats) {
+    VR_REQUIRE(pool && stats);
+    vr_device_lock(pool->device);
+    struct pool_entry entry = entry_of(pool);
+    count_segments(pool->device, &entry, 1);
+    vr_device_unlock(pool->device);
+    *stats = entry.stats;
+    return VRAM_OK;
+}
+
+// Gets an entry for each private pool that has ever held memory. *entries is freed by the caller. Called with the device locked.
+static enum vram_status list_entries(struct vr_device *device, struct pool_entry **entries, size_t *count) {
+    struct pool_entry *all = malloc((device->known.count + 1) * sizeof *all);
+    if (all == NULL) return VRAM_NO_HOST_MEMORY;
+    size_t at = 0, found = 0;
+    const struct vr_known_pool *known = vr_known_pool_after(&device->known, NULL, &at);
+    for (; known != NULL; known = vr_known_pool_after(&device->known, known, &at))
+        if (known->pool == NULL || known->pool->counted) all[found++] = entry_of_known(known);
+    count_segments(device, all, found);
+    *entries = all;
+    *count = found;
+    return VRAM_OK;
+}
+
+enum vram_status vram_get_all_pool_stats(struct vram_allocator *allocator, uint32_t ordinal, struct vram_pool_stats *stats, size_t capacity,
+                                         size_t *count) {
     VR_REQUIRE(allocator && count && (stats || capacity == 0));
     if (ordinal >= (uint32_t)allocator->device_count) return VRAM_INVALID_ARGUMENT;
     struct vr_device *device = vr_device_if_used(allocator, ordinal);
+    struct pool_entry *entries = NULL;
     size_t found = 0;
-    struct vram_private_pool_stats *all = NULL;
     if (device != NULL) {
         vr_device_lock(device);
-        all = malloc((device->known.count + 1) * sizeof *all);
-        size_t at = 0;
-        const struct vr_known_pool *known = all == NULL ? NULL : vr_known_pool_after(&device->known, NULL, &at);
-        for (; known != NULL; known = vr_known_pool_after(&device->known, known, &at)) {
-            if (known->pool == NULL || known->pool->counted) all[found++] = stats_of(known);
-        }
+        const enum vram_status status = list_entries(device, &entries, &found);
         vr_device_unlock(device);
-        if (all == NULL) return VRAM_NO_HOST_MEMORY;
-        qsort(all, found, sizeof *all, by_id);
+        VR_TRY(status);
+        qsort(entries, found, sizeof *entries, by_id);
     }
-    if (capacity != 0 && found != 0) memcpy(stats, all, (found < capacity ? found : capacity) * sizeof *all);
-    free(all);
+    for (size_t i = 0; i < found && i < capacity; i++) stats[i] = entries[i].stats;
+    free(entries);
     *count = found;
     return VRAM_OK;
 }

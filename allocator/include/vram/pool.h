@@ -77,7 +77,7 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_pool_begin(struct vram_pool *pool,
 // function and user) and drops its reference. INVALID_ARGUMENT if none exists. DRIVER and NO_HOST_MEMORY during a capture: the route is
 // closed, and a later call settles the frees that the capture deferred.
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_end(struct vram_pool *pool, const struct vram_route *route);
-// vram_malloc() in this pool, regardless of routes. Statuses of vram_malloc().
+// vram_malloc() in this pool, regardless of routes. Free the block with vram_free(): a block knows its pool. Statuses of vram_malloc().
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_malloc(struct vram_pool *pool, uint64_t size_bytes, uint64_t stream, uint64_t *address);
 
 // Returns the pool's fully free segments. A pool used by a capture keeps them while it has references, because graphs know the addresses.
@@ -88,26 +88,23 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_pool_empty_cache(struct vram_pool 
 // vram_empty_cache_device(). Same statuses.
 VRAM_API VRAM_NODISCARD enum vram_status vram_empty_cache_pool(struct vram_allocator *allocator, uint32_t device, struct vram_pool_id id);
 
+// Memory of one private pool.
 struct vram_pool_stats {
-    struct vram_stat reserved_bytes[VRAM_STAT_POOLS];
-    uint64_t allocated_bytes; // live blocks
-    uint64_t active_bytes;    // live and pending blocks
-    uint64_t free_bytes;      // cached blocks
-    uint64_t blocks;          // live
+    struct vram_pool_id id;
+    bool ended; // the pool is gone: reserved_bytes keeps its peaks and sums, with a current value of 0; the fields below are 0
+    struct vram_stat reserved_bytes[VRAM_STAT_POOLS]; // held from the driver
+    uint64_t allocated_bytes;                         // live blocks
+    uint64_t active_bytes;                            // live and pending blocks
+    uint64_t free_bytes;                              // cached blocks
+    uint64_t blocks;                                  // live
     uint64_t segments;
 };
 VRAM_API VRAM_NODISCARD enum vram_status vram_get_pool_stats(struct vram_pool *pool, struct vram_pool_stats *stats);
-// Bytes that a private pool of the device holds from the driver. An ended pool stays in the list, with a current value of 0, even after
-// peaks and sums are reset. A pool that never held memory is not listed.
-struct vram_private_pool_stats {
-    struct vram_pool_id id;
-    bool ended;
-    struct vram_stat reserved_bytes[VRAM_STAT_POOLS];
-};
-// Writes the device's private pools, including ended ones, by ascending id into stats[0, capacity); *count is their number, which may
-// exceed capacity, or 0 for a device never used. INVALID_ARGUMENT, NO_HOST_MEMORY.
-VRAM_API VRAM_NODISCARD enum vram_status vram_get_private_pool_stats(struct vram_allocator *allocator, uint32_t device,
-                                                                     struct vram_private_pool_stats *stats, size_t capacity, size_t *count);
+// Writes the statistics of the device's private pools by ascending id into stats[0, capacity) and sets *count to the number of pools, which
+// may exceed capacity and is 0 for a device never used. Ended pools are included, even after peaks and sums are reset; pools that never
+// held memory are not. INVALID_ARGUMENT, NO_HOST_MEMORY.
+VRAM_API VRAM_NODISCARD enum vram_status vram_get_all_pool_stats(struct vram_allocator *allocator, uint32_t device,
+                                                                 struct vram_pool_stats *stats, size_t capacity, size_t *count);
 // vram_walk() over the blocks of one pool.
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_walk(struct vram_pool *pool, vram_block_visitor visit, void *user);
 

@@ -362,19 +362,14 @@ pub struct vram_route {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct vram_pool_stats {
+    pub id: vram_pool_id,
+    pub ended: bool,
     pub reserved_bytes: [vram_stat; 3],
     pub allocated_bytes: u64,
     pub active_bytes: u64,
     pub free_bytes: u64,
     pub blocks: u64,
     pub segments: u64,
-}
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct vram_private_pool_stats {
-    pub id: vram_pool_id,
-    pub ended: bool,
-    pub reserved_bytes: [vram_stat; 3],
 }
 #[repr(C)]
 pub struct vram_checkpoint {
@@ -759,7 +754,7 @@ extern "C" {
     pub fn vram_pool_empty_cache(pool: *mut vram_pool) -> vram_status;
     pub fn vram_empty_cache_pool(allocator: *mut vram_allocator, device: u32, id: vram_pool_id) -> vram_status;
     pub fn vram_get_pool_stats(pool: *mut vram_pool, stats: *mut vram_pool_stats) -> vram_status;
-    pub fn vram_get_private_pool_stats(allocator: *mut vram_allocator, device: u32, stats: *mut vram_private_pool_stats, capacity: usize, count: *mut usize) -> vram_status;
+    pub fn vram_get_all_pool_stats(allocator: *mut vram_allocator, device: u32, stats: *mut vram_pool_stats, capacity: usize, count: *mut usize) -> vram_status;
     pub fn vram_pool_walk(pool: *mut vram_pool, visit: vram_block_visitor, user: *mut c_void) -> vram_status;
     pub fn vram_pool_checkpoint(pool: *mut vram_pool, checkpoint: *mut *mut vram_checkpoint) -> vram_status;
     pub fn vram_checkpoint_destroy(checkpoint: *mut vram_checkpoint);
