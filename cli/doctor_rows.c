@@ -104,7 +104,7 @@ void doctor_look_at_driver(struct doctor *doctor, struct vram_driver *driver, co
         doctor->no_driver = true;
         struct doctor_row *row = doctor_add(doctor, "driver", "CUDA driver", DOCTOR_OFF, "none");
         doctor_explain(row,
-                       "%s. Recordings can be read, replayed and viewed all the same, and programs run on the simulated driver "
+                       "%s. Recordings can be read, replayed and viewed anyway, and programs run on the simulated driver "
                        "(vram doctor --sim shows it)",
                        error->message);
         return;

@@ -151,7 +151,7 @@ void ui_none_of(const char *name, const char *value, const char *const *choices)
     fflush(stdout);
     fprintf(file, "vram: --%s: '", name);
     ui_put(file, value);
-    fprintf(file, "' is none of");
+    fprintf(file, "' is not one of");
     for (size_t i = 0; choices[i] != NULL; i++) fprintf(file, "%s %s", i == 0 ? "" : ",", choices[i]);
     fputc('\n', file);
 }

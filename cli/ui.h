@@ -26,7 +26,7 @@ void ui_say(const char *format, ...) VRAM_PRINTF(1, 2);
 FILE *ui_says_to(FILE *file);
 // Reports a mistake on the command line of `vram COMMAND`, as ui_say() does, and points to its help. Returns CLI_USAGE.
 int ui_usage(const char *command, const char *format, ...) VRAM_PRINTF(2, 3);
-// Prints "vram: --NAME: 'VALUE' is none of A, B, C". choices ends with NULL.
+// "vram: --NAME: 'VALUE' is not one of A, B, C". choices ends with NULL.
 void ui_none_of(const char *name, const char *value, const char *const *choices);
 // Returns the exit code for a status of the library.
 int exit_code_of(enum vram_status status);

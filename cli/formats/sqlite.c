@@ -219,7 +219,7 @@ enum vram_status convert_sqlite(const struct vram_recording *recording, const st
     const int descriptor = path == NULL ? -1 : mkstemp(path);
     if (descriptor < 0) {
         free(path);
-        return fail_database(error, VRAM_NO_HOST_MEMORY, "no file for the database could be made beside the output");
+        return fail_database(error, VRAM_NO_HOST_MEMORY, "cannot create a file for the database next to the output");
     }
     FILE *file = fdopen(descriptor, "rb");
     uint32_t *sites = calloc((size_t)vram_recording_stack_count(recording) + 1, sizeof *sites);
