@@ -230,7 +230,7 @@ def check_refusals(vram, folder):
     os.mkfifo(os.path.join(folder, "pipe"))
     for name, arguments, pattern in (("open", {"file": "missing"}, "No such file"), ("open", {"file": "pipe"}, "not a plain file"), ("open", {"file": "."}, "not a plain file"),
                                      ("open", {"file": "none.pickle"}, "none.pickle"), ("open", {}, "needs file"), ("open", {"file": 7}, "path|No such"), ("open", {"file": []}, "must be a string"),
-                                     ("open", {"file": "-"}, "path"), ("peak", {"file": OOM, "by": "x"}, "none of site"), ("peak", {"file": OOM, "at": "x"}, "x"),
+                                     ("open", {"file": "-"}, "path"), ("peak", {"file": OOM, "by": "x"}, "not one of site"), ("peak", {"file": OOM, "at": "x"}, "x"),
                                      ("peak", {"file": OOM, "device": 9}, "no device 9"), ("peak", {"file": OOM, "top": 0}, "whole number"), ("peak", {"file": OOM, "regex": "("}, "."),
                                      ("at", {"file": OOM, "event": 10**9}, "whole number"), ("at", {"file": OOM, "event": 0.5}, "whole number"), ("peak", {"file": OOM, "none": 1}, "no argument none"),
                                      ("tune", {"file": OOM, "memory": "x"}, "size"), ("peak", {"file": "r99"}, "No such file"), ("fit", {"command": []}, "command"), ("fit", {"command": [1]}, "command")):
