@@ -39,7 +39,7 @@ void calls_load(void) {
     address = dlsym(library, "cuGetProcAddress_v2");
     check(address, "cuGetProcAddress_v2");
     memcpy(&first, &address, sizeof first);
-    // As in the runtime: the lookup itself is looked up, and an absent function is a valid result.
+    // As in the runtime: cuGetProcAddress() is looked up through itself, and an absent function is a valid result.
     if (first("cuGetProcAddress", &address, 12000, 0, NULL) != 0) check(NULL, "cuGetProcAddress");
     memcpy(&find, &address, sizeof find);
     (void)find("", &address, 0, 0, NULL); // the result depends on the driver's version

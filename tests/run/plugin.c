@@ -1,4 +1,4 @@
-// plugin.c: a library linked with libcuda that also looks functions up: three allocations, each through another door.
+// plugin.c: a library linked with libcuda that also looks functions up. It makes three allocations, each through another door.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>

@@ -50,7 +50,7 @@ static void random_lives(void **state) {
         }
         if (step % 20000 == 0) compare(&live, serials);
     }
-    // Removes all of them while iterating.
+    // Removes all pieces while iterating.
     for (struct pl_piece *at = pl_live_next(&live, NULL); at != NULL; at = pl_live_next(&live, at)) pl_live_remove(&live, at);
     assert_int_equal(live.count, 0);
     pl_live_clear(&live);

@@ -1,4 +1,4 @@
-// Stands for one of NVIDIA's libraries that a program brings. Copies of it get many names.
+// Represents one of NVIDIA's libraries that a program ships. Copies of it get many names.
 __attribute__((visibility("default"))) int cudaRuntimeGetVersion(int *version);
 __attribute__((visibility("default"))) int cuInit(unsigned flags);
 

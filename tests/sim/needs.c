@@ -1,4 +1,4 @@
-// A library of a wheel, which needs a runtime by the wheel's name, and versioned symbols.
+// A library as in a wheel, which needs a runtime under the wheel's name, and versioned symbols.
 int cudaRuntimeGetVersion(int *version);
 __attribute__((visibility("default"))) int cuInit(unsigned flags);
 

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """Overwrites the files that `vram sim` shares with a program with random bytes, then runs a program on the simulator. Exits with 7.
 
-Usage: scribble.py SEED TINY
-"""
+Usage: scribble.py SEED TINY"""
 import os
 import random
 import subprocess

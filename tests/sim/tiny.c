@@ -1,4 +1,4 @@
-// A foreign program: opens libcuda as programs do, and prints the result. Exits with its argument.
+// A foreign program: opens libcuda as CUDA programs do and prints the result. Exits with its argument.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -59,7 +59,7 @@ int main() {
     give(erased, cuda::stream_ref(first), a, 3 << 20);
     EXPECT(take(erased, cuda::stream_ref(first), 3 << 20) == a); // the same stream reuses it at once
 
-    // Freed on another, busy stream: not reused before that is done.
+    // Freed on another, busy stream: not reused until that stream's work is done.
     EXPECT(cudaMemsetAsync(a, 2, 3 << 20, second) == cudaSuccess);
     give(erased, cuda::stream_ref(second), a, 3 << 20);
     EXPECT(cudaStreamSynchronize(second) == cudaSuccess);

@@ -1,4 +1,4 @@
-"""vLLM with dummy weights: its engine starts, generates, sleeps, wakes."""
+"""Runs vLLM with dummy weights: its engine starts, generates, sleeps and wakes."""
 import json
 import os
 import sys
