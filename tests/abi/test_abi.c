@@ -188,7 +188,7 @@ static void graph_layouts_are_nvidias(void) {
     SAME_FIELD(vr_cu_edge_data, type, CUgraphEdgeData, type);
 }
 
-// The structs that programs pass to a simulated driver: those of CUDA 12.3 and later, in full.
+// Tests the full structs that programs pass to a simulated driver: those of CUDA 12.3 and later.
 static void program_layouts_are_nvidias(void) {
     assert_int_equal(sizeof(struct vr_cu_launch_attribute), sizeof(CUlaunchAttribute));
     SAME_FIELD(vr_cu_launch_attribute, value, CUlaunchAttribute, value);

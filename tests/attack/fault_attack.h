@@ -36,7 +36,7 @@ struct attack {
 
 uint64_t attack_draw(struct attack *attack, uint64_t limit);
 void attack_wrong(struct attack *attack, const char *what);
-// Make one of the next calls fail, and possibly one more after it; and stop refusing.
+// attack_refuse() makes one of the next calls fail, and possibly one more after it; attack_unrefuse() ends the refusals.
 void attack_refuse(struct attack *attack, uint64_t within);
 void attack_unrefuse(struct attack *attack);
 

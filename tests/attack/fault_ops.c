@@ -1,8 +1,8 @@
-// Attacks an allocator whose driver refuses calls: single ones, pairs of which the second is refused while the first is handled, or at
-// random 1 to 30 % of all. There are 240 scenarios, each an option string and a mix of operations; calls are refused while the allocator is
-// created, used and destroyed. Invariants hold after each refusal, no two blocks overlap, the library works once the driver does, and at
-// the end memory, objects and contexts are released. fault_ops [--seed N] [--faults COUNT] [--refusals single|pairs|random]: runs seeds
-// from N until COUNT calls were refused. A seed selects a scenario; 240 consecutive seeds cover all.
+// Attacks an allocator whose driver refuses calls: single calls, pairs (the second is refused while the first refusal is handled), or a
+// random 1 to 30 % of all calls. There are 240 scenarios, each an option string and a mix of operations; calls are refused while the
+// allocator is created, used and destroyed. Invariants hold after each refusal, no two blocks overlap, the library works once the driver
+// does, and at the end memory, objects and contexts are released. fault_ops [--seed N] [--faults COUNT] [--refusals single|pairs|random]:
+// runs seeds from N until COUNT calls were refused. A seed selects a scenario; 240 consecutive seeds cover all.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

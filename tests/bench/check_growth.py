@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 LIMIT = 2
-ROWS = {  # least, most, steps
+ROWS = {  # minimum, maximum, steps
     "pools": (10, 4000, 40),
     "ended": (10, 4000, 40),
     "found": (10, 4000, 200),

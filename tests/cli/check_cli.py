@@ -280,8 +280,7 @@ def check_verdicts(vram, folder):
 
 
 def check_whole_programs(vram, folder):
-    """Reserved bytes of programs under `vram run` are unknown: the table of several recordings never shows less than the allocated
-    bytes."""
+    """For a program under `vram run` the reserved bytes are unknown, so the table of several recordings never shows less than its allocated bytes."""
     segment = {"action": "segment_alloc", "addr": 4096, "size": 2 << 20, "stream": 0}
     events = [segment, dict(segment, action="alloc", size=8 << 20), dict(segment, action="free", size=8 << 20), dict(segment, action="segment_free")]
     names = ["first_program.json", "second_program.json"]

@@ -39,7 +39,7 @@ def convert(source, name, *options):
 
 
 def message(data):
-    """Returns the fields of a protobuf message: {number: [values]}, varints as numbers, the rest as bytes."""
+    """Returns the fields of a protobuf message: {number: [values]}, varints as numbers, all others as bytes."""
     fields, at = {}, 0
 
     def varint():
@@ -82,7 +82,7 @@ def text_of(frame):
 
 
 def live(snapshot, device=0):
-    """Returns what was allocated before the history, and what is live at its peak: {address: (size, stack)}, by undoing the history."""
+    """Returns the memory allocated before the history, and the memory live at its peak: {address: (size, stack)}, by undoing the history."""
     trace = snapshot["device_traces"][device]
     now = {}
     for segment in snapshot["segments"]:
@@ -178,7 +178,7 @@ class Export(unittest.TestCase):
         self.assertEqual([(r["compile_context"], r["frames"]) for r in rows], [('a "b", c\nd', "x:1:f,g")])
 
     def test_formulas_in_csv(self):
-        """What a spreadsheet would execute is written as text, because recordings may be foreign."""
+        """Cells that a spreadsheet would execute are written as text, because recordings may be foreign."""
         texts = ['=HYPERLINK("http://x","y")', "+1", "-1", "@SUM(A1)", "\tx", "a=1", ""]
         trace = [{"action": "alloc", "addr": 512 * n, "size": 1, "stream": 0, "time_us": n, "compile_context": text}
                  for n, text in enumerate(texts, 1)]

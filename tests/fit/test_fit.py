@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests `vram fit`: what programs need, where they fit, when they are stopped. Usage: test_fit.py VRAM PROGRAM [CLASS]"""
+"""Tests `vram fit`: how much memory programs need, on which cards they fit, and when they are stopped. Usage: test_fit.py VRAM PROGRAM [CLASS]"""
 import json
 import os
 import pathlib
@@ -200,7 +200,7 @@ class Failures(unittest.TestCase):
                       fit("-q", *python(program.replace("raise SystemExit('no data')", "[][1]"))).stdout.replace("\n", " "))
 
     def test_children_of_the_program(self):
-        """Children of multiprocessing: they print their own exceptions, and PyTorch's children exit with a code."""
+        """Children of multiprocessing print their own exceptions, and PyTorch's children exit with a code."""
         for way in ("raise KeyError('rank')", "\n    try: {}['rank']\n    except KeyError: sys.exit(3)"):
             program = ("import multiprocessing, sys, torch\ndef work():\n    kept = torch.empty(64 << 20)\n    " + way.replace("\n    ", "\n        ").strip() +
                        "\nchild = multiprocessing.get_context('fork').Process(target=work)\nchild.start(); child.join(); sys.exit(1)\n")

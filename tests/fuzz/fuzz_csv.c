@@ -1,5 +1,5 @@
-// Reads any rows as an RMM log: they are read, or refused with one line that names the row, alike in one piece or many. What is read is
-// written as an RMM log and read again, with the same numbers of allocations, frees and failures.
+// Reads any rows as an RMM log: they are read, or refused with one line that names the row; the result is the same in one piece or many.
+// The recording is written as an RMM log and read again, with the same numbers of allocations, frees and failures.
 #include <stddef.h>
 #include <stdint.h>
 

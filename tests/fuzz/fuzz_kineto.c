@@ -1,5 +1,5 @@
-// Reads any bytes as the events of a profiler's trace: read, or refused with one line, alike in one piece or many. What is read is written
-// in every format of other tools.
+// Reads any bytes as the events of a profiler's trace: they are read, or refused with one line; the result is the same in one piece or
+// many. The recording is written in every format of other tools.
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
-// Reads any bytes as a recording file, or as the contents of one with valid frames: its tables, events, packed parts, tail. Read, or
-// refused with one line, never a crash or a hang; what is read is a consistent model.
+// Reads any bytes as a recording file, or as the contents of one with valid frames: its tables, events, packed parts, tail. They are read,
+// or refused with one line, never a crash or a hang; the resulting model is consistent.
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
-// Reads any bytes as a recording: read, or refused with one line, never a crash or a hang; what is read is a consistent model. Reads twice,
-// at once and in small pieces, and both must agree.
+// Reads any bytes as a recording: they are read, or refused with one line, never a crash or a hang; the resulting model is consistent.
+// Reads twice, at once and in small pieces, and both must agree.
 #include <stddef.h>
 #include <stdint.h>
 

@@ -32,7 +32,7 @@ for options in OPTIONS:
 
 expect("works: " + THREADED, play("hip", THREADED).returncode == 0)
 
-# The newest release; and one without virtual memory, where pages are refused and the rest works.
+# The newest release, and one without virtual memory, where pages are refused and everything else works.
 expect("ROCm 7", play("hip", "", standins + "/libamdhip64.so.7").returncode == 0)
 old = play("hip", "", standins + "/libamdhip64.so.5")
 expect("ROCm 5", old.returncode == 0 and "pages of 0, pools 1, files 0" in old.stdout, old.stdout[:200], old.stderr[-300:])

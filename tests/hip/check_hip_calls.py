@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The stand-in for HIP's runtime has what PyPI's wheels import, for each of its three major versions, on AMD's devices.
+"""Tests that the stand-in for HIP's runtime has every function that PyPI's wheels import, for each of its three major versions, on AMD's devices.
 
 usage: check_hip_calls.py VRAM"""
 import os

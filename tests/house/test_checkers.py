@@ -380,7 +380,7 @@ class Coverage(unittest.TestCase):
 
 
 class Wheel(unittest.TestCase):
-    """What check_wheel.py prints if an answer differs from the native command's."""
+    """Tests the lines that check_wheel.py prints if an answer differs from the native command's."""
 
     def told(self, got, want):
         sys.path.insert(0, str(TOOLS.parent / "tests/packages"))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(sys.argv[1]).resolve()
 sys.path.insert(0, str(ROOT / "tools"))
-import rooms  # noqa: E402: the checkers lie in the tree that is looked at
+import rooms  # noqa: E402: the checkers are in the tree under test
 from check_citations import anchors_of  # noqa: E402
 
 

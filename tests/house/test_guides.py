@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What the guides show works: commands with their options, C that compiles, and the output on the PyTorch page.
+"""Tests the examples in the guides: commands with their options, C that compiles, and the output on the PyTorch page.
 
 Usage: test_guides.py ROOT VRAM CC [ADAPTER]      (the tree, the command, a C compiler, the folder of the adapter for PyTorch)
 
-Options and their choices are those of `vram COMMAND --help`. Checked are the command lines in the code of all pages (blocks and quoted
-text) and in the help itself, and the options that the manual page lists for a command.
+Options and their choices are those of `vram COMMAND --help`. Checks the command lines in the code of all pages (blocks and quoted text) and in the
+help itself, and the options that the manual page lists for a command.
 """
 import re
 import shlex

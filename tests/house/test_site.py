@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""The site: its pages have no dead link and each is reached; a page per command and header; with MkDocs, also the site itself.
+"""Tests the site: no page has a dead link, every page is reachable, and each command and header has a page; with MkDocs, also the built site.
 
-Usage: test_site.py VRAM [ENVIRONMENT] (with the folder of an environment that has MkDocs the site is built, too; exits 77 where it has none)
-"""
+Usage: test_site.py VRAM [ENVIRONMENT] (with the folder of an environment with MkDocs, also builds the site; exits 77 if the environment lacks it)"""
 import subprocess
 import sys
 import tempfile
@@ -13,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 VRAM = Path(sys.argv[1]).resolve()
 SITE = ROOT / "tools/site"
 sys.path.insert(0, str(SITE))
-import links  # noqa: E402: lies in the tree that is looked at
+import links  # noqa: E402: is in the tree under test
 import source_pages  # noqa: E402
 
 

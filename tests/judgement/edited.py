@@ -1,4 +1,4 @@
-"""Recordings as made on other platforms: those of advice.py and causes.py, with that platform's frames and settings."""
+"""Changes the recordings of advice.py and causes.py as if made on other platforms, with those platforms' frames and settings."""
 import advice
 import causes
 

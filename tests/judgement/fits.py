@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""What `vram fit` prints about programs that end well, fail, are killed or are interrupted. The truth is truth/fits.toml.
+"""Tests the output of `vram fit` about programs that end well, fail, are killed or are interrupted. The truth is truth/fits.toml.
 
-usage: fits.py VRAM
-"""
+usage: fits.py VRAM"""
 import json
 import os
 import pathlib

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""`vram forecast` on PyTorch programs whose peak moves to another moment with another size: forecasts from three runs, and compares with a
-fourth.
+"""Tests `vram forecast` on PyTorch programs whose peak moves to another moment with another size: forecasts from three runs, and compares with a fourth.
 
 usage: forecasts.py VRAM
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The test of judgement: what every surface must and must not say about recordings and programs whose truth is known.
+"""Tests the statements that every surface must and must not make about recordings and programs whose truth is known.
 
 usage: judge.py VRAM KIND... [--row NAME] [--shared FOLDER] [--recordings FOLDER] [--programs FOLDER]
 
@@ -66,7 +66,7 @@ def judge(row, said, sets):
 
 
 def contradictions(said):
-    """Checks that no surface denies what another is sure of."""
+    """Checks that no surface denies what another states as certain."""
     if re.search(r"\ba leak: ", said["json"]) and "exit 1" not in said["leaks"]:
         yield f"the report is sure of a leak, and leaks is not: {said['leaks']}"
     if re.search(r"graphs of earlier steps are kept", said["json"]) and re.search(r"no leak", said["leaks"]):

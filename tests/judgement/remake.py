@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Makes recordings/*.pickle.gz again, with PyTorch on the simulated device.
 
-usage: remake.py VRAM PYTHON [PROGRAM...]      PYTHON has PyTorch, as `make check-real` leaves one in its cache
+usage: remake.py VRAM PYTHON [PROGRAM...]      PYTHON: an interpreter with PyTorch, such as one in the cache of `make check-real`
 
-A device has 4 GiB and no context, so a program has exactly the memory that a row of truth/torch.toml states.
+The device has 4 GiB and no context, so a program has exactly the memory that its row of truth/torch.toml states.
 """
 import ast
 import os

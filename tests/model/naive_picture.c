@@ -1,4 +1,4 @@
-// The naive model: queries, and its check of itself.
+// The naive model: queries, and its consistency check.
 #include "model/naive_inside.h"
 
 #include <stdlib.h>

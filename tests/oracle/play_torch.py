@@ -16,7 +16,7 @@ import warnings
 
 import torch
 
-STREAMS = 4  # per device, including the default stream; the others in the order of their handles
+STREAMS = 4  # per device, including the default stream; the others are in the order of their handles
 PTX = b""".version 6.0
 .target sm_60
 .address_size 64
@@ -87,7 +87,7 @@ def record_history(entries=1 << 22):
     """Forgets the events recorded so far."""
     if "clear_history" in inspect.signature(torch.cuda.memory._record_memory_history_impl).parameters:
         torch.cuda.memory._record_memory_history(enabled="all", context=None, max_entries=entries, clear_history=True)
-    else:  # older versions forget by themselves
+    else:  # older versions clear it themselves
         torch.cuda.memory._record_memory_history(enabled="all", context=None, max_entries=entries)
 
 

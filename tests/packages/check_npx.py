@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Installs the npm package into an empty folder and compares its command with the native one.
 
-usage: check_npx.py VRAM PACKAGES [NODE]      (PACKAGES: the folder with vram-*.tgz; skipped (77) without one, or without node and npm; NODE: another one)
+usage: check_npx.py VRAM PACKAGES [NODE]      (PACKAGES: the folder with vram-*.tgz; skipped (77) without one, or without node and npm; NODE: another
+interpreter)
 
-Compared are the golden outputs of tests/cli, a conversation of `vram mcp`, and, on an example recording, the output and the files of
-every command, byte by byte.
+Compares, byte by byte, the golden outputs of tests/cli, a conversation of `vram mcp`, and each command's output and files for an example recording.
 """
 import glob
 import gzip
@@ -114,7 +114,7 @@ def dump(path):
 
 
 def check_elsewhere(ours, folder):
-    """Checks that a command which is not supported here says so in one line."""
+    """Checks that an unsupported command reports so in one line."""
     found = []
     for name in ELSEWHERE:
         done = run(ours, [name, "x"], folder)

@@ -65,7 +65,7 @@ def rank_main(rank, text):
     assert driver.cuCtxSynchronize() == 0 and driver.cuMemcpyDtoH_v2(receive, ctypes.c_uint64(second), ctypes.c_size_t(16)) == 0
     assert receive.raw[:16] == bytes([3] * 16), receive.raw
 
-    block = vram._allocator.Block(MIB, rank, None, memory)  # as the plugs of libraries make one
+    block = vram._allocator.Block(MIB, rank, None, memory)  # as plugs for libraries create one
     assert any(start <= block.address < start + size for start, size in memory.segments())
     block.release()
     assert driver.cuCtxSynchronize() == 0

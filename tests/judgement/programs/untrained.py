@@ -187,7 +187,7 @@ def long_history():
 
 
 def large_attention():
-    """Inference whose attention asks for all pairs."""
+    """Inference whose attention requests memory for all pairs."""
     model = Attention().cuda()
     with torch.no_grad():
         model(batch(4096))
