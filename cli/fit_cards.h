@@ -19,7 +19,7 @@ struct vram_recording;
 // How a verdict was found. X(constant, JSON name)
 #define FIT_METHODS(X)                                                                                                                     \
     X(FIT_BY_RUN, run)            /* the program ran on it */                                                                              \
-    X(FIT_BY_PEAK, peak)          /* what was held, or live, at most decides */                                                            \
+    X(FIT_BY_PEAK, peak)          /* the peak of held or live bytes decides */                                                             \
     X(FIT_BY_REPLAY, replay)      /* the history was replayed in its memory */                                                             \
     X(FIT_BY_SHARE, share)        /* a server takes a share of its memory */                                                               \
     X(FIT_BY_OTHER, other)        /* by the run on a card of another generation: it failed on this one */                                  \

@@ -73,7 +73,7 @@ static int by_number(const void *a, const void *b) {
     return (one > other) - (one < other);
 }
 
-// The first rank meets the others and often does more; the last may get a smaller part of what is divided.
+// The first rank often does additional work; the last may get a smaller part of the divided work.
 static const char *choose_ranks(struct fit_fold *fold, const char *asked) {
     run_also(fold, 0);
     if (strcmp(asked, "auto") == 0) {

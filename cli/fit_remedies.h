@@ -1,17 +1,17 @@
-// fit_remedies.h: what makes a program fit where it does not: a setting of the allocator, a smaller batch, a change of the program.
+// fit_remedies.h: changes that make a program fit: a setting of the allocator, a smaller batch, a change of the program.
 #ifndef CLI_FIT_REMEDIES_H
 #define CLI_FIT_REMEDIES_H
 
 #include "fit_cards.h"
 
-// Which setting of the allocator makes a program fit where it does not: on a card or in a limit.
+// Finds a setting of the allocator with which a program fits on a card, or within a limit, where it did not.
 
 struct fit_setting {
-    bool any;                    // there is something to reach that it does not fit
+    bool any;                    // there is a card or limit that it does not fit
     bool asked;                  // the command line named the card or limit
     const struct fit_card *card; // NULL: the limit
     uint64_t room_bytes;         // for the allocator
-    bool tried;                  // no setting can help where more is live at once than there is room
+    bool tried;                  // no setting can help if more is live at once than there is room for
     bool found;
     char conf[300];        // the setting; "": the defaults
     uint64_t needed_bytes; // by the allocator with that setting
@@ -20,7 +20,7 @@ struct fit_setting {
 // Replays the recording of the highest holding under many settings; if it is very long, only under the most promising.
 void fit_find_setting(const struct fit_verdict *verdict, uint64_t limit_bytes, struct fit_setting *setting);
 
-// What the program could do to fit where no setting of the allocator is enough: what a report says of the same peak.
+// Changes of the program that make it fit if no setting of the allocator suffices, from the report on the same peak.
 
 struct vr_json;
 

@@ -32,9 +32,9 @@ struct fit_plan {
     X(FIT_CALLS, calls)             /* its calls of models repeat */                                                                       \
     X(FIT_READY, ready)             /* it is a server, and serves */                                                                       \
     X(FIT_SERVED, served)           /* it served without a new peak */                                                                     \
-    X(FIT_STANDS, stands)           /* its steps differ, its peak stands */                                                                \
-    X(FIT_STEPS, steps)             /* as many steps as were asked for */                                                                  \
-    X(FIT_UNTIL, until)             /* what was looked for is in its output */                                                             \
+    X(FIT_STANDS, stands)           /* its steps differ, but not its peak */                                                               \
+    X(FIT_STEPS, steps)             /* the requested number of steps */                                                                    \
+    X(FIT_UNTIL, until)             /* its output contains the text to wait for */                                                         \
     X(FIT_TIME, time)               /* the time was over */                                                                                \
     X(FIT_OUT_OF_MEMORY, oom)       /* it failed, after memory had run out */                                                              \
     X(FIT_INTERRUPTED, interrupted) /* it was asked to end, from outside */                                                                \

@@ -1,10 +1,10 @@
-// fit_serving.h: what a server of a model needs: weights, cache of keys and values, graphs; what fits into its cache; and how much of a
-// device it may take.
+// fit_serving.h: the memory that a model's server needs (weights, cache of keys and values, graphs), the capacity of its cache, and the
+// share of a device that it may take.
 //
-// An engine takes a share of the device, what the cache does not get of it is needed for other things. Both are the same wherever it runs,
-// so a share more is that much more cache: cache = share * memory - before, and what the device has in use at most is share * memory +
-// beyond. The recording says the bytes, by their roles; the engine says which option is the share and how many tokens the cache holds
-// (adapters/fit).
+// An engine takes a share of the device. The part of the share that the cache does not get (`before`), and the use outside the share
+// (`beyond`), are the same on every device. So a larger share is a larger cache: cache = share * memory - before, and the device's use is
+// at most share * memory + beyond. The bytes come from the recording, by their roles; the engine reports which option sets the share and
+// how many tokens the cache holds (adapters/fit).
 #ifndef CLI_FIT_SERVING_H
 #define CLI_FIT_SERVING_H
 
@@ -36,7 +36,7 @@ struct fit_served {
 struct fit_host {
     double begin_seconds, fill_seconds;
     uint64_t begin_bytes, most_bytes;
-    uint64_t fill_bytes, skipped_bytes; // initialised on the CPU, and of these skipped because weights are made up
+    uint64_t fill_bytes, skipped_bytes; // initialised on the CPU, and the part of it that was skipped for dummy weights
 };
 
 // Reads a line of facts. Returns false if it is about something else.

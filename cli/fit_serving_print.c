@@ -1,4 +1,4 @@
-// fit_serving_print.c: prints what is served, as text and as JSON.
+// fit_serving_print.c: prints a server's capacity, as text and as JSON.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -187,7 +187,7 @@ void fit_serving_json(struct vr_json *json, const char *name, const struct fit_s
 #define MUCH_SECONDS 10.0
 #define MUCH_BYTES   ((uint64_t)4 << 30)
 
-// If start-up took long or much memory, prints what for and what to do about it.
+// If start-up took much time or memory, prints the reason and a remedy.
 void fit_host_print(const struct fit_run *run, bool dummy_weights) {
     const struct fit_host *host = NULL;
     for (size_t i = 0; i < run->process_count; i++)

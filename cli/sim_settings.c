@@ -34,7 +34,7 @@ void sim_card_say_unknown(const char *key, size_t length, char *wrong, size_t ca
         (void)snprintf(wrong, capacity, "unknown card '%s'; did you mean '%s'? 'vram sim --cards' lists all", asked, nearest);
 }
 
-// --- what is estimated ----------------------------------------------------------------------------------------------------------------
+// --- estimated figures ----------------------------------------------------------------------------------------------------------------
 
 static const struct {
     char letter;

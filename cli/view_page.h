@@ -7,7 +7,7 @@
 #include "vram/recording.h"
 #include "vram/status.h"
 
-// Writes what belongs in the place of recordings. Called once. Returns an exit code (args.h).
+// Writes the recordings into their place in the page. Called once. Returns an exit code (args.h).
 typedef int view_page_filler(vram_write write, void *user, void *context);
 
 // Writes the page's HTML, calling `fill` at the place of recordings. With `served`, the page may query its server, and no other. Returns an

@@ -38,7 +38,7 @@ static enum vram_status load(struct model *model) {
 
 static void kernel(void *unused) { (void)unused; }
 
-// What is allocated between begin and end comes from the graph's pool, and lies at the same addresses in every launch.
+// Memory allocated between begin and end comes from the graph's pool, and has the same addresses in every launch.
 static enum vram_status capture(struct model *model, struct vram_error *error) {
     uint64_t activations;
     enum vram_status status = vram_graph_begin(model->allocator, 0, model->stream, NULL, &model->step, error);

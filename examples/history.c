@@ -23,7 +23,7 @@ static bool append(void *user, const char *piece, size_t length) {
     return true;
 }
 
-// Runs one step, which is marked, with tags for what its memory is used for.
+// Runs and marks one step. Tags name the purpose of its memory.
 static enum vram_status run_step(struct vram_allocator *allocator, uint64_t *weights) {
     uint64_t activations;
     enum vram_status status = vram_step(allocator, 0, "step");

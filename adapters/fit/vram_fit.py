@@ -80,8 +80,8 @@ def running_ranks(world):
 
 
 def refuse_parts(torch):
-    """Refuses groups of some ranks: ranks that do not run can only be left out of groups of all ranks; another group would wait for them
-    forever."""
+    """Refuses groups of only some ranks. Ranks that do not run can be left out only of groups of all ranks; in any other group the running ranks
+    would wait for them forever."""
     import torch.distributed.distributed_c10d as c10d
 
     made = c10d.new_group

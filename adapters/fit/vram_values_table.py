@@ -103,8 +103,8 @@ ROWS = {
 
 
 def is_for_what_is_computed(call):
-    """Returns whether the row takes precedence over results computed with zeros for unknown values. Not for a row that only replaces
-    computations that are too large, nor for indexes in a short list: computed ones respect what is known about it."""
+    """Returns whether the row takes precedence over results computed with zeros for unknown values. Returns False for rows that only replace
+    computations that are too large, and for indexes in a short list, because computed indexes respect the known values."""
     base = call.operation.base
     if base in ("any", "eq", "ne"):
         return False

@@ -27,8 +27,8 @@ uint32_t pl_journal_take_stack(const struct pl_caller *caller);
 static inline uint32_t pl_journal_stack(const struct pl_caller *caller) {
     return __builtin_expect(pl_config()->takes_stacks, 0) ? pl_journal_take_stack(caller) : 0;
 }
-// Creates what installs its own fork() hooks. Call before ours are installed: hooks installed last run first, and the session's lock comes
-// before the locks of the stacks.
+// Creates the parts that install their own fork() hooks. Call before ours are installed: hooks installed last run first, and the session's
+// lock comes before the locks of the stacks.
 void pl_journal_prepare(void);
 // Records the event; an allocation's end becomes two events, requested and completed. A failure ends the recording and is reported once.
 // Returns the event's time; 0 if nothing is recorded.

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-enum { OBJECT_BYTES = 1024 /* many times what the class has */, STRING_BYTES = 64, PATH_BYTES = 4096 };
+enum { OBJECT_BYTES = 1024 /* many times the class's size */, STRING_BYTES = 64, PATH_BYTES = 4096 };
 
 // c10::SourceLocation
 struct location {

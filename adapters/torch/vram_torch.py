@@ -531,7 +531,7 @@ def enable(library=None, conf=None, redirect=True, way=None):
 
 
 def way():
-    """Returns how enable() did it: "native: ..." or "pluggable: ..." with the library's origin, or why there is none; "" before
+    """Returns the way that enable() chose: "native: ..." or "pluggable: ..." with the library's origin, or why there is none; "" before
     enable()."""
     return _Enabled.way
 

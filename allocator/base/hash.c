@@ -58,7 +58,7 @@ bool vr_hash_index_check(const struct vr_hash_index *index) {
     for (size_t i = 0; index->slots != NULL && i <= index->mask; i++) {
         if (index->slots[i] == 0) continue;
         count++;
-        // No free slot lies between the entry's home and its slot.
+        // No slot between the entry's home and its slot is free.
         for (size_t at = VR_HASH_INDEX_HOME(index, index->slots[i]); at != i; at = (at + 1) & index->mask) {
             if (index->slots[at] == 0) return false;
         }

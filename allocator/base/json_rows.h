@@ -10,7 +10,8 @@
 //         the recording), NAME or NUMBER (a string or number that a function writes): `value` is then a statement that writes it under
 //         `key`
 // absent  ALWAYS (there is always a value), NULL_UNLESS(condition), OMIT_UNLESS(condition), and of numbers and texts NULL_IF_EMPTY and
-//         OMIT_IF_EMPTY (0 or ""). `value` is evaluated in any case, but for those five. A TEXT that is NULL is written as null.
+//         OMIT_IF_EMPTY (0 or ""). `value` is always evaluated, except for OBJECT, ARRAY, MAP, NAME and NUMBER. A TEXT that is NULL is
+//         written as null.
 #ifndef VR_BASE_JSON_ROWS_H
 #define VR_BASE_JSON_ROWS_H
 
@@ -21,7 +22,7 @@ enum vr_fact_shown { VR_FACT_ALWAYS, VR_FACT_NULL, VR_FACT_OMIT, VR_FACT_NULL_IF
 #define VR_FACT_NULL_UNLESS(condition) ((condition) ? VR_FACT_ALWAYS : VR_FACT_NULL)
 #define VR_FACT_OMIT_UNLESS(condition) ((condition) ? VR_FACT_ALWAYS : VR_FACT_OMIT)
 
-// Whether the value itself is written; writes null for it where that is due.
+// Returns whether to write the value itself. Writes null in its place if that is required.
 VR_INLINE bool vr_fact_is_written(struct vr_json *json, const char *key, enum vr_fact_shown shown, bool empty) {
     if (shown == VR_FACT_NULL || (empty && shown == VR_FACT_NULL_IF_EMPTY)) {
         vr_json_null(json, key);

@@ -37,8 +37,8 @@ struct vram_driver {
 // Makes one driver call: vr_cu(driver, mem_alloc, &address, size).
 #define vr_cu(driver, member, ...) ((driver)->calls->member((driver), __VA_ARGS__))
 
-// Makes a call that cannot be made later, so that a failure would lose what it returns or restores. A driver that refuses is called again:
-// three refusals in a row lose nothing.
+// Makes a call that cannot be made later, because a failure would lose the handle or the state that it releases or restores. Repeats a
+// refused call: three refusals in a row lose nothing.
 #define VR_CU_TRIES 4
 #define VR_CU_INSIST(driver, ...)                                                                                                          \
     do                                                                                                                                     \

@@ -44,7 +44,7 @@ enum vram_status vr_log_encoder_reserve(struct vr_log_encoder *encoder, size_t c
 void vr_log_encoder_release(struct vr_log_encoder *encoder);
 // Makes the next events equal to this one in the columns from STREAM on.
 void vr_log_encoder_turn(struct vr_log_encoder *encoder, const struct vr_log_record_event *event);
-// Appends the events to *out as the events part of a block. Sets out->failed without memory.
+// Appends the events to *out as the events part of a block. Sets out->failed if the host is out of memory.
 void vr_log_encoder_write(const struct vr_log_encoder *encoder, struct vr_bytes *out);
 // Gives the earliest and the latest time, in microseconds. There must be events.
 void vr_log_encoder_times(const struct vr_log_encoder *encoder, int64_t *first_us, int64_t *last_us);

@@ -79,12 +79,12 @@ void vr_log_batch_release(struct vr_log_batch *batch);
 // Checks that all columns share one array with room for as many events, and that a writer's map has each address at its last event.
 bool vr_log_batch_check(const struct vr_log_batch *batch);
 
-// Appends the batch's events to *out. Sets out->failed without memory.
+// Appends the batch's events to *out. Sets out->failed if the host is out of memory.
 void vr_log_events_write(struct vr_bytes *out, struct vr_log_batch *batch);
 // Reads `count` events (at most VR_LOG_BATCH_MAX). BAD_INPUT for data that vr_log_events_write() cannot have written, NO_HOST_MEMORY.
 enum vram_status vr_log_events_read(const unsigned char *data, size_t length, size_t count, struct vr_log_batch *batch);
 
-// Gives the columns from STREAM on of a recorded event.
+// Writes the columns of a recorded event, from STREAM on, to `row`.
 void vr_log_rare_columns(const struct vr_log_record_event *event, uint64_t row[VR_LOG_COLUMN_COUNT]);
 
 #endif

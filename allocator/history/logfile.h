@@ -1,4 +1,4 @@
-// logfile.h: the file under a log. Packed blocks end where the next block will begin; the tail lies a fixed distance beyond. One window of
+// logfile.h: the file under a log. Packed blocks end where the next block will begin; the tail is a fixed distance beyond. One window of
 // memory maps the end of the file with both.
 //
 // A killed program leaves the file as it was, so stores are ordered: a record before the byte count that covers it; a block's bytes before

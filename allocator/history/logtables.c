@@ -120,7 +120,7 @@ void vr_log_sections_release(struct vr_log_sections *sections) {
     memset(sections, 0, sizeof *sections);
 }
 
-// Makes room for `count` numbers in the scratch column. Returns NULL, with out.failed set, without memory.
+// Makes room for `count` numbers in the scratch column. Returns NULL, with out.failed set, if the host is out of memory.
 static uint64_t *reserve_scratch(struct vr_log_sections *sections, size_t count) {
     void *scratch = sections->scratch;
     if (vr_grow(&scratch, &sections->scratch_capacity, count, sizeof *sections->scratch) != VRAM_OK) sections->out.failed = true;

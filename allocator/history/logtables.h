@@ -81,8 +81,8 @@ struct vr_log_sections {
 };
 void vr_log_sections_release(struct vr_log_sections *sections);
 
-// Each appends rows [first, first + count) as one section; without rows, nothing. Sets out.failed without memory. The table's fields begin
-// with row 0 or, for vr_log_write_rows(), with row `first`.
+// Each appends rows [first, first + count) as one section; without rows, nothing. Sets out.failed if the host is out of memory. The table's
+// fields begin with row 0 or, for vr_log_write_rows(), with row `first`.
 void vr_log_write_rows(struct vr_log_sections *sections, enum vr_log_section tag, const struct vr_log_table *table, uint64_t first,
                        size_t count);
 void vr_log_write_table(struct vr_log_sections *sections, enum vr_log_section tag, const struct vr_log_table *table, uint64_t first,

@@ -130,7 +130,7 @@ static enum vram_status record_rows(struct vram_log *log, enum vr_log_record_kin
 
 // ---- ids
 
-// Returns a copy of the string with malformed UTF-8 replaced by question marks; NULL without memory.
+// Returns a copy of the string with malformed UTF-8 replaced by question marks; NULL if the host is out of memory.
 static char *replace_malformed(const char *bytes, size_t length) {
     char *clean = malloc(length);
     for (size_t at = 0; clean != NULL && at < length;) {

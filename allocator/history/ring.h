@@ -52,11 +52,11 @@ VR_INLINE void vr_ring_lock(struct vr_ring *ring) {
 }
 VR_INLINE void vr_ring_unlock(struct vr_ring *ring) { atomic_store_explicit(&ring->lock, 0, memory_order_release); }
 
-// Reserves memory at the first event. Returns false without memory; the event is then lost.
+// Reserves memory at the first event. Returns false if the host is out of memory; the event is then lost.
 VR_NOINLINE bool vr_ring_open_locked(struct vr_ring *ring);
 
-// Returns the entry for the next event, overwriting the oldest if the ring is full; NULL, counting the event as lost, without memory.
-// Called with the lock held.
+// Returns the entry for the next event, overwriting the oldest if the ring is full; NULL, counting the event as lost, if the host is out of
+// memory. Called with the lock held.
 VR_INLINE struct vr_event *vr_ring_next_locked(struct vr_ring *ring) {
     if (VR_UNLIKELY(ring->events == NULL) && !vr_ring_open_locked(ring)) return NULL;
     struct vr_event *event = &ring->events[ring->next++];

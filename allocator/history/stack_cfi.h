@@ -1,8 +1,8 @@
 // stack_cfi.h: finds the rule that leads from a frame to its caller's, for one return address, in the module's unwind tables (.eh_frame).
 //
 // Supports x86-64 and aarch64; elsewhere no rule is found and frame pointers are followed. A rule gives the canonical frame address (CFA:
-// the caller's stack pointer after the return) and the place where the caller's frame pointer was saved. On x86-64 the return address lies
-// 8 bytes below the CFA. On aarch64 a call leaves it in the link register, and the function saves it, usually next to the frame pointer.
+// the caller's stack pointer after the return) and the place where the caller's frame pointer was saved. On x86-64 the return address is 8
+// bytes below the CFA. On aarch64 a call leaves it in the link register, and the function saves it, usually next to the frame pointer.
 #ifndef VR_HISTORY_STACK_CFI_H
 #define VR_HISTORY_STACK_CFI_H
 

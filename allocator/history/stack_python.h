@@ -26,7 +26,7 @@ bool vr_python_begin(struct vr_python_walk *walk);
 // Returns an address on the machine stack inside the loop's frame that runs the next group; 0 if the version lacks one: use
 // vr_python_is_loop(). Requires walk->frame != 0.
 uint64_t vr_python_anchor(const struct vr_python_walk *walk);
-// Returns whether a return address lies in the interpreter's loop.
+// Returns whether a return address is in the interpreter's loop.
 bool vr_python_is_loop(const struct vr_python_walk *walk, uint64_t pc);
 // Writes the words of the next group and returns their number. If that equals `capacity`, the group may have more.
 size_t vr_python_group(struct vr_python_walk *walk, uint64_t *words, size_t capacity);

@@ -22,7 +22,7 @@ int64_t vr_python_line(const struct vr_python_code *code, uint64_t offset);
 
 // Returns the id of a key (a 64-bit number other than 0) passed to vr_codes_add(); UINT32_MAX if unknown. Takes no lock.
 uint32_t vr_codes_find(uint64_t key);
-// Copies a code object's contents and maps `key` to them. Equal contents share one id. Returns UINT32_MAX without memory.
+// Copies a code object's contents and maps `key` to them. Equal contents share one id. Returns UINT32_MAX if the host is out of memory.
 uint32_t vr_codes_add(uint64_t key, const struct vr_python_code *code);
 // Returns a stored copy, or NULL. Any thread.
 const struct vr_python_code *vr_codes_get(uint32_t id);

@@ -13,7 +13,7 @@
 #include "os/os.h"
 #include "vram/stack.h"
 
-// A stack. `words` lies in a chunk and never moves.
+// A stack. `words` is in a chunk and never moves.
 struct vr_stack {
     const uint64_t *words;
     uint32_t count;
@@ -70,8 +70,8 @@ struct vram_stacks {
     struct vram_stacks *next; // in the list of tables, for forks
 };
 
-// Returns the number of the stack of `count` words (at least 1); 0 without memory. `hash` is vr_stack_hash() over them, starting from the
-// table's secret.
+// Returns the number of the stack of `count` words (at least 1); 0 if the host is out of memory. `hash` is vr_stack_hash() over them,
+// starting from the table's secret.
 uint32_t vr_stacks_intern(struct vram_stacks *stacks, const uint64_t *words, size_t count, uint64_t hash);
 // Returns the stack of a number, or NULL.
 struct vr_stack *vr_stacks_get(struct vram_stacks *stacks, uint32_t id);

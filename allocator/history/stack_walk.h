@@ -21,7 +21,7 @@ struct vr_walk {
     uint64_t high;        // end of the stack
     uint64_t epoch;       // of the rules at the start
     uint64_t link;        // aarch64: the link register, in a frame that a signal interrupted; else 0
-    bool low;             // aarch64: sp is only known to lie below the frame's
+    bool low;             // aarch64: sp is only known to be below the frame's
     bool unsure;          // the walk met code that may have been unloaded
     uint64_t base;        // sp at the start
     uint64_t bp_at;       // where bp was read from; 0: still the initial one

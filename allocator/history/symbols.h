@@ -40,7 +40,7 @@ enum vram_status vr_symbols_find(const struct vr_symbol_places *places, const ch
 struct vr_names;
 enum vram_status vr_names_create(struct vr_names **names);
 void vr_names_destroy(struct vr_names *names);
-// Returns the stored string, one for equal texts; NULL without memory. Lives as long as `names`.
+// Returns the stored string, one for equal texts; NULL if the host is out of memory. Lives as long as `names`.
 const char *vr_names_string(struct vr_names *names, const char *text);
 // Adds a frame; *index is its number, ascending by one. Strings must come from vr_names_string().
 enum vram_status vr_names_add(struct vr_names *names, struct vram_frame frame, uint32_t *index);

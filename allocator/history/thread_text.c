@@ -53,7 +53,7 @@ void vr_thread_text_append(uint32_t word, struct vr_text *text) {
     unlock_texts();
 }
 
-// --- a thread's own words -----------------------------------------------------------------------------------------------------------
+// --- a thread's texts ----------------------------------------------------------------------------------------------------------------
 
 enum vram_status vram_set_metadata(const char *text) { return vr_thread_text_number(text, &vr_thread_text.origin.metadata); }
 

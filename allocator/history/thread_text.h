@@ -1,4 +1,4 @@
-// thread_text.h: a thread's own words: its metadata, innermost tag and innermost compile context, as numbers.
+// thread_text.h: the texts of each thread: its metadata, innermost tag and innermost compile context, as numbers.
 //
 // One table of the process holds the texts and only grows, so a number means the same to every allocator and thread.
 #ifndef VR_HISTORY_THREAD_TEXT_H

@@ -1,4 +1,4 @@
-// tracer.h: what records the history of one allocator.
+// tracer.h: records the history of one allocator.
 //
 //   tracer ── rings: the newest events of each device, the last for pinned host memory
 //     ├── marks: annotations and steps, of all devices
@@ -6,8 +6,8 @@
 //     └── stream: where events go instead, when there is a file
 //
 // A tracer is made with the first vram_history_start() of an allocator and lives as long as it: live blocks keep numbers of its stacks.
-// What the options say is in atomics: whoever tells reads them under the lock of what it tells, and every change is followed by taking all
-// of those locks once, so that nobody uses what was replaced.
+// The options are in atomics. A function that records reads them under the lock of the recorded object. Every change takes all of those
+// locks once afterwards, so that no thread uses a replaced option.
 #ifndef VR_LIVE_TRACER_H
 #define VR_LIVE_TRACER_H
 

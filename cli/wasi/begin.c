@@ -1,4 +1,4 @@
-// Runs before main(): sets up what other systems give to a process, from the host program.
+// Runs before main(): sets up the folder and the random seed that other systems give to a process.
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/random.h>

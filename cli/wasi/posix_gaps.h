@@ -1,4 +1,5 @@
-// posix_gaps.h: declares what the command uses of POSIX and WASI's C library (2022) lacks. Included before every file of it by -include.
+// posix_gaps.h: declares the POSIX functions that the command uses and WASI's C library (2022) lacks. Included before every file of the
+// command by -include.
 #ifndef CLI_WASI_POSIX_GAPS_H
 #define CLI_WASI_POSIX_GAPS_H
 

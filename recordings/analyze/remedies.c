@@ -123,7 +123,7 @@ static size_t next_forward(const struct vr_demand_work *work, size_t row, size_t
     return row;
 }
 
-// Numbers each stack's frames without those that call the model. Returns NULL without memory.
+// Numbers each stack's frames without those that call the model. Returns NULL if the host is out of memory.
 static uint64_t *number_calls(struct vr_demand_work *work) {
     const struct vr_stacks *stacks = &work->view->model->stacks;
     uint64_t *calls = calloc((size_t)stacks->count + 1, sizeof *calls);

@@ -171,7 +171,7 @@ static const uint8_t effects[VR_ACTION_COUNT] = {[VR_ACTION_ALLOC] = BEGINS,
                                                  [VR_ACTION_FREE_COMPLETED] = ENDS_ACTIVE,
                                                  [VR_ACTION_FREE] = ENDS_ALLOCATED | ENDS_ACTIVE};
 
-// Returns the slot of an address, adding it if necessary. Returns NULL without memory.
+// Returns the slot of an address, adding it if necessary. Returns NULL if the host is out of memory.
 VR_INLINE struct vr_map_slot *slot_at(struct vr_map *map, uint64_t address) {
     struct vr_map_slot *slot = vr_map_slot_of(map, address);
     if (VR_LIKELY(slot->value != 0)) return slot;

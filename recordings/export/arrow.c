@@ -69,7 +69,7 @@ static void put_flat_number(struct flatbuffer *flat, size_t size, uint64_t value
     put_flat_bytes(flat, &value, size);
 }
 
-// Writes the distance from here to an object, which lies behind.
+// Writes the distance from here to an object that follows.
 static void put_reference(struct flatbuffer *flat, uint32_t object) {
     align_flat(flat, 4, 4);
     assert(flat->failed || object <= flat->used);

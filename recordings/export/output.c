@@ -1,4 +1,4 @@
-// Implements what the exporters share.
+// Functions shared by the exporters.
 #include "analyze/lifetimes.h"
 #include "export/export.h"
 

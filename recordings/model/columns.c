@@ -37,7 +37,7 @@ void vr_column_set(const struct vr_columns *columns, void *table, size_t index, 
 }
 
 // Reallocates a sparse column to more_bytes, with zeros after its old bytes. Does not write zeros, so that pages of zeros stay untouched
-// and cost no memory. Returns NULL, leaving the column unchanged, without memory.
+// and cost no memory. Returns NULL, leaving the column unchanged, if the host is out of memory.
 static void *grow_sparse(char *column, size_t bytes, size_t more_bytes) {
     enum { STRETCH = 4096 };
     char *grown = calloc(more_bytes, 1);

@@ -79,7 +79,7 @@ static size_t first_byte_not_below(const uint8_t *values, size_t count, uint8_t 
     return SIZE_MAX;
 }
 
-// Checks that offsets[0] is 0 and that offsets rise by at least `step`.
+// Returns SIZE_MAX if offsets[0] is 0 and offsets rise by at least `step`; otherwise the first row where they do not.
 static size_t first_falling(const uint64_t *offsets, size_t count, uint64_t step) {
     if (offsets == NULL || offsets[0] != 0) return 0;
     for (size_t i = 0; i < count; i++) {

@@ -313,7 +313,7 @@ enum vram_status vr_machine_mark(struct vr_machine *machine) {
     return VRAM_OK;
 }
 
-// The values above a mark: their stack slots, and whether the mark lay in a skipped value.
+// The values above a mark: their stack slots, and whether the mark was in a skipped value.
 struct above {
     size_t begin;
     size_t count;

@@ -111,7 +111,7 @@ struct vr_sim {
     size_t file_count, files_capacity;
 };
 
-// Do reads return what was written although no host memory is mapped at device addresses?
+// Returns whether reads return the written bytes although no host memory is mapped at device addresses.
 VR_INLINE bool vr_sim_keeps(const struct vr_sim *sim) { return sim->file >= 0 && !sim->options.backed; }
 
 // Returns NULL if the context does not exist. Borrowed until the next one is created.

@@ -16,7 +16,7 @@ static void fill_in(struct vram_sim_options *filled) {
     if (options.bytes != VRAM_SIM_BYTES_BACKED) options.backed = options.bytes == VRAM_SIM_BYTES_ALL;
     if (options.device_count == 0) options.device_count = options.model_count == 0 ? 1 : options.model_count;
     const bool driver = options.addresses == VRAM_SIM_DRIVER, windows = options.addresses == VRAM_SIM_WINDOWS;
-    // One or two TiB below the top of the address space of Linux on x86-64, where a program's own mappings lie.
+    // One or two TiB below the top of the address space of Linux on x86-64, where a program's own mappings are.
     options.alloc_base = or_default(options.alloc_base, driver ? 0x7d0000000000u : windows ? 0x502000000u : 0x300000000000u);
     options.alloc_alignment = or_default(options.alloc_alignment, 2 * VR_MIB);
     options.alloc_small_alignment = or_default(options.alloc_small_alignment, 512);

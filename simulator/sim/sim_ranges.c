@@ -181,7 +181,7 @@ struct vr_sim_range *vr_sim_ranges_next(const struct vr_sim_ranges *ranges, uint
 }
 
 // Walks the subtree in order and raises *address past obstacles. Returns true once [*address, *address + span) is known to end before the
-// rest of the tree. Skips whole subtrees that lie below or have no gap wide enough.
+// rest of the tree. Skips whole subtrees that are below or have no gap wide enough.
 static bool find_gap(const struct vr_sim_range *nodes, uint32_t at, uint64_t span, uint64_t alignment, uint64_t *address) {
     if (at == NONE) return false;
     const struct vr_sim_range *node = &nodes[at];

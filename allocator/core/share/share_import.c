@@ -1,4 +1,4 @@
-// Imports blocks of other processes. Each segment or run of pages is imported once, however many blocks lie in it, and its users are
+// Imports blocks of other processes. Each segment or run of pages is imported once, however many blocks are in it, and its users are
 // counted. It takes its whole size in address space.
 #include "core/share/share.h"
 

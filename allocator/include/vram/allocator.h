@@ -109,7 +109,7 @@ VRAM_API uint64_t vram_allocated_size(struct vram_allocator *allocator, uint64_t
 // hot paths.
 VRAM_API VRAM_NODISCARD enum vram_status vram_find_block(struct vram_allocator *allocator, uint64_t address, struct vram_block_info *info);
 
-// Returns whether the live block that starts at `address` lies in an expandable segment; false for anything else. Takes only the device's
+// Returns whether the live block that starts at `address` is in an expandable segment; false for anything else. Takes only the device's
 // short lock, so it suits hot paths.
 VRAM_API bool vram_is_expandable(struct vram_allocator *allocator, uint64_t address);
 // An expandable segment: an address range of one stream that grows by mapping pages.

@@ -46,7 +46,7 @@ VRAM_API VRAM_EXPERIMENTAL VRAM_NODISCARD enum vram_status vram_watch_add(struct
 VRAM_API VRAM_EXPERIMENTAL VRAM_NODISCARD enum vram_status vram_watch_remove(struct vram_driver *driver,
                                                                              const struct vram_mapping_observer *observer);
 // Writes the mappings behind [address, address + size_bytes), by ascending address, into mappings[0, capacity); *count is their number,
-// which may exceed capacity. A count of 1 means that the range lies in one handle. A registration of the range is valid as long as these
+// which may exceed capacity. A count of 1 means that the range is in one handle. A registration of the range is valid as long as these
 // generations are the same. INVALID_POINTER if a byte of it is not mapped, or is on another device than the first; INVALID_ARGUMENT for 0
 // bytes.
 VRAM_API VRAM_EXPERIMENTAL VRAM_NODISCARD enum vram_status vram_watch_mappings(struct vram_driver *driver, uint64_t address,
@@ -90,7 +90,7 @@ VRAM_API VRAM_EXPERIMENTAL VRAM_NODISCARD enum vram_status vram_fabric_release(s
 
 // --- pools with one handle per segment -------------------------------------------------------------------------------------------------
 // Sets the options of a pool (vram_pool_create() on an allocator of this driver) so that each segment is one physical allocation, suitable
-// for network cards if the device supports it. Every block then lies in one handle, whatever kind of segments the allocator otherwise
+// for network cards if the device supports it. Every block is then in one handle, whatever kind of segments the allocator otherwise
 // makes. Segments are accessible to the pool's device and to the devices that are its peers when the segment is made. Other fields of
 // *options stay.
 VRAM_API VRAM_EXPERIMENTAL void vram_watch_one_handle(struct vram_driver *driver, struct vram_pool_options *options);

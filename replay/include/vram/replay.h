@@ -61,7 +61,7 @@ struct vram_placement {
     uint64_t address;     // this allocator's address; 0 if it found no cached block but the recorded program did
 };
 
-// What became of one device's history, in numbers. X(type, member, absent, sentence): vram/facts.h
+// The result of replaying one device's history, in numbers. X(type, member, absent, sentence): vram/facts.h
 #define VRAM_EXACT_FACTS(X)                                                                                                                \
     X(U64, events, ALWAYS, "events of the device")                                                                                         \
     X(U64, allocations, ALWAYS, "`alloc` events replayed")                                                                                 \

@@ -221,8 +221,8 @@ vr_cu_result vr_sim_dev_sm_resource_split_by_count(struct vr_sim *sim, struct vr
     return VR_CU_SUCCESS;
 }
 
-// Gets the size of one part. Which multiprocessors lie together is not simulated: a part that wants co-scheduled ones is a multiple of that
-// number.
+// Gets the size of one part. The placement of multiprocessors is not simulated: a part that requests co-scheduled ones is a multiple of
+// that number.
 static vr_cu_result part_of(const struct vr_cu_dev_resource *input, const struct vr_cu_sm_group *wanted, uint32_t left, uint32_t *size) {
     enum { BACKFILL = 1 };
     const uint32_t alignment = wanted->coscheduled != 0 ? wanted->coscheduled : input->alignment == 0 ? 1 : input->alignment;

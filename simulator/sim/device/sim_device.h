@@ -16,7 +16,7 @@ struct vr_sim_device {
     const struct vr_sim_card *card; // never NULL
     uint32_t ordinal;               // number among all devices of the machine, including those the program does not see
     uint64_t context_bytes;         // memory that each context takes
-    struct vr_sim_regions regions;  // where its allocations lie if addresses follow NVIDIA's driver
+    struct vr_sim_regions regions;  // places of its allocations if addresses follow NVIDIA's driver
     uint64_t memory_bytes;          // capacity
     // Memory that other processes use on the device with this ordinal; NULL if only this process uses it. Ended processes may still count
     // unless `sure` is set.

@@ -165,7 +165,7 @@ vr_cu_result vr_sim_mem_free(struct vr_sim *sim, uint64_t address) {
     vr_cu_result result = vr_sim_unsafe(sim);
     if (result != VR_CU_SUCCESS) return result;
     const struct vr_sim_range *range = vr_sim_ranges_at(&sim->spaces, address);
-    if (range == NULL || range->kind != VR_SIM_ALLOCATION) { // memory of pools and graphs lies in ranges of other kinds
+    if (range == NULL || range->kind != VR_SIM_ALLOCATION) { // memory of pools and graphs is in ranges of other kinds
         if (vr_sim_pool_free_now(sim, address, &result)) return result;
         if (range == NULL && vr_sim_managed_free(sim, address, &result)) return result;
         return VR_CU_INVALID_VALUE;

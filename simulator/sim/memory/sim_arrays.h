@@ -10,7 +10,7 @@ struct vr_sim_array {
     struct vr_sim_slot slot;
     uint64_t context;
     struct vr_cu_array3d_descriptor descriptor;
-    uint64_t address;                // of the first byte; a level lies in its mipmap's memory
+    uint64_t address;                // of the first byte; a level is in its mipmap's memory
     uint64_t row_bytes, pitch_bytes; // length of a row, and distance between rows
     uint64_t rows, planes;           // at least 1 each
     uint64_t mipmap;                 // of a level: handle of its mipmap

@@ -241,7 +241,7 @@ bool vr_sim_shared_view(struct vr_sim *sim, uint32_t index, uint64_t *host) {
     return true;
 }
 
-// ---- Real bytes at the simulated addresses. All device memory of an instance lies in one memory file. An allocation maps its part at its
+// ---- Real bytes at the simulated addresses. All device memory of an instance is in one memory file. An allocation maps its part at its
 // address; a mapping maps the part of its handle, so two mappings of one handle share bytes in any process. If contents are kept apart
 // (sim_content.h), a part of the file is only a place and nothing is mapped.
 

@@ -31,12 +31,12 @@ struct vr_sim_windows {
 void vr_sim_windows_release(struct vr_sim_windows *windows);
 // Extends the file to at least `end`. Returns false if the host is out of memory.
 bool vr_sim_windows_lengthen(struct vr_sim_windows *windows, uint64_t end);
-// Returns how much of [at, at + size_bytes) lies in the window that contains `at`.
+// Returns how much of [at, at + size_bytes) is in the window that contains `at`.
 VR_INLINE uint64_t vr_sim_windows_span(uint64_t at, uint64_t size_bytes) {
     const uint64_t rest = VR_SIM_WINDOW_BYTES - at % VR_SIM_WINDOW_BYTES;
     return size_bytes < rest ? size_bytes : rest;
 }
-// Returns the bytes at `at` for writing. [at, at + size_bytes) must lie in one window. NULL if the host is out of memory.
+// Returns the bytes at `at` for writing. [at, at + size_bytes) must be in one window. NULL if the host is out of memory.
 unsigned char *vr_sim_windows_write(struct vr_sim_windows *windows, uint64_t at, uint64_t size_bytes);
 // Returns the bytes at `at` for reading, or NULL if their window was never written.
 const unsigned char *vr_sim_windows_read(const struct vr_sim_windows *windows, uint64_t at);
@@ -135,7 +135,7 @@ void vr_sim_content_release(struct vr_sim_content *content);
 // Allocates places for a range of size_bytes: whole pages, never reused.
 uint64_t vr_sim_content_place(struct vr_sim_content *content, uint64_t size_bytes);
 
-// Converts four bytes of a pattern, whose first byte lies at place `at`, to a fill's word.
+// Converts four bytes of a pattern, whose first byte is at place `at`, to a fill's word.
 uint32_t vr_sim_content_word(uint32_t pattern, uint64_t at);
 // Writes the bytes that a fill's word has at places [at, at + size_bytes).
 void vr_sim_content_paint(unsigned char *bytes, uint64_t at, uint64_t size_bytes, uint32_t word);

@@ -19,7 +19,7 @@ struct vr_sim_managed {
     bool read_mostly, by_host;                   // by_host: from the flag at allocation
 };
 
-// Does the whole range lie in one managed allocation?
+// Returns whether the whole range is in one managed allocation.
 bool vr_sim_is_managed(const struct vr_sim *sim, uint64_t address, uint64_t size_bytes);
 // Frees managed memory at `address` and sets *result. Returns false if the address is not managed memory.
 bool vr_sim_managed_free(struct vr_sim *sim, uint64_t address, vr_cu_result *result);

@@ -160,8 +160,8 @@ bool vr_sim_transfer_result(struct vr_sim *sim, uint64_t address, uint64_t size_
 
 // --- sim_backing.c: tickets, which describe memory in a process's file to other processes ---------------------------
 
-// A page of the file that describes what lies where. Each user of the memory (owner, descriptor in transit, importer) locks a byte of the
-// file; the last to release it frees the memory. A process that dies releases its locks.
+// A page of the file that describes the places of memory in it. Each user of the memory (owner, descriptor in transit, importer) locks a
+// byte of the file; the last to release it frees the memory. A process that dies releases its locks.
 enum vr_sim_ticket_kind {
     VR_SIM_TICKET_PHYSICAL = 1,
     VR_SIM_TICKET_ALLOCATION,
@@ -212,7 +212,7 @@ void vr_sim_import_end(struct vr_sim *sim, const struct vr_sim_range *range);
 // Closes everything that a context (0: all contexts) opened with cuIpcOpenMemHandle.
 void vr_sim_close_imports(struct vr_sim *sim, uint64_t context);
 
-// ---- Device memory that the driver allocates inside a context for objects of the program: variables of modules, arrays. It lies in the
+// ---- Device memory that the driver allocates inside a context for objects of the program: variables of modules, arrays. It is in the
 // device's address space, counts as used, and is freed with its object.
 
 // size_bytes must not be 0. OUT_OF_MEMORY.

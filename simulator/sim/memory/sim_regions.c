@@ -310,7 +310,7 @@ static void sim_regions_freed(struct vr_sim *sim, uint32_t device, uint64_t addr
         free_pages(sim, device, address, address + vr_round_up(span, PAGE_BYTES));
 }
 
-// Notes that something lies at an address that the rule did not choose, or does not lie where the rule put it.
+// Notes memory at an address that the rule did not choose, or memory that is not where the rule put it.
 static void sim_regions_note_other(struct vr_sim *sim, uint64_t address, uint64_t span) {
     const uint64_t top = mirrored_address(sim, 0);
     if (address >= top) return;

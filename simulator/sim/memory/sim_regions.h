@@ -15,7 +15,7 @@ struct vr_sim_gap {
 };
 
 // Invariant: the gaps, in order, are the region's unused 2 MiB pages, each gap as wide as possible; there is room for one more gap than the
-// region has `things`; `widest` is the widest gap. If `others` lie in the region, which come and go unnoticed, this holds only after the
+// region has `things`; `widest` is the widest gap. If the region contains `others`, which come and go unnoticed, this holds only after the
 // table of address space was consulted. An unused region (base 0) is only in the free list, chained through `older`.
 struct vr_sim_region {
     uint64_t base, end, widest;

@@ -3,7 +3,7 @@
 
 // ---- Transfers where contents are kept apart from the addresses (bytes=sparse, bytes=none).
 
-// What lies at an address, and its length: host bytes, or a place in the instance's content.
+// The memory at an address, and its length: host bytes, or a place in the instance's content.
 struct spot {
     unsigned char *host; // NULL: at `place`
     bool foreign;        // device memory of another process, although mapped on the host

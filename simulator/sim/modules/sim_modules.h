@@ -6,7 +6,7 @@
 #include "sim/graphs/sim_graphs.h"
 #include "sim/modules/sim_image.h"
 
-// Code loaded in one context. Its variables lie in one piece of device memory. The code itself takes no memory of its own: a driver loads
+// Code loaded in one context. Its variables are in one piece of device memory. The code itself takes no memory of its own: a driver loads
 // it into memory that the context already has.
 struct vr_sim_module {
     struct vr_sim_slot slot;

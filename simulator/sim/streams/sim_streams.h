@@ -180,7 +180,7 @@ void vr_sim_end_streams(struct vr_sim *sim, uint64_t context);
 // May `device` read (or write) [address, address + size_bytes)? An address far from all device addresses is taken for host memory; *host
 // (host may be NULL) is then true.
 bool vr_sim_is_memory(const struct vr_sim *sim, uint64_t address, uint64_t size_bytes, uint32_t device, bool write, bool *host);
-// Does the range lie in pinned host memory, which devices can access?
+// Returns whether the range is in pinned host memory, which devices can access.
 bool vr_sim_is_pinned(const struct vr_sim *sim, uint64_t address, uint64_t size_bytes);
 // May `device` read (or write) the range in place, as device memory or pinned host memory?
 bool vr_sim_is_reached(const struct vr_sim *sim, uint64_t address, uint64_t size_bytes, uint32_t device, bool write);

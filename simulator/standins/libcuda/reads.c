@@ -175,7 +175,7 @@ static uint64_t known_row(uint32_t stack) {
     return row;
 }
 
-// Is NCCL's stand-in reading? It reads what a collective sends, which the program itself does not see.
+// Returns whether NCCL's stand-in is reading. It reads the data that a collective sends, which the program itself does not see.
 static bool is_collective(void) {
     static const char *const below[] = {"libcuda.so", "libvram.so"};
     const uint32_t stack = stacks == NULL ? 0 : take(stacks, VRAM_STACK_C, 0);

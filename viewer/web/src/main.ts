@@ -43,7 +43,7 @@ class Page implements Frame, App {
     private opening = ""; // names of files being read
     private shown: View | null = null;
     private failure = "";
-    private wrongLink = ""; // what the address names that does not exist
+    private wrongLink = ""; // the part of the link that does not exist
     private mended = ""; // recording and device shown instead of those that a link named
     private readonly announcer = el("p", { class: "unseen", role: "status", "aria-live": "polite" });
 

@@ -5,7 +5,7 @@ import { count } from "../format";
 type Remedy = { text: string; basis: string; fits: boolean; site: string | null; next_peak_event: number | null };
 export type Demand = { demand: string; text: string; sites: { site: string }[]; remedies: Remedy[] };
 
-// Titles for what is unusual about the memory in use.
+// Titles of unusual demands.
 const TITLES: Record<string, string> = {
     request: "One request is too large",
     forward_only: "A forward pass keeps its graph",

@@ -18,7 +18,7 @@ const MOST_CARDS = 200;
 
 const cardSize = (reserved: number) => [4, 6, 8, 12, 16, 24, 32, 40, 48, 64, 80, 96, 141, 192, 288].find((gib) => gib * 2 ** 30 > reserved) ?? Math.ceil(reserved / 2 ** 30);
 
-// What ran out of memory if this device did not, and the names of both.
+// The device or recording that ran out of memory if this device did not, and the names of both.
 type Elsewhere = Trouble & { place: string; here: string };
 
 function elsewhereOf(app: App, device: Device): Elsewhere | undefined {
