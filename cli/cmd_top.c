@@ -335,8 +335,7 @@ static bool press_all(struct top_view *view, const char *keys, size_t count) {
     return true;
 }
 
-// --- the loop
-// -------------------------------------------------------------------------------------------------------------------------------
+// --- the loop ---------------------------------------------------------------------------------------------------------------------------
 static int watch_live(struct watch *watch, struct top_view *view) {
     if (!take_terminal()) {
         ui_say("vram: the terminal cannot be used; try --once");

@@ -187,7 +187,7 @@ static enum vram_status bound_by_choice(struct vr_exact *exact, size_t event, ui
 // Replays an allocation that this allocator serves by a cached block.
 static enum vram_status from_cache(struct vr_exact *exact, size_t event, uint64_t found) {
     if (vr_exact_is_asking(exact)) {
-        // The recorded program asked the driver, so its address is another block's even if the numbers are equal.
+        // The recorded program asked the driver, so the recorded address belongs to another block even if the two addresses are equal.
         return misplaced(exact, event, VRAM_DIFFERENT_CACHE_HIT, found == address_of(exact, event) ? 0 : found);
     }
     VR_TRY(vr_exact_learn_choice(exact, event));

@@ -185,8 +185,7 @@ int vram_torch_empty_cache(void) {
     return vr_torch_answer(emptied != VRAM_OK ? emptied : trimmed, "empty_cache");
 }
 
-// --- settings and queries
-// -----------------------------------------------------------------------------------------------------------------
+// --- settings and queries ---------------------------------------------------------------------------------------------------------------
 
 int vram_torch_set_fraction(int device, double fraction) {
     struct vram_allocator *allocator = NULL;

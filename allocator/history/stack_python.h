@@ -1,10 +1,10 @@
 // stack_python.h: the Python interpreter's frames in this process, read from its own structures.
 //
-// Supports CPython 3.8 to 3.15 (64-bit, the default build with the global lock), found at run time by its symbols; nothing of it is linked.
+// Supports CPython 3.8 to 3.15 (64-bit, the default build with the global lock), found at run time by its symbols; no part of it is linked.
 // Only the calling thread's own frames are read. They cannot change during the call, with or without the interpreter's lock, and they keep
 // their code objects alive. No reference is taken, and nothing is called that could run Python code or wait. A code object's name, file and
-// lines are copied when it is first seen, so names can be resolved at any later time, even after the interpreter is gone. The contents tell
-// when an address has come to stand for another code object.
+// lines are copied when it is first seen, so names can be resolved at any later time, even after the interpreter is gone. A change of the
+// contents shows that an address now belongs to another code object.
 #ifndef VR_HISTORY_STACK_PYTHON_H
 #define VR_HISTORY_STACK_PYTHON_H
 

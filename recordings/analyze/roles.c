@@ -410,8 +410,7 @@ static enum vram_status give_old_roles(struct role_finding *finding) {
     return status;
 }
 
-// --- autocast's copies of weights
-// ---------------------------------------------------------------------------------------------------------
+// --- autocast's copies of weights -------------------------------------------------------------------------------------------------------
 
 // Finds copies of weights. Autocast casts inputs by the same function, so only half a parameter's size counts.
 static enum vram_status find_casts(struct role_finding *finding) {

@@ -1,4 +1,4 @@
-// emit.h: writes dictionaries, lists and values as bytes in any format. Each format implements one table of calls; write.c knows segments
+// emit.h: writes dictionaries, lists and values as bytes in any format. Each format implements one table of calls; write.c handles segments
 // and events.
 //
 // A name is a word of vocabulary.h, or VR_WORD_COUNT + a string id of the model. Names repeat, so a format may write each only once. Calls

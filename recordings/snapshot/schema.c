@@ -395,7 +395,7 @@ static enum vram_status read_known(struct vr_machine *machine, struct owner *own
         return owner->kept ? vr_keep_cancel(machine, owner->kind, owner->row, (uint32_t)vr_payload(pair[0])) : VRAM_OK;
     }
     owner->kept = machine->kept_known = true;
-    // Its text exists already.
+    // The text is already stored.
     if (!is_none && field->kind == FIELD_TEXT) {
         return vr_keep_text(machine, owner->kind, owner->row, (uint32_t)vr_payload(pair[0]), (uint32_t)slots[field->slot]);
     }

@@ -44,8 +44,7 @@ static const char *const confs[CONFS] = {
     "per_process_memory_fraction:0.5,throw_on_cudamalloc_oom:True",
 };
 
-// --- the machine
-// --------------------------------------------------------------------------------------------------------------------------
+// --- the machine ------------------------------------------------------------------------------------------------------------------------
 
 static bool open_machine(struct attack *attack) {
     const struct vram_sim_options options = {
@@ -76,8 +75,7 @@ static void close_machine(struct attack *attack) {
     vram_driver_destroy(attack->sim);
 }
 
-// --- a run
-// --------------------------------------------------------------------------------------------------------------------------------
+// --- a run ------------------------------------------------------------------------------------------------------------------------------
 
 static bool make(struct attack *attack, bool refused) {
     const struct vram_create_info info = {.driver = attack->driver, .conf = attack->conf, .ignore_environment = true};

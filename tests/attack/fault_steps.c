@@ -33,8 +33,7 @@ void attack_unrefuse(struct attack *attack) {
     if (vram_driver_fault_set(attack->driver, NULL, 0, 0) != VRAM_OK) attack_wrong(attack, "the fault cannot be taken back");
 }
 
-// --- what may be answered
-// -----------------------------------------------------------------------------------------------------------------
+// --- what may be answered ---------------------------------------------------------------------------------------------------------------
 
 static bool is_refusal(enum vram_status status) {
     return status == VRAM_OUT_OF_MEMORY || status == VRAM_DRIVER || status == VRAM_NO_DRIVER || status == VRAM_UNSUPPORTED ||
@@ -55,8 +54,7 @@ static bool passed_or(struct attack *attack, enum vram_status status, enum vram_
 
 static bool passed(struct attack *attack, enum vram_status status) { return passed_or(attack, status, VRAM_OK); }
 
-// --- operations
-// ---------------------------------------------------------------------------------------------------------------------------
+// --- operations -------------------------------------------------------------------------------------------------------------------------
 
 static uint64_t stream_of(struct attack *attack, uint32_t device) { return attack->stream[device][attack_draw(attack, ATTACK_STREAMS)]; }
 
@@ -237,8 +235,7 @@ static void pinned(struct attack *attack) {
     }
 }
 
-// --- mixes
-// --------------------------------------------------------------------------------------------------------------------------------
+// --- mixes ------------------------------------------------------------------------------------------------------------------------------
 
 static void (*const operations[])(struct attack *) = {get_small, get_large, put,       get_own, use,     complete,  empty,
                                                       pool,      route,     sleep_now, wake,    capture, configure, limit,

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Kills programs at random moments: under `vram run`, and with a history in a file. The recording can be read, and has everything the program
-had finished, and at most the call in progress in addition. Usage: kills.py --build DIR [--seed N] [--count COUNT]"""
+"""Kills programs at random moments: under `vram run`, and with a history in a file. The recording can be read. It has every call that the program had
+finished, and at most the call in progress in addition. Usage: kills.py --build DIR [--seed N] [--count COUNT]"""
 import argparse
 import os
 import random

@@ -189,8 +189,7 @@ static void put_fitting(uint64_t *random, enum vr_option_kind kind, struct vr_te
     }
 }
 
-// --- strings
-// ------------------------------------------------------------------------------------------------------------------------------
+// --- strings ----------------------------------------------------------------------------------------------------------------------------
 
 // Draws a row number; one past the last means an invalid key.
 static size_t draw_row(uint64_t *random) {
@@ -245,8 +244,7 @@ void grammar_draw(uint64_t *random, struct grammar_string *string) {
     if (string->is_damaged) damage(random, &string->text);
 }
 
-// --- settings of recordings
-// -----------------------------------------------------------------------------------------------------------------
+// --- settings of recordings -------------------------------------------------------------------------------------------------------------
 
 static const char *const conf_keys[] = {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_NPU_ALLOC_CONF",
                                         "last_allocator_settings"};

@@ -82,8 +82,7 @@ static bool check_string(const struct grammar_string *string) {
     return status == VRAM_OK;
 }
 
-// --- allocators
-// ---------------------------------------------------------------------------------------------------------------------------
+// --- allocators -------------------------------------------------------------------------------------------------------------------------
 
 static uint64_t draw_size(uint64_t *random) {
     static const uint64_t edges[] = {1,           512,         VR_MIB, VR_MIB + 1, 10 * VR_MIB,

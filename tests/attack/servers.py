@@ -55,7 +55,7 @@ def recording(conf, failed):
 
 
 def write_files(vram, folder):
-    """Makes the recordings that the servers are asked about."""
+    """Makes the recordings that the requests name."""
     def put(name, value):
         with open(os.path.join(folder, name), "wb") as file:
             file.write(value)
@@ -260,7 +260,7 @@ def attack_http(command, folder, draw, name):
     return BATCH
 
 
-# --- what other processes read ----------------------------------------------------------------------------------------------------------
+# --- files that other processes read-------------------------------------------------------------------------------------------------------
 
 def words(draw, count):
     return b"".join((draw.choice([0, 1, 255, 256, 257, 2**31, 2**32 - 1, 2**63, 2**64 - 1, os.getpid(), draw.getrandbits(64)])).to_bytes(8, "little") for _ in range(count))

@@ -150,8 +150,7 @@ static void grow_beyond_holes(struct run *run) {
     release(run);
 }
 
-// --- streams, devices, captures
-// -----------------------------------------------------------------------------------------------------------
+// --- streams, devices, captures ---------------------------------------------------------------------------------------------------------
 
 static void use_on_streams(struct run *run) {
     const uint64_t address = take(run, 4096);
@@ -219,8 +218,7 @@ static void fail_to_take(struct run *run) {
     if (vram_malloc(run->allocator, 0, 64 * (MIB << 20), 0, &address) != VRAM_OUT_OF_MEMORY) must(VRAM_LIMIT, "no out of memory");
 }
 
-// --- the table
-// ----------------------------------------------------------------------------------------------------------------------------
+// --- the table --------------------------------------------------------------------------------------------------------------------------
 
 static const struct growth growths[] = {
     {"pools", "private pools", "a pool's life", "", 1, {1, 10, 100, 1000, 4000}, 500, make_pools, live_in_pool},

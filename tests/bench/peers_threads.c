@@ -101,7 +101,8 @@ static void *run_second(void *opaque) {
     }
 }
 
-// Measures from the moment both can begin. Work of one thread alone, while the other had no processor, counts.
+// Measures from the moment both threads can begin. If the second thread gets no processor for a while, the first one's work in that time is
+// included.
 static double ns_of_chunk(struct team *team, int chunk) {
     unsigned spins = 0;
     while (atomic_load(&team->ready) != chunk) spin_or_yield(&spins);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Compares the structs of simulator/standins/libcudart with NVIDIA's headers, if any are found: in CUDA_HOME, /usr/local/cuda, or wheels in
-the folder VRAM_WHEELS. Skipped otherwise. A program made with NVIDIA's headers prints their sizes and offsets; ours are asserted."""
+the folder VRAM_WHEELS. Skipped otherwise. A program made with NVIDIA's headers prints their sizes and offsets; assertions in our files check them."""
 import re
 import subprocess
 import sys

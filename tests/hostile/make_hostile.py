@@ -44,7 +44,7 @@ def hostile(count):
 
 
 def ordinary(count):
-    """Ordinary addresses, as long as the hostile ones in text and in a pickle, and as far apart."""
+    """Returns ordinary addresses, as long as the hostile ones in text and in a pickle, and as far apart."""
     return addresses(count, (number * 0x9E3779B97F4A7C15 & MASK for number in range(1, 1 << 32)))
 
 

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""The documents mention every option, command and make target, and mention no file, heading, function, variable or make target that does
+"""Tests that the documents mention every option, command and make target, and mention no file, heading, function, variable or make target that does
 not exist.
 
-Usage: test_documents.py ROOT
-"""
+Usage: test_documents.py ROOT"""
 import re
 import subprocess
 import sys

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests what tools/setup.sh installs, which tool it asks, and what it prints if it cannot. Usage: test_setup.py ROOT
 
-It runs in a folder of programs that replace Debian's: dpkg-query knows the packages of a list, and apt-get logs its arguments.
+It runs with programs that replace Debian's: dpkg-query reads a list of packages, and apt-get logs its arguments.
 """
 import os
 import pathlib

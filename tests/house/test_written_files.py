@@ -1,4 +1,4 @@
-"""Each part creates files through one function only: exclusively, under an unpredictable or unused name, and readable by this user alone.
+"""Tests that each part creates files through one function only: exclusively, under an unpredictable or unused name, and readable by this user alone.
 No other source file creates files."""
 
 import pathlib
@@ -13,7 +13,7 @@ ALLOWED = {
     "cli/cmd_run.c",  # the list of a run's files: mkostemp()
     "cli/sim_environment.c",  # shared memory of the processes of one `vram sim`: mkostemp()
     "cli/sim_counts.c",  # the counts of a run in shared memory: mkostemp()
-    "cli/wasi/posix_gaps.c",  # mkstemp() itself, where the C library has none
+    "cli/wasi/posix_gaps.c",  # mkstemp() itself, if the C library lacks it
     "cli/formats/sqlite.c",  # the database that SQLite fills: mkstemp()
     "adapters/preload/journal.c",  # the copy at an OOM: exclusive
 }

@@ -16,8 +16,7 @@ static struct oracle_page *page_of(struct paged_oracle *oracle, uint64_t handle)
     return NULL;
 }
 
-// --- calls of the driver
-// ------------------------------------------------------------------------------------------------------------------
+// --- calls of the driver ----------------------------------------------------------------------------------------------------------------
 
 static vr_cu_result watch_create(struct vram_driver *self, uint64_t *handle, uint64_t size_bytes, const struct vr_cu_allocation_prop *prop,
                                  uint64_t flags) {

@@ -150,7 +150,7 @@ def build(tree, mutants, selection, count):
         wrong = set(re.findall(r"^(\S+?):(\d+):(?:\d+:)? (?:fatal )?error:", done.stdout + done.stderr, re.M))
         wrong = {(os.path.relpath(os.path.join(tree, "build/release", path), tree), int(line)) for path, line in wrong}
         bad = [m for m in mutants if any(path == m["file"] and m["line"] <= line <= m["line"] + 12 for path, line in wrong)]
-        if not bad:  # an error inside a header that the file includes
+        if not bad:  # an error in a header that the file includes
             failed = re.findall(r"^FAILED: .*?/([\w.]+)\.o", done.stdout, re.M)
             bad = [m for m in mutants if os.path.basename(m["file"]) in failed]
         if not bad:

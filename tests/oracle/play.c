@@ -41,8 +41,7 @@ int play_pool_number(const struct play *play, struct vram_pool_id id) {
     return -1;
 }
 
-// --- the file
-// --------------------------------------------------------------------------------------------------------------------------------
+// --- the file ---------------------------------------------------------------------------------------------------------------------------
 static char *read_all(FILE *file) {
     char *bytes = NULL;
     size_t length = 0, capacity = 0, got;
@@ -71,9 +70,8 @@ static char *next_line(char **rest) {
     return line;
 }
 
-// --- operations, each on its thread
-// ---------------------------------------------------------------------------------------------------------- A baton: the main thread reads
-// lines; one of another thread is done there, while the main thread waits.
+// --- operations, each on its thread -----------------------------------------------------------------------------------------------------
+// A baton: the main thread reads the lines; the thread that a line names runs it, while the main thread waits.
 struct hands {
     struct play *play;
     pthread_t thread[PLAY_THREADS];
@@ -164,8 +162,7 @@ static enum vram_status play_lines(struct play *play, char *text, size_t *line_n
     return status;
 }
 
-// --- one file
-// --------------------------------------------------------------------------------------------------------------------------------
+// --- one file ---------------------------------------------------------------------------------------------------------------------------
 static enum vram_status open_play(struct play *play, const char *text, struct vram_error *error) {
     struct vr_world_options options = {.conf = play->conf};
     char sim[1024] = "";

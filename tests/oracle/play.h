@@ -67,20 +67,17 @@ void play_say(struct play *play, const char *format, ...) VRAM_PRINTF(2, 3);
 int play_stream_number(const struct play *play, uint32_t device, uint64_t stream);
 int play_pool_number(const struct play *play, struct vram_pool_id id);
 
-// --- play_pictures.c: the lines after `stats`, `map` and `events`
-// -------------------------------------------------------------------------
+// --- play_pictures.c: the lines after `stats`, `map` and `events` -----------------------------------------------------------------------
 enum vram_status play_stats(struct play *play);
 enum vram_status play_map(struct play *play);
 void play_events(struct play *play);
 
-// --- play_operations.c
-// -------------------------------------------------------------------------------------------------------------------- Does the operation
-// of one line and writes its answer; the line is cut into words. BAD_INPUT where it is none.
+// --- play_operations.c ------------------------------------------------------------------------------------------------------------------
+// Runs the operation of one line, which is cut into words, and writes its answer. BAD_INPUT if the line is not an operation.
 enum vram_status play_operation(struct play *play, char *line);
 
-// --- play_compare.c
-// ----------------------------------------------------------------------------------------------------------------------- Whether our lines
-// are PyTorch's; says so, or the first that is not. Both texts are cut up.
+// --- play_compare.c ---------------------------------------------------------------------------------------------------------------------
+// Returns whether our lines equal PyTorch's, and prints that, or the first difference. Cuts up both texts.
 bool play_compare(const char *path, char *ours_text, char *theirs_text);
 
 #endif

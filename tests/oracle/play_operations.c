@@ -26,8 +26,7 @@ static enum vram_status answer_address(struct play *play, enum vram_status statu
     return status == VRAM_OUT_OF_MEMORY || status == VRAM_REJECTED ? VRAM_OK : status;
 }
 
-// --- memory
-// ----------------------------------------------------------------------------------------------------------------------------------
+// --- memory -----------------------------------------------------------------------------------------------------------------------------
 static enum vram_status do_stream(struct play *play, const struct words *words) {
     if (words->number[1] >= play->world.device_count || words->number[2] >= VR_WORLD_STREAMS) return VRAM_BAD_INPUT;
     *here(play) = (struct play_current){(uint32_t)words->number[1], (uint32_t)words->number[2]};
@@ -71,8 +70,7 @@ static enum vram_status do_generator(struct play *play, const struct words *word
     return VRAM_OK;
 }
 
-// --- streams
-// ---------------------------------------------------------------------------------------------------------------------------------
+// --- streams ----------------------------------------------------------------------------------------------------------------------------
 static enum vram_status do_wait(struct play *play, const struct words *words) {
     if (words->number[1] >= play->world.device_count || words->number[2] >= VR_WORLD_STREAMS) return VRAM_BAD_INPUT;
     VR_TRY(driver_status(vr_cu(play->world.sim, ctx_set_current, play->world.context[words->number[1]])));
@@ -113,8 +111,7 @@ static enum vram_status do_join(struct play *play, const struct words *words) {
     return order(play, play->world.stream[here(play)->device][words->number[1]], handle_here(play));
 }
 
-// --- pools and captures
-// ----------------------------------------------------------------------------------------------------------------------
+// --- pools and captures -----------------------------------------------------------------------------------------------------------------
 static enum vram_status make_pool(struct play *play, struct play_pool *pool, const struct vram_pool_options *options) {
     VR_TRY(vram_pool_create(play->world.allocator, here(play)->device, options, &pool->handle));
     pool->id = vram_get_pool_id(pool->handle);
@@ -212,8 +209,7 @@ static enum vram_status do_dropgraph(struct play *play, const struct words *word
     return status;
 }
 
-// --- settings
-// --------------------------------------------------------------------------------------------------------------------------------
+// --- settings ---------------------------------------------------------------------------------------------------------------------------
 static enum vram_status do_conf(struct play *play, const struct words *words) {
     char text[sizeof play->conf + 32];
     (void)snprintf(text, sizeof text, "pytorch:%u.%u%s%s", (unsigned)(play->version / 1000), (unsigned)(play->version % 1000),
@@ -234,8 +230,7 @@ static enum vram_status do_sums(struct play *play, const struct words *words) {
     return vram_reset_accumulated_stats(play->world.allocator, (uint32_t)words->number[1]);
 }
 
-// --- pinned memory
-// ---------------------------------------------------------------------------------------------------------------------------
+// --- pinned memory ----------------------------------------------------------------------------------------------------------------------
 static enum vram_status open_host(struct play *play) {
     if (play->host != NULL) return VRAM_OK;
     const struct vram_host_create_info info = {.driver = play->world.sim, .conf = play->conf, .ignore_environment = true};
@@ -291,8 +286,7 @@ static enum vram_status do_pinempty(struct play *play, const struct words *words
     return status;
 }
 
-// --- pictures
-// --------------------------------------------------------------------------------------------------------------------------------
+// --- pictures ---------------------------------------------------------------------------------------------------------------------------
 static enum vram_status do_thread(struct play *play, const struct words *words) {
     if (words->number[1] >= PLAY_THREADS) return VRAM_BAD_INPUT;
     play->thread = (uint32_t)words->number[1];

@@ -4,8 +4,7 @@
 
 #include "play.h"
 
-// --- statistics: what changed since the last time
-// --------------------------------------------------------------------------------------------
+// --- statistics: what changed since the last time ---------------------------------------------------------------------------------------
 static void say_stat(struct play *play, uint32_t device, const char *name, const struct vram_stat *now, const struct vram_stat *known) {
     if (memcmp(now, known, sizeof *now) == 0) return;
     play_say(play, "stat %u %s=%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 "\n", (unsigned)device, name, now->current, now->peak,
@@ -45,8 +44,7 @@ enum vram_status play_stats(struct play *play) {
     return VRAM_OK;
 }
 
-// --- blocks
-// ----------------------------------------------------------------------------------------------------------------------------------
+// --- blocks -----------------------------------------------------------------------------------------------------------------------------
 static bool say_block(const struct vram_block_view *view, void *user) {
     static const char *const states[] = {[VRAM_BLOCK_FREE] = "free", [VRAM_BLOCK_ALLOCATED] = "live", [VRAM_BLOCK_PENDING] = "pending"};
     struct play *play = user;
@@ -64,8 +62,7 @@ enum vram_status play_map(struct play *play) {
     return VRAM_OK;
 }
 
-// --- events
-// ----------------------------------------------------------------------------------------------------------------------------------
+// --- events -----------------------------------------------------------------------------------------------------------------------------
 void play_events(struct play *play) {
     static const char *const names[] = {
         [VR_RECORD_ALLOC] = "alloc",

@@ -554,7 +554,7 @@ static void statistics_of_an_unused_device(void **state) {
     expect_end(&world);
 }
 
-// expandable_segments_reserve_by_class: what a stream's segments reserve, seen by what does not fit into one of them.
+// expandable_segments_reserve_by_class: the size of a stream's reservations shows in requests that do not fit into one of them.
 static void reservations_by_class(void **state) {
     (void)state;
     struct vr_world world;

@@ -42,7 +42,7 @@ static void use_context(struct vr_world *world, uint32_t device) {
     assert_int_equal(vr_cu(world->sim, ctx_set_current, world->context[device]), VR_CU_SUCCESS);
 }
 
-// Makes `to` wait for what `from`, a stream of `device`, has now.
+// Makes `to` wait for the current work of `from`, a stream of `device`.
 static void order(struct vr_world *world, uint32_t device, uint64_t from, uint64_t to) {
     use_context(world, device);
     expect_wait_stream(world, to, from);
@@ -51,7 +51,7 @@ static void order(struct vr_world *world, uint32_t device, uint64_t from, uint64
 
 static size_t pending_on(struct vr_world *world, uint32_t device) { return expect_blocks_in(world, device, VRAM_BLOCK_PENDING); }
 
-// Makes a request outside the capture, which completes what can be completed.
+// Makes a request outside the capture, which completes the frees that can be completed.
 static void look(struct vr_world *world, uint32_t device, uint64_t stream) {
     EXPECT_OK(vram_free(world->allocator, expect_malloc_on(world, device, 512, stream)));
 }

@@ -1,4 +1,5 @@
-// Tests what is unusual about the memory in use when a request fails, and what would reduce it, on handmade histories with known answers.
+// Tests the findings about the memory in use when a request fails, and the changes that would reduce it, on handmade histories with known
+// answers.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -120,7 +121,7 @@ static void put_model(struct made *made) {
 }
 
 // Peak: 24 parameters, 160 of blocks, loss 20 and seed 20: 224. With each block recomputed: 24, results 40, the last block's 30 again, seed
-// 20, gradient 6 and 10 for what is passed on.
+// 20, gradient 6 and 10 for the gradient passed on.
 static void recomputing_and_a_smaller_batch(void **state) {
     (void)state;
     struct made made;

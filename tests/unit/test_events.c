@@ -121,7 +121,7 @@ static void frees_show_the_context_of_their_block(void **state) {
     const uint64_t c = expect_malloc(&world, 1000, stream);
     assert_int_equal(program.events[program.count - 2].action, VRAM_EVENT_FREE_COMPLETED);
     assert_int_equal((uintptr_t)program.events[program.count - 2].context, program.made); // of the request that found it
-    // After a replacement, the old listener keeps the contexts it gave.
+    // After it is replaced, the old listener keeps the contexts that it returned.
     static struct program later;
     later = (struct program){.world = &world};
     listen(&later, VRAM_CONTEXT_NEVER);

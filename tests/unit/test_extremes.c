@@ -1,5 +1,5 @@
 // Tests options at the largest values that their parser accepts: sums of sizes do not overflow, and a request is served or explains why
-// not. Also tests options that change while blocks are live: what was counted in is counted out.
+// not. Also tests options that change while blocks are live: every counted byte is subtracted again.
 #include "support/expect.h"
 
 #define MOST_MIB "17592186044415"

@@ -135,7 +135,7 @@ static void complete(struct twins *twins, size_t stream) {
     EXPECT_OK(vr_world_complete(&twins->settled, 0, twins->settled.stream[0][stream]));
 }
 
-// One call of the many that a program makes: a pair, or something that stays, or something that goes.
+// One of a program's calls: a pair, an allocation that stays, or a free.
 static void step(struct twins *twins, uint64_t *random) {
     const size_t stream = (size_t)vr_random_below(random, STREAMS);
     const uint64_t size_bytes = sizes[vr_random_below(random, 2) == 0 ? vr_random_below(random, SIZES) : 1];
@@ -241,7 +241,7 @@ static void pairs_go_on_while_fences_wait(void **state) {
     }
 }
 
-// A listener is told of every call, and of each in full.
+// A listener receives every call with all its facts.
 static void a_listener_is_told(void **state) {
     (void)state;
     struct vr_world world;
@@ -293,7 +293,7 @@ static void *pass(void *argument) {
     return NULL;
 }
 
-// Threads that free what others allocated.
+// Threads free blocks that other threads allocated.
 static void pairs_of_many_threads(void **state) {
     (void)state;
     static struct passing passing;

@@ -422,7 +422,7 @@ static bool is_said(const struct vram_error *error, enum vram_status status) {
            strchr(error->message, '\n') == NULL;
 }
 
-// Prints what is wrong, and returns how many things are.
+// Prints the violations, and returns their number.
 static unsigned try(struct world *world, const struct misuse *misuse, struct vram_error *error) {
     unsigned wrong = 0;
     memset(&world->out, UNTOUCHED, sizeof world->out);

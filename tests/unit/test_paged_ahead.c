@@ -83,7 +83,7 @@ static void the_small_pool_takes_a_large_page(void **state) {
     expect_end(&world);
 }
 
-// When memory is short nothing is made ahead, and what was is given to any request.
+// If memory is short, no pages are made ahead, and those already made serve any request.
 static void it_takes_from_nobody(void **state) {
     (void)state;
     struct vr_world world;
@@ -203,8 +203,8 @@ static void warm_stops_at_the_limit(void **state) {
     expect_end(&world);
 }
 
-// What a batch made before the driver refused the rest is released, with any compiler: the driver's memory equals the statistics, and all
-// of it is released.
+// Pages made by a batch before the driver refused the rest are released, with any compiler: the driver's memory equals the statistics, and
+// all of it is released.
 static void a_refused_batch_goes_back(void **state) {
     (void)state;
     static const char *const calls[] = {"cuMemCreate", "cuMemMap", "cuMemSetAccess"};

@@ -272,8 +272,7 @@ static void a_captured_pool_ends_during_a_capture(void **state) {
     expect_end(&world);
 }
 
-// --- other options and sleep
-// --------------------------------------------------------------------------------------------------------------
+// --- other options and sleep ------------------------------------------------------------------------------------------------------------
 
 // Holes of paged memory are not those of expandable segments, when the option changes.
 static void options_change(void **state) {
@@ -322,8 +321,7 @@ static void pools_sleep(void **state) {
     expect_end(&world);
 }
 
-// --- what the driver refuses
-// --------------------------------------------------------------------------------------------------------------
+// --- refusals of the driver --------------------------------------------------------------------------------------------------------------
 
 // Snapshots contain all windows of pages, from the first to the last, with free pages in between.
 static void pictures_have_every_window(void **state) {

@@ -36,7 +36,7 @@ static void hollow(struct vr_world *world, size_t segments) {
     for (size_t i = 0; i < segments; i++) give(world, high[i]);
 }
 
-// Free pages of one segment are of no use to a request larger than each of its holes.
+// Free pages of one segment cannot serve a request larger than each of its holes.
 static void hollow_many(struct vr_world *world) {
     hollow(world, 8);
     (void)take(world, 300 M, 0);

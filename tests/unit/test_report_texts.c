@@ -105,7 +105,7 @@ static void nothing_fits(void **state) {
     }
 }
 
-// Of what is unusual, holders of at least a quarter of the first one's bytes are named.
+// A demand names the holders with at least a quarter of the first one's bytes.
 static void demands_name_their_sites(void **state) {
     (void)state;
     static const struct vram_report_group sites[] = {

@@ -44,7 +44,7 @@ static void kernel(struct vram_driver *driver, uint64_t stream) {
     assert_int_equal(vram_sim_launch(driver, 0, stream, NULL, NULL, 10), VRAM_OK);
 }
 
-// Makes `to` wait for what `from` has now.
+// Makes `to` wait for the current work of `from`.
 static void order(struct vram_driver *driver, uint64_t from, uint64_t to) {
     const uint64_t event = new_event(driver);
     assert_cu(vr_cu(driver, event_record, event, from), SUCCESS);

@@ -99,7 +99,7 @@ static void outputs_are_found(void **state) {
     assert_int_equal(kernel->output_count, 1);
     assert_int_equal(kernel->outputs[0].from, 130 - 7);
     assert_int_equal(kernel->outputs[0].words, 5);
-    // Names that are not mangled say nothing.
+    // Names that are not mangled show nothing about outputs.
     kernel = make("triton_poi_fused_add_0", 3, (uint32_t[]){8, 8, 4});
     assert_int_equal(kernel->output_count, 2);
     vr_sim_image_release(image);

@@ -1,4 +1,4 @@
-// Tests which reads of the simulated driver's memory are detected as giving something else than a GPU would.
+// Tests which reads of the simulated driver's memory are detected as returning other values than a GPU would.
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -169,7 +169,7 @@ static void a_thread_needs_no_context(void **state) {
     vram_driver_destroy(driver);
 }
 
-// Memory that is neither a device's nor accessible host memory; nothing kept; a capturing stream.
+// Refuses memory that is neither a device's nor accessible host memory, a capturing stream, and a device whose memory is host memory.
 static void what_cannot_be_is_refused(void **state) {
     (void)state;
     uint64_t memory, stream, graph;

@@ -17,8 +17,7 @@ static uint64_t expect_pool_malloc(struct vram_pool *pool, uint64_t size_bytes, 
     return address;
 }
 
-// --- nothing goes back while a graph is captured
-// ------------------------------------------------------------------------------------------
+// --- nothing goes back while a graph is captured ----------------------------------------------------------------------------------------
 
 static void nothing_is_released_during_a_capture(void **state) {
     struct vr_world world;
@@ -45,8 +44,7 @@ static void nothing_is_released_during_a_capture(void **state) {
     expect_end(&world);
 }
 
-// --- private pools
-// ------------------------------------------------------------------------------------------------------------------------
+// --- private pools ----------------------------------------------------------------------------------------------------------------------
 
 // A pool that requests are routed to may still lend to others.
 static void a_pool_in_use_lends(void **state) {
@@ -95,8 +93,8 @@ static void a_pool_lives_as_long_as_it_holds_pages(void **state) {
     }
 }
 
-// --- what was waited for is looked for again
-// --------------------------------------------------------------------------------------------------------
+// --- memory that was waited for is searched
+// again-----------------------------------------------------------------------------------------------------
 
 // pytorch#189504: the retry waits for 50 MiB that another stream used, which are then free in a segment that cannot be released.
 static enum vram_status ask_for_what_is_waited_for(const char *conf, uint64_t *pending, uint64_t *address) {
@@ -131,8 +129,7 @@ static void a_retry_searches_again(void **state) {
     assert_int_equal(address, pending);
 }
 
-// --- kept
-// -----------------------------------------------------------------------------------------------------------------------------------
+// --- kept -------------------------------------------------------------------------------------------------------------------------------
 
 // With a share below 1 the limit is reached first: the cache is released, and the failure is an ordinary one.
 static void a_limit_comes_before_a_rejection(void **state) {

@@ -241,8 +241,7 @@ enum vram_status vram_driver_watch(struct vram_driver *inner, struct vram_driver
     return VRAM_OK;
 }
 
-// --- questions and observers
-// ---------------------------------------------------------------------------------------------------------------
+// --- questions and observers ------------------------------------------------------------------------------------------------------------
 
 enum vram_status vram_watch_add(struct vram_driver *driver, const struct vram_mapping_observer *observer) {
     struct vr_watching *watch = vr_watch_of(driver);
@@ -360,8 +359,7 @@ enum vram_status vram_watch_dma_buf(struct vram_driver *driver, uint64_t address
     return VRAM_OK;
 }
 
-// --- handles of the fabric
-// ------------------------------------------------------------------------------------------------------------------
+// --- handles of the fabric --------------------------------------------------------------------------------------------------------------
 
 enum vram_status vram_watch_fabric(struct vram_driver *driver, uint64_t address, struct vram_fabric_handle *handle,
                                    struct vram_error *error) {
@@ -461,8 +459,7 @@ enum vram_status vram_fabric_release(struct vram_driver *driver, const struct vr
     return take_down(watch, mapping.address, mapping.size_bytes) == VR_CU_SUCCESS ? VRAM_OK : VRAM_DRIVER;
 }
 
-// --- pools of one handle a segment
-// ------------------------------------------------------------------------------------------------------------
+// --- pools of one handle a segment ------------------------------------------------------------------------------------------------------
 
 static struct vr_cu_allocation_prop prop_of(const struct vr_watching *watch, uint32_t device) {
     const bool rdma = vr_watch_has(watch, device, VR_CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED);

@@ -227,8 +227,8 @@ vr_cu_result cuCtxGetCurrent(uint64_t *context) {
 #undef X
 // clang-format on
 
-// ---- cuGetProcAddress. A name has one row per ABI version. The newest row wins that is not newer than the requested version or this
-// driver's version. Variants (_ptsz, _ptds) are for programs that request the per-thread default stream.
+// ---- cuGetProcAddress. A name has one row per ABI version. The newest row that is not newer than the requested version and this driver's
+// version is chosen. Variants (_ptsz, _ptds) are for programs that request the per-thread default stream.
 
 enum { FLAG_PER_THREAD = 2, FLAGS_KNOWN = 3 };
 enum { STATUS_FOUND, STATUS_NO_SYMBOL, STATUS_NO_VERSION };

@@ -25,8 +25,7 @@ static void fill(uint64_t mib) {
     while (TAKE(mib) != 0) continue;
 }
 
-// --- what fills a device
-// -------------------------------------------------------------------------------------------------------------------
+// --- what fills a device ----------------------------------------------------------------------------------------------------------------
 
 static uint64_t make_particles(void) { return TAKE(200); }
 
@@ -90,8 +89,7 @@ static void pins(void) {
     while (pin_buffer(256) != 0) continue;
 }
 
-// --- what stays, and what does not
-// ---------------------------------------------------------------------------------------------------------
+// --- what stays, and what does not ------------------------------------------------------------------------------------------------------
 
 static uint64_t log_frame(void) { return TAKE(4); }
 static uint64_t render(uint64_t mib) { return TAKE(mib); }

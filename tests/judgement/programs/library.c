@@ -30,8 +30,7 @@ static uint64_t taken;
 
 static void give(uint64_t address) { check(vram_free(gpu, address)); }
 
-// --- what fills a device
-// -------------------------------------------------------------------------------------------------------------------
+// --- what fills a device ----------------------------------------------------------------------------------------------------------------
 
 static uint64_t make_grid(void) { return TAKE(0, 100, 0); }
 
@@ -60,8 +59,7 @@ static void flow(void) {
     if (make_pressure() != 0) exit(97);
 }
 
-// --- what keeps it from being used
-// ---------------------------------------------------------------------------------------------------------
+// --- what keeps it from being used ------------------------------------------------------------------------------------------------------
 
 static uint64_t make_tile(uint64_t mib) { return TAKE(0, mib, 0); }
 static uint64_t make_mosaic(void) { return TAKE(0, 400, 0); }
@@ -124,8 +122,7 @@ static void limited_by_bytes(void) {
     }
 }
 
-// --- what stays, and what does not
-// ---------------------------------------------------------------------------------------------------------
+// --- what stays, and what does not ------------------------------------------------------------------------------------------------------
 
 static uint64_t log_frame(void) { return TAKE(0, 4, 0); }
 static uint64_t render(uint64_t mib) { return TAKE(0, mib, 0); }
