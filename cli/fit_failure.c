@@ -87,7 +87,7 @@ const struct fit_failure *fit_failure_of(const struct fit_run *run) {
     return first == NULL ? NULL : &first->failure;
 }
 
-// --- what and where -----------------------------------------------------------------------------------------------------------------
+// --- the failure and its place ------------------------------------------------------------------------------------------------------
 
 static bool has_steps(const struct fit_run *run) {
     for (size_t i = 0; i < run->holding_count; i++)

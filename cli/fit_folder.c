@@ -157,7 +157,7 @@ static int read_whole_program(struct fit_run *run, const char *name) {
     return good ? CLI_OK : CLI_BAD_INPUT;
 }
 
-// --- all of it ----------------------------------------------------------------------------------------------------------------------
+// --- all recordings of a folder -----------------------------------------------------------------------------------------------------
 
 static int by_rank(const void *a, const void *b) {
     const struct fit_holding *one = a, *other = b;

@@ -123,7 +123,7 @@ void fit_print_headline(const struct fit_answer *answer) {
 
 uint64_t fit_need_bytes(const struct fit_verdict *verdict) { return verdict->highest->reserved_bytes + verdict->highest->outside_bytes; }
 
-// --- where and when -----------------------------------------------------------------------------------------------------------------
+// --- place and moment of the peak ---------------------------------------------------------------------------------------------------
 
 static const struct vram_report_device *device_of(const struct vram_report *report, uint32_t device) {
     for (size_t i = 0; i < report->device_count; i++)

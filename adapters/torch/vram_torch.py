@@ -312,7 +312,7 @@ class Allocator:
 
     def record_memory_history(self, enabled="all", context="all", stacks="all", max_entries=sys.maxsize, device=None, clear_history=False,
                               compile_context=False, global_record_annotations=False, skip_actions=None):
-        """Starts the memory history, with the arguments of torch.cuda.memory._record_memory_history(); ignores `device`, as that does.
+        """Starts the memory history, with the arguments of torch.cuda.memory._record_memory_history(); ignores `device`, as PyTorch does.
 
         `enabled` None stops it. `stacks` may also be "c".
         """

@@ -217,7 +217,7 @@ struct vr_cu_memcpy3d {
     uint64_t width_bytes, rows, planes;
 };
 
-// CUgraphEdgeData, 8 bytes. All zero: all of one node after all of another.
+// CUgraphEdgeData, 8 bytes. All zero: the whole second node runs after the whole first one.
 struct vr_cu_edge_data {
     uint8_t from_port, to_port, type, reserved[5];
 };

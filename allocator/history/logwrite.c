@@ -478,7 +478,7 @@ enum vram_status vram_log_setting(struct vram_log *log, const char *key, const c
     return status;
 }
 
-// ---- the rest
+// ---- state, settings and closing
 
 enum vram_status vram_log_state(struct vram_log *log, const struct vram_log_segment *segments, size_t count) {
     VR_REQUIRE(log && (segments || count == 0));

@@ -33,7 +33,7 @@ uint64_t vr_instant_ns(const struct vr_instant *from, const struct vr_instant *t
     return from->epoch_ns + (uint64_t)(share * (double)(to->epoch_ns - from->epoch_ns));
 }
 
-// --- telling ----------------------------------------------------------------------------------------------------------------------------
+// --- recording --------------------------------------------------------------------------------------------------------------------------
 
 static const uint8_t actions[] = {
     [VR_RECORD_ALLOC] = VR_ACTION_ALLOC,

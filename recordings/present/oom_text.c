@@ -442,7 +442,7 @@ static void print_holders(const struct oom_printer *page) {
     print_groups(page, "    in use by\n", oom->holders, oom->holder_count);
 }
 
-// --- the cause, and what would have helped ------------------------------------------------------------------------------------
+// --- the cause and the remedies -----------------------------------------------------------------------------------------------
 static void print_cure(const struct oom_printer *page, const struct vram_cure *cure) {
     struct vr_text sentence = {0};
     vr_cure_sentence(cure, &sentence);

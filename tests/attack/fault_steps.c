@@ -33,7 +33,7 @@ void attack_unrefuse(struct attack *attack) {
     if (vram_driver_fault_set(attack->driver, NULL, 0, 0) != VRAM_OK) attack_wrong(attack, "the fault cannot be taken back");
 }
 
-// --- what may be answered ---------------------------------------------------------------------------------------------------------------
+// --- permitted statuses -----------------------------------------------------------------------------------------------------------------
 
 static bool is_refusal(enum vram_status status) {
     return status == VRAM_OUT_OF_MEMORY || status == VRAM_DRIVER || status == VRAM_NO_DRIVER || status == VRAM_UNSUPPORTED ||

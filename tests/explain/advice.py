@@ -435,7 +435,7 @@ def check_first_screen(vram, folder):
         assert ("optimizer_foreach" in [remedy["remedy"] for remedy in demand["remedies"]]) == known, demand
 
 
-# --- what is missing -------------------------------------------------------------------------------------------------------------------------------
+# --- missing facts ---------------------------------------------------------------------------------------------------------------------------------
 
 
 def missing(vram, recording, folder):

@@ -332,7 +332,7 @@ def named(target):
     return {name.removesuffix(".gz").removesuffix(".pickle"): os.path.join(target, name) for name in sorted(os.listdir(target)) if ".pickle" in name}
 
 
-# --- what is said -------------------------------------------------------------------------------------------------------------------------------
+# --- outputs ------------------------------------------------------------------------------------------------------------------------------------
 
 
 def run(vram, *arguments):

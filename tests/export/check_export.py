@@ -310,7 +310,7 @@ class Export(unittest.TestCase):
                 half.close()
 
     def test_prometheus(self):
-        """A job's recordings in one text, by rank; once to a file, and over the loopback interface."""
+        """Exports a job's recordings as one text, by rank, to a file and over the loopback interface."""
         job = os.path.join(FOLDER, "job")
         os.mkdir(job)
         ranks = {"mem_rank2.vram": "2", "Rank-10_host7.vram": "10", "x.rank_03.vram": "3", "7.vram": "7", "run_1_2.vram": None, "none.vram": None}

@@ -269,7 +269,7 @@ BUILT_WITH = {
 }
 
 
-# --- the second dozen: 10 of 12 were in the range when it was run first; two curves were mended after it ------------------------------------------
+# --- the second dozen: 10 of 12 were in the range at the first run; two curves were corrected after it --------------------------------------------
 
 
 def translation(run):
@@ -441,7 +441,7 @@ SECOND = {
 }
 
 
-# --- the third dozen: written after that, and run once -------------------------------------------------------------------------------------------
+# --- the third dozen: written after that correction, and run once --------------------------------------------------------------------------------
 
 
 def tabular(run):

@@ -235,7 +235,7 @@ static bool do_bad_pointer(struct run *run) {
     return status == VRAM_INVALID_POINTER || differ(run, "bad pointer", status, VRAM_INVALID_POINTER);
 }
 
-// --- the rest ---------------------------------------------------------------------------------------------------------------
+// --- other operations -------------------------------------------------------------------------------------------------------
 
 static bool do_empty_cache(struct run *run) {
     for (uint32_t device = 0; device < run->device_count && !run->uncached; device++) free_postponed(run, device);

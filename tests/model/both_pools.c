@@ -341,7 +341,7 @@ static bool do_kernel(struct both *both) {
     return compare_status(both, vram_sim_launch(both->world.sim, device, stream, NULL, NULL, 1), VRAM_OK);
 }
 
-// --- all ---------------------------------------------------------------------------------------------------------------------
+// --- the table of operations -------------------------------------------------------------------------------------------------
 
 // X(function, weight)
 #define POOL_OPERATIONS(X)                                                                                                                 \

@@ -105,7 +105,7 @@ const struct vram_block_view *naive_picture(struct naive *naive, uint32_t ordina
     return naive->picture;
 }
 
-// --- the check of itself ---------------------------------------------------------------------------------------------------
+// --- consistency check -----------------------------------------------------------------------------------------------------
 
 static void add(struct vram_stat *stat, bool small, uint64_t by) {
     stat[VRAM_STAT_ALL].current += (int64_t)by;

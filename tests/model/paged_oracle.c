@@ -147,7 +147,7 @@ void oracle_give(struct paged_oracle *oracle, size_t index, uint64_t end_ns) {
     oracle->live[index] = oracle->live[--oracle->live_count];
 }
 
-// --- all of them ------------------------------------------------------------------------------------------------------------------------
+// --- all blocks -------------------------------------------------------------------------------------------------------------------------
 
 void oracle_check_mapped(struct paged_oracle *oracle) {
     struct extent extents[MOST_EXTENTS];

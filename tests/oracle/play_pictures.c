@@ -4,7 +4,7 @@
 
 #include "play.h"
 
-// --- statistics: what changed since the last time ---------------------------------------------------------------------------------------
+// --- statistics: changes since the last output ------------------------------------------------------------------------------------------
 static void say_stat(struct play *play, uint32_t device, const char *name, const struct vram_stat *now, const struct vram_stat *known) {
     if (memcmp(now, known, sizeof *now) == 0) return;
     play_say(play, "stat %u %s=%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 "\n", (unsigned)device, name, now->current, now->peak,

@@ -16,7 +16,7 @@ BUILD = pathlib.Path(os.environ.get("VRAM_BUILD", HERE.parents[2] / "build/relea
 EXPANDABLE = "expandable_segments:True"
 
 
-# --- programs: each is given torch, and made under its settings ---------------------------------------------------------------------------
+# --- programs: each takes torch and runs under its settings -------------------------------------------------------------------------------
 def model(torch, width=256, layers=4):
     parts = []
     for _ in range(layers):

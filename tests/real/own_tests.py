@@ -180,7 +180,7 @@ def run_tests(options):
     os._exit(0)  # skips destructors, which are not under test
 
 
-# --- in the process that watches it -------------------------------------------------------------------------------------------------------
+# --- in the process that watches the tests ------------------------------------------------------------------------------------------------
 def outcomes(journal):
     table = {}
     for line in open(journal):

@@ -346,7 +346,7 @@ static void too_many_differences_end_a_replay(void **state) {
     vr_text_release(&json);
 }
 
-// --- histories that cannot be -------------------------------------------------------------------------------------------------
+// --- impossible histories -----------------------------------------------------------------------------------------------------
 static void contradictions_are_told(void **state) {
     (void)state;
     static const char *const histories[] = {
@@ -440,7 +440,7 @@ static void settings_that_changed_are_told(void **state) {
     }
 }
 
-// --- strangers -------------------------------------------------------------------------------------------------------------------
+// --- changed values --------------------------------------------------------------------------------------------------------------
 static uint64_t random_state;
 static uint64_t random_below(uint64_t bound) { return vr_random_below(&random_state, bound); }
 

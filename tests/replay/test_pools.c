@@ -56,7 +56,7 @@ static void replay(const struct selfmade *made, size_t cut, uint64_t seed, bool 
     vram_recording_destroy(recording);
 }
 
-// --- what we record is what we replay -----------------------------------------------------------------------------------------
+// --- replays of our own recordings --------------------------------------------------------------------------------------------
 static void histories_with_pools_are_exact(void **state) {
     (void)state;
     struct sums sums = {0};
@@ -213,7 +213,7 @@ static void own_settings_give_own_peaks(void **state) {
     }
 }
 
-// --- strangers -------------------------------------------------------------------------------------------------------------------
+// --- damaged pool data -----------------------------------------------------------------------------------------------------------
 static uint64_t random_state;
 static uint64_t random_below(uint64_t bound) { return vr_random_below(&random_state, bound); }
 

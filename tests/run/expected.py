@@ -115,7 +115,7 @@ class Expected:
             self.cuMemRelease(handle)
             address += length
 
-    # --- arrays: the driver does not say how large they are -----------------------------------------------------------------------------
+    # --- arrays: the driver does not report their size ----------------------------------------------------------------------------------
     def cuArrayCreate_v2(self, array, context):
         self.born("0", array, 0, "array", context, shown=False)
 

@@ -99,7 +99,7 @@ static int call(const char *name, uint64_t first, uint64_t second) {
 #undef X
 // clang-format on
 
-// --- what the preloaded library asks on the way ---------------------------------------------------------------------------
+// --- calls that the preloaded library makes itself ------------------------------------------------------------------------
 
 EXPORT int cuCtxGetDevice(int *device);
 int cuCtxGetDevice(int *device) {

@@ -202,7 +202,7 @@ static void through_a_signal_handler(void **state) {
     assert_int_equal(sigaltstack(&none, NULL), 0);
 }
 
-// --- stacks of the program's own --------------------------------------------------------------------------------------------------
+// --- stacks recorded by a program -------------------------------------------------------------------------------------------------
 
 static ucontext_t home, away;
 static uint32_t taken_away;
@@ -379,7 +379,7 @@ static void lines_of_the_three_tables(void **state) {
     assert_int_equal(vr_python_line(&now, 14), 0);
 }
 
-// --- walks that are known by heart ---------------------------------------------------------------------------------------------
+// --- memoized walks ------------------------------------------------------------------------------------------------------------
 
 // A call tree of two functions that call each other, one with a frame pointer. All frames of each are alike, so only return addresses tell
 // which path was taken.

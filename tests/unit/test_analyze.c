@@ -198,7 +198,7 @@ static void lifetimes_agree_with_plain_replay(void **state) {
     }
 }
 
-// --- what a report keeps of them against all of them -----------------------------------------------------------------------------
+// --- the rows kept by a report, compared with all rows ---------------------------------------------------------------------------
 static size_t row_in(const struct vr_lifetimes *kept, const struct vr_lifetimes *all, size_t row, size_t from) {
     while (from < kept->count && (kept->birth[from] != all->birth[row] || kept->address[from] != all->address[row])) from++;
     return from;

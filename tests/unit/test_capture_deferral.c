@@ -114,7 +114,7 @@ static void uses_between_captures_are_waited_for(void **state) {
     expect_waits_for(world, block, b);
 }
 
-// --- captures that are given up ---------------------------------------------------------------------------------------------------------
+// --- abandoned captures -----------------------------------------------------------------------------------------------------------------
 
 // Postpones a free in a capture that is left open.
 static uint64_t half_a_capture(struct vr_world *world, struct vram_pool *pool, uint64_t a, uint64_t b) {

@@ -56,7 +56,7 @@ static void look(struct vr_world *world, uint32_t device, uint64_t stream) {
     EXPECT_OK(vram_free(world->allocator, expect_malloc_on(world, device, 512, stream)));
 }
 
-// --- told of ----------------------------------------------------------------------------------------------------------------------------
+// --- captures reported to the allocator -------------------------------------------------------------------------------------------------
 
 static void it_is_as_if_we_had_begun_it(void **state) {
     (void)state;
@@ -120,7 +120,7 @@ static void it_is_ended_by_who_began_it(void **state) {
     expect_end(&world);
 }
 
-// --- not told of ------------------------------------------------------------------------------------------------------------------------
+// --- captures not reported to the allocator ---------------------------------------------------------------------------------------------
 
 static void a_fence_never_becomes_a_node(void **state) {
     (void)state;

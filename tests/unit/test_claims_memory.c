@@ -171,7 +171,7 @@ static void every_stream_that_used_it_must_pass(void **state) {
     expect_end(&world);
 }
 
-// --- when memory runs out -----------------------------------------------------------------------------------------------------------
+// --- out of memory ------------------------------------------------------------------------------------------------------------------
 
 static void a_retry_waits_for_other_streams(void **state) {
     (void)state;

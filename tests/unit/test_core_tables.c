@@ -1,4 +1,4 @@
-// Tests the core's tables outside of base: addresses constructed to collide do not. Also tests what upper layers attach.
+// Tests the core's tables outside of base: addresses constructed to collide do not collide. Also tests extensions attached by upper layers.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -116,7 +116,7 @@ static void events_name_their_private_pool(void **state) {
     history_end(&world);
 }
 
-// --- what is kept --------------------------------------------------------------------------------------------------------------------
+// --- kept events ---------------------------------------------------------------------------------------------------------------------
 
 static void the_newest_events_stay(void **state) {
     (void)state;

@@ -32,7 +32,7 @@ static void expect_sound(struct vr_world *world) {
     if (vram_check(world->allocator, &error) != VRAM_OK) fail_msg("%s", error.message);
 }
 
-// --- where memory comes from ------------------------------------------------------------------------------------------------------------
+// --- sources of memory ------------------------------------------------------------------------------------------------------------------
 
 static void neighbours_share_a_page(void **state) {
     (void)state;
@@ -527,7 +527,7 @@ static void who_listens_changes_nothing(void **state) {
     assert_memory_equal(&without, &with, sizeof with);
 }
 
-// --- sizes that do not come back ---------------------------------------------------------------------------------------------------------
+// --- sizes that do not recur -------------------------------------------------------------------------------------------------------------
 
 static uint64_t windows_of(const struct vr_world *world) {
     return vram_sim_calls(world->sim, "cuMemMap") - vram_sim_calls(world->sim, "cuMemUnmap");

@@ -155,7 +155,7 @@ static void a_stream_that_works_on_is_asked_once(void **state) {
     expect_end(&world);
 }
 
-// --- pools come and go ------------------------------------------------------------------------------------------------------------------
+// --- creation and release of pools ------------------------------------------------------------------------------------------------------
 
 // A pool created and ended in each step costs no driver calls once its sizes repeat.
 static void pools_that_end_leave_their_places(void **state) {

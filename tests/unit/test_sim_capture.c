@@ -94,7 +94,7 @@ static uint64_t ended(struct vram_driver *driver, uint64_t stream) {
     return graph;
 }
 
-// --- what is captured -----------------------------------------------------------------------------------------------
+// --- captured nodes -------------------------------------------------------------------------------------------------
 
 static void a_diamond_keeps_its_shape(void **state) {
     struct vram_driver *driver = open_sim(&no_costs);
@@ -202,7 +202,7 @@ static void external_events_are_nodes(void **state) {
     (void)state;
 }
 
-// --- what is forbidden ----------------------------------------------------------------------------------------------
+// --- forbidden calls ------------------------------------------------------------------------------------------------
 
 static void a_capture_begins_and_ends_on_one_stream(void **state) {
     struct vram_driver *driver = open_sim(&no_costs);
@@ -549,7 +549,7 @@ static void threads_capture_at_once(void **state) {
     (void)state;
 }
 
-// --- what is left ---------------------------------------------------------------------------------------------------
+// --- leaks ----------------------------------------------------------------------------------------------------------
 
 static void an_abandoned_capture_leaves_nothing(void **state) {
     struct vram_driver *driver = open_sim(&no_costs);

@@ -226,7 +226,7 @@ static void operations_agree_with_arrays_of_bytes(void **state) {
     (void)state;
 }
 
-// --- what takes no memory of the host ---------------------------------------------------------------------------------------------
+// --- contents that take no host memory --------------------------------------------------------------------------------------------
 
 // Returns the host bytes used for the contents of device memory.
 static uint64_t taken(struct vram_driver *driver) {
@@ -419,7 +419,7 @@ static void a_forked_child_takes_nothing_away(void **state) {
     (void)state;
 }
 
-// --- other processes, for which other instances stand -----------------------------------------------------------------------------
+// --- other processes, represented by other instances ------------------------------------------------------------------------------
 
 static void shared_memory_is_the_same_in_any_kind(void **state) {
     for (enum vram_sim_bytes kind = VRAM_SIM_BYTES_ALL; kind <= VRAM_SIM_BYTES_NONE; kind++)

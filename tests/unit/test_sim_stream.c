@@ -196,7 +196,7 @@ static void by_hand_default_stream_completes_alone(void **state) {
     (void)state;
 }
 
-// --- random work against a model that keeps every piece of work and what it directly waits for ------------------------
+// --- random work, compared with a model of each piece of work and its direct dependencies -----------------------------
 
 #define PIECES  400
 #define STREAMS 4 // the legacy stream, two blocking ones, one that is not

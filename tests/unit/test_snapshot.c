@@ -51,7 +51,7 @@ static void finish(struct program *program) {
     for (size_t i = 0; i < LIVE; i++) OK(vram_free(program->world->allocator, program->live[i]));
 }
 
-// --- what is shown -------------------------------------------------------------------------------------------------------------------
+// --- contents of a snapshot ----------------------------------------------------------------------------------------------------------
 
 struct comparison {
     const struct vr_model *model;

@@ -237,7 +237,7 @@ static void first_use_from_many_threads(void **state) {
     }
 }
 
-// --- the check beside requests of another device ---------------------------------------------------------------------------------------
+// --- the check while another device serves requests ------------------------------------------------------------------------------------
 
 enum { CHECKED_BLOCKS = 1500, CHECKED_ROUNDS = 20 };
 

@@ -20,7 +20,7 @@ static struct vram_block_info expect_info(struct vr_world *world, uint64_t addre
     return info;
 }
 
-// --- a route that is closed -------------------------------------------------------------------------------------------------------------
+// --- a route closed during a request ----------------------------------------------------------------------------------------------------
 
 static const struct vram_route by_thread = {.kind = VRAM_ROUTE_THREAD};
 
@@ -94,7 +94,7 @@ static void a_callback_does_not_choose_the_device(void **state) {
     }
 }
 
-// --- a capture that begins --------------------------------------------------------------------------------------------------------------
+// --- a capture begun during a request ---------------------------------------------------------------------------------------------------
 
 // The driver's table with one function replaced: before it returns, another thread begins a capture that forbids such calls.
 static struct {

@@ -93,8 +93,7 @@ static void a_pool_lives_as_long_as_it_holds_pages(void **state) {
     }
 }
 
-// --- memory that was waited for is searched
-// again-----------------------------------------------------------------------------------------------------
+// --- a search after waiting for memory --------------------------------------------------------------------------------------------------
 
 // pytorch#189504: the retry waits for 50 MiB that another stream used, which are then free in a segment that cannot be released.
 static enum vram_status ask_for_what_is_waited_for(const char *conf, uint64_t *pending, uint64_t *address) {
@@ -129,7 +128,7 @@ static void a_retry_searches_again(void **state) {
     assert_int_equal(address, pending);
 }
 
-// --- kept -------------------------------------------------------------------------------------------------------------------------------
+// --- differences that stay --------------------------------------------------------------------------------------------------------------
 
 // With a share below 1 the limit is reached first: the cache is released, and the failure is an ordinary one.
 static void a_limit_comes_before_a_rejection(void **state) {

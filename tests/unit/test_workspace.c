@@ -88,7 +88,7 @@ static void cublaslt_is_cut_unless_it_is_kept_apart(void **state) {
     }
 }
 
-// --- one per handle and stream --------------------------------------------------------------------------------------------------------
+// --- one workspace per handle and stream ----------------------------------------------------------------------------------------------
 
 static struct vram_workspaces *expect_workspaces(struct vr_world *world) {
     struct vram_workspaces *workspaces = NULL;

@@ -14,7 +14,7 @@ struct vr_moments {
     uint8_t *kind;                  // by row of the segment lives: enum vram_report_kind
 };
 
-// --- what moments are built from ----------------------------------------------------------------------------------------
+// --- sources of moments -------------------------------------------------------------------------------------------------
 enum vr_lifetime_kind vr_moment_lifetime_kind(const struct vr_history *history) {
     bool requests = false;
     for (size_t i = 0; i < history->count; i++) {

@@ -305,7 +305,7 @@ int cublasLtMatrixTransform(void *handle, const struct descriptor *operation, co
     return standin_work(stream) == 0 ? 0 : CUBLAS_EXECUTION_FAILED;
 }
 
-// --- the rest --------------------------------------------------------------------------------------------------------------------------
+// --- other functions -------------------------------------------------------------------------------------------------------------------
 static size_t cache_capacity = 8192; // of the heuristics cache; documented default of CUBLASLT_HEURISTICS_CACHE_CAPACITY
 
 size_t cublasLtGetVersion(void) { return (size_t)standin_library_version; }

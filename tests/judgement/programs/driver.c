@@ -25,7 +25,7 @@ static void fill(uint64_t mib) {
     while (TAKE(mib) != 0) continue;
 }
 
-// --- what fills a device ----------------------------------------------------------------------------------------------------------------
+// --- programs that fill a device --------------------------------------------------------------------------------------------------------
 
 static uint64_t make_particles(void) { return TAKE(200); }
 
@@ -89,7 +89,7 @@ static void pins(void) {
     while (pin_buffer(256) != 0) continue;
 }
 
-// --- what stays, and what does not ------------------------------------------------------------------------------------------------------
+// --- leaks and their absence ------------------------------------------------------------------------------------------------------------
 
 static uint64_t log_frame(void) { return TAKE(4); }
 static uint64_t render(uint64_t mib) { return TAKE(mib); }

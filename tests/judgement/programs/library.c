@@ -30,7 +30,7 @@ static uint64_t taken;
 
 static void give(uint64_t address) { check(vram_free(gpu, address)); }
 
-// --- what fills a device ----------------------------------------------------------------------------------------------------------------
+// --- programs that fill a device --------------------------------------------------------------------------------------------------------
 
 static uint64_t make_grid(void) { return TAKE(0, 100, 0); }
 
@@ -59,7 +59,7 @@ static void flow(void) {
     if (make_pressure() != 0) exit(97);
 }
 
-// --- what keeps it from being used ------------------------------------------------------------------------------------------------------
+// --- memory that is free but unusable ---------------------------------------------------------------------------------------------------
 
 static uint64_t make_tile(uint64_t mib) { return TAKE(0, mib, 0); }
 static uint64_t make_mosaic(void) { return TAKE(0, 400, 0); }
@@ -122,7 +122,7 @@ static void limited_by_bytes(void) {
     }
 }
 
-// --- what stays, and what does not ------------------------------------------------------------------------------------------------------
+// --- leaks and their absence ------------------------------------------------------------------------------------------------------------
 
 static uint64_t log_frame(void) { return TAKE(0, 4, 0); }
 static uint64_t render(uint64_t mib) { return TAKE(0, mib, 0); }

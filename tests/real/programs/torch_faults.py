@@ -25,7 +25,7 @@ RAISED, FINISHED = 7, 0
 CHECKED_IN_DESTRUCTORS = {"cuMemAddressFree", "cuEventCreate", "cuEventRecord", "cuDevicePrimaryCtxGetState"}
 
 
-# --- the programs, small: each of their calls is failed -----------------------------------------------------------------------------------
+# --- small programs: each of their calls fails once ---------------------------------------------------------------------------------------
 def train():
     cuda = torch.device("cuda")
     net = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.LayerNorm(64), torch.nn.Linear(64, 8)).to(cuda)
