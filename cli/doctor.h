@@ -25,7 +25,7 @@ struct doctor {
     size_t count;
     bool no_driver;
     bool wrong; // a row is DOCTOR_WRONG
-    // What all devices support; false without devices.
+    // Capabilities that all devices have; false without devices.
     bool virtual_memory, memory_pools, host_register, file_handles;
     unsigned device_count;
 };

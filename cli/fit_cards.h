@@ -16,7 +16,7 @@
 
 struct vram_recording;
 
-// How a verdict was found. X(constant, JSON name)
+// The basis of a verdict. X(constant, JSON name)
 #define FIT_METHODS(X)                                                                                                                     \
     X(FIT_BY_RUN, run)            /* the program ran on it */                                                                              \
     X(FIT_BY_PEAK, peak)          /* the peak of held or live bytes decides */                                                             \
@@ -35,7 +35,7 @@ extern const char *const fit_method_names[FIT_METHOD_COUNT];
 
 #define FIT_SITE_CAPACITY 300
 
-// Where the program runs out of memory.
+// The place where the program runs out of memory.
 struct fit_oom {
     bool known;
     uint64_t step; // from 1; 0: the recording has no steps

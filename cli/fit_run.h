@@ -25,7 +25,7 @@ struct fit_plan {
     bool dummy_weights;      // makes up weights from configurations
 };
 
-// Why a run ended. X(constant, JSON name)
+// The reason for the end of a run. X(constant, JSON name)
 #define FIT_ENDINGS(X)                                                                                                                     \
     X(FIT_ENDED, end)               /* the program came to its end */                                                                      \
     X(FIT_REPEATS, repeats)         /* its steps repeat */                                                                                 \

@@ -46,7 +46,7 @@ struct fit_verdict;
 struct fit_run;
 struct fit_card;
 
-// What is served on one card. All 0 if no cache fits.
+// The server's capacity on one card. All 0 if no cache fits.
 struct fit_serving_card {
     double most_share;    // that the card can give
     uint64_t cache_bytes; // with the requested share, or with most_share if that is less

@@ -17,7 +17,7 @@
 #define BUFFER_BYTES ((size_t)256 << 10)
 // xz -9 needs 65 MiB. A file that needs more than this is refused.
 #define XZ_MEMORY_BYTES ((uint64_t)256 << 20)
-// How much may be unpacked without --max-unpacked. Histories compress 10 to 60 times.
+// The limit of unpacked bytes without --max-unpacked. Histories compress 10 to 60 times.
 #define UNPACKED_BYTES     ((uint64_t)1 << 30)
 #define UNPACKED_RATIO     200
 #define LEAST_MEMORY_BYTES ((uint64_t)256 << 20)

@@ -8,7 +8,7 @@
 
 #include "vram/log.h"
 
-// How live memory is grouped.
+// The grouping of live memory.
 enum watch_by { WATCH_LIBRARY, WATCH_KIND, WATCH_SITE, WATCH_STREAM, WATCH_POOL, WATCH_BY_COUNT };
 const char *watch_by_name(enum watch_by by);
 

@@ -16,7 +16,7 @@ struct vr_exact_records {
     bool failed; // out of host memory: records are missing
 };
 
-// What the last events show about a wait. An allocation that fails at first waits for other streams, which completes earlier frees,
+// Evidence in the last events for a wait. An allocation that fails at first waits for other streams, which completes earlier frees,
 // releases the cache, and asks the driver again; it does not search the cache again (allocator.md §release-of-the-cache). So memory that
 // became free just before cannot serve it. A completion directly after its own request looks the same with or without a wait.
 struct vr_waits {
@@ -57,7 +57,7 @@ struct vr_exact_rules {
     uint32_t pytorch; // PyTorch version, unless conf names one
 };
 
-// What a replay that differs teaches the next attempt.
+// Lessons from a replay that differs, for the next attempt.
 struct vr_exact_lessons {
     uint64_t memory_bound; // vr_exact.memory_bound
     bool ties;             // vr_exact.ties

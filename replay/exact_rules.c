@@ -8,7 +8,7 @@
 #include "replay/option_strings.h"
 #include "replay/recorded_device.h"
 
-// Whether there were ordinary segments, and expandable ones.
+// The kinds of segments that occurred: ordinary ones, expandable ones.
 struct kinds {
     bool ordinary;
     bool expandable;

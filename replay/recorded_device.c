@@ -269,7 +269,7 @@ static bool would_split(const struct vr_options *options, bool expandable, uint6
     return rounded < options->max_split_bytes && size - rounded > VR_SMALL_LIMIT;
 }
 
-// How a private pool allocates blocks, as far as it is known.
+// A private pool's way of allocating blocks, as far as it is known.
 enum handing { HANDS_WHOLE = 1, HANDS_PARTS = 2 };
 
 // Looks for a live block that fills a segment although it would have been split, and for two blocks in an ordinary segment.

@@ -74,7 +74,7 @@ static enum vram_status alike_key(const struct vr_script *scripts, size_t count,
 
 enum { MOST_THREADS = 64, TODAY = 0 };
 
-// What is known about a setting before its trial.
+// Facts about a setting before its trial.
 struct candidate {
     struct vr_text key; // from alike_key(); "" if the string is invalid
     size_t same;        // index of the first setting with the same key, whose results apply; its own index if it is the first

@@ -17,7 +17,7 @@ MODULES = {"triton.runtime.jit": "watch_functions", "triton.runtime.autotuner": 
 
 
 class Kernel:
-    """What earlier computations showed about a kernel."""
+    """The results of earlier computations of a kernel."""
 
     __slots__ = ("done", "failures", "grids", "function", "read", "reads")
 

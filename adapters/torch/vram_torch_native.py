@@ -23,7 +23,7 @@ LIBRARIES = ("libc10.so", "libc10_cuda.so", "libtorch_cpu.so")
 
 
 class Unavailable(Exception):
-    """Why there is no such library for this PyTorch; one line."""
+    """The reason, in one line, for which there is no such library for this PyTorch."""
 
 
 class Release:

@@ -30,7 +30,7 @@ DeviceHistory histories[VRAM_MAX_DEVICES];
 std::mutex annotations_mutex;
 Ring<Annotation> annotation_ring;
 
-// What to record. Written under `settings_mutex`, which is taken before the allocator's locks; read anywhere.
+// The settings of the history. Written under `settings_mutex`, which is taken before the allocator's locks; read anywhere.
 std::mutex settings_mutex;
 std::atomic<bool> recording;
 std::atomic<int> level; // RecordContext

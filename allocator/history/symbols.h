@@ -24,7 +24,7 @@ struct vr_symbol_sink {
     void *context;
 };
 
-// What was found for a file.
+// The symbols found for a file.
 enum vr_symbol_source {
     VR_SYMBOLS_NONE,  // no file with that build id
     VR_SYMBOLS_NAMES, // a symbol table

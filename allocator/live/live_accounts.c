@@ -1,4 +1,4 @@
-// Who else holds a device's memory (vram/accounts.h).
+// Finds the other holders of a device's memory (vram/accounts.h).
 #include "live/live_accounts.h"
 
 #include <stdio.h>

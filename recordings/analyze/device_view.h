@@ -67,7 +67,7 @@ struct vr_trouble {
     bool is_host;
 };
 
-// Why a device was chosen, in order of precedence.
+// Reasons for the choice of a device, in order of precedence.
 enum vr_choice { VR_CHOICE_NAMED, VR_CHOICE_ONLY, VR_CHOICE_OOM, VR_CHOICE_PEAK, VR_CHOICE_EVENTS };
 
 // Finds the index of the worst view, of which there must be at least one, and the reason. Computes peaks only if failed requests do not

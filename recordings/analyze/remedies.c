@@ -13,7 +13,7 @@ enum {
 
 // --- a smaller batch ---------------------------------------------------------------------------------------------------------------------
 
-// Whether a size is that of a parameter, or of a copy in half its precision (which autocast keeps for the backward pass).
+// Kinds of sizes: a parameter's, or that of its copy in half precision (which autocast keeps for the backward pass).
 enum fixed_size { SIZE_OF_PARAMETER = 1, SIZE_OF_HALF = 2 };
 
 static enum vram_status find_fixed_sizes(const struct vr_demand_work *work, struct vr_map *fixed, uint64_t *parameters) {

@@ -119,7 +119,7 @@ void vr_role_notes_release(struct vr_role_notes *notes);
 // show its role. So an allocation of the backward pass that is live in the next optimizer step is a gradient, and one of the forward pass
 // that is live in its backward pass an activation.
 
-// What the program does while it makes an allocation. IDLE: between the passes.
+// The activity of the program during an allocation. IDLE: between the passes.
 enum vr_role_pass { VR_PASS_IDLE, VR_PASS_FORWARD, VR_PASS_BACKWARD, VR_PASS_OPTIMIZER, VR_PASS_LOAD, VR_PASS_INPUT, VR_PASS_COUNT };
 
 // Columns by row of the lifetimes.

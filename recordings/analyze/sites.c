@@ -413,7 +413,7 @@ static bool is_skipped(const struct vr_model *model, const struct vr_finder *fin
     return vr_finder_matches(finder, text);
 }
 
-// Why a frame is excluded, in model->frames.skipped.
+// Reasons for which a frame is excluded, in model->frames.skipped.
 enum { FOR_GOOD = 1, FOR_NOW = 2 };
 
 static enum vram_status skip_frames(struct vram_recording *recording, const char *expression, uint8_t keeps, uint8_t why,

@@ -213,7 +213,7 @@ struct vr_extra {
     uint32_t value;  // string id of the value as JSON text (recordings/snapshot/literals.h); "": the file does not have the key
 };
 
-// Why the model does not have all of the file, so that no writer can reproduce it.
+// Reasons for which the model lacks part of the file, so that no writer can reproduce it.
 enum vr_loss {
     VR_LOSS_NONE,
     VR_LOSS_TOO_MUCH,   // the file has more extras than are kept for its size
@@ -223,7 +223,7 @@ enum vr_loss {
     VR_LOSS_FRAME,      // two frames have the same name, file and line, but different extras
 };
 
-// How one of vram's own files ended.
+// The way one of vram's own files ended.
 enum vr_ending {
     VR_ENDING_WHOLE, // complete; also for all other files
     VR_ENDING_OPEN,  // not closed: the program was killed or is still writing; everything recorded until then is present

@@ -259,7 +259,7 @@ static void compare_with_today(struct vr_text *text, const struct vram_tune_sett
         print_less(text, "holds", best->peak_reserved_bytes, today->peak_reserved_bytes, " with memory to spare");
 }
 
-// Prints how much of the need is live memory, which no setting can reduce, and how much is not.
+// Prints the part of the need that is live memory, which no setting can reduce, and the other part.
 static void print_floor(struct vr_text *text, const struct vram_tune_result *result, const struct vram_tune_setting *setting) {
     const uint64_t live = result->live_bytes, active = result->active_bytes > live ? result->active_bytes : live;
     const uint64_t rest = setting->needed_bytes > active ? setting->needed_bytes - active : 0;

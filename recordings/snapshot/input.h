@@ -19,7 +19,7 @@ struct vr_input {
     struct vr_budget *budget; // its limit rises with every byte read; may be NULL
 };
 
-// How much memory the tables may use: this base, plus a factor for each byte of input. No valid file needs more. The rows that are largest
+// The limit of the tables' memory: this base, plus a factor for each byte of input. No valid file needs more. The rows that are largest
 // for their bytes are an annotation in a pickle (16 bytes: two keys, a three-letter name, and a memo slot for both; at most 15.7 bytes per
 // byte while tables double, 11.3 while they grow by an eighth), an event of two keys (11 bytes; 10.6) and a frame of its own (22 bytes;
 // 8.7).

@@ -13,7 +13,7 @@
     X(device) X(total_bytes) X(allocated_bytes) X(active_bytes) X(requested_bytes) X(counter) X(kind) \
     X(expandable) X(state) X(blocks) X(tenants) X(name) X(filename) X(line) X(stage) X(cpp_stack) X(addr)
 
-// How a value is read into a slot. X(KIND, "expected value, for messages")
+// Ways of reading a value into a slot. X(KIND, "expected value, for messages")
 #define VR_FIELD_KINDS(X) \
     X(NOTHING, "nothing") \
     X(ADDRESS, "a whole number of 64 bits") \

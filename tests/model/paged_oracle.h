@@ -1,5 +1,5 @@
 // paged_oracle.h: checks paged memory (paged:True) from outside, by the driver calls that create, map and unmap pages and by the allocated
-// blocks. Uses simple lists, and nothing of the allocator's implementation.
+// blocks. Uses simple lists, and no code of the allocator.
 #ifndef VR_TEST_PAGED_ORACLE_H
 #define VR_TEST_PAGED_ORACLE_H
 

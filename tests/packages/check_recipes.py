@@ -89,7 +89,7 @@ def container(text, folder):
     return found + [f"{package} is not installed in it" for package in LIBRARIES.values() if f" {package} " not in text]
 
 
-# What is linted, the linter, and a change that it must find.
+# The file, its linter, and a change that the linter must find.
 RECIPES = [("packaging/homebrew/vram.rb", formula, ("system \"./try\"\n  end\n", "system \"./try\"\n")),
            ("packaging/homebrew/vram.rb", formula, ("system \"./try\"\n", "system './try'\n")),
            ("packaging/conda/meta.yaml", recipe, ("sha256:", "sha265:")),

@@ -45,7 +45,7 @@ static uint64_t age_of(unsigned block) {
     return bench.arena.order == VR_BY_SIZE_AGE_ADDRESS ? bench.ages[bench.blocks[block].segment] : 0;
 }
 
-// Whether `a` comes before `b` by the rules of index.h, written once more.
+// Returns whether `a` comes before `b` by the rules of index.h, written independently.
 static bool is_first(unsigned a, unsigned b) {
     const struct vr_block *left = &bench.blocks[a], *right = &bench.blocks[b];
     const uint64_t ages[2] = {age_of(a), age_of(b)};

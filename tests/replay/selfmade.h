@@ -1,4 +1,4 @@
-// selfmade.h: makes recordings for tests: random operations on an allocator over the simulated driver, with its records and final state
+// selfmade.h: generates recordings for tests: random operations on an allocator over the simulated driver, with its records and final state
 // written as a PyTorch snapshot in JSON.
 #ifndef VR_TEST_SELFMADE_H
 #define VR_TEST_SELFMADE_H

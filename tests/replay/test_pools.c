@@ -1,4 +1,4 @@
-// test_pools.c: tests selfmade recordings with private pools, with and without pool ids on their events.
+// test_pools.c: tests generated recordings (selfmade.h) with private pools, with and without pool ids on their events.
 
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-// test_replay.c: replays selfmade recordings, whole and truncated, exactly.
+// test_replay.c: replays generated recordings (selfmade.h), whole and truncated, exactly.
 #include "replay/replaying.h"
 #include "replay/selfmade.h"
 #include "vram/sim.h"

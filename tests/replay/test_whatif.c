@@ -1,4 +1,4 @@
-// test_whatif.c: replays selfmade recordings with other settings and less memory.
+// test_whatif.c: replays generated recordings (selfmade.h) with other settings and less memory.
 #include "replay/replaying.h"
 #include "replay/selfmade.h"
 

@@ -61,7 +61,7 @@ static void *proc(const char *name, int version, uint64_t flags) {
     } while (0)
 #define LOAD(name, version, parameters) LOAD_FLAGS(name, version, 0, parameters)
 
-// Whether the host may use device addresses.
+// Returns whether the host may use device addresses.
 static int has_bytes_at_addresses(void) { return strstr(getenv("VRAM_SIM"), "bytes=") == NULL; }
 
 static void use_memory(void) {

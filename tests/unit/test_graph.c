@@ -363,7 +363,7 @@ static void every_driver_call_may_fail(void **state) {
     }
 }
 
-// As in torch.cuda.graph(): the device's cache and the pinned one.
+// Empties the device's cache and the pinned cache before the capture, as torch.cuda.graph() does.
 static void the_caches_are_emptied_before(void **state) {
     (void)state;
     struct vr_world world;

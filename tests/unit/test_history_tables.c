@@ -173,7 +173,7 @@ static void events_are_encoded_as_they_come(void **state) {
     vr_log_batch_release(&batch);
 }
 
-// Whole microseconds are written as such, and a common time once.
+// Times in whole microseconds are written in microseconds, and a time common to all rows is written once.
 static void times_are_as_coarse_as_they_are(void **state) {
     (void)state;
     static const struct {

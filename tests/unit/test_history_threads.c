@@ -132,7 +132,7 @@ static void *restart(void *opaque) {
     return NULL;
 }
 
-// What a history that starts and stops has recorded is undefined, but it must do no harm.
+// The recording of a history that starts and stops meanwhile is undefined, but it must not be damaged.
 static void a_history_may_come_and_go(void **state) {
     (void)state;
     struct team team = {.snapshots = 0};

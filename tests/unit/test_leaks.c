@@ -27,8 +27,8 @@ static size_t leaks_of(const struct vram_recording *recording, const struct vram
     return leaks;
 }
 
-// How a made loop keeps memory: `bytes` in every `distance`-th step (0: a buffer grows when the step number is a power of two), some more
-// each step, and `borrowed` buffers that each step allocates and frees.
+// The memory that a generated loop keeps: `bytes` in every `distance`-th step (0: a buffer grows when the step number is a power of two),
+// some more each step, and `borrowed` buffers that each step allocates and frees.
 struct keeping {
     size_t steps, distance, borrowed;
     uint64_t bytes, more;

@@ -91,7 +91,7 @@ static uint64_t draw_size(struct program *program) {
     return program->repeats ? program->sizes[draw(program, SIZES)] : draw_any_size(program);
 }
 
-// How many times rarer operations with driver work are.
+// The factor by which operations with driver work are rarer.
 static uint64_t seldom(const struct program *program) { return program->repeats ? 10 : 1; }
 
 static void passed_saying(const struct program *program, enum vram_status status, const char *message) {

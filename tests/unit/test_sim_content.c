@@ -391,7 +391,7 @@ static void a_host_without_memory_is_said(void **state) {
     (void)state;
 }
 
-// What a forked child frees, or leaves at its end, still belongs to its parent.
+// Memory that a forked child frees, or leaves at its end, still belongs to its parent.
 static void a_forked_child_takes_nothing_away(void **state) {
     for (enum vram_sim_bytes kind = VRAM_SIM_BYTES_ALL; kind <= VRAM_SIM_BYTES_NONE; kind++) {
         struct vram_driver *driver = open_kind(kind);

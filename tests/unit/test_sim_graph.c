@@ -407,7 +407,7 @@ static void unite(struct set *set, const struct set *other) {
     for (size_t i = 0; i < WORDS; i++) set->words[i] |= other->words[i];
 }
 
-// What the program did, and the model: everything that happened before now on each stream, or before each event's record.
+// The program's operations, and the model: for each stream, everything before now; for each event, everything before its record.
 struct program {
     struct vram_driver *driver;
     uint64_t random;

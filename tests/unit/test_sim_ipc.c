@@ -298,7 +298,7 @@ static void a_handle_opens_the_allocation(void **state) {
     (void)state;
 }
 
-// What a context opened ends with it; an owner that ends leaves what others opened.
+// An import opened in a context ends with the context; an owner that ends leaves the imports of others.
 static void ends_in_any_order(void **state) {
     struct vram_driver *here = open_sim(&backed), *there = open_sim(&backed);
     struct vr_cu_ipc_handle handle;

@@ -472,7 +472,7 @@ static bool round_with_faults(const char *conf, uint64_t nth, int32_t result, ui
     }
     const bool struck = vram_driver_fault_count(world.driver) != 0;
     EXPECT_OK(vram_driver_fault_set(world.driver, NULL, 0, 0));
-    // What failed succeeds now.
+    // The call that failed succeeds now.
     EXPECT_OK(vram_sleep(world.allocator, 0, choices, 2, NULL, NULL));
     EXPECT_OK(vram_empty_cache(world.allocator)); // refused releases are completed
     EXPECT_OK(vram_wake(world.allocator, 0, choices, 2, NULL, NULL));

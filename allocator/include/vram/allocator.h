@@ -175,7 +175,7 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_memory_info(struct vram_allocator 
 VRAM_API VRAM_NODISCARD enum vram_status vram_device_count(struct vram_allocator *allocator, uint32_t *count);
 
 // --- when memory runs out ---------------------------------------------------------------------------------------------------
-// Why a request failed. All figures are bytes at the moment of the failure.
+// The cause of a failed request. All figures are bytes at the moment of the failure.
 struct vram_oom {
     uint32_t device;
     uint64_t stream;

@@ -60,7 +60,7 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_host_record_stream(struct vram_hos
 VRAM_API VRAM_NODISCARD enum vram_status vram_host_empty_cache(struct vram_host *host);
 
 // --- questions ----------------------------------------------------------------------------------------------------------------
-// How a block was pinned.
+// The way a block was pinned.
 enum vram_host_origin {
     VRAM_HOST_ALLOCATED,  // cuMemHostAlloc
     VRAM_HOST_REGISTERED, // ordinary memory and cuMemHostRegister

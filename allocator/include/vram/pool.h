@@ -180,7 +180,7 @@ struct vram_host;
 
 // A zeroed struct means every default.
 struct vram_graph_options {
-    // Where its memory comes from. NULL: a pool of its own. To share memory, pass an earlier graph's pool (vram_graph_pool()).
+    // The pool of the graph's memory. NULL: a pool of its own. To share memory, pass an earlier graph's pool (vram_graph_pool()).
     struct vram_pool *pool;
     enum vram_capture_mode mode; // which threads' unsafe calls invalidate the capture
     bool keep_cache;             // do not return cached memory before the capture, unlike torch.cuda.graph()

@@ -22,7 +22,7 @@ extern "C" {
 
 enum { VRAM_TAG_BYTES = 64 }; // length of a tag, with its NUL
 
-// What happens to the contents of live blocks.
+// Treatment of the contents of live blocks.
 enum vram_sleep_level {
     VRAM_SLEEP_KEEP,    // saved in pinned host memory and restored
     VRAM_SLEEP_DISCARD, // lost; undefined after waking
@@ -39,7 +39,7 @@ struct vram_sleep_choice {
     bool wakes; // a request to a sleeping pool wakes it; if false, the request returns ASLEEP
 };
 
-// What a call did. All zeros on failure.
+// The result of a call. All zeros on failure.
 struct vram_sleep_result {
     uint32_t pools;        // that fell asleep or woke
     uint64_t bytes;        // device memory returned to the driver, or obtained from it

@@ -80,7 +80,7 @@ VRAM_API const char *vram_status_text(enum vram_status status);
 // Receives text in pieces, in order; pieces are not NUL-terminated. Return false to stop the writer, which then returns VRAM_IO.
 typedef bool (*vram_write)(void *user, const char *bytes, size_t length);
 
-// What the display can show. A zeroed struct means 100 columns of plain ASCII.
+// The capabilities of the display. A zeroed struct means 100 columns of plain ASCII.
 struct vram_style {
     unsigned columns; // line width; 0: 100; less than 60 counts as 60
     bool colour;      // ANSI colour escapes

@@ -23,7 +23,7 @@ enum vram_rows {
 
 enum vram_column_type { VRAM_COLUMN_UINT8, VRAM_COLUMN_UINT32, VRAM_COLUMN_UINT64, VRAM_COLUMN_INT64 };
 
-// How to read a column's numbers.
+// The meaning of a column's numbers.
 enum vram_column_meaning {
     VRAM_COLUMN_NUMBER,
     VRAM_COLUMN_STRING, // pass to vram_recording_string()

@@ -1,4 +1,4 @@
-// vram/demand.h: what uses the memory when a request does not fit, and which changes of the program would lower the need.
+// vram/demand.h: the main use of the memory when a request does not fit, and the changes of the program that would lower the need.
 //
 // Where no allocator setting helps, the program must need less. A demand names the main use of the memory; a remedy names a
 // change and how much it saves. Both are sums over the recording's own allocations; `basis` says which.

@@ -45,7 +45,7 @@ enum vram_export_format {
     VRAM_EXPORT_COUNT
 };
 
-// What folded stacks count.
+// The unit that folded stacks count.
 enum vram_export_measure {
     VRAM_EXPORT_PEAK,     // bytes live at the peak of allocated bytes
     VRAM_EXPORT_END,      // bytes live at the end

@@ -51,7 +51,7 @@ VRAM_API void vram_recording_destroy(struct vram_recording *recording);
 // The top level of the file: a dictionary with history and settings, or a bare list of segments.
 enum vram_recording_form { VRAM_RECORDING_DICT, VRAM_RECORDING_SEGMENT_LIST };
 VRAM_API enum vram_recording_form vram_get_recording_form(const struct vram_recording *recording);
-// How the file ended. Only vram's own files (docs/reference/formats/recording.md) can be OPEN or CUT.
+// The way the file ended. Only vram's own files (docs/reference/formats/recording.md) can be OPEN or CUT.
 enum vram_recording_ending {
     VRAM_RECORDING_WHOLE, // complete
     VRAM_RECORDING_OPEN,  // not closed: the program was killed or is still writing; everything recorded until then is present

@@ -103,7 +103,7 @@ struct vram_report_point {
     int64_t reserved_bytes;
 };
 
-// Where the bytes held from the driver were at the end. All but `unaccounted` add up to the sizes of all blocks.
+// The final use of the bytes held from the driver. All but `unaccounted` add up to the sizes of all blocks.
 // X(type, member, absent, sentence): vram/facts.h
 #define VRAM_REPORT_USAGE_FACTS(X)                                                                                                         \
     X(U64, reserved_bytes, ALWAYS, "the sum of the segments")                                                                              \
@@ -173,8 +173,8 @@ struct vram_report_process {
     uint64_t bytes;   // UINT64_MAX: unknown
 };
 
-// Who used the memory outside the recorded program (vram_report_oom.outside_bytes), as far as the recording says. context, module, driver,
-// other and unknown bytes add up to outside_bytes.
+// The users of the memory outside the recorded program (vram_report_oom.outside_bytes), as far as they are recorded. context, module,
+// driver, other and unknown bytes add up to outside_bytes.
 struct vram_report_accounts {
     bool has_context;        // context_bytes was measured
     uint64_t context_bytes;  // this process's contexts
@@ -384,7 +384,7 @@ VRAM_API void vram_report_destroy(struct vram_report *report);
 // pinned host memory, then the most events. Part of the report; NULL if the report is NULL or has no device.
 VRAM_API const struct vram_report_device *vram_report_worst_device(const struct vram_report *report);
 
-// What the caller knows about the recording's file. Any member may be NULL or 0.
+// The caller's facts about the recording's file. Any member may be NULL or 0.
 struct vram_report_source {
     const char *file;              // its name
     uint64_t bytes;                // its size, decompressed

@@ -107,7 +107,7 @@ struct vram_exact_options {
         *conf; // option string; NULL: the recording's settings; "pytorch:2.6" alone: the recording's settings with that version's rules
 };
 
-// How the PyTorch version whose rules apply was determined.
+// The source of the PyTorch version whose rules apply.
 enum vram_rules_source {
     VRAM_RULES_BY_KEYS,   // by the keys in the recording
     VRAM_RULES_BY_EVENTS, // by the events, which differ with the version that the keys suggest
@@ -284,7 +284,7 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_tune_text(const struct vram_tune_r
                                                         const struct vram_style *style, vram_write write, void *user);
 
 // --- paged memory ------------------------------------------------------------------------------------------------------------------------
-// What paged memory would have saved: `paged:True`, an option of this allocator that PyTorch does not have. The history is replayed with
+// The savings of paged memory: `paged:True`, an option of this allocator that PyTorch does not have. The history is replayed with
 // the settings in force, with expandable_segments:True (PyTorch's closest option) and with paged:True, if reserved bytes exceed live bytes
 // by more than a little. A replay does not know waits of one stream for another, memory outside the allocator, or how the program would
 // behave differently.

@@ -21,7 +21,7 @@ extern "C" {
 // Cost of each driver call on the virtual clock. The profiles differ in mapping costs, the only figure without a published measurement.
 enum vram_sim_profile { VRAM_SIM_CHEAP, VRAM_SIM_DEAR, VRAM_SIM_FREE /* every call costs 0 ns */ };
 
-// Where the next cuMemAlloc goes. RISING: upwards from alloc_base; addresses are never reused. FALLING: the same downwards. REUSE: the
+// The address of the next cuMemAlloc. RISING: upwards from alloc_base; addresses are never reused. FALLING: the same downwards. REUSE: the
 // lowest free range at or above alloc_base, as a real driver reuses address space. DRIVER: like NVIDIA's driver on Linux, in 32 MiB regions
 // below alloc_base, newest first. WINDOWS: like NVIDIA's driver on Windows, REUSE from a low base.
 enum vram_sim_addresses { VRAM_SIM_RISING, VRAM_SIM_FALLING, VRAM_SIM_REUSE, VRAM_SIM_DRIVER, VRAM_SIM_WINDOWS };
@@ -30,10 +30,10 @@ enum { VRAM_SIM_MOST_DEVICES = 64 };
 // Value for context_bytes: a context takes what the device's model says, 0 bytes on a device without a model.
 #define VRAM_SIM_CONTEXT_OF_DEVICE UINT64_MAX
 
-// What backs device addresses. BACKED: as `backed` says: ALL, or no bytes at all (copies and sets check their ranges and move nothing).
-// ALL: host memory, so that the host can read and write device addresses directly. SPARSE: reads return the right bytes, and only data with
-// content takes host memory: fills, memory never written and copies of either take none. NONE: as SPARSE, but a copy of more than 64 KiB
-// from the host is not kept.
+// The memory behind device addresses. BACKED: as `backed` says: ALL, or no bytes at all (copies and sets check their ranges and move
+// nothing). ALL: host memory, so that the host can read and write device addresses directly. SPARSE: reads return the right bytes, and only
+// data with content takes host memory: fills, memory never written and copies of either take none. NONE: as SPARSE, but a copy of more than
+// 64 KiB from the host is not kept.
 enum vram_sim_bytes { VRAM_SIM_BYTES_BACKED, VRAM_SIM_BYTES_ALL, VRAM_SIM_BYTES_SPARSE, VRAM_SIM_BYTES_NONE };
 
 // Zero means the default in every field. Sizes are in bytes.

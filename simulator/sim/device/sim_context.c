@@ -25,7 +25,7 @@ static struct vr_sim_thread *add_thread(struct vr_sim *sim, uint64_t number) {
 }
 
 struct vr_sim_thread *vr_sim_this_thread(struct vr_sim *sim) {
-    // Where the thread was last found. It stays valid for the life of the instance because records never move to lower indices.
+    // The place where the thread was last found. It stays valid for the life of the instance because records never move to lower indices.
     static _Thread_local struct {
         uint64_t serial;
         size_t index;
@@ -112,8 +112,9 @@ vr_cu_result vr_sim_ctx_get_device(struct vr_sim *sim, int *device) {
 
 enum { SCHEDULE_MASK = 7, CREATE_FLAGS = 0xff };
 
-// What cuCtxGetLimit returns for a new context: stack per thread, printf buffer, malloc heap, depth and pending launches of dynamic
-// parallelism, L2 fetch granularity, persisting L2 cache. CUDA's guides give all but the granularity, which here is the documented maximum.
+// The limits that cuCtxGetLimit returns for a new context: stack per thread, printf buffer, malloc heap, depth and pending launches of
+// dynamic parallelism, L2 fetch granularity, persisting L2 cache. CUDA's guides give all but the granularity, which here is the documented
+// maximum.
 static const uint64_t first_limits[VR_SIM_LIMITS] = {1024, 1 * VR_MIB, 8 * VR_MIB, 2, 2048, 128, 0};
 enum { LIMIT_SYNC_DEPTH = 3, LIMIT_FETCH = 5, LIMIT_PERSISTING = 6 };
 

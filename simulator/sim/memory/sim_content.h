@@ -97,8 +97,8 @@ struct vr_sim_content {
 #define VR_SIM_GAPS 8
 struct vr_sim_read {
     uint64_t unwritten_bytes, not_kept_bytes, passed_bytes;
-    // Where the read stored bytes that a kernel would have written and that are therefore unknown. Only the first gaps; adjacent ones are
-    // merged.
+    // The destinations of unknown bytes that the read stored, because a kernel would have written them. Only the first gaps; adjacent ones
+    // are merged.
     struct {
         unsigned char *bytes;
         uint64_t size_bytes;
@@ -150,7 +150,7 @@ bool vr_sim_content_write(struct vr_sim_content *content, uint64_t at, uint64_t 
 bool vr_sim_content_forget(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes);
 bool vr_sim_content_read(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, void *bytes, struct vr_sim_read *read);
 
-// How much is known about a byte.
+// The certainty of a byte.
 enum vr_sim_level {
     VR_SIM_KNOWN,   // a GPU would have the same
     VR_SIM_LIKELY,  // good enough to continue with, but a GPU may have another: VR_SIM_SUPPOSED

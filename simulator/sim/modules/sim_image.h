@@ -20,7 +20,7 @@ struct vr_sim_parameter {
     uint32_t offset_bytes, size_bytes;
 };
 
-// Where an argument holds the addresses that a kernel writes (sim_outputs.h).
+// The part of an argument that holds the addresses that a kernel writes (sim_outputs.h).
 struct vr_sim_output {
     uint32_t parameter;
     uint32_t from, words;  // words of 8 bytes to search: the first, and their number

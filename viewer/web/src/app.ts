@@ -1,4 +1,4 @@
-// What every view gets: the engine, the state, the open recordings, and ways to report errors.
+// Everything that a view gets: the engine, the state, the open recordings, and ways to report errors.
 import type { Engine } from "./engine";
 import type { State, Store } from "./state";
 

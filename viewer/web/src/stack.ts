@@ -34,7 +34,7 @@ export function folded(frames: readonly StackFrame[], site?: number): Run[] {
 // Describes a fold: "12 frames: PyTorch, dispatcher, allocator".
 export const foldText = (frames: readonly StackFrame[]): string => `${frames.length} frames: ${[...new Set(frames.map((frame) => frame[3]))].join(", ")}`;
 
-// How to open a source line: a URL with {file} and {line}, which the reader enters and the browser stores.
+// The way to open a source line: a URL with {file} and {line}, which the reader enters and the browser stores.
 const TEMPLATE_KEY = "vram.source";
 const SCHEMES = /^(https?|vscode|vscode-insiders|vscodium|cursor|zed|idea|pycharm|subl|txmt|file):/i;
 

@@ -42,7 +42,7 @@ export class Quads {
 // Converts quads to pixels: x = offset + scale * position, from the left and from the top.
 export type Placing = { x: number; width: number; y: number; height: number };
 
-// What to fade: everything except a group, and everything that was not found.
+// The faded shapes: all outside a group, and all that the search did not find.
 export type Emphasis = { group: number; matches: boolean; faint: Rgb }; // faint: the colour that others fade to, distinct from free memory and from the ground
 
 export const FADED = 0.82; // share of fading

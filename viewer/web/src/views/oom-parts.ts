@@ -5,7 +5,7 @@ import type { Demand } from "./oom-remedies";
 
 export type Holder = { site: string; bytes: number; count: number };
 export type Process = { pid: number; name: string; bytes: number | null };
-// Who held the memory outside, if the recording says so.
+// The holders of the memory outside, if the recording lists them.
 export type Accounts = {
     context_bytes: number | null;
     module_bytes: number | null;
