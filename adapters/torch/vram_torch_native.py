@@ -23,7 +23,7 @@ LIBRARIES = ("libc10.so", "libc10_cuda.so", "libtorch_cpu.so")
 
 
 class Unavailable(Exception):
-    """The reason, in one line, for which there is no such library for this PyTorch."""
+    """Raised if there is no such library for this PyTorch. Its text is the reason, in one line."""
 
 
 class Release:

@@ -156,14 +156,14 @@ def _refuse_sharing(torch, error):
 
 
 def refuse(torch, error):
-    """Refuses what this interface cannot support where it is called, with an alternative."""
+    """Makes each call that this interface cannot support raise an error that names an alternative."""
     _refuse_mempool(torch, error)
     _refuse_cudagraph_trees(torch, error)
     if hasattr(torch, "Tensor"):
         _refuse_sharing(torch, error)
 
 
-# --- answered ----------------------------------------------------------------------------------------------------------------------------
+# --- functions that vram answers -------------------------------------------------------------------------------------------------------
 
 # Functions of torch.cuda and torch.cuda.memory, and their replacements in vram_torch.
 ANSWERS = {name: name for name in (

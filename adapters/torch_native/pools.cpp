@@ -17,7 +17,7 @@ namespace {
 
 using Filter = std::function<bool(cudaStream_t)>;
 
-// Exists while PyTorch refers to it.
+// A pool, which exists while PyTorch refers to it.
 struct Pool {
     struct vram_pool *pool = nullptr; // holds one reference
     int references = 0;               // from PyTorch

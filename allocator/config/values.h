@@ -53,7 +53,7 @@ void vr_option_print(const struct vr_option_row *row, const struct vr_options *o
 void vr_option_record(const struct vr_option_row *row, const struct vr_options *options, struct vr_json *json);
 // Sets the field to a snapshot's value (`value` is JSON). Text of another kind changes nothing.
 void vr_option_recall(const struct vr_option_row *row, struct vr_options *options, const char *value);
-// vr_options_print() of only the rows that affect placement.
+// Prints the options like vr_options_print(), but only the rows that affect placement.
 void vr_options_print_places(const struct vr_options *options, struct vr_text *text);
 
 #endif

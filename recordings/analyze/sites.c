@@ -174,8 +174,7 @@ static uint64_t stack_text_bytes(const struct vr_model *model, uint32_t stack) {
     return bytes;
 }
 
-// Hashes "file:line:function
-// " of the frames, innermost first. The hash is 0 for no frames, so that such stacks come first.
+// Hashes the lines "file:line:function" of the frames, innermost first. The hash is 0 for no frames, so that such stacks come first.
 static void hash_stack(struct vr_sites *sites, struct site_group *group) {
     const struct vr_model *model = sites->model;
     const uint64_t first = model->stacks.offset[group->id], end = model->stacks.offset[group->id + 1];
@@ -413,7 +412,7 @@ static bool is_skipped(const struct vr_model *model, const struct vr_finder *fin
     return vr_finder_matches(finder, text);
 }
 
-// Reasons for which a frame is excluded, in model->frames.skipped.
+// Reasons for excluding a frame, in model->frames.skipped.
 enum { FOR_GOOD = 1, FOR_NOW = 2 };
 
 static enum vram_status skip_frames(struct vram_recording *recording, const char *expression, uint8_t keeps, uint8_t why,

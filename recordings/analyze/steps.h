@@ -76,7 +76,7 @@ struct vr_step_wish {
 enum vram_status vr_steps_find(const struct vr_view *view, const struct vr_step_wish *wish, struct vr_steps *steps);
 void vr_steps_release(struct vr_steps *steps);
 
-// Does the same in pieces, to keep a caller responsive.
+// Finds the steps like vr_steps_find(), but in pieces, to keep a caller responsive.
 struct vr_steps_search;
 // Borrows the view. Finds marks and requested steps in this call. The caller owns *search: vr_steps_search_destroy(). NO_HOST_MEMORY.
 enum vram_status vr_steps_search_create(const struct vr_view *view, const struct vr_step_wish *wish, struct vr_steps_search **search);

@@ -213,7 +213,7 @@ struct vr_extra {
     uint32_t value;  // string id of the value as JSON text (recordings/snapshot/literals.h); "": the file does not have the key
 };
 
-// Reasons for which the model lacks part of the file, so that no writer can reproduce it.
+// Kinds of contents that the model lacks, so that no writer can reproduce the file.
 enum vr_loss {
     VR_LOSS_NONE,
     VR_LOSS_TOO_MUCH,   // the file has more extras than are kept for its size

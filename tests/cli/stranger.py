@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests what a newcomer does to an unknown command: every command in every situation of a table.
+"""Tests the mistakes of a newcomer: every command in every situation of a table.
 usage: stranger.py VRAM
 Each gives help, or one clear line and a documented exit code; no repetition, no traceback, no hang, no output into a closed descriptor.
 """

@@ -363,7 +363,7 @@ static void a_driver_without_handles_is_named(void **state) {
     }
 }
 
-// Damaged handles are refused; those that pass import something or nothing, and leave nothing behind.
+// Damaged handles are refused, or import some memory; neither leaves anything behind.
 static void damaged_handles_do_no_harm(void **state) {
     (void)state;
     for (size_t c = 0; c < VR_COUNT_OF(confs); c++) {

@@ -1,4 +1,4 @@
-// Random blocks of another process, imported and released at random.
+// Imports and releases blocks of another process at random.
 #include "pair.h"
 #include "support/random.h"
 

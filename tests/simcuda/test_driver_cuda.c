@@ -85,7 +85,7 @@ static void calls_reach_the_library(void **state) {
     (void)state;
 }
 
-// A struct by value, a descriptor as a pointer, and 16 bytes of output: what sharing passes through the exported symbols.
+// Passes a struct by value, a descriptor as a pointer, and 16 bytes of output through the exported symbols, as sharing does.
 static void sharing_reaches_the_library(void **state) {
     struct vram_driver *driver = NULL;
     assert_int_equal(setenv("VRAM_LIBCUDA", SIMCUDA_PATH, 1), 0);

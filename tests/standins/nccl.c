@@ -224,7 +224,7 @@ static int run_hostile(struct id id, int rank) {
     return 0;
 }
 
-// Eight ranks of which two run: the others are not waited for, and contribute what the next lower one does.
+// Runs two of eight ranks: the calls do not wait for the others, whose contribution is that of the next lower rank that runs.
 static int run_folded(struct id id, int process) {
     const int rank = process * 5;
     const int32_t number = rank == 0 ? 1 : 100;
