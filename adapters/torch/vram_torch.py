@@ -613,7 +613,7 @@ def last_oom():
 
 
 def record_memory_history(*arguments, **named):
-    """torch.cuda.memory._record_memory_history() for this allocator."""
+    """Does the same as torch.cuda.memory._record_memory_history(), for this allocator."""
     allocator().record_memory_history(*arguments, **named)
 
 

@@ -172,7 +172,7 @@ static int64_t line_of_lnotab(const struct vr_python_code *code, uint64_t offset
     return line;
 }
 
-// The same pairs, but each line increment applies to its own range; -128 means that the range has no line.
+// Pairs as in line_of_lnotab(), but each line increment applies to its own range; -128 means that the range has no line.
 static int64_t line_of_pep626(const struct vr_python_code *code, uint64_t offset) {
     int64_t line = code->first_line;
     uint64_t address = 0;

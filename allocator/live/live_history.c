@@ -117,8 +117,8 @@ static void begin_file(struct vr_tracer *tracer, struct vr_stream *stream) {
     free(copied);
 }
 
-// Sends events to `stream` (NULL: the rings) from now on. Returns the previous file, or NULL. It has its last state and must be closed once
-// no thread can be inside it.
+// Sends events to `stream` (NULL: the rings) from now on. Returns the previous file, or NULL. The previous file has its last state and must
+// be closed once no thread can be inside it.
 static struct vr_stream *change_file(struct vr_tracer *tracer, struct vr_stream *stream) {
     struct stream_change change = {tracer, stream};
     struct vr_stream *old = tracer->stream;

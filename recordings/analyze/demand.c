@@ -1,4 +1,4 @@
-// Determines what uses the memory when a request does not fit, and which remedies lower the need.
+// Determines the main use of the memory when a request does not fit, and the remedies that lower the need.
 #include "analyze/demand.h"
 
 #include "analyze/growth.h"

@@ -36,7 +36,7 @@ export interface App {
     matches(): Matches | undefined;
     readonly canOpen: boolean; // false if a server has the files
     chooseFiles(): void; // the system's dialog
-    announce(text: string): void; // tells users of a screen reader what a key has done
+    announce(text: string): void; // announces the result of a key press to users of a screen reader
     say(message: string): void; // shows an error message; "" removes it
 }
 
@@ -61,7 +61,7 @@ export interface View {
     readonly root: HTMLElement;
     show(state: State): void;
     update(state: State, changed: ReadonlySet<keyof State>): void;
-    hide?(): void; // another view is shown: remove what the pointer opened
+    hide?(): void; // another view is shown: close everything that the pointer opened
     // Handles keys that the frame does not use. Returns true if the view used the key.
     onKey?(event: KeyboardEvent): boolean;
     readonly keys?: readonly KeyHelp[];

@@ -1,4 +1,4 @@
-// The banner above every view: what ran out of memory, why, and what helps. It can be folded to its first sentence.
+// The banner above every view: the device that ran out of memory, the cause, and a remedy. It can be folded to its first sentence.
 import { settingLine, type Cure } from "./views/oom-cure";
 import { sentence, type Cause } from "./views/oom-parts";
 import type { Device } from "./app";
@@ -32,13 +32,13 @@ function whyText(cause: Cause, text: string): string {
     return `${sentence(text)}${who}${through}${asked}`;
 }
 
-// Returns what to change in the program: the first remedy that suffices, else the first.
+// Returns the change of the program to make: the first remedy that suffices, else the first.
 function changeText({ demand, advice }: Cause): string {
     const remedy = demand?.remedies.find(({ fits }) => fits) ?? demand?.remedies[0];
     return sentence(remedy?.text ?? advice);
 }
 
-// Returns what helps, briefly; the out-of-memory view has the details.
+// Returns the remedies, briefly; the out-of-memory view has the details.
 function helpOf(cure: Cure | null, cause: Cause): (Node | string)[] {
     const change = shortSites(changeText(cause), sitesOf(cause));
     if (!cure) return [change];
@@ -107,7 +107,7 @@ export class TroubleBanner implements Panel {
         const { marks } = (await askOnce<{ marks: Mark[] }>(frame, { name: "marks", ...about })).json;
         if (overtaken() || !frame.device()) return;
         this.show(trouble, marks.filter((mark) => mark.kind === "oom").at(-1));
-        // For another recording it only says where the trouble is.
+        // For another recording it only shows the recording and the device.
         if (trouble.rec !== rec || trouble.device.events > MOST_EVENTS) return;
         const { oom_causes: causes } = (await askOnce<{ oom_causes: Cause[] }>(frame, { name: "oom", ...about })).json;
         const cause = causes.at(-1);
@@ -157,7 +157,7 @@ export class TroubleBanner implements Panel {
         this.place();
     }
 
-    // Names what distinguishes the two: the device or the recording.
+    // Names the difference between the two: the device or the recording.
     private placeOf({ rec, device }: Trouble, other: Trouble): string {
         return rec === other.rec ? deviceName(device) : placeName(this.frame.recordings[rec], device);
     }
@@ -169,7 +169,7 @@ export class TroubleBanner implements Panel {
         return devices.length > 1 ? capital(place) : place; // keep a file's name unchanged
     }
 
-    // Lists what else ran out of memory: other devices of the recording, and the number of other recordings.
+    // Lists the other failures: other devices of the recording, and the number of other recordings.
     private others({ rec, device }: Trouble): string {
         const { recordings } = this.frame;
         const failed = (all: readonly Device[]) => all.some(({ ooms }) => ooms > 0);

@@ -1,4 +1,4 @@
-// Shared by the parts of the page's frame: the App that views see, and what only the frame uses.
+// Shared by the parts of the page's frame: the App that views see, and the members that only the frame uses.
 import type { App, Matches, View } from "./app";
 import type { State } from "./state";
 

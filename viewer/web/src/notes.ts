@@ -1,4 +1,4 @@
-// Shows what the recording lacks or contradicts: a chip next to the tabs, with sentences below.
+// Shows missing facts and contradictions of the recording: a chip next to the tabs, with sentences below.
 import { clear, el } from "./dom";
 import type { Changed, Frame, Panel } from "./frame";
 import { askOnce } from "./once";

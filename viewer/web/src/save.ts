@@ -1,4 +1,4 @@
-// Saves what is shown: a picture, a table, a link. Files are created here and given to the browser; nothing is sent anywhere else.
+// Saves the view: as a picture, a table or a link. Files are created here and given to the browser; nothing is sent anywhere else.
 import type { Frame } from "./frame";
 import type { Command } from "./menu";
 import { pageOf } from "./pages";

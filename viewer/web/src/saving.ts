@@ -1,4 +1,5 @@
-// Shows what paged memory would have saved: a chip next to the tabs if it is significant, and sentences in the out-of-memory view.
+// Shows the memory that paged memory would have saved: a chip next to the tabs if it is significant, and sentences in the out-of-memory
+// view.
 import { clear, el } from "./dom";
 import type { Engine } from "./engine";
 import type { Changed, Frame, Panel } from "./frame";

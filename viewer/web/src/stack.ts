@@ -2,7 +2,7 @@
 import { el } from "./dom";
 import { frameName } from "./sites";
 
-// The last part says what a frame is folded as (docs/reference/formats/queries.md, allocation); "" for the program's own frames.
+// The last part is the kind of frames with which a frame is folded (docs/reference/formats/queries.md, allocation); "" for the program's own frames.
 export type StackFrame = [name: string, file: string, line: number, fold?: string];
 
 export function frameText([name, file, line]: StackFrame): string {

@@ -5,7 +5,7 @@ import { counted } from "./format";
 export type Column<Row> = {
     title: string;
     value(row: Row): number | string; // for sorting and for CSV
-    cell?(row: Row): Node | string; // what to show; defaults to the value
+    cell?(row: Row): Node | string; // the contents of the cell; defaults to the value
     number?: boolean; // right-aligned, sorts in descending order first
 };
 

@@ -33,7 +33,7 @@ export function worstRecording(recordings: readonly Recording[], first = 0): Tro
     return worst;
 }
 
-// Returns what ran out of memory in the shown recording, else in another open one.
+// Returns the device that ran out of memory in the shown recording, else in another open one.
 export function failedIn(recordings: readonly Recording[], rec: number): Trouble | undefined {
     const here = worstDevice(recordings[rec]?.devices ?? []);
     if (here && here.ooms > 0) return { rec, device: here };

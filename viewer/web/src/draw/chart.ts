@@ -434,7 +434,7 @@ export class Chart {
         this.paintOver(view);
         this.stage.dataset.box = JSON.stringify({ ...view.box, heights: [view.low, view.high] });
     }
-    // Paints only what follows the pointer and the choice.
+    // Paints only the marks that follow the pointer and the choice.
     private outline(row: number | undefined, view: View): number[] {
         return this.scene && row !== undefined ? outlinePoints(this.scene.outline(row), mappingOf(view)) : [];
     }

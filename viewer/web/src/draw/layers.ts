@@ -1,5 +1,5 @@
-// The layers of a chart, from the bottom: the ground with its lines, the picture, axes and marks, and what follows the pointer. Each is
-// painted only when its contents change: a mouse move touches only the top layer.
+// The layers of a chart, from the bottom: the ground with its lines, the picture, axes and marks, and the marks that follow the pointer.
+// Each is painted only when its contents change: a mouse move touches only the top layer.
 import { el } from "../dom";
 import { byteTicks, drawXAxis, drawYAxis, drawYLines, type Box } from "./axes";
 import type { Scene } from "./chart";
@@ -130,7 +130,7 @@ export class Layers {
         [this.names.style.left, this.names.style.top] = [`${left + 4}px`, `${top + 3}px`];
     }
 
-    // Paints what depends only on the heights: horizontal lines and their scale.
+    // Paints the parts that depend only on the heights: horizontal lines and their scale.
     private paintHeights(scene: Scene | null, view: View, theme: Theme): void {
         const { box, low, high, height, ratio } = view;
         const now = [scene, theme, height, ratio, low, high, box.left, box.width];
@@ -171,7 +171,7 @@ export class Layers {
         this.paintSpan(scene, marks, view, theme);
     }
 
-    // Paints what depends only on the window: the axis below, marks above, and their lines.
+    // Paints the parts that depend only on the window: the axis below, marks above, and their lines.
     private paintSpan(scene: Scene | null, marks: Mark[], { box, from, to, width, height, ratio, byTime }: View, theme: Theme): void {
         const now = [scene === null, marks, theme, from, to, width, height, ratio, byTime, box.left, box.top, box.width, box.height];
         if (same(now, this.spanned)) return;

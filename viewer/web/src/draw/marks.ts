@@ -69,7 +69,7 @@ export function markAt(marks: Mark[], position: number, reach: number, byTime: b
 
 const LANE = 14;
 
-// Draws a torn edge: what precedes it is unknown.
+// Draws a torn edge: everything before it is unknown.
 function drawLost(pen: Pen, x: number, top: number, box: Box, theme: Theme): void {
     pen.clip(x, box.top, 7, box.height, () => {
         for (let y = box.top - 8; y < box.top + box.height; y += 7) pen.line([x, y + 8, x + 8, y], theme.alarm, 1.5);

@@ -13,7 +13,7 @@ export type Shown = { from: number; to: number; low: number; high: number; box: 
 
 export interface Painter {
     readonly kind: "webgl2" | "canvas2d";
-    readonly whole: boolean; // whether it also draws the curves and what is below the shapes
+    readonly whole: boolean; // whether it also draws the curves and the layer below the shapes
     // Loads a picture (null: keeps the current one) with an emphasis. Resolves when place() shows it. Only the latest call counts.
     load(picture: Picture | null, shown: Shown, emphasis: Emphasis, ground: Rgb): Promise<boolean>;
     place(shown: Shown, emphasis: Emphasis, ground: Rgb): void;

@@ -51,7 +51,7 @@ function shadesCanvas({ pixels, width, height }: Shades): HTMLCanvasElement {
 
 type Place = { x: (position: number) => number; y: (value: number) => number; placing: Placing; box: Box };
 
-// Draws what is below the shapes.
+// Draws the layer below the shapes.
 export function drawUnder(pen: Pen, picture: Picture, { x, y, placing, box }: Place, ground: Rgb): void {
     if (picture.ground) drawQuads(pen, picture.ground, box.left + box.width, placing, null, ground);
     for (const { at, colour, width, dash } of picture.rules) pen.line([box.left, y(at), box.left + box.width, y(at)], colour, width, dash);

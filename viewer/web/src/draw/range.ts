@@ -42,7 +42,7 @@ export class RangeFacts {
         this.timer = window.setTimeout(() => void this.load(of).catch((error: Error) => this.app.say(error.message)), REST_MS);
     }
 
-    // Queries what the peak of the whole history consists of.
+    // Queries the parts of the peak of the whole history.
     private async loadPeak(of: string): Promise<void> {
         const { engine, store } = this.app;
         const { notion, rec } = store.state;
@@ -56,7 +56,7 @@ export class RangeFacts {
         this.root.hidden = sites.bytes === 0;
         this.root.append(el("strong", { "data-fact": "peak", "data-bytes": sites.bytes }, `Peak ${bytes(sites.bytes)}`));
         const known = (roles?.groups ?? []).filter(({ name }) => name !== "unknown");
-        // A program without a framework has one role for everything, which says nothing.
+        // A program without a framework has one role for everything, so the roles are left out.
         if (known.length > 1) known.forEach(({ name, bytes: size }, i) => {
             const lead = el("button", { type: "button", class: "link", "data-role": name, onclick: () => store.set({ by: "role", legend: name }) }, `${name.replaceAll("_", " ")} ${percent(size, sites.bytes)}`);
             this.root.append(i === 0 ? ": " : ", ", lead);

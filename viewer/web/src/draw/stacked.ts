@@ -16,7 +16,7 @@ const GIVEN_BACK = 0xffffffff; // row of memory freed before the recording
 export type Columns = { [name: string]: Numbers };
 export type Given = { from: number; to: number; top: number; total: Numbers; json: StackedJson; columns: Columns; requested: Numbers | null };
 
-// Returns what the painting worker needs.
+// Returns the data that the painting worker needs.
 export function stackOf(given: Given, columns: Columns, rests: Stack["rests"], theme: Theme, app: App): Stack {
     const { row, stack, flags, bytes, end, group, first_step, position, base } = columns;
     const matches = app.matches();

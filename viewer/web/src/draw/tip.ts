@@ -1,4 +1,4 @@
-// The tip at the pointer: shows at once what the picture knows, and shortly after what the engine knows.
+// The tip at the pointer: shows the picture's facts at once, and the engine's facts shortly after.
 import { el } from "../dom";
 import type { Details } from "./tips";
 
@@ -55,7 +55,7 @@ export class Tip {
         this.resting = window.setTimeout(() => void this.tellMore(row, around), REST_MS);
     }
 
-    // Adds what only the engine knows, once the pointer rests on a shape.
+    // Adds the facts that only the engine has, once the pointer rests on a shape.
     private async tellMore(row: number, around: readonly string[]): Promise<void> {
         if (this.about !== row) return;
         const found = await this.ask(row);

@@ -1,4 +1,4 @@
-// Draws quads one by one with a pen: for files, and for what is below shapes that WebGL2 draws.
+// Draws quads one by one with a pen: for files, and for the layer below shapes that WebGL2 draws.
 import { blend, css, type Rgb } from "./palette";
 import type { Pen } from "./pen";
 import { EDGE_LEFT, EDGE_RIGHT, fades, FADED, HATCHED, NO_GROUP, type Emphasis, type Placing, type QuadColumns } from "./quads";

@@ -280,12 +280,12 @@ class Compare {
         }
     }
 
-    // Until the reader chooses, A is what was opened first, as in `vram diff`: before and after.
+    // Until the reader chooses, A is the recording that was opened first, as in `vram diff`: before and after.
     private ordered(shown: About, other: About): [a: About, b: About] {
         return this.app.store.state.other === -1 && other.rec < shown.rec ? [other, shown] : [shown, other];
     }
 
-    // Highlights what the search finds on either side.
+    // Highlights the search's matches on either side.
     async mark(): Promise<void> {
         const { shown } = this;
         if (!shown) return;
@@ -307,7 +307,7 @@ class Compare {
         const side = (letter: string, { bytes: held, event }: Side) => el("span", { "data-side": letter, "data-bytes": held, "data-event": event }, `${letter} ${bytes(held)} ${event < 0 ? "before the first event" : `at event ${count(event)}`}`);
         const change = json.b.bytes - json.a.bytes;
         this.facts.replaceChildren(side("A", json.a), ", ", side("B", json.b), ": ", el("strong", { "data-bytes": change }, signed(change)));
-        // If nothing grew, list what shrank first.
+        // If nothing grew, list the groups that shrank first.
         this.table.fallFirst(json.groups.some((pair) => pair.other_bytes > pair.bytes));
         this.table.show(json.groups);
     }

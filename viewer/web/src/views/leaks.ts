@@ -1,4 +1,4 @@
-// Leaks and steps: what grows from step to step by call site, and what each step allocates again.
+// Leaks and steps: the call sites that grow from step to step, and the memory that each step allocates again.
 import type { App, View } from "../app";
 import { el } from "../dom";
 import { css, colourOf, themeOf } from "../draw/colour";
@@ -167,7 +167,7 @@ class Leaks {
         this.paint();
     }
 
-    // Shows what no event frees, whether or not it grew.
+    // Shows the memory that no event frees, whether or not it grew.
     private showKept(json: { bytes: number; allocations: number }): void {
         this.kept.hidden = json.allocations === 0;
         this.kept.replaceChildren(`Never freed: ${bytes(json.bytes)} in ${counted(json.allocations, "allocation")}. `, el("button", { type: "button", class: "link", onclick: () => showEnd(this.app) }, "By whom"));

@@ -1,4 +1,4 @@
-// Describes one failed request: what it asked for, where the memory was, and who held it.
+// Describes one failed request: its size, the use of the memory, and the holders.
 import { copyText } from "../save";
 import { plainSite } from "../sites";
 import { framesList, type StackFrame } from "../stack";
@@ -35,7 +35,7 @@ const TITLES: Record<string, string> = {
 export type RequestStack = { frames?: StackFrame[]; site?: number };
 export type CardWays = { go(event: number): void; blocks(event: number, site: string): void; all(event: number): void; stack(event: number): Promise<RequestStack> };
 
-// With `cure`, also shows what would have made it fit.
+// With `cure`, also shows the settings with which it would have fitted.
 export function oomCard(cause: Cause, size: number, free: number | null, open: boolean, ways: CardWays, cure: HTMLElement | null): HTMLElement {
     const head = el("summary", {}, el("b", {}, `${bytes(size)} requested`), ` \u00b7 ${(cause.host && HOST_TITLES[cause.cause]) || (cause.cause === "full" && demandTitle(cause.demand)) || (TITLES[cause.cause] ?? cause.cause)} \u00b7 event ${count(cause.index)}`);
     const box = el("details", { class: "oom-card", open, "data-event": cause.index, "data-cause": cause.cause }, head);
@@ -83,7 +83,7 @@ const unfolded = new Set<number>(); // events whose stack is open
 // The failed request's stack, queried when it is opened.
 function requestStack(event: number, ways: CardWays): HTMLElement {
     const body = el("div", {});
-    // A card that is created again shows what was open before.
+    // A card that is created again has the same parts open as before.
     const remember = () => (box.open ? unfolded.delete(event) : unfolded.add(event)); // a click comes before its effect
     const box = el("details", { class: "oom-stack", open: unfolded.has(event) }, el("summary", { onclick: remember }, "The request's call stack"), body);
     box.addEventListener("toggle", () => {
@@ -103,7 +103,7 @@ export function cardText(box: HTMLElement): string {
     return lines.map((part) => `${part.tagName === "SUMMARY" && part.parentElement === box ? "### " : part.tagName === "H3" ? "\n**" : part.tagName === "P" ? "" : "- "}${text(part).trim()}${part.tagName === "H3" ? "**" : ""}`).join("\n");
 }
 
-// Returns a row for what the listed sites do not hold, with a link to all sites.
+// Returns a row for the memory outside the listed sites, with a link to all sites.
 function restOf(cause: Cause, ways: CardWays): HTMLElement | null {
     const rest = (cause.allocated_bytes ?? 0) - cause.holders!.reduce((sum, holder) => sum + holder.bytes, 0);
     if (rest <= 0) return null;

@@ -1,5 +1,5 @@
-// Searches for what would have made the last failed request fit, by replaying the history, one replay per question, while the view is
-// shown.
+// Searches for settings with which the last failed request would have fitted, by replaying the history, one replay per question, while the
+// view is shown.
 import { add, clear, el } from "../dom";
 import type { Engine } from "../engine";
 import { copyText } from "../save";

@@ -1,4 +1,4 @@
-// Shows what to change in the program if no setting helps: what would lower the demand, and the figures behind it.
+// Shows the changes of the program that would lower the demand if no setting helps, and the figures behind them.
 import { el } from "../dom";
 import { count } from "../format";
 

@@ -1,4 +1,4 @@
-// Out of memory: what each failed request asked for, what was free, and why that did not suffice.
+// Out of memory: each failed request, the free memory at that moment, and the reason why that did not suffice.
 import type { App, Device, View } from "../app";
 import { add, clear, csvText, el } from "../dom";
 import { bytes, count, counted, percent } from "../format";

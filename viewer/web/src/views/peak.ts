@@ -1,5 +1,5 @@
-// Peak: who holds the live memory at the peak, at the chosen moment or at the end, or who allocated in the window, as a table and as call
-// stacks.
+// Peak: the holders of the live memory at the peak, at the chosen moment or at the end, or the allocations of the window, as a table and as
+// call stacks.
 import type { App, View } from "../app";
 import { clear, el } from "../dom";
 import { css, colourOf, inkOn } from "../draw/colour";
@@ -45,7 +45,7 @@ export async function highlight(app: App, by: string, group: { name: string; row
 // The moment that another view requests when it opens this one.
 let wanted: Moment | "" = "";
 
-// Opens this view at the end, which shows what was never freed.
+// Opens this view at the end, which shows the memory that was never freed.
 export function showEnd(app: App): void {
     wanted = "end";
     app.store.set({ view: "peak" });

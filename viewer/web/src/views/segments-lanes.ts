@@ -53,7 +53,7 @@ function nameLane(pen: Pen, lane: Lane, name: string, y: (value: number) => numb
 
 const lanePixels = (values: Numbers, lane: number, pixels: number): Numbers => values.subarray(lane * pixels, (lane + 1) * pixels);
 
-// Returns what is reserved, used and free in the lane at a position.
+// Returns the reserved, used and free bytes of the lane at a position.
 function envelopeAt(given: Given, lanes: readonly Lane[], at: number, value: number): string[] {
     const i = lanes.findIndex((lane) => value >= lane.base_bytes && value < lane.base_bytes + lane.room_bytes);
     const { reserved, lane_total, lane_used } = given.columns;

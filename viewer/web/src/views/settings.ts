@@ -1,4 +1,4 @@
-// Settings: the allocator's settings, what each option means, and the recording's notes about itself.
+// Settings: the allocator's settings, the meaning of each option, and the recording's notes about itself.
 import { setSourceTemplate, sourceTemplate } from "../stack";
 import type { App, View } from "../app";
 import { add, clear, csvText, el } from "../dom";
@@ -81,7 +81,7 @@ function device({ device: facts }: Facts): HTMLElement {
     ]);
 }
 
-// The field for where source lines open: the reader's editor, or a page of the sources.
+// The field for the place where source lines open: the reader's editor, or a page of the sources.
 function sources(): HTMLElement {
     const input = el("input", { type: "text", "aria-label": "Open sources with", placeholder: "vscode://file{file}:{line}", spellcheck: "false" });
     const said = el("span", { class: "quiet-text", role: "status" });

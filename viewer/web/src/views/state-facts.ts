@@ -1,4 +1,4 @@
-// The numbers of a moment, and what its colours mean.
+// The numbers of a moment, and the meaning of its colours.
 import { add, clear, el } from "../dom";
 import { css } from "../draw/colour";
 import { bytes, count, counted, percent } from "../format";

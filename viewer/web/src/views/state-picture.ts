@@ -302,7 +302,7 @@ export class Picture {
         return look.byState ? look.theme.allocated : css(this.moment.siteColour(at.block_site[b]));
     }
 
-    // Finds what is at a point of the picture.
+    // Finds the segment and block at a point of the picture.
     find(x: number, y: number): { place: number; segment: number; offset: number; block: number } | null {
         const { layout, moment } = this;
         if (x < 0 || x >= layout.width) return null;
