@@ -35,7 +35,7 @@ struct vr_paged_search;
 // recording. end_ns: monotonic time at which the search ends; 0: no end. The caller owns *search: vr_paged_search_end(). NO_HOST_MEMORY.
 enum vram_status vr_paged_search_begin(const struct vram_recording *recording, const struct vram_report_device *device, uint64_t end_ns,
                                        struct vr_paged_search **search);
-// Continues for at most `replays` replays. *share is the completed share of the maximum work, 1 when the saving is known. As
+// Continues for at most `replays` replays. *share is the completed share of the maximum work, 1 when the saving is known. Statuses as of
 // vr_cure_go_on().
 enum vram_status vr_paged_search_go_on(struct vr_paged_search *search, size_t replays, double *share, struct vram_error *error);
 // Returns the saving, borrowed until vr_paged_search_end(); LONG while it is unknown.

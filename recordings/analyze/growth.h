@@ -55,8 +55,8 @@ struct vr_growth {
 enum vram_status vr_growth_find(struct vr_grouping *grouping, const struct vr_steps *steps, size_t most, struct vr_growth *growth);
 void vr_growth_release(struct vr_growth *growth);
 
-// Does the same in pieces, to keep a caller responsive. Borrows grouping and steps. The caller owns *search: vr_growth_search_destroy().
-// NO_HOST_MEMORY.
+// Finds the groups like vr_growth_find(), but in pieces, to keep a caller responsive. Borrows grouping and steps. The caller owns *search:
+// vr_growth_search_destroy(). NO_HOST_MEMORY.
 struct vr_growth_search;
 enum vram_status vr_growth_search_create(struct vr_grouping *grouping, const struct vr_steps *steps, size_t most,
                                          struct vr_growth_search **search);

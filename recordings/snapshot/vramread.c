@@ -111,7 +111,7 @@ static bool all_are(const uint64_t *values, size_t count, uint64_t value) {
         const uint64_t *from_ = (batch)->column[which] + from;                                                                             \
         for (size_t i = 0; i < count; i++) (lane)->history.member[(lane)->history.count + i] = (type)from_[i];                             \
     } while (0)
-// Does the same for a column whose values nearly always are `usual`: stores only the difference.
+// Appends the rows like PUT_DENSE, for a column whose values nearly always are `usual`: stores only the difference.
 #define PUT_APART(lane, target, type, usual, which)                                                                                        \
     do {                                                                                                                                   \
         const bool same_ = reader->batch.same[which];                                                                                      \

@@ -464,7 +464,7 @@ static void what_is_held_in_vain_is_said(void **state) {
     vr_text_release(&text);
 }
 
-// The same choice for every question: least need, within 1 %, then what reserves less, then the most usual.
+// The same choice for every question: the least need, within 1 %, then the fewest reserved bytes, then the most common setting.
 static void ties_go_to_what_holds_less(void **state) {
     (void)state;
     static const struct {

@@ -155,7 +155,7 @@ static void other_fills_are_not_read_back(void **state) {
     fill(VECTORIZED("i"), 2, 1, at, 0); // a kernel with known output
     fill("_Z6updatei4pairPx", 1, 0, at, 0);
     assert_int_equal(value_at(at, 8, true), 0);
-    fill(VECTORIZED("i"), 2, 1, at, 0); // long before
+    fill(VECTORIZED("i"), 2, 1, at, 0); // followed by too many launches
     for (int i = 0; i <= VR_SIM_FILL_LAUNCHES; i++) fill("triton_update", 1, 0, at + 4096, 0);
     fill("triton_update", 1, 0, at, 0);
     assert_int_equal(value_at(at, 8, true), 0);

@@ -72,36 +72,37 @@ void vr_explored_release_shapes(struct vr_explored_device *device);
 // Sets *lifetimes to the device's lifetimes of a kind, computed at first use; borrowed. LIMIT, NO_HOST_MEMORY.
 enum vram_status vr_explored_lifetimes(struct vr_explored_device *device, enum vr_lifetime_kind kind,
                                        const struct vr_lifetimes **lifetimes);
-// Sets *roles to the role of each allocation; borrowed. As above.
+// Sets *roles to the role of each allocation; borrowed. Statuses as of vr_explored_lifetimes().
 enum vram_status vr_explored_roles(struct vr_explored_device *device, enum vr_lifetime_kind kind, struct vr_roles **roles);
-// Sets *rows to the allocation that each event begins or ends; borrowed. As above.
+// Sets *rows to the allocation that each event begins or ends; borrowed. Statuses as of vr_explored_lifetimes().
 enum vram_status vr_explored_rows(struct vr_explored_device *device, enum vr_lifetime_kind kind, const struct vr_event_rows **rows);
-// Sets *rows to the rows that are live after an event, ascending; the caller frees them. As above.
+// Sets *rows to the rows that are live after an event, ascending; the caller frees them. Statuses as of vr_explored_lifetimes().
 enum vram_status vr_explored_live(struct vr_explored_device *device, enum vr_lifetime_kind kind, int64_t event, uint32_t **rows,
                                   size_t *count);
-// Get the numbers in the labels of allocations, by row of the allocated lifetimes, and in those of segments; borrowed. As above.
+// Get the numbers in the labels of allocations, by row of the allocated lifetimes, and in those of segments; borrowed. Statuses as of
+// vr_explored_lifetimes().
 enum vram_status vr_explored_versions(struct vr_explored_device *device, const uint32_t **versions);
 enum vram_status vr_explored_segment_labels(struct vr_explored_device *device, const struct vr_segment_labels **labels);
-// Sets *row to the row of the allocated lifetimes that an event concerns (also one that completes a free); SIZE_MAX for other events. As
-// above.
+// Sets *row to the row of the allocated lifetimes that an event concerns (also one that completes a free); SIZE_MAX for other events.
+// Statuses as of vr_explored_lifetimes().
 enum vram_status vr_explored_allocation_of(struct vr_explored_device *device, size_t event, size_t *row);
-// Sets *segments to the segments with their lifetimes; borrowed. As above.
+// Sets *segments to the segments with their lifetimes; borrowed. Statuses as of vr_explored_lifetimes().
 enum vram_status vr_explored_segments(struct vr_explored_device *device, const struct vr_segment_lives **segments);
 // The objects that are drawn as shapes. The first two values equal those of enum vr_lifetime_kind.
 enum vr_shape_kind { VR_SHAPES_ALLOCATED, VR_SHAPES_ACTIVE, VR_SHAPES_SEGMENTS };
-// Get the rows of a kind, the rows that are live after an event (as vr_explored_live()), and the tree of the largest areas on an axis. As
-// above.
+// Get the rows of a kind, the rows that are live after an event (as vr_explored_live()), and the tree of the largest areas on an axis.
+// Statuses as of vr_explored_lifetimes().
 enum vram_status vr_explored_shape_rows(struct vr_explored_device *device, enum vr_shape_kind kind, const struct vr_lifetimes **lifetimes);
 enum vram_status vr_explored_shapes_live(struct vr_explored_device *device, enum vr_shape_kind kind, int64_t event, uint32_t **rows,
                                          size_t *count);
 enum vram_status vr_explored_largest(struct vr_explored_device *device, enum vr_shape_kind kind, const struct vr_axis_span *axis,
                                      const struct vr_largest **largest);
-// Sets *coverage to how full the addresses were over the events; borrowed. As above.
+// Sets *coverage to how full the addresses were over the events; borrowed. Statuses as of vr_explored_lifetimes().
 enum vram_status vr_explored_coverage(struct vr_explored_device *device, const struct vr_coverage **coverage);
-// Computes the coverage in pieces: processes about `events` more events. *share is the completed share of the work; 1 when complete. As
-// above.
+// Computes the coverage in pieces: processes about `events` more events. *share is the completed share of the work; 1 when complete.
+// Statuses as of vr_explored_lifetimes().
 enum vram_status vr_explored_coverage_go_on(struct vr_explored_device *device, size_t events, double *share);
-// Sets *curve to a running total; borrowed. As above.
+// Sets *curve to a running total; borrowed. Statuses as of vr_explored_lifetimes().
 enum vram_status vr_explored_curve(struct vr_explored_device *device, enum vr_curve_kind kind, const struct vr_curve **curve);
 // Sets *time_us to times that never decrease: an event without a time, or with an earlier one, gets the previous event's time.
 // NO_HOST_MEMORY.

@@ -42,11 +42,12 @@ enum vram_status vr_explored_worst(struct vr_explored_recording *recording, size
 enum vram_status vr_select_lifetime_kind(const struct vr_query *query, enum vr_lifetime_kind *kind);
 // Selects recording, device and, by `notion`, lifetimes. INVALID_ARGUMENT, LIMIT, NO_HOST_MEMORY.
 enum vram_status vr_select_lifetimes(const struct vr_query *query, struct vr_selection *selection);
-// Sets *roles to the roles of the device's lifetimes, computed once and borrowed, if `by` groups by role or module; otherwise to NULL. As
-// above.
+// Sets *roles to the roles of the device's lifetimes, computed once and borrowed, if `by` groups by role or module; otherwise to NULL.
+// Statuses as of vr_select_lifetimes().
 enum vram_status vr_select_roles(struct vr_explored_device *device, const struct vr_lifetimes *lifetimes, size_t by,
                                  struct vr_roles **roles);
-// Creates the grouping of the parameters `by` (default: site) and `regex`. Release by vr_grouping_release(). As above.
+// Creates the grouping of the parameters `by` (default: site) and `regex`. Release by vr_grouping_release(). Statuses as of
+// vr_select_lifetimes().
 enum vram_status vr_select_grouping(const struct vr_query *query, const struct vr_selection *selection, struct vr_grouping *grouping);
 
 // ---- The events of a device that match a filter, as a cached list, so that a view can scroll by index. The filter's parameters: `action`

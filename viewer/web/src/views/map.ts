@@ -1,4 +1,5 @@
-// The address map: time across, addresses up. Every allocation is a rectangle, free memory in segments is pale, and allocations too small for a rectangle are a shade. Addresses that never belonged to a segment are left out.
+// The address map: time across, addresses up. Every allocation is a rectangle, free memory in segments is pale, and allocations too small for
+// a rectangle are a shade. Addresses that never belonged to a segment are left out.
 import type { App, View } from "../app";
 import { csvText, el } from "../dom";
 import { bySelect, largestTable } from "../draw/controls";
