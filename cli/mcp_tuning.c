@@ -83,7 +83,7 @@ static void say_cure(struct mcp_answer *answer, const struct vram_cure *cure, un
         mcp_line(answer, "cure: %s=%s", cure->variable, cure->conf);
         if (cure->from_recorded_start) mcp_line(answer, "replayed from the memory as it was when the recording began");
         mcp_line(answer, "with it the history fits: it holds at most %s%s%s", BYTES(cure->held_bytes),
-                 cure->needed_bytes == 0 ? "" : ", and needs ", cure->needed_bytes == 0 ? "" : BYTES(cure->needed_bytes));
+                 cure->needed_bytes == 0 ? "" : " and needs ", cure->needed_bytes == 0 ? "" : BYTES(cure->needed_bytes));
         mcp_next(answer, "tune {\"file\": \"r%u\"} - all settings, with driver calls and time", id);
         return;
     case VRAM_CURE_DEMAND:

@@ -52,7 +52,7 @@ uint32_t vr_pool_search(const struct vr_shard *shard, unsigned kind, uint64_t ro
     return search_pool(shard, kind, rounded, with_expandable);
 }
 
-inline bool vr_pool_splits(const struct vr_shard *shard, const struct vr_block *block, uint64_t rounded) {
+bool vr_pool_splits(const struct vr_shard *shard, const struct vr_block *block, uint64_t rounded) {
     const uint64_t rest = block->size - rounded;
     if (VR_UNLIKELY(shard->whole)) return false;
     if (block->small || shard->expandable) return rest >= VR_MIN_BLOCK;
@@ -78,7 +78,7 @@ void vr_shard_give_records(struct vr_shard *shard) {
     vr_slab_give_many(&shard->device->allocator->blocks, shard->spare_count, shard->spare + shard->spare_count);
 }
 
-inline uint32_t vr_block_split(struct vr_shard *shard, uint32_t block, uint64_t size) {
+uint32_t vr_block_split(struct vr_shard *shard, uint32_t block, uint64_t size) {
     VR_ASSERT_SETTLED(shard->device);
     const struct vram_allocator *allocator = shard->device->allocator;
     assert(shard->spare_count != 0);
@@ -132,7 +132,7 @@ void vr_block_absorb_next(struct vr_shard *shard, uint32_t block) {
     vr_shard_recycle(shard, next);
 }
 
-inline void vr_pool_insert(struct vr_shard *shard, uint32_t block) {
+void vr_pool_insert(struct vr_shard *shard, uint32_t block) {
     VR_ASSERT_SETTLED(shard->device);
     const struct vram_allocator *allocator = shard->device->allocator;
     struct vr_block *item = vr_block_at(allocator, block);

@@ -125,7 +125,7 @@ def check_text_device(found, where, part, device):
     if not device["oom"]:
         return
     failed, cause, flat = device["oom"][-1], device["oom_causes"][-1], " ".join(part.split())
-    for wanted in (f"{rounded(failed['size'])} asked for on stream", cause["text"], *(remedy["text"] for remedy in (cause.get("demand") or {}).get("remedies", []))):
+    for wanted in (f"{rounded(failed['size'])} requested on stream", cause["text"], *(remedy["text"] for remedy in (cause.get("demand") or {}).get("remedies", []))):
         found.has(where, " ".join(wanted.split()), flat)
     shares = [("free blocks", cause["usable_bytes"]), ("other streams", cause["other_stream_bytes"]), ("other pools", cause["private_pool_bytes"]), ("waiting", cause["pending_bytes"]),
               ("available" if cause["text"].startswith("pinned host memory") else "driver", failed["device_free"])]
