@@ -33,6 +33,7 @@ class Call:
         self.number = 0  # in a captured graph, whose operations all see the same generator state
         self.unread = operation.unread | {"self"} if operation.scaled and self.argument("beta", 1) == 0 else operation.unread
         self.tensors = list(self.find_tensors())
+        self.written = operation.written | operation.updated if self.argument("training", True) else operation.written - operation.updated
         self.device = self.find_device()
 
     def named(self):
@@ -66,7 +67,7 @@ class Call:
         """Fetches the operands. Returns whether all are small and the computation is worthwhile."""
         read = unknown = idle = 0
         for name, tensor in self.tensors:
-            if not tensor.is_cuda and name in self.operation.written:
+            if not tensor.is_cuda and name in self.written:
                 return False
             if not tensor.is_cuda or id(tensor) in self.operands:
                 continue
@@ -153,7 +154,7 @@ class Call:
         if self.results is None:
             self.put_supposed(made)
             return
-        written = [tensor for name, tensor in self.tensors if name in self.operation.written]
+        written = [tensor for name, tensor in self.tensors if name in self.written]
         for i, tensor in enumerate(written):
             self.put(tensor, self.operands[id(tensor)].host, self.level(i), i)
         own = {id(tensor) for tensor in written} | set(self.operands)  # tensors that are returned unchanged

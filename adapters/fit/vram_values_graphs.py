@@ -119,7 +119,7 @@ class Graphs:
     def forget(self, call, made):
         """Marks results that are not computed as unknown, before the table is applied."""
         if call.results is None:
-            written = [tensor for name, tensor in call.tensors if name in call.operation.written]
+            written = [tensor for name, tensor in call.tensors if name in call.written]
             for tensor in (*written, *sys.modules["_vram_values_call"].flat(made)):
                 if isinstance(tensor, self.torch.Tensor) and tensor.is_cuda:
                     self.values.memory.put(tensor, None, UNKNOWN)

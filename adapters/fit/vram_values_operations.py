@@ -30,9 +30,14 @@ COUNTED = {
 
 # Arguments that are fully written and not read, although their names do not say so.
 OVERWRITTEN = {"_cummax_helper": {"values", "indices"}, "_cummin_helper": {"values", "indices"}}
+OVERWRITTEN |= dict.fromkeys(("rrelu_with_noise", "rrelu_with_noise_"), {"noise"})
 # The saved values of an attention's forward pass are computed again instead.
 KEPT = {"out", "logsumexp", "philox_seed", "philox_offset", "cum_seq_q", "cum_seq_k"}
 OVERWRITTEN |= dict.fromkeys((f"_scaled_dot_product_{kind}_attention_backward" for kind in ("flash", "efficient", "cudnn")), KEPT)
+# Arguments that a training step writes, although not all schemas say so.
+UPDATED = {"rrelu_with_noise": {"noise"},
+           **dict.fromkeys(("native_batch_norm", "cudnn_batch_norm", "batch_norm_update_stats", "batch_norm_gather_stats", "batch_norm_gather_stats_with_counts"),
+                           {"running_mean", "running_var"})}
 # Operations that fully overwrite their first argument.
 OVERWRITE = {"_foreach_copy_", "_foreach_zero_", "copy_", "fill_", "zero_", "uniform_", "normal_", "random_", "bernoulli_", "exponential_", "cauchy_", "log_normal_", "geometric_"}
 
@@ -218,6 +223,7 @@ class Operation:
         self.arguments = [argument.name for argument in schema.arguments]
         self.places = {name: i for i, name in enumerate(self.arguments)}
         self.written = {argument.name for argument in schema.arguments if argument.alias_info is not None and argument.alias_info.is_write}
+        self.updated = UPDATED.get(self.base, set())
         self.unread = {argument.name for argument in schema.arguments if argument.is_out} | ({"self"} if self.name in OVERWRITE else OVERWRITTEN.get(self.name, set()))
         generator = next((argument for argument in schema.arguments if argument.name == "generator"), None)
         self.generator = None if generator is None else len(self.arguments) if generator.kwarg_only else self.places["generator"]
@@ -235,6 +241,13 @@ class Operation:
         self.tensors = [i for i, argument in enumerate(schema.arguments) if str(argument.type) == "Tensor" and not argument.kwarg_only]
         self.tensors = self.tensors if len(self.tensors) > 1 else []
         self.torch = torch
+
+    def updates(self, args, kwargs):
+        """Returns the arguments that this call writes although the schema may not say so."""
+        if not self.updated:
+            return []
+        given = {**dict(zip(self.arguments, args)), **kwargs}
+        return [given.get(name) for name in self.updated] if given.get("training", True) else []
 
     def with_tensors(self, args):
         """Replaces numbers by tensors: for a tensor argument PyTorch passes a number to Python but does not accept one back. A tensor of

@@ -163,6 +163,31 @@ class Values(unittest.TestCase):
             print()
             """, ["True " * 8], "--reads")
 
+    def test_what_a_training_step_updates(self):
+        """Running means and noise are written although the schema does not say so; they are facts, or unknown where the step is large."""
+        result = self.expect("""
+            def same(make, shape):
+                x, net, own = torch.linspace(-1, 1, 96).view(shape), make(), make().cuda()
+                for _ in range(3):
+                    net(x), own(x.cuda())
+                net.eval(), own.eval()
+                net(x), own(torch.empty(shape, device="cuda"))
+                return all(torch.allclose(one, other.cpu()) for one, other in zip(net.state_dict().values(), own.state_dict().values())) and torch.allclose(net(x), own(x.cuda()).cpu(), atol=1e-5)
+            for torch.backends.cudnn.enabled in (True, False):
+                print(same(lambda: torch.nn.BatchNorm1d(3, affine=False), (32, 3)), same(lambda: torch.nn.BatchNorm2d(3), (2, 3, 4, 4)), same(lambda: torch.nn.InstanceNorm1d(3, track_running_stats=True), (2, 3, 16)))
+            layer = torch.nn.RReLU(0.5, 0.6).cuda()
+            x = torch.full((4,), -1., device="cuda", requires_grad=True)
+            layer(x).sum().backward()
+            print(0.5 < x.grad.min().item() < x.grad.max().item() < 0.6)
+            norm = torch.nn.BatchNorm2d(3).cuda()
+            torch.backends.cudnn.enabled = True
+            norm(torch.empty(4, 3, 100, 100, device="cuda"))
+            print(len(norm.running_mean.tolist()))
+            """, ["True True True"] * 2 + ["True", "3"], "--reads")
+        for line in range(3, 13):
+            self.assertNotIn(f"<module> at <string>:{line}\n", result.stderr)
+        self.assertIn("<module> at <string>:20\n", result.stderr)
+
     def test_layers_that_only_a_device_has(self):
         self.expect("""
             torch.manual_seed(3)
