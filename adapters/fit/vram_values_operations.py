@@ -2,6 +2,8 @@
 import re
 import sys
 
+import _vram_shared as shared
+
 # Excluded: operations that only allocate or describe memory, that the driver itself performs, on tensor types whose elements are elsewhere,
 # or that exist only on a device. pow() with a number on a device cannot be passed to Python.
 LEFT = re.compile(r"_?empty|set_|resize|_local_scalar_dense|record_stream|is_|_?pin_memory|_?sparse|(_indices|_values|indices|values|crow_indices|col_indices)$|"
@@ -209,6 +211,7 @@ ON_HOST = {"cudnn_convolution": convolution, "cudnn_convolution_transpose": tran
            "_scaled_dot_product_flash_attention_backward": flash_attention_backward, "_scaled_dot_product_efficient_attention_backward": biased_attention_backward,
            "_scaled_dot_product_cudnn_attention_backward": cudnn_attention_backward, "_scaled_mm": scaled_product,
            "_scaled_dot_product_efficient_attention": biased_attention, "_scaled_dot_product_cudnn_attention": biased_attention}
+ON_HOST |= shared.part("vram_values_layers").ON_HOST
 
 
 NUMBERS, MOST_NUMBERS = {}, 10000  # tensors for numbers; no operation writes them
@@ -228,10 +231,11 @@ class Operation:
         generator = next((argument for argument in schema.arguments if argument.name == "generator"), None)
         self.generator = None if generator is None else len(self.arguments) if generator.kwarg_only else self.places["generator"]
         self.random = generator is not None or torch.Tag.nondeterministic_seeded in op.tags
-        self.random = self.random and self.name not in ON_HOST
+        on_host = ON_HOST.get(self.name) or ON_HOST.get(f"{self.name}.{schema.overload_name}")
+        self.random = self.random and on_host is None
         self.listed = self.name.startswith(("_foreach", "_fused", "_amp_foreach"))
         self.scaled = "beta" in self.places or any(argument.name == "beta" for argument in schema.arguments)  # addmm() and similar ones
-        self.host = ON_HOST[self.name](torch) if self.name in ON_HOST else op
+        self.host = op if on_host is None else on_host(torch)
         self.counted = COUNTED.get(self.base)
         self.by_library, self.handed_on = BY_LIBRARY.match(self.base) is not None, HANDED_ON.get(self.base)
         self.rule = sys.modules["_vram_values_levels"].rule_of(self)

@@ -188,6 +188,38 @@ class Values(unittest.TestCase):
             self.assertNotIn(f"<module> at <string>:{line}\n", result.stderr)
         self.assertIn("<module> at <string>:20\n", result.stderr)
 
+    def test_norms_losses_and_products_that_only_a_device_has(self):
+        """Forwards and their gradients, as the host's own layers give them."""
+        result = self.expect("""
+            def near(some, others):
+                return all(torch.allclose(one.float().cpu(), other.float().cpu(), atol=1e-4) for one, other in zip(some, others))
+            def alike(layer, *shapes):
+                found = []
+                for device in ("cpu", "cuda"):
+                    given = [torch.linspace(-1, 2, torch.Size(shape).numel()).view(shape).to(device).requires_grad_() for shape in shapes]
+                    made = layer(*given)
+                    (made * torch.linspace(0, 1, made.numel(), device=device).view(made.shape)).sum().backward()
+                    found.append([made, *(item.grad for item in given)])
+                return near(*found)
+            targets = torch.tensor([1, 2, 3, 1, 1], dtype=torch.int32)
+            print(not hasattr(F, "rms_norm") or alike(lambda x, w: F.rms_norm(x, (3, 2), w), (4, 3, 2), (3, 2)), alike(lambda x, grid: F.grid_sample(x, grid, align_corners=True), (1, 2, 4, 4), (1, 3, 3, 2)),
+                  alike(lambda x: F.ctc_loss(x.log_softmax(-1), targets, (8, 8), (3, 2)).view(1), (8, 2, 5)))
+            # Batch norm over ranks, of which this is the only one.
+            x, weight = torch.linspace(-1, 1, 96, device="cuda").view(4, 3, 8), torch.arange(1., 4., device="cuda")
+            gradient, running, count = x.flip(0), (torch.zeros(3, device="cuda"), torch.ones(3, device="cuda")), torch.full((1,), 32., device="cuda")
+            own = torch.batch_norm_stats(x, 1e-5)
+            found = torch.batch_norm_gather_stats_with_counts(x, own[0][None], own[1][None], *running, 0.1, 1e-5, count)
+            made = torch.batch_norm_elemt(x, weight, weight, *found, 1e-5)
+            *sums, of_weight, of_bias = torch.batch_norm_backward_reduce(gradient, x, *found, weight, True, True, True)
+            of_x = torch.batch_norm_backward_elemt(gradient, x, *found, weight, *sums, count.int())
+            norm, given = torch.nn.BatchNorm1d(3), x.cpu().requires_grad_()
+            norm.load_state_dict({**norm.state_dict(), "weight": weight, "bias": weight})
+            expected = norm(given)
+            expected.backward(gradient.cpu())
+            print(near([made, of_x, of_weight, of_bias, *running], [expected, given.grad, norm.weight.grad, norm.bias.grad, norm.running_mean, norm.running_var]))
+            """, ["True True True", "True"], "--reads")
+        self.assertIn("no read gave anything but what a GPU would have given", result.stderr)
+
     def test_layers_that_only_a_device_has(self):
         self.expect("""
             torch.manual_seed(3)
