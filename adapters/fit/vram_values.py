@@ -193,9 +193,13 @@ class Values:
             return None
 
     def install(self):
-        for name in ("levels", "table"):
+        for name in ("levels", "table", "sparse"):
             part(name)
         self.take_operations()
+        if hasattr(self.torch.library, "get_kernel"):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                part("sparse").install(self)
         load = self.torch.ops.load_library
 
         @functools.wraps(load)
@@ -297,7 +301,7 @@ def kernel_of(values, operation):
 
 def own_code():
     """Yields the code of all functions here."""
-    for name in ("_vram_values", "_vram_values_call", "_vram_values_levels", "_vram_values_table", "_vram_values_operations", "_vram_values_layers"):
+    for name in ("_vram_values", "_vram_values_call", "_vram_values_levels", "_vram_values_table", "_vram_values_operations", "_vram_values_layers", "_vram_values_sparse"):
         for holder in [sys.modules[name], *(value for value in vars(sys.modules[name]).values() if isinstance(value, type))]:
             for value in list(vars(holder).values()):
                 code = getattr(value, "__code__", None)

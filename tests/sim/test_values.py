@@ -220,6 +220,29 @@ class Values(unittest.TestCase):
             """, ["True True True", "True"], "--reads")
         self.assertIn("no read gave anything but what a GPU would have given", result.stderr)
 
+    def test_sparse_tensors(self):
+        """How many elements coalesce() leaves is a fact where the indices are, however large the values."""
+        if not has("import torch; torch.library.get_kernel"):
+            self.skipTest("a replaced kernel cannot be called before PyTorch 2.9")
+        result = self.expect("""
+            import warnings; warnings.simplefilter("ignore")
+            where = torch.tensor([[0, 1, 1, 2], [2, 0, 0, 1]], device="cuda")
+            raw = torch.sparse_coo_tensor(where, torch.tensor([3., 4., 5., 6.], device="cuda"), (3, 3))
+            made = raw.coalesce()
+            print(made._nnz(), made.indices().tolist(), made.values().tolist(), raw._values().tolist(), raw.to_dense().tolist())
+            print((made @ torch.ones(3, 1, device="cuda")).tolist(), (raw + raw).coalesce().values().tolist(), (made * 2).values().tolist(), (made * made)._nnz())
+            rows = made.to_sparse_csr()
+            print(rows.crow_indices().tolist(), (rows @ torch.ones(3, 1, device="cuda")).tolist(), rows.to_dense()[0].tolist())
+            layer = torch.nn.Embedding(10, 100_000, sparse=True, device="cuda")
+            layer(torch.tensor([1, 2, 2], device="cuda")).sum().backward()
+            found = layer.weight.grad.coalesce()
+            print(found._nnz(), found.indices().tolist())
+            torch.optim.SparseAdam(layer.parameters()).step()
+            print(len(found.values()[0, :1].tolist()))
+            """, ["3 [[0, 1, 2], [2, 0, 1]] [3.0, 9.0, 6.0] [3.0, 4.0, 5.0, 6.0] [[0.0, 0.0, 3.0], [9.0, 0.0, 0.0], [0.0, 6.0, 0.0]]",
+                  "[[3.0], [9.0], [6.0]] [6.0, 18.0, 12.0] [6.0, 18.0, 12.0] 3", "[0, 1, 2, 3] [[3.0], [9.0], [6.0]] [0.0, 0.0, 3.0]", "2 [[1, 2]]", "1"], "--reads")
+        self.assertEqual(re.findall(r"<module> at <string>:([0-9]+)\n", result.stderr), ["17"], result.stderr)
+
     def test_layers_that_only_a_device_has(self):
         self.expect("""
             torch.manual_seed(3)
