@@ -19,7 +19,7 @@ import _vram_shared as shared
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIMIT = int(os.environ.get("VRAM_SIM_COMPUTE") or 0)  # bytes of an operand or a result; 0: compute nothing
-SPREAD = 4  # a view may span up to this many times LIMIT
+SPREAD = 4  # a view may span up to this many times LIMIT, and a tensor of integers or bools may have this many elements
 FAILURES = 4  # failures of an operation on the host before it is no longer computed
 KNOWN, LIKELY, UNKNOWN, UNTOUCHED = range(4)
 NOT_SUPPORTED = 801  # a result code of the driver
@@ -71,16 +71,24 @@ class Memory:
             return tensor.numel()
         return 1 + sum((size - 1) * stride for size, stride in zip(tensor.size(), tensor.stride()))
 
+    @staticmethod
+    def is_large(tensor, elements):
+        """Returns whether so many elements of the tensor's type are too many. Masks, indices and lengths decide more than real numbers, and
+        an audio clip or a long batch has a mask of megabytes."""
+        if tensor.is_floating_point() or tensor.is_complex():
+            return elements * tensor.element_size() > LIMIT
+        return elements > SPREAD * LIMIT
+
     def fetch(self, tensor):
         """Returns an Operand; None if the tensor is not small or cannot be read."""
         torch, width = self.torch, tensor.element_size()
-        if tensor.numel() * width > LIMIT or tensor.layout is not torch.strided or tensor.is_quantized:
+        if self.is_large(tensor, tensor.numel()) or tensor.layout is not torch.strided or tensor.is_quantized:
             return None
         extent = self.extent(tensor)
-        if extent * width > SPREAD * LIMIT:
+        if extent > SPREAD * LIMIT or extent * width > SPREAD * LIMIT and self.is_large(tensor, extent):
             return None
         host = torch.empty(extent, dtype=tensor.dtype, device="cpu")
-        room = self.room()
+        room = self.room(extent * width)
         found = self.driver.look(tensor.data_ptr(), extent, width, host.data_ptr(), room.data_ptr()) if extent else 1 << KNOWN
         if found < 0:
             return None
@@ -90,11 +98,11 @@ class Memory:
         levels = room[:extent].clone().as_strided(tensor.size(), tensor.stride())
         return Operand(host, levels, int(levels.max()))
 
-    def room(self):
-        """Returns this thread's buffer for an operand's levels."""
+    def room(self, size):
+        """Returns this thread's buffer for the levels of an operand of that many bytes."""
         room = getattr(self.local, "room", None)
-        if room is None:
-            room = self.local.room = self.torch.empty(SPREAD * LIMIT + 16, dtype=self.torch.uint8, device="cpu")
+        if room is None or room.numel() < size:
+            room = self.local.room = self.torch.empty(max(size, SPREAD * LIMIT + 16), dtype=self.torch.uint8, device="cpu")
         return room
 
     def seen_as(self, tensor, values):
@@ -115,7 +123,7 @@ class Memory:
         torch, width, extent = self.torch, tensor.element_size(), self.extent(tensor)
         if extent == 0 or tensor.layout is not torch.strided:
             return
-        if values is None or extent * width > SPREAD * LIMIT:
+        if values is None or extent > SPREAD * LIMIT or extent * width > SPREAD * LIMIT and self.is_large(tensor, extent):
             self.driver.forget(tensor.data_ptr(), extent * width)
             return
         whole = extent == tensor.numel()
@@ -274,7 +282,7 @@ def chooser_of(torch, op, operation, kernel):
 def kernel_of(values, operation):
     """Returns the function that replaces an operation's kernels. Nearly all its calls are large, so that case is fast."""
     kind, call, cuda, run, row = values.torch.Tensor, operation.call, values.cuda, values.run, operation.row is not None
-    tensors, numbers = operation.tensors, (int, float, complex)
+    tensors, numbers, is_large = operation.tensors, (int, float, complex), Memory.is_large
 
     def kernel(*args, **kwargs):
         try:
@@ -284,11 +292,11 @@ def kernel_of(values, operation):
             if not row:
                 for value in args:
                     if isinstance(value, kind):
-                        if value.numel() > LIMIT:
+                        if value.numel() > LIMIT and is_large(value, value.numel()):
                             return call(cuda, *args, **kwargs)
                     elif type(value) is list:
                         for item in value:
-                            if isinstance(item, kind) and item.numel() > LIMIT:
+                            if isinstance(item, kind) and item.numel() > LIMIT and is_large(item, item.numel()):
                                 return call(cuda, *args, **kwargs)
             return run(operation, args, kwargs)
         except BaseException as error:

@@ -128,7 +128,7 @@ class Triton:
         found = self.values.memory.fetch(tensor) if tensor.numel() else None
         if found is not None:
             return found.worst != UNKNOWN or found.levels is not None
-        room = self.values.memory.room()
+        room = self.values.memory.room(512)
         size = min(512, tensor.numel() * tensor.element_size())
         other = self.torch.empty(512, dtype=self.torch.uint8, device="cpu")
         return self.driver.look(tensor.data_ptr(), size, 1, other.data_ptr(), room.data_ptr()) not in (1 << UNKNOWN, -1)

@@ -129,6 +129,18 @@ class Values(unittest.TestCase):
             print((torch.ones(3, device="cuda") + 1).sum().item(), (torch.ones(64, device="cuda") + 1).sum().item())
             """, ["6.0 1.0"], "--compute", "100B")
 
+    def test_masks_and_lengths_of_long_batches(self):
+        """Integers and bools are computed up to four times the limit in elements, so the lengths of audio clips are those of their mask."""
+        result = self.expect("""
+            for mask in (torch.ones(2, 100_000, dtype=torch.long, device="cuda"), torch.ones(2, 100_000, dtype=torch.long).cuda()):
+                mask[1, 50_000:] = 0
+                print(mask.sum(-1).tolist(), mask.cumsum(-1)[:, -1].tolist(), (~mask.bool()).nonzero().size(0), mask.bool().all().item(), mask.unique().tolist())
+            lengths = (mask.sum(-1) - 10) // 5000
+            print(F.ctc_loss(torch.zeros(20, 2, 5, device="cuda").log_softmax(-1), torch.ones(2, 3, dtype=torch.long, device="cuda"), lengths, lengths // 9).item() > 0)
+            print(torch.ones(2, 200_000, dtype=torch.long, device="cuda").sum().item())
+            """, ["[100000, 50000] [100000, 50000] 50000 False [0, 1]"] * 2 + ["True", "0"], "--reads")
+        self.assertEqual(re.findall(r"<module> at <string>:([0-9]+)\n", result.stderr), ["9"], result.stderr)
+
     def test_memory_is_that_of_the_operation(self):
         program = """
             x = torch.nn.Linear(8, 8, device="cuda")
