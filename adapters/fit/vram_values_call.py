@@ -1,12 +1,16 @@
 """Handles one call of an operation with small operands: fetches them before the call and stores the results after it."""
 import ctypes
 import hashlib
+import re
 import sys
 
 KNOWN, LIKELY, UNKNOWN = range(3)
 MOST_SHIELDS = 8
 MANY = 16  # operands or results
 EVERYWHERE, EVERYWHERE_SIZE = (ctypes.c_uint64 * 1)(0), (ctypes.c_uint64 * 1)(2**64 - 1)
+# A type as PyTorch's error names it, and the one to compute in instead.
+WIDER = {"Half": ("float16", "float32"), "BFloat16": ("bfloat16", "float32"), "Bool": ("bool", "uint8"),
+         **{name: (kind, "float64") for name, kind in (("Byte", "uint8"), ("Char", "int8"), ("Short", "int16"), ("Int", "int32"), ("Long", "int64"))}}
 TINY = 1024  # elements; a tensor this small is computed with zeros even if it is unknown
 
 
@@ -22,6 +26,13 @@ def begin(values, operation, args, kwargs):
 
 def flat(value):
     return [leaf for item in value for leaf in flat(item)] if isinstance(value, (list, tuple)) else [value]
+
+
+def widened(torch, value, narrow, wide):
+    """Returns a value with its tensors of type `narrow` converted to `wide`."""
+    if isinstance(value, (list, tuple)):
+        return [widened(torch, item, narrow, wide) for item in value]
+    return value.to(wide) if isinstance(value, torch.Tensor) and value.dtype == narrow else value
 
 
 class Call:
@@ -99,7 +110,7 @@ class Call:
         kwargs = {name: self.to_host(value) for name, value in self.kwargs.items() if name != "pin_memory"}
         levels = sys.modules["_vram_values_levels"].of(self)
         try:
-            results = flat(self.draw(args, kwargs) if operation.random else operation.host(*args, **kwargs))
+            results = flat(self.on_host(args, kwargs))
         except sys.modules["_vram_values_operations"].NotHere:
             return
         except Exception:
@@ -108,6 +119,18 @@ class Call:
         self.results, self.levels = results, levels
         if operation.counted is not None:
             self.answer([int(number) for number in operation.counted(self.torch, self.results)])
+
+    def on_host(self, args, kwargs):
+        """Runs the operation on the host: in a wider type if the host has no kernel for the one that it is called with."""
+        function = self.draw if self.operation.random else lambda args, kwargs: self.operation.host(*args, **kwargs)
+        try:
+            return function(args, kwargs)
+        except RuntimeError as error:
+            missing = re.search(r"not implemented for '(\w+)'", str(error))
+            if missing is None or missing[1] not in WIDER or self.written:
+                raise
+            narrow, wide = (getattr(self.torch, name) for name in WIDER[missing[1]])
+        return function(widened(self.torch, args, narrow, wide), {name: widened(self.torch, value, narrow, wide) for name, value in kwargs.items()})
 
     def draw(self, args, kwargs):
         """Draws random numbers from a seed derived from the device generator's state, so that equal seeds give equal numbers."""

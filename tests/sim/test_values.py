@@ -255,6 +255,29 @@ class Values(unittest.TestCase):
                   "[[3.0], [9.0], [6.0]] [6.0, 18.0, 12.0] [6.0, 18.0, 12.0] 3", "[0, 1, 2, 3] [[3.0], [9.0], [6.0]] [0.0, 0.0, 3.0]", "2 [[1, 2]]", "1"], "--reads")
         self.assertEqual(re.findall(r"<module> at <string>:([0-9]+)\n", result.stderr), ["17"], result.stderr)
 
+    def test_types_that_the_host_has_no_kernel_for(self):
+        """They are computed in a wider one: a histogram of integers, by which transformers routes tokens to experts."""
+        result = self.expect("""
+            ids = torch.tensor([0, 1, 1, 3], device="cuda")
+            print(torch.histc(ids.int(), 4, 0, 3).tolist(), torch.histc(ids, 4, 0, 3).cumsum(0).tolist(), torch.histc(ids, 4, 0, 3).dtype)
+            library = torch.library.Library("narrow", "DEF")
+            library.define("twice(Tensor x, Tensor index) -> Tensor")
+            def on_host(x, index):
+                if x.dtype == torch.half:
+                    raise NotImplementedError("\\"twice_cpu\\" not implemented for 'Half'")
+                return x[index] * 2
+            library.impl("twice", on_host, "CPU")
+            library.impl("twice", lambda x, index: torch.empty_like(index, dtype=x.dtype), "CUDA")
+            try:
+                torch.ops.load_library("none.so")
+            except OSError:
+                pass
+            for _ in range(6):
+                made = torch.ops.narrow.twice(torch.tensor([1., 2., 3.], device="cuda").half(), ids[:3])
+            print(made.tolist(), made.dtype)
+            """, ["[1, 2, 0, 1] [1, 3, 3, 4] torch.int64", "[2.0, 4.0, 4.0] torch.float16"], "--reads")
+        self.assertIn("no read gave anything but what a GPU would have given", result.stderr)
+
     def test_layers_that_only_a_device_has(self):
         self.expect("""
             torch.manual_seed(3)
