@@ -282,7 +282,7 @@ def chooser_of(torch, op, operation, kernel):
 def kernel_of(values, operation):
     """Returns the function that replaces an operation's kernels. Nearly all its calls are large, so that case is fast."""
     kind, call, cuda, run, row = values.torch.Tensor, operation.call, values.cuda, values.run, operation.row is not None
-    tensors, numbers, is_large = operation.tensors, (int, float, complex), Memory.is_large
+    tensors, numbers, most = operation.tensors, (int, float, complex), SPREAD * LIMIT  # most: of integers
 
     def kernel(*args, **kwargs):
         try:
@@ -292,11 +292,11 @@ def kernel_of(values, operation):
             if not row:
                 for value in args:
                     if isinstance(value, kind):
-                        if value.numel() > LIMIT and is_large(value, value.numel()):
+                        if value.numel() > LIMIT and (value.is_floating_point() or value.numel() > most):
                             return call(cuda, *args, **kwargs)
                     elif type(value) is list:
                         for item in value:
-                            if isinstance(item, kind) and item.numel() > LIMIT and is_large(item, item.numel()):
+                            if isinstance(item, kind) and item.numel() > LIMIT and (item.is_floating_point() or item.numel() > most):
                                 return call(cuda, *args, **kwargs)
             return run(operation, args, kwargs)
         except BaseException as error:

@@ -169,6 +169,20 @@ def indexed(call):
     return call.operation.host(levels(call, call.argument("self")), [host(call, index) for index in call.argument("indices")])
 
 
+def placed(call):
+    """Writes some elements of a tensor, whose others keep their levels: out[order] = values."""
+    base, own, where = call.operation.base, levels(call, call.argument("self")).clone(), call.argument("indices", call.argument("index"))
+    where = [host(call, index) for index in where] if isinstance(where, (list, tuple)) else host(call, where)
+    unsure = any(call.operands[id(index)].worst != KNOWN for name, index in call.tensors if name in ("index", "indices") and id(index) in call.operands)
+    if unsure or call.argument("accumulate") or call.argument("reduce") is not None:
+        return max(operand.worst for operand in read_operands(call))
+    source = next((call.argument(name) for name in ("values", "src", "source") if call.argument(name) is not None), None)
+    source = KNOWN if source is None else levels(call, source)
+    if base in ("index_put", "_index_put_impl"):
+        return call.torch.ops.aten.index_put(own, where, source)
+    return getattr(call.torch, base)(own, call.argument("dim"), where, source)
+
+
 def product(call):
     """Matrix product: a row of one and a column of the other."""
     first = call.argument("self")
@@ -189,7 +203,8 @@ RULES = {
     "where": where, "masked_fill": masked_fill, "copy": copy,
     "all": conjunction, "any": disjunction,
     "_softmax": along, "_log_softmax": along, "sort": ordered, "topk": ordered, "argsort": ordered, "cumsum": running, "cumprod": running,
-    "cat": concatenation, "index_select": selected, "gather": selected, "index": indexed, "mm": product, "bmm": product,
+    "cat": concatenation, "index_select": selected, "gather": selected, "index": indexed, **dict.fromkeys(("index_put", "_index_put_impl", "scatter", "index_copy", "index_fill"), placed),
+    "mm": product, "bmm": product,
     **dict.fromkeys(("sum", "mean", "amax", "amin", "max", "min", "argmax", "argmin", "prod", "var", "std", "logsumexp", "linalg_vector_norm", "norm"), reduction),
     **dict.fromkeys(("flip", "roll", "clone", "tril", "triu", "masked_select", "take", "constant_pad_nd", "repeat", "unfold_copy"), moved),
 }

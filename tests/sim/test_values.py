@@ -278,6 +278,30 @@ class Values(unittest.TestCase):
             """, ["[1, 2, 0, 1] [1, 3, 3, 4] torch.int64", "[2.0, 4.0, 4.0] torch.float16"], "--reads")
         self.assertIn("no read gave anything but what a GPU would have given", result.stderr)
 
+    def test_what_is_written_in_part(self):
+        """Places that are written are known, also in a tensor that was not: an inverse permutation."""
+        result = self.expect("""
+            order, values = torch.tensor([2, 0, 1], device="cuda"), torch.arange(3, device="cuda")
+            def empty():
+                return torch.empty(4, dtype=torch.long, device="cuda")
+            a, b, c, d, e = (empty() for _ in range(5))
+            a[order] = values
+            b[torch.tensor([True, True, False, False], device="cuda")] = 5
+            c.scatter_(0, order, values)
+            d.index_copy_(0, order, values)
+            e.index_fill_(0, order, 7)
+            print(a[:3].tolist(), b[:2].tolist(), c[:3].tolist(), d[:3].tolist(), e[:3].tolist(), empty().scatter(0, order, 9)[:3].tolist())
+            print(a[3].item())
+            a.index_put_((order,), values, accumulate=True)
+            print(a[:3].tolist())
+            f = empty()
+            f[a[3:]] = 1
+            print(f.tolist())
+            """, ["[1, 2, 0] [5, 5] [1, 2, 0] [1, 2, 0] [7, 7, 7] [9, 9, 9]", "0", "[2, 4, 0]", "[1, 0, 0, 0]"], "--reads")
+        self.assertNotIn("<string>:13\n", result.stderr)
+        for line in (14, 16, 19):
+            self.assertIn(f"<module> at <string>:{line}\n", result.stderr)
+
     def test_layers_that_only_a_device_has(self):
         self.expect("""
             torch.manual_seed(3)
