@@ -180,9 +180,9 @@ class Values:
 
         def called(*args, **kwargs):
             made = call(*args, **kwargs)
-            own = [tensor for place, tensor in enumerate(made if isinstance(made, (list, tuple)) else (made,)) if place != handed_on]
-            for tensor in (*own, *operation.updates(args[1:], kwargs)):
-                if isinstance(tensor, self.torch.Tensor) and tensor.is_cuda and tensor.layout is self.torch.strided:
+            own = made if isinstance(made, (list, tuple)) else (made,)
+            for place, tensor in enumerate((*own, *operation.updates(args[1:], kwargs)) if operation.updated else own):
+                if place != handed_on and isinstance(tensor, self.torch.Tensor) and tensor.is_cuda and tensor.layout is self.torch.strided:
                     if self.graphs.current is None:
                         self.memory.put(tensor, None, UNKNOWN)
                     else:

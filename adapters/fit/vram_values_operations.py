@@ -248,8 +248,6 @@ class Operation:
 
     def updates(self, args, kwargs):
         """Returns the arguments that this call writes although the schema may not say so."""
-        if not self.updated:
-            return []
         given = {**dict(zip(self.arguments, args)), **kwargs}
         return [given.get(name) for name in self.updated] if given.get("training", True) else []
 
