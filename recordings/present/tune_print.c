@@ -283,7 +283,7 @@ static void put_bold(struct vr_text *text, const struct vram_style *style, const
 // Prints the memory that today's setting reserves beyond its need, which other programs cannot use.
 static void print_kept(struct vr_text *text, const struct vram_tune_setting *today) {
     if (today->peak_reserved_bytes <= today->needed_bytes + today->needed_bytes / 10) return;
-    vr_text_printf(text, "  Today's holds %s with memory to spare: ", vr_bytes(today->peak_reserved_bytes).text);
+    vr_text_printf(text, "  Today's setting holds %s with memory to spare: ", vr_bytes(today->peak_reserved_bytes).text);
     vr_text_printf(text, "%s more than\n  it needs, which no other program can use.\n",
                    vr_bytes(today->peak_reserved_bytes - today->needed_bytes).text);
 }

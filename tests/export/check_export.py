@@ -374,8 +374,8 @@ class Export(unittest.TestCase):
                 self.assertEqual(log.read(), b"before\n" + text + b"after\n", name)
 
     def test_extensions(self):
-        self.assertIn(b"the extension tells no format", vram("convert", RECORDING, "-o", os.path.join(FOLDER, "x.odd"), code=2).stderr)
-        self.assertIn(b"the extension tells no format", vram("convert", RECORDING, "-o", os.path.join(FOLDER, "csv"), code=2).stderr)
+        self.assertIn(b"cannot infer a format from", vram("convert", RECORDING, "-o", os.path.join(FOLDER, "x.odd"), code=2).stderr)
+        self.assertIn(b"cannot infer a format from", vram("convert", RECORDING, "-o", os.path.join(FOLDER, "csv"), code=2).stderr)
 
 
 if __name__ == "__main__":

@@ -35,6 +35,7 @@ def answer_of(vram, path, found):
     if told["groups"] and told["answer"] not in ("leak", "growing"):
         found.append(f"{path}: rows below \"{told['sentence']}\"")
     text = subprocess.run([vram, "leaks", path], capture_output=True, text=True, timeout=120).stdout
+    text = " ".join(text.split())  # sentences wrap at the terminal's width
     if told["sentence"] not in text or told["steps_text"] not in text or "%" in text.replace(os.path.basename(path), ""):
         found.append(f"{path}: the text does not say \"{told['steps_text']}\", \"{told['sentence']}\", or has a percentage: {text}")
     return told

@@ -325,7 +325,7 @@ class Convert(unittest.TestCase):
         for command in ("export", "top"):
             done = self.vram(command, "job/b.pickle")
             self.assertEqual(done.returncode, 3)
-            self.assertIn(b"is no regular file", done.stderr)
+            self.assertIn(b"not a regular file", done.stderr)
 
     def test_pipes(self):
         for arguments in (("--to", "json"), ("-o", "-", "--to", "json")):
@@ -374,9 +374,9 @@ class Convert(unittest.TestCase):
         self.refused(3, "No such file", "absent.pickle", "-o", "out.json")
         self.refused(3, "absent/out.json: could not be written: No such file", "in.pickle", "-o", "absent/out.json")
         self.refused(3, "Is a directory", "in.pickle", "-o", "folder.json")
-        self.refused(2, "the extension tells no format", "in.pickle", "-o", "out.xyz")
-        self.refused(2, "the extension tells no format", "in.pickle", "-o", "out.gz")
-        self.refused(2, "no extension", "in.pickle", "-o", "-")
+        self.refused(2, "cannot infer a format from", "in.pickle", "-o", "out.xyz")
+        self.refused(2, "cannot infer a format from", "in.pickle", "-o", "out.gz")
+        self.refused(2, "cannot infer the format of standard output", "in.pickle", "-o", "-")
         self.refused(2, "did you mean 'pickle'", "in.pickle", "-o", "out", "--to", "pickel")
         self.refused(2, "is needed", "in.pickle")
         self.refused(3, "not a recording but compressed with bzip2", "-", "-o", "out.json", data=bz2.compress(b"x"))

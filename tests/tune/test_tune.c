@@ -178,7 +178,7 @@ static void what_only_this_allocator_could_save_is_told_apart(void **state) {
     struct vr_text text = {0};
     assert_int_equal(VRAM_OK, vram_tune_text(result, "x", NULL, collect, &text));
     assert_non_null(strstr(vr_text_string(&text),
-                           "one option more than today:\n    reclaim_streams:True: needs as much, holds 100.0 MiB less, "
+                           "and one extra option:\n    reclaim_streams:True: needs as much, holds 100.0 MiB less, "
                            "driver calls: 1 less\n    share_live_pools:True: changes nothing here\n"));
     vr_text_release(&text);
     vr_text_release(&json);
@@ -417,7 +417,7 @@ static void what_fits_already_needs_no_change(void **state) {
         size_t widest;
         struct vr_text text = text_of(&result, 80, &widest);
         assert_true((strstr(text.bytes, nothing) != NULL) == (fits != 0));
-        assert_true((strstr(text.bytes, "gives its whole cache back 3 times.") != NULL) == (fits != 0));
+        assert_true((strstr(text.bytes, "releases its whole cache 3 times") != NULL) == (fits != 0));
         assert_true((strstr(text.bytes, paste) != NULL) == (fits == 0));
         vr_text_release(&text);
     }
@@ -459,7 +459,7 @@ static void what_is_held_in_vain_is_said(void **state) {
     vr_text_release(&text);
     result.holds_less = VRAM_TUNE_NONE;
     text = text_of(&result, 80, &widest);
-    assert_non_null(strstr(text.bytes, "Today's holds 3.5 GiB with memory to spare: 3.2 GiB that it does not\n"));
+    assert_non_null(strstr(text.bytes, "Today's setting holds 3.5 GiB with memory to spare: 3.2 GiB more than\n"));
     assert_null(strstr(text.bytes, "PYTORCH_CUDA_ALLOC_CONF="));
     vr_text_release(&text);
 }

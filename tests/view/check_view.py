@@ -106,14 +106,14 @@ def check_read_back(vram, folder):
     for arguments, code, words in [  # one line; a usage error of convert has a second one that lists the formats
         (["report", page + "#6"], 3, "no such recording"),
         (["report", page + "#none"], 3, "no such recording"),
-        (["report", paths[0] + "#1"], 3, "no page"),
-        (["convert", page, "-o", again], 2, "extension"),
+        (["report", paths[0] + "#1"], 3, "neither a page"),
+        (["convert", page, "-o", again], 2, "infer a format"),
         (["convert", page, "-o", os.path.join(folder, "x.json")], 3, "several recordings"),
         (["view", page + "#2", "-o", page, "--no-open"], 2, "replace the input"),
     ]:
         result = subprocess.run([vram, *arguments], capture_output=True, text=True, timeout=60)
         assert result.returncode == code and words in result.stderr.splitlines()[0], result
-        assert len(result.stderr.splitlines()) == (2 if words == "extension" else 1), result
+        assert len(result.stderr.splitlines()) == (2 if words == "infer a format" else 1), result
 
 
 def check_damage(vram, folder):
