@@ -25,10 +25,10 @@ const sitesOf = (cause: Cause): (string | null | undefined)[] => [cause.site, ca
 function whyText(cause: Cause, text: string): string {
     const named = (site: string | null | undefined) => site && !text.includes(site);
     const most = cause.holders?.[0];
-    const who = named(cause.pin_site) ? ` ${cause.pin_blocks === 1 ? "It is" : "The largest of them is"} by ${cause.pin_site}.` : most && named(most.site) && !/ by \S+:\d+/.test(text) && !most.site.startsWith("<") ? ` Most is held by ${most.site} (${bytes(most.bytes)}).` : "";
-    const asked = named(cause.site) && !who.includes(cause.site) && !cause.site.startsWith("<") ? ` Asked for by ${cause.site}.` : "";
+    const who = named(cause.pin_site) ? ` ${cause.pin_blocks === 1 ? "It" : "The largest of them"} was allocated by ${cause.pin_site}.` : most && named(most.site) && !/ by \S+:\d+/.test(text) && !most.site.startsWith("<") ? ` Most was allocated by ${most.site} (${bytes(most.bytes)}).` : "";
+    const asked = named(cause.site) && !who.includes(cause.site) && !cause.site.startsWith("<") ? ` Requested by ${cause.site}.` : "";
     const library = cause.libraries?.find(({ site }) => named(site) && !site.startsWith("<"));
-    const through = library ? ` ${bytes(library.bytes)} of it through ${library.site}.` : "";
+    const through = library ? ` ${bytes(library.bytes)} of it was allocated through ${library.site}.` : "";
     return `${sentence(text)}${who}${through}${asked}`;
 }
 

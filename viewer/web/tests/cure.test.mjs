@@ -67,7 +67,7 @@ await box.getByRole("button", { name: "Copied" }).waitFor();
 const copied = await page.evaluate(() => navigator.clipboard.readText()).catch(() => null);
 if (copied !== null) equal(copied, line, "what was copied");
 
-expect(first.saving?.includes("completes in the same"), "the example fits with paged:True");
+expect(first.saving?.includes("also fits in the"), "the example fits with paged:True");
 
 const verdicts = new Set([wanted.verdict]);
 const cases = [
