@@ -177,9 +177,8 @@ static void what_only_this_allocator_could_save_is_told_apart(void **state) {
     assert_false(result->settings[result->best].beyond);
     struct vr_text text = {0};
     assert_int_equal(VRAM_OK, vram_tune_text(result, "x", NULL, collect, &text));
-    assert_non_null(strstr(vr_text_string(&text),
-                           "and one extra option:\n    reclaim_streams:True: needs as much, holds 100.0 MiB less, "
-                           "driver calls: 1 less\n    share_live_pools:True: changes nothing here\n"));
+    assert_non_null(strstr(vr_text_string(&text), "and one extra option:\n    reclaim_streams:True: needs as much, holds 100.0 MiB less, "
+                                                  "driver calls: 1 less\n    share_live_pools:True: changes nothing here\n"));
     vr_text_release(&text);
     vr_text_release(&json);
     vram_tune_result_destroy(result);
