@@ -32,19 +32,19 @@ def gzip_bomb(path, head, body, mib):
 
 
 def make(folder):
-    """Makes the files: those of 300 MiB for --max-unpacked, and one beyond the default limit of 1 GiB."""
+    """Makes the files: those of 100 MiB for --max-unpacked, and one beyond the default limit of 1 GiB."""
     plain = pickle.dumps(recording(), 4)
     for name, data in (("good.pickle", plain), ("good.pickle.gz", gzip.compress(plain)), ("good.pickle.xz", lzma.compress(plain))):
         with open(os.path.join(folder, name), "wb") as f:
             f.write(data)
     for name, (head, body) in HEADS.items():
-        gzip_bomb(os.path.join(folder, name + ".gz"), head, body, 300)
+        gzip_bomb(os.path.join(folder, name + ".gz"), head, body, 100)
     made = ["string.json.gz", "key.json.gz", "space.json.gz", "string.pickle.gz"]
     with lzma.open(os.path.join(folder, "string.json.xz"), "wb", preset=0) as f:
-        f.write(HEADS["string.json"][0] + b"a" * (300 * MIB))
+        f.write(HEADS["string.json"][0] + b"a" * (100 * MIB))
     made.append("string.json.xz")
     with open(os.path.join(folder, "string.json"), "wb") as f:
-        f.write(HEADS["string.json"][0] + b"a" * (300 * MIB))
+        f.write(HEADS["string.json"][0] + b"a" * (100 * MIB))
     if subprocess.run(["zstd", "-q", "--rm", os.path.join(folder, "string.json")], capture_output=True).returncode == 0:
         made.append("string.json.zst")
     gzip_bomb(os.path.join(folder, "beyond.json.gz"), b'{"segments": [],', b" ", 1100)
