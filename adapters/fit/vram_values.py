@@ -82,7 +82,8 @@ class Memory:
     def fetch(self, tensor):
         """Returns an Operand; None if the tensor is not small or cannot be read."""
         torch, width = self.torch, tensor.element_size()
-        if self.is_large(tensor, tensor.numel()) or tensor.layout is not torch.strided or tensor.is_quantized:
+        elements = tensor.numel()
+        if elements * width > LIMIT and self.is_large(tensor, elements) or tensor.layout is not torch.strided or tensor.is_quantized:
             return None
         extent = self.extent(tensor)
         if extent > SPREAD * LIMIT or extent * width > SPREAD * LIMIT and self.is_large(tensor, extent):

@@ -44,7 +44,9 @@ class Call:
         self.number = 0  # in a captured graph, whose operations all see the same generator state
         self.unread = operation.unread | {"self"} if operation.scaled and self.argument("beta", 1) == 0 else operation.unread
         self.tensors = list(self.find_tensors())
-        self.written = operation.written | operation.updated if self.argument("training", True) else operation.written - operation.updated
+        self.written = operation.written
+        if operation.updated:
+            self.written = self.written | operation.updated if self.argument("training", True) else self.written - operation.updated
         self.device = self.find_device()
 
     def named(self):
