@@ -74,8 +74,8 @@ VR_INLINE bool vr_stream_is_gone(vr_cu_result result) {
 
 // --- shards -------------------------------------------------------------------------------------------------------------------------
 
-// Where a device's shard of this index stands in its reserved memory. Each begins in other lines of the processor's cache than its
-// neighbours: at the same place of a page what is looked at of more than a dozen would drive one another out.
+// Returns the offset of a shard in its reserved memory. Neighbouring shards start at different offsets within a page: with the same offset,
+// the hot fields of more than a dozen shards would evict each other from the processor's cache.
 enum { VR_SHARD_OFFSETS = 32, VR_SHARD_STEP = 576, VR_SHARD_BYTES = sizeof(struct vr_shard) + VR_SHARD_OFFSETS * VR_SHARD_STEP };
 VR_INLINE size_t vr_shard_offset(uint32_t index) { return (size_t)(index % VR_SHARD_OFFSETS) * VR_SHARD_STEP; }
 

@@ -78,7 +78,7 @@ static void append_to_listeners(const struct vr_record *record, void *user) {
     const struct vr_client *client = atomic_load_explicit(&self->client, memory_order_acquire);
     const struct vr_listener *history = history_of(self, record->device);
     if (history != NULL) hand_on(self, history, record);
-    if (record->vacant && record->address == 0) return; // a client is told of each range
+    if (record->vacant && record->address == 0) return; // clients get a record for each range instead
     if (client != NULL && client->functions.event != NULL) notify_client(&client->functions, record);
 }
 

@@ -11,7 +11,7 @@ enum tree_order { BY_ADDRESS, BY_AGE, BY_SIZE };
 
 __extension__ typedef unsigned __int128 two_words;
 
-// Where a block stands in a tree. Age and address are one number: it is compared in two instructions.
+// A block's key in a tree. Age and address form one number, so that a comparison takes two instructions.
 struct tree_key {
     uint64_t size;
     two_words age_and_address;

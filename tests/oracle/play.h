@@ -63,7 +63,7 @@ struct play {
 };
 
 void play_say(struct play *play, const char *format, ...) VRAM_PRINTF(2, 3);
-// Return the list's numbers for a stream and a pool; -1 if it has none.
+// Return the numbers by which the list names a stream and a pool, or -1 if the list does not have it.
 int play_stream_number(const struct play *play, uint32_t device, uint64_t stream);
 int play_pool_number(const struct play *play, struct vram_pool_id id);
 

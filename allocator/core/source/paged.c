@@ -129,7 +129,7 @@ static enum vram_status create_missing(struct vr_paged_shard *own, uint64_t miss
     return VRAM_OK;
 }
 
-// New pages stand in the books once they are mapped.
+// New pages are counted once they are mapped.
 static enum vram_status map_and_book(struct vr_paged_shard *own, struct assembly *pages, uint64_t address) {
     VR_TRY(vr_paged_map(own, pages->items, pages->count, address));
     uint64_t bytes = 0;
@@ -376,7 +376,7 @@ static enum vram_status create_for_small(struct vr_paged_shard *own, uint32_t *p
     if (status == VRAM_OK) status = show_to_small(own, pages.items[0]);
     if (status == VRAM_OK) {
         *page = pages.items[0];
-        // One that was made ahead stands in the books already.
+        // A page that was made ahead is counted already.
         if (pages.made != 0) {
             vr_reserved_add(own->shard, false, (int64_t)vr_paged_page_at(own->device, *page)->size);
             own->device->device->stats.num_device_alloc++;

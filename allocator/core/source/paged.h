@@ -157,7 +157,7 @@ struct vr_paged_size {
 // A size and its entry, at the place that the size gives: most requests find theirs here.
 struct vr_paged_hint {
     uint64_t bytes;
-    uint64_t number; // 0: nothing stands here
+    uint64_t number; // 0: the entry is empty
 };
 enum { VR_PAGED_HINTS = 64 };
 
@@ -589,7 +589,7 @@ enum vram_status vr_paged_blocks(const struct vr_device *device, const struct vr
 // count_held() and each_slot() of the source.
 void vr_paged_count_held(const struct vr_device *device, const struct vram_pool *only, struct vr_held_bytes *held);
 enum vram_status vr_paged_each_slot(const struct vr_device *device, const struct vram_pool *only, vr_slot_visitor visit, void *user);
-// Bytes of pages that nobody uses, and the longest free range.
+// Bytes of unused pages, and the longest free range.
 void vr_paged_cached(struct vr_device *device, uint64_t *bytes, uint64_t *largest);
 // What must hold, found anew from the live blocks. MISMATCH, NO_HOST_MEMORY. Under all locks.
 enum vram_status vr_paged_check(struct vr_device *device, struct vram_error *error);

@@ -137,7 +137,7 @@ void vr_paged_slot_remove(struct vr_paged_shard *own, uint32_t slot) {
     if (!item->linked) vr_paged_fresh_clear(item);
     if (item->place / 64 < size->full) size->full = item->place / 64;
     if (--size->count != 0) return;
-    // A size that nobody has any more.
+    // No slot has this size any more.
     const uint64_t bytes = vr_paged_block_of(item)->size;
     (void)vr_map_take(&own->numbers, bytes);
     *hint_of(own, bytes) = (struct vr_paged_hint){0};
