@@ -1,4 +1,4 @@
-// Making and unmaking an allocator, and the calls that concern all of it.
+// Creates and destroys an allocator; empties its cache.
 #include "core/allocator.h"
 #include "core/raw.h"
 #include "core/release.h"
@@ -37,7 +37,7 @@ static enum vr_order order_of_equals(const struct vram_create_info *info, uint32
     return oldest ? VR_BY_SIZE_AGE_ADDRESS : VR_BY_SIZE_ADDRESS;
 }
 
-// The blocks and, where equal sizes are ordered by it, a number for each. Where address space is short there are fewer.
+// Reserves the block records and, if their order needs it, a number for each. Reserves fewer if address space is short.
 static enum vram_status make_blocks(struct vram_allocator *allocator) {
     for (uint32_t most = MAX_BLOCKS;; most = allocator->blocks.capacity / 2, vr_slab_release(&allocator->blocks)) {
         VR_TRY(vr_slab_init(&allocator->blocks, sizeof(struct vr_block), most));
@@ -50,7 +50,7 @@ static enum vram_status make_blocks(struct vram_allocator *allocator) {
     }
 }
 
-// What has one size first: the others make do with what is left.
+// Reserves the tables of fixed size first; the others take what address space is left.
 static enum vram_status make_tables(struct vram_allocator *allocator) {
     VR_TRY(vr_address_map_init(&allocator->addresses));
     void *shards = NULL;
@@ -112,7 +112,7 @@ void vr_allocator_destroy(struct vram_allocator *allocator) {
     vr_client_listener_end(allocator);
     if (allocator->driver != NULL) vr_raw_release(allocator);
     vr_imports_release(allocator);
-    // First all fences: an event returns to the pool of its stream's device, which may be another than the block's.
+    // Wait for all fences first: an event returns to the pool of its stream's device, which may differ from the block's.
     for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
         struct vr_device *device = vr_device_if_used(allocator, i);
         if (device != NULL) vr_wait_at_end(device);

@@ -1,9 +1,9 @@
-// Settings of an allocator and of its devices, while it runs.
+// Changes and reports the settings of an allocator and its devices at run time.
 #include "base/text.h"
 #include "core/device.h"
 #include "core/source/backend.h"
 
-// `conf` becomes the allocator's own, or is freed.
+// Takes ownership of `conf`.
 static enum vram_status apply_to_devices(struct vram_allocator *allocator, const struct vr_options *options, char *conf,
                                          struct vram_error *error) {
     const bool backend_changes = options->backend != allocator->options.backend, rules_change = options->pytorch != allocator->pytorch;

@@ -1,4 +1,4 @@
-// Devices: their locks, their context, facts about them.
+// A device's locks, its context, and facts about it.
 #include "core/device.h"
 #include "os/single_threaded.h"
 #include "core/front.h"
@@ -45,24 +45,24 @@ void vr_device_gate(struct vr_device *device, uint32_t bit, bool on) {
 
 // --- locks -------------------------------------------------------------------------------------------------------------------------------
 
-// Tries between which the processor pauses FIRST_PAUSES times, twice as often, ... up to MOST_PAUSES, and how many of the longest come
-// before the system is asked for another thread. A pause takes 10 to 50 ns.
+// Between tries, a waiting thread pauses FIRST_PAUSES times, then twice as often, up to MOST_PAUSES. After LONG_WAITS_BEFORE_YIELD waits of
+// the longest kind it yields to the system. A pause takes 10 to 50 ns.
 enum { FIRST_PAUSES = 64, MOST_PAUSES = 256, LONG_WAITS_BEFORE_YIELD = 4 };
 
-// In a loop that waits for another processor: this one does less meanwhile.
+// Makes this processor do less while it waits for another one.
 static void pause_processor(void) {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
 #elif defined(__aarch64__)
     __asm__ volatile(
         "isb" ::
-            : "memory"); // "yield" does nothing on processors without threads of their own; this takes about as long as a pause
+            : "memory"); // "yield" does nothing on processors without hardware threads; isb takes about as long as a pause on x86
 #endif
 }
 
-// Who waits looks seldom, and ever more so: the lock's line, and the blocks behind it, stay with the thread that works on them, which does
-// many calls in the time in which a line goes to the other processor and back. A first look after less than the time of a hundred calls
-// finds the lock open between two of them, and takes it away.
+// A waiting thread checks rarely, and ever more rarely. This leaves the lock's cache line, and the blocks behind it, with the owner, which
+// completes many calls in the time a line takes to move to another processor and back. A check after less than a hundred calls' time would
+// find the lock open between two calls, and take it from its owner.
 void vr_device_lock_contended(struct vr_device *device) {
     for (unsigned pauses = FIRST_PAUSES, long_waits = 0;;) {
         if (atomic_load_explicit(&device->lock, memory_order_relaxed) == 0 &&
@@ -130,7 +130,7 @@ struct vr_cu_allocation_prop vr_device_allocation_prop(const struct vr_device *d
     };
 }
 
-// The product is exact enough: the nearest double of a byte count below 2^53, rounded to the nearest byte.
+// The product is exact enough: byte counts stay below 2^53.
 uint64_t vr_limit_of_fraction(uint64_t total_bytes, double fraction) {
     return fraction >= 1.0 ? VR_UNLIMITED : (uint64_t)((double)total_bytes * fraction + 0.5);
 }

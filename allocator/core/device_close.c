@@ -1,4 +1,4 @@
-// Devices: taken down at the end.
+// Takes devices down when the allocator is destroyed.
 #include "core/release.h"
 #include "core/device.h"
 #include "core/source/backend.h"
@@ -15,7 +15,7 @@ void vr_wait_at_end(struct vr_device *device) {
     if (entered) vr_context_leave(&guard);
 }
 
-// Everything goes back, live or not. What the driver refuses is tried again while that helps.
+// Returns all memory to the driver, whether blocks are live or not. Retries what the driver refuses as long as a round makes progress.
 static void release_memory(struct vr_device *device) {
     struct vr_context_guard guard;
     const bool entered = vr_context_insist(device, &guard);
@@ -34,7 +34,7 @@ static void release_memory(struct vr_device *device) {
     if (entered) vr_context_leave(&guard);
 }
 
-// All zero again but for what was all zero before: a shard that is hardly used touched few pages.
+// Zeroes only what was used, so that a shard that was hardly used touches few pages.
 static void release_shard(struct vr_shard *shard, uint32_t index) {
     for (unsigned kind = 0; kind < VR_POOLS; kind++) {
         vr_index_clear(&shard->pool[kind].index);

@@ -1,9 +1,9 @@
-// Devices: set up at their first use.
+// Sets up devices at their first use.
 #include "core/device.h"
 #include "core/source/backend.h"
 
-// What a driver does not know it has not. One that fails otherwise has said nothing: the device is opened by a later request, for what it
-// is taken to be stays.
+// Gets whether the device has an attribute. An attribute unknown to the driver counts as absent. Any other failure is returned: the answer
+// would stay with the device for good, so a later request must set the device up instead.
 static enum vram_status ask_attribute(const struct vr_device *device, int attribute, bool *has) {
     int value = 0;
     const vr_cu_result result = vr_cu(device->allocator->driver, device_get_attribute, &value, attribute, (int)device->ordinal);
@@ -11,7 +11,7 @@ static enum vram_status ask_attribute(const struct vr_device *device, int attrib
     return result == VR_CU_INVALID_VALUE || result == VR_CU_NOT_SUPPORTED ? VRAM_OK : vr_driver_status(result);
 }
 
-// PyTorch's switch (allocator.md §peers-and-sharing); on unless it says no.
+// PyTorch's switch (allocator.md §peers-and-sharing). On unless the variable turns it off.
 static bool sharing_is_wanted(void) {
     static const char *const no[] = {"0", "false", "False", "no"};
     const char *value = vr_os_getenv("TORCH_CUDA_EXPANDABLE_SEGMENTS_IPC");
@@ -34,7 +34,7 @@ static enum vram_status ask_granularity(struct vr_device *device) {
         vr_cu(driver, mem_get_allocation_granularity, &device->physical.granularity, &prop, VR_CU_MEM_GRANULARITY_MINIMUM));
 }
 
-// A device that could not be opened, of which the driver did not even take the context back: the next try has that one.
+// Retains the primary context, or reuses the one left by an earlier setup that failed and could not release it.
 static enum vram_status take_context(struct vr_device *device) {
     uint64_t *left = &device->allocator->left_contexts[device->ordinal];
     if (*left == 0) return vr_driver_status(vr_cu(device->allocator->driver, primary_ctx_retain, &device->context, (int)device->ordinal));
@@ -94,9 +94,9 @@ static enum vram_status make_device_locked(struct vram_allocator *allocator, uin
     return VRAM_OK;
 }
 
-// A capture that began on another device before this one was seen.
+// Sets the capture gate if a capture began on another device before this one was visible.
 static void gate_new(struct vr_device *device) {
-    // A read that is also a write comes before the counting of a capture, which then sees this device, or after it.
+    // An atomic read-modify-write comes either before the capture is counted, which then sees this device, or after it.
     if (atomic_fetch_add_explicit(&device->allocator->captures, 0, memory_order_acq_rel) != 0)
         vr_device_gate(device, VR_GATE_CAPTURE, true);
 }
@@ -124,7 +124,7 @@ static bool is_known(struct vram_allocator *allocator, uint64_t stream) {
     return false;
 }
 
-// The ordinal of the device that a stream belongs to. Leaves the stream's context current where it succeeds.
+// Gets the ordinal of the stream's device. On success, leaves the stream's context current.
 static enum vram_status ordinal_of_stream(struct vram_driver *driver, uint64_t stream, int *ordinal) {
     uint64_t context = 0;
     VR_TRY(vr_driver_status(vr_cu(driver, stream_get_ctx, stream, &context)));

@@ -89,7 +89,7 @@ static enum vram_status add_raw(struct vr_picture *picture, const struct vr_raw_
     return VRAM_OK;
 }
 
-// Both kinds by ascending address.
+// Adds the segments and the blocks outside the pools, merged by ascending address.
 static enum vram_status add_all(const struct vr_device *device, const struct vram_pool *only, const struct vr_raw_block *raw, size_t count,
                                 struct vr_picture *picture) {
     const struct vram_allocator *allocator = device->allocator;

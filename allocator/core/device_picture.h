@@ -1,4 +1,4 @@
-// device_picture.h: a copy of what a device's memory looks like, made under its locks.
+// device_picture.h: a copy of the state of a device's memory, made under its locks.
 #ifndef VR_CORE_DEVICE_PICTURE_H
 #define VR_CORE_DEVICE_PICTURE_H
 
@@ -13,7 +13,7 @@ struct vr_picture_block {
     uint8_t state; // VR_FREE, VR_ALLOCATED, VR_PENDING
 };
 
-// A cudaMalloc segment, one mapped run of an expandable one, or a block outside of the pools, which is a segment of its own.
+// A cudaMalloc segment, one mapped run of an expandable segment, or a block outside the pools, which is a segment by itself.
 struct vr_picture_segment {
     uint64_t address;
     uint64_t size;
@@ -23,8 +23,8 @@ struct vr_picture_segment {
     uint32_t stack;
     bool small;
     bool expandable;
-    bool vacant;        // its memory is away: the addresses stay
-    size_t first_block; // index in blocks; the next segment's is the end
+    bool vacant;        // its memory is away; its addresses stay
+    size_t first_block; // index in blocks; the next segment's first_block ends it
 };
 
 struct vr_picture {
@@ -35,8 +35,8 @@ struct vr_picture {
     uint64_t active_bytes;
 };
 
-// Copies the device's state, of one pool or (only NULL) of all, into an empty picture. at (may be NULL) is called at that moment, under the
-// locks. vr_picture_release() afterwards, also on failure. NO_HOST_MEMORY.
+// Copies the state of the device, or of one pool if `only` is not NULL, into an empty picture. Then calls `at` (may be NULL), still under
+// the locks. Call vr_picture_release() afterwards, also on failure. NO_HOST_MEMORY.
 enum vram_status vr_picture_take(struct vr_device *device, const struct vram_pool *only, struct vr_picture *picture,
                                  void (*at)(struct vr_device *device, const struct vr_picture *picture, void *user), void *user);
 void vr_picture_release(struct vr_picture *picture);

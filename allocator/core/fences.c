@@ -2,7 +2,8 @@
 #include "core/alloc.h"
 #include "core/front.h"
 
-// The link to the use of a stream among those of a block (there is one at least), 0 where it would hang. NULL: it is the oldest.
+// Returns the link to the stream's use in the tree of a non-empty list. If the stream has no use, returns the link, which is 0, where it
+// would be inserted. NULL: the stream's use is the oldest, which has no link.
 static uint32_t *find_use(const struct vram_allocator *allocator, uint32_t uses, uint64_t stream) {
     struct vr_use *use = vr_use_at(allocator, vr_use_at(allocator, uses)->oldest);
     if (use->stream == stream) return NULL;
@@ -41,7 +42,7 @@ enum vram_status vr_uses_add(struct vram_allocator *allocator, struct vr_block *
     return vr_uses_enter(allocator, &block->held.uses, stream, captured, &vr_shard_of(allocator, block)->spare_uses);
 }
 
-// Takes the newest out.
+// Removes the newest use, which is a leaf of the tree.
 static void forget_newest_use(struct vram_allocator *allocator, uint32_t *uses) {
     const uint32_t use = *uses;
     uint32_t *link = find_use(allocator, use, vr_use_at(allocator, use)->stream);
@@ -50,7 +51,7 @@ static void forget_newest_use(struct vram_allocator *allocator, uint32_t *uses) 
     vr_slab_give(&allocator->uses, use);
 }
 
-// The first one stays with the shard: most blocks have one use, and most shards a block that is used so.
+// Keeps the first record with the shard, which saves the slab's lock: most blocks with uses have one.
 void vr_uses_clear(struct vram_allocator *allocator, struct vr_block *block) {
     struct vr_shard *shard = vr_shard_of(allocator, block);
     for (uint32_t use = block->held.uses; use != 0;) {
@@ -68,7 +69,7 @@ void vr_uses_clear(struct vram_allocator *allocator, struct vr_block *block) {
 
 // --- events -------------------------------------------------------------------------------------------------------------
 
-// With one device all that touches its events is under that device's locks.
+// With one device, all accesses to its events are under that device's locks.
 VR_INLINE bool are_shared(const struct vr_device *device) { return device->allocator->device_count != 1; }
 
 static bool take_idle_event(struct vr_device *device, uint64_t *event) {
@@ -91,7 +92,7 @@ static void return_event(struct vr_device *device, uint64_t event) {
     if (!room) VR_CU_INSIST(device->allocator->driver, event_destroy, event);
 }
 
-// The device whose context a stream belongs to; the legacy default stream is the block's own device's.
+// Finds the device whose context the stream belongs to. The legacy default stream belongs to the block's own device.
 static vr_cu_result device_of_stream(struct vr_device *device, uint64_t stream, struct vr_device **owner) {
     struct vram_allocator *allocator = device->allocator;
     *owner = device;
@@ -103,7 +104,7 @@ static vr_cu_result device_of_stream(struct vr_device *device, uint64_t stream, 
     return result;
 }
 
-// An event of *owner, the stream's device, at what the stream has now. *gone (may be NULL): it failed because there is no such stream.
+// Records an event of *owner, the stream's device, on the stream. *gone (may be NULL): whether it failed because the stream was destroyed.
 static enum vram_status record_event(struct vr_device *device, uint64_t stream, struct vr_device **owner, uint64_t *event, bool *gone) {
     struct vram_driver *driver = device->allocator->driver;
     struct vr_context_guard guard;
@@ -137,12 +138,12 @@ VR_INLINE struct vr_fence_queue *find_queue(const struct vr_fences *fences, uint
     return NULL;
 }
 
-// Room for the places of all queues and one more.
+// Reserves room for the places of all queues and one more.
 VR_NOINLINE static enum vram_status reserve_places(struct vr_fences *fences) {
     return vr_map_reserve(&fences->places, fences->count + 1 - fences->places.count);
 }
 
-// Of many queues: enters the places from `first` on; there is room.
+// With more than VR_FEW_QUEUES queues: enters their places, from `first` on. There must be room.
 VR_NOINLINE static void note_places(struct vr_fences *fences, size_t first) {
     for (size_t i = fences->places.count == 0 ? 0 : first; i < fences->count; i++) {
         const uint64_t stream = fences->queues[i].stream;
@@ -155,7 +156,7 @@ VR_NOINLINE static void note_places(struct vr_fences *fences, size_t first) {
     }
 }
 
-// Takes the place of a queue that is empty, with its ring.
+// Gives an empty queue, with its ring, to another stream.
 static void rename_queue(struct vr_fences *fences, struct vr_fence_queue *queue, uint64_t stream) {
     assert(queue->count == 0);
     if (VR_UNLIKELY(fences->count > VR_FEW_QUEUES)) (void)vr_map_take(&fences->places, queue->stream);
@@ -201,7 +202,7 @@ static enum vram_status record_fence(struct vr_device *device, uint32_t block, u
     return VRAM_OK;
 }
 
-// Takes back the newest fence of a stream: it is this operation's own.
+// Takes back the newest fence of a stream, which this operation recorded.
 static void retract_fence(struct vr_device *device, uint64_t stream) {
     struct vr_fence_queue *queue = NULL;
     if (queue_for(&device->fences, stream, &queue) != VRAM_OK) return;
@@ -209,14 +210,14 @@ static void retract_fence(struct vr_device *device, uint64_t stream) {
     return_event(fence->event_device, fence->event);
 }
 
-// Under the device's lock, as all changes of VR_GATE_FENCES.
+// Updates VR_GATE_FENCES. Under the device's lock, as all changes of that bit are.
 static void gate_fences(struct vr_device *device) {
     const bool gated = (atomic_load_explicit(&device->gate, memory_order_relaxed) & VR_GATE_FENCES) != 0,
                wanted = vr_fences_wait_for_any(&device->fences);
     if (gated != wanted) vr_device_gate(device, VR_GATE_FENCES, wanted);
 }
 
-// Of several. The others keep their order, and the last one its place.
+// Drops the empty queues but the last. The others keep their order.
 VR_NOINLINE static void drop_empty_of(struct vr_fences *fences) {
     const size_t before = fences->count;
     size_t kept = 0, first_moved = before;
@@ -266,7 +267,7 @@ enum vram_status vr_fences_record(struct vr_device *device, uint32_t block, bool
     return status;
 }
 
-// All devices are waited for: which one a stream was of cannot be asked any more.
+// Waits for all devices, because the driver no longer knows which device a destroyed stream belonged to.
 static enum vram_status wait_for_devices(struct vram_allocator *allocator) {
     for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
         struct vr_device *device = vr_device_if_used(allocator, i);
@@ -295,7 +296,7 @@ enum vram_status vr_streams_order(struct vr_device *device, uint64_t before, uin
     if (gone) return wait_for_devices(device->allocator);
     VR_TRY(status);
     const vr_cu_result result = vr_cu(device->allocator->driver, stream_wait_event, after, event, 0);
-    return_event(owner, event); // the stream waits for what the event stood for
+    return_event(owner, event); // the stream already waits for the recorded point
     return vr_stream_is_gone(result) ? wait_for_devices(device->allocator) : vr_driver_status(result);
 }
 
@@ -305,7 +306,7 @@ enum vram_status vr_event_at(struct vr_device *device, uint64_t stream, uint64_t
     uint64_t made = 0;
     const enum vram_status status = record_event(device, stream, &owner, &made, &gone);
     if (status != VRAM_OK && !gone) return status;
-    // Events lie with the device of their stream; one of another device is of no use here.
+    // An event belongs to its stream's device; one of another device cannot be used here.
     if (status == VRAM_OK && owner != device) return_event(owner, made);
     *event = status == VRAM_OK && owner == device ? made : 0;
     return VRAM_OK;
@@ -364,7 +365,7 @@ enum vram_status vr_fences_poll(struct vr_device *device, bool *all) {
     VR_ASSERT_LOCKED(device);
     struct vr_fences *fences = &device->fences;
     const uint64_t progress = vr_driver_progress(device->allocator->driver);
-    // Where the driver has not moved since the last look, nothing can have passed.
+    // If the driver has not progressed since the last poll, no fence can have passed.
     if (!vr_fences_wait_for_any(fences) || (progress != 0 && progress == fences->looked_at)) return VRAM_OK;
     enum vram_status status = VRAM_OK;
     bool emptied = false;
@@ -394,7 +395,7 @@ enum vram_status vr_fences_wait(struct vr_device *device) {
     return status;
 }
 
-// What is done about a fence of a pool's block: the host waits, or the block's own stream does.
+// How to wait for a fence of a pool's block: on the host, or on the block's own stream.
 typedef vr_cu_result vr_fence_wait(const struct vr_device *device, const struct vr_fence *fence);
 
 static vr_cu_result host_waits(const struct vr_device *device, const struct vr_fence *fence) {
@@ -404,11 +405,11 @@ static vr_cu_result host_waits(const struct vr_device *device, const struct vr_f
 static vr_cu_result stream_waits(const struct vr_device *device, const struct vr_fence *fence) {
     const struct vr_shard *shard = vr_shard_of(device->allocator, vr_block_at(device->allocator, fence->block));
     const vr_cu_result result = vr_cu(device->allocator->driver, stream_wait_event, shard->stream, fence->event, 0);
-    // A stream that is gone orders nothing any more.
+    // A destroyed stream cannot wait.
     return vr_stream_is_gone(result) ? host_waits(device, fence) : result;
 }
 
-// Waits for the fences of the pool's blocks; the others keep their order. A fence that cannot be waited for stays.
+// Waits for the fences of the pool's blocks. The other fences keep their order; a fence whose wait fails stays.
 static enum vram_status wait_queue_of_pool(struct vr_device *device, struct vr_fence_queue *queue, const struct vram_pool *pool,
                                            vr_fence_wait *wait) {
     struct vram_allocator *allocator = device->allocator;

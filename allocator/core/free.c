@@ -4,8 +4,8 @@
 #include "core/front.h"
 #include "core/source/backend.h"
 
-// The free of a block with uses: it waits for them, by fences, or in a capture until that shows that they are over. Where one of the
-// streams was destroyed there is no fence for it: the host waits, once captures allow it.
+// Frees a block with uses. The block waits for fences or, during a capture, until the capture shows that the uses are over. No fence can be
+// recorded on a destroyed stream: then the host waits, after the captures have ended.
 static enum vram_status free_used(struct vr_device *device, uint32_t block) {
     struct vr_block *item = vr_block_at(device->allocator, block);
     struct vr_context_guard guard;
@@ -23,7 +23,7 @@ static enum vram_status free_used(struct vr_device *device, uint32_t block) {
     return VRAM_OK;
 }
 
-// The address is no block's of a pool. Called by the public function itself: see the depth given to vr_gather().
+// The address is not a pool's block. The public function calls this directly: see the depth passed to vr_gather().
 VR_NOINLINE static enum vram_status free_outside(struct vram_allocator *allocator, uint64_t address) {
     const enum vram_status status = vr_raw_free(allocator, address);
     VR_NO_TAIL_CALL();
@@ -60,12 +60,12 @@ enum vram_status vram_record_stream(struct vram_allocator *allocator, uint64_t a
     struct vr_shard *shard = NULL;
     struct vr_raw_block raw;
     const uint32_t block = vr_find_and_lock(allocator, address, &shard);
-    // Raw blocks need no fence: the driver's free waits for the device.
+    // Raw blocks need no fence, because the driver's free waits for the device.
     if (block == 0 && allocator->backend->record_stream != NULL) return allocator->backend->record_stream(allocator, address, stream);
     if (block == 0) return vr_raw_find(allocator, address, &raw) ? VRAM_OK : VRAM_INVALID_POINTER;
     enum vram_status status = VRAM_OK;
-    // In a capture it matters whether the stream takes part in it: such a use is over with the capture. One of which that is not known is
-    // fenced once the stream captures no more.
+    // If the stream takes part in the capture, the use is over when the capture ends. If that is unknown, the use gets a fence after the
+    // stream stops capturing.
     if (shard->stream != stream)
         status = vr_uses_add(allocator, vr_block_at(allocator, block), stream, vr_surely_captures(shard->device, stream));
     vr_device_unlock_short(shard->device);

@@ -1,13 +1,13 @@
 #include "core/front.h"
 #include "core/device.h"
 
-// What the free of a pair's block changes is asked of the block: since it was handed out its neighbours are the same.
+// Books the free of a pair's block. The change is computed from the block, whose neighbours are the same as when it was handed out.
 VR_INLINE void book_free(struct vr_device *device, const struct vr_block *item) {
     const struct vr_delta delta = vr_delta_of_free(device->allocator, item);
     vr_totals_book(&device->stats.totals, item->small, &delta);
 }
 
-// That the block was freed and handed out so many times in turn. Both states were there before, so no peak rises.
+// Books that the block was freed and handed out again `rounds` times. Both states occurred before, so no peak rises.
 VR_NOINLINE static void book_rounds(struct vr_device *device, const struct vr_block *item, uint64_t rounds) {
     const struct vr_delta delta = vr_delta_of_free(device->allocator, item);
     vr_totals_repeat(&device->stats.totals, item->small, &delta, rounds);

@@ -1,15 +1,15 @@
-// front.h: what makes a malloc and its free that repeat cheap. The policy below it (alloc.h) knows nothing of it.
+// front.h: makes a repeated malloc and free pair cheap. The policy below it (alloc.h) does not know about it.
 //
-// A program asks again and again for what it has just given back. So the free of the block that a pool handed out last is left undone, and
-// the same request takes the block again: no index and no neighbour changes. Once the front is settled, the state of the policy is what it
-// would be had each call gone through the policy.
+// Programs often request again what they have just freed. So the front postpones the merge when the block that a pool handed out last is
+// freed, and the same request takes the block again: no index and no neighbour changes. Settling the front brings the policy to the state
+// it would have if every call had gone through it.
 //
-// That is so because nothing else happens to the pool while its pair is open: every other call that concerns the pool settles it first. And
-// from a hand-out on, while nothing else is booked, the device alternates between two states, with the block out and with it back, both of
-// which it was in: no peak can rise, so that rounds are only counted, and booked before anything else is. A fence concerns a pair when its
-// block lies in the pair's pool: a request looks at the fences first, here as in the policy, and one that has passed settles its pool.
-// Whatever else concerns every request (captures, routes, ...) keeps pairs from being opened and used. All of it runs under the device's
-// lock.
+// This works because nothing else happens to the pool while its pair is open: every other call that concerns the pool settles it first.
+// Counters are postponed as well. From a malloc on, until anything else is booked, the device alternates between two states, with the block
+// out and with it back, and it has been in both. No peak can rise, so rounds are only counted, and booked before anything else is. A fence
+// concerns a pair if its block is in the pair's pool. Requests therefore poll the fences first, as they do in the policy, and a passed
+// fence settles its pool. Anything else that concerns every request (captures, routes, ...) prevents pairs from being opened and used. All
+// of it runs under the device's lock.
 #ifndef VR_CORE_FRONT_H
 #define VR_CORE_FRONT_H
 
@@ -19,23 +19,23 @@
 #define VRAM_FRONT 1 // 0: every call goes through the policy
 #endif
 
-// Books what is counted, and ends the counting.
+// Books the counted rounds and stops counting.
 void vr_front_book(struct vr_device *device);
-// The same, and does the merge that was left undone in the pool.
+// Books the counted rounds, then does the merge that was postponed in the pool.
 void vr_front_do_undone(struct vr_device *device, struct vr_pool *pool);
-// Before the policy changes anything in a pool: books what is counted, does the merge that was left undone, and closes the pool's pair.
+// Settles a pool before the policy changes anything in it: books the counted rounds, does the postponed merge, and closes the pool's pair.
 VR_INLINE void vr_front_settle(struct vr_device *device, struct vr_pool *pool) {
     if (device->front.frees != 0 || pool->pair.back) vr_front_do_undone(device, pool);
     device->front.counted = NULL;
     pool->pair.block = 0;
 }
-// The same of all pools.
+// Settles all pools.
 void vr_front_settle_all(struct vr_device *device);
 
-// Whether pairs may be used. The front notifies a listener and looks at the fences itself.
+// Whether pairs may be used: no gate bit is set except those for listeners and fences, which the front handles itself.
 #define VR_FRONT_IS_ON(gate) (VRAM_FRONT && ((gate) & ~(uint32_t)(VR_GATE_LISTENER | VR_GATE_FENCES)) == 0)
 
-// The block was handed out for this request, as it was found in the cache: a pair may begin. The pool is settled.
+// Opens a pair after the policy served this request from the cache with this block. The pool must be settled.
 VR_INLINE void vr_front_open(struct vr_device *device, struct vr_pool *pool, uint32_t block, uint64_t size_bytes) {
     struct vr_open_pair *pair = &pool->pair;
     assert(pair->block == 0 && !pair->back && device->front.counted == NULL);
@@ -48,17 +48,18 @@ VR_INLINE void vr_front_open(struct vr_device *device, struct vr_pool *pool, uin
     device->front.listed = pool;
 }
 
-// Books a call of a pair that is not counted. After the malloc it is: the state with the block back was there a moment ago.
+// Book a call of a pair that is not being counted. After the malloc, the pair is counted: the state with the block back was there just
+// before.
 void vr_front_book_malloc(struct vr_device *device, struct vr_pool *pool);
 void vr_front_book_free(struct vr_device *device, struct vr_pool *pool);
-// Looks at the fences. False where the policy has to look again, or one that passed settled the pool.
+// Polls the fences. Returns false if the policy must poll again, or if a passed fence settled the pool.
 VR_INLINE bool vr_front_is_left(struct vr_device *device, const struct vr_pool *pool) {
     bool polled = true;
     return vr_fences_poll(device, &polled) == VRAM_OK && polled && pool->pair.back;
 }
 
-// A request that the open pair of its pool answers. False where it does not: the policy is to. (One that some option rounds up into the
-// other pool finds no pair of its size here.)
+// Serves a request from the open pair of its pool. Returns false if it cannot; the policy must then serve it. (A request that some option
+// rounds up into the other pool finds no pair of its size here.)
 VR_INLINE bool vr_front_malloc(struct vr_device *device, struct vr_shard *shard, uint64_t size_bytes, uint64_t *address) {
     struct vr_pool *pool = &shard->pool[size_bytes <= VR_SMALL_LIMIT ? VR_SMALL : VR_LARGE];
     struct vr_open_pair *pair = &pool->pair;
@@ -76,7 +77,7 @@ VR_INLINE bool vr_front_malloc(struct vr_device *device, struct vr_shard *shard,
     return true;
 }
 
-// The free of an allocated block. False, and nothing has changed, where it is not that of an open pair, or has more to change than that.
+// Frees an allocated block if it is that of an open pair and nothing else depends on it. Otherwise returns false and changes nothing.
 VR_INLINE bool vr_front_free(struct vr_shard *shard, struct vr_block *item, uint32_t block) {
     struct vr_device *device = shard->device;
     struct vr_pool *pool = &shard->pool[item->small];

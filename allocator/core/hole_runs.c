@@ -2,12 +2,12 @@
 
 #include "core/size_rules.h"
 
-// Bounds of a part of the tree: see hole_runs.h.
+// Bounds for a part of the tree: see hole_runs.h.
 struct run_bounds {
     uint64_t joined, last, longest;
 };
 
-// Larger ones are this: whoever needs as much looks at one run after the other.
+// Bounds saturate here. A request this large searches one run after another.
 #define MOST ((uint64_t)UINT32_MAX)
 
 static uint64_t smaller_of(uint64_t a, uint64_t b) { return a < b ? a : b; }
@@ -19,7 +19,7 @@ static uint32_t *root_of(struct vr_shard *shard, uint32_t hole) {
 
 static uint64_t free_units(const struct vr_block *block) { return block->state == VR_FREE ? block->size / VR_MIN_BLOCK : 0; }
 
-// The hole before this one in the same run; 0: it is the first. Record 0 is never a hole.
+// Returns the previous hole of the same run, or 0 for the first. Record 0 is never a hole.
 static uint32_t before_in_run(const struct vr_block *blocks, uint32_t hole) {
     uint32_t at = blocks[hole].previous;
     if (blocks[at].state == VR_FREE) at = blocks[at].previous;
@@ -32,12 +32,12 @@ static uint32_t after_in_run(const struct vr_block *blocks, uint32_t hole) {
     return blocks[at].state == VR_HOLE ? at : 0;
 }
 
-// Chains of sources with slots have holes, too, but do not grow by runs.
+// Chains of sources with slots contain holes too, but do not grow by runs.
 static bool is_expandable(const struct vram_allocator *allocator, uint32_t hole) {
     return vr_segment_at(allocator, vr_block_at(allocator, hole)->segment)->pages != NULL;
 }
 
-// Of the hole alone, with what is free behind it, and before it where a run begins.
+// Bounds for the hole alone: includes the free block behind it and, if a run begins here, the free block before it.
 static struct run_bounds bounds_of_one(const struct vram_allocator *allocator, uint32_t hole) {
     const struct vr_block *blocks = allocator->arena.blocks, *item = &blocks[hole];
     if (!is_expandable(allocator, hole)) return (struct run_bounds){0};
@@ -51,10 +51,10 @@ static struct run_bounds bounds_at(const struct vr_block *blocks, uint32_t hole)
     return (struct run_bounds){blocks[hole].joined, blocks[hole].last, blocks[hole].longest};
 }
 
-// Of two parts, the first of which comes before the second.
+// Combines the bounds of two adjacent parts, `first` at the lower addresses.
 static struct run_bounds bounds_of_two(struct run_bounds first, struct run_bounds second) {
     struct run_bounds both = {.joined = first.joined, .longest = larger_of(first.longest, second.longest)};
-    const uint64_t met = first.last + second.joined; // the run that reaches from one into the other
+    const uint64_t met = first.last + second.joined; // the run that reaches from the first part into the second
     if (first.last == 0) both.joined += second.joined;
     if (first.last != 0) both.longest = larger_of(both.longest, met);
     both.last = second.last != 0 ? second.last : first.last != 0 ? met : 0;
@@ -80,13 +80,13 @@ static bool bounds_cover(struct run_bounds known, struct run_bounds real) {
     return real.joined <= known.joined && real.last <= known.last && real.longest <= known.longest && (real.last == 0) == (known.last == 0);
 }
 
-// From a hole up to, but not including, one above it (0: to the root).
+// Recomputes the bounds from a hole up to its ancestor `end`, excluded (0: up to the root).
 static void renew_up(const struct vram_allocator *allocator, uint32_t hole, uint32_t end) {
     struct vr_block *blocks = allocator->arena.blocks;
     for (; hole != end; hole = blocks[hole].parent) set_bounds(blocks, hole, bounds_of_tree(allocator, hole));
 }
 
-// The same where the tree is as it was: what covers its own part covers all above it.
+// Like renew_up() for an unchanged tree: stops at the first node whose bounds still hold, because those above then hold too.
 static void raise_up(const struct vram_allocator *allocator, uint32_t hole) {
     struct vr_block *blocks = allocator->arena.blocks;
     for (; hole != 0; hole = blocks[hole].parent) {
@@ -101,7 +101,8 @@ void vr_hole_runs_freed_at_hole(const struct vram_allocator *allocator, const st
     if (vr_block_at(allocator, block->next)->state == VR_HOLE) raise_up(allocator, block->next);
 }
 
-// Between two holes (or, while vram_malloc_at() cuts it out, behind a free block) it made one run of both.
+// The taken block had joined two holes into one run; now the second hole begins a run. While vram_malloc_at() cuts out a block, the block
+// before it may be free instead of a hole.
 void vr_hole_runs_taken(const struct vram_allocator *allocator, uint32_t taken) {
     const struct vr_block *block = vr_block_at(allocator, taken);
     const uint8_t before = vr_block_at(allocator, block->previous)->state;
@@ -118,7 +119,7 @@ static uint32_t outermost_hole(const struct vr_block *blocks, uint32_t root, uns
     return root;
 }
 
-// What an insertion changes in the tree are the ways from the neighbours, in order, up to the new one, and from there to the root.
+// An insertion changes the tree only on the paths from the neighbours, in order, up to the new node, and from there to the root.
 void vr_hole_insert(struct vr_shard *shard, uint32_t hole) {
     VR_ASSERT_LOCKED(shard->device);
     const struct vram_allocator *allocator = shard->device->allocator;
@@ -132,7 +133,7 @@ void vr_hole_insert(struct vr_shard *shard, uint32_t hole) {
     renew_up(allocator, hole, 0);
 }
 
-// And a removal changes the ways from both neighbours to the root.
+// A removal changes the paths from both neighbours to the root.
 void vr_hole_remove(struct vr_shard *shard, uint32_t hole) {
     VR_ASSERT_LOCKED(shard->device);
     const struct vram_allocator *allocator = shard->device->allocator;
@@ -146,7 +147,7 @@ void vr_hole_remove(struct vr_shard *shard, uint32_t hole) {
 
 // --- the search -------------------------------------------------------------------------------------------------------------------------
 
-// Where a run of this hole begins.
+// Returns the block where the run of this hole begins: the free block before it, or the hole.
 static uint32_t start_of_run(const struct vr_block *blocks, uint32_t hole) {
     const uint32_t previous = blocks[hole].previous;
     return blocks[previous].state == VR_FREE ? previous : hole;
@@ -161,7 +162,7 @@ static bool run_reaches(const struct vr_block *blocks, uint32_t start, uint64_t 
     return false;
 }
 
-// One hole after the other, as PyTorch does.
+// Searches hole by hole, as PyTorch does.
 static uint32_t first_of_all(const struct vram_allocator *allocator, uint32_t root, uint64_t rounded) {
     const struct vr_index_arena *arena = &allocator->arena;
     for (uint32_t hole = vr_tree_first(root, arena); hole != 0; hole = vr_tree_next(arena, hole)) {
@@ -171,7 +172,7 @@ static uint32_t first_of_all(const struct vram_allocator *allocator, uint32_t ro
     return 0;
 }
 
-// The hole with which the last run of a tree begins, in which one does.
+// Returns the hole at which the last run that begins in the tree begins. At least one run must begin there.
 static uint32_t last_start(const struct vram_allocator *allocator, uint32_t root) {
     const struct vr_block *blocks = allocator->arena.blocks;
     for (;;) {
@@ -186,7 +187,7 @@ static uint32_t last_start(const struct vram_allocator *allocator, uint32_t root
     }
 }
 
-// The run that a search is in: its length so far, and the tree, or the hole alone, in which it begins last.
+// The run that a search is in: its length so far, and the subtree, or the hole alone, in which it began.
 struct open_run {
     uint64_t length;
     uint32_t tree, hole;
@@ -204,8 +205,8 @@ static void go_on(struct open_run *run, struct run_bounds part, uint32_t tree, u
     }
 }
 
-// The first hole of the first run that is long enough by the bounds of a tree that promises one. 0: its parts do not have it; *misled is
-// where the bounds are wrong.
+// Finds the first hole of the first run that is long enough according to the bounds. Returns 0 if the parts do not keep what the root's
+// bounds promise; *misled is then the node with wrong bounds.
 static uint32_t first_by_bounds(const struct vram_allocator *allocator, uint32_t root, uint64_t wanted, uint32_t *misled) {
     const struct vr_block *blocks = allocator->arena.blocks;
     struct open_run run = {0};
@@ -224,7 +225,7 @@ static uint32_t first_by_bounds(const struct vram_allocator *allocator, uint32_t
     return 0;
 }
 
-// The same with bounds that are put right where they mislead; 0: there is none.
+// Like first_by_bounds(), but corrects misleading bounds and searches again. 0 if there is no such run.
 static uint32_t first_likely(const struct vram_allocator *allocator, uint32_t root, uint64_t wanted) {
     while (may_reach(allocator->arena.blocks, root, &(struct open_run){0}, wanted)) {
         uint32_t misled = 0;
@@ -251,7 +252,7 @@ uint32_t vr_hole_run(const struct vr_shard *shard, bool small, uint64_t rounded)
 #endif
             return start;
         }
-        // As many steps as such a request has pages, and none for this run before a block next to its holes is handed out again.
+        // Takes as many steps as the request has pages, once per run until a block next to its holes is handed out again.
         for (uint32_t at = hole; at != 0; at = after_in_run(blocks, at)) renew_up(allocator, at, 0);
     }
 }

@@ -6,7 +6,7 @@ VR_INLINE uint32_t priority_of_block(uint32_t block) {
     return (uint32_t)(hash >> 32);
 }
 
-// What orders a tree before the address does: of holes nothing, in a bin of one size the age, in the others both.
+// What orders a tree before the address does: nothing for holes, the age in a bin of one size, size and age in the other bins.
 enum tree_order { BY_ADDRESS, BY_AGE, BY_SIZE };
 
 __extension__ typedef unsigned __int128 two_words;
@@ -23,7 +23,7 @@ VR_INLINE struct tree_key tree_key_of(const struct vr_index_arena *arena, enum t
     return (struct tree_key){order == BY_SIZE ? item->size : 0, (two_words)age << 64 | item->address};
 }
 
-// Without a branch: which way a search goes is not to be foreseen, and each wrong guess would cost more than the rest of the step.
+// Has no branch: the direction of a search is unpredictable, and a misprediction would cost more than the rest of the step.
 VR_INLINE unsigned is_less(struct tree_key a, struct tree_key b) {
     return (unsigned)(a.size < b.size) | ((unsigned)(a.size == b.size) & (unsigned)(a.age_and_address < b.age_and_address));
 }
@@ -33,21 +33,21 @@ VR_INLINE void hang_below(struct vr_block *blocks, uint32_t *link, uint32_t pare
     blocks[block].parent = parent;
 }
 
-// Returns the root.
+// Returns the new root.
 VR_INLINE uint32_t insert_as(uint32_t root, const struct vr_index_arena *arena, enum tree_order order, uint32_t block) {
     struct vr_block *blocks = arena->blocks;
     const uint32_t own = blocks[block].priority = priority_of_block(block);
     const struct tree_key key = tree_key_of(arena, order, block);
     uint32_t rest = root, parent = 0;
     unsigned side = 0;
-    while (blocks[rest].priority > own) { // that of block 0, which ends each way down, is 0
+    while (blocks[rest].priority > own) { // block 0, which ends every path down, has priority 0
         parent = rest;
         side = is_less(tree_key_of(arena, order, rest), key);
         rest = blocks[rest].child[side];
     }
     blocks[block].parent = parent;
     if (parent != 0) blocks[parent].child[side] = block;
-    // What is below is cut in two: the smaller ones hang from the last of their right ends, the larger ones from that of their left ends.
+    // Split what is below: smaller blocks go to the right end of the left subtree, larger ones to the left end of the right subtree.
     uint32_t *ends[2] = {&blocks[block].child[0], &blocks[block].child[1]}, above[2] = {block, block};
     while (rest != 0) {
         const unsigned smaller = is_less(tree_key_of(arena, order, rest), key);
@@ -60,7 +60,7 @@ VR_INLINE uint32_t insert_as(uint32_t root, const struct vr_index_arena *arena, 
     return parent == 0 ? block : root;
 }
 
-// Returns the root.
+// Returns the new root.
 VR_INLINE uint32_t remove_from(uint32_t root, const struct vr_index_arena *arena, uint32_t block) {
     struct vr_block *blocks = arena->blocks;
     const uint32_t parent = blocks[block].parent;
@@ -68,7 +68,7 @@ VR_INLINE uint32_t remove_from(uint32_t root, const struct vr_index_arena *arena
     uint32_t *link = parent == 0 ? &root : &blocks[parent].child[blocks[parent].child[1] == block];
     assert(*link == block);
     while (left != 0 && right != 0) {
-        const unsigned side = blocks[left].priority > blocks[right].priority; // on which the one that goes up has what it is joined with
+        const unsigned side = blocks[left].priority > blocks[right].priority; // the side of the rising block on which the join goes on
         const uint32_t up = side ? left : right;
         hang_below(blocks, link, above, up);
         above = up;
@@ -87,7 +87,7 @@ void vr_tree_insert(uint32_t *root, const struct vr_index_arena *arena, uint32_t
 }
 void vr_tree_remove(uint32_t *root, const struct vr_index_arena *arena, uint32_t hole) { *root = remove_from(*root, arena, hole); }
 
-// The outermost block of a side: 0 the first, 1 the last.
+// Returns the outermost block of a side: 0 the first, 1 the last.
 VR_INLINE uint32_t end_of(uint32_t root, const struct vr_index_arena *arena, unsigned side) {
     if (root == 0) return 0;
     while (arena->blocks[root].child[side] != 0) root = arena->blocks[root].child[side];
@@ -96,7 +96,7 @@ VR_INLINE uint32_t end_of(uint32_t root, const struct vr_index_arena *arena, uns
 
 uint32_t vr_tree_first(uint32_t root, const struct vr_index_arena *arena) { return end_of(root, arena, 0); }
 
-// The neighbour of a block of the tree, in order: on side 1 the one after it, on side 0 the one before it.
+// Returns the neighbour of a block in its tree's order: the next one on side 1, the previous one on side 0.
 VR_INLINE uint32_t neighbour_in_tree(const struct vr_index_arena *arena, uint32_t block, unsigned side) {
     const struct vr_block *blocks = arena->blocks;
     if (blocks[block].child[side] != 0) return end_of(blocks[block].child[side], arena, !side);
@@ -127,7 +127,7 @@ VR_INLINE uint32_t tree_first_at_least(uint32_t root, const struct vr_index_aren
     return found;
 }
 
-// The first non-empty bin from `bin` on, or VR_BINS.
+// Returns the first non-empty bin from `bin` on, or VR_BINS.
 VR_INLINE unsigned next_bin(const struct vr_index *index, unsigned bin) {
     if (bin >= VR_BINS) return VR_BINS;
     unsigned word = bin / 64;
@@ -144,7 +144,7 @@ VR_INLINE unsigned next_bin(const struct vr_index *index, unsigned bin) {
     return VR_BINS;
 }
 
-// The last non-empty bin up to `bin`, or VR_BINS.
+// Returns the last non-empty bin up to `bin`, or VR_BINS.
 static unsigned previous_bin(const struct vr_index *index, unsigned bin) {
     unsigned word = bin / 64;
     uint64_t bits = index->bitmap[word] << (63 - bin % 64);
@@ -184,16 +184,16 @@ static void make_tree(struct vr_bin *bin, const struct vr_index_arena *arena) {
 VR_NOINLINE static void remove_from_tree(struct vr_bin *bin, const struct vr_index_arena *arena, uint32_t block) {
     const uint32_t root = remove_from(bin->head, arena, block);
     bin->head = root;
-    if ((arena->blocks[root].child[0] | arena->blocks[root].child[1]) == 0) bin->length = 1; // a tree has two blocks at least
+    if ((arena->blocks[root].child[0] | arena->blocks[root].child[1]) == 0) bin->length = 1; // a tree has at least two blocks
 }
 
-// Whether a block of a list goes before another one.
+// Returns whether `one` precedes `other` in a list.
 VR_INLINE bool is_before(const struct vr_block *one, const struct vr_block *other) {
     if (one->size != other->size) return one->size < other->size;
     return one->age != other->age ? one->age < other->age : one->address < other->address;
 }
 
-// Into a list that is not empty, behind those that go before it.
+// Inserts into a list that is not empty, keeping its order.
 VR_NOINLINE static void insert_into_list(struct vr_bin *bin, const struct vr_index_arena *arena, uint32_t block) {
     struct vr_block *blocks = arena->blocks;
     if (VR_UNLIKELY(bin->length == VR_MOST_LISTED)) {
@@ -210,7 +210,7 @@ VR_NOINLINE static void insert_into_list(struct vr_bin *bin, const struct vr_ind
     *bin = (struct vr_bin){before != 0 ? bin->head : block, bin->length + 1u};
 }
 
-// What orders a block among those of its size, before the address does.
+// Returns what orders a block among those of its size, before the address does.
 VR_INLINE uint64_t age_of(const struct vr_index_arena *arena, const struct vr_block *block) {
     if (VR_LIKELY(arena->order == VR_BY_SIZE_AGE_ADDRESS)) return arena->ages[block->segment];
     return arena->order == VR_BY_SIZE_NUMBER ? arena->numbers[block - arena->blocks] : 0;
@@ -253,12 +253,12 @@ void vr_index_remove(struct vr_index *index, const struct vr_index_arena *arena,
     }
 }
 
-// The outermost block of a bin that is not empty: 0 the first, 1 the last.
+// Returns the outermost block of a non-empty bin: 0 the first, 1 the last.
 VR_INLINE uint32_t end_of_bin(struct vr_bin bin, const struct vr_index_arena *arena, unsigned side) {
     return side == 0 && bin.length != VR_BIN_TREE ? bin.head : end_of(bin.head, arena, side);
 }
 
-// The neighbour of a block in its bin; 0: there is none.
+// Returns the neighbour of a block in its bin, or 0.
 VR_INLINE uint32_t neighbour_in_bin(struct vr_bin bin, const struct vr_index_arena *arena, uint32_t block, unsigned side) {
     return bin.length == VR_BIN_TREE ? neighbour_in_tree(arena, block, side) : arena->blocks[block].child[side];
 }
@@ -268,7 +268,7 @@ VR_INLINE uint32_t list_first_at_least(uint32_t at, const struct vr_index_arena 
     return at;
 }
 
-// A bin of one size serves by its first block: only the others are searched.
+// A bin of one size needs no search, because its first block fits. Only the other bins are searched.
 uint32_t vr_index_first_at_least(const struct vr_index *index, const struct vr_index_arena *arena, uint64_t size) {
     const unsigned number = vr_bin_of(size);
     unsigned at = next_bin(index, number);
@@ -306,7 +306,7 @@ uint32_t vr_index_previous(const struct vr_index *index, const struct vr_index_a
 
 // --- the check ----------------------------------------------------------------------------------------------------------------
 
-// Whether the tree is ordered, its blocks lie between `low` and `high` (0: open), and no child's priority is above its parent's.
+// Returns whether the tree is in order, its blocks lie between `low` and `high` (0: open), and no child's priority exceeds its parent's.
 static bool check_tree(const struct vr_index_arena *arena, uint32_t root, uint32_t parent, uint32_t low, uint32_t high, size_t *count) {
     if (root == 0) return true;
     const struct vr_block *block = &arena->blocks[root];
@@ -320,7 +320,7 @@ static bool check_tree(const struct vr_index_arena *arena, uint32_t root, uint32
     return check_tree(arena, block->child[0], root, low, root, count) && check_tree(arena, block->child[1], root, root, high, count);
 }
 
-// Whether a list is ordered, its links go both ways, and it is as long as it says.
+// Returns whether a list is in order, linked both ways, and as long as its bin says.
 static bool check_list(const struct vr_index_arena *arena, struct vr_bin bin, size_t *count) {
     uint32_t before = 0, length = 0;
     for (uint32_t at = bin.head; at != 0; before = at, at = arena->blocks[at].child[1]) {
@@ -336,7 +336,7 @@ static bool check_list(const struct vr_index_arena *arena, struct vr_bin bin, si
 
 bool vr_index_check(const struct vr_index *index, const struct vr_index_arena *arena, size_t *count) {
     *count = 0;
-    if (arena->blocks[0].priority != 0) return false; // it ends the searches for a place
+    if (arena->blocks[0].priority != 0) return false; // insert_as() ends its descent at this priority
     for (unsigned number = 0; number < VR_BINS; number++) {
         const struct vr_bin bin = index->bins[number];
         if ((index->bitmap[number / 64] >> (number % 64) & 1) != (bin.head != 0)) return false;

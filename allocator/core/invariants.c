@@ -1,4 +1,4 @@
-// vram_check(): every invariant that the comments of this room state, as code. For tests, and for builds with VRAM_CHECK=3.
+// vram_check(): checks every invariant that the comments of this folder state. For tests, and for builds with VRAM_CHECK=3.
 #include "base/invariant.h"
 #include "core/capture/captures.h"
 #include "core/hole_runs.h"
@@ -7,7 +7,7 @@
 #include "core/source/source_ops.h"
 #include "core/source/source_ops.h"
 
-// What one walk over a device's blocks found, to be held against the counters.
+// The totals of one walk over a device's blocks, to compare with the counters.
 struct block_census {
     int64_t count[VR_POOLS];
     int64_t bytes[VR_POOLS];
@@ -109,7 +109,7 @@ static enum vram_status check_slot(uint32_t number, void *user) {
     return VRAM_OK;
 }
 
-// What sources keep, and that the statistics count the memory that slots lie on, not slots.
+// Checks the sources' own state. The statistics count the memory below slots, not the slots, so the census is adjusted.
 static enum vram_status check_kept(struct vr_device *device, struct block_census *census, struct vram_error *error) {
     struct slot_census slots = {device->allocator, census, error};
     struct vr_held_bytes held;
@@ -204,7 +204,7 @@ static enum vram_status check_fences(const struct vr_device *device, struct vram
     return VRAM_OK;
 }
 
-// That each free block is in its index was seen; now that no index has another one.
+// The walk has shown that each free block is in its index; this shows that no index contains another block.
 static enum vram_status check_indices(const struct vr_device *device, const struct block_census *census, struct vram_error *error) {
     const uint32_t count = atomic_load_explicit(&device->shards.count, memory_order_relaxed);
     size_t all = 0;
@@ -220,7 +220,7 @@ static enum vram_status check_indices(const struct vr_device *device, const stru
     return VRAM_OK;
 }
 
-// Whether a list has segments of its pool only; *count grows by how many.
+// Returns whether a list contains only segments of its pool. Adds their number to *count.
 static bool check_list(const struct vr_device *device, const struct vram_pool *pool, size_t *count) {
     const struct vram_allocator *allocator = device->allocator;
     for (uint32_t number = 0; (number = vr_segment_of_pool_after(device, pool, number)) != 0; ++*count)

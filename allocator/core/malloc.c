@@ -1,19 +1,19 @@
-// vram_malloc() and vram_pool_malloc(): what the front or the cache serves, under the device's lock and without asking the driver for
-// memory. Everything else goes on in slow.c. And vram_malloc_at().
+// vram_malloc() and vram_pool_malloc(): requests that the front or the cache serves, under the device's lock and without allocating from
+// the driver. slow.c serves all others. Also vram_malloc_at().
 #include "core/alloc.h"
 #include "core/front.h"
 #include "core/source/source_ops.h"
 #include "core/source/backend.h"
 
-// The policy, as far as the cache goes. *address: 0 where that has nothing for the request, or more must be looked at.
+// Serves a request from the cache alone. *address stays 0 if the cache has no fitting block, or if only the slow path can decide.
 VR_NOINLINE static enum vram_status malloc_cached(struct vr_shard *shard, const struct vram_pool *pool, uint64_t size_bytes,
                                                   uint64_t *address) {
     struct vr_device *device = shard->device;
     const uint32_t gate = atomic_load_explicit(&device->gate, memory_order_relaxed);
     bool polled = true;
     if (size_bytes - 1 >= VR_REQUEST_LIMIT - 1 || (gate & (VR_GATE_RAW | VR_GATE_CAPTURE | VR_GATE_COLLECT)) != 0) return VRAM_OK;
-    // NVIDIA's documents name no error of cuEventQuery for want of a context: none is made current. Where a driver answers so all the same,
-    // the way that has one looks again.
+    // NVIDIA's documents list no error of cuEventQuery for a missing context, so none is made current. If a driver returns one, the slow
+    // path polls again with a context.
     if ((gate & VR_GATE_FENCES) != 0) VR_TRY(vr_fences_poll(device, &polled));
     if (VR_UNLIKELY((gate & VR_GATE_ROUTES) != 0 && pool == NULL)) {
         const struct vram_pool *routed = vr_route(device, shard->stream);
@@ -59,7 +59,7 @@ enum vram_status vram_pool_malloc(struct vram_pool *pool, uint64_t size_bytes, u
 
 // --- at an address that the caller chose ----------------------------------------------------------------------------------------------
 
-// What the split rules give a request at this address: its rounded size, or all that is there.
+// Allocates, at this address, the size that the split rules give the request: the rounded size, or the rest of the free block.
 static enum vram_status malloc_locked_at(struct vr_alloc_request *request, uint64_t address) {
     const struct vr_device *device = request->shard->device;
     struct vram_pool *pool = device->routes.count == 0 ? NULL : vr_route(request->shard->device, request->shard->stream);

@@ -1,9 +1,9 @@
-// The policy: best fit, split, merge, and what handing out and taking back a block changes.
+// The policy: best fit, split, merge, and the counters that allocating and freeing a block change.
 #include "core/alloc.h"
 #include "core/hole_runs.h"
 #include "core/source/source_ops.h"
 
-// A free block that touches unmapped address space counts as being as large as both: taking it would use up room to grow.
+// Counts a free block that touches unmapped address space as large as both, because allocating it would use up room to grow.
 static uint64_t effective_size(const struct vram_allocator *allocator, uint32_t block) {
     const struct vr_block *candidate = vr_block_at(allocator, block);
     const struct vr_block *next = vr_block_at(allocator, candidate->next);
@@ -11,7 +11,7 @@ static uint64_t effective_size(const struct vram_allocator *allocator, uint32_t 
 }
 
 static uint32_t tightest_expandable(const struct vram_allocator *allocator, const struct vr_pool *pool, uint32_t found) {
-    // One that touches none is no larger than those that come after it.
+    // A block that touches no hole is no larger than those after it.
     while (vr_block_at(allocator, found)->expandable && effective_size(allocator, found) != vr_block_at(allocator, found)->size) {
         const uint32_t next = vr_index_next(&pool->index, &allocator->arena, found);
         if (next == 0 || effective_size(allocator, next) >= effective_size(allocator, found)) break;
@@ -25,7 +25,7 @@ static uint32_t first_ordinary(const struct vram_allocator *allocator, const str
     return found;
 }
 
-// An oversize block that serves smaller requests all the same.
+// Returns whether an oversize block may serve smaller requests.
 static bool reuses_oversize(const struct vr_device *device, const struct vr_block *block) {
     return device->options.reuse_oversize && block->expandable != 0;
 }
@@ -72,7 +72,7 @@ enum vram_status vr_shard_reserve_records(struct vr_shard *shard, uint32_t count
     return VR_LIKELY(shard->spare_count >= count) ? VRAM_OK : refill_records(shard);
 }
 
-// Gives back half at once, so that not every merge takes the slab's lock.
+// Returns half at once, so that not every merge takes the slab's lock.
 void vr_shard_give_records(struct vr_shard *shard) {
     shard->spare_count /= 2;
     vr_slab_give_many(&shard->device->allocator->blocks, shard->spare_count, shard->spare + shard->spare_count);
@@ -108,7 +108,7 @@ void vr_number_split(struct vr_shard *shard, uint32_t block) {
     arena->numbers[block] = vr_new_number(arena);
 }
 
-// The rest that comes next is a new one.
+// Gives the rest of the next split a new number.
 static void number_rest(struct vr_shard *shard) {
     struct vr_index_arena *arena = &shard->device->allocator->arena;
     assert(shard->spare_count != 0);
@@ -151,7 +151,7 @@ void vr_pool_remove(struct vr_shard *shard, uint32_t block) {
 
 // --- merging ------------------------------------------------------------------------------------------------------------------------
 
-// In a vacant segment, where free blocks are in no index.
+// Returns whether the block is free in a vacant segment, where free blocks are in no index.
 static bool is_vacant(const struct vram_allocator *allocator, uint32_t block) {
     return block != 0 && vr_block_at(allocator, block)->state == VR_VACANT;
 }
@@ -182,7 +182,7 @@ VR_INLINE uint32_t merge_free(struct vr_shard *shard, uint32_t block) {
     }
     struct vr_index *index = &shard->pool[item->small].index;
     const uint32_t previous = item->previous;
-    if (vr_block_at(allocator, item->next)->state == VR_FREE) { // block 0 never is
+    if (vr_block_at(allocator, item->next)->state == VR_FREE) { // block 0 is never free
         vr_index_remove(index, &allocator->arena, item->next);
         vr_block_absorb_next(shard, block);
     }
@@ -207,7 +207,7 @@ struct vr_alloc_request vr_alloc_request_of(struct vr_shard *shard, uint64_t siz
         .shard = shard, .size_bytes = size_bytes, .rounded = rounded, .kind = rounded <= VR_SMALL_LIMIT ? VR_SMALL : VR_LARGE};
 }
 
-// What handing out `block_size` bytes of a free block changes (allocator.md §counters).
+// Returns how allocating `block_size` bytes of a free block changes the counters (allocator.md §counters).
 VR_INLINE struct vr_delta delta_of_malloc(const struct vr_block *block, uint64_t block_size, uint64_t requested) {
     const int64_t bytes = (int64_t)block_size;
     struct vr_delta delta = {{[VR_F_COUNT] = 1, [VR_F_BYTES] = bytes, [VR_F_REQUESTED] = (int64_t)requested}};
@@ -222,7 +222,7 @@ VR_INLINE struct vr_delta delta_of_malloc(const struct vr_block *block, uint64_t
     return delta;
 }
 
-// Hands out the first `block_size` bytes of a free block. loose: it is in no index.
+// Allocates the first `block_size` bytes of a free block. loose: it is in no index.
 VR_INLINE void hand_out_part(const struct vr_alloc_request *request, uint32_t block, uint64_t block_size, bool loose) {
     VR_ASSERT_SETTLED(request->shard->device);
     struct vr_shard *shard = request->shard;
@@ -250,8 +250,8 @@ VR_INLINE void hand_out_part(const struct vr_alloc_request *request, uint32_t bl
     if (VR_UNLIKELY(item->expandable == VR_EXPANDABLE_CHAIN)) vr_hole_runs_taken(device->allocator, block);
 }
 
-// Splits a free block, which is in no index, at `address`, and returns what lies from there on. The piece below goes into the index as if
-// it had been handed out and freed: two free neighbours for a moment.
+// Splits a free block, which is in no index, at `address`. Returns the part from there on. Inserts the part below into the index, as if it
+// had been allocated and freed: for a moment two free blocks are neighbours.
 static uint32_t split_off_below(const struct vr_alloc_request *request, uint32_t block, uint64_t address) {
     struct vr_shard *shard = request->shard;
     const struct vr_block *item = vr_block_at(shard->device->allocator, block);
@@ -297,7 +297,7 @@ enum vram_status vr_alloc_at(const struct vr_alloc_request *request, uint32_t bl
     const struct vram_allocator *allocator = shard->device->allocator;
     if (block == 0) return VRAM_INVALID_ARGUMENT;
     const struct vr_block *item = vr_block_at(allocator, block);
-    // The address map counts on blocks of the large pool being longer than 1 MiB.
+    // The address map requires blocks of the large pool to exceed 1 MiB.
     if (request->kind == VR_LARGE && block_size <= VR_SMALL_LIMIT) return VRAM_INVALID_ARGUMENT;
     if (item->state != VR_FREE || vr_shard_of(allocator, item) != shard || item->small != request->kind ||
         !vr_block_holds(item, address, block_size) || address % VR_MIN_BLOCK != 0 || block_size % VR_MIN_BLOCK != 0) {
@@ -339,7 +339,7 @@ void vr_complete_free(struct vr_device *device, uint32_t block, bool held) {
     vr_notify_block(shard, VR_RECORD_FREE_COMPLETED, item);
     item->stack = vr_stack_end(item->stack);
     struct vr_delta delta = vr_delta_of_free(allocator, item);
-    delta.of[VR_F_COUNT] = delta.of[VR_F_BYTES] = 0; // vr_request_free() took these off when the wait began
+    delta.of[VR_F_COUNT] = delta.of[VR_F_BYTES] = 0; // vr_request_free() subtracted these when the wait began
     if (held) vr_totals_book_waiting(&device->stats.totals, item->small, -1, -(int64_t)item->size);
     vr_totals_book(&device->stats.totals, item->small, &delta);
     (void)vr_pool_merge(shard, block);

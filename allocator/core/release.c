@@ -1,4 +1,4 @@
-// Giving cached memory back: what a request or vram_empty_cache() lets go, the garbage collector.
+// Returns cached memory to the driver: for a request, for vram_empty_cache(), and as garbage collection.
 #include "core/release.h"
 #include "core/device.h"
 #include "core/source/source_ops.h"
@@ -17,13 +17,15 @@ static void note_failure(enum vram_status *first, enum vram_status status) {
     if (*first == VRAM_OK) *first = status;
 }
 
-// The first free block that is no smaller than every segment: parts of segments, of which there may be many, come before.
+// Returns the first free block that is at least as large as the smallest segment. This skips the smaller parts of segments, which may be
+// many.
 static uint32_t first_of_segment_size(const struct vr_device *device, const struct vr_index *index, unsigned kind) {
     const uint64_t least = device->segments.least[kind];
     return least == 0 ? 0 : vr_index_first_at_least(index, &device->allocator->arena, least);
 }
 
-// A part of a segment can only go after it was merged, which puts it into the index anew; what spans one, and stays, may go another time.
+// Sets may_release for what could not be released now. A part of a segment does not count: merging it inserts it into the index again,
+// which sets the flag.
 static enum vram_status release_segments(struct vr_shard *shard, unsigned kind) {
     struct vr_pool *pool = &shard->pool[kind];
     const struct vram_allocator *allocator = shard->device->allocator;
@@ -42,8 +44,8 @@ static enum vram_status release_segments(struct vr_shard *shard, unsigned kind) 
     return first;
 }
 
-// Shrinking changes the index: the blocks are listed first. A listed block stays the record at its address or becomes part of a hole
-// only through its own shrinking, because two free blocks never touch. Unmapping waits for streams, which a capture forbids.
+// Lists the blocks first, because shrinking changes the index. A listed block keeps its record, or becomes part of a hole only by its own
+// shrinking, because two free blocks never touch. Unmapping waits for streams, which a capture forbids.
 static enum vram_status shrink_expandable(struct vr_shard *shard, struct vr_pool *pool) {
     const struct vram_allocator *allocator = shard->device->allocator;
     struct {
@@ -129,7 +131,7 @@ enum vram_status vr_cached_walk(struct vr_device *device, const struct vram_pool
     return VRAM_OK;
 }
 
-// Every pool that nobody references, and with share_live_pools what is free in others; those that hold nothing more are gone afterwards.
+// Releases every pool without references and, with share_live_pools, the free memory of others. Buries the pools that then have no memory.
 static enum vram_status release_freeable(struct vr_device *device) {
     enum vram_status first = VRAM_OK;
     if (device->unheld_pools == 0 && !device->options.share_live_pools) return VRAM_OK;
@@ -147,7 +149,7 @@ enum vram_status vr_release_all(struct vr_device *device, bool everything) {
     return first;
 }
 
-// A split block of this size is possible only where max_split_size was lowered at run time; it cannot be released.
+// Lowering max_split_size at run time can leave split blocks of this size, which cannot be released.
 static bool releasable_oversize(const struct vr_device *device, const struct vr_block *block) {
     return is_whole_segment(device->allocator, block) && block->size >= device->options.max_split_bytes;
 }
@@ -219,7 +221,7 @@ static void count_candidates(const struct vr_device *device, struct vr_shard *co
         const struct vr_pool *pool = &shards[i]->pool[VR_LARGE];
         for (uint32_t at = vr_index_first_at_least(&pool->index, &allocator->arena, VR_MIN_BLOCK); at != 0;
              at = vr_index_next(&pool->index, &allocator->arena, at)) {
-            // Unsplit, of whatever source: a lone block of an expandable segment adds to the average age, though it stays.
+            // Counts unsplit blocks of any source: a lone block of an expandable segment adds to the average age, though it stays.
             if (!vr_is_unsplit(vr_block_at(allocator, at))) continue;
             so_far->total_age += age_of(device, vr_block_at(allocator, at));
             so_far->count++;
@@ -248,10 +250,10 @@ enum vram_status vr_collect_garbage(struct vr_device *device) {
 
 // --- free segments change streams --------------------------------------------------------------------------------------------------------
 
-// A free block of another stream is safe to use once that stream has passed: the streams are put in order by an event, and the host waits
-// for nothing. Only whole segments move, so that every block of a segment has one stream.
+// A free block of another stream is safe to use after that stream's present work. An event orders the two streams, and the host does not
+// wait. Only whole segments move, so that all blocks of a segment have one stream.
 
-// As the search of the pool itself would choose, among blocks that are segments.
+// Chooses like the pool's own search, but only among blocks that are whole segments.
 static uint32_t smallest_segment(const struct vr_shard *shard, const struct vr_alloc_request *request) {
     const struct vram_allocator *allocator = shard->device->allocator;
     const struct vr_options *options = &shard->device->options;
@@ -267,7 +269,7 @@ static uint32_t smallest_segment(const struct vr_shard *shard, const struct vr_a
     return 0;
 }
 
-// Whether the shard has a free block that may go back now or later (vr_shard.may_release).
+// Returns whether the shard has a free block that can be released now or later (vr_shard.may_release).
 static bool has_returning(const struct vr_shard *shard) {
     const struct vram_allocator *allocator = shard->device->allocator;
     for (unsigned kind = 0; kind < VR_POOLS; kind++) {
@@ -288,7 +290,7 @@ static bool is_better(const struct vram_allocator *allocator, uint32_t block, ui
     return vr_segment_at(allocator, a->segment)->counter < vr_segment_at(allocator, b->segment)->counter;
 }
 
-// Of many streams most have parts of segments only: they are looked at once, until one of their blocks grows.
+// With many streams, most have only parts of segments. Such a shard is searched once, and skipped until one of its blocks grows.
 static uint32_t find_on_stream(const struct vr_alloc_request *request) {
     const struct vr_device *device = request->shard->device;
     const uint32_t count = atomic_load_explicit(&device->shards.count, memory_order_relaxed);
@@ -303,7 +305,7 @@ static uint32_t find_on_stream(const struct vr_alloc_request *request) {
     return best;
 }
 
-// The history shows the segment freed on one stream and allocated on the other, so that a reader has the right stream for each block.
+// Records the segment as freed on one stream and allocated on the other, so that readers know each block's stream.
 static void move_block(struct vr_shard *from, struct vr_shard *to, uint32_t block) {
     struct vram_allocator *allocator = to->device->allocator;
     struct vr_block *item = vr_block_at(allocator, block);

@@ -1,9 +1,9 @@
-// The books of segments.
+// Keeps the segments of a device.
 #include "core/segments.h"
 #include "core/device.h"
 #include "core/source/source_ops.h"
 
-// Process-wide, so that ages compare across devices and allocators as in PyTorch.
+// Process-wide, so that ages compare across devices and allocators, as in PyTorch.
 static _Atomic uint64_t registrations;
 
 enum vram_stat_pool vr_stat_view(bool small) { return small ? VRAM_STAT_SMALL_POOL : VRAM_STAT_LARGE_POOL; }
@@ -80,7 +80,7 @@ void vr_segment_move(struct vr_device *device, uint32_t segment, const struct vr
     append_segment(device, list_of(device, to->owner), segment);
 }
 
-// With a spare record.
+// Adds a segment to the tree and to its pool's list. Needs a spare record.
 static void enlist_segment(struct vr_shard *shard, uint32_t segment) {
     struct vr_device *device = shard->device;
     struct vr_segment *entry = vr_segment_at(device->allocator, segment);

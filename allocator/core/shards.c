@@ -1,4 +1,4 @@
-// Shards: made at the first use of a stream, with the settings of their pool and the options.
+// Creates shards at the first use of a stream, with the settings of their pool and the options.
 #include "core/device.h"
 #include "core/source/source_ops.h"
 
@@ -44,8 +44,8 @@ static enum vram_status number_shard(struct vr_device *device, struct vr_shard *
     return VRAM_OK;
 }
 
-// A new shard, which no reader finds yet: the caller publishes it by shards.count. Its memory is zero, so all its lists are empty. Under
-// the device's mutex.
+// Makes a shard that readers cannot find yet: the caller publishes it by incrementing shards.count. Its memory is zero, so all its lists
+// are empty. Under the device's mutex.
 static enum vram_status make_shard_locked(struct vr_device *device, struct vr_shard **shard) {
     const uint32_t count = atomic_load_explicit(&device->shards.count, memory_order_relaxed);
     if (count >= VR_SHARDS_PER_DEVICE) return VRAM_LIMIT;
@@ -97,7 +97,7 @@ enum vram_status vr_shard_of_pool(struct vram_pool *pool, uint64_t stream, struc
         atomic_fetch_add_explicit(&device->shards.count, 1, memory_order_release);
     }
     init_shard(*shard, pool, stream);
-    // In the order of the streams, as release gives their memory back (allocator.md §release-of-the-cache).
+    // Keep the shards ordered by stream, the order in which a release visits them (allocator.md §release-of-the-cache).
     size_t at = pool->shard_count++;
     for (; at > 0 && pool->shards[at - 1]->stream > stream; at--) pool->shards[at] = pool->shards[at - 1];
     pool->shards[at] = *shard;

@@ -2,8 +2,8 @@
 
 enum { LEAST_CAPACITY = 1024 };
 
-// As many items as there is address space for, at most `capacity`. Where it is scarce, half of that: the tables made after this one need
-// some, too.
+// Reserves as many items as address space allows, at most `capacity`. If that is scarce, reserves half of what fits, because the tables
+// made later need some too.
 static enum vram_status reserve_what_fits(struct vr_slab *slab, uint32_t capacity, void **base) {
     enum vram_status status = VRAM_NO_HOST_MEMORY;
     for (slab->capacity = capacity; slab->capacity >= LEAST_CAPACITY; slab->capacity /= 2) {

@@ -1,4 +1,5 @@
-// malloc with the whole device locked: fences, callbacks, garbage collection, new memory, the ladder of retries, the report.
+// The slow path of malloc, with the whole device locked: fences, callbacks, garbage collection, new memory, the ladder of retries, the
+// report.
 #include "core/alloc.h"
 #include "core/callbacks.h"
 #include "core/capture/captures.h"
@@ -7,7 +8,7 @@
 #include "core/source/backend.h"
 #include "core/source/source_ops.h"
 
-// How an attempt to get new memory ended.
+// The result of an attempt to get new memory.
 struct attempt {
     enum vram_status status;
     bool limit_hit;
@@ -22,21 +23,21 @@ static uint32_t search_shard(struct vr_shard *shard, const struct vr_alloc_reque
     return vr_pool_search(shard, request->kind, request->rounded, with_expandable);
 }
 
-// One search of a default pool counts as one tick of the garbage collector's clock, while it is on.
+// Searches the cache. Each search of a default pool advances the garbage collector's clock by one, while garbage collection is on.
 static uint32_t search_counted(const struct vr_alloc_request *request) {
     const struct vr_shard *shard = request->shard;
     if (has_gate(shard->device, VR_GATE_COLLECT) && shard->owner == NULL) shard->device->clock[request->kind]++;
     return search_shard(request->shard, request, shard->expandable);
 }
 
-// The allowed share of the option, checked before the driver is asked (allocator.md §limits).
+// Checks the option's share of the device before the driver is asked (allocator.md §limits).
 static bool is_rejected(const struct vr_device *device, uint64_t held, uint64_t segment_bytes) {
     if (!device->options.throw_on_malloc_oom) return false;
     const uint64_t most = (uint64_t)(device->options.per_process_memory_fraction * (double)device->total_bytes);
     return held + segment_bytes > most;
 }
 
-// Whether the source itself knows how much it would have to ask for.
+// Returns whether the source decides itself how much memory to request.
 static bool has_slots(const struct vr_alloc_request *request) { return request->shard->source->has_slots; }
 
 static struct attempt grow_slots(const struct vr_alloc_request *request, uint32_t *block) {
@@ -62,13 +63,14 @@ static struct attempt get_memory(const struct vr_alloc_request *request, uint32_
     return (struct attempt){request->shard->source->grow(request->shard, small, request->rounded, block), false};
 }
 
-// A pool that nobody holds any more lends nothing, nor one whose memory a graph writes to.
+// Returns whether a pool lends blocks. A pool without references does not, nor does one that a graph writes to.
 static bool pool_lends(const struct vr_device *device, const struct vram_pool *pool) {
     if (pool->references == 0 || pool->captured) return false;
     return pool->options.use_on_oom || (vr_private_is_shared(pool, &device->options) && pool->options.allocate == NULL);
 }
 
-// Cached blocks of pools that lend to the default pool in need (allocator.md §private-pools). The request's shard becomes the lender's.
+// Finds a cached block in a pool that lends to the default pools (allocator.md §private-pools). Changes the request's shard to the
+// lender's.
 static uint32_t borrow_block(struct vr_alloc_request *request) {
     const struct vr_device *device = request->shard->device;
     if (request->shard->owner != NULL) return 0;
@@ -76,7 +78,7 @@ static uint32_t borrow_block(struct vr_alloc_request *request) {
         if (!pool_lends(device, pool)) continue;
         for (size_t i = 0; i < pool->shard_count; i++) {
             if (pool->shards[i]->stream != request->shard->stream) continue;
-            // Where slots are asked for the other pools use expandable segments.
+            // If requests use slots, the other pools use expandable segments.
             const uint32_t block = search_shard(pool->shards[i], request, has_slots(request));
             if (block == 0 || vr_shard_reserve_records(pool->shards[i], 8) != VRAM_OK) continue;
             request->shard = pool->shards[i];
@@ -92,7 +94,8 @@ static bool collects_garbage(const struct vr_device *device) {
     return !device->options.paged && device->limit_bytes != VR_UNLIMITED && device->options.garbage_collection_threshold > 0;
 }
 
-// What was waited for on other streams may be free in a segment that has live blocks, too, and so does not go back. In no index; 0: none.
+// Searches the cache after the wait for other streams. A block freed by that wait may be part of a segment with live blocks, which was not
+// released. Returns a block in no index, or 0.
 static uint32_t search_again(const struct vr_alloc_request *request) {
     struct vr_shard *shard = request->shard;
     const uint32_t block = search_shard(shard, request, shard->expandable);
@@ -100,8 +103,8 @@ static uint32_t search_again(const struct vr_alloc_request *request) {
     return block;
 }
 
-// The ladder (allocator.md §the-ladder). Stops at the first success and at anything that is not a lack of memory. Nothing goes back to the
-// driver for a request in a capture, and of a pool that a graph knows not at all.
+// The ladder (allocator.md §the-ladder). Stops at the first success, and at any failure except lack of memory. Releases nothing for a
+// request in a capture, and nothing at all from a pool that a graph uses.
 static struct attempt find_memory(struct vr_alloc_request *request, uint32_t *block) {
     struct vr_device *device = request->shard->device;
     const uint64_t stream = request->shard->stream;
@@ -130,7 +133,7 @@ static struct attempt find_memory(struct vr_alloc_request *request, uint32_t *bl
     if (attempt.status != VRAM_OUT_OF_MEMORY) return attempt;
     const enum vram_status released = vr_release_all(device, true);
     if (released != VRAM_OK) return (struct attempt){released, false};
-    // Free memory with slots serves any request for slots: it goes back for others only.
+    // Free slots can serve any request for slots, so they are released only for other requests.
     const enum vram_status pages =
         has_slots(request) ? VRAM_OK : vr_source_give_back_free(device, vr_segment_size(&device->options, request->rounded));
     if (pages != VRAM_OK) return (struct attempt){pages, false};
@@ -151,7 +154,7 @@ enum vram_status vr_complete_frees(struct vr_device *device, uint64_t stream) {
     return has_gate(device, VR_GATE_FENCES) ? vr_fences_poll(device, NULL) : VRAM_OK;
 }
 
-// The memory of a vacant pool comes back for the request, or the pool refuses it.
+// Brings back the memory of a vacant pool for the request. ASLEEP if the pool may not be woken; OUT_OF_MEMORY fills in *oom.
 static enum vram_status meet_vacant(const struct vr_alloc_request *request, struct vram_oom *oom) {
     struct vr_device *device = request->shard->device;
     const enum vram_status status = vr_vacant_request(device, request->shard->owner);
@@ -162,8 +165,8 @@ static enum vram_status meet_vacant(const struct vr_alloc_request *request, stru
     return status;
 }
 
-// The pool of the request: the caller's choice, else the newest route that accepts it, else the default, whose shard is `home`. To be asked
-// again whenever the locks were given back: the route may be closed by then, and its pool gone.
+// Chooses the pool of the request: the caller's choice, else the newest route that accepts it, else the default pool, whose shard is
+// `home`. Must be called again whenever the locks were released, because the route may have been closed and its pool destroyed meanwhile.
 static enum vram_status choose_pool(struct vr_alloc_request *request, struct vr_shard *home, struct vram_pool *pool, struct vram_oom *oom) {
     struct vr_device *device = home->device;
     request->shard = home;
@@ -179,7 +182,7 @@ static enum vram_status malloc_whole_device(struct vr_alloc_request *request, st
     struct vr_device *device = home->device;
     VR_TRY(vr_complete_frees(device, home->stream));
     VR_TRY(choose_pool(request, home, pool, oom));
-    // A capture that others began: only its requests show which pool its graph knows.
+    // For a capture that was not begun through vram, its requests are the only sign of the pools its graph uses.
     if (request->shard->owner != NULL && vr_is_capturing(device, home->stream)) vr_private_mark_captured(request->shard->owner);
     uint32_t block = search_counted(request);
     if (block == 0 && atomic_load_explicit(&device->allocator->callback_count, memory_order_relaxed) != 0) {
@@ -205,7 +208,7 @@ static enum vram_status malloc_whole_device(struct vr_alloc_request *request, st
         }
         VR_TRY(attempt.status);
     }
-    // A release on the way may have taken spare records: the splits before and behind the block need two.
+    // A release in between may have changed the number of spare records. The splits before and behind the block need two.
     const enum vram_status status = vr_shard_reserve_records(request->shard, 2);
     if (status != VRAM_OK) {
         if (loose && !vr_is_slot(vr_block_at(device->allocator, block))) vr_pool_insert(request->shard, block);
@@ -213,11 +216,11 @@ static enum vram_status malloc_whole_device(struct vr_alloc_request *request, st
     }
     struct vr_block *item = vr_block_at(device->allocator, vr_alloc_block(request, block, loose));
     *address = item->address;
-    item->lent = request->shard->owner != asked; // it is in the lender's shard
+    item->lent = request->shard->owner != asked; // the block is in the lender's shard
     return VRAM_OK;
 }
 
-// A failure outside the pools: more than an exabyte was asked for, or the driver refused while caching is off.
+// Reports a failure outside the pools: the request exceeds an exabyte, or the driver refused while caching is off.
 static enum vram_status refuse_request(struct vr_device *device, struct vr_shard *shard, uint64_t size_bytes) {
     const struct vr_alloc_request request = {.shard = shard, .size_bytes = size_bytes, .rounded = size_bytes, .kind = VR_LARGE};
     struct vr_context_guard guard;

@@ -20,7 +20,7 @@ void vr_totals_raise_active(struct vr_totals *totals, unsigned kind) {
     }
 }
 
-// PyTorch's views of a family: of the small pool, of the large one, or of both.
+// Returns PyTorch's view of a family: of the small pool, the large pool, or both.
 static int64_t view_of(const int64_t pools[VR_POOLS], int view) {
     return view == VRAM_STAT_SMALL_POOL   ? pools[VR_SMALL]
            : view == VRAM_STAT_LARGE_POOL ? pools[VR_LARGE]
@@ -31,7 +31,7 @@ static int64_t peak_of(const int64_t pools[VR_POOLS], int64_t of_both, int view)
     return view == VRAM_STAT_ALL ? of_both : view_of(pools, view);
 }
 
-// One view of any family. `freed` and `allocated` are sums since the allocator was made.
+// Returns one view of any family. `freed` and `allocated` are sums since the allocator was created.
 static struct vram_stat sums_of(const struct vr_totals *totals, int family, int view) {
     const int kept = family < VR_FAMILIES ? family : family - VR_FAMILIES;
     const struct vr_family_totals *from = &totals->of[kept];
@@ -41,7 +41,7 @@ static struct vram_stat sums_of(const struct vr_totals *totals, int family, int 
         stat.current += view_of(waiting->current, view);
         stat.peak = larger_of(stat.peak, peak_of(waiting->active_peak, waiting->active_peak_of_both, view));
     }
-    stat.allocated = view_of(from->increased, view); // `active` rises with `allocation`, and at no other time
+    stat.allocated = view_of(from->increased, view); // `active` rises only together with `allocation`
     stat.freed = stat.allocated - stat.current;
     return stat;
 }

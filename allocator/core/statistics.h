@@ -1,11 +1,11 @@
-// statistics.h: what is counted of a device (allocator.md §counters). Every change is booked when it happens, under the device's lock, and
-// peaks are raised with it, so that the statistics are exact after every call.
+// statistics.h: the counters of a device (allocator.md §counters). Every change is booked as it happens, under the device's lock, and peaks
+// are raised with it, so the statistics are exact after every call.
 #ifndef VR_CORE_STATISTICS_H
 #define VR_CORE_STATISTICS_H
 
 #include "base/stat.h"
 
-// Families of counters. `active` follows from others: it is `allocation` plus the blocks that wait for fences.
+// Families of counters. `active` is derived: `allocation` plus the blocks that wait for fences.
 enum vr_family {
     VR_F_COUNT,
     VR_F_BYTES,
@@ -13,25 +13,25 @@ enum vr_family {
     VR_F_SPLITS,
     VR_F_SPLIT_BYTES,
     VR_FAMILIES,
-    VR_WAITING_FAMILIES = 2, // `active` is VR_F_COUNT and what waits, `active_bytes` VR_F_BYTES and what waits
+    VR_WAITING_FAMILIES = 2, // `active` is VR_F_COUNT plus waiting blocks; `active_bytes` is VR_F_BYTES plus waiting bytes
     VR_ALL_FAMILIES = VR_FAMILIES + VR_WAITING_FAMILIES
 };
 enum vr_pool_kind { VR_LARGE, VR_SMALL, VR_POOLS };
 
-// By how much an operation changes each family.
+// How an operation changes each family.
 struct vr_delta {
     int64_t of[VR_FAMILIES];
 };
 
-// One family, of both size classes of a device. Of both together only the peak is kept: it does not follow from those of each.
+// One family, per size class of a device. For both classes together only the peak is stored, because it does not follow from the two peaks.
 struct vr_family_totals {
     int64_t current[VR_POOLS];
-    int64_t increased[VR_POOLS]; // the sum of all increases; that of all decreases follows from it
+    int64_t increased[VR_POOLS]; // sum of all increases; the sum of all decreases follows from it
     int64_t peak[VR_POOLS];
     int64_t peak_of_both;
 };
 
-// Blocks or bytes that wait for fences, and the peaks of `active` while some did: at other times it is what is allocated.
+// Blocks or bytes that wait for fences, and the peaks of `active` while there were some. At other times `active` equals `allocation`.
 struct vr_waiting_totals {
     int64_t current[VR_POOLS];
     int64_t active_peak[VR_POOLS];
@@ -45,7 +45,7 @@ struct vr_totals {
     int64_t base_freed[VRAM_STAT_POOLS][VR_ALL_FAMILIES];
 };
 
-// What is counted of a device.
+// The statistics of a device.
 struct vr_device_stats {
     struct vr_totals totals;
     struct vram_stat segment[VRAM_STAT_POOLS];
@@ -63,7 +63,7 @@ VR_INLINE int64_t vr_totals_active(const struct vr_totals *totals, unsigned kind
     return totals->of[family].current[kind] + totals->waiting[family].current[kind];
 }
 
-// `by` is more than 0: what rises may be a peak.
+// Increases a counter. `by` is more than 0, so there may be a new peak.
 VR_INLINE void vr_family_raise(struct vr_family_totals *family, unsigned kind, int64_t by) {
     const int64_t current = family->current[kind] + by, both = current + family->current[kind ^ 1];
     family->current[kind] = current;
@@ -72,10 +72,10 @@ VR_INLINE void vr_family_raise(struct vr_family_totals *family, unsigned kind, i
     if (both > family->peak_of_both) family->peak_of_both = both;
 }
 
-// Raises the peaks of `active`, while something waits.
+// Raises the peaks of `active`. Needed only while something waits.
 void vr_totals_raise_active(struct vr_totals *totals, unsigned kind);
 
-// Books a change. The families of what is handed out rise together, or none of them does.
+// Books a change. COUNT, BYTES and REQUESTED rise together, or none of them does.
 VR_INLINE void vr_totals_book(struct vr_totals *totals, unsigned kind, const struct vr_delta *delta) {
     if (delta->of[VR_F_COUNT] > 0) {
         for (int f = VR_F_COUNT; f <= VR_F_REQUESTED; f++) vr_family_raise(&totals->of[f], kind, delta->of[f]);
@@ -96,16 +96,16 @@ VR_INLINE void vr_totals_book(struct vr_totals *totals, unsigned kind, const str
     }
 }
 
-// Books that so many blocks begin to wait for fences (after their free), or cease to.
+// Books that blocks begin (positive) or cease (negative) to wait for fences after their free.
 VR_INLINE void vr_totals_book_waiting(struct vr_totals *totals, unsigned kind, int64_t blocks, int64_t bytes) {
     totals->waiting[VR_F_COUNT].current[kind] += blocks;
     totals->waiting[VR_F_BYTES].current[kind] += bytes;
 }
 
-// Books that a change was made and undone so many times in turn. Both states were there before, so no peak rises.
+// Books a change that was made and undone `rounds` times. Both states occurred before, so no peak rises.
 void vr_totals_repeat(struct vr_totals *totals, unsigned kind, const struct vr_delta *delta, uint64_t rounds);
 
-// Fills the families that are counted here.
+// Fills in the families counted here.
 void vr_totals_report(const struct vr_totals *totals, struct vram_stats *stats);
 void vr_totals_reset_peak(struct vr_totals *totals);
 void vr_totals_reset_accumulated(struct vr_totals *totals);
