@@ -1,4 +1,4 @@
-// backend:cudaMallocAsync: requests, frees, and what a capture of a graph changes about them.
+// backend:cudaMallocAsync: requests and frees, and their handling during graph captures.
 #include "core/capture/captures.h"
 #include "core/capture/routes.h"
 #include "core/oom_report.h"
@@ -24,7 +24,7 @@ static enum vram_status set_up_pool(struct vr_device *device) {
     return VRAM_OK;
 }
 
-// It keeps what it has until it is trimmed, and reuses memory whichever way it can.
+// The pool keeps its memory until it is trimmed, and reuses it in every way it can.
 static enum vram_status open_pool(struct vr_device *device) {
     int supported = 0;
     const vr_cu_result result = vr_cu(device->allocator->driver, device_get_attribute, &supported,
@@ -49,7 +49,7 @@ static uint64_t capture_of(const struct vr_device *device, uint64_t stream) {
     return vr_any_captures(device) ? vr_capture_id(device, stream) : 0;
 }
 
-// The same where a wrong answer would stay: a request that takes part in a capture must not be taken for another. DRIVER.
+// Like capture_of(), but returns failures: a request in a capture must not be recorded as outside it. DRIVER.
 static enum vram_status ask_capture(const struct vr_device *device, uint64_t stream, uint64_t *capture) {
     int status = VR_CU_STREAM_CAPTURE_STATUS_NONE;
     uint64_t id = 0, graph = 0, count = 0;
@@ -57,7 +57,7 @@ static enum vram_status ask_capture(const struct vr_device *device, uint64_t str
     *capture = 0;
     if (!vr_any_captures(device)) return VRAM_OK;
     const vr_cu_result result = vr_cu(device->allocator->driver, stream_get_capture_info, stream, &status, &id, &graph, &frontier, &count);
-    // The default stream takes part in none, and does not answer while another captures.
+    // The default stream never takes part in a capture, and cannot be queried while another stream captures.
     if (result == VR_CU_STREAM_CAPTURE_IMPLICIT) return VRAM_OK;
     if (result == VR_CU_SUCCESS && status == VR_CU_STREAM_CAPTURE_STATUS_ACTIVE) *capture = id;
     return vr_driver_status(result);
@@ -68,7 +68,7 @@ static vr_cu_result give_event(struct vram_driver *driver, uint64_t event, uint6
     return vr_cu(driver, event_destroy, event);
 }
 
-// `waiter` comes after what `stream`, of whatever device, has now.
+// Makes `waiter` wait for the present work of `stream`, which may be another device's.
 static vr_cu_result wait_for(struct vr_device *device, uint64_t waiter, uint64_t stream) {
     struct vram_driver *driver = device->allocator->driver;
     uint64_t context = device->context, event = 0;
@@ -85,7 +85,7 @@ static vr_cu_result wait_for(struct vr_device *device, uint64_t waiter, uint64_t
     return result;
 }
 
-// A stream that frees what several streams used: one for what is outside of captures, one for each capture.
+// Gets a stream that frees blocks used by several streams: one for all frees outside captures, one for each capture.
 static enum vram_status take_unifier(struct vr_device *device, uint64_t capture, uint64_t *stream) {
     struct vr_unifier *found = NULL;
     for (size_t i = 0; i < device->async.unifier_count; i++) {
@@ -103,7 +103,7 @@ static enum vram_status take_unifier(struct vr_device *device, uint64_t capture,
     return VRAM_OK;
 }
 
-// A free in a capture makes its stream unjoined again. Room first: what was freed cannot be taken back.
+// A free in a capture leaves its stream unjoined. Reserve room first, because a free cannot be undone.
 static enum vram_status make_join_room(struct vr_device *device) { return VR_GROW(&device->async, joins, device->async.join_count + 1); }
 
 static void note_join(struct vr_device *device, uint64_t stream, uint64_t capture) {
@@ -113,7 +113,7 @@ static void note_join(struct vr_device *device, uint64_t stream, uint64_t captur
     device->async.joins[device->async.join_count++] = (struct vr_unifier){stream, capture};
 }
 
-// The streams on which blocks were freed in the capture join it again. A failure is the driver's to tell at the end of the capture.
+// Joins the streams on which blocks were freed to the capture again. The driver reports a failure when the capture ends.
 static void rejoin_stream(struct vr_device *device, uint64_t stream) {
     const uint64_t capture = capture_of(device, stream);
     size_t kept = 0;
@@ -127,7 +127,7 @@ static void rejoin_stream(struct vr_device *device, uint64_t stream) {
     }
     device->async.join_count = kept;
     for (size_t i = 0; i < device->async.unifier_count; i++) {
-        // Those of a capture that was lost are free of it, too.
+        // Streams of a capture that was lost become free too.
         struct vr_unifier *unifier = &device->async.unifiers[i];
         if (unifier->capture == capture || vr_capture_id(device, unifier->stream) == 0) unifier->capture = 0;
     }
@@ -146,7 +146,7 @@ static void book_block(struct vr_device *device, const struct vr_raw_block *bloc
     vr_totals_book(&device->stats.totals, VR_LARGE, &delta);
 }
 
-// The stream that is to free the block, after it waited for all that used it. 0 capture: outside of any.
+// Gets the stream that frees the block, after making it wait for all streams that used the block. capture 0: outside captures.
 static enum vram_status order_free(struct vr_device *device, const struct vr_raw_block *block, uint64_t capture, uint64_t *stream,
                                    vr_cu_result *result) {
     const struct vram_allocator *allocator = device->allocator;
@@ -160,7 +160,7 @@ static enum vram_status order_free(struct vr_device *device, const struct vr_raw
     return VRAM_OK;
 }
 
-// Whether a capture under way stands between the block and its free: the graph would free what is not its own.
+// Returns whether a running capture forbids the free, because its graph would free a block that it did not allocate.
 static bool must_wait(const struct vr_device *device, const struct vr_raw_block *block) {
     if (!vr_any_captures(device)) return false;
     if (capture_of(device, block->stream) != block->capture) return vr_is_capturing(device, block->stream);
@@ -171,7 +171,7 @@ static bool must_wait(const struct vr_device *device, const struct vr_raw_block 
     return false;
 }
 
-// A captured block that no launch has allocated, or whose graph is gone, is nothing to the driver any more.
+// The driver does not know a captured block that no launch has allocated, or whose graph was destroyed.
 static enum vram_status give_to_driver(struct vr_device *device, const struct vr_raw_block *block) {
     struct vram_driver *driver = device->allocator->driver;
     const uint64_t capture = block->capture != 0 && capture_of(device, block->stream) == block->capture ? block->capture : 0;
@@ -180,7 +180,7 @@ static enum vram_status give_to_driver(struct vr_device *device, const struct vr
     if (capture != 0) VR_TRY(make_join_room(device));
     VR_TRY(order_free(device, block, capture, &stream, &result));
     if (result == VR_CU_SUCCESS) result = vr_cu(driver, mem_free_async, block->address, stream);
-    // A stream that was destroyed cannot free: then the device is waited for.
+    // A destroyed stream cannot free: mem_free waits for the device instead.
     if (vr_stream_is_gone(result) && !vr_any_captures(device)) result = vr_cu(driver, mem_free, block->address);
     if (result == VR_CU_INVALID_VALUE && block->capture != 0 && capture == 0) result = VR_CU_SUCCESS;
     if (result == VR_CU_SUCCESS && capture != 0) note_join(device, stream, capture);
@@ -222,7 +222,7 @@ static enum vram_status async_free(struct vram_allocator *allocator, uint64_t ad
     struct vr_context_guard guard;
     VR_TRY(vr_context_enter(device, &guard));
     vr_device_lock_guarded(device, &guard);
-    // Another thread may have freed it since.
+    // Another thread may have freed the block meanwhile.
     const bool there = vr_raw_find(allocator, address, &block) && block.driver_pool;
     const enum vram_status status = there ? free_locked(device, &block) : VRAM_INVALID_POINTER;
     vr_device_unlock(device);
@@ -240,8 +240,8 @@ static enum vram_status free_postponed_block(struct vr_device *device, const str
     return VRAM_OK;
 }
 
-// Frees what captures put off, as far as none is in the way. Where a block was taken out another may stand now; what another device did
-// to the table meanwhile shows in a further pass.
+// Does the postponed frees that no capture forbids any more. Removing a block may move another one into its slot. A further pass finds what
+// other devices moved in the table meanwhile.
 static enum vram_status free_postponed(struct vr_device *device) {
     enum vram_status first = VRAM_OK;
     for (bool freed = true; freed && device->async.postponed_count != 0;) {
@@ -259,7 +259,7 @@ static enum vram_status free_postponed(struct vr_device *device) {
     return first;
 }
 
-// Before a request. The driver is not asked about every block again while the captures are those that it was asked about.
+// Runs before a request. Does not query the driver about every block again while the captures are unchanged.
 static enum vram_status free_postponed_after_change(struct vr_device *device) {
     const uint64_t changes = atomic_load_explicit(&device->allocator->capture_changes, memory_order_acquire);
     if (changes == device->async.postponed_changes && vr_any_captures(device)) return VRAM_OK;
@@ -269,7 +269,7 @@ static enum vram_status free_postponed_after_change(struct vr_device *device) {
 
 // --- requests ---------------------------------------------------------------------------------------------------------------------------
 
-// Does the frees that captures put off, where none is in the way any more. Waits for the device and returns what the pool does not need.
+// Does the postponed frees that no capture forbids any more. Then waits for the device and returns the pool's unused memory.
 static enum vram_status trim_driver_pool(struct vr_device *device) {
     struct vram_driver *driver = device->allocator->driver;
     enum vram_status first = free_postponed(device);
@@ -281,7 +281,7 @@ static enum vram_status trim_driver_pool(struct vr_device *device) {
     return first != VRAM_OK ? first : vr_driver_status(result);
 }
 
-// What the driver says, after the device was waited for and the pool trimmed if it said that there is no memory.
+// Allocates from the driver's pool. If memory is short, waits for the device, trims the pool, and tries again.
 static vr_cu_result ask_driver_pool(struct vr_device *device, uint64_t size_bytes, uint64_t stream, bool capturing, uint64_t *address) {
     struct vram_driver *driver = device->allocator->driver;
     vr_cu_result result = vr_cu(driver, mem_alloc_from_pool_async, address, size_bytes, device->async.driver_pool, stream);
@@ -331,7 +331,7 @@ static enum vram_status serve_locked(const struct vr_alloc_request *request, con
     return VRAM_OK;
 }
 
-// Callbacks run before the last word: they may free something.
+// Callbacks run before the request fails, because they may free memory.
 static enum vram_status async_malloc(struct vr_shard *shard, struct vram_pool *pool, uint64_t size_bytes, uint64_t *address) {
     struct vr_device *device = shard->device;
     const struct vr_alloc_request request = {.shard = shard, .size_bytes = size_bytes, .rounded = size_bytes, .kind = VR_LARGE};
@@ -366,7 +366,7 @@ static enum vram_status add_use(struct vram_allocator *allocator, struct vr_raw_
 static enum vram_status record_stream(struct vram_allocator *allocator, uint64_t address, uint64_t stream) {
     struct vr_raw_block block;
     if (!vr_raw_find(allocator, address, &block)) return VRAM_INVALID_POINTER;
-    // Caching was off: the driver's free waits for the device.
+    // The block was allocated while caching was off: the driver's free waits for the device.
     if (!block.driver_pool || block.stream == stream) return VRAM_OK;
     struct vr_device *device = vr_device_if_used(allocator, block.device);
     vr_device_lock(device);

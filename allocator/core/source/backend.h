@@ -1,4 +1,4 @@
-// backend.h: who keeps the cache of an allocator: blocks and index of this room (native), or the driver's own pool
+// backend.h: what caches an allocator's memory: this folder's blocks and index (native), or the driver's own pool
 // (backend:cudaMallocAsync). Chosen once per allocator. Routes, captures, statistics, listeners and reports are the same for both.
 #ifndef VR_CORE_SOURCE_BACKEND_H
 #define VR_CORE_SOURCE_BACKEND_H
@@ -6,37 +6,37 @@
 #include "core/state.h"
 
 struct vr_backend_ops {
-    // Whether there are segments, blocks and an index: private pools can have functions of their own and checkpoints, and a block can be
-    // had at an address. Without, no request is looked for in the cache (VR_GATE_RAW).
+    // Whether there are segments, blocks and an index. Only then can private pools have user functions and checkpoints, and can a block be
+    // allocated at a given address. Otherwise no request searches the cache (VR_GATE_RAW).
     bool has_blocks;
-    // Before a device is seen by others. UNSUPPORTED, DRIVER. NULL: nothing to do.
+    // Sets up a device before other threads see it. UNSUPPORTED, DRIVER. NULL: nothing to do.
     enum vram_status (*open)(struct vr_device *device);
-    // At the end, before the device's memory goes back, without locks. NULL: nothing to do.
+    // Called when a device is closed, before its memory is returned, without locks. NULL: nothing to do.
     void (*close)(struct vr_device *device);
-    // What the fast way could not serve, while caching is on, with a report when it fails. Without locks. pool: NULL for whatever the
-    // routes say.
+    // Serves what the fast path could not, while caching is on, and reports a failure. Called without locks. pool NULL: the routes choose
+    // the pool.
     enum vram_status (*malloc)(struct vr_shard *shard, struct vram_pool *pool, uint64_t size_bytes, uint64_t *address);
-    // The free of a block of the raw table that is this backend's. Without locks. INVALID_POINTER: it is not; DRIVER (it is still the
-    // client's then). NULL: none is.
+    // Frees a block of the raw table that belongs to this backend. Called without locks. INVALID_POINTER if there is no such block. DRIVER:
+    // the block stays allocated. NULL: the backend has no such blocks.
     enum vram_status (*free)(struct vram_allocator *allocator, uint64_t address);
-    // vram_record_stream() for such a block. Without locks. INVALID_POINTER; LIMIT, NO_HOST_MEMORY. NULL: they need no fence.
+    // vram_record_stream() for such a block. Called without locks. INVALID_POINTER; LIMIT, NO_HOST_MEMORY. NULL: the blocks need no fence.
     enum vram_status (*record_stream)(struct vram_allocator *allocator, uint64_t address, uint64_t stream);
 
-    // Under all locks of the device, with its context current:
-    // Gives back what is cached.
+    // The members below are called under all locks of the device, with its context current.
+    // Returns cached memory to the driver.
     enum vram_status (*trim)(struct vr_device *device);
-    // Brings the statistics up to date; needs no context. NULL: they are.
+    // Updates the statistics. Needs no context. NULL: they are always current.
     void (*refresh)(struct vr_device *device);
-    // Before the capture that began on `stream` ends. NULL: nothing to do.
+    // Called before the capture that began on `stream` ends. NULL: nothing to do.
     void (*before_capture_end)(struct vr_device *device, uint64_t stream);
-    // Whether the state is what the statistics say; needs no context. MISMATCH.
+    // Checks the state against the statistics. Needs no context. MISMATCH.
     enum vram_status (*check)(const struct vr_device *device, struct vram_error *error);
 };
 
 extern const struct vr_backend_ops vr_backend_native;
 extern const struct vr_backend_ops vr_backend_async;
 
-// Parts of the native one: slow.c and invariants.c.
+// Parts of the native backend: slow.c and invariants.c.
 enum vram_status vr_native_malloc(struct vr_shard *shard, struct vram_pool *pool, uint64_t size_bytes, uint64_t *address);
 enum vram_status vr_native_check(const struct vr_device *device, struct vram_error *error);
 

@@ -1,12 +1,12 @@
-// Expandable segments: address space is reserved once per segment; pages are created, mapped and opened to devices one by one as PyTorch
-// does, so that any run of free pages can go back later. Page positions count from the segment's base.
+// Expandable segments. Address space is reserved once per segment. Pages are created, mapped and opened to devices one by one, as in
+// PyTorch, so that any run of free pages can be returned later. Page positions count from the segment's base.
 #include "base/invariant.h"
 #include "core/device.h"
 #include "core/hole_runs.h"
 #include "core/share/share.h"
 #include "core/source/source_ops.h"
 
-// The class of a stream, or an empty name.
+// Gets the class of a stream, or an empty name.
 static void class_of(struct vr_classes *classes, uint64_t stream, char *name) {
     name[0] = '\0';
     vr_mutex_lock(&classes->mutex);
@@ -60,14 +60,14 @@ static vr_cu_result give_mapping(struct vram_driver *driver, uint64_t address, u
     return vr_cu(driver, mem_unmap, address, size);
 }
 
-// A mapping that the driver keeps keeps its memory, too, whoever has released the handle, and nothing else can be mapped there.
+// A mapping that the driver keeps also keeps its memory, even if the handle was released, and nothing else can be mapped there.
 bool vr_drop_mapping(struct vr_device *device, uint64_t address, uint64_t size) {
     return vr_give_back(device, &(struct vr_driver_memory){give_mapping, address, size}) == VRAM_OK;
 }
 
 void vr_orphaned_mappings_retry(struct vr_device *device) { vr_orphans_retry(device, give_mapping); }
 
-// A power of two: replays in memory of many sizes, by which segments reserve, have the same few lengths of tables.
+// A power of two: replays reserve by the device's memory size, and so need tables of only a few lengths.
 static size_t page_table_bytes(const struct vr_segment *facts) {
     const size_t bytes = (size_t)(facts->size / facts->page_size) * sizeof *facts->pages;
     return vr_is_power_of_2(bytes) ? bytes : (size_t)2 << vr_log2_floor(bytes);
@@ -80,7 +80,7 @@ enum vram_status vr_expandable_reserve(struct vr_shard *shard, bool small, uint6
     const vr_cu_result result = vr_cu(device->allocator->driver, mem_address_reserve, &facts.address, facts.size, 0, 0, 0);
     VR_TRY(result == VR_CU_OUT_OF_MEMORY ? VRAM_OUT_OF_MEMORY : vr_driver_status(result));
     void *pages = NULL;
-    // The address map's rule of one map per partly covered MiB does not hold for ranges that are joined and cut: none may be partial.
+    // The address map's rule of one map per partly covered MiB fails for ranges that are joined and cut, so no MiB may be partly covered.
     enum vram_status status = facts.address % VR_MIB == 0 ? vr_os_reserve(page_table_bytes(&facts), &pages) : VRAM_UNSUPPORTED;
     if (status == VRAM_OK) {
         facts.pages = pages;
@@ -135,11 +135,11 @@ static enum vram_status map_and_allow(struct vr_device *device, const struct vr_
     return vr_driver_status(vr_cu(driver, mem_set_access, base, (end - first) * segment->page_size, access, count));
 }
 
-// Pages [first, end) of a segment, none of which is mapped. All or nothing.
+// Maps pages [first, end) of a segment, none of which is mapped. All or nothing.
 static enum vram_status map_pages(struct vr_device *device, struct vr_segment *segment, uint64_t first, uint64_t end) {
     struct vram_allocator *allocator = device->allocator;
     const uint64_t base = segment->address + first * segment->page_size, size = (end - first) * segment->page_size;
-    vr_orphaned_mappings_retry(device); // one may be here
+    vr_orphaned_mappings_retry(device); // a mapping that the driver kept may be in this range
     VR_TRY(vr_address_map_prepare(&allocator->addresses, base, size, segment->small));
     enum vram_status status = create_pages(device, segment, first, end);
     uint64_t mapped = first;
@@ -158,7 +158,7 @@ static enum vram_status map_pages(struct vr_device *device, struct vr_segment *s
     return status;
 }
 
-// Maps the low `size` bytes (rounded up to pages) of a hole and merges; *block is the free block they end up in, in the index.
+// Maps the low `size` bytes (rounded up to pages) of a hole and merges. *block: the resulting free block, in the index.
 static enum vram_status map_hole(struct vr_shard *shard, uint32_t hole, uint64_t size, uint32_t *block) {
     struct vr_device *device = shard->device;
     struct vr_block *item = vr_block_at(device->allocator, hole);
@@ -218,7 +218,7 @@ static enum vram_status find_or_reserve(struct vr_shard *shard, bool small, uint
 
 static uint64_t smaller_of(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-// Pages the hole can hold are a whole number: a missing size rounded up to pages never exceeds it.
+// A hole has a whole number of pages, so a missing size rounded up to pages never exceeds it.
 static enum vram_status grow_expandable(struct vr_shard *shard, bool small, uint64_t rounded, uint32_t *block) {
     struct vram_allocator *allocator = shard->device->allocator;
     uint32_t at = 0;
@@ -239,7 +239,7 @@ static enum vram_status grow_expandable(struct vr_shard *shard, bool small, uint
 
 // --- shrinking ------------------------------------------------------------------------------------------------------------
 
-// Unmaps pages from `first` on; *end is where it stopped: at the first refusal, or at the end asked for.
+// Unmaps pages from `first` on. *end: where it stopped, at the first refusal or at the requested end.
 static enum vram_status unmap_pages(struct vr_device *device, struct vr_segment *segment, uint64_t stream, uint64_t first, uint64_t *end) {
     struct vram_driver *driver = device->allocator->driver;
     const uint64_t last = *end;
@@ -273,12 +273,12 @@ uint32_t vr_hole_join(struct vr_shard *shard, uint32_t hole) {
     return hole;
 }
 
-// Cuts [low, high) out of a free block that is in no index; what is before and after goes back into the index.
+// Cuts [low, high) out of a free block that is in no index. Inserts the parts before and after it into the index.
 uint32_t vr_cut_out(struct vr_shard *shard, uint32_t block, uint64_t low, uint64_t high) {
     const struct vram_allocator *allocator = shard->device->allocator;
     struct vr_block *item = vr_block_at(allocator, block);
     if (item->address < low) {
-        // What is before it is a new block to PyTorch, and what is cut out keeps the record.
+        // In PyTorch, the part before it is a new block, and the cut-out part keeps the record.
         if (allocator->arena.numbers != NULL) vr_number_split(shard, block);
         const uint32_t rest = vr_block_split(shard, block, low - item->address);
         vr_pool_insert(shard, block);
@@ -289,7 +289,7 @@ uint32_t vr_cut_out(struct vr_shard *shard, uint32_t block, uint64_t low, uint64
     return block;
 }
 
-// Unmaps the whole pages of a free block in the index; what is left of it stays free. The reservation goes when nothing is mapped.
+// Unmaps the whole pages of a free block in the index. The rest of the block stays free. Frees the reservation when nothing is mapped.
 static enum vram_status give_back_pages(struct vr_shard *shard, uint32_t block) {
     struct vr_device *device = shard->device;
     struct vram_allocator *allocator = device->allocator;
@@ -319,7 +319,7 @@ static enum vram_status give_back_pages(struct vr_shard *shard, uint32_t block) 
 
 // --- sleep ----------------------------------------------------------------------------------------------------------------
 
-// Of pages [first, end) the memory went, or came.
+// Books that the memory of pages [first, end) went away or came back.
 static void book_sleep(struct vr_device *device, struct vr_segment *segment, bool asleep, uint64_t first, uint64_t end) {
     struct vr_shard *shard = device->allocator->shards[segment->shard];
     const int64_t bytes = (int64_t)((end - first) * segment->page_size);
@@ -332,7 +332,7 @@ static void book_sleep(struct vr_device *device, struct vr_segment *segment, boo
 
 static void vacate_pages(struct vr_device *device, struct vr_segment *segment, uint64_t *held) {
     uint64_t left = segment->mapped - segment->away;
-    uint64_t first = 0, end = 0; // pages that went and were not told yet
+    uint64_t first = 0, end = 0; // pages unmapped but not reported yet
     for (uint64_t page = 0; left != 0; page++) {
         if (segment->pages[page] == 0) continue;
         const uint64_t address = segment->address + page * segment->page_size;
@@ -354,7 +354,7 @@ static void vacate_pages(struct vr_device *device, struct vr_segment *segment, u
     book_sleep(device, segment, true, first, end);
 }
 
-// One run of pages without memory.
+// Provides memory for one run of pages without memory.
 static enum vram_status populate_run(struct vr_device *device, struct vr_segment *segment, uint64_t first, uint64_t end) {
     VR_TRY(create_pages(device, segment, first, end));
     uint64_t mapped = 0;
@@ -404,7 +404,7 @@ static void drop_expandable(struct vr_device *device, struct vr_segment *segment
     vr_os_unreserve_touched(segment->pages, page_table_bytes(segment), (size_t)page * sizeof *segment->pages);
 }
 
-// Every run of mapped pages.
+// Gives the peer access to every run of mapped pages.
 static enum vram_status allow_peer(struct vr_device *device, const struct vr_segment *segment, uint32_t peer) {
     const struct vr_cu_access_desc access = vr_access_of(peer);
     const uint64_t pages = segment->size / segment->page_size;

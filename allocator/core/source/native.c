@@ -1,4 +1,4 @@
-// The backend of our own: segments, blocks and an index.
+// The native backend: segments, blocks and an index.
 #include "core/capture/captures.h"
 #include "core/release.h"
 #include "core/sleep/sleepers.h"

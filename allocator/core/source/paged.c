@@ -1,5 +1,5 @@
-// The source of paged:True: where memory for the large pool of a default shard comes from when no slot of its size is free. First free
-// bytes behind windows that there are, then windows made of free pages, then new pages.
+// The source of paged:True: gets memory for the large pool when no slot of its size is free. It first uses free bytes behind existing
+// windows, then windows made of free pages, then new pages.
 #include "core/source/paged.h"
 #include "core/capture/captures.h"
 #include "core/device.h"
@@ -7,15 +7,15 @@
 #include "core/source/source_ops.h"
 
 enum {
-    SHORT = 4,         // memory is short where less than this part of what is held is left: pages get small
-    SCARCE = 16,       // and scarce where less than this part is: no end of a page is left over
-    MANY_PAGES = 64,   // what needs more is asked about before it is begun
-    HUGE_PAGES = 4096, // a request that needs more counts as held when its pages are made
+    SHORT = 4,         // memory is short if less than this part of the memory held is left: pages become small
+    SCARCE = 16,       // and scarce below this part: ends of pages are used up
+    MANY_PAGES = 64,   // larger needs are checked before they are begun
+    HUGE_PAGES = 4096, // a request for more counts as held when its pages are made
 };
 
 // --- free memory that has windows -------------------------------------------------------------------------------------------------------
 
-// *block stays 0 where there is none.
+// *block stays 0 if there is none.
 static enum vram_status find_free(struct vr_paged_shard *own, uint64_t size, uint32_t *block) {
     VR_TRY(vr_paged_link_free(own, size));
     *block = vr_paged_ready(own->shard, size);
@@ -26,7 +26,7 @@ static enum vram_status find_free(struct vr_paged_shard *own, uint64_t size, uin
 
 // --- new pages --------------------------------------------------------------------------------------------------------------------------
 
-// The pages of a window that is being made; the last `made` of them are new.
+// The pages of a window under construction; the last `made` of them are new.
 struct assembly {
     uint32_t *items;
     size_t count, items_capacity;
@@ -46,7 +46,7 @@ static enum vram_status is_allowed(const struct vr_device *device, uint64_t byte
     return device->options.throw_on_malloc_oom && held + bytes > most ? VRAM_REJECTED : VRAM_OK;
 }
 
-// What may still be asked for: 0 where the driver does not say.
+// Returns the bytes that may still be requested, or 0 if the driver cannot tell.
 static uint64_t bytes_left(const struct vr_paged_device *device) {
     const struct vr_device *owner = device->device;
     uint64_t left = 0, total_bytes = 0;
@@ -56,15 +56,16 @@ static uint64_t bytes_left(const struct vr_paged_device *device) {
     return owner->limit_bytes > held ? owner->limit_bytes - held : 0;
 }
 
-// What needs many pages is not begun where the driver has fewer: others would find nothing until all of them were given back.
+// Returns whether the driver has the memory. A need for many pages is not begun without it, because other requests would find nothing until
+// all of them were returned.
 static bool is_there(const struct vr_paged_device *device, uint64_t bytes) {
     const uint64_t left = bytes > MANY_PAGES * device->unit ? bytes_left(device) : 0;
     return left == 0 || bytes <= left;
 }
 
-// Small pages waste less, large ones cost less: where memory gets short the smallest are made. What is `missing` counts as held
-// where it is thousands of the smallest pages, so that one request of a terabyte is not half a million of them. It exists, or is_there()
-// would have refused it.
+// Small pages waste less, large ones cost less, so only the smallest are made when memory is short. `missing` counts as held if it is
+// thousands of the smallest pages, so that a request of a terabyte does not make half a million of them. The memory exists, because
+// is_there() would otherwise have refused.
 static uint64_t largest_page(const struct vr_paged_device *device, uint64_t missing) {
     const uint64_t counted = missing > HUGE_PAGES * device->unit ? missing : 0, held = device->held_bytes + counted;
     const uint64_t rung = held / VR_PAGED_LADDER;
@@ -102,7 +103,7 @@ static void destroy_made(struct vr_paged_shard *own, struct assembly *pages) {
     pages->made = 0;
 }
 
-// First what was made ahead.
+// Uses pages made ahead first.
 static enum vram_status create_missing(struct vr_paged_shard *own, uint64_t missing, struct assembly *pages) {
     while (missing != 0 && own->first[VR_PAGED_AHEAD] != 0) {
         uint32_t page = 0;
@@ -129,7 +130,7 @@ static enum vram_status create_missing(struct vr_paged_shard *own, uint64_t miss
     return VRAM_OK;
 }
 
-// New pages are counted once they are mapped.
+// Counts new pages once they are mapped.
 static enum vram_status map_and_book(struct vr_paged_shard *own, struct assembly *pages, uint64_t address) {
     VR_TRY(vr_paged_map(own, pages->items, pages->count, address));
     uint64_t bytes = 0;
@@ -142,7 +143,7 @@ static enum vram_status map_and_book(struct vr_paged_shard *own, struct assembly
 
 // --- a new window -----------------------------------------------------------------------------------------------------------------------
 
-// Pages that are not needed beside one that has `spare` bytes too many stay free.
+// Drops pages that are not needed because another page has `spare` bytes too many. They stay free.
 static void leave_out(const struct vr_paged_device *device, struct assembly *pages, uint64_t spare) {
     size_t kept = 0;
     for (size_t i = 0; i < pages->count; i++) {
@@ -156,7 +157,7 @@ static void leave_out(const struct vr_paged_device *device, struct assembly *pag
     pages->count = kept;
 }
 
-// The oldest free pages that fit; where only larger ones are left, the smallest of these goes last. What is missing then is made.
+// Adds the oldest free pages that fit. If only larger ones are left, adds the smallest of these last. Creates what is missing then.
 static enum vram_status add_whole_pages(struct vr_paged_shard *own, uint64_t bytes, struct assembly *pages) {
     const struct vr_paged_device *device = own->device;
     uint32_t larger = 0;
@@ -187,7 +188,7 @@ static uint64_t sum_of(const struct vr_paged_device *device, const struct assemb
     return sum;
 }
 
-// Head, whole pages, tail, without an end that turns out not to be needed; *offset is where the block begins.
+// Adds head, whole pages and tail, without an end that is not needed after all. *offset: where the block begins.
 static enum vram_status assemble_pages(struct vr_paged_shard *own, uint64_t size, const struct vr_paged_plan *plan, struct assembly *pages,
                                        uint64_t *offset) {
     const struct vr_paged_device *device = own->device;
@@ -241,14 +242,14 @@ static uint64_t free_bytes_in(const struct vr_paged_shard *own, const struct vr_
     return sum;
 }
 
-// Where the pages that were made ahead begin, else the end of the last region.
+// Returns where the pages that were made ahead begin, else the end of the last region.
 static uint64_t end_of(const struct vr_paged_shard *own) {
     const uint32_t ahead = own->first[VR_PAGED_AHEAD];
     return ahead != 0 ? vr_paged_page_at(own->device, ahead)->windows[0].address : own->regions[own->region_count - 1].end;
 }
 
-// The hole at the end of the last region, if it is all that is wholly free: pages mapped behind it make it long enough. With pages that
-// were made ahead it may have no length.
+// Returns whether the hole at the end of the last region has all the wholly free bytes, so that pages mapped behind it make it long enough.
+// Before pages made ahead, the hole may be empty.
 static bool can_extend(const struct vr_paged_shard *own, uint64_t size, struct vr_paged_range *hole) {
     if (own->region_count == 0) return false;
     const struct vr_paged_region *region = &own->regions[own->region_count - 1];
@@ -293,7 +294,7 @@ static enum vram_status grow_from_others(struct vr_paged_shard *own, uint64_t si
     return own->free_bytes == before ? VRAM_OK : find_free(own, size, block);
 }
 
-// What the small pool of the same stream does not need.
+// Takes the pages that the small pool of the same stream does not need.
 static enum vram_status grow_from_small(struct vr_paged_shard *own, uint64_t size, uint32_t *block) {
     const uint64_t before = own->free_bytes;
     if (before >= vr_round_up(size, own->device->unit)) return VRAM_OK;
@@ -302,7 +303,7 @@ static enum vram_status grow_from_small(struct vr_paged_shard *own, uint64_t siz
 }
 
 bool vr_paged_must_grow(struct vr_shard *shard, uint64_t size) {
-    const struct vr_paged_shard *own = vr_paged_of(shard); // NULL: the stream has had no pages yet
+    const struct vr_paged_shard *own = vr_paged_of(shard); // NULL: the stream has no pages yet
     struct vr_paged_device *device = vr_paged_device(shard->device);
     if (device == NULL || vr_paged_settle(device) != VRAM_OK) return true;
     const uint64_t needed = vr_round_up(size, device->unit);
@@ -323,7 +324,7 @@ enum vram_status vr_paged_grow_large(struct vr_paged_shard *own, uint64_t size, 
     VR_TRY(vr_paged_take_for_slot(own, size));
     VR_TRY(find_free(own, size, block));
     if (*block != 0) return VRAM_OK;
-    // With reclaim_streams memory that others do not use goes before new memory, and the stream waits for them.
+    // With reclaim_streams, unused memory of other streams is preferred to new memory, and the stream waits for them.
     const bool reclaims = device->options.reclaim_streams && !vr_any_captures(device);
     VR_TRY(grow_from_others(own, size, false, block));
     if (*block == 0 && reclaims) VR_TRY(grow_from_others(own, size, true, block));
@@ -345,7 +346,8 @@ enum vram_status vr_paged_grow_large(struct vr_paged_shard *own, uint64_t size, 
 
 // --- the small pool ---------------------------------------------------------------------------------------------------------------------
 
-// A free page that the small pool shows, else (any) the one that fewest slots lie on, and of these the smallest. 0: none.
+// Returns a free page that the small pool shows. Else, if `any`, returns the page with the fewest slots, and of these the smallest. 0:
+// none.
 static uint32_t page_for_small(const struct vr_paged_shard *own, bool any) {
     const struct vr_paged_device *device = own->device;
     uint32_t best = 0;
@@ -376,7 +378,7 @@ static enum vram_status create_for_small(struct vr_paged_shard *own, uint32_t *p
     if (status == VRAM_OK) status = show_to_small(own, pages.items[0]);
     if (status == VRAM_OK) {
         *page = pages.items[0];
-        // A page that was made ahead is counted already.
+        // A page made ahead is counted already.
         if (pages.made != 0) {
             vr_reserved_add(own->shard, false, (int64_t)vr_paged_page_at(own->device, *page)->size);
             own->device->device->stats.num_device_alloc++;
@@ -388,7 +390,7 @@ static enum vram_status create_for_small(struct vr_paged_shard *own, uint32_t *p
     return status;
 }
 
-// `size` bytes at most one unit: one page is enough.
+// `size` is at most one unit, so one page is enough.
 enum vram_status vr_paged_grow_small(struct vr_paged_shard *own, uint64_t size, uint32_t *block) {
     struct vr_shard *shard = own->shard;
     VR_TRY(vr_paged_settle(own->device));

@@ -1,15 +1,15 @@
-// paged.h: memory of the large pool made of pages that may be mapped at several addresses (paged:True, allocator.md §paged-memory).
+// paged.h: memory of the large pool, made of pages that may be mapped at several addresses (paged:True, allocator.md §paged-memory).
 //
-// A page is physical memory of one shard at a time; only one that is wholly free changes hands. A window is one mapping of a page. A slot
-// is an address and a size that was handed out once: a block record that stays. Physical bytes belong to at most one live block, whatever
-// window shows them:
-//   - a slot may be handed out while nothing blocks it: no live slot of its shard shares a physical byte with it, and no page of it is
-//     another shard's. The fast way finds one by its exact size (vr_paged_find()), looks at the bits of those in its way, 64 at a time,
-//     and touches no page;
-//   - no run of windows without a gap shows a page twice.
-// What a hand-out and a free change of pages and holes is caught up on when somebody looks (vr_paged_settle()): the slow way.
+// A page is physical memory that belongs to one shard at a time; only a wholly free page moves to another shard. A window is one mapping of
+// a page. A slot is an address and a size that was handed out once: a block record that is kept. A physical byte belongs to at most one
+// live block, whichever windows show it:
+//   - A slot may be handed out if no live slot of its shard shares a physical byte with it, and all its pages belong to its shard. The fast
+//     path finds one by its exact size (vr_paged_find()) and checks the bits of the slots that overlap it, 64 at a time, without touching a
+//     page.
+//   - No contiguous run of windows shows a page twice.
+// The slow path updates pages and holes only when it needs them (vr_paged_settle()), for all slots handed out and freed since.
 //
-// What slots say of being live is guarded by the device's lock, all else by its mutex as well.
+// The device's lock guards which slots are live. Everything else is also guarded by the device's mutex.
 #ifndef VR_CORE_SOURCE_PAGED_H
 #define VR_CORE_SOURCE_PAGED_H
 
@@ -17,7 +17,7 @@
 #include "core/pool.h"
 #include "core/source/source_ops.h"
 
-// The largest page, whatever is held; and a new one is at most this part of what is held (of a huge request: with it).
+// The size of the largest page. A new page is at most 1/VR_PAGED_LADDER of the memory held (for a huge request: including it).
 #define VR_PAGED_LARGEST (64 * VR_MIB)
 enum { VR_PAGED_LADDER = 256, VR_PAGED_MOST_FRESH = 4096 };
 
@@ -25,7 +25,7 @@ struct vr_paged_range {
     uint64_t low, high;
 };
 
-// A hole: free bytes behind windows that lie side by side. It is in two trees, and the numbers are those of its children there.
+// A hole: free bytes behind adjacent windows. It is in two trees; `children` are its children in each.
 enum vr_paged_hole_order { VR_PAGED_BY_ADDRESS, VR_PAGED_BY_LENGTH };
 struct vr_paged_hole {
     struct vr_paged_range range;
@@ -33,14 +33,14 @@ struct vr_paged_hole {
     uint32_t priority; // in both trees
 };
 
-// The holes of a shard by classes of their lengths, 16 per power of two: the root of each class's tree by length and address.
+// A shard's holes by classes of length, 16 per power of two. Each class has a tree by length and address.
 enum { VR_PAGED_CLASSES = 512 };
 struct vr_paged_classes {
-    uint64_t some[VR_PAGED_CLASSES / 64]; // a bit of each class that has a hole
+    uint64_t some[VR_PAGED_CLASSES / 64]; // a bit for each class that has a hole
     uint32_t roots[VR_PAGED_CLASSES];
 };
 
-// The bytes of a page that a slot shows, and those that a live one uses.
+// The bytes of a page that a slot shows, or that a live slot uses.
 struct vr_paged_view {
     uint64_t low, high;
     uint32_t slot;
@@ -50,22 +50,22 @@ struct vr_paged_window {
     uint64_t address;
     struct vr_paged_shard *own;
     uint64_t last_use; // the device's count of settled uses
-    uint32_t live;     // of slots in it
-    bool away;         // of a page that sleeps: nothing is mapped there
-    bool has_holes;    // free bytes behind it are in holes of `own`, whose page it is
+    uint32_t live;     // number of live slots in it
+    bool away;         // its page sleeps: nothing is mapped there
+    bool has_holes;    // the free bytes behind it are in holes of `own`, which also owns the page
 };
 
-// Where a recording has bytes of a page: each at one address at a time, that of the window through which they were handed out last.
+// Where a recording shows bytes of a page: each byte at one address at a time, that of the window through which it was last handed out.
 struct vr_paged_shown {
     uint64_t low, high;
     uint64_t base; // of the window
 };
 
-// AHEAD: free, with one window, and nobody's yet: in no hole (vr_paged_claim()).
+// AHEAD: free, with one window, not in use by its shard yet, and in no hole (vr_paged_claim()).
 enum vr_paged_list { VR_PAGED_FULL, VR_PAGED_FREE, VR_PAGED_PARTIAL, VR_PAGED_AHEAD, VR_PAGED_LISTS };
 
 struct vr_paged_page {
-    uint64_t handle; // meaningless while size is 0: the entry is unused
+    uint64_t handle; // meaningless while size is 0, which marks an unused entry
     uint64_t size;
     struct vr_paged_shard *own;
     uint64_t used_bytes;
@@ -73,30 +73,30 @@ struct vr_paged_page {
     size_t used_count, used_capacity;
     struct vr_paged_window *windows;
     size_t window_count, windows_capacity;
-    struct vr_paged_view *views; // of linked slots
+    struct vr_paged_view *views; // views of linked slots
     size_t view_count, views_capacity;
-    uint32_t slots_made;          // on it
-    uint64_t freed;               // when it became wholly free, in uses of the device
-    struct vr_paged_shown *shown; // all bytes, by where they lie in the page; empty before the first window
+    uint32_t slots_made;          // number of slots made on it
+    uint64_t freed;               // when it became wholly free, in the device's `uses`
+    struct vr_paged_shown *shown; // all its bytes, by position in the page; empty before the first window
     size_t shown_count, shown_capacity;
     uint32_t previous, next; // in its list
     uint8_t list;            // enum vr_paged_list
-    size_t dropped;          // at the end: windows that are gone
-    bool away;               // its pool sleeps: it has no memory, and no handle
-    bool uncertain;          // its pool sleeps, and some windows are mapped still
+    size_t dropped;          // while the device is closed: number of windows dropped
+    bool away;               // its pool sleeps: it has no memory and no handle
+    bool uncertain;          // its pool sleeps, but some windows are still mapped
 };
 
-// A new slot is not linked: it does not know which slots share bytes with it, and its pages do not know it but by the bytes that it uses.
-// While it is live it covers the linked ones among them, which are not ready then. When its size is asked for again it is linked, if its
-// windows are still there: they know each other by bits, and the fast way finds it. So sizes that do not come back cost no links. Of the
-// slots that are free and not linked the device keeps those that were freed last.
+// A new slot is not linked: it does not know which slots overlap it, and its pages only know the bytes it uses. While it is live, it covers
+// the linked slots that it overlaps, which are then not ready. When its size is requested again and its windows still exist, it is linked:
+// overlapping slots then know each other by bits, and the fast path finds it. So a size that is requested only once costs no links. Of the
+// free slots that are not linked, the device keeps those freed last.
 //
-// What is known of 64 slots, a bit of each: it is handed out; it is listed, because its pages may not say so.
+// The state of 64 slots, a bit for each. live: handed out. dirty: listed, because its pages may not show its state yet.
 struct vr_paged_marks {
     uint64_t live, dirty;
 };
 
-// Slots that share a byte with a slot: those of one word of vr_paged_device.marks.
+// Slots that overlap a slot: those of one word of vr_paged_device.marks.
 struct vr_paged_way {
     uint64_t slots;
     uint32_t word;
@@ -104,148 +104,148 @@ struct vr_paged_way {
 
 struct vr_paged_slot {
     struct vr_paged_shard *own; // NULL: the entry is unused
-    uint32_t size;              // of its shard's sizes
-    uint32_t place;             // there
-    uint32_t first_waiting;     // of those that are hidden because of it
-    uint32_t next_waiting;      // of those that are hidden because of the same
-    uint32_t blocker;           // a live slot in its way, while it is hidden; 0: it is not
-    uint32_t foreign;           // of its pages, that are another shard's
+    uint32_t size;              // index in its shard's sizes
+    uint32_t place;             // its place in that size
+    uint32_t first_waiting;     // first of the slots hidden because of it
+    uint32_t next_waiting;      // next of the slots hidden because of the same one
+    uint32_t blocker;           // a live slot that overlaps it, while it is hidden; 0: not hidden
+    uint32_t foreign;           // number of its pages that belong to another shard
     uint32_t block;
     uint32_t way_count;
-    struct vr_paged_way *ways; // slots of its shard that share a byte with it, itself not
+    struct vr_paged_way *ways; // overlapping slots of its shard, without itself
     size_t ways_capacity;
     uint64_t last_use;  // the device's count of settled uses
-    bool applied;       // its pages say that it is live
-    bool linked;        // it knows what is in its way
-    bool covers;        // it is not linked, and was live when its pages were looked at last, or since
+    bool applied;       // its pages show it as live
+    bool linked;        // it knows the slots that overlap it
+    bool covers;        // it is not linked, and was live at the last settling or since
     bool is_in_the_way; // it covers a linked slot
-    uint32_t covered;   // linked: by views of slots that are not, and cover it
+    uint32_t covered;   // linked: number of views by which slots that are not linked cover it
 };
 
-// What the fast way looks at of a slot: the first two of its ways, and all that it needs to hand it out.
+// The part of a slot that the fast path reads: its first two ways, and what is needed to hand it out.
 struct vr_paged_look {
-    uint64_t slots[2]; // 0: there is no such way
+    uint64_t slots[2]; // 0: no such way
     uint32_t words[2];
     uint32_t slot;
     uint32_t block : 31;
-    uint32_t more : 1; // it has further ways
+    uint32_t more : 1; // there are further ways
 };
 
-// 64 slots of one size. A bit of `ready` is set for those that are not live, whose pages are all of their shard, and that are not hidden: a
-// slot that was found blocked may be, until the live slot that it was found by is freed.
+// 64 slots of one size. A bit of `ready` is set for a slot that is not live, not hidden, and whose pages all belong to its shard. A slot
+// found blocked may be hidden until the live slot that blocked it is freed.
 struct vr_paged_word {
     uint64_t ready;
-    uint64_t used;  // there is such a slot
-    uint64_t fresh; // one that is not linked and not live
+    uint64_t used;  // the slot exists
+    uint64_t fresh; // the slot is neither linked nor live
 };
 
-// Slots of one size, in the order in which they were made.
+// The slots of one size, in order of creation.
 struct vr_paged_size {
     struct vr_paged_word first;  // words[0]; most sizes have no other
     struct vr_paged_look *looks; // 64 per word
     size_t word_count;
-    struct vr_paged_word *words; // the first one is not used
-    uint64_t *some;              // a bit per word but the first: it may have a ready slot
+    struct vr_paged_word *words; // words[0] is unused
+    uint64_t *some;              // a bit per word except the first: the word may have a ready slot
     size_t words_capacity, some_capacity, looks_capacity;
-    size_t count;       // of slots
-    size_t fresh_count; // of these, not linked and not live: the fast way finds none before they are linked, so that the lowest place goes
-                        // first
-    size_t full;        // so many words from the first have no place left
-    uint32_t next;      // entry that no size has; 0: the last
+    size_t count;       // number of slots
+    size_t fresh_count; // slots neither linked nor live. While there are any, the fast path finds no slot:
+                        // they are linked first, so that the lowest place is used first
+    size_t full;        // the number of words at the beginning without a free place
+    uint32_t next;      // next unused entry; 0: the last
 };
 
-// A size and its entry, at the place that the size gives: most requests find theirs here.
+// A size and its entry, at the position that the size gives. Most requests find their size here.
 struct vr_paged_hint {
     uint64_t bytes;
     uint64_t number; // 0: the entry is empty
 };
 enum { VR_PAGED_HINTS = 64 };
 
-// Reserved addresses. Windows are made at its end; an address never shows another page than its first.
+// Reserved addresses. Windows are added at its end; an address never shows a page other than its first.
 struct vr_paged_region {
     uint32_t segment;
     uint64_t address, size;
     uint64_t end;    // where the next window is mapped
-    uint32_t *units; // 1 + page, of the unit where its window begins; 0: none begins here. Reserved: pages of zeros
+    uint32_t *units; // 1 + page, at the unit where its window begins; else 0. In reserved address space, so untouched pages are zero
 };
 
-// What a shard has.
+// The source's data for a shard.
 struct vr_paged_shard {
-    struct vr_source_kept kept; // of its segments
+    struct vr_source_kept kept; // source of its segments
     struct vr_paged_device *device;
     struct vr_shard *shard;
-    struct vr_paged_shard *small; // its small pool's pages, which are no slots: a chain of blocks. NULL: none, or it is that itself
+    struct vr_paged_shard *small; // pages of its small pool, a chain of blocks without slots. NULL: none, or this is that one
     bool is_small;
-    bool parked;                     // of a pool that has ended: it has no pages, and `shard` is the default one of its stream
+    bool parked;                     // of a destroyed pool: has no pages, and `shard` is the default one of its stream
     struct vr_paged_region *regions; // the last one grows
     size_t region_count, regions_capacity;
-    struct vr_paged_hole *holes;                          // free bytes behind windows, joined where they touch; [0] is unused
-    size_t hole_count, holes_capacity;                    // one more is the capacity at least
-    uint32_t holes_made;                                  // so many entries of `holes` have been in use
-    uint32_t spare_hole;                                  // the first of those that no hole has; 0: none
+    struct vr_paged_hole *holes;                          // free bytes behind windows, joined if adjacent; [0] is unused
+    size_t hole_count, holes_capacity;                    // the capacity is larger than the count
+    uint32_t holes_made;                                  // number of entries of `holes` ever used
+    uint32_t spare_hole;                                  // first unused entry; 0: none
     uint32_t hole_root;                                   // of the tree by address
-    struct vr_paged_classes *hole_classes;                // NULL: it has had no hole yet
-    uint32_t first[VR_PAGED_LISTS], last[VR_PAGED_LISTS]; // pages; the free ones by when they became free. 0: none
-    uint64_t free_bytes;                                  // of wholly free pages
+    struct vr_paged_classes *hole_classes;                // NULL: no hole yet
+    uint32_t first[VR_PAGED_LISTS], last[VR_PAGED_LISTS]; // pages; the free ones in the order in which they became free. 0: none
+    uint64_t free_bytes;                                  // bytes of wholly free pages
     struct vr_map numbers;                                // size -> its entry
-    struct vr_paged_hint hints[VR_PAGED_HINTS];           // of sizes that were asked for lately
+    struct vr_paged_hint hints[VR_PAGED_HINTS];           // sizes requested lately
     struct vr_paged_size *sizes;                          // [0] is unused
     size_t size_count, sizes_capacity;
-    uint32_t spare_size;   // the first of those that no size has; 0: none
-    uint32_t *spare_slots; // entries of the device's slots: 64 marks are of one shard
+    uint32_t spare_size;   // first unused entry; 0: none
+    uint32_t *spare_slots; // unused entries of the device's slots; all 64 of a word of marks belong to one shard
     size_t spare_slot_count, spare_slots_capacity;
-    size_t entries; // that it has, in use or spare
+    size_t entries; // entries it has, used or unused
     uint32_t *dirty;
     size_t dirty_count, dirty_capacity;
-    size_t stale;    // slots that cover others and are free: the fast way waits until these know
-    uint64_t passed; // its stream is done with pages that became free before this moment (vr_paged_device.uses)
-    uint64_t fence;  // an event of its stream that says so of `fence_at` once it is complete; 0: none
+    size_t stale;    // free slots that still cover others: the fast path waits until these are uncovered
+    uint64_t passed; // its stream has finished with pages freed before this moment (vr_paged_device.uses)
+    uint64_t fence;  // an event of its stream; once complete, `passed` becomes `fence_at`; 0: none
     uint64_t fence_at;
-    uint64_t asked;              // in which round (vr_paged_device.rounds) that was asked last for a slot of another
-    struct vr_paged_shard *next; // of the device: made before this one
-    uint32_t number;             // of those that were made before it
+    uint64_t asked;              // the round (vr_paged_device.rounds) in which `fence` was last queried for another shard's slot
+    struct vr_paged_shard *next; // the device's shard made before this one
+    uint32_t number;             // its index in `numbered`
 };
 
 struct vr_paged_device {
     struct vr_source_kept kept;
     struct vr_device *device;
     struct vr_paged_shard *shards;
-    struct vr_paged_shard **numbered; // the same, by their numbers
+    struct vr_paged_shard **numbered; // the same shards by number
     size_t numbered_count, numbered_capacity;
-    _Atomic uint64_t *unsettled; // a bit of each: it may have dirty slots. Set under the device's lock
+    _Atomic uint64_t *unsettled; // a bit for each shard: it may have dirty slots. Set under the device's lock
     size_t unsettled_capacity;
     struct vr_paged_page *pages; // [0] is unused
     size_t page_count, pages_capacity;
     uint32_t *spare_pages;
     size_t spare_page_count, spare_pages_capacity;
     struct vr_paged_slot *slots;  // [0] is unused
-    struct vr_paged_marks *marks; // a bit of each
+    struct vr_paged_marks *marks; // one bit per slot
     size_t slot_count, slots_capacity, marks_capacity;
     uint64_t unit;
     uint64_t held_bytes;
-    uint64_t ahead_bytes; // of these, nobody's yet
+    uint64_t ahead_bytes; // of these, made ahead and not claimed yet
     uint64_t live_pages;
     uint64_t window_count;
-    uint64_t slots_made, slots_reused; // new slots, and uses of linked ones, since there were too many windows
-    uint32_t few_windows;              // so many more times few windows per page are too many; 0: many are (paged_windows.c)
-    bool is_narrow;                    // a page that gets a window has holes behind that one alone
-    uint64_t narrow_at;                // so many windows, before it is looked at again whether sizes come back
+    uint64_t slots_made, slots_reused; // new slots, and reuses of linked slots, since too many windows were last found
+    uint32_t few_windows;              // number of further checks that keep few windows per page; 0: many are kept (paged_windows.c)
+    bool is_narrow;                    // a page that gets a window keeps holes behind that window only
+    uint64_t narrow_at;                // number of windows at which is_narrow is checked again
     uint64_t uses;
-    uint64_t rounds;              // requests that looked for slots whose pages others have
-    size_t live_slots;            // slots that exist, live or not
-    struct vr_paged_shard *grown; // last; pages are made ahead for it
-    struct vr_paged_ahead *ahead; // the thread that does; NULL: there is none
-    bool fills;                   // it is at it, until there are enough
-    bool is_warm;                 // the option warm has nothing to say any more
-    size_t prune_at;              // so many, before they are looked through again (paged_slots.c)
+    uint64_t rounds;              // number of requests that searched for slots with other shards' pages
+    size_t live_slots;            // slots that exist, whether live or not
+    struct vr_paged_shard *grown; // the shard that grew last; pages are made ahead for it
+    struct vr_paged_ahead *ahead; // the thread that makes them; NULL: none
+    bool fills;                   // it is making them, until there are enough
+    bool is_warm;                 // the option warm is satisfied
+    size_t prune_at;              // number of slots at which they are pruned again (paged_slots.c)
     struct vr_paged_fresh {       // slots that were freed and are not linked, the last VR_PAGED_MOST_FRESH
         uint32_t slot;
-        uint64_t last_use; // another one by now: it was handed out, or linked and used, or forgotten
+        uint64_t last_use; // if it differs from the slot's, the slot was handed out, linked and used, or forgotten since
     } * fresh;
-    uint64_t fresh_made; // so many were entered, the last one at the place below
+    uint64_t fresh_made; // number ever entered
 };
 
-// What the source keeps for a shard and for a device; NULL: none of its memory is made of pages.
+// The source's data for a shard and for a device. NULL: none of its memory is made of pages.
 VR_INLINE struct vr_paged_shard *vr_paged_of(const struct vr_shard *shard) { return (struct vr_paged_shard *)(void *)shard->kept; }
 VR_INLINE struct vr_paged_device *vr_paged_device(const struct vr_device *device) { return (struct vr_paged_device *)(void *)device->kept; }
 
@@ -261,7 +261,7 @@ VR_INLINE bool vr_paged_is_live(const struct vr_paged_device *device, uint32_t s
 VR_INLINE bool vr_paged_is_dirty(const struct vr_paged_device *device, uint32_t slot) {
     return (device->marks[slot / 64].dirty >> slot % 64 & 1) != 0;
 }
-// Handed out, or free again: its pages do not say so yet.
+// Marks a slot as handed out or freed. Its pages do not show it yet.
 VR_INLINE void vr_paged_mark(struct vr_paged_shard *own, uint32_t number, bool live) {
     struct vr_paged_marks *marks = &own->device->marks[number / 64];
     const uint64_t slot = (uint64_t)1 << number % 64;
@@ -275,24 +275,24 @@ VR_INLINE void vr_paged_mark(struct vr_paged_shard *own, uint32_t number, bool l
     }
     own->dirty[own->dirty_count++] = number;
 }
-// A slot of exactly this size that is free, and where that is noted.
+// A free slot of exactly this size, and its bit in `ready`.
 struct vr_paged_found {
     uint32_t block;
     uint32_t slot;
     uint64_t *ready, bit;
 };
-// Whether there is one. It is handed out; it is free again.
+// Find such a slot, and hand it out.
 bool vr_paged_find(const struct vr_shard *shard, uint64_t rounded, struct vr_paged_found *found);
 void vr_paged_take_found(struct vr_shard *shard, const struct vr_paged_found *found);
-// The same by its block; 0: none.
+// The same by block (0: none), and the free.
 uint32_t vr_paged_ready(const struct vr_shard *shard, uint64_t rounded);
 void vr_paged_take(struct vr_shard *shard, uint32_t block);
 void vr_paged_give(struct vr_shard *shard, uint32_t block);
 
-// Enters a slot under its size, fresh; room must be there: vr_paged_size_room(). Takes it out.
+// Enter a fresh slot under its size, with room from vr_paged_size_room(), and remove it.
 void vr_paged_slot_enter(struct vr_paged_shard *own, uint32_t slot, uint64_t size);
 void vr_paged_slot_remove(struct vr_paged_shard *own, uint32_t slot);
-// What is in the way of a slot that was entered has changed.
+// Updates the fast path's copy of a slot after its overlaps changed.
 void vr_paged_slot_look(const struct vr_paged_slot *slot);
 enum vram_status vr_paged_size_room(struct vr_paged_shard *own, uint64_t size);
 void vr_paged_sizes_free(struct vr_paged_shard *own);
@@ -305,11 +305,11 @@ VR_INLINE void vr_paged_ready_set(struct vr_paged_shard *own, const struct vr_pa
     vr_paged_word_at(size, word)->ready |= (uint64_t)1 << slot->place % 64;
     if (VR_UNLIKELY(word != 0)) size->some[word / 64] |= (uint64_t)1 << word % 64;
 }
-// The slot is not live: ready, unless something is known to be in its way.
+// Sets the ready bit of a slot that is not live, unless it is known to be blocked.
 VR_INLINE void vr_paged_ready_set_if_free(const struct vr_paged_slot *slot) {
     if (slot->linked && slot->foreign == 0 && slot->covered == 0 && slot->blocker == 0) vr_paged_ready_set(slot->own, slot);
 }
-// A slot that is not linked is not live, or is again.
+// Set and clear the fresh bit of a slot that is not linked. It is set while the slot is not live.
 VR_INLINE void vr_paged_fresh_set(const struct vr_paged_slot *slot) {
     struct vr_paged_size *size = &slot->own->sizes[slot->size];
     vr_paged_word_at(size, slot->place / 64)->fresh |= (uint64_t)1 << slot->place % 64;
@@ -323,7 +323,7 @@ VR_INLINE void vr_paged_fresh_clear(const struct vr_paged_slot *slot) {
 VR_INLINE void vr_paged_ready_clear(struct vr_paged_shard *own, const struct vr_paged_slot *slot) {
     vr_paged_word_at(&own->sizes[slot->size], slot->place / 64)->ready &= ~((uint64_t)1 << slot->place % 64);
 }
-// A live slot in the way of a slot; 0: none.
+// Returns a live slot that overlaps this one, or 0.
 VR_INLINE uint32_t vr_paged_blocker(const struct vr_paged_device *device, const struct vr_paged_slot *slot) {
     const struct vr_paged_way *way = slot->ways;
     for (uint32_t i = 0; i < slot->way_count; i++) {
@@ -332,69 +332,71 @@ VR_INLINE uint32_t vr_paged_blocker(const struct vr_paged_device *device, const 
     }
     return 0;
 }
-// A slot is not looked at again before the live one in its way is freed.
+// Hides a slot until the live slot that blocks it is freed.
 void vr_paged_hide(struct vr_paged_shard *own, uint32_t slot, uint32_t blocker);
-// Nobody waits for it any more. A slot that is hidden is not.
+// Unhide all slots hidden because of a slot, or one slot.
 void vr_paged_unhide_all(struct vr_paged_device *device, struct vr_paged_slot *blocker);
 void vr_paged_unhide(struct vr_paged_device *device, uint32_t slot);
 
-// A slot at a range whose bytes are all free, with its block FREE and in no index. NO_HOST_MEMORY, LIMIT.
+// Makes a slot at a range whose bytes are all free. Its block is FREE and in no index. NO_HOST_MEMORY, LIMIT.
 enum vram_status vr_paged_slot_make(struct vr_paged_shard *own, uint64_t address, uint64_t size, uint32_t *block);
-// Links the slots of this size whose bytes are all free: it is asked for again. The others wait at a live one. NO_HOST_MEMORY.
+// Links the fresh slots of this size whose bytes are all free, because the size is requested again. Hides the others until a live slot is
+// freed. NO_HOST_MEMORY.
 enum vram_status vr_paged_link_free(struct vr_paged_shard *own, uint64_t size);
-// A live slot that shares a byte with one whose windows are there; 0: none, and *foreign of its pages are another shard's.
+// Returns a live slot that shares a byte with this one, whose windows must exist. If there is none, returns 0, and *foreign is the number
+// of its pages that belong to other shards.
 uint32_t vr_paged_user(const struct vr_paged_shard *own, const struct vr_paged_slot *slot, uint32_t *foreign);
-// Whether the windows of a slot that is not linked are still there.
+// Returns whether the windows of a slot that is not linked still exist.
 bool vr_paged_is_mapped(const struct vr_paged_shard *own, const struct vr_paged_slot *slot);
-// The same before a search by the slow way, which knows of no slot any more that was freed.
+// Links fresh slots before a search by the slow path, and first uncovers what freed slots still cover.
 void vr_paged_search_fresh(struct vr_shard *shard, uint64_t size);
 struct vr_paged_walk;
-// A slot that is not linked is live from now on: linked slots that share a byte of this page with it are not ready. It is not any more:
-// the same of all its pages.
+// vr_paged_cover(): a slot that is not linked became live: linked slots that share a byte of this page with it are not ready.
+// vr_paged_uncover() reverses it for all its pages.
 void vr_paged_cover(struct vr_paged_shard *own, uint32_t slot, const struct vr_paged_walk *walk);
 void vr_paged_uncover(struct vr_paged_shard *own, uint32_t slot);
 // Forgets a slot that is neither live nor dirty.
 void vr_paged_slot_forget(struct vr_paged_device *device, uint32_t slot);
-// One of its pages went to another shard, or came back.
+// One of the slot's pages moved to another shard, or came back.
 void vr_paged_slot_leave(struct vr_paged_device *device, uint32_t slot);
 void vr_paged_slot_return(struct vr_paged_device *device, uint32_t slot);
-// The slot was freed, and is not linked: it is kept for a while.
+// Keeps a freed slot that is not linked for a while.
 void vr_paged_slot_keep(struct vr_paged_device *device, uint32_t slot);
-// Forgets slots that were not used for long, when there are very many.
+// Forgets slots that were not used for long, if there are very many.
 void vr_paged_slots_prune(struct vr_paged_device *device);
 
 // --- pages: paged_pages.c -------------------------------------------------------------------------------------------------------------
 
 VR_INLINE struct vr_paged_page *vr_paged_page_at(const struct vr_paged_device *device, uint32_t page) { return &device->pages[page]; }
-// Brings pages and holes up to date with what was handed out and freed. NO_HOST_MEMORY leaves it as it was.
+// Updates pages and holes for the slots handed out and freed since. NO_HOST_MEMORY changes nothing.
 enum vram_status vr_paged_settle(struct vr_paged_device *device);
-// An entry for a page, in no list yet. NO_HOST_MEMORY.
+// Takes an entry for a page, in no list yet. NO_HOST_MEMORY.
 enum vram_status vr_paged_page_take(struct vr_paged_device *device, uint32_t *page);
 void vr_paged_page_give(struct vr_paged_device *device, uint32_t page);
 void vr_paged_list_append(struct vr_paged_device *device, uint32_t page, enum vr_paged_list list);
 void vr_paged_list_remove(struct vr_paged_device *device, uint32_t page);
-// A wholly free page changes hands. Room for `holes` more holes must be there: vr_paged_move_room().
+// Moves a wholly free page to another shard. NO_HOST_MEMORY changes nothing.
 enum vram_status vr_paged_page_move(struct vr_paged_device *device, uint32_t page, struct vr_paged_shard *to);
 
 // --- what a recording shows: paged_shown.c ---------------------------------------------------------------------------------------------
 
-// Room for whatever the slots that the page will have can change. NO_HOST_MEMORY.
+// Reserves room for any change by the page's slots, with `views` of them linked. NO_HOST_MEMORY.
 enum vram_status vr_paged_shown_room(struct vr_paged_page *page, size_t views);
-// Bytes of a page are at the window that begins at `base` from now on: tells that they are unmapped where they were and mapped there.
+// Shows bytes of a page at the window that begins at `base` from now on. Reports them as unmapped at the old addresses and mapped there.
 void vr_paged_show(struct vr_paged_page *page, uint64_t low, uint64_t high, uint64_t base);
-// The window goes: what is shown there is shown at another one, or nowhere if it is the last.
+// Before a window is removed: shows its bytes at another window, or nowhere if it is the last.
 void vr_paged_show_elsewhere(struct vr_paged_page *page, size_t window);
 
 // --- holes: paged_holes.c -------------------------------------------------------------------------------------------------------------
 
-// Room for `more` holes than there are. NO_HOST_MEMORY.
+// Reserves room for `more` holes than exist. NO_HOST_MEMORY.
 enum vram_status vr_paged_hole_room(struct vr_paged_shard *own, size_t more);
 void vr_paged_holes_free(struct vr_paged_shard *own);
-// Cuts a range out of the hole that contains it; adds a range that no hole touches. Room must be there.
+// Cut a range out of the hole that contains it; add a range that overlaps no hole. Room must be reserved.
 void vr_paged_hole_cut(struct vr_paged_shard *own, uint64_t low, uint64_t high);
 void vr_paged_hole_add(struct vr_paged_shard *own, uint64_t low, uint64_t high);
-// Ranges of pages, one page after the other, that are cut out of the holes behind their windows, or added: those that touch are one. An
-// empty one is all-zero but for `own` and `cuts`.
+// Ranges of successive pages to be cut out of the holes behind their windows, or added. Adjacent ranges are merged. Zeroed except `own` and
+// `cuts`: empty.
 enum { VR_PAGED_MOST_RUNS = 16 };
 struct vr_paged_runs {
     struct vr_paged_shard *own;
@@ -402,48 +404,50 @@ struct vr_paged_runs {
     uint32_t count, pages;
     struct vr_paged_run {
         struct vr_paged_range range;
-        uint32_t page; // that continued it last
+        uint32_t page; // the page that last continued it
     } items[VR_PAGED_MOST_RUNS];
 };
 void vr_paged_runs_add(struct vr_paged_runs *runs, const struct vr_paged_page *page, uint64_t low, uint64_t high);
 void vr_paged_runs_close(struct vr_paged_runs *runs);
-// Adds the free ranges of a page behind a window to the holes, or cuts them out; all of them, as the page leaves its shard; those behind
-// windows of its shard, as it has it now. Room must be there.
+// vr_paged_change_holes() adds the free ranges of a page behind a window to the holes, or cuts them out. vr_paged_close_holes() cuts out
+// all of them, before the page leaves its shard. vr_paged_open_holes() adds those behind windows of the page's shard. Room must be
+// reserved.
 void vr_paged_change_holes(struct vr_paged_page *page, struct vr_paged_window *window, bool has_holes);
 void vr_paged_close_holes(struct vr_paged_page *page);
 void vr_paged_open_holes(struct vr_paged_page *page);
-// The shortest hole of at least `size` bytes, the lowest of these; NULL: none.
+// Returns the shortest hole of at least `size` bytes, the lowest if there are several, or NULL.
 const struct vr_paged_range *vr_paged_hole_fit(const struct vr_paged_shard *own, uint64_t size);
-// The hole that ends at `address`; NULL: none.
+// Returns the hole that ends at `address`, or NULL.
 const struct vr_paged_range *vr_paged_hole_before(const struct vr_paged_shard *own, uint64_t address);
-// The first hole that begins above `address`; NULL: none.
+// Returns the first hole that begins above `address`, or NULL.
 const struct vr_paged_range *vr_paged_hole_above(const struct vr_paged_shard *own, uint64_t address);
 
 // --- regions: paged_regions.c ---------------------------------------------------------------------------------------------------------
 
-// Of the last region, or a new one: addresses for windows of `size` bytes, after a gap where wanted. OUT_OF_MEMORY, DRIVER, NO_HOST_MEMORY.
+// Gets addresses for windows of `size` bytes, from the last region or a new one. gap: leaves a gap before them. OUT_OF_MEMORY, DRIVER,
+// NO_HOST_MEMORY.
 enum vram_status vr_paged_addresses(struct vr_paged_shard *own, uint64_t size, bool gap, uint64_t *address);
-// The length of the table of a region of `size` bytes: a power of two, as of expandable segments (expandable.c).
+// Returns the length of the table of a region of `size` bytes: a power of two, as for expandable segments (expandable.c).
 size_t vr_paged_table_bytes(const struct vr_paged_device *device, uint64_t size);
-// The page whose window contains the address, and where that begins; 0: none.
+// Returns the page whose window contains the address, or 0. *base: where the window begins.
 uint32_t vr_paged_page_of(const struct vr_paged_device *device, const struct vr_paged_region *region, uint64_t address, uint64_t *base);
-// The region of the shard that contains the address; NULL: none.
+// Returns the shard's region that contains the address, or NULL.
 struct vr_paged_region *vr_paged_region_of(const struct vr_paged_shard *own, uint64_t address);
-// The pages that a range of a region's addresses shows, one after the other. The range has no gap. Pages may move to others meanwhile.
+// Walks the pages that a range of a region's addresses shows. The range must have no gap. Pages may move to other shards meanwhile.
 struct vr_paged_walk {
     const struct vr_paged_device *device;
     const struct vr_paged_region *region;
-    uint64_t at, end; // what is left of the range
+    uint64_t at, end; // the rest of the range
     uint32_t number;
     struct vr_paged_page *page;
-    uint64_t base;      // where the page begins, before the range perhaps
-    uint64_t low, high; // what of the page is in the range
+    uint64_t base;      // where the page's window begins, possibly before the range
+    uint64_t low, high; // the part of the page within the range
 };
 VR_INLINE bool vr_paged_walk_next(struct vr_paged_walk *walk) {
     const struct vr_paged_region *region = walk->region;
     if (walk->at >= walk->end) return false;
     const uint64_t unit = (walk->at - region->address) / walk->device->unit;
-    if (VR_LIKELY(region->units[unit] != 0)) { // all but the first begin at a window's beginning
+    if (VR_LIKELY(region->units[unit] != 0)) { // every window except perhaps the first is entered at its beginning
         walk->number = region->units[unit] - 1;
         walk->base = region->address + unit * walk->device->unit;
     } else {
@@ -464,87 +468,88 @@ VR_INLINE struct vr_paged_walk vr_paged_walk_range(const struct vr_paged_shard *
 VR_INLINE struct vr_paged_walk vr_paged_walk_block(const struct vr_paged_shard *own, const struct vr_block *item) {
     return vr_paged_walk_range(own, vr_paged_region_of(own, item->address), item->address, item->address + item->size);
 }
-// That of a segment of pages, and whose it is.
+// Returns the region of a segment of pages. *own: the region's shard.
 struct vr_paged_region *vr_paged_region_of_segment(const struct vr_device *device, const struct vr_segment *segment,
                                                    struct vr_paged_shard **own);
 
 // --- windows: paged_windows.c ---------------------------------------------------------------------------------------------------------
 
-// Maps pages one after the other, from `address` at the end of the last region, and opens them. All or nothing.
+// Maps pages in sequence, from `address` at the end of the last region, and gives the devices access. All or nothing.
 enum vram_status vr_paged_map(struct vr_paged_shard *own, const uint32_t *pages, size_t count, uint64_t address);
-// The books of a mapping that there is. Room must be there. (Of vr_paged_map(), and of pages that are made ahead.)
+// Enters an existing mapping into the tables. Room must be reserved. (For vr_paged_map(), and for pages made ahead.)
 void vr_paged_window_add(struct vr_paged_shard *own, uint32_t page, uint64_t address);
-// Takes one window of a page down. It shows no live slot; the slots that it shows are forgotten.
+// Unmaps one window of a page. It must show no live slot. Forgets the slots that it shows.
 enum vram_status vr_paged_unmap(struct vr_paged_device *device, uint32_t page, size_t window);
-// Takes windows down that nobody needs, when there are very many.
-// Waits for the streams. Settled.
+// Unmaps windows that are not needed, if there are very many. Waits for the streams. Settle first.
 enum vram_status vr_paged_evict(struct vr_paged_device *device);
-// Whether the host may wait for all streams that have windows; does it. DRIVER.
+// vr_paged_may_wait() returns whether the host may wait for all streams with windows; vr_paged_wait() waits. DRIVER.
 bool vr_paged_may_wait(const struct vr_paged_device *device);
 enum vram_status vr_paged_wait(const struct vr_paged_device *device);
 
-// --- what a new window is made of: paged_plan.c ----------------------------------------------------------------------------------------
+// --- planning a new window: paged_plan.c -----------------------------------------------------------------------------------------------
 
-// A range of `size` bytes: the high end of a page that is partly used, whole units, the low end of another one. 0: none.
+// A range of `size` bytes: the high end of a partly used page, whole units, and the low end of another page. 0: no such page.
 struct vr_paged_plan {
     uint32_t head, tail;
     uint64_t head_bytes, tail_bytes;
     uint64_t units;
 };
-// few: as few units as possible, whatever is left over of the ends: units must be made, or could hardly be. NO_HOST_MEMORY.
+// few: plans as few units as possible, whatever remains of the ends, because units must be made or are scarce. NO_HOST_MEMORY.
 enum vram_status vr_paged_plan(const struct vr_paged_shard *own, uint64_t size, bool few, struct vr_paged_plan *plan);
 
 // --- growth ahead: paged_ahead.c --------------------------------------------------------------------------------------------------------
 
-// The shard had to grow: more is made ahead by the thread of the option grow_ahead, which is started with the first growth.
+// Called after the shard had to grow. The thread of the option grow_ahead, which is started with the first growth, then makes more pages
+// ahead.
 void vr_paged_ahead_wake(struct vr_paged_shard *own);
-// Makes a batch of pages ahead. False when there are enough, or could be none. Without any lock; for the thread, and for those who count.
+// Makes a batch of pages ahead. Returns false if there are enough, or none can be made. Call it without locks. For the thread, and for
+// tests that count.
 bool vr_paged_ahead_step(struct vr_device *device);
-// What the option warm asks for, here and now, where no thread does it.
+// Makes the pages that the option warm requests, on this thread, if there is no thread for it.
 void vr_paged_warm(struct vr_paged_shard *own);
-// The oldest page that was made ahead is ordinary free memory of the shard; *page 0: there is none. All of them. NO_HOST_MEMORY.
+// Turns the oldest page that was made ahead (*page; 0: there was none), or all of them, into ordinary free memory of the shard.
+// NO_HOST_MEMORY.
 enum vram_status vr_paged_claim(struct vr_paged_shard *own, uint32_t *page);
 enum vram_status vr_paged_claim_all(struct vr_paged_shard *own);
-// Ends the thread. Without any lock.
+// Ends the thread. Call it without locks.
 void vr_paged_ahead_end(struct vr_device *device);
 
 // --- the small pool: paged_small.c ------------------------------------------------------------------------------------------------------
 
-// The address at which the shard's small pool shows a page; 0: nowhere.
+// Returns the address at which the shard's small pool shows a page, or 0.
 uint64_t vr_paged_small_window(const struct vr_paged_shard *own, uint32_t page);
-// A wholly free page that has such a window becomes free memory of the small pool. NO_HOST_MEMORY, LIMIT.
+// Turns a wholly free page with such a window into free memory of the small pool. NO_HOST_MEMORY, LIMIT.
 enum vram_status vr_paged_small_take(struct vr_paged_shard *own, uint32_t page);
-// The reverse, for all pages that lie in free blocks; the same while the pool sleeps.
+// Take back all pages that lie in free blocks of the small pool. The second one works while the pool sleeps.
 enum vram_status vr_paged_small_return(struct vr_paged_shard *own);
 enum vram_status vr_paged_small_return_asleep(struct vr_paged_shard *own);
 
-// --- pages change hands: paged_moves.c ------------------------------------------------------------------------------------------------
+// --- pages change shards: paged_moves.c ------------------------------------------------------------------------------------------------
 
-// Until `own` has `enough` wholly free bytes. wait: its stream waits for the others where they are not done; never the host. Pages of its
-// own stream, of another pool, come in the order in which it uses them.
+// Takes free pages from other shards until `own` has `enough` wholly free bytes. wait: makes its stream (never the host) wait for streams
+// that have not finished with them. Pages of another pool on its own stream need no wait.
 enum vram_status vr_paged_take_from_others(struct vr_paged_shard *own, uint64_t enough, bool wait);
-// The pages of a slot of this size that others have now, where they can be had without waiting: nothing need be mapped then. The slot is
-// ready afterwards.
+// Takes the pages that other shards have of a slot of this size, if that needs no wait. The slot is then ready, and nothing need be mapped.
 enum vram_status vr_paged_take_for_slot(struct vr_paged_shard *own, uint64_t size);
 
-// Of a private pool: a page for its small pool, one that this shows already where there is one.
+// For a private pool: takes a page for its small pool, if possible one that this pool shows already.
 enum vram_status vr_paged_take_for_small(struct vr_paged_shard *own);
 
 // --- private pools: paged_source.c -----------------------------------------------------------------------------------------
 
-// Whether a graph may know addresses of the shard's pool: its pages are its own then, and its windows stay.
+// Returns whether a graph may know addresses of the shard's pool. It then keeps its pages and windows.
 VR_INLINE bool vr_paged_is_kept(const struct vr_paged_shard *own) { return own->shard->owner != NULL && own->shard->owner->captured; }
-// Counts a page of the shard in (1) or out (-1): a pool with pages is not gone.
+// Adds (1) or subtracts (-1) a page of the shard's pool, which exists as long as it has pages.
 VR_INLINE void vr_paged_count_page(const struct vr_paged_shard *own, int sign) {
     if (own->shard->owner != NULL) own->shard->owner->segments += (uint32_t)sign;
 }
-// What the shard of a private pool goes on with: what a pool that has ended had. NULL: nothing.
+// Gives the shard of a private pool the data of a destroyed pool, or returns NULL if there is none.
 struct vr_paged_shard *vr_paged_unpark(struct vr_shard *shard);
-// The shard's pool ends; it has no pages any more, and the default shard of its stream is there.
+// Parks the data of a shard whose pool is destroyed. It must have no pages, and the default shard of its stream must exist.
 void vr_paged_park(struct vr_shard *shard);
-// Nobody holds the pool any more: what is free in it goes to the default pools of the same stream. What cannot go stays.
+// Moves the free memory of a pool without references to the default pools of the same streams. What cannot move stays.
 void vr_paged_hand_over(struct vram_pool *pool);
-// Gives free pages of the pool back to the driver, as vr_paged_release(); those of a pool that nobody holds go to the default pools.
+// Releases free pages of the pool like vr_paged_release(). Those of a pool without references go to the default pools instead.
 enum vram_status vr_paged_release_pool(struct vram_pool *pool);
 
 // --- sleep: paged_sleep.c ---------------------------------------------------------------------------------------------------------------
@@ -552,48 +557,47 @@ enum vram_status vr_paged_release_pool(struct vram_pool *pool);
 // vacate() and populate() of both sources (source_ops.h).
 void vr_paged_vacate(struct vr_device *device, struct vr_segment *segment, uint64_t *held);
 enum vram_status vr_paged_populate(struct vr_device *device, struct vr_segment *segment, uint64_t address, uint64_t size);
-// Whether the page that is mapped at an address is one of the pool that the segment belongs to, and where its window ends.
+// Returns whether the page mapped at an address belongs to the segment's pool. *end: where its window ends.
 bool vr_paged_is_own(const struct vr_device *device, const struct vr_segment *segment, uint64_t address, uint64_t *end);
-// Every page of the pool (NULL: of the default pools) gives its memory away behind all its windows, or is counted in *held.
+// Removes the memory of every page of the pool (NULL: the default pools) behind all its windows, or counts it in *held.
 void vr_paged_vacate_pages(struct vr_device *device, const struct vram_pool *pool, uint64_t *held);
-// Memory for those pages of it that only other pools have windows of.
+// Provides memory for the pool's pages that only other pools' windows show.
 enum vram_status vr_paged_populate_rest(struct vr_device *device, const struct vram_pool *pool);
-// Whether every page of the pool has its memory behind all its windows.
+// Returns whether every page of the pool has its memory behind all its windows.
 bool vr_paged_all_there(const struct vr_device *device, const struct vram_pool *pool);
-// Forgets free pages of a pool that sleeps (NULL: of the default pools): they need no memory, and nobody uses what the driver kept.
+// Forgets free pages of a sleeping pool (NULL: the default pools). They need no memory, and no block uses what the driver kept.
 void vr_paged_asleep_trim(struct vr_device *device, const struct vram_pool *pool);
 
 // --- growth: paged.c ---------------------------------------------------------------------------------------------------------------------
 
-// Memory for a request of the large pool, and of the small one (at most one unit): as grow() of a source.
+// Get memory for a request of the large pool, or of the small one (at most one unit), like grow() of a source.
 enum vram_status vr_paged_grow_large(struct vr_paged_shard *own, uint64_t size, uint32_t *block);
 enum vram_status vr_paged_grow_small(struct vr_paged_shard *own, uint64_t size, uint32_t *block);
 
-// --- the source: paged_source.c, paged_windows.c
-// ----------------------------------------------------------------------------------------------
+// --- the source: paged_source.c, paged_windows.c ---------------------------------------------------------------------------------------
 
-// What the shard has, made with the first request. NO_HOST_MEMORY.
+// Gets the source's data for the shard, made with its first request. NO_HOST_MEMORY.
 enum vram_status vr_paged_shard_of(struct vr_shard *shard, struct vr_paged_shard **own);
-// Gives one wholly free page back. DRIVER.
+// Returns one wholly free page to the driver. DRIVER.
 enum vram_status vr_paged_page_release(struct vr_paged_device *device, uint32_t page);
-// The rest of it: a page without windows, whose memory is booked as gone or never was.
+// Destroys a page without windows whose memory is no longer counted, or never was.
 void vr_paged_page_destroy(struct vr_paged_device *device, uint32_t page);
-// Gives wholly free pages of the device back to the driver, those that became free first, until `enough` bytes are. Waits for their
-// streams. DRIVER when it refuses some. Under all locks, context current.
+// Returns wholly free pages of the device to the driver, those that became free first, until `enough` bytes are returned. Waits for their
+// streams. DRIVER if the driver refuses some. Under all locks, with the context current.
 enum vram_status vr_paged_release(struct vr_device *device, uint64_t enough);
-// Whether a request of the large pool could not be served by what the device's pages have free. Under all locks.
+// Returns whether the free memory in the device's pages cannot serve a request of the large pool. Under all locks.
 bool vr_paged_must_grow(struct vr_shard *shard, uint64_t size);
-// What is mapped of a segment as blocks in the order of their addresses, which the caller frees: live ones, and FREE what lies between, be
-// its bytes free or in use at another address. NO_HOST_MEMORY.
+// Lists the mapped part of a segment as blocks by address: live blocks, and FREE ones between them, whose bytes may be in use at another
+// address. The caller frees *blocks. NO_HOST_MEMORY.
 enum vram_status vr_paged_blocks(const struct vr_device *device, const struct vr_segment *segment, struct vr_block **blocks, size_t *count);
 // count_held() and each_slot() of the source.
 void vr_paged_count_held(const struct vr_device *device, const struct vram_pool *only, struct vr_held_bytes *held);
 enum vram_status vr_paged_each_slot(const struct vr_device *device, const struct vram_pool *only, vr_slot_visitor visit, void *user);
-// Bytes of unused pages, and the longest free range.
+// Adds the bytes of unused pages, and raises *largest to the longest free range.
 void vr_paged_cached(struct vr_device *device, uint64_t *bytes, uint64_t *largest);
-// What must hold, found anew from the live blocks. MISMATCH, NO_HOST_MEMORY. Under all locks.
+// Checks the invariants, recomputed from the live blocks. MISMATCH, NO_HOST_MEMORY. Under all locks.
 enum vram_status vr_paged_check(struct vr_device *device, struct vram_error *error);
-// Frees the books. At the end only, after the segments were dropped.
+// Frees the tables. Only when the device is closed, after the segments were dropped.
 void vr_paged_close(struct vr_device *device);
 
 #endif

@@ -1,14 +1,14 @@
-// Growth ahead: pages that are made and mapped behind the last region of the shard that grew last, before anybody asks for them. The thread
-// that does it has the device's mutex alone while it talks to the driver, so that only those wait for it who need the driver, too.
+// Growth ahead: pages are made and mapped behind the last region of the shard that grew last, before a request needs them. The thread that
+// makes them holds only the device's mutex during driver calls, so that only threads that need the driver wait for it.
 #include "core/device.h"
 #include "core/source/paged.h"
 #include "core/source/source_ops.h"
 #include "os/once.h"
 
 enum {
-    PART = 32,       // of what is in use, to be ready
-    MOST_PAGES = 16, // of a batch, opened by one call
-    SPARE = 4,       // nothing is made ahead where less than this part of what is in use would be left
+    PART = 32,       // the part of the bytes in use to keep ready
+    MOST_PAGES = 16, // pages per batch, opened by one call
+    SPARE = 4,       // nothing is made ahead if less than this part of the bytes in use would be left
 };
 #define MOST_AHEAD VR_GIB
 
@@ -17,8 +17,8 @@ struct vr_paged_ahead {
     struct vr_mutex mutex;
     struct vr_signal work;
     struct vr_thread thread;
-    bool wanted, ending; // under the mutex
-    uint64_t generation; // of this process, by forks
+    bool wanted, ending; // guarded by `mutex`
+    uint64_t generation; // value of the global `generation` when the thread started
 };
 
 struct batch {
@@ -30,9 +30,9 @@ struct batch {
 
 // --- forks ------------------------------------------------------------------------------------------------------------------------------
 
-// In the child of a fork there is no such thread: nobody may wait for it, and it may not have been at work with a lock of ours.
+// The child of a fork has no such thread: it must not wait for the thread, and the fork must not happen while the thread holds a lock.
 static _Atomic uint64_t generation = 1;
-static struct vr_mutex at_work; // a thread has it while it holds other locks
+static struct vr_mutex at_work; // held by a thread while it holds other locks
 static struct vr_once watches;
 
 static void before_fork_ahead(void) { vr_mutex_lock(&at_work); }
@@ -72,7 +72,7 @@ static bool has_room(const struct vr_device *device, uint64_t bytes, uint64_t sp
     return vr_driver_memory_info(device->allocator->driver, &left, &total_bytes) == VR_CU_SUCCESS && left >= bytes + spare;
 }
 
-// Pages as large as the ladder of growth would make them for what will be held; behind the end of the last region, where it has room.
+// Plans pages as large as growth would make them for the memory then held, behind the end of the last region, if it has room.
 static bool plan_batch(const struct vr_device *device, struct batch *batch) {
     struct vr_paged_device *paged = vr_paged_device(device);
     struct vr_paged_shard *own = paged == NULL ? NULL : paged->grown;
@@ -104,7 +104,7 @@ static void unmake_batch(struct vr_device *device, const struct batch *batch, si
     vr_paged_device(device)->fills = false;
 }
 
-// What the driver does, no books: *created and *mapped say how far it came.
+// Makes the driver calls only. *created and *mapped: how far it came.
 static bool make_batch(const struct vr_device *device, struct batch *batch, size_t *created, size_t *mapped) {
     struct vram_driver *driver = device->allocator->driver;
     const struct vr_cu_allocation_prop prop = vr_device_allocation_prop(device);
@@ -223,7 +223,7 @@ enum vram_status vr_paged_claim_all(struct vr_paged_shard *own) {
 
 static void serve_ahead(void *argument) {
     struct vr_paged_ahead *ahead = argument;
-    int mode = VR_CU_STREAM_CAPTURE_MODE_RELAXED; // calls of this thread are no part of anybody's capture
+    int mode = VR_CU_STREAM_CAPTURE_MODE_RELAXED; // calls of this thread are not part of any capture
     vr_mutex_lock(&at_work);
     (void)vr_cu(ahead->device->allocator->driver, thread_exchange_capture_mode, &mode);
     vr_mutex_unlock(&at_work);
@@ -248,7 +248,7 @@ static void serve_ahead(void *argument) {
 static struct vr_paged_ahead *start_thread(struct vr_device *device) {
     struct vr_paged_ahead *made = calloc(1, sizeof *made);
     if (made == NULL) return NULL;
-    vr_once(&watches, watch_forks); // who comes second finds the lock made
+    vr_once(&watches, watch_forks); // only the first call initializes the lock
     made->device = device;
     made->generation = atomic_load_explicit(&generation, memory_order_relaxed);
     vr_mutex_init(&made->mutex);
@@ -263,7 +263,7 @@ static struct vr_paged_ahead *start_thread(struct vr_device *device) {
 void vr_paged_ahead_wake(struct vr_paged_shard *own) {
     struct vr_paged_device *paged = own->device;
     struct vr_device *device = paged->device;
-    if (own->shard->owner != NULL) return; // a pool may end at any time
+    if (own->shard->owner != NULL) return; // because a pool may be destroyed at any time
     paged->grown = own;
     if (!device->options.grow_ahead || device->allocator->without_threads) return;
     if (paged->ahead == NULL) paged->ahead = start_thread(device);
@@ -286,7 +286,7 @@ void vr_paged_ahead_end(struct vr_device *device) {
         vr_thread_join(&ahead->thread);
         vr_signal_destroy(&ahead->work);
         vr_mutex_destroy(&ahead->mutex);
-    } // else a thread that is not here may have had the lock
+    } // else a thread that does not exist here may have had the lock
     free(ahead);
     vr_paged_device(device)->ahead = NULL;
 }

@@ -1,4 +1,4 @@
-// Free bytes behind windows: a tree by address, and a tree of each class of lengths, so that a hole is found, cut and joined in a few steps
+// Free bytes behind windows: a tree by address, and a tree for each class of lengths. A hole is found, cut and joined in a few steps,
 // however many there are.
 #include "core/source/paged.h"
 
@@ -8,7 +8,7 @@ enum { WORDS = VR_PAGED_CLASSES / 64, STEPS = 16 /* classes per power of two */,
 static struct vr_paged_hole *hole_at(const struct vr_paged_shard *own, uint32_t number) { return &own->holes[number]; }
 static uint64_t length_of(const struct vr_paged_hole *hole) { return hole->range.high - hole->range.low; }
 
-// Shorter lengths have lower classes; the last one has all that are very long.
+// Longer lengths have higher classes. The last class has all very long ones.
 static unsigned class_of(uint64_t length) {
     const uint64_t units = length >> 9;
     if (units < STEPS) return (unsigned)units;
@@ -31,7 +31,7 @@ static void tree_insert(struct vr_paged_shard *own, uint32_t *link, uint32_t num
         link = &hole_at(own, *link)->children[order][hole_precedes(hole_at(own, *link), hole, order) ? ABOVE : BELOW];
     uint32_t rest = *link, *links[2] = {&hole->children[order][BELOW], &hole->children[order][ABOVE]};
     *link = number;
-    while (rest != 0) { // what was there goes to either side
+    while (rest != 0) { // what was there is split between both sides
         struct vr_paged_hole *other = hole_at(own, rest);
         const bool below = hole_precedes(other, hole, order);
         uint32_t **side = &links[below ? BELOW : ABOVE];
@@ -59,8 +59,7 @@ static void tree_remove(struct vr_paged_shard *own, uint32_t *link, uint32_t num
     *link = below != 0 ? below : above;
 }
 
-// --- the two orders
-// -----------------------------------------------------------------------------------------------------------------------
+// --- the two orders ----------------------------------------------------------------------------------------------------------------------
 
 static void enter_length(struct vr_paged_shard *own, uint32_t number) {
     const unsigned class = class_of(length_of(hole_at(own, number)));
@@ -98,14 +97,14 @@ static void erase_hole(struct vr_paged_shard *own, uint32_t number) {
     own->hole_count--;
 }
 
-// A hole that stays where it is among its neighbours.
+// Resizes a hole without changing its position among its neighbours.
 static void resize_hole(struct vr_paged_shard *own, uint32_t number, uint64_t low, uint64_t high) {
     leave_length(own, number);
     hole_at(own, number)->range = (struct vr_paged_range){low, high};
     enter_length(own, number);
 }
 
-// The last hole that begins at `address` or below, and the first above; 0: none.
+// Finds the last hole that begins at or below `address`, and the first above; 0: none.
 static void find_around(const struct vr_paged_shard *own, uint64_t address, uint32_t *below, uint32_t *above) {
     *below = *above = 0;
     for (uint32_t at = own->hole_root; at != 0;) {
@@ -115,8 +114,7 @@ static void find_around(const struct vr_paged_shard *own, uint64_t address, uint
     }
 }
 
-// --- for others
-// ---------------------------------------------------------------------------------------------------------------------------
+// --- for other files ---------------------------------------------------------------------------------------------------------------------
 
 enum vram_status vr_paged_hole_room(struct vr_paged_shard *own, size_t more) {
     if (own->hole_classes == NULL) own->hole_classes = calloc(1, sizeof *own->hole_classes);
@@ -169,7 +167,7 @@ static void close_run(const struct vr_paged_runs *runs, struct vr_paged_range ra
     (runs->cuts ? vr_paged_hole_cut : vr_paged_hole_add)(runs->own, range.low, range.high);
 }
 
-// Runs that the page did not continue are closed.
+// Closes the runs that the last page did not continue.
 static void close_ended(struct vr_paged_runs *runs) {
     for (uint32_t i = runs->count; i-- > 0;) {
         if (runs->items[i].page == runs->pages) continue;
@@ -204,7 +202,7 @@ void vr_paged_runs_close(struct vr_paged_runs *runs) {
     close_ended(runs);
 }
 
-// Of a class: the shortest hole of at least `size` bytes, the lowest of these.
+// Returns the shortest hole of a class with at least `size` bytes, the lowest if there are several.
 static uint32_t fit_in(const struct vr_paged_shard *own, unsigned class, uint64_t size) {
     uint32_t best = 0;
     for (uint32_t at = own->hole_classes->roots[class]; at != 0;) {

@@ -1,12 +1,12 @@
-// Pages change hands: between streams, and between the pools of one stream. Only wholly free ones do, once their stream is done with them
-// or the new one waits for it.
+// Moves pages between streams, and between the pools of one stream. Only wholly free pages move, after their stream has finished with them,
+// or with the new stream waiting for it.
 #include "core/capture/captures.h"
 #include "core/device.h"
 #include "core/source/paged.h"
 
-enum { MOST_LOOKED_AT = 256 }; // slots of a size whose pages are looked for
+enum { MOST_LOOKED_AT = 256 }; // slots of a size whose pages are checked
 
-// The shard may lend what is free in it: its addresses are no graph's, and it has memory.
+// Returns whether the shard may lend its free pages: no graph knows its addresses, and its memory is not away.
 static bool shard_lends(const struct vr_paged_shard *own) { return !own->is_small && !own->shard->vacant && !vr_paged_is_kept(own); }
 
 static enum vram_status take_free(struct vr_paged_shard *from, struct vr_paged_shard *to, uint64_t until, uint64_t enough) {
@@ -21,7 +21,7 @@ static enum vram_status take_free(struct vr_paged_shard *from, struct vr_paged_s
     return VRAM_OK;
 }
 
-// Brings up to date which of its free pages the stream is done with. A stream that captures says nothing.
+// Updates which of its free pages the stream has finished with. Does not query a stream that is capturing.
 static enum vram_status look_at(struct vr_paged_shard *other) {
     struct vr_device *device = other->device->device;
     if (vr_stream_is_capturing(device, other->shard->stream)) return VRAM_OK;
@@ -39,7 +39,7 @@ static enum vram_status look_at(struct vr_paged_shard *other) {
     return VRAM_OK;
 }
 
-// Most of many streams have nothing, and each growth asks them all.
+// Returns whether a shard may have free pages. Cheap, because every growth checks all streams, most of which have none.
 static bool may_have_free(const struct vr_paged_shard *other, bool wait) {
     if (other->free_bytes != 0 || (wait && other->first[VR_PAGED_AHEAD] != 0)) return true;
     return other->small != NULL && vr_index_may_have(&other->shard->pool[VR_SMALL].index, other->device->unit);
@@ -68,7 +68,7 @@ enum vram_status vr_paged_take_from_others(struct vr_paged_shard *own, uint64_t 
 
 // --- the pages of a slot ------------------------------------------------------------------------------------------------------------
 
-// Whether the page is the shard's own, or may be at once. Whoever has it is asked whether it is done once a round.
+// Gets whether the page is the shard's own, or can become so at once. Queries each other shard's stream once per round.
 static enum vram_status can_have(struct vr_paged_shard *own, const struct vr_paged_page *page, bool *can) {
     struct vr_paged_shard *other = page->own;
     *can = other == own;
@@ -83,7 +83,7 @@ static enum vram_status can_have(struct vr_paged_shard *own, const struct vr_pag
     return VRAM_OK;
 }
 
-// All pages of the slot, or none.
+// Takes all pages of the slot, or none.
 static enum vram_status take_pages(struct vr_paged_shard *own, const struct vr_block *item, bool *taken) {
     const struct vr_paged_walk start = vr_paged_walk_block(own, item);
     struct vr_paged_walk walk = start;
@@ -98,7 +98,7 @@ static enum vram_status take_pages(struct vr_paged_shard *own, const struct vr_b
     return VRAM_OK;
 }
 
-// Whether the slot could be handed out if its pages were all of its shard.
+// Returns whether the slot could be handed out if all its pages belonged to its shard.
 static bool lacks_pages_alone(const struct vr_paged_shard *own, const struct vr_paged_slot *slot) {
     uint32_t foreign = 0;
     if (slot->linked) return slot->foreign != 0 && slot->covered == 0 && vr_paged_blocker(own->device, slot) == 0;

@@ -1,4 +1,4 @@
-// Pages: whose they are, what of them is used, and catching up with what the fast way did.
+// Pages: their owners, their used bytes, and updating them after the fast path.
 #include "core/source/paged.h"
 
 // --- the table --------------------------------------------------------------------------------------------------------------------------
@@ -62,7 +62,7 @@ static void relist_page(struct vr_paged_device *device, uint32_t page) {
     vr_paged_list_append(device, page, list);
 }
 
-// --- what is used -----------------------------------------------------------------------------------------------------------------------
+// --- used ranges ------------------------------------------------------------------------------------------------------------------------
 
 static size_t position_of(const struct vr_paged_page *page, uint64_t low) {
     size_t at;
@@ -122,7 +122,7 @@ static void apply_slot(struct vr_paged_shard *own, uint32_t number) {
     if (!live && slot->covers) vr_paged_uncover(own, number);
 }
 
-// A range that is cut out of a hole leaves one more at most, one that is added makes one: per window that shows it.
+// Reserves room for holes: for each window that shows it, a range that is cut out leaves at most one more, and an added range makes one.
 static enum vram_status make_room_for_ranges(struct vr_paged_shard *own) {
     const struct vr_paged_device *device = own->device;
     size_t most = 0;
@@ -135,7 +135,7 @@ static enum vram_status make_room_for_ranges(struct vr_paged_shard *own) {
     return vr_paged_hole_room(own, most);
 }
 
-// What was taken and given back since the last time: whoever gets its pages waits for that use, too.
+// Handles a slot that was handed out and freed since the last settling: a new owner of its pages must wait for that use too.
 static void use_anew(struct vr_paged_shard *own, const struct vr_paged_slot *slot) {
     struct vr_paged_walk walk = vr_paged_walk_block(own, vr_paged_block_of(slot));
     while (vr_paged_walk_next(&walk)) {
@@ -145,7 +145,7 @@ static void use_anew(struct vr_paged_shard *own, const struct vr_paged_slot *slo
     }
 }
 
-// What became free first: the bytes may be in use again.
+// Handles freed slots first, because their bytes may be in use again.
 static enum vram_status settle_shard(struct vr_paged_shard *own) {
     if (own->dirty_count == 0) return VRAM_OK;
     VR_TRY(make_room_for_ranges(own));
@@ -172,13 +172,13 @@ static enum vram_status settle_shard(struct vr_paged_shard *own) {
     return VRAM_OK;
 }
 
-// Of the slot, which the fast way does not look at.
+// Checks the slot, which the fast path does not read.
 static bool may_be_taken(const struct vr_paged_shard *own, const struct vr_paged_found *found) {
     const struct vr_paged_slot *slot = &own->device->slots[found->slot];
     return slot->block == found->block && slot->own == own && slot->foreign == 0 && vr_paged_blocker(own->device, slot) == 0;
 }
 
-// Who listens is told where the bytes are before what lies there.
+// Reports where the bytes are before a listener sees the block.
 static void show_block(const struct vr_paged_shard *own, uint32_t block) {
     struct vr_paged_walk walk = vr_paged_walk_block(own, vr_block_at(own->shard->device->allocator, block));
     while (vr_paged_walk_next(&walk)) vr_paged_show(walk.page, walk.low, walk.high, walk.base);
@@ -193,7 +193,7 @@ void vr_paged_take_found(struct vr_shard *shard, const struct vr_paged_found *fo
     if (vr_has_listener(shard->device)) show_block(own, found->block);
 }
 
-// A new slot is handed out where everything is settled: its pages know it at once.
+// Hands out a new slot while everything is settled, so its pages are updated at once.
 static void take_fresh(struct vr_paged_shard *own, uint32_t number) {
     struct vr_paged_slot *slot = &own->device->slots[number];
     own->device->marks[number / 64].live |= (uint64_t)1 << number % 64;
@@ -215,7 +215,7 @@ void vr_paged_take(struct vr_shard *shard, uint32_t block) {
     vr_paged_take_found(shard, &(struct vr_paged_found){block, number, &word->ready, (uint64_t)1 << slot->place % 64});
 }
 
-// The newest shard first.
+// Settles the newest shard first.
 enum vram_status vr_paged_settle(struct vr_paged_device *device) {
     for (size_t word = (device->numbered_count + 63) / 64; word-- > 0;) {
         uint64_t left = atomic_load_explicit(&device->unsettled[word], memory_order_relaxed);
@@ -229,14 +229,14 @@ enum vram_status vr_paged_settle(struct vr_paged_device *device) {
     return VRAM_OK;
 }
 
-// --- changing hands ---------------------------------------------------------------------------------------------------------------------
+// --- moving -----------------------------------------------------------------------------------------------------------------------------
 
 enum vram_status vr_paged_page_move(struct vr_paged_device *device, uint32_t page, struct vr_paged_shard *to) {
     struct vr_paged_page *item = vr_paged_page_at(device, page);
     struct vr_paged_shard *from = item->own;
     assert(item->used_bytes == 0 && from != to);
     VR_TRY(vr_paged_hole_room(to, item->window_count));
-    if (!from->is_small) VR_TRY(vr_paged_hole_room(from, item->window_count)); // cut in two
+    if (!from->is_small) VR_TRY(vr_paged_hole_room(from, item->window_count)); // a hole may be cut in two
     vr_paged_close_holes(item);
     for (size_t i = 0; i < item->view_count; i++) {
         const uint32_t slot = item->views[i].slot;

@@ -1,4 +1,4 @@
-// Paged memory as others see it: blocks in the order of their addresses, and what must hold.
+// Paged memory for snapshots, counts and checks: blocks by address, and the invariants.
 #include "base/invariant.h"
 #include "base/hash.h"
 #include "core/device.h"
@@ -32,7 +32,7 @@ static enum vram_status collect_live(const struct vr_device *device, const struc
     return VRAM_OK;
 }
 
-// Blocks of the chain of a small segment.
+// Collects the blocks of a small segment's chain.
 static enum vram_status collect_chain(const struct vr_device *device, const struct vr_segment *segment, struct block_list *list) {
     for (uint32_t at = segment->first; at != 0; at = vr_block_at(device->allocator, at)->next) {
         const struct vr_block *item = vr_block_at(device->allocator, at);
@@ -50,7 +50,7 @@ static struct vr_block piece_of(const struct vr_block *pattern, uint64_t low, ui
     return block;
 }
 
-// What of a page is shown at the window that begins at `base`.
+// Collects the parts of a page that are shown at the window that begins at `base`.
 static enum vram_status collect_page(const struct vr_paged_page *page, uint64_t base, const struct vr_block *pattern,
                                      struct block_list *list) {
     for (size_t i = 0; i < page->shown_count; i++) {
@@ -70,10 +70,10 @@ static enum vram_status collect_shown(const struct vr_paged_device *device, cons
     return VRAM_OK;
 }
 
-// Blocks, FREE between them where something is shown, holes elsewhere; `shown` by address.
+// Merges blocks with FREE pieces between them where memory is shown, and holes elsewhere. `shown` is sorted by address.
 static enum vram_status lay_out(const struct block_list *blocks, const struct block_list *shown, struct block_list *list) {
     size_t next = 0;
-    uint64_t at = 0; // end of what is laid out
+    uint64_t at = 0; // end of the list so far
     for (size_t i = 0; i < shown->count; i++) {
         uint64_t low = shown->items[i].address;
         const uint64_t high = low + shown->items[i].size;
@@ -96,7 +96,7 @@ static enum vram_status lay_out(const struct block_list *blocks, const struct bl
     return VRAM_OK;
 }
 
-// Neighbours that are free are one.
+// Joins adjacent free blocks.
 static void join_free(struct block_list *list) {
     size_t kept = 0;
     for (size_t i = 0; i < list->count; i++) {
@@ -167,14 +167,14 @@ void vr_paged_cached(struct vr_device *device, uint64_t *bytes, uint64_t *larges
     }
 }
 
-// --- what must hold ---------------------------------------------------------------------------------------------------------------------
+// --- invariants -------------------------------------------------------------------------------------------------------------------------
 
 struct in_the_way {
     uint32_t foreign, slots, live, covered;
 };
 
-// Pages of others, linked slots that share a byte with a linked one, how many of them are live, itself included, and ranges of other live
-// ones that are not linked: counted again from the pages.
+// Recounts from the pages, for a linked slot: the pages of other shards, the linked slots that overlap it, how many of these (with itself)
+// are live, and the ranges of live slots that are not linked.
 static struct in_the_way blocked_by(const struct vr_paged_device *device, uint32_t number) {
     const struct vr_paged_slot *slot = &device->slots[number];
     struct vr_paged_walk walk = vr_paged_walk_block(slot->own, vr_paged_block_of(slot));
@@ -276,7 +276,8 @@ static enum vram_status check_page(const struct vr_paged_device *device, uint32_
     return VRAM_OK;
 }
 
-// Every free byte of the shard's own pages is in a hole, once per window that has holes, and nothing else is.
+// Checks that every free byte of the shard's own pages is in a hole, once per window that has holes, and that the holes contain nothing
+// else.
 static enum vram_status check_holes(const struct vr_paged_shard *own, struct vram_error *error) {
     uint64_t expected = 0, found = 0, free_bytes = 0, low = 0;
     for (size_t i = 1; i < own->device->page_count; i++) {
@@ -307,7 +308,7 @@ static enum vram_status check_holes(const struct vr_paged_shard *own, struct vra
     return VRAM_OK;
 }
 
-// A pool counts at least its pages, and what no pool has any more has none.
+// Checks that a pool counts at least its pages, and that a parked shard has none.
 static enum vram_status check_owners(const struct vr_paged_device *paged, struct vram_error *error) {
     for (const struct vram_pool *pool = paged->device->pools; pool != NULL; pool = pool->next) {
         uint64_t pages = 0, bytes = 0;

@@ -1,7 +1,7 @@
-// What a new window is made of: whole pages, and at its ends what is left of pages that are partly used.
+// Plans a new window: whole pages, and at its ends the free ends of partly used pages.
 #include "core/source/paged.h"
 
-#define BORROW_MOST (2 * VR_MIB) // bytes of borrowed ends that may be left over while whole pages are free
+#define BORROW_MOST (2 * VR_MIB) // bytes of borrowed ends that may be wasted while whole pages are free
 
 // A free end of a page.
 struct page_end {
@@ -37,7 +37,7 @@ static enum vram_status collect_ends(const struct vr_paged_shard *own, struct pa
     return VRAM_OK;
 }
 
-// Leaves those that have from `least` to `most` bytes.
+// Keeps only the ends with `least` to `most` bytes.
 static void keep_ends(struct page_ends *ends, uint64_t least, uint64_t most) {
     size_t kept = 0;
     for (size_t i = 0; i < ends->count; i++)
@@ -45,8 +45,8 @@ static void keep_ends(struct page_ends *ends, uint64_t least, uint64_t most) {
     ends->count = kept;
 }
 
-// The pair with the fewest bytes that has at least `need`, of two different pages; of equal ones the one with the shortest head. False if
-// no pair is long enough. Low ends are sorted by length.
+// Finds the pair, of two different pages, with the fewest bytes that has at least `need`; among equals the one with the shortest head.
+// Returns false if no pair is long enough. `low` must be sorted by length.
 static bool tightest_pair(const struct page_ends *high, const struct page_ends *low, uint64_t need, struct page_end *head,
                           struct page_end *tail) {
     uint64_t least = UINT64_MAX;
@@ -64,7 +64,7 @@ static bool tightest_pair(const struct page_ends *high, const struct page_ends *
     return least != UINT64_MAX;
 }
 
-// Brings the two longest to the end.
+// Moves the two longest to the end.
 static void longest_last(struct page_ends *ends) {
     for (size_t place = ends->count; place-- > 0 && place + 2 >= ends->count;) {
         size_t longest = place;
@@ -76,7 +76,7 @@ static void longest_last(struct page_ends *ends) {
     }
 }
 
-// Of ends whose two longest are last.
+// Returns the most bytes that a pair of two different pages has. The two longest of each must be last.
 static uint64_t most_of(const struct page_ends *high, const struct page_ends *low) {
     uint64_t most = 0;
     for (size_t i = high->count; i-- > 0 && i + 2 >= high->count;) {
@@ -89,7 +89,7 @@ static uint64_t most_of(const struct page_ends *high, const struct page_ends *lo
     return most;
 }
 
-// Of ends whose longest is last, those that a pair with at least `need` bytes, and at most `most`, can be of.
+// Keeps the ends that can be part of a pair with `need` to `most` bytes. The longest of each must be last.
 static void keep_useful(struct page_ends *high, struct page_ends *low, uint64_t need, uint64_t most) {
     const uint64_t highest = high->items[high->count - 1].bytes, lowest = low->items[low->count - 1].bytes;
     keep_ends(high, need > lowest ? need - lowest : 0, most);

@@ -1,4 +1,4 @@
-// Regions: reserved addresses, and which page a window shows.
+// Regions: reserved addresses, and the page that each window shows.
 #include "core/device.h"
 #include "core/hole_runs.h"
 #include "core/source/paged.h"
@@ -42,8 +42,8 @@ uint32_t vr_paged_page_of(const struct vr_paged_device *device, const struct vr_
     return 0;
 }
 
-// Address space for all that a stream can have and once more; of private pools, of which there may be many, each region is twice as large
-// as the one before.
+// Returns how much address space to reserve: twice the device's memory. Private pools, of which there may be many, start smaller and double
+// with each region.
 static uint64_t region_bytes(const struct vr_paged_shard *own, uint64_t least) {
     const uint64_t full = own->device->device->total_bytes * 2;
     uint64_t size = own->shard->owner == NULL ? full : PRIVATE_FIRST;
@@ -79,7 +79,7 @@ static enum vram_status add_region(struct vr_paged_shard *own, uint64_t least) {
 enum vram_status vr_paged_addresses(struct vr_paged_shard *own, uint64_t size, bool gap, uint64_t *address) {
     const uint64_t unit = own->device->unit, before = gap ? unit : 0;
     const struct vr_paged_region *last = own->region_count == 0 ? NULL : &own->regions[own->region_count - 1];
-    // The last unit of a region stays empty, so that no run goes on in another region.
+    // The last unit of a region stays empty, so that no run continues into another region.
     if (last == NULL || last->end + before + size + unit > last->address + last->size) {
         VR_TRY(add_region(own, size + 2 * unit));
         *address = own->regions[own->region_count - 1].address;

@@ -1,5 +1,5 @@
-// What recordings and snapshots say of paged memory: every byte is mapped at one address, where it was handed out last, so that what is
-// mapped adds up to what is reserved.
+// How recordings and snapshots show paged memory: every byte is mapped at one address, where it was last handed out, so that the mapped
+// bytes add up to the reserved bytes.
 #include "core/source/paged.h"
 
 enum vram_status vr_paged_shown_room(struct vr_paged_page *page, size_t views) {

@@ -1,14 +1,16 @@
-// By which the fast way finds a free slot: slots by their exact size, a bit of each live one, and of each slot the bits that are in its
-// way. The first that is free is found without a look at those that are not, however many there are.
+// Finds free slots for the fast path: slots by exact size, a bit for each live slot, and for each slot the bits of those that overlap it.
+// The first free slot is found without checking the others, however many there are.
 #include "core/source/paged.h"
 
-enum { PATIENCE = 5 }; // blocked slots that a search passes by before it hides further ones: a few cost less than to find them anew
+enum {
+    PATIENCE = 5
+}; // blocked slots that a search skips before it hides further ones, because skipping a few costs less than hiding and unhiding them
 
 static struct vr_paged_hint *hint_of(struct vr_paged_shard *own, uint64_t bytes) {
     return &own->hints[(bytes >> 9 ^ bytes >> 15 ^ bytes >> 21) % VR_PAGED_HINTS];
 }
 
-// The entry of a size; 0: it has none.
+// Returns the entry of a size, or 0.
 static uint64_t number_of_size(struct vr_paged_shard *own, uint64_t bytes) {
     struct vr_paged_hint *hint = hint_of(own, bytes);
     if (VR_LIKELY(hint->bytes == bytes)) return hint->number;
@@ -17,7 +19,7 @@ static uint64_t number_of_size(struct vr_paged_shard *own, uint64_t bytes) {
     return number;
 }
 
-// The slot at the lowest place of the word that is not blocked.
+// Finds the slot at the lowest place of the word that is not blocked.
 static bool ready_in(struct vr_paged_shard *own, const struct vr_paged_look *looks, struct vr_paged_word *word, unsigned *passed,
                      struct vr_paged_found *found) {
     const struct vr_paged_marks *marks = own->device->marks;
@@ -77,7 +79,7 @@ static enum vram_status take_size(struct vr_paged_shard *own, uint64_t bytes, ui
     } else {
         own->spare_size = own->sizes[*number].next;
     }
-    return vr_map_set(&own->numbers, bytes, *number); // there is room
+    return vr_map_set(&own->numbers, bytes, *number); // room was reserved
 }
 
 static enum vram_status further_word(struct vr_paged_size *size) {
@@ -137,7 +139,7 @@ void vr_paged_slot_remove(struct vr_paged_shard *own, uint32_t slot) {
     if (!item->linked) vr_paged_fresh_clear(item);
     if (item->place / 64 < size->full) size->full = item->place / 64;
     if (--size->count != 0) return;
-    // No slot has this size any more.
+    // That was the last slot of this size.
     const uint64_t bytes = vr_paged_block_of(item)->size;
     (void)vr_map_take(&own->numbers, bytes);
     *hint_of(own, bytes) = (struct vr_paged_hint){0};
@@ -156,7 +158,7 @@ void vr_paged_sizes_free(struct vr_paged_shard *own) {
     vr_map_release(&own->numbers);
 }
 
-// --- what is in the way ------------------------------------------------------------------------------------------------------------------
+// --- blocked slots ----------------------------------------------------------------------------------------------------------------------
 
 void vr_paged_hide(struct vr_paged_shard *own, uint32_t number, uint32_t blocker) {
     struct vr_paged_slot *slot = &own->device->slots[number], *other = &own->device->slots[blocker];

@@ -1,11 +1,11 @@
-// Pages of pools that sleep: a page gives its memory away behind all of its windows, and gets other memory there. Slots, views and holes
-// stay; vr_paged_find() hands nothing of a sleeping shard out.
+// Sleep of pages: a page loses its memory behind all its windows, and later gets new memory there. Slots, views and holes stay.
+// vr_paged_find() hands out nothing of a sleeping shard.
 #include "core/device.h"
 #include "core/share/share.h"
 #include "core/source/paged.h"
 #include "core/source/source_ops.h"
 
-// The page that begins at this unit, where it is one of the pool that the segment belongs to: windows of a former owner stay.
+// Returns the page that begins at this unit, if it belongs to the segment's pool. Windows of a former owner remain, so it may not.
 static struct vr_paged_page *page_at(const struct vr_paged_shard *own, const struct vr_paged_region *region, uint64_t address) {
     const uint32_t unit = region->units[(address - region->address) / own->device->unit];
     if (unit == 0) return NULL;
@@ -38,7 +38,7 @@ static void notify_window(struct vr_paged_page *page, const struct vr_paged_wind
     vr_notify_vacant(shard, asleep, vr_segment_at(shard->device->allocator, region->segment), window->address, page->size);
 }
 
-// What is exported behind the window from now on is other memory.
+// The window will have other memory, so its exports end.
 static void forget_exports(const struct vr_paged_window *window) {
     const struct vr_paged_device *device = window->own->device;
     const struct vr_paged_region *region = vr_paged_region_of(window->own, window->address);
@@ -67,7 +67,7 @@ static void vacate_page(struct vr_device *device, struct vr_paged_page *page, ui
     count_page(page, true);
 }
 
-// A page may have windows in several segments: all its windows go at once, in vr_paged_vacate_pages().
+// Does nothing. A page may have windows in several segments, so vr_paged_vacate_pages() removes all of them at once.
 void vr_paged_vacate(struct vr_device *device, struct vr_segment *segment, uint64_t *held) { (void)device, (void)segment, (void)held; }
 
 static enum vram_status open_window(struct vr_device *device, const struct vr_paged_page *page, const struct vr_paged_window *window) {
@@ -114,7 +114,7 @@ enum vram_status vr_paged_populate(struct vr_device *device, struct vr_segment *
     return VRAM_OK;
 }
 
-// --- whatever segment shows them ---------------------------------------------------------------------------------------------------------
+// --- pages of any segment ---------------------------------------------------------------------------------------------------------------
 
 static bool is_of(const struct vr_paged_page *page, const struct vram_pool *pool) {
     return page->size != 0 && page->own->shard->owner == pool;
@@ -146,7 +146,7 @@ bool vr_paged_all_there(const struct vr_device *device, const struct vram_pool *
     return true;
 }
 
-// --- what is freed meanwhile ------------------------------------------------------------------------------------------------------------
+// --- memory freed while asleep ----------------------------------------------------------------------------------------------------------
 
 static void forget_away(struct vr_paged_shard *own) {
     for (uint32_t number = own->first[VR_PAGED_FREE], next; number != 0; number = next) {

@@ -1,12 +1,12 @@
-// Slots are made where bytes are free, and forgotten.
+// Makes, links and forgets slots.
 #include "core/source/paged.h"
 
-// Of a device, and of one page: what a new slot costs grows with the slots that share its pages.
+// Limits per device, and per page: the cost of a new slot grows with the slots that share its pages.
 enum { MOST_SLOTS = 1 << 16, MOST_VIEWS = 64 };
 
 // --- making -----------------------------------------------------------------------------------------------------------------------------
 
-// 64 entries at a time are a shard's, so that it alone changes their marks. Kept when there is no memory for more.
+// Adds 64 entries at a time, so that only one shard changes a word of marks. If a later step fails, the entries are kept.
 static enum vram_status add_entries(struct vr_paged_shard *own) {
     struct vr_paged_device *device = own->device;
     const size_t first = device->slot_count;
@@ -33,7 +33,7 @@ static void keep_entry(struct vr_paged_shard *own) {
     own->device->live_slots++;
 }
 
-// Ways lie by ascending word: the first that is not below that of `other`.
+// Ways are sorted by word. Returns the first that is not below the word of `other`.
 static uint32_t way_position(const struct vr_paged_slot *slot, uint32_t other) {
     uint32_t at;
     VR_LOWER_BOUND(at, i, 0, slot->way_count, slot->ways[i].word < other / 64);
@@ -45,7 +45,7 @@ static bool has_conflict(const struct vr_paged_slot *slot, uint32_t other) {
     return at < slot->way_count && slot->ways[at].word == other / 64 && (slot->ways[at].slots >> other % 64 & 1) != 0;
 }
 
-// There is room for one way more. Whether what the fast way looks at of the slot has changed.
+// Adds an overlap. There must be room for one more way. Returns whether the fast path's copy of the slot is outdated.
 static bool add_conflict(struct vr_paged_slot *slot, uint32_t other) {
     const uint32_t at = way_position(slot, other);
     const bool is_new = at == slot->way_count || slot->ways[at].word != other / 64;
@@ -66,7 +66,7 @@ static bool drop_conflict(struct vr_paged_slot *slot, uint32_t other) {
     return at < 2 || (is_empty && slot->way_count == 2);
 }
 
-// All slots in the way of one: begin with *way = 0 and *left = 0.
+// Iterates over all slots that overlap a slot: begin with *way = 0 and *left = 0.
 static uint32_t next_conflict(const struct vr_paged_slot *slot, uint32_t *way, uint64_t *left) {
     if (*left == 0) {
         if (*way == slot->way_count) return 0;
@@ -77,7 +77,7 @@ static uint32_t next_conflict(const struct vr_paged_slot *slot, uint32_t *way, u
     return number;
 }
 
-// Room for what a slot that is handed out changes of a page, and for a view of it.
+// Reserves room for the changes of a page when a slot is handed out, and for a view of it.
 static enum vram_status prepare_page(struct vr_paged_page *page) {
     VR_TRY(VR_GROW(page, used, page->used_count + page->view_count + 2));
     return vr_paged_shown_room(page, page->view_count + 1);
@@ -92,7 +92,7 @@ static void commit_slot(struct vr_paged_shard *own, uint32_t number, uint32_t re
 
 // --- forgetting -------------------------------------------------------------------------------------------------------------------------
 
-// The page has one. Slots that are looked for are mostly new.
+// The page must have one. Searches backwards, because the slot is mostly a new one.
 static struct vr_paged_view *view_of(const struct vr_paged_page *page, uint32_t slot) {
     size_t at = page->view_count - 1;
     while (page->views[at].slot != slot) at--;
@@ -130,8 +130,7 @@ void vr_paged_slot_forget(struct vr_paged_device *device, uint32_t number) {
     device->live_slots--;
 }
 
-// Once in a while: those that were used longest ago, down to half of them. Where more than that are live nothing goes, and it is looked
-// again when there are twice as many.
+// Forgets the idle slots that were not among the last MOST_SLOTS / 2 uses. Runs again when there are twice as many slots as remain.
 void vr_paged_slots_prune(struct vr_paged_device *device) {
     if (device->live_slots < MOST_SLOTS || device->live_slots < device->prune_at) return;
     const uint64_t since = device->uses - MOST_SLOTS / 2;
@@ -144,7 +143,7 @@ void vr_paged_slots_prune(struct vr_paged_device *device) {
 
 void vr_paged_slot_keep(struct vr_paged_device *device, uint32_t number) {
     if (device->fresh == NULL) device->fresh = calloc(VR_PAGED_MOST_FRESH, sizeof *device->fresh);
-    if (device->fresh == NULL) return; // it stays until there are very many
+    if (device->fresh == NULL) return; // the slot stays until there are very many
     struct vr_paged_fresh *entry = &device->fresh[device->fresh_made++ % VR_PAGED_MOST_FRESH];
     const struct vr_paged_slot *oldest = &device->slots[entry->slot];
     const bool is_same = oldest->own != NULL && !oldest->linked && oldest->last_use == entry->last_use;
@@ -154,7 +153,7 @@ void vr_paged_slot_keep(struct vr_paged_device *device, uint32_t number) {
 
 static int by_number(const void *a, const void *b) { return VR_ORDER(*(const uint64_t *)a, *(const uint64_t *)b); }
 
-// Makes room among the views of a page: half of those at rest go, those that were used longest ago.
+// Makes room among the views of a page: forgets half of the idle slots, those used longest ago.
 static void thin_views(struct vr_paged_device *device, uint32_t number) {
     const struct vr_paged_page *page = vr_paged_page_at(device, number);
     uint64_t uses[MOST_VIEWS];
@@ -174,7 +173,7 @@ static void thin_views(struct vr_paged_device *device, uint32_t number) {
 
 // --- linking ----------------------------------------------------------------------------------------------------------------------------
 
-// Whether a view of the page, of a slot of the shard, shows a byte of the range.
+// Returns whether a view of the page belongs to a slot of the shard and shows a byte of the range.
 static bool shows_a_byte(const struct vr_paged_shard *own, const struct vr_paged_view *view, const struct vr_paged_walk *walk) {
     return view->high > walk->low && walk->high > view->low && own->device->slots[view->slot].own == own;
 }
@@ -203,7 +202,7 @@ void vr_paged_uncover(struct vr_paged_shard *own, uint32_t number) {
     slot->covers = slot->is_in_the_way = false;
 }
 
-// What is in the way, on the side of the slot alone, and room on the other sides.
+// Finds the overlapping slots. Links only this slot to them, and reserves room in theirs.
 static enum vram_status find_conflicts(struct vr_paged_shard *own, struct vr_paged_slot *slot) {
     struct vr_paged_walk walk = vr_paged_walk_block(own, vr_paged_block_of(slot));
     while (vr_paged_walk_next(&walk)) {
@@ -240,7 +239,7 @@ uint32_t vr_paged_user(const struct vr_paged_shard *own, const struct vr_paged_s
     return 0;
 }
 
-// The windows of a slot that is not linked may be gone. Their addresses show nothing else then.
+// The windows of a slot that is not linked may be gone. Their addresses then show nothing else.
 bool vr_paged_is_mapped(const struct vr_paged_shard *own, const struct vr_paged_slot *slot) {
     const struct vr_block *item = vr_paged_block_of(slot);
     const struct vr_paged_region *region = vr_paged_region_of(own, item->address);
@@ -253,7 +252,7 @@ bool vr_paged_is_mapped(const struct vr_paged_shard *own, const struct vr_paged_
     return true;
 }
 
-// A slot all of whose bytes are free.
+// Links a slot whose bytes are all free.
 static enum vram_status link_slot(struct vr_paged_shard *own, uint32_t number) {
     struct vr_paged_device *device = own->device;
     struct vr_paged_slot *slot = &device->slots[number];
@@ -279,7 +278,7 @@ static enum vram_status link_slot(struct vr_paged_shard *own, uint32_t number) {
     return VRAM_OK;
 }
 
-// The slot is linked, or waits at a live one that shares a byte with it, or is gone with its windows.
+// Links the slot, hides it behind a live slot that shares a byte with it, or forgets it if its windows are gone.
 static enum vram_status try_fresh(struct vr_paged_shard *own, uint32_t number) {
     struct vr_paged_slot *slot = &own->device->slots[number];
     if (!vr_paged_is_mapped(own, slot)) {
@@ -292,7 +291,7 @@ static enum vram_status try_fresh(struct vr_paged_shard *own, uint32_t number) {
         vr_paged_hide(own, number, user);
         return VRAM_OK;
     }
-    if (slot->covers) vr_paged_uncover(own, number); // it was freed since everything was settled
+    if (slot->covers) vr_paged_uncover(own, number); // it was freed since the last settling
     return link_slot(own, number);
 }
 
@@ -313,10 +312,10 @@ void vr_paged_search_fresh(struct vr_shard *shard, uint64_t bytes) {
         const uint32_t slot = own->dirty[i];
         if (own->device->slots[slot].covers && !vr_paged_is_live(own->device, slot)) vr_paged_uncover(own, slot);
     }
-    (void)!vr_paged_link_free(own, bytes); // without host memory none is found
+    (void)!vr_paged_link_free(own, bytes); // without host memory, the search finds none
 }
 
-// --- a new one ---------------------------------------------------------------------------------------------------------------------------
+// --- making slots ----------------------------------------------------------------------------------------------------------------------
 
 enum vram_status vr_paged_slot_make(struct vr_paged_shard *own, uint64_t address, uint64_t size, uint32_t *block) {
     struct vr_paged_device *device = own->device;
@@ -340,7 +339,7 @@ enum vram_status vr_paged_slot_make(struct vr_paged_shard *own, uint64_t address
     struct vr_block *item = vr_block_at(shard->device->allocator, record);
     *item = (struct vr_block){.address = address, .size = size, .segment = region->segment, .expandable = VR_EXPANDABLE_SLOT};
     atomic_store_explicit(&item->shard, (uint16_t)shard->number, memory_order_release);
-    item->previous = number; // it has no neighbours
+    item->previous = number; // slots have no neighbours
     item->state = VR_FREE;
     commit_slot(own, number, record);
     *block = record;

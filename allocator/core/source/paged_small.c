@@ -1,5 +1,5 @@
-// Pages of the small pool: a chain of blocks like an expandable segment's, whose holes may still be mapped. A page that the pool does not
-// need serves requests of the large pool meanwhile, through other windows.
+// Pages of the small pool: a chain of blocks like an expandable segment's, whose holes may still be mapped. Meanwhile, pages that the pool
+// does not need serve requests of the large pool through other windows.
 #include "core/device.h"
 #include "core/hole_runs.h"
 #include "core/source/paged.h"
@@ -41,7 +41,7 @@ enum vram_status vr_paged_small_take(struct vr_paged_shard *own, uint32_t page) 
     return VRAM_OK;
 }
 
-// The whole pages within [low, high) of a region, all of which it shows.
+// Narrows [low, high) of a region to the whole pages in it. Returns false if there are none.
 static bool whole_pages(const struct vr_paged_shard *own, const struct vr_paged_region *region, uint64_t *low, uint64_t *high) {
     uint64_t first = 0, end = 0;
     struct vr_paged_walk walk = vr_paged_walk_range(own, region, *low, *high);
@@ -55,7 +55,7 @@ static bool whole_pages(const struct vr_paged_shard *own, const struct vr_paged_
     return first != 0;
 }
 
-// A free block that sleeps is in no index, and neither is what is left of it.
+// A free block that sleeps is in no index, and neither are its parts.
 static void cut_hole(struct vr_shard *shard, uint32_t block, uint64_t low, uint64_t high) {
     const struct vr_block *item = vr_block_at(shard->device->allocator, block);
     const uint64_t end = item->address + item->size;
@@ -82,8 +82,8 @@ static enum vram_status return_block(struct vr_paged_shard *own, uint32_t block)
     const struct vr_paged_walk start = vr_paged_walk_range(own, region, low, high);
     struct vr_paged_walk walk = start;
     while (vr_paged_walk_next(&walk)) windows += walk.page->window_count;
-    VR_TRY(vr_paged_hole_room(own, windows)); // then no move can fail
-    int64_t bytes = 0;                        // that the pages have, unless they sleep
+    VR_TRY(vr_paged_hole_room(own, windows)); // so that no move can fail
+    int64_t bytes = 0;                        // bytes of the pages, without those asleep
     walk = start;
     while (vr_paged_walk_next(&walk)) {
         bytes += walk.page->away ? 0 : (int64_t)walk.page->size;
@@ -96,7 +96,7 @@ static enum vram_status return_block(struct vr_paged_shard *own, uint32_t block)
     return VRAM_OK;
 }
 
-// Blocks are listed before they are returned, which changes the index and the chain.
+// Lists the blocks first, because returning them changes the index and the chain.
 struct listed_blocks {
     uint32_t *items;
     size_t count, items_capacity;

@@ -1,7 +1,7 @@
-// The source of paged:True as a table: what it keeps for a shard, giving back, private pools, and the end.
+// The table of the source of paged:True: its data for shards, the return of memory, private pools, and closing.
 //
-// Private pools draw on the pages of the device as all do; what a graph may know stays. When a pool has ended its pages go to the default
-// pools of the same stream, and its addresses wait for the next pool: their windows need no driver call then.
+// Private pools draw on the device's pages like other pools, except that memory known to a graph stays. When a pool is destroyed, its pages
+// go to the default pools of the same stream. Its addresses are kept for the next pool, so that their windows need no driver call.
 #include "core/capture/captures.h"
 #include "core/device.h"
 #include "core/hole_runs.h"
@@ -10,7 +10,7 @@
 #include "core/source/paged.h"
 #include "core/source/source_ops.h"
 
-// --- what a shard has -------------------------------------------------------------------------------------------------------------------
+// --- data of a shard --------------------------------------------------------------------------------------------------------------------
 
 static enum vram_status make_device(struct vr_device *device) {
     if (vr_paged_device(device) != NULL) return VRAM_OK;
@@ -74,7 +74,7 @@ static enum vram_status grow_paged(struct vr_shard *shard, bool small, uint64_t 
 enum vram_status vr_paged_release(struct vr_device *device, uint64_t enough) {
     struct vr_paged_device *paged = vr_paged_device(device);
     if (paged == NULL || !vr_paged_may_wait(paged)) return VRAM_OK;
-    paged->grown = NULL; // nothing is made ahead before the next growth
+    paged->grown = NULL; // nothing is made ahead until the next growth
     VR_TRY(vr_paged_settle(paged));
     for (struct vr_paged_shard *own = paged->shards; own != NULL; own = own->next) {
         if (own->is_small || own->shard->vacant || vr_paged_is_kept(own)) continue;
@@ -101,8 +101,9 @@ enum vram_status vr_paged_release(struct vr_device *device, uint64_t enough) {
 
 // --- private pools ----------------------------------------------------------------------------------------------------------------------
 
-// Where nothing lives no page needs memory: those that have none go first. Where one stays, for the driver keeps it or its bytes are in use
-// still, the pool sleeps on. Whether the pages could go to the stream's default pools is no matter: these may sleep, too.
+// Wakes a pool without live blocks, whose pages need no memory: first forgets the pages without memory. If a page remains, because the
+// driver keeps it or its bytes are still in use, the pool stays asleep. It does not matter whether the pages could go to the stream's
+// default pools, which may sleep too.
 static void wake_empty(struct vr_device *device, const struct vram_pool *pool) {
     const struct vr_sleeper *sleeper = vr_sleeper_of(device, pool);
     if (sleeper == NULL || vr_sleeper_live(device, sleeper) != 0) return;
@@ -142,7 +143,8 @@ enum vram_status vr_paged_release_pool(struct vram_pool *pool) {
     struct vr_paged_device *paged = vr_paged_device(pool->device);
     if (paged == NULL || !vr_paged_may_wait(paged)) return VRAM_OK;
     if (pool->references == 0) {
-        // Graphs may have been launched on whatever stream. To wait for all of them would spoil a capture: it stays for the next time.
+        // Graphs may have been launched on any stream. Waiting for all of them would invalidate a capture, so the memory stays until the
+        // next time.
         if (pool->captured && vr_device_captures(pool->device)) return VRAM_OK;
         if (pool->captured) VR_TRY(vr_driver_status(vr_cu(pool->device->allocator->driver, ctx_synchronize, 0)));
         vr_paged_hand_over(pool);
@@ -167,14 +169,14 @@ enum vram_status vr_paged_release_pool(struct vram_pool *pool) {
     return first;
 }
 
-// --- what a pool leaves to the next one: its records, and addresses whose windows need no driver call ------------------------------------
+// --- parked data: records, and addresses whose windows need no driver call ---------------------------------------------------------------
 
 static uint32_t chain_of(const struct vr_paged_shard *own, size_t region) {
     const struct vr_segment *segment = vr_segment_at(own->shard->device->allocator, own->regions[region].segment);
     return own->is_small ? segment->first : 0;
 }
 
-// Records and segments belong to this shard from now on. No slot is live, and of the small pool nothing is mapped.
+// Moves records and segments to another shard. No slot is live, and nothing of the small pool is mapped.
 static void rehome_records(struct vr_paged_shard *own, struct vr_shard *to) {
     struct vr_paged_device *device = own->device;
     const struct vram_allocator *allocator = device->device->allocator;
@@ -193,7 +195,7 @@ static void rehome_records(struct vr_paged_shard *own, struct vr_shard *to) {
     own->shard = to;
 }
 
-// While they were parked they fell asleep with the default pools, which will not wake them any more.
+// Wakes segments that fell asleep with the default pools while parked, because the default pools will not wake them any more.
 static void wake_shard(struct vr_paged_shard *own) {
     for (size_t i = 0; own != NULL && i < own->region_count; i++) {
         struct vr_segment *segment = vr_segment_at(own->shard->device->allocator, own->regions[i].segment);
@@ -280,7 +282,7 @@ static uint64_t page_at(const struct vr_device *device, const struct vr_segment 
     return vr_paged_page_at(own->device, page)->handle;
 }
 
-// A slot goes with its pages: vr_paged_release().
+// Slots are returned with their pages: vr_paged_release().
 static enum vram_status give_back_pages(struct vr_shard *shard, uint32_t block) {
     (void)shard;
     (void)block;
@@ -320,7 +322,7 @@ const struct vr_source_ops vr_source_paged = {
     .populate = vr_paged_populate,
 };
 
-// Chains of blocks, as expandable segments have.
+// The small pool has chains of blocks, like expandable segments.
 const struct vr_source_ops vr_source_paged_small = {
     .name = "paged, small",
     .blocks = vr_paged_blocks,

@@ -1,4 +1,4 @@
-// Windows: mapping and unmapping.
+// Maps and unmaps windows.
 #include "core/capture/captures.h"
 #include "core/device.h"
 #include "core/share/share.h"
@@ -6,10 +6,10 @@
 #include "core/source/source_ops.h"
 
 enum {
-    MOST_WINDOWS = 400000, // of about 520,000 that a context can have
-    MANY = 8,              // per page, before those go that were used longest ago
-    FEW = 2,       // the same while most slots are new: what is kept does not come back, and each window costs with each use of its page
-    PATIENCE = 64, // so many times, before it is tried whether more would come back
+    MOST_WINDOWS = 400000, // a context can have about 520,000
+    MANY = 8,              // windows per page at which those used longest ago are unmapped
+    FEW = 2,       // the same while most slots are new: kept windows are not reused then, and each costs time at every use of its page
+    PATIENCE = 64, // number of checks before more windows are tried again
 };
 
 // --- mapping ----------------------------------------------------------------------------------------------------------------------------
@@ -73,7 +73,7 @@ enum vram_status vr_paged_map(struct vr_paged_shard *own, const uint32_t *pages,
     struct vr_address_map *addresses = &device->allocator->addresses;
     struct vr_paged_region *region = vr_paged_region_of(own, address);
     const uint64_t size = sum_of(own->device, pages, count);
-    vr_orphaned_mappings_retry(device); // one may be here
+    vr_orphaned_mappings_retry(device); // a mapping that the driver kept may be in this range
     VR_TRY(make_room_for_windows(own, pages, count));
     VR_TRY(vr_address_map_prepare(addresses, address, size, own->is_small));
     size_t mapped = 0;
@@ -81,7 +81,7 @@ enum vram_status vr_paged_map(struct vr_paged_shard *own, const uint32_t *pages,
     if (status != VRAM_OK) {
         undo_mappings(own, pages, mapped, address);
         vr_address_map_retire(addresses, address, size, own->is_small);
-        // A mapping that the driver keeps is not in the way of the next one.
+        // Skip the addresses, because the driver may keep a mapping there.
         if (mapped != 0) region->end = address + size;
         return status;
     }
@@ -91,7 +91,7 @@ enum vram_status vr_paged_map(struct vr_paged_shard *own, const uint32_t *pages,
         at += vr_paged_page_at(own->device, pages[i])->size;
     }
     region->end = at;
-    if (own->is_small) return VRAM_OK; // it is the pool's once that takes it
+    if (own->is_small) return VRAM_OK; // the pool takes it over later
     struct vr_segment *segment = vr_segment_at(device->allocator, region->segment);
     segment->mapped += size;
     return VRAM_OK;
@@ -113,7 +113,7 @@ static void forget_window(struct vr_paged_device *device, struct vr_paged_page *
     if (!window.own->is_small) segment->mapped -= page->size;
 }
 
-// Linked slots that lie in the window, whole or in part. The others are found to have no windows when they are asked for.
+// Forgets the linked slots that lie wholly or partly in the window. Other slots find their windows gone when they are requested.
 static void forget_slots(struct vr_paged_device *device, const struct vr_paged_page *page, const struct vr_paged_window *window) {
     const struct vram_allocator *allocator = device->device->allocator;
     for (size_t i = page->view_count; i-- > 0;) {
@@ -164,7 +164,7 @@ bool vr_paged_may_wait(const struct vr_paged_device *device) {
 
 // --- too many ---------------------------------------------------------------------------------------------------------------------------
 
-// When a slot in the window was used last; UINT64_MAX: it has to stay.
+// Returns when a slot in the window was last used, or UINT64_MAX if the window must stay.
 static uint64_t last_use_of(const struct vr_paged_page *page, const struct vr_paged_window *window) {
     const bool stays = window->live != 0 || (window->own->is_small && window->own == page->own) || vr_paged_is_kept(window->own);
     return stays ? UINT64_MAX : window->last_use;
@@ -199,7 +199,7 @@ static enum vram_status list_idle(const struct vr_paged_device *device, struct i
     return VRAM_OK;
 }
 
-// Those that were used longest ago, until so many are left; one window of each page stays.
+// Unmaps the windows used longest ago, until `until` are left. One window of each page stays.
 static enum vram_status evict_idle(struct vr_paged_device *device, uint64_t until) {
     struct idle_windows idle = {0};
     enum vram_status status = list_idle(device, &idle);
@@ -218,7 +218,7 @@ static uint64_t most_windows(const struct vr_paged_device *device) {
     return of_pages < MOST_WINDOWS ? of_pages : MOST_WINDOWS;
 }
 
-// Whether few windows per page are enough, by what was handed out since it was asked last.
+// Decides whether few windows per page are enough, by the slots handed out since the last time.
 static void look_at_use(struct vr_paged_device *device) {
     const bool comes_back = device->slots_reused >= device->slots_made;
     if (comes_back || device->few_windows != 0) {
@@ -229,7 +229,7 @@ static void look_at_use(struct vr_paged_device *device) {
     device->slots_reused = device->slots_made = 0;
 }
 
-// Without host memory the page keeps its holes.
+// Closes the holes behind all windows but the newest. Without host memory, does nothing.
 static void close_all_but_newest(struct vr_paged_page *page) {
     bool is_newest = true;
     if (page->window_count < 2 || vr_paged_hole_room(page->own, (page->used_count + 1) * page->window_count) != VRAM_OK) return;
@@ -239,7 +239,7 @@ static void close_all_but_newest(struct vr_paged_page *page) {
     }
 }
 
-// Whether a page has holes behind its newest window alone: while there are more than few windows of a page, and most slots are new.
+// Decides whether pages have holes behind their newest window only: if there are more than few windows per page, and most slots are new.
 static void look_how_wide(struct vr_paged_device *device) {
     const bool are_few = device->few_windows == 0 && device->window_count <= FEW * device->live_pages + 64;
     if (!are_few && device->window_count < device->narrow_at) return;

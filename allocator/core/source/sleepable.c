@@ -1,5 +1,5 @@
-// Segments of exactly the sizes that cuMemAlloc is asked for, made of virtual memory, so that they can sleep (sleepable:True, pools with a
-// tag). One physical allocation each, whose handle is given up as soon as it is mapped: from then on the mapping alone holds the memory.
+// Segments of virtual memory that can sleep (sleepable:True, pools with a tag), of exactly the sizes requested from cuMemAlloc. Each is one
+// physical allocation, whose handle is released once it is mapped: from then on, the mapping alone keeps the memory.
 #include "core/device.h"
 #include "core/source/source_ops.h"
 
@@ -21,7 +21,7 @@ static vr_cu_result open_to_all(struct vr_device *device, uint64_t address, uint
     return vr_cu(device->allocator->driver, mem_set_access, address, size, access, count);
 }
 
-// Two things that the driver may refuse, each by itself: it keeps a range in which it keeps a mapping.
+// The driver may refuse either call. It keeps a range while it keeps a mapping in it.
 static enum vram_status give_range(struct vr_device *device, uint64_t address, uint64_t size) {
     const bool gone = vr_drop_mapping(device, address, size);
     vr_drop_range(device, address, size);
@@ -62,7 +62,7 @@ static void drop_sleepable(struct vr_device *device, struct vr_segment *segment)
 
 static enum vram_status allow_sleepable(struct vr_device *device, const struct vr_segment *segment, uint32_t peer) {
     const struct vr_cu_access_desc access = vr_access_of(peer);
-    if (segment->away != 0) return VRAM_OK; // waking lets it in
+    if (segment->away != 0) return VRAM_OK; // populate_sleepable() gives it access
     return vr_driver_status(vr_cu(device->allocator->driver, mem_set_access, segment->address, segment->size, &access, 1));
 }
 
@@ -102,7 +102,7 @@ static enum vram_status populate_sleepable(struct vr_device *device, struct vr_s
     return VRAM_OK;
 }
 
-// Of a segment that sleeps: nothing lives in it.
+// For a sleeping segment without live blocks.
 static void abandon_segment(struct vr_shard *shard, uint32_t number) {
     struct vr_device *device = shard->device;
     const struct vr_segment facts = *vr_segment_at(device->allocator, number);

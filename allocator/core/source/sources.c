@@ -1,7 +1,7 @@
-// Which source a shard grows by, and what sources keep for shards and devices.
+// Chooses the source of a shard, and calls the source that has data for a shard or device.
 #include "core/source/source_ops.h"
 
-// Pages may serve others one day: not those of a pool that a graph knows, or that hands out whole segments.
+// Pages may be moved to other pools later, so pools that a graph uses, or that hand out whole segments, do not use them.
 static bool draws_on_pages(const struct vram_pool *owner) {
     return owner == NULL || !(owner->options.for_graph || owner->captured || owner->options.no_split);
 }
@@ -14,7 +14,7 @@ const struct vr_source_ops *vr_source_of(const struct vr_device *device, const s
     return sleeps && device->physical.granularity != 0 ? &vr_source_sleepable : &vr_source_cu_mem_alloc;
 }
 
-// --- what is kept -----------------------------------------------------------------------------------------------------------------------
+// --- data of sources --------------------------------------------------------------------------------------------------------------------
 
 void vr_source_recall_slots(struct vr_shard *shard, uint64_t rounded) {
     if (shard->kept != NULL) shard->kept->source->recall_slots(shard, rounded);

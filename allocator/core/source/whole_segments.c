@@ -1,5 +1,5 @@
-// Segments that come and go whole: what sources of such have in common, and the two that are no more than that: cuMemAlloc, and functions
-// of a private pool's user.
+// Segments that are allocated and freed whole: the common part of such sources, and the two simplest: cuMemAlloc, and a private pool's user
+// functions.
 #include "core/device.h"
 #include "core/source/source_ops.h"
 
@@ -19,7 +19,7 @@ void vr_whole_count_gone(struct vr_shard *shard, const struct vr_segment *segmen
 
 static enum vram_status enter_books(struct vr_shard *shard, bool small, const struct vr_segment *facts, uint32_t *block) {
     struct vram_allocator *allocator = shard->device->allocator;
-    // Functions of a user may return anything.
+    // User functions may return anything.
     if (facts->address % VR_MIN_BLOCK != 0 || facts->size > UINT64_MAX - facts->address) return VRAM_UNSUPPORTED;
     VR_TRY(vr_address_map_prepare(&allocator->addresses, facts->address, facts->size, small));
     uint32_t segment = 0;
@@ -78,15 +78,15 @@ void vr_whole_drop(struct vr_device *device, struct vr_segment *segment) {
     (void)segment->source->give(device->allocator->shards[segment->shard], segment->address, segment->size);
 }
 
-// --- cuMemAlloc: what cudaMalloc is in PyTorch -------------------------------------------------------------------------------------------
+// --- cuMemAlloc: the counterpart of PyTorch's cudaMalloc ---------------------------------------------------------------------------------
 
 static vr_cu_result ask_driver(struct vr_shard *shard, uint64_t size, uint64_t *address) {
     return vr_cu(shard->device->allocator->driver, mem_alloc, address, size);
 }
 
-// The one driver call that the option release_lock_on_cudamalloc takes out of the locks: everything else of the device may change
-// meanwhile, so only locals are used after it, and a capture may begin, which the call must not spoil. A private pool could die meanwhile:
-// it keeps the locks.
+// The option release_lock_on_cudamalloc makes this driver call without the locks. Everything else of the device may change meanwhile, so
+// only locals are used afterwards. A capture may begin too, and the call must not invalidate it. A private pool keeps the locks, because it
+// could be destroyed meanwhile.
 static vr_cu_result take_cu_memory(struct vr_shard *shard, uint64_t size, uint64_t *address) {
     if (!shard->device->options.release_lock_on_malloc || shard->owner != NULL) return ask_driver(shard, size, address);
     struct vram_driver *driver = shard->device->allocator->driver;
@@ -116,7 +116,7 @@ const struct vr_source_ops vr_source_cu_mem_alloc = {
     .give = give_cu_memory,
 };
 
-// --- the functions of a private pool's user ----------------------------------------------------------------------------------------------
+// --- a private pool's user functions -------------------------------------------------------------------------------------------------
 
 static vr_cu_result take_from_user(struct vr_shard *shard, uint64_t size, uint64_t *address) {
     const struct vram_pool_options *own = &shard->owner->options;
