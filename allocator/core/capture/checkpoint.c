@@ -38,7 +38,7 @@ static enum vram_status complete_all_frees(struct vr_device *device) {
     return status;
 }
 
-// Slots are no pieces whose places would come back: only pools that no graph knows have them.
+// Returns whether the pool has slots. A checkpoint cannot restore these; only pools unknown to graphs have them.
 static bool has_slots(const struct vram_pool *pool) {
     for (size_t i = 0; i < pool->shard_count; i++)
         if (pool->shards[i]->kept != NULL) return true;

@@ -286,7 +286,7 @@ static enum vram_status count_slot(uint32_t block, void *user) {
     return VRAM_OK;
 }
 
-// What of the memory for slots no slot has is free.
+// Memory for slots that no slot uses counts as free.
 static void count_slots(const struct vram_pool *pool, struct vram_pool_stats *stats) {
     struct slot_figures figures = {.allocator = pool->device->allocator, .stats = stats};
     struct vr_held_bytes held;

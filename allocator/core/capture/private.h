@@ -31,7 +31,7 @@ struct vram_pool {
     struct vr_extensions extensions;   // of higher layers
     struct vram_pool *next, *previous; // in the device's list
     struct vr_known_pool *known;       // by its id
-    struct vr_sleeper *sleeper;        // that has its memory; NULL: it is not vacant
+    struct vr_sleeper *sleeper;        // sleeper of its memory; NULL: the pool is awake
     bool counted;                      // this pool, or an earlier one with its id, has held driver memory
 };
 
@@ -70,8 +70,8 @@ void vr_private_drop(struct vram_pool *pool);
 
 // Frees the device's pools that have neither references nor memory. Under all locks.
 void vr_private_bury(struct vr_device *device);
-// The same where only this one can have died (where a source keeps something all are looked at: memory may be handed over now that could
-// not be before).
+// Like vr_private_bury(), when only this pool can have become unused. If a source has data for the device, checks all pools, because memory
+// may now be handed over that could not be before.
 void vr_private_bury_one(struct vram_pool *pool);
 // Frees the structs of all pools. Call it only when the device is destroyed.
 void vr_private_release_all(struct vr_device *device);

@@ -24,8 +24,8 @@ struct vr_routes {
 // Returns the pool to which a request by this thread on `stream` is routed, or NULL for the default pools. Under all locks.
 struct vram_pool *vr_route(struct vr_device *device, uint64_t stream);
 
-// Whether the stream takes part in a capture, and the id of the pool that its requests are routed to then; *id is untouched otherwise.
-// Takes the locks.
+// Returns whether the stream takes part in a capture whose requests are routed to a pool, and sets *id to that pool's id. Otherwise leaves
+// *id unchanged. Takes the locks.
 bool vr_capture_pool(struct vr_device *device, uint64_t stream, struct vram_pool_id *id);
 // Returns whether an open route leads to the pool with this id; false if device is NULL. Takes the locks.
 bool vr_pool_is_filled(struct vr_device *device, struct vram_pool_id id);

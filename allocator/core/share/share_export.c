@@ -1,5 +1,5 @@
-// handles of live blocks. Plain memory has a handle of its segment by the driver; of a segment made of pages every
-// page that the block touches has a file descriptor, made once and counted (allocator.md §peers-and-sharing).
+// Exports handles of live blocks. For plain memory, the driver makes a handle of the segment. In a segment of pages, every page that the
+// block touches has a counted file descriptor, made at the first export (allocator.md §peers-and-sharing).
 #include "core/raw.h"
 #include "core/share/share.h"
 #include "core/source/source_ops.h"

@@ -1,4 +1,4 @@
-// How a pool falls asleep.
+// Puts pools to sleep.
 #include "core/share/share.h"
 #include "core/sleep/sleepers.h"
 #include "core/source/paged.h"
@@ -11,7 +11,8 @@ static enum vram_status refuse_sleep(const struct vram_pool *pool, const struct 
                    (unsigned long long)id.second, why);
 }
 
-// Whether a live block lies in pages that another process may have. Who has pages of freed blocks still was to be done with them before.
+// Finds whether a live block lies in pages that another process may use. Processes with pages of freed blocks had to finish with them
+// before.
 static enum vram_status look_for_exports(const struct vr_device *device, uint32_t number, bool *found) {
     const struct vr_segment *segment = vr_segment_at(device->allocator, number);
     struct vr_live_ranges ranges = {0};
@@ -24,7 +25,7 @@ static enum vram_status look_for_exports(const struct vr_device *device, uint32_
     return status;
 }
 
-// Whether all of the pool's segments can sleep.
+// Checks that all of the pool's segments can sleep.
 static enum vram_status check_segments(const struct vr_device *device, const struct vram_pool *pool, struct vram_error *error) {
     for (uint32_t number = 0; (number = vr_segment_of_pool_after(device, pool, number)) != 0;) {
         const struct vr_segment *segment = vr_segment_at(device->allocator, number);
@@ -58,7 +59,7 @@ void vr_sleeper_begin(struct vr_device *device, struct vr_sleeper *sleeper, stru
     vr_sleeper_set_shards(device, sleeper->pool, true);
     for (uint32_t number = 0; (number = vr_segment_of_pool_after(device, sleeper->pool, number)) != 0;) {
         struct vr_segment *segment = vr_segment_at(device->allocator, number);
-        if (segment->source->vacate == NULL) continue; // a reservation of another kind, without memory
+        if (segment->source->vacate == NULL) continue; // a reservation of another source, without memory
         vr_blocks_fall_asleep(device, segment);
         segment->source->vacate(device, segment, &result->held_bytes);
     }
@@ -70,10 +71,10 @@ void vr_sleeper_begin(struct vr_device *device, struct vr_sleeper *sleeper, stru
     for (size_t i = 0; i < sleeper->kept.run_count; i++) result->copied_bytes += sleeper->kept.runs[i].size;
 }
 
-// --- what pools lent to requests of the default pools ------------------------------------------------------------------------------------
+// --- blocks lent to requests of the default pools ---------------------------------------------------------------------------------------
 
-// Blocks that a private pool lent (use_on_oom, share_live_pools) lie in memory of the lender, but the program that asked for them does not
-// know it. So the lender sleeps only while the default pools do, and wakes when they wake.
+// A block lent by a private pool (use_on_oom, share_live_pools) lies in the lender's memory, but the program that requested it does not
+// know that. The lender therefore sleeps only while the default pools do, and wakes with them.
 static uint32_t lent_slot(const struct vr_device *device, const struct vram_pool *pool) {
     const struct vr_paged_device *paged = vr_paged_device(device);
     for (size_t i = 1; paged != NULL && i < paged->slot_count; i++) {
@@ -83,7 +84,7 @@ static uint32_t lent_slot(const struct vr_device *device, const struct vram_pool
     return 0;
 }
 
-// The first live block that the pool has lent; 0: there is none.
+// Returns the first live block that the pool has lent, or 0.
 static uint32_t lent_block(const struct vr_device *device, const struct vram_pool *pool) {
     const struct vram_allocator *allocator = device->allocator;
     if (pool == NULL) return 0;

@@ -1,7 +1,7 @@
-// The bytes of memory that sleeps, in pinned memory of the host.
+// Saves the contents of sleeping memory in pinned memory of the host.
 #include "core/sleep/sleepers.h"
 
-// What is copied at once: pinned memory of one piece is asked for, and memory of the device is put in place, while the copy before runs.
+// The size of one copy. While it runs, pinned memory for the next piece is allocated, or device memory for it is put in place.
 #define PIECE_BYTES (32 * VR_MIB)
 
 static vr_cu_result give_stream(struct vram_driver *driver, uint64_t stream, uint64_t size) {
@@ -50,7 +50,7 @@ void vr_pinned_trim(struct vr_device *device) {
     device->spare_chunks = (struct vr_pinned_chunks){0};
 }
 
-// What is at hand, or `size` bytes that are new.
+// Takes a kept chunk, or allocates `size` bytes.
 static enum vram_status add_chunk(struct vr_device *device, uint64_t size, struct vr_pinned_chunks *chunks) {
     struct vr_pinned_chunk chunk = {.size = size};
     VR_TRY(VR_GROW(chunks, items, chunks->count + 1));
@@ -94,7 +94,7 @@ enum vram_status vr_kept_save(struct vr_device *device, uint64_t stream, const s
     const enum vram_status waited = vr_driver_status(vr_cu(driver, stream_synchronize, stream));
     if (status == VRAM_OK) status = waited;
     if (status != VRAM_OK) {
-        if (waited != VRAM_OK) (void)vr_cu(driver, ctx_synchronize, 0); // copies may still write to what goes back now
+        if (waited != VRAM_OK) (void)vr_cu(driver, ctx_synchronize, 0); // copies may still write to the memory that is released next
         vr_kept_release(device, &made);
         return status;
     }

@@ -1,4 +1,4 @@
-// vram/sleep.h: which pools are meant, and the order of things.
+// vram/sleep.h: chooses the pools, and puts them to sleep or wakes them.
 #include "core/capture/captures.h"
 #include "core/release.h"
 #include "core/alloc.h"
@@ -6,7 +6,7 @@
 #include "core/source/backend.h"
 #include "core/source/paged.h"
 
-// Pools that a call is about, each once.
+// The pools of a call, each once.
 struct sleeper_list {
     struct vr_sleeper **items;
     size_t count, items_capacity;
@@ -28,7 +28,7 @@ static const struct vram_sleep_choice *choice_of(const struct vram_sleep_choice 
     return NULL;
 }
 
-// Whether the choices say each pool, so that no other one need be looked at.
+// Returns whether the choices name every pool individually, so that no other pool need be checked.
 static bool name_each(const struct vram_sleep_choice *choices, size_t count) {
     for (size_t i = 0; i < count; i++)
         if (choices[i].tag != NULL || (choices[i].pool == NULL && !choices[i].default_pools)) return false;
@@ -67,8 +67,8 @@ static enum vram_status add_sleeper(struct sleeper_list *list, struct vram_pool 
 
 // --- falling asleep --------------------------------------------------------------------------------------------------------------------
 
-// What is free need not be kept: it goes back first, of the default pools before any pool is listed, because pools may end then. Of a pool
-// that a graph knows nothing goes.
+// Releases free memory first, because it need not be saved. The default pools' memory is released before the pools are listed, because
+// pools may be destroyed by it. A pool that a graph uses releases nothing.
 static void release_default(struct vr_device *device) {
     (void)!vr_release_all(device, true);
     (void)!vr_paged_release(device, UINT64_MAX);
@@ -106,7 +106,7 @@ static enum vram_status list_awake(const struct vr_device *device, const struct 
     return VRAM_OK;
 }
 
-// The sleeper of the default pools: one of the list, or the one that has them already. NULL: they stay awake.
+// Returns the sleeper of the default pools: from the list, or the existing one. NULL: they stay awake.
 static const struct vr_sleeper *borrower_of(const struct vr_device *device, const struct sleeper_list *list) {
     for (size_t i = 0; i < list->count; i++)
         if (list->items[i]->pool == NULL) return list->items[i];
@@ -123,7 +123,7 @@ static enum vram_status sleep_all(struct vr_device *device, const struct sleeper
     for (size_t i = 0; i < list->count && status == VRAM_OK; i++) status = vr_sleeper_prepare(device, stream, list->items[i], error);
     vr_copy_stream_close(device, stream);
     if (status != VRAM_OK) return status;
-    // From here on nothing fails.
+    // Nothing can fail from here on.
     for (size_t i = 0; i < list->count; i++) vr_sleeper_begin(device, list->items[i], result);
     return VRAM_OK;
 }
@@ -248,7 +248,7 @@ enum vram_status vram_sleepers(struct vram_allocator *allocator, uint32_t ordina
     return VRAM_OK;
 }
 
-// Runs of one sleeper that hold [address, address + size), one after the other; whether all of it is there.
+// Copies [address, address + size) from the runs of one sleeper. Returns whether they contain all of it.
 static bool copy_kept(const struct vr_kept_bytes *kept, uint64_t address, uint64_t size, unsigned char *to) {
     const uint64_t end = address + size;
     uint64_t at = address;

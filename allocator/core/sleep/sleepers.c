@@ -1,4 +1,4 @@
-// Which pools sleep, and what they are.
+// The list of sleeping pools, and facts about them.
 #include "core/sleep/sleepers.h"
 #include "core/source/paged.h"
 
@@ -36,7 +36,7 @@ void vr_sleeper_set_shards(struct vr_device *device, const struct vram_pool *poo
     for (size_t i = 0; i < count; i++) shards[i]->vacant = asleep;
 }
 
-// Of the whole pool, for histories.
+// Reports to the listener for the whole pool.
 void vr_sleeper_notify(struct vr_device *device, const struct vram_pool *pool, bool asleep, uint64_t bytes) {
     size_t count = 0;
     struct vr_shard **shards = shards_of(device, pool, &count);
@@ -87,17 +87,17 @@ enum vram_status vr_sleeper_ranges(const struct vr_device *device, const struct 
     return VRAM_OK;
 }
 
-// Of a pool that a graph knows everything stays.
+// A pool that a graph uses keeps everything.
 void vr_sleeper_trim(struct vr_sleeper *sleeper, struct vr_device *device) {
     if (sleeper->pool != NULL && sleeper->pool->captured && sleeper->pool->references != 0) return;
     for (uint32_t number = vr_segment_of_pool_after(device, sleeper->pool, 0), next; number != 0; number = next) {
-        next = vr_segment_of_pool_after(device, sleeper->pool, number); // it may be gone afterwards
+        next = vr_segment_of_pool_after(device, sleeper->pool, number); // vr_asleep_trim() may remove the segment
         if (vr_segment_at(device->allocator, number)->vacant) vr_asleep_trim(device, number);
     }
     vr_paged_asleep_trim(device, sleeper->pool);
 }
 
-// --- what the others ask ---------------------------------------------------------------------------------------------------------------
+// --- for other folders -------------------------------------------------------------------------------------------------------------------
 
 bool vr_is_vacant(const struct vr_device *device, const struct vram_pool *pool) { return vr_sleeper_of(device, pool) != NULL; }
 

@@ -1,9 +1,9 @@
-// sleepers.h: pools that sleep (vram/sleep.h), inside the allocator. All under all locks of the device, with its context current where the
-// driver is asked.
+// sleepers.h: pools that sleep (vram/sleep.h), inside the allocator. Call all of it under all locks of the device, with its context current
+// for functions that call the driver.
 //
-// A pool sleeps as a whole: all its segments do, and whatever is free in it is in no index, so that the fast way finds nothing and the slow
-// way sees that the pool sleeps. Blocks of chains are VR_EXPANDABLE_VACANT meanwhile, so that a freed one merges with vacant ones (its
-// inactive splits are out of the books); free ones are VR_VACANT. Slots of paged memory stay what they are: vr_paged_find() looks at
+// A pool sleeps as a whole, with all its segments. Its free blocks are in no index, so the fast path finds none, and the slow path sees
+// that the pool sleeps. Meanwhile, blocks of chains are VR_EXPANDABLE_VACANT, so that a freed block merges with vacant ones (its inactive
+// splits are not counted); free blocks are VR_VACANT. Slots of paged memory keep their state, because vr_paged_find() checks
 // vr_shard.vacant.
 #ifndef VR_CORE_SLEEP_SLEEPERS_H
 #define VR_CORE_SLEEP_SLEEPERS_H
@@ -12,7 +12,7 @@
 #include "core/source/source_ops.h"
 #include "vram/sleep.h"
 
-// Bytes of a live block that are kept: [address, address + size) is at `host`.
+// Saved bytes of a live block: the copy of [address, address + size) is at `host`.
 struct vr_kept_run {
     uint64_t address, size;
     uint64_t host;
@@ -28,9 +28,9 @@ struct vr_sleeper {
     struct vram_pool *pool; // NULL: the default pools
     enum vram_sleep_level level;
     bool wakes;
-    uint64_t away; // while it wakes: bytes of device memory that it needs
+    uint64_t away; // while it wakes: bytes of device memory it needs
     struct vr_kept_bytes kept;
-    struct vr_sleeper *next, *previous; // of the device
+    struct vr_sleeper *next, *previous; // in the device's list
 };
 
 // Ranges of live bytes, by ascending address.
@@ -43,74 +43,74 @@ struct vr_live_ranges {
     uint64_t bytes;
 };
 
-// The sleeper that has this pool's memory (NULL: the default pools'); NULL: that is awake.
+// Returns the sleeper of this pool (NULL: of the default pools), or NULL if the pool is awake.
 struct vr_sleeper *vr_sleeper_of(const struct vr_device *device, const struct vram_pool *pool);
-// Whether all segments can sleep, and their bytes kept, where the level says so. Statuses of vram_sleep(); nothing has changed then.
+// Checks that all segments can sleep, and saves their contents if the level requires it. Returns the statuses of vram_sleep(). A failure
+// changes nothing.
 enum vram_status vr_sleeper_prepare(struct vr_device *device, uint64_t stream, struct vr_sleeper *sleeper, struct vram_error *error);
-// Falls asleep; the device has it from now on.
+// Puts the pool to sleep. The device owns the sleeper from now on.
 void vr_sleeper_begin(struct vr_device *device, struct vr_sleeper *sleeper, struct vram_sleep_result *result);
-// Bytes of device memory that it will need.
+// Returns the bytes of device memory it needs to wake.
 uint64_t vr_sleeper_away(const struct vr_device *device, const struct vr_sleeper *sleeper);
-// Bytes of its live blocks.
+// Returns the bytes of its live blocks.
 uint64_t vr_sleeper_live(const struct vr_device *device, const struct vr_sleeper *sleeper);
-// Gives up segments of a sleeping pool in which nothing lives any more.
+// Removes segments of a sleeping pool that have no live block.
 void vr_sleeper_trim(struct vr_sleeper *sleeper, struct vr_device *device);
-// Gives it to the device, the newest first.
+// Adds the sleeper to the device's list, which is newest first.
 void vr_sleeper_add(struct vr_device *device, struct vr_sleeper *sleeper);
-// Takes it out of the device, and what it keeps goes back.
+// Removes the sleeper from the device and frees its saved contents.
 void vr_sleeper_end(struct vr_device *device, struct vr_sleeper *sleeper);
-// The shards of a pool (NULL: the default pools) sleep from now on, or do not.
+// Marks the shards of a pool (NULL: of the default pools) as asleep or awake.
 void vr_sleeper_set_shards(struct vr_device *device, const struct vram_pool *pool, bool asleep);
-// Tells of the whole pool, for histories.
+// Reports the sleep or wake of the whole pool to the listener.
 void vr_sleeper_notify(struct vr_device *device, const struct vram_pool *pool, bool asleep, uint64_t bytes);
-// What of it has to be kept. NO_HOST_MEMORY.
+// Lists the ranges whose contents must be saved. NO_HOST_MEMORY.
 enum vram_status vr_sleeper_ranges(const struct vr_device *device, const struct vr_sleeper *sleeper, struct vr_live_ranges *ranges);
 
-// Puts the sleepers' memory back: all of them, or none; with the default pools' also that of pools which lent them blocks. Statuses as
+// Wakes all the sleepers, or none. The default pools wake together with the pools that lent them blocks. Returns the statuses of
 // vram_wake(). *error may be NULL.
 enum vram_status vr_sleepers_wake(struct vr_device *device, struct vr_sleeper *const *sleepers, size_t count,
                                   struct vram_sleep_result *result, struct vram_error *error);
 
-// --- sleeping_blocks.c: what becomes of blocks --------------------------------------------------------------------------------------
+// --- sleeping_blocks.c: blocks of sleeping segments -----------------------------------------------------------------------------------
 
-// The blocks of a segment fall asleep, and wake. The shard's pools are settled.
+// Put the blocks of a segment to sleep, and wake them. The shard's pools must be settled.
 void vr_blocks_fall_asleep(struct vr_device *device, struct vr_segment *segment);
 void vr_blocks_wake(struct vr_device *device, struct vr_segment *segment);
-// Turns free pages of an expandable segment that sleeps into holes; where nothing lives in the segment any more it goes. Without host
-// memory it stays as it is.
+// Turns the free pages of a sleeping expandable segment into holes. Removes a segment without live blocks. Without host memory, changes
+// nothing.
 void vr_asleep_trim(struct vr_device *device, uint32_t segment);
-// Adds the live blocks of a segment to the ranges; whole: free memory, too. NO_HOST_MEMORY.
+// Adds the live blocks of a segment to the ranges; with `whole` also its free memory. NO_HOST_MEMORY.
 enum vram_status vr_live_ranges_add(const struct vr_device *device, uint32_t segment, bool whole, struct vr_live_ranges *ranges);
 
-// --- falling_asleep.c: what pools lent to requests of the default pools ------------------------------------------------------------------
+// --- falling_asleep.c: blocks lent to requests of the default pools ---------------------------------------------------------------------
 
-// Whether the pool may sleep although it lent blocks. `borrower` has, or will have, the default pools; NULL: these stay awake. UNSUPPORTED
-// with a sentence.
+// Checks whether the pool may sleep although it lent blocks. `borrower` is the sleeper, present or future, of the default pools; NULL: they
+// stay awake. UNSUPPORTED, with an explanation in *error.
 enum vram_status vr_lent_check(const struct vr_device *device, const struct vr_sleeper *sleeper, const struct vr_sleeper *borrower,
                                struct vram_error *error);
-// Whether a live block is lent by the sleeper's pool.
+// Returns whether the sleeper's pool has lent a live block.
 bool vr_has_lent(const struct vr_device *device, const struct vr_sleeper *sleeper);
 
-// --- kept_bytes.c: their bytes on the host -----------------------------------------------------------------------------------------------
+// --- kept_bytes.c: saved contents on the host -------------------------------------------------------------------------------------------
 
-// A stream of our own for the copies, and its end.
+// Create and destroy a stream for the copies.
 enum vram_status vr_copy_stream_open(struct vr_device *device, uint64_t *stream);
 void vr_copy_stream_close(struct vr_device *device, uint64_t stream);
-// Copies the ranges to pinned memory, which is asked for piece by piece while copies run, and waits for them. Nothing is kept on failure.
-// DRIVER, NO_HOST_MEMORY.
+// Copies the ranges to pinned memory, and waits for the copies. Pinned memory is allocated piece by piece while copies run. Saves nothing
+// on failure. DRIVER, NO_HOST_MEMORY.
 enum vram_status vr_kept_save(struct vr_device *device, uint64_t stream, const struct vr_live_ranges *ranges, struct vr_kept_bytes *kept);
-// Queues the copies of what was kept of [address, address + size) into it, after putting memory there. *next is the first run that may
-// matter, 0 at the beginning; ranges come by ascending address. *copied grows.
+// Provides memory for the saved parts of `range`, and queues the copies back into it. *next: the first run that may matter, initially 0;
+// call it for ranges by ascending address. Adds the bytes to *copied.
 enum vram_status vr_kept_restore(struct vr_device *device, uint64_t stream, const struct vr_kept_bytes *kept, size_t *next,
                                  const struct vr_live_range *range, uint64_t *copied);
-// Its pinned memory is at hand for whoever falls asleep next: asking for it takes several times as long as the copy, and giving it back
-// twice as long.
+// Keeps the pinned memory for the next sleeper: allocating it takes several times as long as the copy, and freeing it twice as long.
 void vr_kept_release(struct vr_device *device, struct vr_kept_bytes *kept);
-// What is at hand goes back to the driver.
+// Returns the kept pinned memory to the driver.
 void vr_pinned_trim(struct vr_device *device);
 uint64_t vr_pinned_bytes(const struct vr_pinned_chunks *chunks);
 
-// Memory behind a range of a segment.
+// Provides memory for a range of a segment.
 VR_INLINE enum vram_status vr_populate(struct vr_device *device, uint32_t segment, uint64_t address, uint64_t size) {
     struct vr_segment *item = vr_segment_at(device->allocator, segment);
     return item->source->populate(device, item, address, size);

@@ -1,10 +1,10 @@
-// Blocks of segments that sleep.
+// Blocks of sleeping segments.
 #include "core/sleep/sleepers.h"
 #include "core/source/paged.h"
 
 static bool is_chain(const struct vr_segment *segment) { return !segment->source->has_slots; }
 
-// A free block of a segment that comes whole is an inactive split while it is awake.
+// A free block of a whole segment counts as an inactive split only while it is awake.
 static void book_split(struct vr_shard *shard, const struct vr_block *item, int64_t sign) {
     if (vr_is_unsplit(item)) return;
     const struct vr_delta delta = {{[VR_F_SPLITS] = sign, [VR_F_SPLIT_BYTES] = sign * (int64_t)item->size}};
@@ -39,7 +39,7 @@ void vr_blocks_wake(struct vr_device *device, struct vr_segment *segment) {
     }
 }
 
-// The whole pages of a free block become a hole.
+// Turns the whole pages of a free block into a hole.
 static void trim_block(struct vr_shard *shard, struct vr_segment *segment, uint32_t block) {
     const struct vram_allocator *allocator = shard->device->allocator;
     const uint64_t page = segment->page_size, address = vr_block_at(allocator, block)->address;
@@ -48,7 +48,7 @@ static void trim_block(struct vr_shard *shard, struct vr_segment *segment, uint3
     const uint64_t high = segment->address + vr_round_down(address + size - segment->address, page);
     if (low >= high || vr_shard_reserve_records(shard, 2) != VRAM_OK) return;
     for (uint64_t at = low; at < high; at += page)
-        if (segment->pages[(at - segment->address) / page] != 0) return; // the driver kept it
+        if (segment->pages[(at - segment->address) / page] != 0) return; // the driver kept the page's memory
     if (address < low) block = vr_block_split_numbered(shard, block, low - address);
     if (address + size > high) (void)vr_block_split_numbered(shard, block, high - low);
     (void)vr_hole_join(shard, block);
@@ -74,7 +74,7 @@ void vr_asleep_trim(struct vr_device *device, uint32_t number) {
         if (segment->away == segment->size && is_empty(allocator, segment)) segment->source->abandon(shard, number);
         return;
     }
-    const bool is_counted = segment->mapped != 0; // a reservation in which growing failed has no page, and is none of the pool's segments
+    const bool is_counted = segment->mapped != 0; // a reservation without a page (after a failed growth) is not counted
     for (uint32_t at = segment->first, next; at != 0; at = next) {
         next = vr_block_at(allocator, at)->next;
         if (next != 0 && vr_block_at(allocator, next)->state == VR_HOLE) next = vr_block_at(allocator, next)->next; // it may be joined
@@ -102,7 +102,7 @@ static bool block_lives(const struct vr_block *block, bool whole) {
     return whole && (block->state == VR_FREE || block->state == VR_VACANT);
 }
 
-// Free memory of a pool on pages: windows may show pages that others have by now, whose bytes are theirs.
+// Adds the parts of a free block that are on the pool's own pages. Its windows may also show pages that belong to other pools by now.
 static enum vram_status add_own(const struct vr_device *device, uint32_t number, const struct vr_block *item,
                                 struct vr_live_ranges *ranges) {
     const uint64_t end = item->address + item->size;
@@ -114,7 +114,7 @@ static enum vram_status add_own(const struct vr_device *device, uint32_t number,
     return VRAM_OK;
 }
 
-// In the order of their addresses, for slots know no neighbours.
+// Takes the blocks by address from the source, because slots have no neighbours.
 static enum vram_status add_slots(const struct vr_device *device, uint32_t number, bool whole, struct vr_live_ranges *ranges) {
     const struct vr_segment *segment = vr_segment_at(device->allocator, number);
     struct vr_block *blocks = NULL;

@@ -1,10 +1,10 @@
-// How pools wake, and what becomes of a request to one that sleeps.
+// Wakes pools, by a call or for a request.
 #include "core/capture/captures.h"
 #include "core/release.h"
 #include "core/sleep/sleepers.h"
 #include "core/source/paged.h"
 
-// Bytes that were kept are queued to come back, zeros to be written; memory stands behind every page at the end.
+// Queues the copies of the saved contents, or the zeroing. Afterwards, every page has memory.
 static enum vram_status fill_segments(struct vr_device *device, uint64_t stream, const struct vr_sleeper *sleeper, uint64_t *copied) {
     struct vr_live_ranges ranges = {0};
     enum vram_status status = vr_sleeper_ranges(device, sleeper, &ranges);
@@ -20,7 +20,7 @@ static enum vram_status fill_segments(struct vr_device *device, uint64_t stream,
     return status;
 }
 
-// Pages on which nothing lives, but which could not be given up.
+// Provides memory for pages without live blocks that could not be removed.
 static enum vram_status fill_rest(struct vr_device *device, const struct vr_sleeper *sleeper) {
     const struct vram_allocator *allocator = device->allocator;
     for (uint32_t number = 0; (number = vr_segment_of_pool_after(device, sleeper->pool, number)) != 0;) {
@@ -61,12 +61,12 @@ static enum vram_status try_wake(struct vr_device *device, uint64_t stream, stru
     const enum vram_status waited = vr_driver_status(vr_cu(device->allocator->driver, stream_synchronize, stream));
     if (status == VRAM_OK) status = waited;
     if (status == VRAM_OK) return VRAM_OK;
-    if (waited != VRAM_OK) (void)vr_cu(device->allocator->driver, ctx_synchronize, 0); // copies may still write to what goes now
+    if (waited != VRAM_OK) (void)vr_cu(device->allocator->driver, ctx_synchronize, 0); // copies may still write to this memory
     for (size_t i = 0; i < count; i++) vacate_segments(device, sleepers[i]);
     return status;
 }
 
-// Free memory of other pools goes back, to make room.
+// Releases free memory of other pools to make room.
 static void make_room_to_wake(struct vr_device *device) {
     (void)!vr_release_all(device, true);
     (void)!vr_paged_release(device, UINT64_MAX);
@@ -108,7 +108,7 @@ static enum vram_status wake_all(struct vr_device *device, struct vr_sleeper *co
     return VRAM_OK;
 }
 
-// Making room ends pools that nobody holds: not these.
+// Keeps make_room_to_wake() from destroying these pools if they have no references.
 static void hold_sleepers(struct vr_sleeper *const *sleepers, size_t count) {
     for (size_t i = 0; i < count; i++)
         if (sleepers[i]->pool != NULL) vr_private_retain(sleepers[i]->pool);
@@ -137,7 +137,7 @@ static bool contains_sleeper(struct vr_sleeper *const *sleepers, size_t count, c
     return false;
 }
 
-// The default pools wake with all that was lent to them.
+// Wakes the default pools together with the pools that lent them blocks.
 static enum vram_status wake_with_lenders(struct vr_device *device, struct vr_sleeper *const *sleepers, size_t count,
                                           struct vram_sleep_result *result, struct vram_error *error) {
     size_t all = count, most = 0;
