@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes the tables of docs/reference/json.md from the lists of facts in the sources (allocator/base/json_rows.h says what a row is).
+"""Writes the lists of keys of docs/reference/json.md from the lists of facts in the sources (allocator/base/json_rows.h says what a row is).
 
-A list is a macro NAME_FACTS(X). In the page its table follows the line `<!-- NAME_FACTS -->`; several lists that are written into one object share a
-table, and their names a line.
+A list is a macro NAME_FACTS(X). In the page its keys follow the line `<!-- NAME_FACTS -->`; several lists that are written into one object share such a
+line.
 
-usage: json_reference.py [--check]   --check: writes nothing; 1 when the page is not what would be written, or a list is in no table"""
+usage: json_reference.py [--check]   --check: writes nothing; 1 when the page is not what would be written, or lacks a list"""
 import pathlib
 import re
 import sys
@@ -15,7 +15,7 @@ FOLDERS = ("recordings", "replay", "cli")
 TYPES = {"U64": "integer", "I64": "integer", "BOOL": "boolean", "TEXT": "string", "DOUBLE": "number", "MS": "number", "OBJECT": "object",
          "MAP": "object", "ARRAY": "array", "NAME": "string", "NUMBER": "number"}
 UNITS = {"_bytes": "bytes", "_ms": "ms", "_us": "µs", "_seconds": "s"}
-TABLE = re.compile(r"^(<!-- ((?:\w+_FACTS ?)+) -->\n)((?:\|.*\n)*)", re.M)
+KEYS = re.compile(r"^(<!-- ((?:\w+_FACTS ?)+) -->\n)(?:- .*\n)*", re.M)
 
 
 def arguments(text):
@@ -63,28 +63,24 @@ def read_lists():
     return lists
 
 
-def meaning(kind, key, absent, sentence):
-    """Returns the sentence after its type. Integers and bytes have no type in the table: the page's first paragraph says so."""
+def line(kind, key, absent, sentence):
+    """Returns the line of a key. Integers and bytes have no type there: the page's first paragraph says so."""
     unit = next((unit for suffix, unit in UNITS.items() if key.endswith(suffix) and kind in ("U64", "I64", "MS", "DOUBLE")), TYPES[kind])
     suffix = " or `null`" if absent.startswith("NULL") else ", optional" if absent.startswith("OMIT") else ""
-    return sentence if not suffix and unit in ("integer", "bytes") else f"{unit}{suffix}: {sentence}"
-
-
-def table(names, lists):
-    rows = [f"| `{key}` | {meaning(kind, key, absent, sentence)} |" for name in names for kind, key, absent, sentence in lists[name]]
-    return "\n".join(["| key | meaning |", "|---|---|", *rows]) + "\n"
+    shown = "" if not suffix and unit in ("integer", "bytes") else f" ({unit}{suffix})"
+    return f"- `{key}`{shown}: {sentence}\n"
 
 
 def main():
     if sys.argv[1:] not in ([], ["--check"]):
         sys.exit(__doc__.partition("usage: ")[2])
     lists, shown, text = read_lists(), set(), PAGE.read_text(encoding="utf-8")
-    for _, names, _ in TABLE.findall(text):
+    for _, names in KEYS.findall(text):
         shown.update(names.split())
-    wrong = [f"no list {name}" for name in sorted(shown - lists.keys())] + [f"no table shows {name}" for name in sorted(lists.keys() - shown)]
+    wrong = [f"no list {name}" for name in sorted(shown - lists.keys())] + [f"no place for {name}" for name in sorted(lists.keys() - shown)]
     if wrong:
         sys.exit(f"{PAGE.relative_to(ROOT)}: {'; '.join(wrong)}")
-    made = TABLE.sub(lambda found: found[1] + table(found[2].split(), lists), text)
+    made = KEYS.sub(lambda found: found[1] + "".join(line(*row) for name in found[2].split() for row in lists[name]), text)
     if sys.argv[1:] and made != text:
         sys.exit(f"{PAGE.relative_to(ROOT)} is not what the lists of facts say: run tools/json_reference.py")
     if not sys.argv[1:]:
