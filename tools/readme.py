@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-PAGES = ("README.md", *(f"docs/guides/{name}.md" for name in ("out-of-memory", "profile", "ranks", "simulator", "tune")))  # each has such a block
+PAGES = ("README.md", *(f"docs/guides/{name}.md" for name in ("out-of-memory", "profile", "ranks", "tune")))  # each has such a block
 BLOCK = re.compile(r"^```console\n\$ (vram [^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

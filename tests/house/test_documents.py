@@ -84,6 +84,12 @@ class Documents(unittest.TestCase):
             self.assertIn(f".B {command}\n", manual)
             self.assertIn(f"| `vram {command}` |", text("docs/README.md"))
 
+    def test_every_card_is_described_with_its_memory(self):
+        rows = re.findall(r'^X\(([\w-]+), *"[^"]*", *\d+, *\d+, *\d+, *(\d+),', text("simulator/sim/device/devices.def"), re.MULTILINE)
+        self.assertGreater(len(rows), 50)
+        page = text("docs/guides/simulator.md")
+        self.assertEqual([key for key, total in rows if f"`{key}` {int(total) / 2**30:.1f}" not in page], [])
+
     def test_every_query_is_described(self):
         queries = re.findall(r"^QUERY\((\w+)\)", text("recordings/explore/queries.def"), re.MULTILINE)
         self.assertGreater(len(queries), 20)
