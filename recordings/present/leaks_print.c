@@ -274,7 +274,7 @@ static enum vram_status put_growers(struct vr_json *json, const char *name, cons
 }
 
 #define LEAK_ANSWER_FACTS(X)                                                                                                               \
-    X(TEXT, "answer", vr_leak_answer_word(it->answer), ALWAYS, "one word: the table below")                                                \
+    X(TEXT, "answer", vr_leak_answer_word(it->answer), ALWAYS, "one word")                                                                 \
     X(TEXT, "sentence", vr_text_string(&sentence), ALWAYS, "the answer in words, those of the command, of `vram mcp` and of the page")
 
 void vr_leak_answer_json(const struct vr_model *model, const struct vr_steps *steps, const struct vr_leak_finding *it,
