@@ -35,7 +35,7 @@ ROWS ?=
 VERSIONS ?=
 TESTS ?=
 SHOTS ?=
-# What tools/setup.sh installs: what a target needs, and no more.
+# The packages that tools/setup.sh installs: those that a target needs, and no more.
 NEEDS = build
 viewer site: NEEDS = viewer
 test check-asan check-asan-gcc check-tsan fuzz nightly check-packages torch-native: NEEDS = test

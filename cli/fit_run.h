@@ -105,7 +105,7 @@ void fit_run_release(struct fit_run *run);
 // Reads the recording of a process. Returns an exit code, after a line on standard error if it cannot be read.
 int fit_run_recording(const struct fit_process *process, struct vram_recording **recording);
 
-// The header of a GGUF file. Copies of the file have a hole in place of its tensors.
+// The header of a GGUF file. Copies of the file have a hole instead of its tensors.
 
 struct fit_gguf {
     uint64_t data_begin;   // offset of the first tensor

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Makes the archive of a release: vram-VERSION.tar.gz of what git knows, with the page ready made, so that building it needs neither WebAssembly
-# nor npm. The same commit gives the same bytes. Usage: archive.sh PAGE OUT; PAGE is build/release/viewer/viewer.html
+# Makes the archive of a release, vram-VERSION.tar.gz, from the files in git and the built page, so that building it needs neither
+# WebAssembly nor npm. The same commit gives the same bytes.
+# Usage: archive.sh PAGE OUT (PAGE: build/release/viewer/viewer.html)
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 page=$1 out=$2

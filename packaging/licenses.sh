@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The licenses of what a package has inside, as one text. Usage: packaging/licenses.sh SOURCES NAME...
+# Prints the licenses of a package's contents as one text. Usage: packaging/licenses.sh SOURCES NAME...
 # (SOURCES: the folder of packaging/sources.sh; NAME: zlib xz zstd cjson sqlite, wasi for the C library of WebAssembly)
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)

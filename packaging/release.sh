@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Puts together what a release has: the source archive, the Debian packages, the amalgamation, wheels and npm's package where they were built,
-# recipes with their checksum filled in, a list of all parts, and SHA256SUMS. The same commit gives the same bytes.
-# Usage: release.sh DIST DEBS AMALGAMATION; HOMEPAGE says where the release will be.
+# Assembles a release: the source archive, the Debian packages, the amalgamation, the wheels and the npm package if they were built, recipes
+# with their checksum filled in, a list of all parts, and SHA256SUMS. The same commit gives the same bytes.
+# Usage: release.sh DIST DEBS AMALGAMATION (HOMEPAGE: the address at which the release will be)
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 dist=$1 debs=$2 amalgamation=$3

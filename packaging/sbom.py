@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the list of a release's parts (SPDX 2.3, JSON): what it links with, what built its page, and a checksum of every file.
+"""Writes the list of a release's parts (SPDX 2.3, JSON): the libraries it links with, the packages that built its page, and a checksum of
+every file.
 
 Usage: sbom.py SOURCE FOLDER >FOLDER/vram-VERSION.spdx.json
 """
@@ -11,8 +12,8 @@ import sys
 from datetime import datetime, timezone
 from pathlib import Path
 
-# What the command links with or loads: Debian's name of the source, a package of it that is installed here, its license (liblzma is in the public
-# domain, for which there is no identifier).
+# The libraries that the command links with or loads: Debian's name of the source, an installed package of it, and its license (liblzma is
+# in the public domain, which has no identifier).
 LINKED = [("libzstd", "libzstd-dev", "BSD-3-Clause OR GPL-2.0-only"), ("zlib", "zlib1g-dev", "Zlib"), ("xz-utils", "liblzma-dev", "NOASSERTION"),
           ("sqlite3", "libsqlite3-dev", "blessing"), ("cjson", "libcjson-dev", "MIT"), ("elfutils", "libdw1", "LGPL-3.0-or-later OR GPL-2.0-or-later")]
 
@@ -27,7 +28,7 @@ def package(name, version, license_text, checksum=None):
 
 
 def debian_version(name):
-    """Of the source that an installed package was made of."""
+    """Returns the version of the source from which an installed package was built."""
     told = subprocess.run(["dpkg-query", "-W", "-f", "${source:Version}", name], capture_output=True, text=True, check=True)
     return told.stdout.strip()
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The libraries that the command stands on, as sources, for builds that cannot use this machine's: WebAssembly, another processor, an older C
-# library. Debian's own sources (apt-get source: the release that is installed here, its signatures checked), and SQLite in one file from npm.
+# Downloads the sources of the command's libraries, for builds that cannot use the installed ones: WebAssembly, another processor, an older
+# C library. They are Debian's own sources (apt-get source, of the installed release, with its signatures checked), and SQLite in one file
+# from npm.
 # Usage: packaging/sources.sh FOLDER   (folders zlib xz zstd cjson sqlite in it; what is there already is left alone)
 set -euo pipefail
 
@@ -15,7 +16,7 @@ state=$folder/apt
 rm -rf "$folder"/{zlib,xz,zstd,cjson,sqlite,apt}
 mkdir -p "$state/lists/partial" "$state/cache/archives/partial" "$state/src"
 
-# The places that apt gets Debian's packages from have the sources, too.
+# Debian's package servers have the sources too.
 apt-get indextargets --format '$(LABEL)|$(SITE)|$(RELEASE)|$(COMPONENT)' 'Created-By: Packages' |
     while IFS='|' read -r label site release component; do
         case "$label" in

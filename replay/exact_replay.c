@@ -238,8 +238,8 @@ static enum vram_status replay_attempt(struct subject *subject, struct vram_exac
 }
 
 // --- unknown pools ------------------------------------------------------------------------------------------------------------------
-// Replays once more without the events that may be of any pool. This makes no other choice differ, because the best of all blocks is also
-// the best of fewer. If the rest agrees, the unknown pools were the cause, and this is the result; otherwise keeps the first result.
+// Replays again without the events that may be of any pool. This makes no other choice differ, because the best of all blocks is also the
+// best of fewer. If the rest agrees, the unknown pools were the cause, and this is the result; otherwise keeps the first result.
 static enum vram_status replay_known_pools(struct subject *subject, struct vram_exact_device *device) {
     struct vram_exact_device known = {0};
     struct vr_exact_lessons lessons;
@@ -278,8 +278,7 @@ static uint64_t capacity_of(const struct vr_recorded_device *recorded) {
     return capacity;
 }
 
-// Replays once more with the given device memory, which determines the length of reservations of expandable segments. Keeps the better
-// result.
+// Replays again with the given device memory, which determines the length of reservations of expandable segments. Keeps the better result.
 static enum vram_status replay_with_memory(struct subject *subject, uint64_t memory_bytes, struct vram_exact_device *device,
                                            uint64_t *memory_bound) {
     struct vram_exact_device again = {0};

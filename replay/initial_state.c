@@ -390,7 +390,7 @@ static int block_order(const void *left, const void *right) {
 }
 
 // Returns the distance to other memory of the same owner, or NEARBY_BYTES if it is farther away and may belong to another segment:
-// reservations are longer, but the small pool rarely has so much mapped.
+// reservations are longer, but the small pool rarely has that much mapped.
 static uint64_t distance_to(const struct vr_mapped_range *range, const struct vr_mapped_range *other) {
     if (other == NULL || !same_owner(other, range) || other->pool == VR_MAPPED_UNKNOWN) return NEARBY_BYTES;
     const uint64_t distance = other->start < range->start ? range->start - other->end : other->start - range->end;

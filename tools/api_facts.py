@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Reads what a library of CUDA offers out of the headers of several of its versions, and writes it as tables: simulator/standins/facts/NAME.def.
+"""Reads the functions and values of a CUDA library from the headers of several of its versions, and writes them as tables:
+simulator/standins/facts/NAME.def.
 
     tools/api_facts.py cuda   WHEEL|FOLDER...           writes simulator/standins/facts/cuda.def (and cuda_values.def)
     tools/api_facts.py cublas WHEEL=12.9 FOLDER=13.1    a version may be told where the headers do not say it
     tools/api_facts.py --check cuda WHEEL...            compares instead: 1 where a name of these headers is missing or is otherwise
     tools/api_facts.py --list                           the libraries it knows
 
-An input is a wheel or a folder; headers (and the shared library, for names that no header declares) are found inside. `--with INPUT`
-adds an input whose headers are only included (for cuBLAS: the wheel of the CUDA runtime). The parser is clang's (`-ast-dump=json`).
-Names, numbers, parameter lists and versions are facts; nothing else of the headers is taken.
+An input is a wheel or a folder, in which the headers are found (and the shared library, for names without a declaration). `--with INPUT`
+adds an input whose headers are only included (for cuBLAS: the wheel of the CUDA runtime). The parser is clang's (`-ast-dump=json`). Names,
+numbers, parameter lists and versions are facts; nothing else is taken from the headers.
 
 A row:  X(exported name, base name, first version, last version, return type, (parameters))
         V(enumeration, name, value, first version, last version)
@@ -30,7 +31,7 @@ import zipfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 FACTS = os.path.join(HERE, "..", "simulator", "standins", "facts")
 
-# What headers include that no wheel of theirs carries: declarations only, without which the parser stops.
+# Declarations that headers include but no wheel has. Without them the parser stops.
 SUBSTITUTES = {
     "crt/host_defines.h": """
 #define __device_builtin__
@@ -70,7 +71,7 @@ SUBSTITUTES = {
 }
 
 # modes: sets of macros under which headers declare different names; the union counts. version: an expression of the headers' macros.
-# prefix: what a function of the library begins with. values: enumerations whose members are written, too.
+# prefix: the beginning of the library's function names. values: enumerations whose members are written too.
 LIBRARIES = {
     "cuda": {
         "before": ["GL/gl.h", "vdpau/vdpau.h", "cudaProfiler.h"], "headers": ["cuda.h", "cudaGL.h", "cudaEGL.h", "cudaVDPAU.h"],
@@ -117,14 +118,14 @@ LIBRARIES = {
                 "soname": "libnvshmem_host.so"},
 }
 
-# Enumerations whose type has another name than their tag without _enum.
+# Enumerations whose type is not named like their tag without _enum.
 ENUM_NAMES = {"cudaError_enum": "CUresult"}
 
 SUFFIX = re.compile(r"(_v\d+)?(_pt[sd][sz])?$")
 
 
 class Headers:
-    """One version of the library: the folders to look in, and its shared library if it came along."""
+    """One version of the library: the folders to search, and its shared library, if there is one."""
 
     def __init__(self, given, scratch, others):
         match = re.match(r"(.*)=([\d.]+)$", given)
@@ -138,7 +139,7 @@ class Headers:
 
 
 def unpack(path, scratch):
-    """A wheel's headers and shared libraries in a folder; a folder is what it is."""
+    """Returns a folder with a wheel's headers and shared libraries; returns a folder as it is."""
     if os.path.isdir(path):
         return path
     target = os.path.join(scratch, os.path.basename(path))
@@ -151,7 +152,7 @@ def unpack(path, scratch):
 
 
 def include_folders(root):
-    """Every folder from which a header is included: those named include, and the root if it has headers itself."""
+    """Returns every folder from which headers are included: those named include, and the root if it contains headers."""
     found = [root] if any(name.endswith(".h") for name in os.listdir(root)) else []
     for folder, _, names in os.walk(root):
         if os.path.basename(folder) == "include" and folder != root:
@@ -183,7 +184,7 @@ def substitutes(scratch):
 
 
 def parse(text):
-    """The declarations of the file, as clang's tree has them."""
+    """Returns the declarations of the file in clang's tree."""
     return json.loads(clang(["-x", "c", "-w", "-fsyntax-only", "-Xclang", "-ast-dump=json", "-"], text))["inner"]
 
 
@@ -195,16 +196,16 @@ def version_of(library, headers, names, scratch):
     expression = text.rsplit("vram_version:", 1)[1].strip()
     if not re.fullmatch(r"[\d\s()*+]+", expression):
         raise SystemExit(f"api_facts: {headers.where}: no version ({expression}); tell it: INPUT=13.0")
-    return eval(expression)  # digits and operators only
+    return eval(expression)  # only digits and operators
 
 
 def spelled(kind):
-    """clang's spelling of a type without its notes."""
+    """Returns clang's spelling of a type without its notes."""
     return re.sub(r"\s+", " ", kind["qualType"]).strip()
 
 
 def declare(kind, name):
-    """A parameter as C has it."""
+    """Returns a parameter as written in C."""
     if not name:
         return kind
     for opening in ("(*)", "(*"):
@@ -269,7 +270,7 @@ def find_enum(node):
 
 
 def read_functions(library, headers, scratch):
-    """{name: (return type, parameters)} and {(enumeration, name): value} of one version."""
+    """Returns {name: (return type, parameters)} and {(enumeration, name): value} of one version."""
     functions, values = {}, {}
     names = [name for name in library["headers"] if headers.has(name)]
     groups = [[name] for name in names] if library.get("apart") else [names]
@@ -287,7 +288,7 @@ def read_functions(library, headers, scratch):
 
 
 def exports_of(headers, soname):
-    """What a shared library that lies beside the headers exports."""
+    """Returns the exports of the shared library in the headers' input."""
     for folder, _, names in os.walk(headers.root):
         for name in names:
             if name.startswith(soname):
@@ -297,7 +298,8 @@ def exports_of(headers, soname):
 
 
 def introduced(library, headers, scratch):
-    """{base name: {parameters: version}} of the driver's own table of function pointers; a twin's under its suffix."""
+    """Returns {base name: {parameters: version}} from the driver's own table of function pointers. A per-thread variant has its suffix
+    in the name."""
     table = {}
     names = [name for name in library.get("typedefs", []) if headers.has(name)]
     if not names:
@@ -312,7 +314,8 @@ def introduced(library, headers, scratch):
 
 
 def first_versions(rows, table):
-    """{exported name: the version that introduced it}. The n-th newest binary interface of a name is the n-th newest of the table."""
+    """Returns {exported name: the version that introduced it}. The n-th newest binary interface of a name is the n-th newest in the
+    table."""
     groups, first = {}, {}
     for name in rows:
         suffix = SUFFIX.search(name)
@@ -350,7 +353,7 @@ def heading(name, seen):
 
 
 def wrap(text):
-    """Lines of at most 140 columns, broken after commas."""
+    """Returns lines of at most 140 columns, broken after commas."""
     lines, rest = [], text
     while len(rest) > 140:
         cut = rest.rfind(", ", 0, 139)
@@ -381,7 +384,7 @@ def values_text(name, seen, values):
 
 
 def ask_texts(inputs, values):
-    """{error: text} as the runtime among the inputs answers. Asked in a process of its own: it is somebody else's code."""
+    """Returns {error: text} as given by the runtime among the inputs. Queried in a separate process, because it is third-party code."""
     script = ("import ctypes, sys\nlibrary = ctypes.CDLL(sys.argv[1])\nlibrary.cudaGetErrorString.restype = ctypes.c_char_p\n"
               "for number in sys.argv[2:]: print(library.cudaGetErrorString(int(number)).decode())")
     numbers = sorted({row[2] for (kind, _), row in values.items() if kind == "cudaError"})
@@ -419,7 +422,7 @@ def read_committed(path):
 
 
 def check(name, seen, rows):
-    """Every function of these headers is in the committed table, and the newest declaration is the table's."""
+    """Checks that every function of these headers is in the committed table, with its newest declaration."""
     committed, wrong = read_committed(os.path.join(FACTS, name + ".def")), []
     for function, (first, last, (result, parameters)) in rows.items():
         row = committed.get(function)

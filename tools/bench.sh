@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Runs every program of tests/bench/ in the shipped build; one that needs arguments says so (exit code 2) and is passed over.
-# Usage: tools/bench.sh
+# Runs every program of tests/bench/ in the shipped build. Skips programs that need arguments, which exit with code 2. Usage: tools/bench.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
 found=0

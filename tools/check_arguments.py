@@ -3,11 +3,11 @@
 
 Usage: check_arguments.py [--jobs N] BUILD [PATH...]    (a build folder with compile_commands.json; its C files under these paths, or all)
 
-C leaves the order of a call's arguments open, and that of the sides of an operator and of the values of an initializer: gcc and clang choose
-differently. So two parts of which one writes an object that the other reads or writes are refused: `use(make(&count), count)`. What a part
-writes is what it assigns, increments, or hands by address to a call (`&object`, an array) that may write it (the parameter does not point to
-const); what it reads is every other mention of the object. Prints each place as FILE:LINE and exits 1 when there is one. The parser is
-libclang, by its Python binding (python3-clang-14 of Debian); without it the check cannot run: exit 77.
+C does not fix the order of a call's arguments, of an operator's sides, or of an initializer's values, and gcc and clang differ. So the
+check refuses two parts of which one writes an object that the other reads or writes: `use(make(&count), count)`. A part writes the objects
+that it assigns, increments, or passes by address to a call (`&object`, an array) that may write them (the parameter does not point to
+const). Every other mention of an object is a read. Prints each place as FILE:LINE and exits 1 if there is one. The parser is libclang, with
+its Python binding (Debian's python3-clang-14). Without it the check exits with 77.
 """
 import argparse
 import json
@@ -17,7 +17,7 @@ import re
 import sys
 from pathlib import Path
 
-sys.path.append("/usr/lib/python3/dist-packages")  # another Python than Debian's finds its packages there: the binding is Python alone
+sys.path.append("/usr/lib/python3/dist-packages")  # Another Python than Debian's finds its packages there, because the binding is pure Python.
 try:
     from clang import cindex
     from clang.cindex import CursorKind, TypeKind
@@ -39,7 +39,7 @@ texts = {}  # of files, by name
 
 
 def text_of(cursor, start, end):
-    """The text between two places of one file; "" where a macro stands between."""
+    """Returns the text between two places of one file, or "" if a macro is between."""
     if start.file is None or end.file is None or start.file.name != end.file.name:
         return ""
     name = start.file.name
@@ -49,7 +49,8 @@ def text_of(cursor, start, end):
 
 
 def operator_of(cursor):
-    """The operator of a binary, compound or unary expression, which the binding does not tell: read from the file. "" inside of macros."""
+    """Returns the operator of a binary, compound or unary expression. The binding lacks it, so it is read from the file. "" inside
+    macros."""
     children = list(cursor.get_children())
     extent = cursor.extent
     if cursor.kind == CursorKind.UNARY_OPERATOR:
@@ -66,7 +67,7 @@ def operator_of(cursor):
 
 
 def stripped(cursor):
-    """The expression inside of parentheses and conversions."""
+    """Returns the expression inside parentheses and conversions."""
     while cursor.kind in (CursorKind.PAREN_EXPR, CursorKind.UNEXPOSED_EXPR, CursorKind.CSTYLE_CAST_EXPR):
         inner = [child for child in cursor.get_children() if child.kind.is_expression()]
         if len(inner) != 1:
@@ -80,7 +81,7 @@ def is_array(cursor):
 
 
 def path_of(cursor):
-    """(declaration, members) of an object that is named without a pointer between: `batch.count`. None for what is behind a pointer."""
+    """Returns (declaration, members) of an object named without a pointer: `batch.count`. None for an object behind a pointer."""
     cursor = stripped(cursor)
     if cursor.kind == CursorKind.DECL_REF_EXPR:
         found = cursor.referenced
@@ -98,7 +99,7 @@ def path_of(cursor):
             return None
         base = path_of(children[0])
         number = NUMBER.fullmatch(text_of(cursor, children[1].extent.start, children[1].extent.end))
-        # Any element where it is not said which: the whole array.
+        # An unknown index counts as the whole array.
         return base if base is None or number is None else (base[0], base[1] + (f"[{int(number.group(1))}]",))
     return None
 
@@ -114,7 +115,7 @@ def may_write(type_):
 
 
 class Effects:
-    """What an expression reads and writes, of objects that have names."""
+    """The named objects that an expression reads and writes."""
 
     def __init__(self):
         self.reads, self.writes = [], []
@@ -125,7 +126,7 @@ class Effects:
 
 
 def indices_of(cursor, places):
-    """What an object's name evaluates besides: the indices of arrays."""
+    """Adds what an object's name also evaluates: the indices of arrays."""
     cursor = stripped(cursor)
     children = [child for child in cursor.get_children() if child.kind.is_expression()]
     effects = Effects()
@@ -149,7 +150,7 @@ def of_unary(cursor, places):
     if path is not None and operator in INCREMENTS:
         return of_object(operand, path, True, places)
     if path is not None and operator == "&":
-        return indices_of(operand, places)  # an address is no read
+        return indices_of(operand, places)  # taking an address does not read
     return look(operand, places)
 
 
@@ -170,7 +171,7 @@ def of_call(call, places):
     for number, argument in enumerate(call.get_arguments()):
         target = addressed(argument)
         parts.append(look(argument, places) if target is None else indices_of(target, places))
-        if target is not None:  # by the call itself, after all arguments
+        if target is not None:  # writes of the call itself, after all arguments
             (handed.writes if number >= len(types) or may_write(types[number]) else handed.reads).append(path_of(target))
     compare(call, parts, places)
     effects = joined(parts + [handed])
@@ -187,7 +188,7 @@ def joined(parts):
 
 
 def compare(cursor, parts, places):
-    """Notes the place where one of the parts writes what another reads or writes."""
+    """Notes a place where one of the parts writes an object that another reads or writes."""
     for i, one in enumerate(parts):
         for k, other in enumerate(parts if one.writes else []):
             if i != k and any(overlap(write, mention) for write in one.writes for mention in other.reads + other.writes):
@@ -195,10 +196,10 @@ def compare(cursor, parts, places):
 
 
 def look(cursor, places):
-    """The effects of an expression, or of all that a statement has; what it finds on the way goes into places."""
+    """Returns the effects of an expression, or of a whole statement. Adds the places it finds to `places`."""
     kind = cursor.kind
     if kind == CursorKind.CXX_UNARY_EXPR:
-        return Effects()  # sizeof: nothing is evaluated
+        return Effects()  # sizeof evaluates nothing
     if kind == CursorKind.CALL_EXPR:
         return of_call(cursor, places)
     if kind == CursorKind.UNARY_OPERATOR:
@@ -226,7 +227,7 @@ def parameter_types(function):
 
 
 def addressed(argument):
-    """The object, with a name, whose address an argument is: `&object`, or an array. None: it is none."""
+    """Returns the named object whose address an argument is (`&object`, or an array), or None."""
     inner = stripped(argument)
     operand = None
     if inner.kind == CursorKind.UNARY_OPERATOR and operator_of(inner) == "&":
@@ -240,7 +241,7 @@ seen = set()  # functions of headers
 
 
 def check_file(job):
-    """The places in one file and in what it includes of the tree, which each process looks at once; or an error."""
+    """Returns the places in one file and in the tree's files that it includes, or an error. Each process checks files separately."""
     path, arguments, folder = job
     os.chdir(folder)
     index = cindex.Index.create()

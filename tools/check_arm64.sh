@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds for aarch64 with Debian's cross compiler and runs the tests under qemu-user, in an arm64 Debian that this makes by itself.
+# Builds for aarch64 with Debian's cross compiler, and runs the tests under qemu-user, in an arm64 Debian that this script makes.
 # Usage: tools/check_arm64.sh [REGEX]   only the tests that match. What is not run there is printed by name (tools/arm64_skipped.tsv).
 # The root (1.2 GB) is made once, in VRAM_ARM64_CACHE. Needs root, for chroot and mounts, and the network for the first time. Programs of
 # aarch64 are started by the kernel's binfmt_misc, for which qemu-user-static's rule is put in where it is not.
@@ -7,12 +7,12 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 tree=$PWD only=${1:-}
 cache=${VRAM_ARM64_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/vram/arm64} root=$cache/root
-emulator=$cache/aarch64-binfmt-P # by this name it takes the program's own argv[0] from the kernel
+emulator=$cache/aarch64-binfmt-P  # under this name, it takes the program's own argv[0] from the kernel
 packages=(cmake ninja-build gcc g++ clang binutils make pkg-config git libc6-dev libzstd-dev zlib1g-dev liblzma-dev libsqlite3-dev libcjson-dev libdw1 libcmocka-dev
     python3 python3-pytest python3-venv sqlite3 tar zstd xz-utils bash zsh fish cargo golang-go)
 [ "$(id -u)" -eq 0 ] || { echo "check_arm64.sh: root is needed for chroot and mounts" >&2; exit 1; }
 
-# Mounts of this script end with it.
+# The script's mounts end with it.
 if [ -z "${VRAM_ARM64_INSIDE:-}" ]; then
     VRAM_ARM64_INSIDE=1 exec unshare --mount --propagation private "$0" "$@"
 fi
@@ -20,8 +20,8 @@ inside() { env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 DEB
 
 note() { printf '\n=== %s (%d s)\n' "$1" "$SECONDS"; }
 
-# Debian 12's own qemu (7.2) keeps a row for each page of address space that a program reserves, 4 to 8 GB a test; the one in its backports does
-# not. It is taken from there into the cache, signed by Debian's key, and not installed.
+# Debian 12's own qemu (7.2) keeps a row for each page of address space that a program reserves, 4 to 8 GB per test; the one in its
+# backports does not. That one is downloaded into the cache, with Debian's signature checked, but not installed.
 fetch_emulator() {
     local options=(-q -o "Dir::Etc::SourceList=$cache/apt/sources.list" -o Dir::Etc::SourceParts=- -o "Dir::State::Lists=$cache/apt/lists" -o APT::Sandbox::User=root)
     local mirror
@@ -35,8 +35,8 @@ fetch_emulator() {
 }
 [ -e "$emulator" ] || { note "an emulator of aarch64, $emulator" && fetch_emulator; }
 
-# The newest rule wins, and one that is there is left alone: tests of another tree may be running by it. F: the kernel opens the emulator now,
-# so that it is there inside of the root, too.
+# The newest rule wins. An existing rule is left alone, because tests of another tree may be using it. F: the kernel opens the emulator now,
+# so that it is available inside the root too.
 rules=/proc/sys/fs/binfmt_misc
 [ -e $rules/register ] || mount -t binfmt_misc binfmt_misc $rules
 if ! grep -qsxF "interpreter $emulator" $rules/vram-aarch64; then
@@ -55,7 +55,7 @@ if [ ! -e "$root/var/lib/vram-installed" ] || [ "$(cat "$root/var/lib/vram-insta
     inside apt-get update -q
     inside apt-get install -q -y --no-install-recommends "${packages[@]}"
     umount "$root/proc"
-    # Paths that cmake finds below the root mean the same inside of it.
+    # Paths that cmake finds below the root must mean the same inside it.
     mkdir -p "$root$(dirname "$root")"
     ln -sfn / "$root$root"
     echo "${packages[*]}" >"$root/var/lib/vram-installed"
@@ -64,11 +64,11 @@ fi
 note "build arm64"
 page=$tree/build/release/viewer/viewer.html
 launcher=$(command -v ccache || true)
-export QEMU_LD_PREFIX=$root # cmake asks the root's Python for its version
+export QEMU_LD_PREFIX=$root  # cmake queries the root's Python for its version
 cmake --preset arm64 --log-level=WARNING "-DVRAM_ARM64_ROOT=$root" ${launcher:+"-DCMAKE_C_COMPILER_LAUNCHER=$launcher"} \
     $([ ! -e "$page" ] || echo "-DVRAM_VIEWER_PAGE=$page")
 cmake --build --preset arm64 -j "${JOBS:-$(nproc)}"
-# An emulated processor is ten times slower, and so is the patience of a test.
+# An emulated processor is ten times slower, so tests get ten times the time.
 find build/arm64 -name CTestTestfile.cmake -exec sed -i -E 's/TIMEOUT "([0-9]+)"/TIMEOUT "\10"/' {} +
 
 common=$(realpath "$(git rev-parse --git-common-dir)")
@@ -94,7 +94,7 @@ while IFS=$'\t' read -r pattern why; do
 done < <(sed '/^[#=]/d; /^$/d' tools/arm64_skipped.tsv)
 sed -n 's/^=\([^\t]*\)\t/part of \1: /p' tools/arm64_skipped.tsv
 
-# The last line that a test printed which found nothing to run.
+# Prints the last line of a test that had nothing to run.
 own_skips() {
     awk 'FNR == NR { if (/\*\*\*Skipped/) { sub(/.*: /, ""); skipped[$1] = 1 } next }
         / Test: / { name = $NF; said = "" }

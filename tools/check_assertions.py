@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Checks what docs/internals/assertions.md says of the assertions that are on in what is shipped.
+"""Checks the statements of docs/internals/assertions.md about the assertions in the shipped build.
 
 Usage: check_assertions.py [ROOT]
 
-Rooms of the products that have assertions are those that the page names in its table, and no other folder of the product has one: the
-command, the adapters and the stand-ins meet nothing but input. An assertion changes nothing, so that a build without them does the same: no
-assignment, and no step of a counter. Prints each offence as FILE:LINE and exits 1 when there is one.
+The rooms with assertions must be those in the page's table. Other folders of the products may have none: the command, the adapters and the
+stand-ins only handle input. An assertion may change nothing, so that a build without assertions behaves the same: no assignment, and no
+increment or decrement. Prints each offence as FILE:LINE and exits 1 if there is one.
 """
 import re
 import sys
@@ -15,7 +15,7 @@ import rooms
 
 WITHOUT = ("cli", "adapters", "simulator/standins", "viewer/engine", *map(str, rooms.HEADERS))
 ASSERTION = re.compile(r"(?<!_)\bassert\s*\((.*)")
-# "=" that compares nothing; text in quotes is none of it.
+# An "=" that is no comparison; text in quotes does not count.
 CHANGES = re.compile(r"\+\+|--|(?<![=!<>])=(?!=)")
 
 

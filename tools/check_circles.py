@@ -3,11 +3,10 @@
 
 Usage: check_circles.py [--nm NM] [--list ROOM] ROOT OBJECTS (the project; its build folder)
 
-File a needs file b when an object of a leaves a name undefined that an object of b defines. Within a room these needs should have no
-circle, so that a file can be read after those that it stands on. Calls through a table of functions are no need: that is what tables are
-for. Prints each circle (a strongly connected component of more than one
-file) that is not allowed, and each allowance that nothing needs any more; exits 1 when there is one. --list prints a room's files by
-how high they stand, with what each needs.
+File a needs file b if an object of a leaves a name undefined that an object of b defines. Within a room these needs should have no circle,
+so that a file can be read after the files it is built on. Calls through a table of functions do not count: tables exist to avoid the need.
+Prints each circle (a strongly connected component of more than one file) that is not allowed, and each allowance that is no longer needed;
+exits 1 if there is one. --list prints a room's files from the lowest to the highest, each with its needs.
 """
 import argparse
 import subprocess
@@ -17,12 +16,12 @@ from pathlib import Path
 
 import rooms
 
-# Circles that stay: the room, its files (without .c; a smaller circle among them is allowed, too; * for any file), and why.
+# Circles that are allowed: the room, its files (without .c; a smaller circle among them is allowed too; * for any file), and the reason.
 ALLOWED = []
 
 
 def read_names(nm, objects):
-    """For each object: the names it defines for others, and those it needs."""
+    """Returns, for each object, the names it defines for others, and those it needs."""
     defines, needs = {path: set() for path in objects}, {path: set() for path in objects}
     by_text = {str(path): path for path in objects}
     text = subprocess.run([nm, "-A", "-P", *by_text], capture_output=True, text=True, check=True).stdout if objects else ""
@@ -37,12 +36,12 @@ def read_names(nm, objects):
 
 
 def read_rooms(nm, root, folder):
-    """{room: {file: set of files of the room that it needs}}; a file is named by its path in the room, without .c.o."""
-    # Objects of files that are gone may lie in a folder that was built in before.
+    """Returns {room: {file: set of files of the room that it needs}}. A file is named by its path in the room, without .c.o."""
+    # A folder that was built before may contain objects of deleted files.
     source_of = {}
     for path in sorted(folder.glob("products/*/CMakeFiles/*_objects.dir/**/*.c.o")):
         _, product, _, _, *rest = path.relative_to(folder).parts
-        # "__" is CMake's for "..": a file of another product.
+        # "__" is CMake's replacement for "..": a file of another product.
         source = Path(*rest[1:] if rest[0] == "__" else (product, *rest)).with_suffix("")
         if (root / source).is_file():
             source_of[path] = source
@@ -58,7 +57,7 @@ def read_rooms(nm, root, folder):
 
 
 def circles_of(graph):
-    """The strongly connected components with more than one file, by Tarjan's algorithm, and every file's height."""
+    """Returns the strongly connected components with more than one file, by Tarjan's algorithm, and every file's height."""
     order, low, stack, found, on_stack = {}, {}, [], [], set()
 
     def visit(node):
@@ -81,7 +80,7 @@ def circles_of(graph):
     for node in sorted(graph):
         if node not in order:
             visit(node)
-    return found  # those that stand lower come first
+    return found  # the lowest files come first
 
 
 def print_room(graph):

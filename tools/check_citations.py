@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Checks that what comments and pages cite is in the tree.
+"""Checks that comments and pages cite only existing pages and sections.
 
 Usage: check_citations.py [ROOT]
 
-A citation is a page's name, and at most one of its sections: `allocator.md §best-fit`, `formats/recording.md`. A page is named by its
-path from the root, by the end of that path, or from the page that cites it; a section by the anchor of its heading, or by the heading. Numbers of
-sections of documents that lie elsewhere ("some-paper 3.1.6", "§7.5") are refused: what the project stands on is written down in it. Prints
-each dead citation as FILE:LINE and exits 1 when there is one.
+A citation is a page's name, and at most one of its sections: `allocator.md §best-fit`, `formats/recording.md`. A page is named by its path
+from the root, by the end of that path, or from the page that cites it; a section by the anchor of its heading, or by the heading. Numbers
+of sections of other documents ("some-paper 3.1.6", "§7.5") are refused, because the tree itself must contain its foundations. Prints each
+dead citation as FILE:LINE and exits 1 if there is one.
 """
 import re
 import sys
@@ -14,13 +14,13 @@ from pathlib import Path
 
 FOLDERS = ("allocator", "recordings", "simulator", "replay", "cli", "adapters", "tests", "viewer/engine", "viewer/web", "tools", "examples", "packaging/cmake", "docs")
 SUFFIXES = {".c", ".h", ".def", ".cpp", ".S", ".py", ".sh", ".ts", ".mjs", ".html", ".cmake", ".txt", ".md", ".1"}
-# These hold examples of dead citations, or pages that are made only when the site is built.
+# These contain examples of dead citations, or names of pages that are made only for the site.
 EXEMPT = {"tools/check_citations.py", "tests/house/test_checkers.py", "tests/house/test_site.py", "tools/site/build.py", "tools/site/command_pages.py",
           "tools/site/header_pages.py", "tools/site/navigation.py"}
 SKIPPED = {"node_modules", "build", "dist"}
-INSTALLED = "share/doc/vram/"  # has the pages by their paths from the root
+INSTALLED = "share/doc/vram/"  # contains the pages by their paths from the root
 
-# A page's name (not within an address of the web, nor a pattern), and the section that follows it.
+# A page's name (not within a web address or a pattern), and the section that follows it.
 PAGE = re.compile(r"(?<![\w*{}/:.-])((?:\.\./)*(?:[\w-]+/)*[\w-]+\.md)\b(?:[\"'`)\]]*,? §([\w-]+))?")
 SECTION = re.compile(r"§")
 ELSEWHERE = re.compile(r"\b[a-z]+(?:-[a-z]+)+,? (?:section )?\d+\.\d+(?:\.\d+)*\b|\b(?:allocator-behaviou?r|exact-replay)\b(?= (?:§|\d))")
@@ -29,7 +29,7 @@ FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 
 def anchors_of(page):
-    """The anchors that GitHub and GitLab give the headings of a page."""
+    """Returns the anchors that GitHub and GitLab give the headings of a page."""
     headings = HEADING.findall(FENCED.sub("", page.read_text(encoding="utf-8")))
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -50,7 +50,8 @@ class Pages:
         self.anchors = {}
 
     def find(self, source, name):
-        """The page that a file calls by this name, or None: from its own folder, from the root, or by the end of a path in docs/ or tests/."""
+        """Finds the page that a file cites by this name, or returns None. Searches from its own folder, from the root, and by the end of
+        a path in docs/ or tests/."""
         name = name.removeprefix(INSTALLED)
         for candidate in (source.parent / name, self.root / name):
             if candidate.is_file():
@@ -82,7 +83,7 @@ def problems_in(pages, path):
 
 
 def check(root):
-    """Every dead citation as 'FILE:LINE: what', and the number of files read."""
+    """Returns every dead citation as 'FILE:LINE: what', and the number of files read."""
     pages, problems, files = Pages(root), [], 0
     for path in files_of(root):
         files += 1

@@ -3,17 +3,17 @@
 
 Usage: check_coverage.py [ROOT]
 
-The last cell of a row names tests, as `file:function` (a file of tests/ without its ending, a function that it defines and runs) or as
-the name that ctest knows (`golden.own`), or begins with a dash and says why there is none. The page must also name every option, every
-counter, and every field of the options of a history and of a snapshot, and each program of PyTorch that it names (`torch/graphs`) must be a row of
-tests/real/rows.toml. Prints what is wrong as LINE: TEXT, and exits 1 when something is.
+The last cell of a row names tests, as `file:function` (a file of tests/ without its ending, and a function that it defines and runs) or as
+ctest's name (`golden.own`); or it begins with a dash and gives the reason for having no test. The page must also name every option, every
+counter, and every field of the options of a history and of a snapshot. Each program of PyTorch that it names (`torch/graphs`) must be a row
+of tests/real/rows.toml. Prints each problem as LINE: TEXT, and exits 1 if there is one.
 """
 import re
 import sys
 from pathlib import Path
 
 PAGE = "tests/coverage.md"
-REASON_LETTERS = 15  # fewer are no reason
+REASON_LETTERS = 15  # a shorter text is not a reason
 LISTS = (  # (file, part of it, names in that part)
     ("allocator/config/options.def", r"(?s)(.*)", r"^VR_OPTION(?:_ALIAS)?\((\w+),"),
     ("allocator/include/vram/stats.h", r"(?s)#define VRAM_STAT_FAMILIES(.*?)\nstruct vram_stats", r"^\s+X\((\w+),"),
@@ -23,7 +23,7 @@ LISTS = (  # (file, part of it, names in that part)
 
 
 def functions_of(path):
-    """Test functions that the file defines and runs."""
+    """Returns the test functions that the file defines and runs."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
         return set(re.findall(r"^\s*def (test_\w+)\(", text, re.MULTILINE))
@@ -40,7 +40,8 @@ def test_functions(root):
 
 
 def ctest_names(root):
-    """What add_test() lines of CMakeLists.txt files make, and its two relatives, with the loops around them: over lists, and over files of two folders."""
+    """Returns the tests that add_test() and its two relatives make in CMakeLists.txt files, with the loops around them: over lists, and
+    over the files of two folders."""
     names = {f"unit.{path.stem}" for path in (root / "tests" / "unit").glob("test_*.c")}
     names |= {f"viewer.{path.name.removesuffix('.test.mjs')}" for path in (root / "viewer/web/tests").glob("*.test.mjs")}
     for path in [*(root / "tests").rglob("CMakeLists.txt"), *(root / "examples").glob("CMakeLists.txt")]:
@@ -54,7 +55,7 @@ def ctest_names(root):
 
 
 def rows(text):
-    """(line number, cells) of every row of a table that is no header."""
+    """Returns (line number, cells) of every table row that is not a header."""
     lines = text.splitlines()
     for number, line in enumerate(lines, 1):
         is_header = number < len(lines) and re.match(r"\|[-:| ]+\|$", lines[number])
@@ -63,7 +64,7 @@ def rows(text):
 
 
 def programs_of(root):
-    """Names of the rows that `make check-real` runs with the newest PyTorch."""
+    """Returns the names of the rows that `make check-real` runs with the newest PyTorch."""
     path = root / "tests/real/rows.toml"
     groups = re.findall(r"environments = \[([^\]]*)\](.*?)(?=\n\[\[rows|\Z)", path.read_text(encoding="utf-8") if path.exists() else "", re.DOTALL)
     return {name for given, rest in groups if '"torch"' in given for name in re.findall(r'"(\w+)"', re.sub(r"(?s)^.*?names = ", "", rest))}
@@ -87,7 +88,7 @@ def row_problem(cells, functions, ctests, programs):
 
 
 def check(root):
-    """Every problem as 'LINE: TEXT', and the number of rows."""
+    """Returns every problem as 'LINE: TEXT', and the number of rows."""
     text = (root / PAGE).read_text(encoding="utf-8")
     functions, ctests, programs = test_functions(root), ctest_names(root), programs_of(root)
     problems, count = [], 0

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Checks from the #include lines who looks at whom.
+"""Checks from the #include lines which rooms depend on which.
 
 Usage: check_floors.py [ROOT]
 
 A room of a product (tools/rooms.py) may include itself, the rooms listed for it, and the public headers. Rooms above the library (cli,
-adapters, examples) see public headers and their own folder only. A stand-in may include itself and the rooms listed for it. Of the products
-only allocator/os/posix includes headers of the operating system. Prints every include that breaks this, as FILE:LINE, and exits 1 when there
-is one.
+adapters, examples) see only public headers and their own folder. A stand-in may include itself and the rooms listed for it. Of the
+products, only allocator/os/posix includes headers of the operating system. Prints every include that breaks a rule as FILE:LINE, and exits
+1 if there is one.
 """
 import re
 import sys
@@ -22,27 +22,28 @@ BELOW = {
     "history": "base os model",
     "driver": "base os",
     "sim": "base os driver",
-    # The core fills no model: it tells records, and whoever listens (history, replay) writes them into one.
+    # The core does not fill a model. It sends records, and its listeners (history, replay) write them into one.
     "core": "base os config history driver",
     "host": "base os config history driver",
-    # Graphs are made of the core's pools and captures: one floor up, beside replay.
+    # Graphs use the core's pools and captures, so they are one floor above it, like replay.
     "graph": "base os config driver core",
     "library": "base os config driver core",
-    # What a running allocator records and shows: the core's listener, and its state as a model. One floor up, beside replay.
+    # Records and shows a running allocator: the core's listener, and its state as a model. One floor above the core.
     "live": "base os model config history driver core host",
     "snapshot": "base os model config history",
-    # Of the readers only the scanner of JSON: who held a device is written down as a setting.
+    # Uses only JSON's scanner of the readers, because a device's other users are recorded as a setting.
     "analyze": "base os model config snapshot",
     "explore": "base os model config analyze replay present",
     "export": "base os model config analyze",
     "replay": "base os model config history driver sim core host live snapshot analyze",
     # Facts of recordings and replays as text and JSON.
     "present": "base model config analyze replay",
-    # vram_create() with what the environment asks for: histories, pages with their cures. Above what it puts together.
+    # vram_create() with the recording that the environment asks for: histories, and pages with their cures. Above the rooms that it
+    # combines.
     "entry": "base os model config history driver core host live replay",
 }
-# What a foreign program loads in place of NVIDIA's libraries. One stands on the simulated device, or on another one at run time (libcudart
-# on libcuda), never on the library as a whole.
+# Libraries that foreign programs load instead of NVIDIA's. One is built on the simulated device, or uses another one at run time (libcudart
+# uses libcuda), but never uses the library as a whole.
 STANDINS = {
     "standins/common": "",
     "standins/front": "",
@@ -65,10 +66,9 @@ STANDINS = {
     "standins/nvenc": "standins/common",
 }
 PUBLIC_ONLY = ("cli", "adapters", "examples", "viewer")
-# The page's engine and the command of WebAssembly are the rooms themselves, compiled with them: they give their hash tables random bits.
-# The command prints JSON by the library's own writer.
-# `vram sim --missing` reads what stand-ins counted, and makes the file by which processes know of each other; the doctor says which
-# driver they are.
+# The page's engine and the command of WebAssembly are compiled from the rooms themselves, and give their hash tables random bits. The
+# command prints JSON with the library's own writer. `vram sim --missing` reads the stand-ins' counts, and makes the file by which processes
+# find each other; the doctor says which driver they are.
 BESIDES = {("viewer", "allocator/base/hash.h"), ("cli", "allocator/base/hash.h"), ("cli", "allocator/base/json.h"), ("cli", "allocator/base/json_rows.h"), ("cli", "simulator/standins/common/missing.h"), ("cli", "simulator/standins/common/reads.h"), ("cli", "simulator/standins/common/session.h"),
            ("cli", "simulator/standins/common/read_values.h"), ("cli", "simulator/standins/common/own_runtime.h"),
            ("cli", "simulator/standins/facts/cuda.def")}
@@ -76,8 +76,8 @@ BESIDES = {("viewer", "allocator/base/hash.h"), ("cli", "allocator/base/hash.h")
 C_HEADERS = set(
     """assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic stdbool stddef
     stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype""".split()
-) | {"regex"}  # of POSIX, and in the C library of WebAssembly: recordings/analyze/text_search.c
-# What the products may use of the C library; threads, clocks and signals go through os.h.
+) | {"regex"}  # defined by POSIX, and in the C library of WebAssembly: recordings/analyze/text_search.c
+# The headers of the C library that the products may use. Threads, clocks and signals go through os.h.
 NOT_IN_ROOMS = {"threads", "time", "signal", "setjmp", "locale"}
 SYSTEM_FOLDERS = ("allocator/os/posix/",)
 
@@ -85,7 +85,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]')
 
 
 def resolve(root, source, name):
-    """The included file relative to root, found as the compiler finds it; None when it is not there."""
+    """Returns the included file relative to root, found like the compiler finds it; None if it does not exist."""
     for folder in (source.parent, *rooms.ROOTS, *rooms.HEADERS):
         candidate = root / folder / name
         if candidate.is_file():
@@ -119,7 +119,7 @@ def quoted_problem(root, source, name):
 def angle_problem(source, name):
     text = source.as_posix()
     if rooms.is_standin(source) or source.parts[0] not in rooms.PRODUCTS or text.startswith(SYSTEM_FOLDERS) or source.suffix == ".hpp":
-        return None  # a plug for a library of C++ includes that one's headers
+        return None  # an adapter for a C++ library includes that library's headers
     stem = name[:-2] if name.endswith(".h") else name
     if stem not in C_HEADERS:
         return "headers of the operating system belong into allocator/os/posix"
@@ -129,7 +129,7 @@ def angle_problem(source, name):
 
 
 def check(root):
-    """Every broken rule as 'FILE:LINE: include NAME: reason', and the number of files read."""
+    """Returns every broken rule as 'FILE:LINE: include NAME: reason', and the number of files read."""
     problems, files = [], 0
     folders = [root / name for name in (*rooms.PRODUCTS, *PUBLIC_ONLY)]
     for folder in folders:

@@ -3,10 +3,10 @@
 
 Usage: check_names.py [ROOT]
 
-Tags of structs, enums and unions, and base names of files (x.h, x.c and x.def of one folder are one name) occur once in the products
-(tools/rooms.py); the guard of a header is VR_, its room and its path there in capitals (VRAM_ and its name for a public header), so that it
-occurs once, too. Exempt is the room os, whose posix/ and wasm/ implement the same headers. Identifiers of the products, cli/ and adapters/
-use the terms of the field: none has one of the words of VAGUE as a part of its name. Prints every offence as FILE:LINE and exits 1 when there is one.
+Tags of structs, enums and unions, and base names of files (x.h, x.c and x.def of one folder are one name) must occur once in the products
+(tools/rooms.py). A header's guard is VR_, its room and its path there in capitals (VRAM_ and its name for a public header), so it occurs
+once too. The room os is exempt, because its posix/ and wasm/ implement the same headers. Identifiers of the products, cli/ and adapters/
+must use the terms of the field: no name may contain a word of VAGUE. Prints every offence as FILE:LINE and exits 1 if there is one.
 """
 import re
 import sys
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import rooms
 
-# Words that name nothing, and what to look for instead.
+# Words that mean nothing, and better ones.
 VAGUE = {
     "lot": "what it is",
     "seen": "explored, cached, indexed",
@@ -39,7 +39,7 @@ SUFFIXES = (".c", ".h", ".def", ".cpp", ".S")
 
 
 def code_of(path):
-    """A file's text with comments, texts and #include lines blanked; line numbers stay."""
+    """Returns a file's text with comments, strings and #include lines blanked. Line numbers stay."""
     text = path.read_text(encoding="utf-8")
     return re.sub(INCLUDE, "", COMMENT_OR_TEXT.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text))
 
@@ -53,7 +53,7 @@ def sources(root, folder):
 
 
 def repeated(kind, places):
-    """'FILE:LINE: KIND NAME also stands in FILE:LINE' for every name that has more than one place, at all but its first."""
+    """Returns a line for every name with more than one place, at each place but the first."""
     for name, where in places.items():
         for place in where[1:]:
             yield f"{place}: {kind} {name} also stands at {where[0]}"
@@ -71,7 +71,7 @@ def tag_problems(root, paths):
 def file_problems(root, paths):
     places = {}
     for path in paths:
-        # x.c beside x.h is one thing.
+        # x.c and x.h of one folder are one name.
         places.setdefault(path.stem, {}).setdefault(path.parent, f"{path.relative_to(root)}:1")
     return repeated("file name", {stem: list(folders.values()) for stem, folders in places.items()})
 
@@ -102,7 +102,7 @@ def word_problems(root):
 
 
 def check(root):
-    """Every offence as 'FILE:LINE: what', and the number of files read."""
+    """Returns every offence as 'FILE:LINE: what', and the number of files read."""
     inside = [path for path in rooms.sources(root, SUFFIXES) if rooms.room_of(path.relative_to(root)) != "os"]
     headers = inside + rooms.headers(root)
     problems = [*file_problems(root, inside), *tag_problems(root, inside), *guard_problems(root, headers), *word_problems(root)]

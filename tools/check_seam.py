@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Checks that paged memory and sleep stay behind the seam of sources (allocator/core/source/source_ops.h).
+"""Checks that paged memory and sleep stay behind the interface of sources (allocator/core/source/source_ops.h).
 
 Usage: check_seam.py [ROOT]
 
-Outside of allocator/core/source and allocator/core/sleep at most LIMIT lines of the allocator name them: a line does when "paged" or "sleep"
-is part of an identifier or a word of a comment. Not counted are the public headers, the options' room, the room of the operating system
-(where a thread sleeps), text in quotation marks, and names that the public headers and the options' table give (PUBLIC). Prints the
-lines, and exits 1 when there are more than LIMIT.
+At most LIMIT lines of the allocator outside allocator/core/source and allocator/core/sleep may name them. A line names them if "paged" or
+"sleep" is part of an identifier or a word of a comment. Not counted are the public headers, the options' room, the operating system's room
+(where threads sleep), text in quotation marks, and names that the public headers and the options' table define (PUBLIC). Prints the lines,
+and exits 1 if there are more than LIMIT.
 """
 import re
 import sys

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Checks with nm what the library exports, names and imports.
+"""Checks with nm the library's exports, names and imports.
 
 Usage: check_symbols.py [--nm NM] [--shared LIBVRAM.so] [--static LIBVRAM.a] [--without PREFIX...]
 
-The shared library exports vram_* and nothing else, and no name that begins with a PREFIX (what another product has). Global names in the archive begin with vr_ or vram_. What the archive
-takes from outside is listed below: the library never prints, exits, aborts or reads standard input on its own.
-Exits 1 and names each symbol that breaks this.
+The shared library may export only vram_*, and no name that begins with a PREFIX (of another product). Global names in the archive must
+begin with vr_ or vram_. The archive may import only the names listed below: the library never prints, exits, aborts or reads standard input
+on its own. Exits 1 and names each symbol that breaks a rule.
 """
 import argparse
 import re
@@ -15,7 +15,7 @@ import sys
 EXPORTED = re.compile(r"^vram_")
 INTERNAL = re.compile(r"^(vr_|vram_)")
 
-# The outside world of the library, by purpose. A new name here is a decision, not a formality.
+# The library's imports, by purpose. A new name here is a decision, not a formality.
 IMPORTS = {
     "memory of the host": "malloc calloc realloc free aligned_alloc posix_memalign",
     "bytes and strings": """memchr memcmp memcpy memmove memset strchr strcmp strcspn strlen strncmp strpbrk strrchr strspn strstr strnlen""",
@@ -55,7 +55,7 @@ RENAMED = re.compile(r"^__(?:isoc\d+_)?(\w+?)(?:_chk)?$")
 
 
 def nm(tool, arguments):
-    """(symbol, type) of every line of nm, without versions."""
+    """Returns (symbol, type) of every line of nm, without versions."""
     result = subprocess.run([tool, "-P"] + arguments, check=True, capture_output=True, text=True)
     for line in result.stdout.splitlines():
         fields = line.split()
@@ -63,7 +63,7 @@ def nm(tool, arguments):
             yield fields[0].split("@")[0], fields[1]
 
 
-# libgcc on aarch64: atomic instructions by what the processor has, and long double, which has 16 bytes there.
+# libgcc on aarch64: atomic instructions chosen by the processor's features, and long double, which has 16 bytes there.
 AARCH64 = re.compile(r"__aarch64_(cas|swp|ldadd|ldclr|ldeor|ldset)[1248]_(relax|acq|rel|acq_rel)$"
                      r"|__(divtf3|multf3|floatunditf|trunctfdf2|stack_chk_guard)$")
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Shows what the command says of a recording: a report, why it ran out of memory where it did, the exact replay, and what other settings would
-# have needed.
+# Shows the command's answers about a recording: a report, the reason for running out of memory, the exact replay, and the needs of other
+# settings.
 # Usage: tools/demo.sh [RECORDING]   (default: the recording of examples/serve_sim.c; VRAM: the command, default the release build's)
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Formats every C source of ours, or, with --check, fails naming each place that is not formatted. Usage: tools/format.sh [--check]
+# Formats every C source of the project. With --check, fails and names each place that is not formatted. Usage: tools/format.sh [--check]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mode=(-i)

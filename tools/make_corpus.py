@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""make_corpus.py DIR: writes the small recordings that the fuzzer of the readers begins with, all made here.
+"""make_corpus.py DIR: writes the small recordings that the readers' fuzzer begins with. All are made here.
 
-Also a module: small snapshots of every generation of the format, and writers for every encoding that PyTorch's two writers, JSON
-tools and the HTML pages use. The tests of the readers import it.
+Also a module: small snapshots of every generation of the format, and writers for every encoding that PyTorch's two writers, JSON tools and
+the HTML pages use. The readers' tests import it.
 """
 import base64
 import json
@@ -21,7 +21,7 @@ FRAMES = [frame("malloc", "allocator.cpp", 10), frame("forward", "/src/model.py"
 
 
 def generation_1():
-    """torch 2.0: blocks have a history, no address and no frames."""
+    """torch 2.0: blocks have a history, but no address and no frames."""
     history = [{"addr": 0x7F0000000000, "real_size": 500, "frames": FRAMES[:2]}, {"addr": 0x7F0000000000, "real_size": 100}]
     blocks = [{"size": 512, "state": "active_allocated", "history": history}, {"size": 1024, "state": "active_awaiting_free"},
               {"size": 2**21 - 1536, "state": "inactive", "history": []}]
@@ -70,7 +70,7 @@ def newest():
 
 
 def samples():
-    """Name -> snapshot: every generation, and the bare list."""
+    """Returns name -> snapshot: every generation, and the bare list."""
     middle = {"segments": newest()["segments"][:1], "device_traces": [events(False)], "allocator_settings": {}}
     return {"generation_1": generation_1(), "generation_3": middle, "newest": newest(), "list": newest()["segments"],
             "single": {"allocator_settings": {"only": {"a": 1, "b": [2]}}, "unread": {"x": {"y": [1, 2]}}, "segments": newest()["segments"][:1],
@@ -79,7 +79,7 @@ def samples():
 
 
 def odd_samples():
-    """Name -> snapshot: what no column can say, or not as the file has it."""
+    """Returns name -> snapshot: values that no column can express, or not as the file has them."""
     frame_of_graph = dict(frame("call", "graph.py", 3), fx_node_op="call_function", fx_node_name="add", fx_node_target="aten::add", fx_original_trace="a\nb")
     event = {"action": "alloc", "addr": 1, "size": 2, "stream": 3, "frames": [frame_of_graph, FRAMES[1]], "forward_frames": ["File \"x\"", "y"],
              "category": "ACTIVATION", "thread": 77, "version": 2, "of the future": {"deep": [1, [2.5, {"x": None}], -(2**63)], "": 0.0}}
@@ -118,8 +118,8 @@ def odd_samples():
 
 
 class CppPickler:
-    """What PyTorch's C++ writer makes: protocol 2, every list and dictionary in one batch, strings memoised by value, containers only where
-    they are shared, and numbers beyond 32 bits always in 8 bytes."""
+    """Pickles like PyTorch's C++ writer: protocol 2, every list and dictionary in one batch, strings memoized by value, containers only
+    if they are shared, and numbers beyond 32 bits always in 8 bytes."""
 
     def __init__(self):
         self.out, self.memo, self.uses = bytearray(b"\x80\x02"), {}, {}
@@ -200,7 +200,7 @@ def html_page(data):
 
 
 def encodings(snapshot):
-    """Suffix -> bytes: one snapshot in every encoding the readers know."""
+    """Returns suffix -> bytes: one snapshot in every encoding that the readers accept."""
     made = {"p%d" % protocol: pickle.dumps(snapshot, protocol) for protocol in (2, 3, 4, 5)}
     made["cpp"] = CppPickler().dump(snapshot)
     made["json"] = json.dumps(snapshot).encode()

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the manual page of each command, from what `vram COMMAND --help` prints: docs/reference/man/vram-COMMAND.1.
+"""Writes the manual page of each command, docs/reference/man/vram-COMMAND.1, from the output of `vram COMMAND --help`.
 
 Usage: manual.py VRAM [--write]
 
-Without --write it says which pages are not what the command VRAM would make of them, and exits 1 when there is one.
+Without --write, names the pages that differ from the current help of the command VRAM, and exits 1 if there is one.
 """
 import re
 import subprocess
@@ -19,13 +19,13 @@ def printed(program, *words):
 
 
 def roff(text):
-    """Text as it is: backslashes and dashes escaped, no line that begins as a request would."""
+    """Returns text for a manual page: escapes backslashes and dashes, and lets no line begin as a request."""
     text = text.replace("\\", "\\e").replace("-", "\\-")
     return re.sub(r"^([.'])", r"\\&\1", text, flags=re.MULTILINE)
 
 
 def sections(text):
-    """Usage line, description lines, option lines and example lines of a help text."""
+    """Returns the usage line, description lines, option lines and example lines of a help text."""
     usage, _, rest = text.partition("\n\n")
     description, _, rest = rest.partition("\nOptions:\n")
     options, _, rest = rest.partition("\n\n")
@@ -34,7 +34,7 @@ def sections(text):
 
 
 def option_rows(lines):
-    """Each option's letter, name and value with its text; the text's further lines are indented further than any option."""
+    """Returns each option's letter, name and value with its text. The text's further lines are indented further than any option."""
     rows = []
     for line in lines:
         match = OPTION.match(line)
@@ -51,7 +51,7 @@ def page(command, summary, text, version):
     lines = [f'.TH VRAM\\-{command.upper()} 1 "" "vram {version}" "User Commands"', ".SH NAME", f"vram\\-{command} \\- {roff(summary)}", ".SH SYNOPSIS",
              f".B {roff(usage.split(' [')[0]) if '[' in usage else roff(usage)}", roff(usage[len(usage.split(' [')[0]):].strip()), ".SH DESCRIPTION"]
     for line in description:
-        # A list in the description stays one.
+        # A list in the description stays a list.
         lines += [".PP" if not line else f".br\n{roff(line.strip())}" if line.startswith("  ") else roff(line)]
     lines.append(".SH OPTIONS")
     for letter, name, value, words in option_rows(options):

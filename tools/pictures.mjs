@@ -1,5 +1,5 @@
-// The pictures of the documents, made from the page itself: node tools/pictures.mjs PAGE.html [RECORDING]. Without RECORDING the example
-// recording of a training program is shown. Needs what the page's tests need (tools/setup.sh).
+// Makes the pictures of the documents from the page itself: node tools/pictures.mjs PAGE.html [RECORDING]. Without RECORDING, shows the
+// example recording of a training program. Needs the packages of the page's tests (tools/setup.sh).
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -15,7 +15,7 @@ if (!html) {
     process.exit(2);
 }
 const SIZE = { width: 1280, height: 720 };
-// What each picture shows: a view, the state of the page, and what is done with it before.
+// For each picture: a view, the state of the page, and the actions before it.
 const pictures = [
     { name: "timeline", view: "timeline", pick: true },
     { name: "map", view: "map" },

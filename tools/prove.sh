@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Proves what tests/proofs/proofs.tsv lists, by Frama-C or by enumeration of every case up to a bound, and prints the table. Fails where an
-# alarm is left or a rule does not hold. Usage: tools/prove.sh [WORD...] (rows whose program has one of the words)
+# Proves the rows of tests/proofs/proofs.tsv with Frama-C, or by running every case up to a bound, and prints the table. Fails if an alarm
+# remains or a rule does not hold. Usage: tools/prove.sh [WORD...] (rows whose program has one of the words)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 table=tests/proofs/proofs.tsv
@@ -12,7 +12,7 @@ frama() {
     frama-c -machdep gcc_x86_64 -c11 -cpp-extra-args="-Isrc -Iinclude -Itests/proofs -include tests/proofs/model.h" "$@"
 }
 
-# Every goal of the contracts, overflows of unsigned numbers among them.
+# Proves every goal of the contracts, including overflows of unsigned numbers.
 wp() {
     why3 --config="$log.why3" config detect >/dev/null 2>&1
     local functions
@@ -22,7 +22,7 @@ wp() {
     awk '/Proved goals:/ {split($0, n, /[:\/]/); good = n[2] + 0 > 0 && n[2] + 0 == n[3] + 0; goals = n[2] + 0} END {print goals + 0, "goals"; exit !good}' "$log"
 }
 
-# No alarm, no precondition or assertion that is not proved, and no error.
+# Succeeds without alarms, unproved preconditions or assertions, and errors.
 eva() {
     local harness=$1
     shift
@@ -53,7 +53,7 @@ chosen() {
     return 1
 }
 
-# The enumerations among the chosen rows are built first.
+# Builds the enumerations of the chosen rows first.
 targets=()
 while IFS=$'\t' read -r _ means program _; do
     if [ "$means" = every ] && chosen "$program" "$@"; then targets+=("$program"); fi

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Keeps the outputs in the README and in the guides about reports true.
+"""Keeps the outputs in the README and in the guides about reports current.
 
 Usage: readme.py VRAM [--write]
 
-Runs the command (`$ vram ...`) of every ```console block of PAGES with the program VRAM, in the root of the project, and compares what it
-prints with the block; with --write, puts it into the block. Exits 1 when something differs.
+Runs the command (`$ vram ...`) of every ```console block of PAGES with the program VRAM, in the root of the project, and compares its
+output with the block; with --write, replaces the block. Exits 1 if an output differs.
 """
 import re
 import shlex
@@ -26,7 +26,7 @@ def output_of(program, command):
 
 
 def renewed(program, text):
-    """A page's text with what is printed today, its commands, and those that print something else now."""
+    """Returns a page's text with today's outputs, its commands, and those with other outputs now."""
     commands, stale = [], []
 
     def renew(match):

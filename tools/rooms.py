@@ -1,4 +1,4 @@
-"""Where a source file belongs: its room, the name by which other files include it ("core/pool.h" is in the room core).
+"""Where a source file belongs: its room, and the name by which other files include it ("core/pool.h" is in the room core).
 
 A room is a folder of allocator/ or recordings/, simulator/sim, a stand-in's folder, or a folder at the top of the tree. Public headers of
 all products are one room, `include`.
@@ -7,13 +7,13 @@ from pathlib import Path
 
 PRODUCTS = ("allocator", "recordings", "simulator", "replay")
 STANDINS = "simulator/standins"
-# Where the compiler looks for what a file includes.
+# The folders in which the compiler searches included files.
 ROOTS = (Path("allocator"), Path("recordings"), Path("simulator"), Path())
 HEADERS = tuple(Path(product) / "include" for product in PRODUCTS)
 
 
 def is_public(path):
-    """Whether a path from the top of the tree is a public header's."""
+    """Returns whether a path from the top of the tree is a public header."""
     parts = Path(path).parts
     return len(parts) > 2 and parts[0] in PRODUCTS and parts[1] == "include"
 
@@ -23,7 +23,8 @@ def is_standin(path):
 
 
 def room_of(path):
-    """'config' for allocator/config/lex.h, 'cli' for cli/args.h, 'standins/libcuda' for its files, 'include' for a public header."""
+    """Returns the room: 'config' for allocator/config/lex.h, 'cli' for cli/args.h, 'standins/libcuda' for its files, 'include' for a
+    public header."""
     parts = Path(path).parts
     if is_public(path):
         return "include"
@@ -33,18 +34,18 @@ def room_of(path):
 
 
 def below_room(path):
-    """The path of a file in its room: 'source/paged.c' for allocator/core/source/paged.c."""
+    """Returns the path of a file in its room: 'source/paged.c' for allocator/core/source/paged.c."""
     parts = Path(path).parts
     return "/".join(parts[1:] if parts[0] == "replay" else parts[2:])
 
 
 def is_of_products(path):
-    """Whether a file is the library's: neither a public header, nor a stand-in."""
+    """Returns whether a file belongs to the library: it is neither a public header nor in a stand-in."""
     return Path(path).parts[0] in PRODUCTS and not is_public(path) and not is_standin(path)
 
 
 def sources(root, suffixes):
-    """The library's files with one of these suffixes, sorted."""
+    """Returns the library's files with one of these suffixes, sorted."""
     found = (path for product in PRODUCTS for path in (root / product).rglob("*") if path.suffix in suffixes)
     return sorted(path for path in found if is_of_products(path.relative_to(root)))
 

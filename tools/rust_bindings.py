@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes adapters/bindings/rust/vram-sys/src/lib.rs: what vram/vram.h and vram/sim.h declare, as Rust sees it. Needs clang, whose syntax tree it reads.
+"""Writes adapters/bindings/rust/vram-sys/src/lib.rs: the declarations of vram/vram.h and vram/sim.h in Rust. Needs clang, whose syntax tree
+it reads.
 
 usage: rust_bindings.py [--check]   --check: writes nothing; 1 when the file is not what would be written"""
 import json
@@ -38,7 +39,7 @@ def rust_type(text, typedefs):
 
 
 def function_pointer(text, typedefs):
-    """An optional function, of `result (*)(parameters)`."""
+    """Returns an optional function of type `result (*)(parameters)`."""
     found = re.fullmatch(r"(.*?)\(\*\)\((.*)\)", text)
     parameters = [] if found[2].strip() in ("", "void") else [rust_type(part, typedefs) for part in found[2].split(",")]
     result = "" if found[1].strip() == "void" else f" -> {rust_type(found[1], typedefs)}"
@@ -75,7 +76,7 @@ def enum(node):
 
 
 def record(node, typedefs, name=None):
-    """A struct; a union without a name inside of it is a type of its own, with the names of both."""
+    """Returns a struct. An unnamed union in it becomes a separate type, named after both."""
     fields, before, name = [], [], name or node["name"]
     for item in node.get("inner", []):
         if item["kind"] == "RecordDecl":
@@ -95,7 +96,7 @@ def function(node, typedefs):
 
 
 def constants():
-    """Numbers that are macros."""
+    """Returns the numbers that are macros."""
     text = "".join(path.read_text() for path in sorted(ROOT.glob("*/include/vram/*.h")))
     names = re.findall(r"^#define (VRAM_\w+)\s+(\d+)\s*(?://.*)?$", text, re.M)
     wide = re.findall(r"^#define (VRAM_\w+)\s+UINT64_MAX\s*$", text, re.M)

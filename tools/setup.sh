@@ -1,25 +1,28 @@
 #!/usr/bin/env bash
-# Installs what a part of the project needs, from Debian 12's packages: only what is missing, so that it also works offline where everything is
-# there, and without root where a compiler and CMake are there. What cannot be installed is named; the build leaves out what needs it.
+# Installs the Debian 12 packages that a part of the project needs. Installs only missing ones, so it also works offline if all are present,
+# and without root if a compiler and CMake are present. Names the packages that cannot be installed; the build leaves out the parts that
+# need them.
 # Usage: tools/setup.sh [build|viewer|test|real|bench|packages|arm64|prove|mutate]   (default: build)
 set -euo pipefail
 need=${1:-build}
 
-# A C compiler with its headers; ninja and cmake build, make begins it.
+# A C compiler with its headers; ninja and cmake for the build, and make to start it.
 packages=(make gcc libc6-dev binutils cmake ninja-build)
-# The command reads compressed recordings and, from agents, JSON.
+# The command reads compressed recordings, and JSON from agents.
 packages+=(libzstd-dev zlib1g-dev liblzma-dev libsqlite3-dev libcjson-dev)
-# Lines and inlined functions in call stacks, at run time.
+# For lines and inlined functions in call stacks, at run time.
 packages+=(libdw1)
 
-# The viewer's page: its engine is compiled to WebAssembly and made smaller, the rest put together by node; a newer one from elsewhere will do.
+# The viewer's page: its engine is compiled to WebAssembly and made smaller, and node assembles the rest. A newer node from elsewhere works
+# too.
 viewer() {
     packages+=(clang lld binaryen wasi-libc libclang-rt-14-dev-wasm32)
     command -v node >/dev/null && command -v npm >/dev/null || packages+=(nodejs npm)
 }
 
-# Unit tests, scripts, packed test data, sanitizers and fuzzing, format, memory checks; the C++ test of call stacks; pkg-config for the install test.
-# Two browsers test the page, shells the completions. check_arguments.py parses by clang; the compiler's headers come with it.
+# Unit tests, scripts, packed test data, sanitizers and fuzzing, format, memory checks; the C++ test of call stacks; pkg-config for the
+# install test. Two browsers test the page, shells the completions. check_arguments.py parses with clang; the compiler's headers come with
+# it.
 tests() {
     viewer
     packages+=(git libcmocka-dev python3 sqlite3 tar zstd libclang-rt-14-dev clang-format valgrind g++ pkg-config)
@@ -30,15 +33,15 @@ case "$need" in
 build) ;;
 viewer) viewer ;;
 test | mutate) tests ;;
-# Environments of real programs; torch.compile and Triton call a C++ compiler.
+# Environments of real programs. torch.compile and Triton call a C++ compiler.
 real) tests && packages+=(python3-venv python3-pip python3-dev) ;;
-# Packages for other systems: Debian's sources, and environments in which what was made is tried.
+# Packages for other systems: Debian's sources, and environments in which the results are tried.
 packages) tests && packages+=(dpkg-dev llvm python3-venv python3-pip debhelper debootstrap ruby rubocop python3-yaml musl-tools curl) ;;
-# Another processor: its compilers and C library, an emulation of it, and a Debian for it to run in.
+# Another processor: its compilers and C library, an emulator, and a Debian for it.
 arm64) tests && packages+=(gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static debootstrap) ;;
-# Other allocators, in the same process as ours.
+# Other allocators, in the same process as vram.
 bench) tests && packages+=(libmimalloc2.0 libjemalloc2) ;;
-# Frama-C with its plug-ins Eva and WP; the provers that WP asks.
+# Frama-C with its plug-ins Eva and WP, and the provers that WP uses.
 prove) tests && packages+=(frama-c-base why3 z3 cvc4) ;;
 *)
     echo "usage: tools/setup.sh [build|viewer|test|real|bench|packages|arm64|prove|mutate]" >&2
@@ -46,7 +49,7 @@ prove) tests && packages+=(frama-c-base why3 z3 cvc4) ;;
     ;;
 esac
 
-# What is missing, in words, where it cannot be installed. Without a compiler and CMake there is nothing to go on with.
+# Names the missing packages in words if they cannot be installed. Without a compiler and CMake, the script stops.
 go_on_without() {
     echo "$1: ${missing[*]}" >&2
     if { command -v cc || command -v gcc || command -v clang; } >/dev/null && command -v cmake >/dev/null; then
@@ -75,7 +78,7 @@ install_missing() {
         go_on_without "packages that could not be installed"
 }
 
-# The compiler of TypeScript and what else the page's build takes from npm, where the page can be built.
+# Installs TypeScript's compiler and the other npm packages of the page's build, if the page can be built.
 node_modules() {
     local web
     web=$(dirname "$0")/../viewer/web

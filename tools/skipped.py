@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Says which tests of a run had nothing to run, and why. Usage: skipped.py LOG LASTTEST
+"""Lists the tests of a run that had nothing to run, and the reasons. Usage: skipped.py LOG LASTTEST
 
-LOG is what ctest printed, LASTTEST its Testing/Temporary/LastTest.log, which has what each test printed: a skipped test says last what it lacks. A
-row for each reason, with the names; the last line has the sum. Nothing is printed where every test ran.
+LOG is the output of ctest. LASTTEST is its Testing/Temporary/LastTest.log, with the output of each test: a skipped test prints last what it
+lacks. Prints a row for each reason, with the names, and the sum in the last line; prints nothing if every test ran.
 """
 import re
 import sys
@@ -12,20 +12,20 @@ MOST_NAMES = 4
 
 
 def skipped_in(log):
-    """The names of the tests that were skipped, and how many tests there were."""
+    """Returns the names of the skipped tests, and the number of tests."""
     names = re.findall(r"^ *\d+/\d+ +Test +#\d+: (\S+) \.*\*\*\*Skipped", log, re.MULTILINE)
     total = re.search(r"tests failed out of (\d+)", log)
     return names, int(total.group(1)) if total else len(names)
 
 
 def outputs_in(last_test):
-    """What each test printed, by its name."""
+    """Returns the output of each test, by its name."""
     sections = re.findall(r"^\d+/\d+ Testing: (\S+)\n.*?^Output:\n-+\n(.*?)<end of output>", last_test, re.MULTILINE | re.DOTALL)
     return dict(sections)
 
 
 def reason_of(name, output):
-    """The last line that says what is not there, without what differs from test to test: folders, and the name of the test."""
+    """Returns the last line that names something missing, without the parts that differ from test to test: folders, and the test's name."""
     lines = [line.strip() for line in output.splitlines() if re.search("[a-z]", line)]
     told = [line for line in lines if re.search(r"skipped|no |not |without|needs", line) and not line.startswith(("OK", "Ran"))]
     text = (told or lines or ["it does not say why"])[-1]
@@ -36,7 +36,7 @@ def reason_of(name, output):
 
 
 def rows_of(log, last_test):
-    """What to print: a row for each reason, the most frequent first, and the sum."""
+    """Returns the text to print: a row for each reason, the most frequent first, and the sum."""
     names, total = skipped_in(log)
     outputs, reasons = outputs_in(last_test), {}
     for name in names:

@@ -3,9 +3,9 @@
 
 Usage: standin_calls.py LIBRARY INCLUDE_FOLDER... [--also INCLUDE_FOLDER...] [--check]
 
-Of the headers only facts are used: names, parameters, which of them are results. A function that a source of the stand-in defines by hand is
-left out. Writes simulator/standins/<library>/<library>_calls.def; --check compares instead and exits 1 where a function of the headers is in neither.
-Of another version of the library, after --also, the names that the first lacks are taken.
+Uses only facts of the headers: names, parameters, and which of them are results. Leaves out functions that a source of the stand-in defines
+by hand. Writes simulator/standins/<library>/<library>_calls.def; --check compares instead, and exits 1 if a function of the headers is in
+neither. From another version of the library, after --also, takes the names that the first one lacks.
 
 Rows (simulator/standins/common/calls.h says what they become):
   WORK(name)                    one launch on the stream of the handle, which is the first parameter
@@ -24,7 +24,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# table: folder, headers, beginning of names.
+# table: folder, headers, beginnings of names.
 LIBRARIES = {
     "cublas": ("cublas", "cublas_v2.h cublasXt.h", "cublas(?!Lt)"),
     "cublas_legacy": ("cublas", "cublas.h", "cublas(?!Lt)"),
@@ -38,9 +38,9 @@ LIBRARIES = {
     ),
     "cudnn": ("cudnn", "cudnn.h cudnn_backend.h cudnn_gnn_ops.h cudnn_subquadratic_ops.h", "cudnn"),
 }
-# Calls whose results a program needs and that no stand-in has.
+# Calls whose results a program needs but no stand-in has.
 NOT_SIMULATED = r"cupti(Profiler|RangeProfiler|Pm|PC|Sass|Metric|Event|Device[GE]|Enum|Num|GetNum|GetSass|GetCubin|KernelReplay|\w*ReplayMode)|cudnn(Gnn|LongFFT|GetFolded|FusedOps|\w*FusedOps|InitTransformDest)"
-# What headers include of the compiler's own folder; only its macros count here, and all are empty.
+# Headers that are included from the compiler's own folder. Only their macros matter here, and all are empty.
 EMPTY_MACROS = """__host__ __device__ __device_builtin__ __device_builtin_texture_type__ __device_builtin_surface_type__ __cudart_builtin__
     __forceinline__ __inline_hint__ __no_return__ CUDARTAPI CUDARTAPI_CDECL CUDART_CB __CUDA_DEPRECATED CUDA_CB __specialization_static
     CUDART_DEVICE""".split()
@@ -58,7 +58,7 @@ def preprocessed(headers, folders):
         macros = [f"-D{name}=" for name in EMPTY_MACROS] + ["-D__align__(n)=", "-D__builtin_align__(n)="]
         headers = " ".join(name for name in headers.split() if any((Path(folder) / name).is_file() for folder in folders))
         source = "#include <stddef.h>\n#include <stdint.h>\n" + "".join(f"#include <{name}>\n" for name in headers.split())
-        # Some functions are declared for C++ only.
+        # Some functions are declared only for C++.
         command = ["g++", "-E", "-P", "-x", "c++", *macros, f"-I{scratch}", *[f"-I{folder}" for folder in folders],
                    f"-idirafter{scratch}/late", "-"]
         done = subprocess.run(command, input=source, capture_output=True, text=True, check=False)
@@ -68,7 +68,7 @@ def preprocessed(headers, folders):
 
 
 def statements(text):
-    """What stands between semicolons outside of braces."""
+    """Yields the text between semicolons outside braces."""
     text = re.sub(r"__attribute__\s*\(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\)", "", text)
     text = re.sub(r'extern\s*"C"\s*\{', ";", text).replace('extern "C"', "")
     text = re.sub(r"\[\[.*?\]\]", "", text, flags=re.S)
@@ -90,7 +90,7 @@ def statements(text):
 
 
 class Header:
-    """Prototypes {name: [(type, parameter)]} and the names of pointer types."""
+    """Returns prototypes {name: [(type, parameter)]} and the names of pointer types."""
 
     def __init__(self, library, folders):
         _, headers, prefix = LIBRARIES[library]
@@ -116,7 +116,7 @@ class Header:
         return kind.replace("* const", "*").replace("const *", "*").strip(), name.group(1)
 
     def c_type(self, kind):
-        """The class of a type as the calling conventions see it."""
+        """Returns the class of a type in the calling conventions."""
         if kind == "cusolver_int_t *":
             return "int *"
         if kind in ("int *", "size_t *", "int64_t *", "float *", "double *"):
@@ -137,7 +137,7 @@ def split(parameters):
 
 
 def signature(header, parameters, last):
-    """The parameters up to the last that is needed; the calling conventions let a function ignore what follows."""
+    """Returns the parameters up to the last that is needed. The calling conventions let a function ignore the rest."""
     if not parameters:
         return "(void)"
     texts = []
@@ -167,7 +167,7 @@ def cublas_actions(name, parameters):
 
 
 def cusolver_actions(name, parameters):
-    """info is memory of the device in the dense functions, the others' single results are the host's."""
+    """`info` is device memory in the dense functions; the other functions' single results are the host's."""
     kinds = {parameter: kind for kind, parameter in parameters}
     order = [parameter for _, parameter in parameters]
     element = {"S": 4, "D": 8, "C": 8, "Z": 16}.get(name.removeprefix("cusolverDn")[:1], 1)
@@ -224,7 +224,8 @@ def cusparse_actions(name, parameters):
 
 
 def cudnn_actions(name, parameters):
-    """Sizes of workspaces are those of the one engine. What is set on a descriptor is kept by the name of the parameter and told again."""
+    """Workspaces have the sizes of the only engine. A value set on a descriptor is kept by the name of the parameter, and returned when
+    queried."""
     actions = []
     for kind, parameter in parameters:
         if kind == "size_t *":
@@ -233,7 +234,7 @@ def cudnn_actions(name, parameters):
 
 
 def cudnn_descriptor_row(header, name, parameters, numbers):
-    """A row for a function that sets or tells values of a descriptor, or None."""
+    """Returns a row for a function that sets or returns values of a descriptor, or None."""
     if not re.match(r"cudnn(RNN)?(Set|Get)", name) or not parameters or not parameters[0][0].endswith(("Descriptor_t", "Pack_t")):
         return None
     if any(kind.endswith("Descriptor_t") and header.c_type(kind) == "void *" for kind, _ in parameters[1:]) and "Attn" not in name:
@@ -253,7 +254,7 @@ ACTIONS = {"cublas": cublas_actions, "cublas_legacy": None, "cusolver": cusolver
 
 
 def size_of_result(header, kind):
-    """Bytes behind a pointer to a simple type."""
+    """Returns the number of bytes behind a pointer to a simple type."""
     target = kind[:-1].strip()
     if target.endswith("*") or target in header.pointers:
         return 8
@@ -272,7 +273,7 @@ def row_of(library, header, name, numbers):
         row = cudnn_descriptor_row(header, name, parameters, numbers)
         if row:
             return row
-    # A value that is set and told.
+    # Returns rows for a value that is set and queried.
     pair = re.match(r"(\w+?)(Set|Get)([A-Z]\w*)$", name)
     if pair and len(parameters) == 2:
         other = pair.group(1) + ("Get" if pair.group(2) == "Set" else "Set") + pair.group(3)
@@ -291,7 +292,7 @@ def row_of(library, header, name, numbers):
     actions = ACTIONS[library](name, parameters)
     order = [parameter for _, parameter in parameters]
     is_query = re.search("ufferSize|BufferInfo|Get[A-Z]", name) is not None or not (kinds and kinds[0].endswith("Handle_t"))
-    if not actions and re.search("Get[A-Z]|Supported|IsTracing|VirtualizationMode", name):  # values that nobody keeps: zeros, never what was there
+    if not actions and re.search("Get[A-Z]|Supported|IsTracing|VirtualizationMode", name):  # values that are not kept: returns zeros, never earlier contents
         actions = [(parameter, f"FILL({parameter}, {size_of_result(header, kind)})") for kind, parameter in parameters if kind.endswith("*")]
         is_query = True
     if not actions:
@@ -313,7 +314,7 @@ def wrapped(row):
 
 
 def by_hand(folder):
-    """Names that begin a definition in the sources of the stand-in: after a type, or as the argument of a macro."""
+    """Returns the names that begin a definition in the stand-in's sources: after a type, or as a macro's argument."""
     text = "".join(path.read_text() for path in sorted(folder.glob("*.c")))
     text = re.sub(r"^[ \t#].*$", "", text, flags=re.M)
     in_macros = " ".join(re.findall(r"^[A-Z_]+\(([^)]*)\)", text, flags=re.M))
@@ -333,7 +334,7 @@ def main():
         header.returns = other.returns | header.returns
         header.pointers |= other.pointers
     done, numbers = by_hand(folder), {}
-    if library == "cublas_legacy":  # its header declares the functions of today's interface, too
+    if library == "cublas_legacy":  # its header also declares the functions of today's interface
         done |= set(Header("cublas", folders).prototypes)
     rows = [row_of(library, header, name, numbers) for name in sorted(header.prototypes) if name not in done]
     if check:

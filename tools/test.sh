@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the tests. Usage: [TIMES=1] tools/test.sh all|release|asan|asan_gcc|tsan|nightly. TIMES: with the seconds that each test took.
-# The last lines are ctest's summaries of every stage, the one of the shipped build at the end, each with which tests had nothing to run, and why.
+# Runs the tests. Usage: [TIMES=1] tools/test.sh all|release|asan|asan_gcc|tsan|nightly (TIMES: with each test's seconds). The last lines
+# are ctest's summaries of every stage, the shipped build's at the end. Each lists the tests that had nothing to run, and why.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,7 +19,7 @@ build() {
     cmake --build "build/$preset" -j "$jobs" ${1:+--target "$@"}
 }
 
-# run PRESET [CTEST ARGUMENT...]: the tests of a build; its summary is kept for the end.
+# run PRESET [CTEST ARGUMENT...]: runs the tests of a build and keeps the summary for the end.
 run() {
     local preset=$1 log=build/$1/test.log failed=0
     shift
@@ -29,7 +29,7 @@ run() {
     [ "$failed" -eq 0 ] || finish 1
 }
 
-# prices PRESET: seconds and name of each test, the dearest first.
+# prices PRESET: seconds and name of each test, slowest first.
 prices() { sed -nE 's/^ *[0-9]+\/[0-9]+ +Test +#[0-9]+: (\S+) .* ([0-9.]+) sec$/\2 \1/p' "build/$1/test.log" | sort -rn; }
 
 finish() {
@@ -48,10 +48,10 @@ release() {
     run release "$@"
 }
 
-# The preset has intercept_tls_get_addr=0: where the thread-local block of a library that was loaded later begins 16 bytes into a page, the
-# leak checker of clang 14 takes what stands before it for a header and crashes ("Tracer caught signal 11"). It finds those blocks without it, too.
-# Without what runs the command over many inputs to judge its answers, where other tests run the same code on a few; without what reads the tree
-# alone. `make nightly` has them under the sanitizers, too.
+# The preset sets intercept_tls_get_addr=0. If the thread-local block of a library that was loaded later begins 16 bytes into a page, clang
+# 14's leak checker takes the bytes before it for a header and crashes ("Tracer caught signal 11"). It finds those blocks without the
+# setting too. Skips tests that run the command over many inputs to judge its answers, because other tests run the same code on a few. Skips
+# tests that only read the tree. `make nightly` runs them under the sanitizers too.
 repeats='^viewer\.|^judgement\.|^house\.|^snapshot\.round_trip_recordings$|^tune\.(recordings|surfaces)$|^explain\.(causes|advice)$|^cli\.unpacked$|^example\.out_of_memory$'
 asan() {
     [ $# -gt 0 ] || set -- -E "$repeats"
@@ -59,7 +59,8 @@ asan() {
     run asan "$@"
 }
 
-# With gcc what may depend on the compiler, for all the rest is in clang's build: the allocator's own tests, the models and the refusals.
+# Runs with gcc the tests that may depend on the compiler: the allocator's own tests, the models and the refusals. Clang's build has all
+# others.
 asan_gcc() {
     local source units=()
     for source in tests/unit/test_{async,capture_,core_,fault,fenced,host_faults,nth_failure,paged,peers,pool,refusals,sleep}*.c; do
@@ -70,7 +71,7 @@ asan_gcc() {
     build/asan-gcc/tests/model/random_ops --seed 700000 --seeds 100 --ops 5000
 }
 
-# Only the tests with threads of their own: everything else was under the other sanitizers.
+# Runs only the tests with threads of their own, because all others ran under the other sanitizers.
 tsan() {
     local source targets=() units=()
     for source in $(grep -lE 'vr_thread_start|pthread_create|vr_os_spawn' tests/*/test_*.c); do
@@ -81,8 +82,8 @@ tsan() {
     run tsan -R "^unit\.($(IFS='|' && echo "${units[*]}"))\$|^torch\.adapter_threads\$|^share\.share\$"
 }
 
-# 2.5 million refused driver calls, 2 million option strings, 50,000 messages to servers, 200,000 mutated files (spread over the kinds; 25,000 more of real
-# recordings), 200 kills. Another night, other seeds: ATTACK_SEED.
+# 2.5 million refused driver calls, 2 million option strings, 50,000 messages to servers, 200,000 mutated files (spread over the kinds;
+# 25,000 more of real recordings), 200 kills. For another night, other seeds: ATTACK_SEED.
 attack() {
     local corpus name kinds=(tests/fuzz/corpus/*)
     note "attack, seed $ATTACK_SEED"
@@ -94,7 +95,7 @@ attack() {
         name=$(basename "$corpus")
         "build/release/fuzz/mutate_$name" --seed "$ATTACK_SEED" --count $((200000 / ${#kinds[@]} + 1)) "$corpus"
     done
-    # And real recordings, where the tests found them.
+    # Also mutates real recordings, if the tests found some.
     for name in recording report replay explore write; do
         [ ! -d build/release/recordings/snapshots ] ||
             "build/release/fuzz/mutate_$name" --seed "$ATTACK_SEED" --count 5000 build/release/recordings/snapshots

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Builds the library that puts vram in PyTorch's place, for releases of PyTorch: `make torch-native VERSIONS="2.15.0 2.6.0+cu124 /venv/bin/python"`.
+"""Builds the library that replaces PyTorch's allocator with vram, for releases of PyTorch: `make torch-native VERSIONS="2.15.0 2.6.0+cu124
+/venv/bin/python"`.
 
 usage: torch_native.py BUILD VERSION...
 
-A VERSION is a release, whose wheel is fetched for its headers (by pip, from where pip is set up to look), or a Python that has PyTorch. The
-libraries go into BUILD/adapters/torch/native/prebuilt, where vram_torch finds them. Nothing of PyTorch's is run or linked: a library is
-compiled against headers. Nothing of this is committed."""
+A VERSION is a release, whose wheel is fetched for its headers (with pip, from its configured index), or a Python that has PyTorch. The
+libraries go into BUILD/adapters/torch/native/prebuilt, where vram_torch finds them. No part of PyTorch is run or linked: a library is
+compiled against headers. No part of it is committed."""
 import os
 import pathlib
 import re
@@ -14,13 +15,13 @@ import sys
 import tempfile
 import zipfile
 
-# What is taken out of wheels.
+# The parts that are extracted from wheels.
 TORCH_PARTS = re.compile(r"torch/(include/|version\.py$|share/cmake/Torch/TorchConfig\.cmake$)|torch-[^/]*\.dist-info/METADATA$")
 TRITON_PARTS = re.compile(r"triton/backends/nvidia/include/")
 
 
 def fetch(requirement, parts, folder):
-    """Unpacks those parts of a wheel into the folder."""
+    """Unpacks these parts of a wheel into the folder."""
     with tempfile.TemporaryDirectory(dir=folder) as work:
         subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-cache-dir", "-d", work, requirement], check=True)
         for wheel in pathlib.Path(work).glob("*.whl"):
@@ -29,7 +30,7 @@ def fetch(requirement, parts, folder):
 
 
 def fetched(version, work):
-    """A folder like site-packages with the headers of this release."""
+    """Returns a folder like site-packages with the headers of this release."""
     site = pathlib.Path(work) / version
     site.mkdir()
     fetch(f"torch=={version}", TORCH_PARTS, site)
@@ -41,14 +42,14 @@ def fetched(version, work):
 
 
 def site_of(python):
-    """The folder that a Python has its torch in, without importing that."""
+    """Returns the folder of a Python's torch, without importing it."""
     found = "import importlib.util; print(importlib.util.find_spec('torch').submodule_search_locations[0])"
     done = subprocess.run([python, "-c", found], check=True, stdout=subprocess.PIPE, text=True)
     return pathlib.Path(done.stdout.strip()).parent
 
 
 def release_of(native, site):
-    """The release by its files."""
+    """Returns the release according to its files."""
     words = dict(re.findall(r"^(\w+)(?:: .*)? = '([^']*)'", (site / "torch/version.py").read_text(), re.MULTILINE))
     config = (site / "torch/share/cmake/Torch/TorchConfig.cmake").read_text()
     return native.Release(words["__version__"], words["git_version"], "_GLIBCXX_USE_CXX11_ABI=0" not in config)

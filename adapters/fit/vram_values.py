@@ -73,7 +73,7 @@ class Memory:
 
     @staticmethod
     def is_large(tensor, elements):
-        """Returns whether so many elements of the tensor's type are too many. Masks, indices and lengths decide more than real numbers, and
+        """Returns whether this number of elements of the tensor's type is too large. Masks, indices and lengths decide more than real numbers, and
         an audio clip or a long batch has a mask of megabytes."""
         if tensor.is_floating_point() or tensor.is_complex():
             return elements * tensor.element_size() > LIMIT

@@ -1,4 +1,4 @@
-// doors.c: one door per function of a driver. A door is an exported symbol, or one of a few trampolines returned in place of pointers. Each
+// doors.c: one door per function of a driver. A door is an exported symbol, or one of a few trampolines returned instead of pointers. Each
 // trampoline stands for one pointer of a driver, so that an old and a new binary interface, a per-thread variant, or a second copy of
 // libcuda each reach their own target.
 #define _GNU_SOURCE

@@ -15,7 +15,7 @@
 #include "vram/log.h"
 #include "vram/stack.h"
 
-// Addresses in the recording for memory that has none: physical memory, arrays and the driver's pools. They are outside all device and
+// Addresses in the recording for memory without an address: physical memory, arrays and the driver's pools. They are outside all device and
 // process addresses.
 #define OPAQUE_BASE 0x6000000000000000u
 #define POOL_BASE   0x6800000000000000u
@@ -115,7 +115,7 @@ PL_INLINE struct pl_piece *add_locked(enum pl_space space, uint64_t key) {
 // Ends an old piece with the same key. The driver has freed it, but the call that did so has not returned yet.
 PL_SELDOM static void forget_locked(const struct pl_call *call, struct pl_piece *old, uint32_t stack) { end_locked(call, old, stack); }
 
-// Returns an address in the recording for memory that has none. For physical memory it is found by the handle.
+// Returns an address in the recording for memory without an address. For physical memory it is found by the handle.
 PL_SELDOM static uint64_t name_locked(enum pl_kind kind, uint64_t key, uint64_t size) {
     const uint64_t address = opaque_address(size);
     if (kind == PL_PHYSICAL) {

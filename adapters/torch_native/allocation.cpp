@@ -54,7 +54,7 @@ void *request(size_t size, Device device, cudaStream_t stream) {
 }
 
 // Frees a block. An exception from a destructor would end the program, so a block that stays live because the driver refused a query is
-// freed once more.
+// freed again.
 void take_back(uint64_t address) {
     vram_status status = vram_free(made, address);
     if (C10_UNLIKELY(status == VRAM_DRIVER)) status = vram_free(made, address);

@@ -6,7 +6,7 @@ VR_INLINE uint32_t priority_of_block(uint32_t block) {
     return (uint32_t)(hash >> 32);
 }
 
-// What orders a tree before the address does: nothing for holes, the age in a bin of one size, size and age in the other bins.
+// The keys of a tree before the address: no key for holes, the age in a bin of one size, size and age in the other bins.
 enum tree_order { BY_ADDRESS, BY_AGE, BY_SIZE };
 
 __extension__ typedef unsigned __int128 two_words;

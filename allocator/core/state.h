@@ -60,7 +60,7 @@ struct vr_pool {
 
 struct vr_sleeper;
 
-// First member of a source's data for a shard or a device. NULL pointer: it has none (source/source_ops.h).
+// First member of a source's data for a shard or a device (source/source_ops.h). A NULL pointer means no data.
 struct vr_source_kept {
     const struct vr_source_ops *source;
 };

@@ -249,7 +249,7 @@ static enum vram_status advance_follow(struct vram_follow *follow, bool *more) {
     if (*more) return VRAM_OK;
     follow->over = follow->gone;
     follow->gone = follow->gone || is_gone(&follow->header);
-    *more = follow->gone && !follow->over; // read once more: it may have written in between
+    *more = follow->gone && !follow->over; // read again: it may have written in between
     return VRAM_OK;
 }
 

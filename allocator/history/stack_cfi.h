@@ -29,7 +29,7 @@ struct vr_cfi_rule {
     enum vr_cfi_saved bp;
     int32_t offset;
     int32_t saved;
-    // aarch64: the return address is at CFA + saved + 8 * beside (at `saved` itself if the frame pointer still is the caller's), or still
+    // aarch64: the return address is at CFA + saved + 8 * `beside` (at `saved` itself if the frame pointer still is the caller's), or still
     // in the link register, as in leaf functions.
     int32_t beside;
     bool in_link;

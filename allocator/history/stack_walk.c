@@ -19,7 +19,7 @@ static struct {
 } cache[SETS] __attribute__((aligned(64)));
 
 // Bits of a packed rule, from bit 0: kind 4, place of the frame pointer 2, unsure 1, in link 1, generation 15, free 1, saved / 8 16 bits,
-// beside 3 bits, offset / 8 21 bits.
+// `beside` 3 bits, offset / 8 21 bits.
 #define UNSURE  ((uint64_t)1 << 6)
 #define IN_LINK ((uint64_t)1 << 7)
 

@@ -32,8 +32,8 @@ struct vr_walk {
 bool vr_walk_begin(struct vr_walk *walk, uint64_t pc, uint64_t sp, uint64_t bp);
 // Skips all frames that end at or below `address`, and the one that contains it. Returns false if a caller could not be found on the way.
 bool vr_walk_leave(struct vr_walk *walk, uint64_t address);
-// Moves to the caller. *word is the frame of walk->pc, *cfa the end of its part of the stack. Returns false if no caller was found, with
-// *word set all the same.
+// Moves to the caller. *word is the frame of walk->pc, *cfa the end of its part of the stack. Returns false if no caller was found; *word
+// is set in any case.
 bool vr_walk_next(struct vr_walk *walk, uint64_t *word, uint64_t *cfa);
 // Walks to the end: writes the words of at most `limit` frames, adds them to *hash and returns their number.
 size_t vr_walk_run(struct vr_walk *walk, uint64_t *words, size_t limit, uint64_t *hash);

@@ -8,8 +8,8 @@
 // OUT_OF_MEMORY if the system has no more, DRIVER. Called without locks.
 enum vram_status vr_host_pin(struct vram_host *host, uint64_t size, uint64_t *address, enum vram_host_origin *origin);
 
-// Moves a free or finished block out of the table and its pool, on its way to the driver. The block must be in no list, and not in the
-// reserve segment. Called with the state lock held.
+// Moves a free or finished block out of the table and its pool, before it is returned to the driver. The block must be in no list, and not
+// in the reserve segment. Called with the state lock held.
 void vr_host_send_out(struct vram_host *host, struct vr_host_block *block);
 // Sends out every free block of the pool, except those of the reserve segment. Called with the state lock held.
 void vr_host_send_cache_out(struct vram_host *host, struct vram_host_pool *pool);

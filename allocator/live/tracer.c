@@ -208,8 +208,8 @@ static void after_fork_in_child(void) {
     vr_mutex_unlock(&all_mutex);
 }
 
-// Registered after the tables of stacks: handlers of forks run in the reverse order of their registration, and an event on its way into a
-// file uses the tables with the stream's lock held.
+// Registered after the tables of stacks: handlers of forks run in the reverse order of their registration, and an event being written into
+// a file uses the tables with the stream's lock held.
 static void prepare_tracer(void) {
     vr_mutex_init(&all_mutex);
     vr_os_at_fork(before_fork, after_fork_in_parent, after_fork_in_child);

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Makes of the allocator two files that a program compiles with its own: vram.h and vram.c.
+"""Turns the allocator into two files, vram.h and vram.c, that a program compiles with its own.
 
 Usage: amalgamate.py [--sim] SOURCE OUT
 
-SOURCE is the tree of the project, OUT the folder for the files. --sim adds the simulated driver (vram_sim_create()), for programs whose
-tests shall run without a GPU. What is left out: histories and snapshots, readers, reports and replay, which libvram has.
+SOURCE is the project's tree, OUT the folder for the files. --sim adds the simulated driver (vram_sim_create()), for programs whose tests
+run without a GPU. Histories, snapshots, readers, reports and replay are left out; libvram has them.
 
-Every file is taken as it is, headers where they are included first, tables (.def) at each place. What two files both call alike and keep to
-themselves (static functions, their macros) gets the file's name as an ending: a C file knows no other boundary than its end.
+Every file is copied unchanged: headers where they are first included, tables (.def) at each include. Names that several files declare for
+themselves (static functions, macros) get the file's name as an ending, because in C their scope is the whole file.
 """
 import argparse
 import re
@@ -15,18 +15,18 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-# Where files are looked for.
+# The folders in which included files are searched.
 PLACES = [Path("allocator"), Path("recordings"), Path("simulator"), Path("replay"), Path()]
-# The rooms that the allocator is made of, from the ground up; folders are taken whole.
+# The rooms of the allocator, lowest first. Folders are copied whole.
 ROOMS = ["allocator/" + room for room in ("base", "os/posix", "config", "driver", "driver/cuda", "driver/hip", "core", "core/*", "host", "graph", "library")]
 SIMULATOR = ["allocator/driver/fault", "simulator/sim", "simulator/sim/*"]
-# The names that events carry are in a table of the process.
+# Events carry names, which are in a table of the process.
 SINGLE = ["recordings/model/builder.c", "allocator/history/thread_text.c"]
-# What reads recordings, or serves the command only.
+# These files read recordings, or serve only the command.
 NOT_NEEDED = {"allocator/config/recorded_options.c"}
 PUBLIC = ["vram/vram.h"]
 LEFT_OUT = {"vram/history.h"}
-# What a file of ours may call its own, and a header of the system that another one includes declares.
+# Names of the system: a file of ours may use them for its own functions although a header that another file includes declares them.
 OF_THE_SYSTEM = {"open", "close", "read", "write", "link", "index", "remove", "send", "accept", "bind", "listen", "wait", "select", "time", "unshare"}
 BARE_ENTRY = "packaging/amalgamation/entry.c"
 
@@ -52,13 +52,13 @@ def is_blank(token):
 
 
 def own_names(text):
-    """What a file declares for itself at its outermost level: static functions and variables, and enumerators."""
+    """Returns the file's own names at its outermost level: static functions and variables, and enumerators."""
     names, depth, is_static, enum, previous = set(), 0, False, "no", ""
     for token in tokens(DIRECTIVE.sub("", text)):
         if is_blank(token):
             continue
         if depth == 0:
-            # A static thing's name is the word before its first parenthesis, bracket, value or end.
+            # A static declaration's name is the last word before its first parenthesis, bracket, value or end.
             if token in "([=;," and is_static and is_word(previous) and previous not in KEYWORDS:
                 names.add(previous)
                 is_static = token == ","
@@ -95,7 +95,7 @@ class Amalgam:
         sys.exit(f"amalgamate.py: no file {name}")
 
     def unfolded(self, text, public):
-        """The text with the files that it includes in their places."""
+        """Returns the text with its included files in their places."""
 
         def replaced(match):
             kind, name = match.groups()
@@ -113,7 +113,7 @@ class Amalgam:
         return INCLUDE.sub(replaced, FEATURE.sub("", text))
 
     def renamed(self, text, own, ending):
-        """The text with its own names made its own; members of structs, where declared and where reached, keep theirs."""
+        """Returns the text with the file's ending on its own names. Members of structs keep their names, in declarations and uses."""
         result, previous, before, braces, brackets = [], "", "", [], 0
         for token in tokens(text):
             is_member = previous in (".", "->") or (braces and braces[-1] and brackets == 0)
@@ -133,13 +133,13 @@ class Amalgam:
         return re.sub(r"\W", "_", str(path.relative_to(place).with_suffix("")))
 
     def part(self, path):
-        """A C file as a part of the whole: the headers that it brings, then itself, then the end of its macros."""
+        """Returns a C file as a part of the result: the headers it adds, its text, and the end of its macros."""
         text = FEATURE.sub("", path.read_text())
         own = self.shared & own_names(text)
         headers = []
 
         def hoisted(match):
-            # What only one processor or system has stays under its condition.
+            # Includes for one processor or system stay under their condition.
             if match.group(2).endswith(".def") or len(IF.findall(text, 0, match.start())) > len(ENDIF.findall(text, 0, match.start())):
                 return match.group(0)
             headers.append(match.group(0))
@@ -153,7 +153,7 @@ class Amalgam:
 
 
 def without_undefined(header, body):
-    """The public header without the functions that are not in this amalgamation, nor the comments above them."""
+    """Returns the public header without the functions that this amalgamation lacks, and without the comments above them."""
     defined = set(re.findall(r"^(?!static)\w[^;={}]*?\b(vram_\w+)\([^;{}]*\)\s*\{", body, re.M))
 
     def kept(match):

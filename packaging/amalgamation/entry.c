@@ -1,4 +1,4 @@
-// vram_create() and vram_destroy() of the amalgamation: the allocator alone, without what the environment asks to record.
+// vram_create() and vram_destroy() of the amalgamation: the allocator alone, without the recording that the environment may ask for.
 #include "core/allocator.h"
 
 enum vram_status vram_create(const struct vram_create_info *info, struct vram_allocator **allocator, struct vram_error *error) {

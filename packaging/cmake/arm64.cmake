@@ -1,5 +1,5 @@
-# A toolchain: for aarch64 Linux, by Debian's cross compiler. -DVRAM_ARM64_ROOT=FOLDER is an arm64 Debian with the libraries and programs that
-# are looked for; tools/check_arm64.sh makes one, in which the folder leads to itself, so that the paths that are found mean the same there.
+# A toolchain for aarch64 Linux, with Debian's cross compiler. -DVRAM_ARM64_ROOT=FOLDER is an arm64 Debian with the required libraries and
+# programs. tools/check_arm64.sh makes one; inside it, the same path leads to itself, so that found paths mean the same there.
 set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES VRAM_ARM64_ROOT)
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)

@@ -1,5 +1,5 @@
-# The libraries that the command stands on, compiled from the sources in VRAM_BUNDLED (packaging/sources.sh puts them there), for machines that
-# have none: static, under the names that cli/CMakeLists.txt links.
+# The libraries that the command needs, for machines without them: compiled from the sources in VRAM_BUNDLED (see packaging/sources.sh),
+# static, under the names that cli/CMakeLists.txt links.
 set(zlib ${VRAM_BUNDLED}/zlib)
 add_library(bundled_zlib STATIC ${zlib}/adler32.c ${zlib}/crc32.c ${zlib}/deflate.c ${zlib}/inffast.c ${zlib}/inflate.c ${zlib}/inftrees.c
   ${zlib}/trees.c ${zlib}/zutil.c)
@@ -13,7 +13,7 @@ target_include_directories(bundled_zstd PUBLIC ${VRAM_BUNDLED}/zstd/lib)
 set(xz ${VRAM_BUNDLED}/xz/src)
 file(GLOB xz_sources ${xz}/liblzma/common/*.c ${xz}/liblzma/delta/*.c ${xz}/liblzma/lz/*.c ${xz}/liblzma/lzma/*.c ${xz}/liblzma/rangecoder/*.c
   ${xz}/liblzma/simple/*.c ${xz}/liblzma/check/*.c)
-# Tables in place of the programs that make them; no threads, which nobody asks it for.
+# Leaves out the programs that generate tables, because the tables are there, and threads, which the command does not use.
 list(FILTER xz_sources EXCLUDE REGEX "(_small|tablegen|stream_encoder_mt|stream_decoder_mt|outqueue|hardware_cputhreads|hardware_physmem)\\.c$")
 add_library(bundled_xz STATIC ${xz_sources})
 set(xz_parts HAVE_STDBOOL_H HAVE_STDINT_H HAVE_INTTYPES_H HAVE_CHECK_CRC32 HAVE_CHECK_CRC64 HAVE_CHECK_SHA256 HAVE_LZIP_DECODER)
@@ -31,17 +31,17 @@ if(CMAKE_SYSTEM_NAME STREQUAL "WASI")
   target_compile_options(bundled_xz PRIVATE -D_WASI_EMULATED_SIGNAL -include ${PROJECT_SOURCE_DIR}/cli/wasi/signal_sets.h)
 endif()
 
-# Its header is found as <cjson/cJSON.h>.
+# The command includes its header as <cjson/cJSON.h>.
 add_library(bundled_cjson STATIC ${VRAM_BUNDLED}/cjson/cJSON.c)
 target_include_directories(bundled_cjson PUBLIC ${VRAM_BUNDLED})
 
-# One connection, one thread, one file that nobody else opens.
+# The command uses one connection, one thread, and a file that no other process opens.
 add_library(bundled_sqlite STATIC ${VRAM_BUNDLED}/sqlite/sqlite3.c)
 target_compile_definitions(bundled_sqlite PRIVATE SQLITE_THREADSAFE=0 SQLITE_OMIT_LOAD_EXTENSION SQLITE_OMIT_WAL SQLITE_DQS=0
   SQLITE_OMIT_SHARED_CACHE SQLITE_DEFAULT_MEMSTATUS=0 SQLITE_OMIT_DEPRECATED)
 target_include_directories(bundled_sqlite PUBLIC ${VRAM_BUNDLED}/sqlite)
 
-# Code of others: their warnings are theirs, and they speak GNU's C.
+# Third-party code: its warnings are not ours, and it uses GNU C.
 foreach(library IN ITEMS zlib zstd xz cjson sqlite)
   target_compile_options(bundled_${library} PRIVATE -w)
   set_target_properties(bundled_${library} PROPERTIES C_EXTENSIONS ON)

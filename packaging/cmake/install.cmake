@@ -1,4 +1,4 @@
-# What an installation has: headers, libraries, a file for pkg-config each, vramConfig.cmake, manual pages and completions.
+# Installs headers, libraries with a pkg-config file each, vramConfig.cmake, manual pages and completions.
 include(CMakePackageConfigHelpers)
 
 set_target_properties(vram_shared PROPERTIES EXPORT_NAME vram)
@@ -22,7 +22,7 @@ configure_package_config_file(packaging/cmake/vramConfig.cmake.in vramConfig.cma
 write_basic_package_version_file(vramConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/vramConfig.cmake ${PROJECT_BINARY_DIR}/vramConfigVersion.cmake DESTINATION ${VRAM_PACKAGE_DIR})
 
-# Relative to the prefix unless the folder was given as an absolute path.
+# The path is relative to the prefix unless the folder was given as an absolute path.
 foreach(kind IN ITEMS LIB INCLUDE)
   if(IS_ABSOLUTE ${CMAKE_INSTALL_${kind}DIR})
     set(VRAM_PC_${kind}DIR ${CMAKE_INSTALL_${kind}DIR})
@@ -30,13 +30,13 @@ foreach(kind IN ITEMS LIB INCLUDE)
     set(VRAM_PC_${kind}DIR \${prefix}/${CMAKE_INSTALL_${kind}DIR})
   endif()
 endforeach()
-# The prefix may be given as late as `cmake --install --prefix`.
+# The prefix may be chosen as late as in `cmake --install --prefix`.
 set(VRAM_PC_TEMPLATE ${PROJECT_SOURCE_DIR}/packaging/cmake/vram.pc.in)
 foreach(name IN ITEMS PROJECT_VERSION VRAM_PC_LIBDIR VRAM_PC_INCLUDEDIR VRAM_PC_TEMPLATE PROJECT_BINARY_DIR)
   string(REPLACE "\${prefix}" "\\\${prefix}" value "${${name}}")
   install(CODE "set(${name} \"${value}\")")
 endforeach()
-# package(NAME DESCRIPTION REQUIRED FLAGS): NAME.pc, with what a static program needs besides.
+# package(NAME DESCRIPTION REQUIRED FLAGS) writes NAME.pc, with the extra libraries of static programs.
 function(package name description required flags)
   install(CODE "set(VRAM_PC_NAME ${name})
     set(VRAM_PC_DESCRIPTION \"${description}\")
@@ -49,7 +49,7 @@ package(vram "${PROJECT_DESCRIPTION}" "" "")
 package(vram-sim "a simulated GPU: vram's driver in plain C" vram "")
 package(vram-recordings "recordings of GPU memory: read, explained, replayed" "vram vram-sim" "-Wl,--undefined=vram_recordings_library ")
 
-# The guides that the command's help names, with the examples and pictures that they show.
+# Installs the guides that the command's help names, with their examples and pictures.
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN man EXCLUDE PATTERN CMakeLists.txt EXCLUDE PATTERN "*.sh" EXCLUDE)
 if(VRAM_TOOLS)

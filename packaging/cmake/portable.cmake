@@ -1,4 +1,5 @@
-# The command as a WebAssembly program: <build>/vram.wasm. With -DCMAKE_TOOLCHAIN_FILE=cmake/wasi.cmake, -DVRAM_BUNDLED=FOLDER and -DVRAM_VIEWER_PAGE=viewer.html.
+# Builds the command as a WebAssembly program: <build>/vram.wasm. Needs -DCMAKE_TOOLCHAIN_FILE=packaging/cmake/wasi.cmake,
+# -DVRAM_BUNDLED=FOLDER and -DVRAM_VIEWER_PAGE=viewer.html.
 include(packaging/cmake/portable_sources.cmake)
 include(packaging/cmake/bundled.cmake)
 add_compile_options(-ftls-model=local-exec -mbulk-memory -ffunction-sections -fdata-sections)
@@ -22,7 +23,7 @@ target_link_options(vram_cli PRIVATE -Wl,--gc-sections -Wl,--strip-all -Wl,--max
 set_source_files_properties(cli/wasi/begin.c PROPERTIES INCLUDE_DIRECTORIES "${VRAM_ROOTS}")
 set_source_files_properties(cli/view_page.c PROPERTIES COMPILE_DEFINITIONS "VRAM_VIEWER_PAGE=\"${VRAM_VIEWER_PAGE}\"" OBJECT_DEPENDS ${VRAM_VIEWER_PAGE})
 
-# The library that Python's `vram` module calls where there is no native one: readers and columns.
+# The library for Python's `vram` module on systems without a native one: readers and columns.
 add_executable(vram_library cli/wasi/begin.c)
 set_target_properties(vram_library PROPERTIES OUTPUT_NAME vram_library)
 target_link_libraries(vram_library PRIVATE portable_objects m)

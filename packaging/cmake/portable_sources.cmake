@@ -1,5 +1,5 @@
-# What of the library runs where there is no operating system to speak of (WebAssembly): whole rooms with their folders; of the driver, the
-# operating system and the history what a program without processes, threads and devices can use.
+# The sources that run without an operating system (WebAssembly): whole rooms with their folders, and the parts of the driver, the operating
+# system and the history that a program without processes, threads and devices can use.
 set(PORTABLE_SOURCES)
 foreach(part IN ITEMS allocator/base allocator/config allocator/core allocator/driver/cuda allocator/driver/hip allocator/os/wasm recordings/model
                 recordings/snapshot recordings/analyze recordings/present recordings/explore replay simulator/sim)

@@ -1,5 +1,5 @@
-# A toolchain: for Linux with glibc 2.28 or later (Debian 10, RHEL 8, Ubuntu 20.04), by PyPI's ziglang, which brings the C library's symbols as
-# they were then. -DVRAM_ZIG=PROGRAM, -DVRAM_ZIG_ARCH=x86_64|aarch64
+# A toolchain for Linux with glibc 2.28 or later (Debian 10, RHEL 8, Ubuntu 20.04), with PyPI's ziglang, which has that version's symbols of
+# the C library. -DVRAM_ZIG=PROGRAM, -DVRAM_ZIG_ARCH=x86_64|aarch64
 set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES VRAM_ZIG VRAM_ZIG_ARCH)
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR ${VRAM_ZIG_ARCH})

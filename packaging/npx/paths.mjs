@@ -1,10 +1,10 @@
-// Paths of the system, as the program names them and back. Inside they have slashes and one root; on Windows the drives are folders of it ("/C:/x"),
-// and so is the begin of a share's path ("/\\server\share/x").
+// Converts paths of the system to the program's form and back. The program's paths have slashes and one root. On Windows, drives are
+// folders of the root ("/C:/x"), and so is the beginning of a share's path ("/\\server\share/x").
 const BEGINS = /(?:^|\/)(?=[A-Za-z]:(?:[\\/]|$)|\\\\[^\\/])/g;
 
 const fromWindows = (name) => `/${name.replace(/^\\\\[^\\/]+[\\/][^\\/]+|\\/g, (part) => (part === "\\" ? "/" : part))}`;
 
-// The last full path in it: the program puts an argument that is one behind the folder it is in, for it does not begin with a slash.
+// Returns the last full path in the name: the program appends a full path to its current folder, because it does not begin with a slash.
 const toWindows = (name) => {
     const last = [...name.matchAll(BEGINS)].at(-1);
     if (last === undefined) return name;

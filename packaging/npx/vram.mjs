@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// The command `vram`: vram.wasm, which sees the files that this user sees, and nothing else of the world: no network, no other programs (but a
-// browser, for `vram view`).
+// The command `vram`: runs vram.wasm with access to this user's files and nothing else: no network, and no other program except a browser
+// for `vram view`.
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import os from "node:os";

@@ -1,5 +1,5 @@
-// WASI (preview 1) over Node's own modules: what vram.wasm asks for, and all of the file system that this user sees. Not node:wasi: that calls
-// its functions in a way in which a collection of garbage ends the process, and writes to memory that has moved when the program's grew.
+// WASI (preview 1) on top of Node's own modules: the functions that vram.wasm needs, with this user's whole file system. Does not use
+// node:wasi, whose calls can end the process at a garbage collection, and write to memory that moved when the program's memory grew.
 import { randomFillSync } from "node:crypto";
 import fs from "node:fs";
 import { isatty } from "node:tty";
@@ -17,7 +17,7 @@ const FOLLOW = 1;
 
 const failure = (code) => Object.assign(new Error(code), { code });
 
-// What proc_exit() leaves the program by.
+// Thrown by proc_exit() to leave the program.
 class Exit {
     constructor(code) {
         this.code = code;
@@ -26,7 +26,7 @@ class Exit {
 
 const sleep = (milliseconds) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
 
-// Pipes of ours may be non-blocking: what is not ready yet is waited for.
+// Retries a call while a non-blocking pipe is not ready.
 const waiting = (call) => {
     for (;;) {
         try {
@@ -48,19 +48,19 @@ const typeOf = (facts) =>
     : facts.isSocket() || facts.isFIFO() ? TYPE.socket
     : TYPE.unknown;
 
-// `toHost` makes a path of this system's of one below `/`.
+// `toHost` turns a path below `/` into one of this system.
 export class Wasi {
     constructor({ args, env, toHost }) {
         this.lists = [args, Object.entries(env).map(([name, value]) => `${name}=${value}`)].map((list) =>
             list.map((text) => Buffer.from(`${text}\0`)),
         );
         this.toHost = toHost;
-        // place: of the next byte, of plain files that were opened here; null: the system keeps it. path: of folders, below `/`.
+        // place: position of the next byte, for plain files opened here; null if the system keeps it. path: of folders, below `/`.
         this.files = [0, 1, 2].map((host) => ({ host, place: null }));
         this.files[FIRST] = { host: null, path: "" };
     }
 
-    // Runs the program; its exit code.
+    // Runs the program and returns its exit code.
     start(instance) {
         this.memory = instance.exports.memory;
         try {
@@ -116,7 +116,7 @@ export class Wasi {
         this.view.setUint32(bytes, list.reduce((sum, one) => sum + one.length, 0), true);
     }
 
-    // The functions, by name; what they throw becomes a number. Addresses from 2 GiB on come as negative numbers.
+    // The functions, by name. An exception becomes an error number. Addresses of 2 GiB and more arrive as negative numbers.
     imports() {
         const calls = {};
         for (const name of Object.getOwnPropertyNames(Calls)) {
@@ -145,7 +145,7 @@ const Calls = {
     proc_exit: (_w, code) => {
         throw new Exit(code);
     },
-    // Only clocks are waited for: files are always ready.
+    // Waits only for clocks, because files are always ready.
     poll_oneoff: (w, asked, answers, count, counted) => {
         for (let i = 0; i < count; i++) {
             const [at, to] = [asked + 48 * i, answers + 32 * i];
@@ -174,7 +174,7 @@ const Calls = {
         const terminal = file.host !== null && isatty(file.host);
         w.bytes(at, 24).fill(0);
         w.view.setUint8(at, file.host === null ? TYPE.folder : typeOf(fs.fstatSync(file.host)));
-        // A terminal is told by having no place that could be moved.
+        // WASI recognizes a terminal by the lack of a position that can be changed.
         w.view.setBigUint64(at + 8, terminal ? ALL_RIGHTS & ~(RIGHT.seek | RIGHT.tell) : ALL_RIGHTS, true);
         w.view.setBigUint64(at + 16, ALL_RIGHTS, true);
     },
@@ -241,7 +241,7 @@ const Calls = {
         const wanted = [[1, O_CREAT], [2, O_DIRECTORY], [4, O_EXCL], [8, O_TRUNC]].reduce((sum, [bit, flag]) => sum | (how & bit ? flag : 0), 0);
         const access = writes && (how & 2) === 0 ? (reads ? O_RDWR : O_WRONLY) : O_RDONLY;
         const append = (flags & 1) !== 0;
-        // A file that must be new is one that is renamed when it is whole: this user's alone until then.
+        // A new file is renamed when it is complete; until then only this user can read it.
         const host = fs.openSync(w.toHost(below), access | wanted | (append ? O_APPEND : 0) | (follow & FOLLOW ? 0 : O_NOFOLLOW), how & 4 ? 0o600 : 0o666);
         const facts = fs.fstatSync(host);
         let number = FIRST + 1;

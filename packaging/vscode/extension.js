@@ -1,15 +1,15 @@
-// Recordings of GPU memory in a tab: the viewer's page in a webview. The page gets the file as bytes, as if it had been dropped on it; its places in
-// call stacks are links, which come back as messages and open the line here.
+// Shows recordings of GPU memory in a tab: the viewer's page in a webview. The page gets the file's bytes as if it had been dropped on it.
+// Its locations in call stacks are links, which come back as messages and open the line here.
 const vscode = require("vscode");
 const { createHash } = require("node:crypto");
 const path = require("node:path");
 
 const PAGE = "viewer.html";
-// What the page takes for the address of a source; no program has it, the bridge below answers.
+// The page uses this as the address of a source. No program handles it; the bridge below does.
 const TEMPLATE = "vscode://vram.source/{file}?{line}";
 
-// In the page: its storage, which webviews do not have for every origin, answers with our template; links are told; the file comes as a drop; light
-// or dark is the editor's choice, not the system's, and the page goes to the edge of its tab.
+// Runs in the page. Replaces its storage, which webviews lack for some origins, and returns our template from it. Reports clicks on links,
+// passes the file as a drop, follows the editor's light or dark theme instead of the system's, and removes the page's padding.
 function bridge(template) {
     const api = acquireVsCodeApi();
     const kept = new Map([["vram.source", template]]);
@@ -42,13 +42,13 @@ function bridge(template) {
 
 const hashOf = (script) => `'sha256-${createHash("sha256").update(script).digest("base64")}'`;
 
-// The page with the bridge in front of its own scripts, and that in its policy.
+// Returns the page with the bridge in front of its own scripts, and allowed by its policy.
 function withBridge(page) {
     const script = `(${bridge})(${JSON.stringify(TEMPLATE)})`;
     return page.replace("script-src ", `script-src ${hashOf(script)} `).replace("</head>", () => `<script>${script}</script></head>`);
 }
 
-// Where a recorded file is: as it was recorded, else below a folder of the workspace, by as many of its last parts as fit.
+// Finds a recorded file: at its recorded path, or below a folder of the workspace by as many of its last parts as match.
 async function find(file) {
     const exists = (uri) => vscode.workspace.fs.stat(uri).then((facts) => (facts.type & vscode.FileType.File) !== 0, () => false);
     const folders = vscode.workspace.workspaceFolders ?? [];

@@ -13,9 +13,9 @@ import zipfile
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 PLUGIN = ROOT / "adapters" / "fit" / "pytest" / "vram_pytest.py"
-# Of an installation: what Python programs do not need.
+# The parts of an installation that Python programs do not need.
 LEFT_OUT = ("share/doc", "share/man", "share/bash-completion", "share/zsh", "share/fish", "lib/cmake", "lib/pkgconfig", "lib/libvram.a", "lib/libvram-sim", "lib/libvram-recordings.a")
-# Of vram and of what is linked into it: zstd, cJSON, zlib, SQLite, liblzma; the C library of WebAssembly.
+# The licenses of vram and of the libraries linked into it: zstd, cJSON, zlib, SQLite, liblzma, and the C library of WebAssembly.
 LICENSES = "Apache-2.0 AND BSD-3-Clause AND MIT AND Zlib AND blessing AND LicenseRef-Public-Domain"
 KEYWORDS = ("pytorch", "cuda", "gpu", "memory", "snapshot", "profiler", "out-of-memory", "allocator")
 CLASSIFIERS = ("Development Status :: 4 - Beta", "Environment :: Console", "Environment :: GPU :: NVIDIA CUDA", "Framework :: Jupyter", "Framework :: Pytest",
@@ -40,7 +40,8 @@ def metadata(requires, licenses):
 
 
 def installed(prefix):
-    """(name in the wheel, bytes, whether it is run) of an installation; a library that several names lead to is there once, by its SONAME's file."""
+    """Lists the files of an installation: (name in the wheel, bytes, whether it is executable). A library with several names is stored
+    once, under its SONAME."""
     prefix = pathlib.Path(prefix).resolve()
     for path in sorted(prefix.rglob("*")):
         name = path.relative_to(prefix).as_posix()
@@ -79,7 +80,7 @@ def main():
     kind, source, *more = sys.argv[1:]
     if kind == "native":
         platform, licenses, folder = more
-        # `import vram_torch` finds the adapters where they are installed.
+        # Makes `import vram_torch` find the installed adapters.
         files = [*installed(source), ("vram_adapters.pth", b"vram/_native/lib/vram/torch\n", False)]
         write(folder, f"py3-none-{platform}", files, [], licenses, LICENSES)
     else:

@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 ZIG_VERSION=0.13.0
-export CCACHE_BASEDIR= # else ccache makes paths relative to the build, and the same commit would give other bytes
+export CCACHE_BASEDIR=  # otherwise ccache makes paths relative to the build, and the same commit would give other bytes
 build=${1:-build/release}
 sources=${VRAM_SOURCES:-build/sources}
 if [ -n "${VRAM_WHEELS:-}" ]; then packaging/sources.sh "$sources"; else packaging/wasm.sh "$build"; fi
@@ -26,7 +26,7 @@ for arch in ${VRAM_WHEELS:-x86_64}; do
             continue
         fi
     fi
-    # Assertions name files by their paths in the tree, wherever it is.
+    # Assertions name files by their paths in the tree, wherever the tree is.
     maps="-fmacro-prefix-map=$sources/= -fmacro-prefix-map=$PWD/="
     link="python3 $PWD/packaging/wheel/link.py $zig $arch cc <CMAKE_C_COMPILER>"
     cmake -G Ninja -S . -B "build/wheel-$arch" ${tools[@]+"${tools[@]}"} --log-level=WARNING -DVRAM_WERROR=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo -DVRAM_TESTS=OFF \

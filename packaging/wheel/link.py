@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compiles or links by ziglang for glibc 2.28 what a compiler's driver is told.
+"""Stands in for a compiler's driver: compiles or links with ziglang, for glibc 2.28.
 
 usage: link.py ZIG TARGET cc|c++ COMPILER ARGUMENT...   (COMPILER: the one that made the objects)
 ziglang's linker does not know --exclude-libs: what the archives of a link define is made local by a version script instead. Nor does it know GCC's
@@ -17,13 +17,13 @@ EXCLUDE = "-Wl,--exclude-libs,ALL"
 
 
 def global_symbols(archives):
-    """What nm says that the archives define for others."""
+    """Returns the symbols that the archives define for other objects, according to nm."""
     listed = subprocess.run(["nm", "-g", "--defined-only", "-P", *archives], capture_output=True, text=True, check=True).stdout
     return sorted({line.split()[0] for line in listed.splitlines() if re.match(r"\S+ [A-Z] ", line)})
 
 
 def made_machine_code(compiler, arguments, folder):
-    """The arguments with one object of machine code for all that GCC left to the link."""
+    """Returns the arguments with one object of machine code for all the code that GCC left to the link."""
     left = [name for name in arguments if name.endswith(".o") and b".gnu.lto_" in pathlib.Path(name).read_bytes()]
     if not left:
         return arguments

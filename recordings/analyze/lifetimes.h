@@ -63,8 +63,8 @@ void vr_lifetimes_release(struct vr_lifetimes *lifetimes);
 // Allocates columns for `capacity` rows, for callers that fill in the rows themselves. NO_HOST_MEMORY; release the columns even then.
 enum vram_status vr_lifetimes_allocate(struct vr_lifetimes *lifetimes, size_t capacity);
 
-// Checks that rows are in the order of birth, that each death comes after the birth by an event of the view at the row's address, and that
-// the totals are the sums of the rows live then.
+// Checks that rows are in the order of birth, that each death follows the birth and is an event of the view at the row's address, and the
+// totals: each is the sum of the rows live then.
 bool vr_lifetimes_check(const struct vr_lifetimes *lifetimes, const struct vr_view *view);
 
 // Returns whether row i is live after `event` (-1: before event 0).

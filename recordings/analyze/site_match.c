@@ -1,7 +1,7 @@
 // Gives the call sites of several runs of one program common names.
 #include "analyze/site_match.h"
 
-// With more pairs of files, only equal paths match: no real program has so many different ones.
+// With more pairs of files, only equal paths match: no real program has that many different ones.
 #define MOST_COMPARED ((uint64_t)1 << 24)
 
 static bool is_separator(char c) { return c == '/' || c == '\\'; }

@@ -83,7 +83,7 @@ static void print_ran_out(struct report_printer *printer) {
     }
 }
 
-// Returns whether an earlier note says the same of another device.
+// Returns whether an earlier note says the same about another device.
 static bool is_repeated(const struct vram_report *report, size_t note) {
     for (size_t i = 0; i < note; i++) {
         if (report->notes[i].kind == report->notes[note].kind && strcmp(report->notes[i].text, report->notes[note].text) == 0) return true;

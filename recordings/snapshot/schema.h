@@ -25,7 +25,7 @@ enum vram_status vr_schema_recognise(struct vr_machine *machine, enum vr_tag kin
 
 // ---- Data that is not a recording but contains one, or is part of one: the message says what to do.
 
-// Check a dictionary without `segments` and `device_traces`, or a list, in place of a recording. BAD_INPUT with a message if it contains a
+// Check a dictionary without `segments` and `device_traces`, or a list, instead of a recording. BAD_INPUT with a message if it contains a
 // recording or is part of one; otherwise OK.
 enum vram_status vr_misplaced_dict(struct vr_machine *machine, const uint64_t *pairs, size_t count);
 enum vram_status vr_misplaced_list(struct vr_machine *machine, const uint64_t *items, size_t count);

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """bench_write.py BENCH_WRITE [--events N] [FILE...]: compares writing recordings with CPython's pickler and the same dictionary.
 
-CPython pickles what it read from the file that vram wrote, where equal stacks are one list, and what it read from the original, as PyTorch
-makes it, where equal stacks are often separate lists. --events makes a recording of N events with 30-frame stacks (default 1,000,000).
+CPython pickles its own reading of two files. In the one written by vram, equal stacks are one list; in the original, as PyTorch makes it,
+they are often separate lists. --events makes a recording of N events with 30-frame stacks (default 1,000,000).
 The shortest of three runs of each counts; both write to files in the folder for temporary files.
 """
 import gc

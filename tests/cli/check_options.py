@@ -10,8 +10,8 @@ import unittest
 
 VRAM, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 ROW = re.compile(r"^  (?:-(.), |    )--([a-z][a-z-]*)(?: (\S+))?(?:  .*)?$", re.M)
-# Options with one meaning but different values: a running program has fewer groupings than a recording, --output may be a file, a page or a
-# pattern for names, diff's --fail-over may be a share, and a replay without driver costs has no times.
+# Options with one meaning but different values. A running program has fewer groupings than a recording; --output may be a file, a page or a
+# pattern for names; diff's --fail-over may be a share; and a replay without driver costs has no times.
 SAME_VALUES = {"by", "output", "fail-over", "costs"}
 
 

@@ -21,7 +21,7 @@ ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 COMMANDS = "fit report view replay convert export run tune symbolize sim doctor flame diff leaks forecast top attach mcp".split()
 MOST_BYTES = 400_000  # of a recording that `tune` replays many times
 MOST_FILES = 30  # of a folder, the smallest
-# What is pasted: a setting, a command line of an example, a usage line, a word without a space that fills the line by itself.
+# Text to paste is not broken: a setting, an example's command line, a usage line, a word without spaces that fills the line by itself.
 PASTED = re.compile(r"PYTORCH_\w+=|^\s*(\w+=\S+ )*(vram|ssh|claude|unset) |^Usage|^\s*\S+$")
 
 
@@ -30,7 +30,7 @@ def columns_of(line):
 
 
 def printed(arguments, columns):
-    """What the command prints on a terminal of so many columns."""
+    """Returns the command's output on a terminal of this many columns."""
     reader, writer = os.openpty()
     fcntl.ioctl(writer, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     environment = {**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8"}

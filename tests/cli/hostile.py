@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Passes damaged recordings, strange names and wrong options to every command that reads recordings.
 usage: hostile.py VRAM [--seconds N] [--recordings FOLDER]
-Every input must give a documented exit code, one line on standard error if it is bad, no sanitizer report, no hang, and no output left
-behind or changed by a failed command. Damage uses fixed seeds; cases beyond the time limit are skipped and counted.
+Every input must give a documented exit code, one line on standard error if it is bad, no sanitizer report and no hang. A
+failed command may leave no output behind, and change none. Damage uses fixed seeds; cases beyond the time limit are skipped and counted.
 """
 import argparse
 import json

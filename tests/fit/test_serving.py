@@ -110,7 +110,7 @@ class Servers(unittest.TestCase):
         for key in cards:  # half of the memory, minus the weights
             self.assertAlmostEqual(cards[key]["tokens"], (half[key] - GIB) // (4 * MIB), delta=1)
         self.assertEqual(result.returncode, 1)
-        # What the engine uses besides its share: the context, and memory to serve.
+        # The engine uses more than its share: the context, and memory to serve.
         beyond = answer["reserved_bytes"] + answer["context_bytes"] + answer["library_bytes"] - H100 // 2
         self.assertAlmostEqual(cards["h100"]["most_share"], 1 - beyond / H100, delta=0.001)
 

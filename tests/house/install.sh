@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the build into a folder of its own and builds somebody else's project on it, by find_package and by pkg-config.
+# Installs the build into a separate folder and builds another project on it, by find_package and by pkg-config.
 # Usage: install.sh CMAKE BUILD PREFIX CONSUMER CC GUIDE
 set -eu
 cmake=$1 build=$2 prefix=$3 consumer=$4 cc=$5 guide=$6

@@ -3,8 +3,8 @@
 
 usage: forecasts.py VRAM
 
-The table is truth/sizes.tsv. Fails if the peak of a program not marked as open is outside its range, if that of a marked one is inside
-(the mark should then be removed), or if the median error is above 3 %.
+The table is truth/sizes.tsv. Fails if the peak of a program not marked as open is outside its range; if that of a marked one is inside,
+because the mark should then be removed; or if the median error is above 3 %.
 """
 import json
 import pathlib

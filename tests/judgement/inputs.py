@@ -55,7 +55,7 @@ def of_library(program, name, path):
 
 
 def of_driver(program, vram, name, folder, row):
-    """Of several processes, returns the recording of the first, which started the others."""
+    """Returns the recording of the first process, which started the others."""
     program_name, *options = name.split()
     simulated = [vram, "sim", "--memory", "2GiB", "--devices", "2", "--set", "pinned=2GiB,context=64MiB", "--"]
     ended_well([*simulated, vram, "run", *options, "-o", f"{folder}/{row}.%p.vram", "--", program, program_name], {})

@@ -4,7 +4,7 @@ left unchanged.
 
 usage: build_sources.py RECIPE SOURCE FOLDER BUILD      in an environment with NVIDIA's wheels of compiler and headers; FOLDER/RECIPE gets the result
 
-What is already built is not built again. The linker gets the stand-ins of BUILD for NVIDIA's libraries."""
+Skips sources that are built already. The linker gets the stand-ins of BUILD for NVIDIA's libraries."""
 import os
 import pathlib
 import re

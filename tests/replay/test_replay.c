@@ -185,8 +185,8 @@ static void full_devices_with_pools_are_exact(void **state) {
     }
 }
 
-// With max_split_size_mb a request searches the cache, fails, releases part or all of the cache, and does not search again, although pieces
-// of a large free block whose other pages were unmapped would now serve it. Its own pool's memory is released first.
+// With max_split_size_mb a request searches the cache, fails, and releases part or all of the cache. It does not search again, although
+// pieces of a large free block whose other pages were unmapped would now serve it. Its own pool's memory is released first.
 static void searches_before_a_release_are_exact(void **state) {
     (void)state;
     static const struct selfmade_options plays[] = {

@@ -14,8 +14,8 @@ def read_log(path):
 
 
 class Expected:
-    """Turns a driver's log into the events of a recording, per thread: (device, action, address, size, tag), address None if it has none. Devices
-    are not distinguished. A line is written before its call returns, so an allocation precedes its free. But another thread may reuse freed memory
+    """Turns a driver's log into the events of a recording, per thread: (device, action, address, size, tag), address None for memory without an
+    address. Devices are not distinguished. A line is written before its call returns, so an allocation precedes its free. But another thread may reuse freed memory
     before the free's line is written, so a free refers to the oldest allocation at its address."""
 
     def __init__(self, calls):

@@ -1,7 +1,7 @@
 """viewer_pickle.py: a pickle interpreter that accepts only the opcodes of PyTorch's browser viewer.
 
-It also checks what that viewer needs: numbers of at most eight bytes or exactly nine, batches of at most 100,000 items (the viewer
-passes a batch to one function call), memo slots filled in order and before they are read, frames that end at the end of an opcode.
+It also checks the viewer's requirements: numbers of at most eight bytes or exactly nine; batches of at most 100,000 items (the viewer
+passes a batch to one function call); memo slots filled in order and before they are read; frames that end at the end of an opcode.
 """
 import struct
 

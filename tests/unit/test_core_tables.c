@@ -291,7 +291,7 @@ static void releases_pass_parts_over(void **state) {
     vram_driver_destroy(driver);
 }
 
-// What VR_ASSERT_ALL_LOCKED asks.
+// Tests the condition of VR_ASSERT_ALL_LOCKED.
 static void locks_are_told_apart(void **state) {
     (void)state;
     struct vram_driver *driver = NULL;

@@ -170,7 +170,7 @@ static void test_files(void **state) {
     state_of_file("backend:cudaMallocAsync", true);
 }
 
-// A block keeps the stack of its request; a block allocated without recording has none, whatever was recorded before.
+// A block keeps the stack of its request; a block allocated without recording has no stack, whatever was recorded before.
 static void test_stacks(void **state) {
     (void)state;
     struct vr_world world;

@@ -1,4 +1,5 @@
-"""On an emulated processor, ten times slower, a test waits ten times as long for a program (tools/check_arm64.sh has it in PYTHONPATH)."""
+"""Multiplies a test's waits for programs by ten on an emulated processor, which is ten times slower (tools/check_arm64.sh adds this to
+PYTHONPATH)."""
 
 import subprocess
 
@@ -12,5 +13,5 @@ def patiently(wait):
     return waiting
 
 
-# run() and the others come down to communicate(), which may come to wait(): each for itself, so the inner ones are left alone.
+# run() and others end in communicate(), which may call wait(). Each multiplies only its own timeout, so inner calls are left alone.
 subprocess.Popen.communicate = patiently(subprocess.Popen.communicate)

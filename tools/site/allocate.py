@@ -1,6 +1,6 @@
-"""What the pages of `vram run`, `sim`, `fit`, `top` and `attach` run: a program that takes memory from the CUDA driver, step by step.
+"""The program that the pages of `vram run`, `sim`, `fit`, `top` and `attach` run: it allocates memory from the CUDA driver, step by step.
 
-Usage: allocate.py [SECONDS] (how long it waits at the end, with its memory)
+Usage: allocate.py [SECONDS] (how long it waits at the end, keeping its memory)
 """
 import ctypes
 import sys

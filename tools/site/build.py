@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Builds the site: docs/ and the folders' pages, a page per command with what it prints, the API from the headers, and the viewer, live.
+"""Builds the site: docs/ and the folders' pages, a page per command with its output, the API from the headers, and the live viewer.
 
 Usage: build.py VRAM OUT [--pages]
 
-VRAM is the command of a build that has the viewer's page. OUT/pages gets the pages, OUT/html the site, by MkDocs with its theme Material
-(`pip install mkdocs-material`, in the Python that runs this). With --pages only the pages are made, for which nothing else is needed.
-Exits 1 for dead links, for pages that nothing leads to, and for what the site would fetch from elsewhere.
+VRAM is the command of a build that has the viewer's page. OUT/pages gets the pages, OUT/html the site, built by MkDocs with its theme
+Material (`pip install mkdocs-material`, in the Python that runs this). With --pages makes only the pages, which needs no other package.
+Exits 1 for dead links, for pages that no page links to, and for content that the site would fetch from other hosts.
 """
 import json
 import os
@@ -21,12 +21,12 @@ import navigation
 import source_pages
 
 HERE = Path(__file__).resolve().parent
-SHIM = "https://unpkg.com/iframe-worker/shim"  # what the theme would fetch so that files can search; file_worker.js takes its place
+SHIM = "https://unpkg.com/iframe-worker/shim"  # the theme would fetch this so that the search works on files; file_worker.js replaces it
 ROOT = HERE.parent.parent
 
 
 def live_page(vram, pages):
-    """The viewer with the recording of a program that ran out of memory, and a page that shows it."""
+    """Adds the viewer with the recording of a program that ran out of memory, and a page that shows it."""
     folder = pages / "live"
     folder.mkdir()
     recording = ROOT / "examples/recordings/oom.pickle.gz"
@@ -38,7 +38,7 @@ def live_page(vram, pages):
 
 
 def make_site(out):
-    """Runs MkDocs, and takes out what pages would fetch from elsewhere."""
+    """Runs MkDocs, and removes content that pages would fetch from other hosts."""
     site = out / "html"
     subprocess.run([sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "-f", out / "mkdocs.yml"], check=True,
                    env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})

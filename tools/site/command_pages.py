@@ -1,4 +1,4 @@
-"""A page for each command: what it does, what it prints for an example, and its options. Everything on it was printed by the command."""
+"""Makes a page for each command: its purpose, its output for an example, and its options. The command printed everything on it."""
 import json
 import os
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-# The recordings of the examples, by the names that the pages show.
+# The recordings of the examples, by the names on the pages.
 RECORDINGS = {
     "oom.pickle.gz": ROOT / "examples/recordings/oom.pickle.gz",
     "train.json.gz": ROOT / "examples/recordings/train.json.gz",
@@ -22,13 +22,13 @@ LIVE = """vram sim --card t4 -- vram run -o 'live-%p.vram' -- python3 allocate.p
 sleep 2
 program=$(echo live-*.vram | tr -dc 0-9)"""
 FIRST = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "page", "version": "1"}}
-MESSAGES = (  # what `vram mcp` reads in its example
+MESSAGES = (  # input of `vram mcp` in its example
     {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": FIRST},
     {"jsonrpc": "2.0", "method": "notifications/initialized"},
     {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "why", "arguments": {"file": "oom.pickle.gz"}}},
 )
 ANSWER = "python3 -c 'import json; print(json.loads(input())[\"result\"][\"content\"][0][\"text\"])'"
-# Of each command: what runs before (not shown), the line that is shown, and the guide that has more.
+# For each command: what runs before (not shown), the line that is shown, and the guide with more details.
 EXAMPLES = {
     "fit": ("", "vram fit --card t4,rtx4090 -- python3 allocate.py", "docs/guides/fit.md"),
     "report": ("", "vram report --top 4 oom.pickle.gz", "docs/guides/out-of-memory.md"),
@@ -52,7 +52,7 @@ EXAMPLES = {
 
 
 class Shell:
-    """A folder with the recordings of the examples, in which commands run with VRAM as `vram`."""
+    """Makes a folder with the examples' recordings, in which commands run with VRAM as `vram`."""
 
     def __init__(self, vram, folder):
         self.folder = folder
@@ -68,7 +68,7 @@ class Shell:
         self.environment = {**kept, "PATH": f"{vram.parent}:/usr/bin:/bin", "COLUMNS": "80", "NO_COLOR": "1", "HOME": str(folder), "TMPDIR": str(folder)}
 
     def printed(self, line):
-        """What a line prints, on both outputs, without the path of the folder."""
+        """Returns a line's output, on both streams, without the path of the folder."""
         result = subprocess.run(["sh", "-c", line], cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                 text=True, timeout=300, check=False)
         if "Traceback" in result.stdout or result.returncode not in (0, 1):
@@ -83,7 +83,7 @@ def commands():
 
 
 def picture(shell, name):
-    """The flame graph that the example writes, on its page."""
+    """Returns the flame graph that the example writes, for its page."""
     return f"\n![The flame graph]({name}.svg)\n" if name == "flame" and (shell.folder / "peak.svg").exists() else ""
 
 

@@ -1,4 +1,4 @@
-// The search of the site runs in a worker, which a page that was opened as a file may not start. There its script runs in a frame.
+// Runs the script of the site's search in a frame. It normally runs in a worker, which a page opened as a file may not start.
 if (location.protocol === "file:") {
     window.Worker = class extends EventTarget {
         constructor(url) {

@@ -1,4 +1,4 @@
-"""The API reference: a page per public header, made of its comments and declarations, and one that lists all functions."""
+"""Makes the API reference: a page per public header, from its comments and declarations, and one that lists all functions."""
 import re
 import sys
 from pathlib import Path
@@ -12,7 +12,7 @@ NAMES = re.compile(r"^(?:VRAM_API.*?\b(vram_\w+)\(|(?:struct|enum|union) (vram_\
 
 
 def chunks(text):
-    """The parts of a header between blank lines, each as its comment's lines and its code's lines. Braces are not cut."""
+    """Splits a header at blank lines, but not inside braces. Returns each part's comment lines and code lines."""
     part, depth = [], 0
     for line in text.splitlines() + [""]:
         if line.strip() or depth > 0:
@@ -26,7 +26,7 @@ def chunks(text):
 
 
 def pieces(part):
-    """Of a part: each comment of whole lines with the code that follows it."""
+    """Returns each comment of whole lines in a part, with the code that follows it."""
     found = []
     for line in part:
         comment = line.startswith("//")
@@ -37,12 +37,12 @@ def pieces(part):
 
 
 def prose(lines):
-    """A comment as Markdown, with the paragraphs that it has."""
+    """Returns a comment as Markdown, with its paragraphs."""
     return "\n\n".join(paragraph(text) for text in re.split(r"\n\n+", "\n".join(line.removeprefix("//").strip() for line in lines)) if text)
 
 
 def paragraph(text):
-    """A paragraph of a comment as Markdown; a rule of dashes with a title in it is a heading."""
+    """Returns a paragraph of a comment as Markdown. A rule of dashes with a title is a heading."""
     text = text.replace("\n", " ")
     title = re.fullmatch(r"-+ (.*?) -+", text)
     if title:
@@ -57,7 +57,7 @@ def names_of(code):
 
 
 def page(path):
-    """The page of a header, and the functions that it declares, each with its first comment line."""
+    """Returns the page of a header, and its functions, each with its first comment line."""
     body, functions, first = [], [], True
     for part in chunks(path.read_text(encoding="utf-8")):
         for comment, code in pieces([line for line in part if not LEFT_OUT.match(line)]):

@@ -1,4 +1,4 @@
-"""Dead links: in the pages before they are built (Markdown), and in the site (HTML)."""
+"""Finds dead links: in the pages before they are built (Markdown), and in the site (HTML)."""
 import re
 import sys
 from html.parser import HTMLParser
@@ -13,12 +13,12 @@ MARKDOWN = re.compile(r"(?<!`)\]\(([^)#:\s]*)(?:#([^)\s]*))?\)")
 
 
 def plain(text):
-    """A page without its code."""
+    """Returns a page without its code."""
     return re.sub(r"`[^`\n]*`", "``", re.sub(r"^( *)```.*?^\1```", "", text, flags=re.MULTILINE | re.DOTALL))
 
 
 def in_markdown(pages):
-    """Dead links of the pages of a folder, as 'PAGE: LINK', and the pages that no other page leads to."""
+    """Returns the dead links of the pages of a folder, as 'PAGE: LINK', and the pages that no other page links to."""
     everything, dead, reached = sorted(pages.rglob("*.md")), [], {pages / "README.md"}
     for page in everything:
         for name, anchor in MARKDOWN.findall(plain(page.read_text(encoding="utf-8"))):
@@ -48,7 +48,8 @@ class Page(HTMLParser):
 
 
 def in_html(site):
-    """Dead links of a site, as 'PAGE: LINK', what it would fetch from elsewhere, and the pages that none leads to."""
+    """Returns the dead links of a site, as 'PAGE: LINK', the content it would fetch from other hosts, and the pages that no page links
+    to."""
     pages = {path: Page(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html")) if "live" not in path.parts or path.name == "index.html"}
     dead, elsewhere, reached = [], [], {site / "index.html", site / "404.html"}
     for path, page in pages.items():

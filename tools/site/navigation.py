@@ -1,4 +1,4 @@
-"""The site's menu: what docs/README.md lists, in its order, then the commands, the API and the folders' own pages."""
+"""Makes the site's menu: the list of docs/README.md in its order, then the commands, the API and the folders' own pages."""
 import re
 from pathlib import Path
 
@@ -11,7 +11,7 @@ def title_of(page):
 
 
 def listed(pages, heading):
-    """The pages that a part of docs/README.md links to."""
+    """Returns the pages that a part of docs/README.md links to."""
     text = (pages / "docs/README.md").read_text(encoding="utf-8")
     part = re.search(rf"^## {heading}.*?\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL).group(1)
     found = [(pages / "docs" / name).resolve() for name in LINK.findall(part)]
@@ -23,7 +23,7 @@ def entries(pages, chosen):
 
 
 def menu(pages):
-    """The menu as MkDocs wants it."""
+    """Returns the menu in MkDocs' form."""
     guides, reference, internals = (listed(pages, name) for name in ("Guides", "Reference", "Internals"))
     libraries = sorted((pages / "docs/in").glob("*.md"), key=lambda page: page.name != "README.md")
     rest = [pages / name for name in ("docs/README.md", "CHANGELOG.md", "CONTRIBUTING.md")]

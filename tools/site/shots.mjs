@@ -1,5 +1,6 @@
-// Pictures of the site, to look at: node tools/site/shots.mjs HTML FOLDER. Each page in light and dark, wide and at a phone's width; also that
-// the search finds something in a page opened as a file, that code has a button to copy it, and that no page is wider than the phone.
+// Takes pictures of the site for a person to check: node tools/site/shots.mjs HTML FOLDER. Shows each page in light and dark, wide and at a
+// phone's width. Also tests that the search works in a page opened as a file, that code has a button to copy it, and that no page is wider
+// than the phone.
 import { existsSync, mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the site with MkDocs in an environment of its own, and takes pictures of it where a folder for them is given.
-# Usage: site.sh ENVIRONMENT VRAM OUT [SHOTS]
+# Builds the site with MkDocs in a separate environment. If a folder for them is given, also takes pictures of it. Usage: site.sh
+# ENVIRONMENT VRAM OUT [SHOTS]
 set -eu
 environment=$1 vram=$2 out=$3 shots=${4:-}
 if [ ! -x "$environment/bin/mkdocs" ]; then

@@ -1,16 +1,16 @@
-"""The project's own pages, as the site's generator wants them: in the folders that they have in the tree, with the files that they link to."""
+"""Copies the project's own pages for the site's generator: in the folders of the tree, with the files that they link to."""
 import re
 import shutil
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-# Folders whose pages are in the site; README.md and its kin lie in the root.
+# Folders whose pages are in the site. README.md and similar pages are in the root.
 FOLDERS = ("docs", "allocator", "recordings", "simulator", "replay", "cli", "adapters", "packaging", "tests")
 LINK = re.compile(r"(?<!`)\]\(([^)#:\s]+)(#[^)]*)?\)")
 
 
 def sources():
-    """Every page of the tree that the site has, in the order of their paths."""
+    """Returns every page of the tree that the site has, by path."""
     own = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")]
     for folder in FOLDERS:
         own += sorted((ROOT / folder).rglob("*.md")) if folder == "docs" else sorted((ROOT / folder).glob("*.md"))
@@ -18,7 +18,7 @@ def sources():
 
 
 def for_python_markdown(text):
-    """What follows an item of a list is indented by four, where GitHub takes two or three."""
+    """Indents text that follows a list item by four columns, where GitHub accepts two or three."""
     lines, shift, fence = [], 0, False
     for line in text.splitlines():
         item = None if fence else re.match(r"(- |\d+\. )", line)
@@ -35,7 +35,7 @@ def for_python_markdown(text):
 
 
 def with_titles(page, text):
-    """Links that show a page's file name show its title instead."""
+    """Shows a page's title in links that show its file name."""
     def titled(match):
         target = page.parent / match.group(2)
         title = re.search(r"^# (.*)$", target.read_text(encoding="utf-8"), re.MULTILINE) if target.is_file() else None
@@ -44,7 +44,7 @@ def with_titles(page, text):
 
 
 def linked_files(page, text):
-    """Files that are no pages and that a page links to, or shows as a picture."""
+    """Returns the files, other than pages, that a page links to or shows as pictures."""
     for name, _ in LINK.findall(re.sub(r"```.*?```", "", text, flags=re.DOTALL)):
         target = (page.parent / name).resolve()
         if target.suffix != ".md" and target.is_file() and target.is_relative_to(ROOT):
@@ -52,7 +52,7 @@ def linked_files(page, text):
 
 
 def write(pages):
-    """Copies the pages, and what they link to, into a folder."""
+    """Copies the pages, and the files that they link to, into a folder."""
     known = set(sources())
     for page in known:
         text = page.read_text(encoding="utf-8")

@@ -308,7 +308,7 @@ static enum vram_status check_holes(const struct vr_paged_shard *own, struct vra
     return VRAM_OK;
 }
 
-// Checks that a pool counts at least its pages, and that a parked shard has none.
+// Checks that a pool counts at least its pages, and that a parked shard has no pages.
 static enum vram_status check_owners(const struct vr_paged_device *paged, struct vram_error *error) {
     for (const struct vram_pool *pool = paged->device->pools; pool != NULL; pool = pool->next) {
         uint64_t pages = 0, bytes = 0;

@@ -76,8 +76,8 @@ VRAM_API enum vram_status vram_free(struct vram_allocator *allocator, uint64_t a
 // not know (if it has several devices); LIMIT; NO_HOST_MEMORY.
 VRAM_API VRAM_NODISCARD enum vram_status vram_record_stream(struct vram_allocator *allocator, uint64_t address, uint64_t stream);
 // Waits for pending frees and returns every cached segment (and every unused page of expandable segments) of all devices; during a capture,
-// only those of pools without references. DRIVER if the driver refuses a part: the rest is returned all the same, and the part is offered
-// again later. NO_HOST_MEMORY.
+// only those of pools without references. DRIVER if the driver refuses a part: the rest is still returned, and the part is offered again
+// later. NO_HOST_MEMORY.
 VRAM_API VRAM_NODISCARD enum vram_status vram_empty_cache(struct vram_allocator *allocator);
 // vram_empty_cache() for one device. INVALID_ARGUMENT for a device that does not exist.
 VRAM_API VRAM_NODISCARD enum vram_status vram_empty_cache_device(struct vram_allocator *allocator, uint32_t device);

@@ -79,7 +79,7 @@ struct vram_prometheus_options {
 // the pattern, IO, NO_HOST_MEMORY. Must not run while another thread starts or stops it on the same allocator.
 VRAM_API VRAM_NODISCARD enum vram_status vram_prometheus_start(struct vram_allocator *allocator,
                                                                const struct vram_prometheus_options *options, struct vram_error *error);
-// Writes the file once more and ends the thread. vram_destroy() does it, too. Does nothing if it was not started.
+// Writes the file a last time and ends the thread. vram_destroy() does it, too. Does nothing if it was not started.
 VRAM_API void vram_prometheus_stop(struct vram_allocator *allocator);
 
 #ifdef __cplusplus

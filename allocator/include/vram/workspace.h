@@ -51,7 +51,7 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_workspace_get(struct vram_workspac
                                                             uint64_t stream, enum vram_workspace_kind kind,
                                                             struct vram_workspace *workspace);
 // Frees all workspaces, as torch._C._cuda_clearCublasWorkspaces() does. Work queued on their streams may still use them. Returns the first
-// status that is not OK, but frees the rest all the same.
+// status that is not OK, but still frees the rest.
 VRAM_API VRAM_NODISCARD enum vram_status vram_workspaces_clear(struct vram_workspaces *workspaces);
 // Frees the workspaces of one handle, which is about to be destroyed.
 VRAM_API VRAM_NODISCARD enum vram_status vram_workspaces_forget(struct vram_workspaces *workspaces, uint64_t handle);

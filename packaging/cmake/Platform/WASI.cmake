@@ -1,2 +1,2 @@
-# CMake 3.25 does not know this system: there is nothing to say of it.
+# CMake 3.25 does not know this system. It needs no settings.
 set(CMAKE_EXECUTABLE_SUFFIX .wasm)

@@ -1,4 +1,4 @@
-"""Recordings of GPU memory in Python: read, reported, shown, made.
+"""Reads, reports, shows and makes recordings of GPU memory in Python.
 
     import vram
     print(vram.report("snapshot.pickle"))            # what `vram report` says; .data has it as a dictionary
@@ -8,7 +8,7 @@
         step()
     vram.allocator()                                 # the library's allocator; vram.cupy, vram.numba, ... put it under other libraries (docs/in)
 
-`vram` on the command line is the whole command; docs/guides/install.md says what of it runs where."""
+`vram` on the command line is the whole command; docs/guides/install.md says which parts of it run where."""
 from ._allocator import Allocator, Error, OutOfMemory, process_allocator as allocator
 from ._command import Failed, main, run
 from ._recording import Recording, open

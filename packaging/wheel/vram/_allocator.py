@@ -1,4 +1,4 @@
-"""The library's caching allocator in Python, on which the plugs for other libraries stand (vram.cupy, vram.numba, ...).
+"""The library's caching allocator in Python. The plugs for other libraries (vram.cupy, vram.numba, ...) are built on it.
 
     import vram
     mine = vram.allocator()                    # the one of this process, made at the first call
@@ -15,8 +15,8 @@ import threading
 from . import _places
 
 _OUT_OF_MEMORY, _REJECTED = 4, 5  # enum vram_status
-_STATS_BYTES, _OOM_BYTES = 8192, 1024  # more than struct vram_stats and struct vram_oom have; both are only handed on
-# The legacy default stream has two names. Memory of no stream is the second one's, and in use on the first.
+_STATS_BYTES, _OOM_BYTES = 8192, 1024  # larger than struct vram_stats and struct vram_oom, which are only passed on
+# The legacy default stream has two handles. Memory without a stream belongs to the second one, and is used on the first.
 LEGACY_STREAM, LEGACY_HANDLE, PER_THREAD_STREAM = 0, 1, 2
 
 _POINTER, _TEXT, _SIZE, _U32, _U64, _INT = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int
@@ -58,7 +58,7 @@ class _PoolOptions(ctypes.Structure):
 
 
 class Error(RuntimeError):
-    """What the allocator refused; one line."""
+    """The allocator refused a call. str() is one line."""
 
 
 class OutOfMemory(Error, MemoryError):
@@ -88,8 +88,8 @@ def _load():
 
 
 class _Guarded:
-    """The library, where functions of Python are called under its locks: the garbage that Python may collect there is freed when the outermost call
-    of the thread is over."""
+    """The library, for allocators that call Python functions under its locks. Garbage that Python would collect meanwhile is freed when
+    the thread's outermost call has ended."""
 
     def __init__(self, c):
         self._c = c
@@ -111,8 +111,9 @@ class _Guarded:
 
 
 class Allocator:
-    """An allocator of its own: addresses and streams are integers. What fails raises Error, for lack of memory OutOfMemory. Any thread may call any
-    method. conf: an option string (docs/reference/options.md); None: the first of VRAM_ALLOC_CONF, PYTORCH_CUDA_ALLOC_CONF, PYTORCH_ALLOC_CONF."""
+    """A separate allocator. Addresses and streams are integers. Failures raise Error, a lack of memory OutOfMemory. Any thread may call
+    any method. conf: an option string (docs/reference/options.md); None: the first of VRAM_ALLOC_CONF, PYTORCH_CUDA_ALLOC_CONF,
+    PYTORCH_ALLOC_CONF."""
 
     def __init__(self, conf=None):
         self._c, self._process, self._handle, self._kept = _load(), os.getpid(), _POINTER(), []
@@ -136,33 +137,34 @@ class Allocator:
     # Memory
 
     def malloc(self, size_bytes, device=0, stream=LEGACY_STREAM):
-        """The address of new memory for use on `stream`; 0 for 0 bytes."""
+        """Returns the address of new memory for use on `stream`, or 0 for 0 bytes."""
         address = _U64()
         self._must(self._c.vram_malloc(self._handle, device, size_bytes, stream, ctypes.byref(address)))
         return address.value
 
     def free(self, address):
-        """Takes memory back; work that is queued on its stream may still use it. 0 is ignored, and so is what a parent process had."""
+        """Frees memory; work that is queued on its stream may still use it. Ignores 0, and memory that a parent process allocated."""
         if getattr(_thread, "inside", False):
             _thread.garbage = [*getattr(_thread, "garbage", []), (self, address)]
         elif self._process == os.getpid():
             self._must(self._c.vram_free(self._handle, address))
 
     def record_stream(self, address, stream):
-        """The memory is also used on `stream`: it is not given out again before that has passed the moment of its free."""
+        """Notes that the memory is also used on `stream`: it is not reused before that stream has passed the moment of its free."""
         self._must(self._c.vram_record_stream(self._handle, address, stream))
 
     def size_of(self, address):
-        """The bytes that stand at the address of live memory; 0 for any other."""
+        """Returns the size in bytes of the live memory at the address, or 0."""
         return self._c.vram_allocated_size(self._handle, address)
 
     def empty_cache(self):
-        """Gives all memory that nobody uses back to the driver."""
+        """Returns all unused memory to the driver."""
         self._must(self._c.vram_empty_cache(self._handle))
 
     def pool(self, device=0, functions=None):
-        """A private pool: memory that nothing else of the process gets. functions: where its segments come from and go to, by allocate(size_bytes),
-        which returns an address, 0 for none, and deallocate(address, size_bytes); called under locks: they must not call the allocator."""
+        """Returns a private pool, whose memory serves no other request of the process. functions: a pair that provides its segments:
+        allocate(size_bytes), which returns an address or 0, and deallocate(address, size_bytes). They are called under locks and must
+        not call the allocator."""
         return Pool(self, device, functions)
 
     # Settings and answers
@@ -172,24 +174,24 @@ class Allocator:
         self._must(self._c.vram_configure(self._handle, conf.encode(), ctypes.byref(detail)), detail)
 
     def set_option(self, key, value):
-        """Changes one option and keeps all others. value: as an option string has it, or a bool or a number; None: its default."""
+        """Changes one option and keeps all others. value: as in an option string, or a bool or number; None: the default."""
         detail = _Detail()
         text = None if value is None else str(value).encode()
         self._must(self._c.vram_set_option(self._handle, key.encode(), text, ctypes.byref(detail)), detail)
 
     def set_memory_limit(self, limit_bytes, device=0):
-        """The most that may be held of the device's memory; None: no limit."""
+        """Limits the bytes of the device's memory that the allocator may hold; None: no limit."""
         self._must(self._c.vram_set_memory_limit(self._handle, device, (1 << 64) - 1 if limit_bytes is None else limit_bytes))
 
     def memory_stats(self, device=0):
-        """Counters under PyTorch's names ("allocated_bytes.all.current")."""
+        """Returns the counters under PyTorch's names ("allocated_bytes.all.current")."""
         stats, text = ctypes.create_string_buffer(_STATS_BYTES), ctypes.create_string_buffer(1 << 16)
         self._must(self._c.vram_get_stats(self._handle, device, stats))
         self._c.vram_stats_json(stats, text, len(text))
         return json.loads(text.value)
 
     def mem_get_info(self, device=0):
-        """(free, total) bytes of the device, by the driver."""
+        """Returns (free, total) bytes of the device, from the driver."""
         free, total = _U64(), _U64()
         self._must(self._c.vram_memory_info(self._handle, device, ctypes.byref(free), ctypes.byref(total)))
         return free.value, total.value
@@ -200,23 +202,25 @@ class Allocator:
         return count.value
 
     def record(self, words="all"):
-        """The memory history, in the words of the variable VRAM_HISTORY ("all,stacks=python,max_entries=100000"); "off" ends it."""
+        """Configures the memory history, in the syntax of the variable VRAM_HISTORY ("all,stacks=python,max_entries=100000"); "off" ends
+        it."""
         detail = _Detail()
         self._must(self._c.vram_history_start_text(self._handle, words.encode(), ctypes.byref(detail)), detail)
 
     def snapshot(self, path):
-        """Writes what is allocated, and what record() kept, for `vram report` and PyTorch's tools; ".json" and ".vram" give other formats."""
+        """Writes the allocated blocks, and the history kept by record(), for `vram report` and PyTorch's tools. ".json" and ".vram"
+        select other formats."""
         detail = _Detail()
         self._must(self._c.vram_snapshot_save(self._handle, None, os.fsencode(path).replace(b"%", b"%%"), ctypes.byref(detail)), detail)
 
     def check(self):
-        """Raises Error where something in the allocator's state is not as it must be."""
+        """Raises Error if the allocator's state violates an invariant."""
         detail = _Detail()
         self._must(self._c.vram_check(self._handle, ctypes.byref(detail)), detail)
 
 
 class Pool:
-    """Memory kept apart. What it has goes back to the driver after release() and the last free."""
+    """A private pool. Its memory goes back to the driver after release() and its last free."""
 
     def __init__(self, allocator, device, functions=None):
         self._allocator, self._handle, options = allocator, _POINTER(), _PoolOptions()
@@ -226,18 +230,18 @@ class Pool:
             options.deallocate = _DEALLOCATE(lambda address, size, _device, _stream, _user: deallocate(address, size))
             if not isinstance(allocator._c, _Guarded):
                 allocator._c = _Guarded(allocator._c)
-            allocator._kept.append(options)  # the library calls them as long as memory of the pool is about
+            allocator._kept.append(options)  # the library calls them as long as the pool has memory
         self._c = allocator._c
         allocator._must(self._c.vram_pool_create(allocator._handle, device, ctypes.byref(options), ctypes.byref(self._handle)))
 
     def malloc(self, size_bytes, stream=LEGACY_STREAM):
-        """As Allocator.malloc(); Allocator.free() takes it back."""
+        """Like Allocator.malloc(). Free with Allocator.free()."""
         address = _U64()
         self._allocator._must(self._c.vram_pool_malloc(self._handle, size_bytes, stream, ctypes.byref(address)))
         return address.value
 
     def trim(self):
-        """Gives segments that are wholly free back to the driver."""
+        """Returns wholly free segments to the driver."""
         self._allocator._must(self._c.vram_pool_empty_cache(self._handle))
 
     def release(self):
@@ -247,9 +251,9 @@ class Pool:
 
 
 def malloc_on(source, size_bytes, device, stream):
-    """malloc() of an Allocator for a stream as a library names it. None: of no stream, for a library that does not say where memory is used: it may be
-    on any stream at once, and is given out again when all streams that wait for the legacy default stream have passed its free. So is memory
-    of a thread's own default stream, whose handle is another stream in each thread."""
+    """malloc() of an Allocator for a stream as another library names it. None means no stream, for a library that does not say where
+    memory is used. Such memory may be used on any stream at once. It is reused after all streams that wait for the legacy default stream
+    have passed its free. The same holds for memory of a thread's own default stream, whose handle is another stream in each thread."""
     if stream not in (None, PER_THREAD_STREAM):
         return source.malloc(size_bytes, device, LEGACY_STREAM if stream == LEGACY_HANDLE else stream)
     address = source.malloc(size_bytes, device, LEGACY_HANDLE)
@@ -259,15 +263,16 @@ def malloc_on(source, size_bytes, device, stream):
 
 
 def free_on(source, address, stream):
-    """free() on a stream, which may be another than the memory's own: what is queued there by now may use it, too. None: on its own."""
+    """free() on a stream, which may differ from the memory's own: work that is queued there now may still use the memory. None: on its
+    own stream."""
     if address and stream is not None:
         source.record_stream(address, LEGACY_STREAM if stream in (LEGACY_HANDLE, PER_THREAD_STREAM) else stream)
     source.free(address)
 
 
 class Block:
-    """Memory that is freed with this object, or before by release(); stream as for malloc_on(). The allocator may be another with the same methods:
-    vram_torch.allocator()."""
+    """Memory that is freed with this object, or earlier by release(). stream: as for malloc_on(). allocator: may be another one with the
+    same methods, such as vram_torch.allocator()."""
     __slots__ = ("address", "size_bytes", "_allocator", "__weakref__")
 
     def __init__(self, size_bytes, device=0, stream=None, allocator=None):
@@ -288,7 +293,7 @@ _made, _lock = None, threading.Lock()
 
 
 def process_allocator():
-    """The allocator of this process that all plugs share, made at the first call, with the options of the environment."""
+    """Returns the allocator of this process that all plugs share. The first call makes it, with the options of the environment."""
     global _made
     with _lock:
         if _made is None or _made._process != os.getpid():

@@ -1,6 +1,6 @@
-"""Tables as Arrow's C data interface, in capsules (https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html).
+"""Tables in Arrow's C data interface, in capsules (https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html).
 
-Columns of numbers are the recording's memory; words and strings are dictionaries, whose texts are made once per export. What was handed out
+Columns of numbers share the recording's memory. Words and strings are dictionaries, whose texts are made once per export. An export
 keeps the recording until the consumer releases it."""
 import ctypes
 import itertools
@@ -32,7 +32,7 @@ Array._fields_ = [("length", ctypes.c_int64), ("null_count", ctypes.c_int64), ("
 Stream._fields_ = [("get_schema", ctypes.c_void_p), ("get_next", ctypes.c_void_p), ("get_last_error", ctypes.c_void_p), ("release", ctypes.c_void_p),
                    ("private_data", ctypes.c_void_p)]
 
-# What is alive because a consumer has not released it: by the number in private_data.
+# Objects kept until a consumer releases them, by the number in private_data.
 _held, _numbers = {}, itertools.count(1)
 
 
@@ -43,7 +43,7 @@ def hold(*objects):
 
 
 def releaser(kind):
-    """The function that a consumer calls once; children that it did not take go with their parent."""
+    """The function that a consumer calls once. It also releases the children that the consumer did not take."""
     @ctypes.CFUNCTYPE(None, ctypes.c_void_p)
     def release(pointer):
         one = kind.from_address(pointer)
@@ -62,7 +62,7 @@ _release = {kind: releaser(kind) for kind in (Schema, Array, Stream)}
 
 
 def finish(one, *kept):
-    """Makes it whole: with what it needs held until it is released."""
+    """Completes the struct, and keeps the objects it needs until it is released."""
     one.release = ctypes.cast(_release[type(one)], ctypes.c_void_p)
     one.private_data = hold(*kept)
     return one
@@ -91,7 +91,7 @@ def make_array(length, buffers, children=(), dictionary=None, keep=None):
 
 
 def texts_array(texts):
-    """Strings as Arrow's large_utf8."""
+    """Returns strings as Arrow's large_utf8."""
     encoded = [text.encode("utf-8", "replace") for text in texts]
     offsets = (ctypes.c_int64 * (len(encoded) + 1))(0, *itertools.accumulate(map(len, encoded)))
     data = ctypes.create_string_buffer(b"".join(encoded) or b"\0")
@@ -99,7 +99,7 @@ def texts_array(texts):
 
 
 def column_schema(column):
-    """Dictionaries have signed indexes where that is the same memory: not every reader takes unsigned ones."""
+    """Gives dictionaries signed indexes if that needs no copy, because some readers refuse unsigned ones."""
     arrow = _library.TYPES[column.type][2].encode()
     if column.meaning in WORDS or column.meaning == _library.STRING:
         return make_schema(arrow.lower(), column.name.encode(), dictionary=make_schema(b"U", b""))
@@ -131,7 +131,8 @@ def table_array(table):
 _api = ctypes.pythonapi
 _api.PyCapsule_New.restype = ctypes.py_object
 _api.PyCapsule_New.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-# The destructor has a capsule that is on its way out: as a plain pointer, so that nobody counts references to it.
+# The destructor gets a capsule that is being destroyed. It is passed as a plain pointer, so that ctypes does not change its reference
+# count.
 _get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", _api))
 _capsules = {}
 
@@ -169,7 +170,7 @@ TEXT = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
 
 
 def move(one, out):
-    """Gives a struct to the consumer, who releases it."""
+    """Moves a struct to the consumer, which releases it."""
     ctypes.memmove(out, ctypes.addressof(one), ctypes.sizeof(one))
     return 0
 
@@ -195,7 +196,7 @@ def _get_last_error(_stream):
 
 
 def stream(table):
-    """One batch."""
+    """A stream of one batch."""
     made = Stream(get_schema=ctypes.cast(_get_schema, ctypes.c_void_p), get_next=ctypes.cast(_get_next, ctypes.c_void_p),
                   get_last_error=ctypes.cast(_get_last_error, ctypes.c_void_p))
     return capsule(finish(made, table, [True]))

@@ -1,4 +1,4 @@
-"""The command: the program for Linux, or its WebAssembly run by wasmtime."""
+"""Runs the command: the Linux program, or its WebAssembly with wasmtime."""
 import os
 import subprocess
 import sys
@@ -8,7 +8,7 @@ from . import _places
 
 
 class Failed(RuntimeError):
-    """A command ended with an error: `code` is its exit code (2 usage, 3 bad input, 4 device)."""
+    """A command failed. `code` is its exit code (2 usage, 3 bad input, 4 device)."""
 
     def __init__(self, code, message):
         super().__init__(message)
@@ -16,7 +16,7 @@ class Failed(RuntimeError):
 
 
 def run(*words):
-    """Runs the command and gives what it prints, as bytes; a finding (exit code 1) is an answer. Failed() for what fails."""
+    """Runs the command and returns its output as bytes. A finding (exit code 1) counts as an answer; other failures raise Failed."""
     words = [os.fspath(word) for word in words]
     if _places.is_native():
         done = subprocess.run([str(_places.COMMAND), *words], stdin=subprocess.DEVNULL, capture_output=True, check=False)
@@ -38,7 +38,7 @@ def read(path):
 
 
 def main():
-    """What `vram` on the command line is."""
+    """The program `vram` on the command line."""
     if _places.is_native():
         sys.stdout.flush()
         os.execv(_places.COMMAND, ["vram", *sys.argv[1:]])

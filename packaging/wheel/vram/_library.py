@@ -1,7 +1,8 @@
-"""The functions of the C library that this module calls: by ctypes from the shared library, or from the same sources as WebAssembly.
+"""The C functions that this module calls: with ctypes from the shared library, or from the same sources as WebAssembly.
 
-Both have: read(path) and read_bytes(bytes) -> a handle; columns(handle, table, device) -> [Column]; word(meaning, number); string(handle, number);
-string_count, device_count, is_host; close(handle). A Column's `address` is where its values are in this process, for as long as the handle is."""
+Both variants have: read(path) and read_bytes(bytes), which return a handle; columns(handle, table, device), which returns a list of
+Column; word(meaning, number); string(handle, number); string_count, device_count, is_host; and close(handle). A Column's `address` is
+where its values are in this process, for as long as the handle is open."""
 import atexit
 import collections
 import ctypes
@@ -11,13 +12,13 @@ from . import _places
 
 EVENTS, SEGMENTS, BLOCKS, FRAMES, STACKS, STACK_FRAMES = range(6)
 NUMBER, STRING, ACTION, STATE, KIND, STACK, FRAME = range(7)
-TYPES = [("uint8", 1, "C", "B"), ("uint32", 4, "I", "I"), ("uint64", 8, "L", "Q"), ("int64", 8, "l", "q")]  # name, bytes, Arrow's, struct's
+TYPES = [("uint8", 1, "C", "B"), ("uint32", 4, "I", "I"), ("uint64", 8, "L", "Q"), ("int64", 8, "l", "q")]  # name, bytes, Arrow's format, struct's format
 
 Column = collections.namedtuple("Column", "name address count common type meaning")
 
 
 class Unreadable(ValueError):
-    """No recording that can be read; the text says what is wrong, and where."""
+    """The input is not a readable recording. str() says what is wrong, and where."""
 
 
 class Error(ctypes.Structure):
@@ -30,7 +31,7 @@ class CColumn(ctypes.Structure):
 
 
 class Native:
-    """libvram-recordings.so."""
+    """The native library, libvram-recordings.so."""
 
     def __init__(self):
         c = self.c = ctypes.CDLL(str(_places.library("libvram-recordings")))
@@ -86,7 +87,8 @@ class Native:
 
 
 class Wasm:
-    """vram_library.wasm: one instance per recording, which is its handle; its memory does not move once the recording is read."""
+    """The library as vram_library.wasm. Each recording has its own instance, which is its handle. The instance's memory does not move
+    after the recording was read."""
     COLUMN = struct.Struct("<IIQQII")
     ERROR_MESSAGE = 16
 

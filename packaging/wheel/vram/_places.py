@@ -1,9 +1,9 @@
-"""Where the parts of this package are."""
+"""Locations of this package's parts."""
 import os
 import pathlib
 
 HERE = pathlib.Path(__file__).resolve().parent
-# What `make install` installs, where this wheel is for Linux; else WebAssembly.
+# In a wheel for Linux, the files that `make install` installs; otherwise WebAssembly.
 NATIVE = HERE / "_native"
 COMMAND = NATIVE / "bin" / "vram"
 WASM = HERE / "_wasm"
@@ -14,10 +14,10 @@ def is_native():
 
 
 def library(name="libvram"):
-    """A shared library of the wheel, by whichever version it has."""
+    """Returns the path of a shared library of the wheel, whatever its version."""
     return next(iter(sorted((NATIVE / "lib").glob(f"{name}.so.*"))))
 
 
 def shared_library():
-    """The allocator's, or what VRAM_LIBRARY names; None where there is none."""
+    """Returns the path of the allocator's library, or VRAM_LIBRARY; None if there is no library."""
     return os.environ.get("VRAM_LIBRARY") or (str(library()) if is_native() else None)

@@ -1,4 +1,4 @@
-"""Recordings of this process: what PyTorch's allocator does in a block of the program."""
+"""Records PyTorch's allocations in a block of this program."""
 import os
 import tempfile
 
@@ -9,7 +9,7 @@ MOST_EVENTS = 1_000_000
 
 
 class Recorded:
-    """What vram.record() gives: after the block .path has the recording, .peak_bytes what was allocated at most, by device."""
+    """The result of vram.record(). After the block, .path is the recording, and .peak_bytes the most bytes allocated, by device."""
 
     def __init__(self, path):
         self.path, self.peak_bytes = path, {}
@@ -25,8 +25,9 @@ class Recorded:
 
 
 class record:
-    """with vram.record("step.pickle") as recorded: ... writes a recording of what PyTorch allocates in the block, at its end, also where the block
-    fails. Without a path it goes to a new file of the temporary folder. Programs without PyTorch are recorded from outside: `vram run -- PROGRAM`."""
+    """Used as `with vram.record("step.pickle") as recorded: ...`. Writes a recording of PyTorch's allocations in the block when it ends,
+    also if it fails. Without a path, writes a new file in the temporary folder. Record programs without PyTorch from outside: `vram run
+    -- PROGRAM`."""
 
     def __init__(self, path=None, max_entries=MOST_EVENTS, stacks="python"):
         self.path, self.max_entries, self.stacks = path, max_entries, stacks

@@ -10,7 +10,7 @@ PACKED = {b"\x1f\x8b": 2, b"\xfd7zXZ\0": 6, b"(\xb5/\xfd": 4}
 
 
 def open(path):
-    """Reads a recording: a snapshot of PyTorch (pickle, JSON, HTML), vram's own file or page, packed by gzip, xz or zstd or not."""
+    """Reads a recording: a snapshot of PyTorch (pickle, JSON, HTML), or vram's own file or page. It may be packed by gzip, xz or zstd."""
     path = os.fspath(path)
     if not needs_command(path):
         return Recording(path, _library.library().read(path))
@@ -24,14 +24,14 @@ def open(path):
 
 
 def needs_command(path):
-    """Whether it is packed, or in a page."""
+    """Returns whether it is packed, or in a page."""
     try:
         with io_open(path) as file:
             head = file.read(4096)
     except OSError:
         if "#" not in path:
             raise
-        return True  # one of several in a page
+        return True  # one of several recordings in a page
     return any(head.startswith(magic) for magic in PACKED) or head.lstrip()[:1] == b"<"
 
 
@@ -41,7 +41,7 @@ def io_open(path):
 
 
 class Recording:
-    """A recording. Tables: events, segments, blocks, frames, stacks; each column is the recording's own array, not a copy."""
+    """A recording. Tables: events, segments, blocks, frames, stacks. Each column is the recording's own array, not a copy."""
 
     def __init__(self, path, handle):
         self.path, self._handle, self._kept = path, handle, {}
@@ -55,29 +55,30 @@ class Recording:
         return [device for device in range(count) if not self._library.is_host(self._handle, device)]
 
     def events(self, device=None):
-        """What happened on a device, in order: action, address, size_bytes, stream, time_us, stack, ... Without `device`: on the one with most events."""
+        """Returns the events of a device, in order: action, address, size_bytes, stream, time_us, stack, ... Without `device`: those of
+        the device with the most events."""
         if device is None:
             device = max(self.devices, key=lambda one: len(self._table(_library.EVENTS, one)), default=0)
         return self._table(_library.EVENTS, device)
 
     @property
     def segments(self):
-        """What was held from the driver at the end."""
+        """Returns the segments that were held from the driver at the end."""
         return self._table(_library.SEGMENTS)
 
     @property
     def blocks(self):
-        """The pieces of the segments at the end; those of segment i begin at its first_block."""
+        """Returns the blocks of the segments at the end. Those of segment i begin at its first_block."""
         return self._table(_library.BLOCKS)
 
     @property
     def frames(self):
-        """Distinct lines of programs: name, filename, line."""
+        """The distinct lines of programs: name, filename, line."""
         return self._table(_library.FRAMES)
 
     @property
     def stacks(self):
-        """Where the frames of each distinct stack begin in stack_frames."""
+        """The distinct stacks: where their frames begin in stack_frames."""
         return self._table(_library.STACKS)
 
     @property
@@ -85,7 +86,7 @@ class Recording:
         return self._table(_library.STACK_FRAMES)
 
     def stack(self, number):
-        """The frames of a stack, innermost first: (name, filename, line)."""
+        """Returns the frames of a stack, innermost first: (name, filename, line)."""
         first = self.stacks.column("first_frame")
         begin, end = int(first[number]), int(first[number + 1])
         frames, table = self.stack_frames.column("frame"), self.frames
@@ -97,7 +98,7 @@ class Recording:
         return self._library.string(self._handle, number).decode("utf-8", "replace")
 
     def strings(self):
-        """All distinct strings, by number; made once."""
+        """All distinct strings, by number. Made once."""
         if "strings" not in self._kept:
             self._kept["strings"] = [self.string(i) for i in range(self._library.string_count(self._handle))]
         return self._kept["strings"]

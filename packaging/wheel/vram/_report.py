@@ -1,4 +1,4 @@
-"""What a recording says, as text and as data; the page, in Jupyter."""
+"""The report of a recording as text and as data, and the page in Jupyter."""
 import functools
 import html
 import json
@@ -8,7 +8,7 @@ from . import _command
 
 
 class Report:
-    """What `vram report` says. str() and print() give its text, .data the same as `vram report --json` has it."""
+    """A report. str() and print() give the text of `vram report`; .data is its --json output."""
 
     def __init__(self, path, options):
         self.path, self._options = path, options
@@ -28,12 +28,12 @@ class Report:
 
 
 def report(path, *options):
-    """What a recording says; `options` are the command's own ("--top", "5")."""
+    """Reports on a recording. `options` are the command's own ("--top", "5")."""
     return Report(os.fspath(path), [str(option) for option in options])
 
 
 class Page:
-    """The viewer's page with recordings inside: shown as it is by Jupyter, .save() writes it."""
+    """The viewer's page with recordings inside. Jupyter displays it; .save() writes it."""
 
     def __init__(self, paths, height):
         self.html, self.height = _command.run("view", *paths, "-o", "-").decode(), height
@@ -47,5 +47,5 @@ class Page:
 
 
 def show(*paths, height=800):
-    """The page with these recordings. In Jupyter the last value of a cell is shown."""
+    """Returns the page with these recordings. Jupyter displays the last value of a cell."""
     return Page([os.fspath(path) for path in paths], height)

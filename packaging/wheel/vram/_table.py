@@ -1,4 +1,4 @@
-"""A table of a recording: NumPy arrays or memoryviews of its columns, and the whole as Arrow, for pandas, polars, DuckDB and others."""
+"""A table of a recording: NumPy arrays or memoryviews of its columns, and the table as Arrow, for pandas, polars, DuckDB and others."""
 import ctypes
 import functools
 
@@ -8,7 +8,7 @@ WORDS = (_library.ACTION, _library.STATE, _library.KIND)
 
 
 def place(owner, address, size):
-    """The bytes at an address as an object of the buffer protocol that keeps `owner`."""
+    """Returns the bytes at an address as an object of the buffer protocol that keeps `owner`."""
     kind = type("Bytes", (ctypes.c_char * size,), {})
     bytes_ = kind.from_address(address)
     bytes_.owner = owner
@@ -17,7 +17,7 @@ def place(owner, address, size):
 
 @functools.lru_cache(maxsize=None)
 def words(meaning):
-    """What the numbers of an action, state or kind stand for."""
+    """The words for the numbers of an action, state or kind."""
     found = []
     while (word := _library.library().word(meaning, len(found))) is not None:
         found.append(word)
@@ -25,7 +25,7 @@ def words(meaning):
 
 
 class Table:
-    """Rows of named columns. table["name"] is the column with words and strings as texts, table.column("name") its plain numbers."""
+    """Rows of named columns. table["name"] is the column with words and strings as text, table.column("name") its plain numbers."""
 
     def __init__(self, recording, columns):
         self._recording, self._columns = recording, {column.name: column for column in columns}
@@ -41,7 +41,7 @@ class Table:
         return iter(self._columns)
 
     def column(self, name):
-        """The numbers of a column: a NumPy array (a memoryview without NumPy) of the recording's own memory, read-only."""
+        """Returns the numbers of a column, read-only and without a copy: a NumPy array, or a memoryview without NumPy."""
         column = self._columns[name]
         kind, size, _, code = _library.TYPES[column.type]
         raw = place(self._recording, column.address, size * column.count)
@@ -55,7 +55,7 @@ class Table:
         return values if column.common == 0 else values ^ values.dtype.type(column.common)
 
     def texts(self, name):
-        """What the numbers of a column stand for, by number; None for a column of plain numbers."""
+        """Returns the texts of a column's numbers, by number; None for a column of plain numbers."""
         meaning = self._columns[name].meaning
         return words(meaning) if meaning in WORDS else self._recording.strings() if meaning == _library.STRING else None
 
@@ -72,7 +72,7 @@ class Table:
     # --- data frames ---
 
     def to_pandas(self):
-        """A pandas.DataFrame; numbers are not copied, words and strings are categories."""
+        """Returns a pandas.DataFrame. Numbers are not copied; words and strings are categories."""
         import pandas
         made = {}
         for name in self._columns:
@@ -86,7 +86,7 @@ class Table:
         return pandas.DataFrame(made, copy=False)
 
     def to_arrow(self):
-        """A pyarrow.Table."""
+        """Returns a pyarrow.Table."""
         import pyarrow
         return pyarrow.table(self)
 
@@ -111,7 +111,7 @@ class Table:
 
 
 def categories(texts, codes):
-    """Codes and distinct categories: different numbers may stand for the same text."""
+    """Returns codes and distinct categories, because different numbers may have the same text."""
     distinct = list(dict.fromkeys(texts))
     if len(distinct) != len(texts):
         import numpy

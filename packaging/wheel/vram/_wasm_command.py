@@ -1,4 +1,4 @@
-"""The command as WebAssembly. It sees the files that this user sees, and nothing else of the world but, for `vram view`, a browser."""
+"""The command as WebAssembly. It can access this user's files and nothing else, except a browser for `vram view`."""
 import os
 import pathlib
 import re
@@ -14,7 +14,7 @@ DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
 
 def inside(path):
-    """A path as the command names it: with slashes, drives as folders of the one root."""
+    """Converts a path to the command's form: with slashes, and drives as folders of the one root."""
     return ("/" if DRIVE.match(path) else "") + path.replace("\\", "/") if WINDOWS else path
 
 
@@ -23,7 +23,7 @@ def outside(path):
 
 
 def argument(word):
-    """A word of the command line: a path, or an option with one behind its equals sign, as the command names it."""
+    """Converts an argument to the command's form, if it is a path, or an option with a path after the equals sign."""
     option, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
     is_path = WINDOWS and (DRIVE.match(value) or os.path.exists(value) or os.path.isdir(os.path.dirname(value)))
     return option + equals + inside(value) if is_path else word
@@ -42,12 +42,12 @@ def environment(folder):
 
 
 def is_text(word):
-    """Whether it is UTF-8, as everything is that WebAssembly gets."""
+    """Returns whether it is UTF-8, the only encoding that WebAssembly receives."""
     return not any("\ud800" <= letter <= "\udfff" for letter in word)
 
 
 def refuse(word, err):
-    """Says of a word that it cannot be handed on; the exit code."""
+    """Reports that an argument cannot be passed on, and returns the exit code."""
     line = f"vram: {ascii(word)} is not UTF-8: the command in WebAssembly cannot open it; give it another name\n"
     if err is None:
         sys.stderr.write(line)
@@ -63,7 +63,8 @@ def roots():
 
 
 def run(words, out=None, err=None):
-    """Runs it with these words; standard output and standard error are this process's own, or go to files. Its exit code."""
+    """Runs the command with these arguments and returns its exit code. Standard output and standard error are this process's own, or go
+    to files."""
     import wasmtime
     if odd := [word for word in words if not is_text(word)]:
         return refuse(odd[0], err)

@@ -1,4 +1,4 @@
-"""What runs WebAssembly: PyPI's wasmtime, with what it compiled kept on disk."""
+"""The WebAssembly engine: PyPI's wasmtime, which keeps compiled modules on disk."""
 import atexit
 import functools
 
@@ -11,7 +11,7 @@ def engine():
     config = wasmtime.Config()
     try:
         config.cache = True
-    except Exception:  # no folder for it: compiled each time
+    except Exception:  # without a folder for it, modules are compiled each time
         config = wasmtime.Config()
     return wasmtime.Engine(config)
 
@@ -22,6 +22,6 @@ def module(name):
     return wasmtime.Module.from_file(engine(), str(_places.WASM / name))
 
 
-# While wasmtime's own functions are still there.
+# Runs before wasmtime's own functions are gone.
 atexit.register(engine.cache_clear)
 atexit.register(module.cache_clear)

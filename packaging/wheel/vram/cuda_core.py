@@ -11,8 +11,8 @@ from ._allocator import free_on, malloc_on, process_allocator
 
 
 class MemoryResource(cuda.core.MemoryResource):
-    """Memory in the order of streams: a buffer is of the stream it was asked for on, and is given out again when the stream on which it was closed
-    has passed that point, too."""
+    """Stream-ordered memory. A buffer belongs to the stream of its request. It is reused after that stream, and the stream on which it
+    was closed, have passed the close."""
 
     def __init__(self, device=0, allocator=None):
         self._device_id = int(getattr(device, "device_id", device))
@@ -52,7 +52,7 @@ def _handle(stream):
 
 
 def enable(device=None, allocator=None):
-    """Makes vram the memory resource of a device, by default the current one; returns the resource."""
+    """Makes vram the memory resource of a device, by default the current one, and returns the resource."""
     device = device or cuda.core.Device()
     device.memory_resource = resource = MemoryResource(device, allocator)
     return resource

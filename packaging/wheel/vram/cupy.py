@@ -1,4 +1,4 @@
-"""vram under CuPy: the function that gives arrays their memory.
+"""vram under CuPy: the function that allocates its arrays.
 
     import vram.cupy
     vram.cupy.enable()             # arrays from here on; those before stay where they are
@@ -8,12 +8,13 @@ import cupy
 
 from ._allocator import Block, process_allocator
 
-_allocator = None  # None: the process's
+_allocator = None  # None: the allocator of the process
 
 
 def allocate(size):
-    """For cupy.cuda.set_allocator() and cupy.cuda.using_allocator(): memory of the current device for use on the current stream, given back, as by
-    CuPy's own pool, with its last array: what is queued on that stream by then may still use it; other streams are the program's to wait for."""
+    """For cupy.cuda.set_allocator() and cupy.cuda.using_allocator(): allocates memory of the current device for use on the current
+    stream. As with CuPy's own pool, it is freed with its last array: work queued on that stream by then may still use it. The program
+    must wait for other streams itself."""
     device, size = cupy.cuda.device.get_device_id(), int(size)
     try:
         block = Block(size, device, cupy.cuda.get_current_stream().ptr, _allocator)
@@ -24,13 +25,13 @@ def allocate(size):
 
 
 def enable(allocator=None):
-    """Puts vram in the place of CuPy's memory pool, on all devices. allocator: another than vram.allocator(), as vram_torch.allocator(), whose cache
-    PyTorch has."""
+    """Replaces CuPy's memory pool on all devices. allocator: used instead of vram.allocator(), such as vram_torch.allocator(), whose
+    cache PyTorch shares."""
     global _allocator
     _allocator = allocator
     cupy.cuda.set_allocator(allocate)
 
 
 def disable():
-    """Back to CuPy's own pool."""
+    """Returns to CuPy's own pool."""
     cupy.cuda.set_allocator(cupy.get_default_memory_pool().malloc)

@@ -1,4 +1,4 @@
-"""Memory that NCCL sends from and receives into without a copy: vram's blocks in segments of ncclMemAlloc's, registered with communicators.
+"""Memory that NCCL sends and receives without a copy: vram's blocks in segments of ncclMemAlloc(), registered with communicators.
 
     import vram.nccl
     memory = vram.nccl.Memory(device)
@@ -13,26 +13,26 @@ from ._allocator import LEGACY_STREAM, Error, process_allocator
 
 
 class Memory:
-    """A pool of one device. library: NCCL's file; None: libnccl.so.2, as the process has it or finds it."""
+    """A pool of one device. library: NCCL's file; None: libnccl.so.2, from the process or the loader's search path."""
 
     def __init__(self, device=0, allocator=None, library=None):
         self._nccl = ctypes.CDLL(library or "libnccl.so.2")
         self._nccl.ncclGetErrorString.restype = ctypes.c_char_p
         self._device, self._allocator = device, allocator or process_allocator()
-        self._comms, self._segments, self.last_error = set(), {}, None  # segment -> (bytes, {comm: its registration})
-        self._lock = threading.RLock()  # of both; whoever has it calls NCCL, and nothing of the allocator's
+        self._comms, self._segments, self.last_error = set(), {}, None  # segment -> (bytes, {communicator: registration})
+        self._lock = threading.RLock()  # guards both; while it is held, only NCCL may be called, not the allocator
         self._pool = self._allocator.pool(device, (self._take, self._give))
         self.record_stream, self.free = self._allocator.record_stream, self._allocator.free
         self.memory_stats, self.mem_get_info = self._allocator.memory_stats, self._allocator.mem_get_info
 
     def malloc(self, size_bytes, device=None, stream=LEGACY_STREAM):
-        """An address in a registered segment. The device is the pool's; another is an error."""
+        """Returns an address in a registered segment. Another device than the pool's is an error."""
         if device not in (None, self._device):
             raise Error(f"vram.nccl: this memory is of device {self._device}, not {device}")
         return self._pool.malloc(size_bytes, stream)
 
     def register(self, comm):
-        """Registers all segments, also those to come, with a communicator of the device (ncclCommRegister)."""
+        """Registers all segments, present and future, with a communicator of the device (ncclCommRegister)."""
         with self._lock:
             self._comms.add(comm)
             try:
@@ -43,19 +43,19 @@ class Memory:
                 raise
 
     def deregister(self, comm):
-        """Takes that back; before the communicator is destroyed, and when it has nothing under way."""
+        """Ends the registration. Call it before the communicator is destroyed, while it has no operation in progress."""
         with self._lock:
             self._comms.discard(comm)
             for _, registrations in self._segments.values():
                 self._leave(comm, registrations)
 
     def segments(self):
-        """[(address, bytes)] of what NCCL knows, for ncclCommWindowRegister(), which all ranks call together."""
+        """Returns [(address, bytes)] of NCCL's segments, for ncclCommWindowRegister(), which all ranks call together."""
         with self._lock:
             return [(address, size) for address, (size, _) in sorted(self._segments.items())]
 
     def trim(self):
-        """Gives segments that are wholly free back to NCCL, deregistered."""
+        """Deregisters wholly free segments and returns them to NCCL."""
         self._pool.trim()
 
     def _enter(self, comm, address):
@@ -73,7 +73,7 @@ class Memory:
         if result != 0:
             raise Error(f"vram.nccl: {name}: {(self._nccl.ncclGetErrorString(result) or b'').decode(errors='replace')}")
 
-    # Called under the device's locks, with its context current: no exception may leave them.
+    # These are called under the device's locks, with its context current, and must not raise.
 
     def _take(self, size):
         address = ctypes.c_void_p()

@@ -1,9 +1,9 @@
-"""vram under numba-cuda: its plugin for external memory management.
+"""vram under numba-cuda: a plugin for external memory management.
 
     import vram.numba
     vram.numba.enable()            # before the first use of the device; or NUMBA_CUDA_MEMORY_MANAGER=vram.numba in the environment
 
-Arrays on devices are vram's; pinned and managed memory stays numba's. docs/in/numba.md."""
+Arrays on devices use vram's memory; pinned and managed memory stays numba's. docs/in/numba.md."""
 import ctypes
 
 from numba import cuda
@@ -12,11 +12,11 @@ from numba.cuda.cudadrv.driver import CudaAPIError
 from ._allocator import Block, process_allocator
 
 _OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY
-_allocator = None  # None: the process's
+_allocator = None  # None: the allocator of the process
 
 
 class MemoryManager(cuda.GetIpcHandleMixin, cuda.HostOnlyCUDAMemoryManager):
-    """One per context. Numba says no stream, neither for a request nor for its end, so blocks are of no stream."""
+    """The memory manager of one context. Numba names no stream, neither for a request nor for its end, so blocks have no stream."""
 
     interface_version = 1
 
@@ -26,11 +26,11 @@ class MemoryManager(cuda.GetIpcHandleMixin, cuda.HostOnlyCUDAMemoryManager):
 
     @property
     def device(self):
-        device = self.context.device  # the driver's own number, where others made the context
+        device = self.context.device  # the driver's own number, even if another library made the context
         return int(getattr(device, "id", device))
 
     def initialize(self):
-        # What numba keeps of pinned memory before it lets go of it is a share of the device's.
+        # The amount of pinned memory that numba keeps before it frees some is a share of the device's memory.
         if self.deallocations.memory_capacity <= 0:
             self.deallocations.memory_capacity = self.get_memory_info().total
 
@@ -51,11 +51,11 @@ class MemoryManager(cuda.GetIpcHandleMixin, cuda.HostOnlyCUDAMemoryManager):
             raise CudaAPIError(_OUT_OF_MEMORY, str(error)) from error
 
     def get_memory_info(self):
-        """What the driver has free; what is cached besides is in vram.allocator().memory_stats()."""
+        """Returns the driver's free bytes. The cached bytes are in vram.allocator().memory_stats()."""
         return cuda.MemoryInfo(*(_allocator or process_allocator()).mem_get_info(self.device))
 
     def reset(self):
-        """The context ends: all memory of it goes back, also that of arrays that somebody still has."""
+        """The context ends. All its memory is freed, even that of arrays that still exist."""
         super().reset()
         blocks, self.blocks = self.blocks, set()
         for block in blocks:
@@ -63,8 +63,8 @@ class MemoryManager(cuda.GetIpcHandleMixin, cuda.HostOnlyCUDAMemoryManager):
 
 
 def enable(allocator=None):
-    """Puts vram in the place of numba's allocator, for devices that were not used before. allocator: another than vram.allocator(), as
-    vram_torch.allocator(), whose cache PyTorch has."""
+    """Replaces numba's allocator, for devices that were not used before. allocator: used instead of vram.allocator(), such as
+    vram_torch.allocator(), whose cache PyTorch shares."""
     global _allocator
     _allocator = allocator
     cuda.set_memory_manager(MemoryManager)

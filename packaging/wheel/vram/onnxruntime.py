@@ -1,4 +1,4 @@
-"""vram under ONNX Runtime: the functions that its CUDA provider takes its memory from.
+"""vram under ONNX Runtime: the functions from which its CUDA provider takes memory.
 
     import onnxruntime, vram.onnxruntime
     session = onnxruntime.InferenceSession("model.onnx", providers=[("CUDAExecutionProvider", vram.onnxruntime.provider_options())])
@@ -17,38 +17,38 @@ _last_error = None
 
 
 class _Memory:
-    """The memory of one session: a pool of its own, for a session says no stream. All its work is on one (use_ep_level_unified_stream), so memory that
-    it let go of may serve its next request at once, but nobody else's."""
+    """The memory of one session. Each session has its own pool, because it names no stream. All its work is on one stream
+    (use_ep_level_unified_stream), so memory that it frees may serve its own next request at once, but not another session's."""
 
     def __init__(self, allocator, device):
         self._allocator, self._pool = allocator, allocator.pool(device)
         self.functions = _ALLOCATE(self._allocate), _FREE(self._free), _EMPTY(self._empty)
 
     def _allocate(self, size):
-        """NULL where there is none, of which ONNX Runtime makes an exception."""
+        """Returns NULL if there is no memory, which ONNX Runtime turns into an exception."""
         return _guarded(self._pool.malloc, size)
 
     def _free(self, address):
         _guarded(self._allocator.free, address or 0)
 
     def _empty(self):
-        """Called when a session lets go of weights."""
+        """Called when a session frees weights."""
         _guarded(self._pool.trim)
 
 
 def _guarded(function, *arguments):
-    """No exception of Python's may go through ONNX Runtime."""
+    """Keeps Python exceptions from passing through ONNX Runtime."""
     global _last_error
     try:
         return function(*arguments)
     except Exception as error:
-        _last_error = error.with_traceback(None)  # whose frames have the session
+        _last_error = error.with_traceback(None)  # without the traceback, whose frames keep the session
         return None
 
 
 def provider_options(device=0, allocator=None, **options):
-    """Options of one session's CUDAExecutionProvider; make new ones for each session. options: others of the provider. A stream of the program's own
-    (user_compute_stream) and functions for memory exclude each other in ONNX Runtime."""
+    """Returns options of one session's CUDAExecutionProvider. Make new ones for each session. options: further options of the provider.
+    ONNX Runtime does not accept functions for memory together with a stream of the program (user_compute_stream)."""
     if "user_compute_stream" in options:
         raise ValueError("vram.onnxruntime: ONNX Runtime takes no memory from others with a user_compute_stream")
     memory = _Memory(allocator or process_allocator(), int(device))
@@ -60,5 +60,6 @@ def provider_options(device=0, allocator=None, **options):
 
 
 def last_error():
-    """What failed last, as an exception: after ONNX Runtime's own says only that there was no memory, this one has the report. None: nothing did."""
+    """Returns the last failure as an exception, or None. ONNX Runtime's own exception only says that there was no memory; this one has
+    the report."""
     return _last_error

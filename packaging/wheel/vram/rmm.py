@@ -1,4 +1,4 @@
-"""vram under RMM, and so under cuDF, cuML and whatever else takes RMM's current resource.
+"""vram under RMM, and so under cuDF, cuML and other users of RMM's current resource.
 
     import vram.rmm
     vram.rmm.enable()              # on all devices, before anything else of RAPIDS allocates
@@ -10,8 +10,8 @@ from ._allocator import free_on, malloc_on, process_allocator
 
 
 def memory_resource(device=0, allocator=None):
-    """A resource of RMM's for one device: memory in the order of streams. Freed on another stream than it was asked for on, it is given out again when
-    that has passed this point, too."""
+    """A resource of RMM for one device, with stream-ordered memory. Memory freed on another stream than that of its request is reused
+    after that stream has passed the free."""
     source = allocator or process_allocator()
 
     def allocate(size, stream):
@@ -20,7 +20,7 @@ def memory_resource(device=0, allocator=None):
     def deallocate(address, size, stream):
         free_on(source, int(address), _handle(stream))
 
-    _kept.append((allocate, deallocate))  # buffers that are garbage together with their resource call them still
+    _kept.append((allocate, deallocate))  # buffers that become garbage together with their resource still call it
     return rmm.mr.CallbackMemoryResource(allocate, deallocate)
 
 
@@ -32,7 +32,7 @@ def _handle(stream):
 
 
 def enable(devices=None, allocator=None):
-    """Makes vram the current resource of these devices; None: of all."""
+    """Makes vram the current resource of these devices; None: of all devices."""
     source = allocator or process_allocator()
     for device in range(source.device_count()) if devices is None else devices:
         rmm.mr.set_per_device_resource(device, memory_resource(device, source))

@@ -10,25 +10,25 @@ import tensorrt
 
 from ._allocator import free_on, malloc_on, process_allocator
 
-_MOST_ALIGNMENT = 512  # of every address of vram's
+_MOST_ALIGNMENT = 512  # the alignment of all vram's addresses
 
 
 class GpuAllocator(tensorrt.IGpuAsyncAllocator):
-    """Memory in the order of streams. TensorRT takes 0 and False for a failure and lets no exception through; .last_error has what was wrong."""
+    """Stream-ordered memory. TensorRT expects 0 or False for a failure and lets no exception through; .last_error has the reason."""
 
     def __init__(self, device=0, allocator=None):
         tensorrt.IGpuAsyncAllocator.__init__(self)
         self._device, self._allocator, self.last_error = device, allocator or process_allocator(), None
 
     def allocate_async(self, size, alignment, flags, stream):
-        # TensorRT's documents have the flags before the stream, its bindings hand them over the other way round. The one flag there is (resizable) is
-        # 1, which as a stream is the legacy default one, as 0 is: the larger of the two is the stream in any case.
+        # TensorRT's documents have the flags before the stream, but its bindings pass them the other way round. The only flag (resizable)
+        # is 1. As a stream, 1 is the legacy default stream, like 0, so the larger of the two numbers is always the stream.
         return self._allocate(size, alignment, max(int(flags), int(stream)))
 
     def deallocate_async(self, memory, stream):
         return self._free(memory, int(stream))
 
-    # Before TensorRT 10, and for what it asks for outside of streams.
+    # For TensorRT before 10, and for its requests without a stream.
 
     def allocate(self, size, alignment, flags):
         return self._allocate(size, alignment, None)
@@ -37,7 +37,7 @@ class GpuAllocator(tensorrt.IGpuAsyncAllocator):
         return self._free(memory, None)
 
     def reallocate(self, address, alignment, new_size):
-        """TensorRT asks for new memory then."""
+        """Returns 0: TensorRT then requests new memory."""
         return 0
 
     def _allocate(self, size, alignment, stream):

@@ -121,7 +121,7 @@ static enum vram_status text_lets_through(struct filter *filter, struct vr_explo
     return VRAM_OK;
 }
 
-// Returns whether the event's memory has the address. An out-of-memory event has the driver's free bytes in place of an address.
+// Returns whether the event's memory has the address. An out-of-memory event has the driver's free bytes instead of an address.
 static bool event_holds(const struct vr_history *history, size_t event, uint64_t address) {
     if (history->action[event] == VR_ACTION_OOM) return false;
     const uint64_t size = history->size_bytes[event];
@@ -169,7 +169,7 @@ static enum vram_status make_selection(const struct vr_query *query, struct vr_e
     return status;
 }
 
-// Finds the list by its key, or makes it in place of the least recently used one; moves it to the front.
+// Finds the list by its key, or makes it, replacing the least recently used one; moves it to the front.
 static enum vram_status find_or_make(const struct vr_query *query, struct vr_explored_recording *recording,
                                      struct vr_explored_device *device, const char *key) {
     struct kept *kept = device->event_selections->kept;

@@ -1,8 +1,8 @@
 // vram/recording.h: a recording of device memory, read from a file.
 //
 // A recording has the contents of PyTorch's memory snapshot: segments and blocks, the history of every device, settings and annotations.
-// The reader accepts the pickles that PyTorch writes (both of its writers, protocols 2 to 5), the same data as JSON, bare lists of
-// segments, HTML pages with an embedded pickle, and vram's own files (.vram); it detects the format by the first bytes. It never executes
+// The reader accepts the pickles that PyTorch writes (both writers, protocols 2 to 5), the same data as JSON, bare lists of
+// segments, HTML pages with an embedded pickle, and vram's own files (.vram). It detects the format by the first bytes. It never executes
 // anything from a file, and never allocates more than a few times the file's size. A recording is immutable: any number of threads may use
 // it at once.
 #ifndef VRAM_RECORDING_H

@@ -145,7 +145,7 @@ static bool pass_part(struct vr_sim_content *content, uint64_t at, const struct 
 
 #define LEFT_FILL    ((uint32_t)1 << 31) // in the lower half: it holds the length of a fill that was left
 #define ANY_BLOCKS   (LEFT_FILL - 1)
-#define OUTPUTS_MOST ((size_t)1 << 20) // after so many places, all are forgotten
+#define OUTPUTS_MOST ((size_t)1 << 20) // all places are forgotten when there are this many
 
 static bool note_output(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, uint64_t left_bytes) {
     const uint64_t blocks = least_of(vr_round_up(size_bytes, VR_SIM_BLOCK_BYTES) / VR_SIM_BLOCK_BYTES, ANY_BLOCKS);

@@ -76,17 +76,17 @@ struct vr_sim_small_fill {
 #define VR_SIM_SMALL_FILL_BYTES 4096
 #define VR_SIM_FILL_LAUNCHES    16 // launches during which an update in place is expected
 
-// Invariant: extents do not overlap and their kind is any of enum vr_sim_held except UNWRITTEN. An extent's owner holds in its lower half
-// the four bytes of a FILL (the byte at place p is number p % 4) or the level of SUPPOSED, and in its upper half the number of the write,
-// so that data written together is dropped together. vr_sim_content_check() tests this. Pages of a range without BYTES, SUPPOSED or SHARED
-// may be allocated, but are never read.
+// Invariant: extents do not overlap and their kind is any of enum vr_sim_held except UNWRITTEN. The lower half of an extent's owner is the
+// four bytes of a FILL (the byte at place p is number p % 4) or the level of SUPPOSED. The upper half is the number of the write, so that
+// data written together is dropped together. vr_sim_content_check() tests this. Pages of a range without BYTES, SUPPOSED or SHARED may be
+// allocated, but are never read.
 struct vr_sim_content {
     struct vr_sim_ranges extents;
     struct vr_sim_windows windows;
     uint64_t end;    // first place of the next range
     uint64_t writes; // number of the last write
-    // Maps a place that a kernel got as an output to the number of the last write before (upper half) and the output's length in blocks, or
-    // the length of a small fill that was left readable (lower half).
+    // Maps a place that a kernel got as an output to two numbers. Upper half: the last write before. Lower half: the output's length in
+    // blocks, or the length of a small fill that was left readable.
     struct vr_map outputs;
     uint64_t launches;
     struct vr_sim_small_fill small_fills[VR_SIM_SMALL_FILLS]; // ring buffer
@@ -154,7 +154,7 @@ bool vr_sim_content_read(struct vr_sim_content *content, uint64_t at, uint64_t s
 enum vr_sim_level {
     VR_SIM_KNOWN,   // a GPU would have the same
     VR_SIM_LIKELY,  // good enough to continue with, but a GPU may have another: VR_SIM_SUPPOSED
-    VR_SIM_UNKNOWN, // computed from zeros in place of a kernel's output: VR_SIM_SUPPOSED, or no bytes at all
+    VR_SIM_UNKNOWN, // computed from zeros instead of a kernel's output: VR_SIM_SUPPOSED, or no bytes at all
     VR_SIM_LEVELS
 };
 // Reads without reporting it: returns the bytes and a level for each.

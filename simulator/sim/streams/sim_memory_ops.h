@@ -1,6 +1,6 @@
 // sim_memory_ops.h: streams that write values to memory or wait for values. A waiting stream is held: its later work is not complete until
-// the value is written, which is checked whenever the stream is queried or waited for. Bytes of later copies move during their call all the
-// same, and host functions are called.
+// the value is written, which is checked whenever the stream is queried or waited for. Bytes of later copies still move during their call,
+// and host functions are called.
 #ifndef VR_SIM_STREAMS_SIM_MEMORY_OPS_H
 #define VR_SIM_STREAMS_SIM_MEMORY_OPS_H
 

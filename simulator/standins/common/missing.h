@@ -13,7 +13,7 @@
 #define VR_MISSING_MAGIC UINT64_C(0x32676e697373696d) // "missing2"
 #define VR_MISSING_ROWS  4096                         // further functions are not counted
 
-// In place of a library's name: the row counts uses of an unknown size (simulator/standins/common/sizes.def).
+// Used instead of a library's name: the row counts uses of an unknown size (simulator/standins/common/sizes.def).
 #define VR_MISSING_SIZE "size"
 
 enum vr_missing_state { VR_MISSING_EMPTY, VR_MISSING_READY };

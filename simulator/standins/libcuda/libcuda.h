@@ -1,4 +1,4 @@
-// libcuda.h: the simulator as the library that foreign programs load in place of NVIDIA's. cuInit creates one instance per process.
+// libcuda.h: the simulator as the library that foreign programs load instead of NVIDIA's. cuInit creates one instance per process.
 //
 // Exported functions have the names and the ABI of the driver API on a 64-bit system: handles and addresses have eight bytes, whatever type
 // the caller's header uses.

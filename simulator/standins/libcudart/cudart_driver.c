@@ -25,7 +25,7 @@ void *rt_driver_symbol(const char *symbol, int version, uint64_t flags) {
     return function;
 }
 
-// Called in place of functions that the driver lacks.
+// Called instead of functions that the driver lacks.
 static int runtime_absent(void) { return RT_NOT_SUPPORTED; }
 
 static void *resolve_function(const char *symbol, int version) {

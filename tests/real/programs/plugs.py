@@ -1,7 +1,7 @@
 """Runs vram under other libraries, through their own interfaces for allocators (docs/in), with the libraries themselves, on the simulated device.
 
-Each row checks that data comes back unchanged, that memory is not reused before the work that uses it is done, that a request that is too large raises
-the library's own error, and that `vram report` has the bytes and the line."""
+Each row checks that data comes back unchanged, and that memory is not reused before the work that uses it is done. A request that is too large must raise
+the library's own error, and `vram report` must have the bytes and the line."""
 import ctypes
 import gc
 import glob

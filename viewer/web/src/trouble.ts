@@ -14,7 +14,7 @@ export const capital = (text: string): string => `${text[0].toUpperCase()}${text
 // Returns a menu's addition to a name.
 export const oomMark = (failed: number): string => (failed > 0 ? ` \u26a0 ${count(failed)} OOM` : "");
 
-// Of several that ran out of memory, the one with the most failed requests is worse.
+// If several ran out of memory, the one with the most failed requests is worse.
 const worse = (a: Device, b: Device): number => a.ooms - b.ooms || Number(b.host) - Number(a.host) || a.peak_bytes - b.peak_bytes || a.events - b.events;
 
 export function worstDevice(devices: readonly Device[]): Device | undefined {

@@ -1,5 +1,5 @@
-// Tests choices: roles as colouring and table, the peak as one bar, back and forward, everything in the link, the same colours at every
-// load, the search's count at the peak, its next match and its errors, and C++ names that keep the operator.
+// Tests choices: roles as colouring and table, the peak as one bar, back and forward, everything in the link, and the same colours at every
+// load. Tests the search: its count at the peak, its next match, its errors, and C++ names that keep the operator.
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -74,7 +74,7 @@ async function searching(page) {
     await settles(page, () => document.querySelector(".message").hidden, null, true, "and gone with it");
 }
 
-// What a window allocated and freed equals the list of events.
+// The bytes that a window allocated and freed equal the list of events.
 async function range(page) {
     const [from, to] = [4000, 9000];
     const { trace } = await asked("report", "--list", "trace", "--json", example);
