@@ -486,5 +486,58 @@ struct pair { int a, b; };
         self.assertIn("cannot be read", output)
 
 
+class Words(unittest.TestCase):
+    LONG = "word " * 36
+    COMMENTS = {  # file -> (text, the line and the words of its fault; None: no fault)
+        "allocator/core/good.c": ('// Returns whether nothing is left. Two blocks, 1 block.\nchar *text = "beside // anew";\n', None),
+        "allocator/core/word.c": ("\n// Locks the device\n// beside the pool.\n", "2: 'beside'"),
+        "allocator/core/block.h": ("/* First.\n *\n * Nobody waits. */\n", "3: 'Nobody'"),
+        "allocator/core/trailing.c": ("int a; // what nobody has\n", "1: 'nobody'"),
+        "allocator/core/fragment.c": ("// What a block has.\n", "1: 'What ...'"),
+        "allocator/core/plural.h": ("// Takes 1 blocks.\n", "1: '1 blocks'"),
+        "allocator/core/long.h": (f"// {LONG}end.\n", "1: a sentence of 37 words"),
+        "allocator/core/list.h": (f"// {LONG[:100]}; {LONG[:100]}.\n", None),
+        "adapters/doc.py": ('"""Lists."""\n\n\ndef f():\n    """Makes it\n    anew."""\n    return "anew"\n', "5: 'anew'"),
+        "adapters/hash.py": ("text = 'beside # anew'  # as wanted\n", "1: 'as wanted'"),
+        "tools/run.sh": ("#!/bin/sh\n# Runs all the same.\n", "2: 'all the same'"),
+        "cli/CMakeLists.txt": ("# Whoever links it.\n", "1: 'Whoever'"),
+        "viewer/web/src/a.ts": ("const a = `beside // anew`; // so much\n", "1: 'so much'"),
+    }
+    PAGES = {
+        "README.md": ("# What it does\n\nUse `beside`.\n\n```\nanew\n```\n\n    anew\n", None),
+        "docs/cell.md": ("| a | b |\n|---|---|\n| one | none at\thand |\n| two | at hand |\n", "4: 'at hand'"),
+        "docs/link.md": ("Text [goes by](beside.md)\nthe clock.\n", "1: 'goes by'"),
+        "docs/item.md": (f"- short\n- {LONG}end\n", "2: a sentence of 37 words"),
+    }
+
+    def check(self, files, kind):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, (text, _) in files.items():
+                path = Path(folder) / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            return run(sys.executable, TOOLS / "check_words.py", folder, *kind)
+
+    def found(self, files, kind):
+        code, text = self.check(files, kind)
+        expected = sorted(f"{name}:{fault}" for name, (_, fault) in files.items() if fault)
+        faults = sorted(text.splitlines()[:-1])
+        self.assertEqual(len(faults), len(expected), text)
+        for fault, start in zip(faults, expected):
+            self.assertTrue(fault.startswith(start), fault)
+        self.assertEqual(code, 1)
+
+    def test_faults_of_comments_are_found(self):
+        self.found(self.COMMENTS, ["--comments"])
+
+    def test_faults_of_pages_are_found(self):
+        self.found(self.PAGES, ["--pages"])
+        self.found({"docs/item.md": self.PAGES["docs/item.md"], "docs2.md": ("beside\n", None)}, ["--pages", "docs"])
+
+    def test_good_prose_passes(self):
+        for files, kind in ((self.COMMENTS, "--comments"), (self.PAGES, "--pages")):
+            self.assertEqual(self.check({name: row for name, row in files.items() if row[1] is None}, [kind])[0], 0)
+
+
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])
