@@ -183,10 +183,14 @@ bool fit_failure_try(const struct fit_run *run, char *option, size_t capacity, c
 
 #define FIT_FAILURE_FACTS(X)                                                                                                               \
     X(TEXT, "text", text, ALWAYS, "the failure as a sentence")                                                                             \
-    X(TEXT, "exception", failure == NULL ? "" : failure->what, ALWAYS, "type and message; empty: none is known")                           \
-    X(TEXT, "site", site, ALWAYS, "where the program raised it")                                                                           \
-    X(I64, "signal", it->signal != 0 ? it->signal : it->exit_code > 128 ? it->exit_code - 128 : 0, ALWAYS, "that ended it; 0: none")       \
-    X(TEXT, "try", tried ? option : "", ALWAYS, "an option that supplies the value the program read just before; empty: none")
+    X(TEXT, "exception", failure == NULL ? "" : failure->what, ALWAYS, "type and message, or empty")                                       \
+    X(TEXT, "site", site, ALWAYS, "the line that raised it")                                                                               \
+    X(I64, "signal",                                                                                                                       \
+      it->signal != 0       ? it->signal                                                                                                   \
+      : it->exit_code > 128 ? it->exit_code - 128                                                                                          \
+                            : 0,                                                                                                           \
+      ALWAYS, "signal that ended the program; 0: none")                                                                                    \
+    X(TEXT, "try", tried ? option : "", ALWAYS, "an option that supplies the value that the program read just before, or empty")
 
 void fit_failure_json(struct vr_json *json, const struct fit_run *it) {
     char site[2 * FIT_FRAME_CAPACITY + 20], place[sizeof site], option[FIT_FRAME_CAPACITY + 60], text[2000];

@@ -11,7 +11,7 @@
     X(U64, "allocated_bytes", it->allocated_bytes, ALWAYS, "blocks in use then")                                                           \
     X(U64, "cached_bytes", it->cached_bytes, ALWAYS, "free blocks then")                                                                   \
     X(U64, "largest_free_bytes", it->largest_free_bytes, ALWAYS, "the largest of them")                                                    \
-    X(U64, "room_bytes", it->room_bytes, ALWAYS, "for the allocator")                                                                      \
+    X(U64, "room_bytes", it->room_bytes, ALWAYS, "memory left for the allocator")                                                          \
     X(TEXT, "site", it->site, ALWAYS, "the call site of the request")
 
 static void put_oom(struct vr_json *json, const char *name, const struct fit_oom *it) {
@@ -24,18 +24,18 @@ static void put_oom(struct vr_json *json, const char *name, const struct fit_oom
     X(TEXT, "key", it->model.key, ALWAYS, "as `--card` has it")                                                                            \
     X(TEXT, "name", it->model.name, ALWAYS, "the vendor's name")                                                                           \
     X(BOOL, "asked", it->asked, ALWAYS, "asked for on the command line")                                                                   \
-    X(BOOL, "fits", it->fits, NULL_UNLESS(!it->unsure), "it fits; null: not sure, for the program failed, or data-dependent sizes decide") \
+    X(BOOL, "fits", it->fits, NULL_UNLESS(!it->unsure),                                                                                    \
+      "it fits; null: not sure, because the program failed or data-dependent sizes decide")                                                \
     X(TEXT, "by", fit_method_names[it->method], ALWAYS,                                                                                    \
-      "`run`, `peak`, `replay`, `share`; `other`: by a run on a card of another generation, for the program failed on this one; "          \
-      "`no_kernels`: the "                                                                                                                 \
-      "same, for the program's PyTorch has no kernels for this one")                                                                       \
+      "`run`, `peak`, `replay`, `share`; `other`: a run on a card of another generation, because the program failed on this one; "         \
+      "`no_kernels`: the same, because PyTorch has no kernels for this one")                                                               \
     X(U64, "memory_bytes", it->model.memory_bytes, ALWAYS, "its memory")                                                                   \
-    X(BOOL, "memory_estimated", fit_memory_is_estimated(&it->model), ALWAYS, "no log of a real card gives its memory")                     \
+    X(BOOL, "memory_estimated", fit_memory_is_estimated(&it->model), ALWAYS, "its memory is in no log of a real card")                     \
     X(U64, "context_bytes", it->model.context_bytes, ALWAYS, "the context of a program there")                                             \
-    X(U64, "room_bytes", it->room_bytes, ALWAYS, "for the allocator")                                                                      \
+    X(U64, "room_bytes", it->room_bytes, ALWAYS, "memory left for the allocator")                                                          \
     X(U64, "need_bytes", it->need_bytes, ALWAYS, "reserved, context and libraries at most")                                                \
     X(U64, "retries", it->retries, ALWAYS, "releases of the whole cache there")                                                            \
-    X(OBJECT, "out_of_memory", put_oom(json, key, &it->oom), NULL_UNLESS(it->oom.known), "where memory runs out: below")
+    X(OBJECT, "out_of_memory", put_oom(json, key, &it->oom), NULL_UNLESS(it->oom.known), "the place where memory runs out: below")
 
 static void put_cards(struct vr_json *json, const char *name, const struct fit_verdict *verdict) {
     vr_json_array(json, name);
@@ -86,12 +86,12 @@ static void put_roles(struct vr_json *json, const char *key, const struct fit_ve
 }
 
 #define FIT_BATCH_FACTS(X)                                                                                                                 \
-    X(U64, "fixed_bytes", it->fixed_bytes, ALWAYS, "of the peak: what does not scale with the batch")                                      \
-    X(U64, "varying_bytes", it->varying_bytes, ALWAYS, "of the peak: what scales with the batch")                                          \
-    X(NUMBER, "share", answer_json_decimal(json, key, it->share, 2), ALWAYS, "of the batch for which there is room")                       \
-    X(TEXT, "argument", it->argument, ALWAYS, "argument of the program that changes the peak; empty: none")                                \
+    X(U64, "fixed_bytes", it->fixed_bytes, ALWAYS, "the part of the peak that does not scale with the batch")                              \
+    X(U64, "varying_bytes", it->varying_bytes, ALWAYS, "the part of the peak that scales with the batch")                                  \
+    X(NUMBER, "share", answer_json_decimal(json, key, it->share, 2), ALWAYS, "the share of the batch that fits")                           \
+    X(TEXT, "argument", it->argument, ALWAYS, "argument of the program that changes the peak, or empty")                                   \
     X(U64, "value", it->value, ALWAYS, "its value")                                                                                        \
-    X(U64, "about", it->about, ALWAYS, "about what value may fit")                                                                         \
+    X(U64, "about", it->about, ALWAYS, "a value that may fit")                                                                             \
     X(BOOL, "tried", it->tried, ALWAYS, "found by runs with half of the value")
 
 static void put_batch(struct vr_json *json, const char *name, const struct fit_batch *it) {
@@ -104,13 +104,13 @@ static const char *card_key(const struct fit_card *card, const char *otherwise) 
 
 #define FIT_SMALLER_FACTS(X)                                                                                                               \
     X(TEXT, "card", card_key(it->card, NULL), ALWAYS, "key of the card; null: the limit")                                                  \
-    X(U64, "room_bytes", it->room_bytes, ALWAYS, "for the allocator")                                                                      \
+    X(U64, "room_bytes", it->room_bytes, ALWAYS, "memory left for the allocator")                                                          \
     X(BOOL, "tried", it->tried, ALWAYS, "settings were replayed")                                                                          \
     X(TEXT, "conf", it->conf, NULL_UNLESS(it->found), "the setting that makes it fit; null: none does")                                    \
     X(OBJECT, "batch", put_batch(json, key, &answer->batch), NULL_UNLESS(answer->batch.known),                                             \
-      "what a smaller batch would do, where no setting helps: below")                                                                      \
+      "the effect of a smaller batch, if no setting helps: below")                                                                         \
     X(ARRAY, "remedies", fit_remedies_json(json, key, &answer->remedies), NULL_UNLESS(answer->remedies.demand != NULL),                    \
-      "where no setting helps, what the program could change, as the report of the same peak has it: below; null: not asked")
+      "changes of the program, if no setting helps: below; null: not computed")
 
 static void put_smaller(struct vr_json *json, const char *name, const struct fit_answer *answer) {
     const struct fit_setting *it = &answer->setting;
@@ -123,7 +123,7 @@ static void put_smaller(struct vr_json *json, const char *name, const struct fit
     X(TEXT, "name", it->function, ALWAYS, "the function")                                                                                  \
     X(TEXT, "library", it->library, ALWAYS, "its library; of a guessed size `size`")                                                       \
     X(U64, "calls", it->count, ALWAYS, "how often it was called")                                                                          \
-    X(U64, "stake_bytes", it->bytes, ALWAYS, "what one of them may come to, as far as the library says; 0: not known")
+    X(U64, "stake_bytes", it->bytes, ALWAYS, "the most that one call may take; 0: not known")
 
 static void put_called(struct vr_json *json, const char *name, const struct sim_wanted *rows, size_t count) {
     vr_json_array(json, name);
@@ -138,7 +138,7 @@ static void put_called(struct vr_json *json, const char *name, const struct sim_
 #define FIT_READ_FACTS(X)                                                                                                                  \
     X(U64, "calls", it->calls, ALWAYS, "how often")                                                                                        \
     X(TEXT, "place", it->text, ALWAYS, "frames, a line each")                                                                              \
-    X(TEXT, "operation", it->operation, NULL_IF_EMPTY, "PyTorch's, as `nonzero`; null: none is known")
+    X(TEXT, "operation", it->operation, NULL_IF_EMPTY, "operation of PyTorch, such as `nonzero`; null: not known")
 
 static void put_reads(struct vr_json *json, const char *name, const struct fit_run *run) {
     vr_json_array(json, name);
@@ -152,9 +152,9 @@ static void put_reads(struct vr_json *json, const char *name, const struct fit_r
 }
 
 #define FIT_STAKE_FACTS(X)                                                                                                                 \
-    X(U64, "reserved_bytes", it->reserved_bytes, ALWAYS, "held from the driver in that run")                                               \
+    X(U64, "reserved_bytes", it->reserved_bytes, ALWAYS, "reserved in that run")                                                           \
     X(U64, "allocated_bytes", it->allocated_bytes, ALWAYS, "allocated in that run")                                                        \
-    X(BOOL, "finished", it->finished, ALWAYS, "it ended as the first run did")
+    X(BOOL, "finished", it->finished, ALWAYS, "it ended like the first run")
 
 static void put_stake(struct vr_json *json, const char *name, const struct fit_stake *it) {
     vr_json_object(json, name);
@@ -193,19 +193,18 @@ int fit_json_nothing(const struct fit_run *run, const char *varied, struct answe
 
 #define FIT_NEED_FACTS(X)                                                                                                                  \
     X(BOOL, "fits", answer->fits, NULL_UNLESS(!answer->unsure),                                                                            \
-      "on every card that was asked for; with `--memory`, within it; null: not sure, for the program failed, or data-dependent sizes "     \
-      "decide")                                                                                                                            \
+      "on every requested card; with `--memory`, within it; null: not sure, because the program failed or data-dependent sizes decide")    \
     X(U64, "need_bytes", fit_need_bytes(it), ALWAYS,                                                                                       \
-      "of a device like the one it ran on: reserved, context and libraries at most; of a program that failed: until then")                 \
+      "memory on a device like that of the run: the most of reserved, context and libraries; of a failed program: until then")             \
     X(U64, "need_most_bytes", fit_need_bytes(it) + answer->stake_bytes, ALWAYS, "the same with the data-dependent bytes")                  \
     X(U64, "allocated_bytes", it->highest->allocated_bytes, ALWAYS,                                                                        \
-      "peak of the allocator that held the most; of a program without PyTorch what it allocated at the driver")                            \
-    X(U64, "reserved_bytes", it->highest->reserved_bytes, ALWAYS, "peak of what it held from the driver")                                  \
+      "peak of the allocator that held the most; of a program without PyTorch, of its allocations at the driver")                          \
+    X(U64, "reserved_bytes", it->highest->reserved_bytes, ALWAYS, "peak of its reserved memory")                                           \
     X(U64, "context_bytes", it->highest->outside_bytes - it->library_bytes, ALWAYS, "the context")                                         \
-    X(U64, "library_bytes", it->library_bytes, ALWAYS, "what libraries held")                                                              \
+    X(U64, "library_bytes", it->library_bytes, ALWAYS, "memory of libraries")                                                              \
     X(U64, "smallest_bytes", it->smallest_bytes, NULL_UNLESS(!fit_run_failed(answer->run)),                                                \
-      "the least memory of a device in which it completes, to 2 MiB; null: the program failed")                                            \
-    X(U64, "smallest_retries", it->smallest_retries, NULL_UNLESS(!fit_run_failed(answer->run)), "releases of the cache there")
+      "the smallest device memory in which it completes, to 2 MiB; null: the program failed")                                              \
+    X(U64, "smallest_retries", it->smallest_retries, NULL_UNLESS(!fit_run_failed(answer->run)), "releases of the cache in it")
 
 static void put_need(struct vr_json *json, const struct fit_answer *answer) {
     const struct fit_verdict *it = answer->verdict;
@@ -227,18 +226,15 @@ static void put_need(struct vr_json *json, const struct fit_answer *answer) {
     X(OBJECT, "serving", fit_serving_json(json, key, &it->serving, verdict), NULL_UNLESS(it->serving.any),                                 \
       "a model that is served: below; null: no KV cache")                                                                                  \
     X(OBJECT, "smaller", put_smaller(json, key, it), NULL_UNLESS(it->setting.any),                                                         \
-      "the largest card asked for that is too small, else the next smaller one: below; null: it fits on all")                              \
+      "the largest requested card that is too small, else the next smaller one: below; null: it fits on all")                              \
     X(ARRAY, "not_known", put_called(json, key, run->sizes, run->size_count), ALWAYS, "sizes that were guessed: below")                    \
     X(ARRAY, "not_simulated", put_called(json, key, run->missing, run->missing_count), ALWAYS, "functions that are not simulated: below")  \
     X(TEXT, "not_reached", fit_unreached_module(run), ALWAYS,                                                                              \
-      "the file of a module that has NVIDIA's runtime linked into it and so found no device, or null. Of a program that left no "          \
-      "recording, too")                                                                                                                    \
-    X(ARRAY, "reads", put_reads(json, key, run), ALWAYS, "where the program reads what a kernel would have computed: below")               \
+      "a module that found no device because NVIDIA's runtime is linked into it, or null")                                                 \
+    X(ARRAY, "reads", put_reads(json, key, run), ALWAYS, "the places where the program reads the result of a kernel: below")               \
     X(OBJECT, "at_stake", put_stake(json, key, &it->stake), NULL_UNLESS(it->stake.tried),                                                  \
-      "of a second run, in which `nonzero()`, masks and `unique()` found all: below; null: nothing of the kind was read, or `--nonzero` "  \
-      "set how many")                                                                                                                      \
-    X(TEXT, "no_kernels", it->unrunnable, ALWAYS,                                                                                          \
-      "a card on which it was to run, and for which PyTorch has no kernels: it ran on `ran_on`; null: none")                               \
+      "a second run in which `nonzero()`, masks and `unique()` found all elements: below; null: no such reads, or `--nonzero`")            \
+    X(TEXT, "no_kernels", it->unrunnable, ALWAYS, "a card that was skipped because PyTorch has no kernels for it; null: none")             \
     X(U64, "ranks", it->fold->ranks == 0 ? (uint64_t)run->process_count : it->fold->ranks, ALWAYS,                                         \
       "number of ranks; with `--fold` more than `holdings` has")                                                                           \
     X(ARRAY, "cards", put_cards(json, key, verdict), ALWAYS, "every known card, by memory: below")                                         \

@@ -67,11 +67,11 @@ void fit_remedies_print(const struct fit_remedies *remedies, bool batch_printed)
 
 #define FIT_REMEDY_FACTS(X)                                                                                                                \
     X(TEXT, "remedy", vram_remedy_name(it->remedy), ALWAYS, "one word, as in the report")                                                  \
-    X(BOOL, "fits", it->fits, ALWAYS, "it makes the program fit")                                                                          \
-    X(U64, "saved_bytes", it->saved_bytes, ALWAYS, "by which the highest demand falls")                                                    \
-    X(U64, "left_bytes", it->left_bytes, ALWAYS, "what it is then")                                                                        \
-    X(TEXT, "site", it->site, ALWAYS, "where it would be done; empty: that is not one place")                                              \
-    X(TEXT, "text", it->text, ALWAYS, "what to do, and what comes of it, as a sentence")
+    X(BOOL, "fits", it->fits, ALWAYS, "the program fits with it")                                                                          \
+    X(U64, "saved_bytes", it->saved_bytes, ALWAYS, "decrease of the highest demand")                                                       \
+    X(U64, "left_bytes", it->left_bytes, ALWAYS, "the highest demand with the change")                                                     \
+    X(TEXT, "site", it->site, ALWAYS, "the place of the change; empty: several places")                                                    \
+    X(TEXT, "text", it->text, ALWAYS, "the change and its effect as a sentence")
 
 void fit_remedies_json(struct vr_json *json, const char *key, const struct fit_remedies *remedies) {
     vr_json_array(json, key);

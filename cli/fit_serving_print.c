@@ -136,10 +136,10 @@ void fit_serving_print(const struct fit_serving *serving, const struct fit_verdi
 
 #define FIT_SERVED_CARD_FACTS(X)                                                                                                           \
     X(TEXT, "key", card->model.key, ALWAYS, "as `--card` has it")                                                                          \
-    X(NUMBER, "most_share", answer_json_decimal(json, key, it.most_share, 4), ALWAYS, "the most that the card can give")                   \
-    X(U64, "cache_bytes", it.cache_bytes, ALWAYS, "with the share that the program asks for, or the most where that is less")              \
+    X(NUMBER, "most_share", answer_json_decimal(json, key, it.most_share, 4), ALWAYS, "the largest possible share")                        \
+    X(U64, "cache_bytes", it.cache_bytes, ALWAYS, "the cache with the program's share, or with `most_share` if that is less")              \
     X(U64, "tokens", it.tokens, ALWAYS, "tokens of that cache")                                                                            \
-    X(BOOL, "fits", it.fits, ALWAYS, "the share fits, and a sequence of the whole length")
+    X(BOOL, "fits", it.fits, ALWAYS, "the share and a sequence of the whole length fit")
 
 static void put_cards(struct vr_json *json, const char *name, const struct fit_serving *serving, const struct fit_verdict *verdict) {
     vr_json_array(json, name);
@@ -155,7 +155,7 @@ static void put_cards(struct vr_json *json, const char *name, const struct fit_s
 }
 
 #define FIT_SERVING_FACTS(X)                                                                                                               \
-    X(TEXT, "engine", served->engine, ALWAYS, "the engine; empty: none that is known")                                                     \
+    X(TEXT, "engine", served->engine, ALWAYS, "the engine, or empty")                                                                      \
     X(TEXT, "share_option", served->share_option, ALWAYS, "its option for the share of the device")                                        \
     X(NUMBER, "share", answer_json_decimal(json, key, served->share, 4), ALWAYS, "the share of the device")                                \
     X(U64, "weight_bytes", it->weight_bytes, ALWAYS, "weights")                                                                            \
@@ -163,16 +163,16 @@ static void put_cards(struct vr_json *json, const char *name, const struct fit_s
     X(U64, "tokens", served->tokens, ALWAYS, "tokens that the cache holds")                                                                \
     X(U64, "blocks", served->blocks, ALWAYS, "blocks of the cache")                                                                        \
     X(U64, "block_tokens", served->block_tokens, ALWAYS, "tokens of a block")                                                              \
-    X(U64, "token_bytes", it->token_bytes, ALWAYS, "of a token; 0: not known")                                                             \
+    X(U64, "token_bytes", it->token_bytes, ALWAYS, "bytes of a token; 0: not known")                                                       \
     X(U64, "length", served->length, ALWAYS, "tokens of the longest sequence")                                                             \
     X(U64, "sequences", served->sequences, ALWAYS, "sequences at once; 0: not known")                                                      \
-    X(U64, "loading_bytes", it->loading_bytes, ALWAYS, "live at most while loading; 0: there was no such phase")                           \
-    X(U64, "profiling_bytes", it->profiling_bytes, ALWAYS, "live at most while profiling; 0: there was no such phase")                     \
-    X(U64, "capture_bytes", it->capture_bytes, ALWAYS, "live at most while capturing graphs; 0: there was no such phase")                  \
+    X(U64, "loading_bytes", it->loading_bytes, ALWAYS, "peak while loading; 0: no such phase")                                             \
+    X(U64, "profiling_bytes", it->profiling_bytes, ALWAYS, "peak while profiling; 0: no such phase")                                       \
+    X(U64, "capture_bytes", it->capture_bytes, ALWAYS, "peak while capturing graphs; 0: no such phase")                                    \
     X(U64, "graphs", served->captures, ALWAYS, "CUDA graphs captured")                                                                     \
-    X(U64, "graph_bytes", served->graph_bytes, ALWAYS, "what their pools hold")                                                            \
-    X(U64, "held_bytes", it->held_bytes, ALWAYS, "by the allocator at most, with activations as while profiling")                          \
-    X(I64, "beyond_bytes", fit_serving_by_share(it) ? it->beyond_bytes : 0, ALWAYS, "what the share does not cover")                       \
+    X(U64, "graph_bytes", served->graph_bytes, ALWAYS, "memory of their pools")                                                            \
+    X(U64, "held_bytes", it->held_bytes, ALWAYS, "the most that the allocator holds, with activations as in profiling")                    \
+    X(I64, "beyond_bytes", fit_serving_by_share(it) ? it->beyond_bytes : 0, ALWAYS, "memory outside of the share")                         \
     X(ARRAY, "cards", put_cards(json, key, it, verdict), ALWAYS, "the cards asked for: below")
 
 void fit_serving_json(struct vr_json *json, const char *name, const struct fit_serving *it, const struct fit_verdict *verdict) {

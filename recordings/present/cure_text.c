@@ -100,19 +100,19 @@ static const char *verdict_word(enum vram_cure_verdict verdict) {
     X(U64, "device", it->device, ALWAYS, "the device")                                                                                     \
     X(U64, "index", it->event, ALWAYS, "the event of the last out of memory there")                                                        \
     X(TEXT, "verdict", verdict_word(it->verdict), ALWAYS, "one word: the table below")                                                     \
-    X(TEXT, "conf", it->conf, NULL_UNLESS(it->verdict == VRAM_CURE_SETTING), "of `setting`: what to put into `variable`")                  \
+    X(TEXT, "conf", it->conf, NULL_UNLESS(it->verdict == VRAM_CURE_SETTING), "for `setting`: the value of `variable`")                     \
     X(TEXT, "variable", it->variable, ALWAYS,                                                                                              \
       "`PYTORCH_CUDA_ALLOC_CONF`, `PYTORCH_HIP_ALLOC_CONF` for a recording of ROCm, `PYTORCH_NPU_ALLOC_CONF` for one of Ascend")           \
     X(TEXT, "text", vr_text_string(&text), ALWAYS, "the report's sentences")                                                               \
-    X(TEXT, "usual", it->usual, ALWAYS, "of `not_seen` and `no_replay`: the option that usually helps after such a cause, or null")        \
+    X(TEXT, "usual", it->usual, ALWAYS, "for `not_seen` and `no_replay`: the option that usually helps, or null")                          \
     X(TEXT, "start", it->from_recorded_start ? "recorded" : "cold", ALWAYS,                                                                \
       "`recorded`: replayed from the memory as it was when the recording began; else `cold`: from an empty cache")                         \
     X(U64, "limit_at_least_bytes", it->limit_to_bytes, NULL_UNLESS(it->verdict == VRAM_CURE_LIMIT),                                        \
-      "of `limit`: the least that the limit must be")                                                                                      \
+      "for `limit`: the least sufficient limit")                                                                                           \
     X(U64, "room_bytes", it->room_bytes, ALWAYS, "the memory of the replays")                                                              \
-    X(U64, "demand_bytes", it->demand_bytes, ALWAYS, "the most that was live at once, the failed request included; 0: not known")          \
-    X(U64, "held_bytes", it->held_bytes, ALWAYS, "the most that was held with `conf`")                                                     \
-    X(U64, "needed_bytes", it->needed_bytes, ALWAYS, "the least memory in which it fits with `conf`; 0: not measured")                     \
+    X(U64, "demand_bytes", it->demand_bytes, ALWAYS, "peak of live memory, with the failed request; 0: not known")                         \
+    X(U64, "held_bytes", it->held_bytes, ALWAYS, "peak of held memory with `conf`")                                                        \
+    X(U64, "needed_bytes", it->needed_bytes, ALWAYS, "the least sufficient memory with `conf`; 0: not measured")                           \
     X(U64, "tried", it->tried, ALWAYS, "number of settings replayed")
 
 void vr_cure_json(const struct vram_cure *it, struct vr_json *json) {
@@ -210,11 +210,11 @@ void vr_paged_of_report(const struct vram_report_source *source, uint32_t device
 }
 
 #define PAGED_SIDE_FACTS(X)                                                                                                                \
-    X(BOOL, "fits", it->fits, ALWAYS, "in `room_bytes`; true where nothing failed")                                                        \
+    X(BOOL, "fits", it->fits, ALWAYS, "completes in `room_bytes`; true if nothing failed")                                                 \
     X(U64, "needed_bytes", it->needed_bytes, NULL_IF_EMPTY,                                                                                \
-      "the smallest memory in which it completes, the failed requests included; null: not looked for (more than 25,000 events)")           \
-    X(U64, "held_bytes", it->held_bytes, ALWAYS, "the most that is reserved with memory to spare")                                         \
-    X(U64, "driver_calls", it->driver_calls, ALWAYS, "with memory to spare: number of calls that get memory or give it back")              \
+      "the smallest memory in which it completes, with the failed requests; null: not measured (more than 25,000 events)")                 \
+    X(U64, "held_bytes", it->held_bytes, ALWAYS, "peak of reserved memory with memory to spare")                                           \
+    X(U64, "driver_calls", it->driver_calls, ALWAYS, "with memory to spare: calls that allocate or release memory")                        \
     X(MS, "driver_time_ms", it->driver_time_ns, ALWAYS, "their time")
 
 static void put_side(struct vr_json *json, const char *name, const struct vram_paged_side *it) {
@@ -226,17 +226,16 @@ static void put_side(struct vr_json *json, const char *name, const struct vram_p
 #define PAGED_FACTS(X)                                                                                                                     \
     X(U64, "device", it->device, ALWAYS, "the device")                                                                                     \
     X(TEXT, "verdict", vram_paged_verdict_name(it->verdict), ALWAYS, "one word: the table below")                                          \
-    X(U64, "room_bytes", it->room_bytes, NULL_IF_EMPTY, "of the last out of memory; null: nothing failed")                                 \
-    X(U64, "live_bytes", it->live_bytes, ALWAYS, "the most that was live at once, as blocks; 0: not replayed")                             \
-    X(OBJECT, "today", put_side(json, key, &it->today), NULL_UNLESS(it->today.known),                                                      \
-      "replayed with the setting that was in force: below")                                                                                \
+    X(U64, "room_bytes", it->room_bytes, NULL_IF_EMPTY, "memory at the last out of memory; null: nothing failed")                          \
+    X(U64, "live_bytes", it->live_bytes, ALWAYS, "peak of live blocks; 0: not replayed")                                                   \
+    X(OBJECT, "today", put_side(json, key, &it->today), NULL_UNLESS(it->today.known), "replayed with the setting in force: below")         \
     X(OBJECT, "expandable", put_side(json, key, &it->expandable), NULL_UNLESS(it->expandable.known),                                       \
-      "with `expandable_segments:True` on top, which PyTorch has")                                                                         \
+      "with `expandable_segments:True` added")                                                                                             \
     X(OBJECT, "paged", put_side(json, key, &it->paged), NULL_UNLESS(it->paged.known),                                                      \
-      "with `paged:True` on top, which only this allocator has")                                                                           \
+      "with `paged:True` added, which only this allocator has")                                                                            \
     X(TEXT, "text", vr_text_string(&text), NULL_UNLESS(text.length != 0), "the report's sentences; null: there is nothing to gain")        \
     X(TEXT, "headline", vr_text_string(&headline), NULL_UNLESS(headline.length != 0),                                                      \
-      "where nothing failed, the beginning of `text`: what to set, and what it saves")
+      "if nothing failed, the beginning of `text`: the setting and its saving")
 
 void vr_paged_json(const struct vram_paged_saving *it, struct vr_json *json) {
     struct vr_text text = {0}, headline = {0};

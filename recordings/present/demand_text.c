@@ -391,19 +391,19 @@ void vr_demand_list(struct vr_text *text, const struct vram_style *style, const 
 // --- JSON --------------------------------------------------------------------------------------------------------------------------------
 
 #define REMEDY_FACTS(X)                                                                                                                    \
-    X(TEXT, "remedy", vram_remedy_name(it->remedy), ALWAYS, "one word: the table of remedies below")                                       \
-    X(TEXT, "text", it->text, ALWAYS, "what to do, and what comes of it, as a sentence")                                                   \
-    X(TEXT, "basis", it->basis, ALWAYS, "how that was computed, and what it takes for granted")                                            \
-    X(TEXT, "site", it->site, NULL_IF_EMPTY, "where it would be done; null: that is not one place")                                        \
-    X(U64, "saved_bytes", it->saved_bytes, ALWAYS, "by which the highest demand falls")                                                    \
-    X(U64, "left_bytes", it->left_bytes, ALWAYS, "what it is then")                                                                        \
-    X(BOOL, "fits", it->fits, ALWAYS, "that is within the room")                                                                           \
-    X(DOUBLE, "factor", it->factor, ALWAYS, "of the batch or of the tokens; else 1")                                                       \
+    X(TEXT, "remedy", vram_remedy_name(it->remedy), ALWAYS, "one word")                                                                    \
+    X(TEXT, "text", it->text, ALWAYS, "the change and its effect as a sentence")                                                           \
+    X(TEXT, "basis", it->basis, ALWAYS, "the computation and its assumptions")                                                             \
+    X(TEXT, "site", it->site, NULL_IF_EMPTY, "the place of the change; null: several places")                                              \
+    X(U64, "saved_bytes", it->saved_bytes, ALWAYS, "decrease of the highest demand")                                                       \
+    X(U64, "left_bytes", it->left_bytes, ALWAYS, "the highest demand with the change")                                                     \
+    X(BOOL, "fits", it->fits, ALWAYS, "`left_bytes` is within `room_bytes`")                                                               \
+    X(DOUBLE, "factor", it->factor, ALWAYS, "factor of the batch or of the tokens; else 1")                                                \
     X(U64, "divisor", it->divisor, ALWAYS, "parts or devices; else 1")                                                                     \
     X(BOOL, "function", it->function, ALWAYS, "every call of the function at `site` counts, not only those of that line")                  \
     X(U64, "calls", it->calls, ALWAYS, "of `recompute`: calls of `site` in one forward pass")                                              \
     X(I64, "next_peak_event", it->next_event, NULL_UNLESS(it->next_event != VR_SAME_MOMENT),                                               \
-      "after which event the peak is then; null: the same moment remains the highest")                                                     \
+      "event of the peak with the change; null: the same moment")                                                                          \
     X(U64, "blocks", it->blocks, ALWAYS, "number of blocks that were summed")                                                              \
     X(U64, "bytes", it->bytes, ALWAYS, "their bytes")
 
@@ -427,26 +427,25 @@ static void put_role_bytes(struct vr_json *json, const char *key, const struct v
 }
 
 #define DEMAND_FACTS(X)                                                                                                                    \
-    X(TEXT, "demand", vram_demand_name(it->demand), ALWAYS, "what stands out: the table of demands below")                                 \
-    X(TEXT, "role", vram_role_word(it->role), NULL_UNLESS(it->demand == VRAM_DEMAND_ROLE), "of the demand `role`: which one")              \
-    X(TEXT, "text", it->text, ALWAYS, "what stands out, and who holds it, as a sentence")                                                  \
+    X(TEXT, "demand", vram_demand_name(it->demand), ALWAYS, "the main use: the table of demands below")                                    \
+    X(TEXT, "role", vram_role_word(it->role), NULL_UNLESS(it->demand == VRAM_DEMAND_ROLE), "the role, for the demand `role`")              \
+    X(TEXT, "text", it->text, ALWAYS, "the main use and its holders as a sentence")                                                        \
     X(I64, "event", it->event, ALWAYS, "the moment")                                                                                       \
-    X(U64, "bytes", it->bytes, ALWAYS, "of what stands out")                                                                               \
-    X(U64, "in_use_bytes", it->in_use_bytes, ALWAYS, "asked for by what is live then")                                                     \
+    X(U64, "bytes", it->bytes, ALWAYS, "of the main use")                                                                                  \
+    X(U64, "in_use_bytes", it->in_use_bytes, ALWAYS, "requested by live allocations at that moment")                                       \
     X(U64, "request_bytes", it->request_bytes, ALWAYS, "the request that failed; 0: none failed")                                          \
-    X(U64, "wanted_bytes", it->wanted_bytes, ALWAYS, "in use as blocks, and the request")                                                  \
-    X(U64, "room_bytes", it->room_bytes, ALWAYS, "the room there was, or should be")                                                       \
+    X(U64, "wanted_bytes", it->wanted_bytes, ALWAYS, "blocks in use, and the request")                                                     \
+    X(U64, "room_bytes", it->room_bytes, ALWAYS, "the available memory, or that of `--memory`")                                            \
     X(BOOL, "room_is_named", it->room_is_named, ALWAYS,                                                                                    \
-      "by the failure, or by `--memory` where the peak is higher; else `room_bytes` is a tenth less than the peak, and no remedy `fits`")  \
+      "the failure, or `--memory` below the peak, sets `room_bytes`; else it is a tenth less than the peak, and no remedy `fits`")         \
     X(TEXT, "phase", it->phase, NULL_IF_EMPTY,                                                                                             \
-      "of the program then: `forward`, `backward`, `optimizer`, `input` or `load`; null: not known")                                       \
-    X(BOOL, "unfinished", it->unfinished, ALWAYS, "the request failed in a forward pass: what the step needs after it is not recorded")    \
-    X(BOOL, "earlier_step", it->earlier_step, ALWAYS, "an earlier step went the same way, and shows the rest")                             \
+      "phase of the program: `forward`, `backward`, `optimizer`, `input` or `load`; null: not known")                                      \
+    X(BOOL, "unfinished", it->unfinished, ALWAYS, "the request failed in a forward pass: the rest of the step is not recorded")            \
+    X(BOOL, "earlier_step", it->earlier_step, ALWAYS, "an earlier step shows the rest")                                                    \
     X(ARRAY, "sites", vr_report_json_groups(json, key, it->sites, it->site_count), ALWAYS,                                                 \
-      "who holds most of what stands out, at most 3: `site`, `bytes`, `count`")                                                            \
+      "the largest holders of the main use, at most 3: `site`, `bytes`, `count`")                                                          \
     X(MAP, "roles", put_role_bytes(json, key, it), ALWAYS, "bytes by role")                                                                \
-    X(ARRAY, "remedies", put_remedies(json, key, it), ALWAYS,                                                                              \
-      "what would lower the peak, those that fit first, then by what they save: below")
+    X(ARRAY, "remedies", put_remedies(json, key, it), ALWAYS, "changes that lower the peak, those that fit first, then by saving: below")
 
 void vr_demand_json(struct vr_json *json, const struct vram_report_demand *it) {
     if (it == NULL) {

@@ -39,8 +39,8 @@ static const char *kind_name(enum vram_difference_kind kind) {
     X(U64, "event_index", it->event_index, NULL_UNLESS(it->event_index != VRAM_NO_OFFSET), "the event; null: the final picture")           \
     X(U64, "stream", it->stream, ALWAYS, "its stream")                                                                                     \
     X(U64, "size_bytes", it->size_bytes, ALWAYS, "of the recorded event or block")                                                         \
-    X(U64, "recorded_address", it->recorded_address, ALWAYS, "where the recorded program had it")                                          \
-    X(U64, "our_address", it->our_address, ALWAYS, "where this allocator has it; 0: nowhere, or in a segment that the recording lacks")    \
+    X(U64, "recorded_address", it->recorded_address, ALWAYS, "address in the recorded program")                                            \
+    X(U64, "our_address", it->our_address, ALWAYS, "address in this allocator; 0: none, or in a segment that the recording lacks")         \
     X(U64, "our_size_bytes", it->our_size_bytes, ALWAYS, "of segments and blocks")
 
 static void put_differences(struct vr_json *json, const char *key, const struct vram_exact_device *device) {
@@ -78,12 +78,12 @@ static void put_exact_devices(struct vr_json *json, const char *name, const stru
     X(TEXT, "file", file, ALWAYS, "name of the file without its folder")                                                                   \
     X(BOOL, "agrees", it->agrees, ALWAYS, "every device's verdict is `equal` or `no_history`; the exit code is 1 otherwise")               \
     X(TEXT, "conf", it->conf, ALWAYS, "the option string in force")                                                                        \
-    X(BOOL, "recorded_conf", it->recorded_conf, ALWAYS, "it is the recording's own, by its settings")                                      \
+    X(BOOL, "recorded_conf", it->recorded_conf, ALWAYS, "`conf` is the recording's own")                                                   \
     X(BOOL, "inferred_conf", it->inferred_conf, ALWAYS,                                                                                    \
-      "the recording has no settings (PyTorch 2.1 and 2.2), and they were inferred from its segments: expandable ones")                    \
+      "`conf` was inferred from expandable segments, because the recording has no settings (PyTorch 2.1 and 2.2)")                         \
     X(TEXT, "pytorch", it->pytorch, ALWAYS, "the version whose rules were followed, as `\"2.15\"`")                                        \
     X(TEXT, "pytorch_by", vram_rules_source_name(it->pytorch_by), ALWAYS,                                                                  \
-      "what told it: `keys` of the recording, its `events`, or `conf`")                                                                    \
+      "the source of that version: `keys` of the recording, its `events`, or `conf`")                                                      \
     X(ARRAY, "devices", put_exact_devices(json, key, it), ALWAYS, "one object per device: below")
 
 enum vram_status vram_exact_json(const struct vram_exact_result *it, const char *file, vram_write write, void *user) {

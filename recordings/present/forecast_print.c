@@ -124,10 +124,10 @@ enum vram_status vram_forecast_text(const struct vram_forecast *asked, const str
     X(TEXT, "file", asked->title[side], ALWAYS, "name of the file without its folder")                                                     \
     X(DOUBLE, "size", asked->size[side], ALWAYS, "the run's size")                                                                         \
     X(I64, "event", it->event[side], ALWAYS, "the event of its peak")                                                                      \
-    X(U64, "allocated_bytes", it->allocated[side], ALWAYS, "what it had allocated there")                                                  \
-    X(U64, "reserved_bytes", it->reserved[side], ALWAYS, "what it held from the driver at most; 0: the recording does not say")            \
-    X(I64, "moment_event", it->moment[side], ALWAYS, "in this run, the moment that is the peak at the size asked for")                     \
-    X(U64, "moment_bytes", it->moment_bytes[side], ALWAYS, "what it had allocated there")
+    X(U64, "allocated_bytes", it->allocated[side], ALWAYS, "allocated at that moment")                                                     \
+    X(U64, "reserved_bytes", it->reserved[side], ALWAYS, "peak of reserved memory; 0: not known")                                          \
+    X(I64, "moment_event", it->moment[side], ALWAYS, "event of the moment that is the peak at the requested size")                         \
+    X(U64, "moment_bytes", it->moment_bytes[side], ALWAYS, "allocated at that moment")
 
 static void put_runs(struct vr_json *json, const char *key, const struct vram_forecast *asked, const struct vr_forecast *it) {
     vr_json_array(json, key);
@@ -148,10 +148,10 @@ static void put_group_bytes(struct vr_json *json, const char *key, const struct 
 }
 
 #define FORECAST_GROUP_FACTS(X)                                                                                                            \
-    X(TEXT, "name", it->name, ALWAYS, "of the group")                                                                                      \
+    X(TEXT, "name", it->name, ALWAYS, "name of the group")                                                                                 \
     X(TEXT, "curve", shapes[it->shape], ALWAYS, "`constant`, `inverse`, `straight`, `square` or `cube`: the steepest of its allocations")  \
-    X(ARRAY, "bytes", put_group_bytes(json, key, asked, forecast, it), ALWAYS, "what it holds in each run")                                \
-    X(U64, "forecast_bytes", it->forecast_bytes, ALWAYS, "what it would hold at the size asked for")                                       \
+    X(ARRAY, "bytes", put_group_bytes(json, key, asked, forecast, it), ALWAYS, "bytes in each run")                                        \
+    X(U64, "forecast_bytes", it->forecast_bytes, ALWAYS, "bytes at the requested size")                                                    \
     X(U64, "low_bytes", it->low_bytes, ALWAYS, "the least of its range")                                                                   \
     X(U64, "high_bytes", it->high_bytes, ALWAYS, "the most of its range")
 
@@ -168,19 +168,19 @@ static void put_forecast_groups(struct vr_json *json, const char *name, const st
 }
 
 #define FORECAST_FACTS(X)                                                                                                                  \
-    X(DOUBLE, "size", asked->wanted, ALWAYS, "the size asked for")                                                                         \
-    X(U64, "allocated_bytes", it->result.allocated_bytes, ALWAYS, "the peak of what the program asks for")                                 \
+    X(DOUBLE, "size", asked->wanted, ALWAYS, "the requested size")                                                                         \
+    X(U64, "allocated_bytes", it->result.allocated_bytes, ALWAYS, "peak of requested memory")                                              \
     X(U64, "allocated_low_bytes", it->result.allocated_low_bytes, ALWAYS, "the least of its range")                                        \
     X(U64, "allocated_high_bytes", it->result.allocated_high_bytes, ALWAYS, "the most of its range")                                       \
-    X(U64, "reserved_bytes", it->result.reserved_bytes, ALWAYS, "the peak of what is held from the driver; 0: a recording does not say")   \
+    X(U64, "reserved_bytes", it->result.reserved_bytes, ALWAYS, "peak of reserved memory; 0: not known")                                   \
     X(U64, "reserved_low_bytes", it->result.reserved_low_bytes, ALWAYS, "the least of its range")                                          \
     X(U64, "reserved_high_bytes", it->result.reserved_high_bytes, ALWAYS, "the most of its range")                                         \
-    X(TEXT, "moment", it->moment_site, ALWAYS, "the call site whose allocation the peak follows at that size, or null")                    \
-    X(BOOL, "peaks_followed", it->peaks_followed, ALWAYS, "false: a run has its peak at a place that another run does not reach")          \
+    X(TEXT, "moment", it->moment_site, ALWAYS, "the call site whose allocation makes the peak at that size, or null")                      \
+    X(BOOL, "peaks_followed", it->peaks_followed, ALWAYS, "false: another run does not reach the moment of one run's peak")                \
     X(U64, "not_in_every_run_bytes", it->only_some_bytes, ALWAYS,                                                                          \
-      "of the largest run: what groups hold at that moment that hold nothing there in some run")                                           \
+      "bytes of the largest run at that moment in groups that another run lacks")                                                          \
     X(ARRAY, "runs", put_runs(json, key, asked, it), ALWAYS, "by ascending size: below")                                                   \
-    X(TEXT, "by", vr_grouping_words[it->by], ALWAYS, "what is grouped by")                                                                 \
+    X(TEXT, "by", vr_grouping_words[it->by], ALWAYS, "the grouping")                                                                       \
     X(U64, "distinct", it->count, ALWAYS, "number of groups")                                                                              \
     X(ARRAY, "groups", put_forecast_groups(json, key, asked, it), ALWAYS, "of that moment, by falling forecast: below")
 

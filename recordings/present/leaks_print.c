@@ -235,7 +235,7 @@ enum vram_status vram_leaks_text(const struct vram_recording *recording, const s
 static double round_to_bytes(double value) { return round(value * 1000) / 1000; }
 
 #define LEAK_MARK_FACTS(X)                                                                                                                 \
-    X(TEXT, "name", vr_model_string(model, it->name), ALWAYS, "of the mark")                                                               \
+    X(TEXT, "name", vr_model_string(model, it->name), ALWAYS, "name of the mark")                                                          \
     X(U64, "count", it->count, ALWAYS, "how often it occurs")
 
 static void put_marks(struct vr_json *json, const char *key, const struct vr_leaks *leaks) {
@@ -251,12 +251,12 @@ static void put_marks(struct vr_json *json, const char *key, const struct vr_lea
 }
 
 #define LEAK_GROUP_FACTS(X)                                                                                                                \
-    X(NAME, "name", VR_TRY(vr_group_name_json(&leaks->grouping, it->key, json)), ALWAYS, "of the group")                                   \
+    X(NAME, "name", VR_TRY(vr_group_name_json(&leaks->grouping, it->key, json)), ALWAYS, "name of the group")                              \
     X(TEXT, "verdict", vr_verdict_word(it->verdict), ALWAYS, "`leak` or `growth`")                                                         \
     X(DOUBLE, "bytes_per_step", round_to_bytes(it->bytes_per_step), ALWAYS,                                                                \
-      "of a leak what stays per step since the first of it, else the slope of a straight line through the beginnings of the steps")        \
-    X(DOUBLE, "objects_per_step", round_to_bytes(it->objects_per_step), ALWAYS, "the same, of allocations")                                \
-    X(U64, "grew_points", it->grew_points, ALWAYS, "of `course_points`: those at which there was more than at the one before")             \
+      "for a leak, the memory that stays per step; else the slope of a straight line through the beginnings of the steps")                 \
+    X(DOUBLE, "objects_per_step", round_to_bytes(it->objects_per_step), ALWAYS, "the same for allocations")                                \
+    X(U64, "grew_points", it->grew_points, ALWAYS, "those of `course_points` with more memory than the one before")                        \
     X(U64, "course_points", it->course_points, ALWAYS, "beginnings of steps since the growth began, of at most 256")                       \
     X(U64, "first_bytes", it->first_bytes, ALWAYS, "live at the beginning of the second step")                                             \
     X(U64, "last_bytes", it->last_bytes, ALWAYS, "live at the beginning of the last step")
@@ -275,7 +275,7 @@ static enum vram_status put_growers(struct vr_json *json, const char *name, cons
 
 #define LEAK_ANSWER_FACTS(X)                                                                                                               \
     X(TEXT, "answer", vr_leak_answer_word(it->answer), ALWAYS, "one word")                                                                 \
-    X(TEXT, "sentence", vr_text_string(&sentence), ALWAYS, "the answer in words, those of the command, of `vram mcp` and of the page")
+    X(TEXT, "sentence", vr_text_string(&sentence), ALWAYS, "the answer in the words of the command")
 
 void vr_leak_answer_json(const struct vr_model *model, const struct vr_steps *steps, const struct vr_leak_finding *it,
                          struct vr_json *json) {
@@ -287,9 +287,8 @@ void vr_leak_answer_json(const struct vr_model *model, const struct vr_steps *st
 
 #define LEAK_STEP_FACTS(X)                                                                                                                 \
     X(TEXT, "file", title, ALWAYS, "name of the file without its folder")                                                                  \
-    X(U64, "device", it->profile.view->device, ALWAYS,                                                                                     \
-      "without `--device` the one that ran out of memory, else the one with the highest peak")                                             \
-    X(TEXT, "steps_text", vr_text_string(&steps), ALWAYS, "where steps begin, in the words of the command")                                \
+    X(U64, "device", it->profile.view->device, ALWAYS, "default: the device that ran out of memory, else the one with the highest peak")   \
+    X(TEXT, "steps_text", vr_text_string(&steps), ALWAYS, "the beginning of steps, in the words of the command")                           \
     X(TEXT, "steps_from", vr_step_source_word(it->steps.source), ALWAYS,                                                                   \
       "`marked` (by the program), `given`, `repeated` (guessed from how allocations repeat), `none`")                                      \
     X(BOOL, "steps_sure", !it->steps.unsure, ALWAYS, "false: repeated ones that are or may be the layers of a model")                      \
@@ -297,10 +296,9 @@ void vr_leak_answer_json(const struct vr_model *model, const struct vr_steps *st
     X(U64, "steps", it->steps.count, ALWAYS, "number of steps")
 
 #define LEAK_FACTS(X)                                                                                                                      \
-    X(U64, "leaks", it->finding.leaks, ALWAYS, "number of groups that leak: 0 unless the answer is `leak`")                                \
-    X(DOUBLE, "bytes_per_step", round_to_bytes(it->finding.bytes_per_step), ALWAYS, "of the groups below together")                        \
-    X(TEXT, "by", vr_grouping_words[it->grouping.by], ALWAYS,                                                                              \
-      "what is grouped by; `stack` also where nothing was asked for, no call site leaks and a call stack does")                            \
+    X(U64, "leaks", it->finding.leaks, ALWAYS, "number of groups that leak")                                                               \
+    X(DOUBLE, "bytes_per_step", round_to_bytes(it->finding.bytes_per_step), ALWAYS, "sum of the groups below")                             \
+    X(TEXT, "by", vr_grouping_words[it->grouping.by], ALWAYS, "the grouping; also `stack` if no call site leaks and a call stack does")    \
     X(ARRAY, "marks", put_marks(json, key, it), ALWAYS, "the recording's marks that occur most often, at most 8: below")                   \
     X(ARRAY, "groups", VR_TRY(put_growers(json, key, it)), ALWAYS,                                                                         \
       "empty unless the answer is `leak` or `growing`; by falling slope: below")

@@ -51,20 +51,19 @@ static void put_anomalies(struct vr_json *json, const char *key, const uint64_t 
 
 #define LIVE_FACTS(X)                                                                                                                      \
     X(U64, "start_bytes", it->start.bytes, ALWAYS, "live before event 0, found by walking the events back from the final state")           \
-    X(U64, "start_count", it->start.count, ALWAYS, "number of allocations live then")                                                      \
+    X(U64, "start_count", it->start.count, ALWAYS, "allocations live at that moment")                                                      \
     X(U64, "peak_bytes", it->peak.bytes, ALWAYS, "the largest total")                                                                      \
     X(I64, "peak_event_index", it->peak_event, ALWAYS, "the first event after which it is reached; -1: before event 0")                    \
-    X(U64, "live_count_at_peak", it->peak.count, ALWAYS, "number of allocations live then")                                                \
+    X(U64, "live_count_at_peak", it->peak.count, ALWAYS, "allocations live at that moment")                                                \
     X(U64, "end_bytes", it->end.bytes, ALWAYS, "live after the last event")                                                                \
-    X(U64, "end_count", it->end.count, ALWAYS, "number of allocations live then")                                                          \
+    X(U64, "end_count", it->end.count, ALWAYS, "allocations live at that moment")                                                          \
     X(U64, "end_bytes_from_final_state", it->final_state.bytes, ALWAYS, "live by the final blocks")                                        \
     X(U64, "end_count_from_final_state", it->final_state.count, ALWAYS, "number of allocations live by the final blocks")                  \
     X(BOOL, "consistent", it->consistent, ALWAYS, "history and final state agree")                                                         \
-    X(MAP, "anomalies", put_anomalies(json, key, it->anomalies), ALWAYS, "where they do not: per kind of disagreement, how many")          \
+    X(MAP, "anomalies", put_anomalies(json, key, it->anomalies), ALWAYS, "number of disagreements by kind")                                \
     X(ARRAY, "top_sites_at_peak", vr_report_json_groups(json, key, it->sites, it->site_count), ALWAYS,                                     \
-      "the call sites that hold most at the peak. A site is `file:line:function` of one frame of the stack; with `--plain-sites` that of " \
-      "the "                                                                                                                               \
-      "innermost Python frame outside torch, else of the innermost frame, as other tools have it")                                         \
+      "the call sites with most memory at the peak. A site is `file:line:function` of one frame of the stack; with `--plain-sites`, of "   \
+      "the innermost Python frame outside torch, else of the innermost frame")                                                             \
     X(U64, "distinct_sites_at_peak", it->distinct_sites, ALWAYS, "number of call sites with memory at the peak")                           \
     X(ARRAY, "top_stacks_at_peak", vr_report_json_groups(json, key, it->stacks, it->stack_count), ALWAYS,                                  \
       "the same by whole call stack; `site` is the first 16 hex digits of SHA-1 over `file:line:function\\n` of all frames, innermost "    \
@@ -173,9 +172,7 @@ static bool covers_allocated(const struct vram_report_device *device) {
     X(I64, "peak_event_index", it->reserved.peak_event, ALWAYS, "the first event after which it is reached; -1: before event 0")           \
     X(I64, "end_bytes", it->reserved.end_bytes, ALWAYS, "the sum of the final segments")                                                   \
     X(BOOL, "consistent", it->reserved.consistent &&covers_allocated(it), ALWAYS,                                                          \
-      "the total is never below 0; under `vram run`, which sees only part of what a program gets from the driver, the peak also covers "   \
-      "that of "                                                                                                                           \
-      "`allocated`")
+      "the total is never below 0; in recordings of `vram run` also: the peak is not below that of `allocated`")
 
 static void put_reserved(struct vr_json *json, const char *name, const struct vram_report_device *it) {
     vr_json_object(json, name);
@@ -238,12 +235,12 @@ static void put_timeline(struct vr_json *json, const char *key, const struct vra
     X(BOOL, "time_us_monotonic", it->times_monotonic, NULL_UNLESS(it->has_times), "times never fall")                                      \
     X(ARRAY, "oom", vr_report_json_oom_events(json, key, it), ALWAYS, "requests that ran out of memory: below")                            \
     X(U64, "segments", it->segments, ALWAYS, "number of final segments")                                                                   \
-    X(MAP, "segments_by_type", put_segment_kinds(json, key, it), ALWAYS, "of them, by `small` and `large` (`null`: the file has no type)") \
+    X(MAP, "segments_by_type", put_segment_kinds(json, key, it), ALWAYS, "the same by `small` and `large` (`null`: the file has no type)") \
     X(U64, "expandable_segments", it->expandable_segments, ALWAYS, "of them, those that are expandable")                                   \
     X(ARRAY, "segment_pool_ids", put_pool_ids(json, key, it), ALWAYS,                                                                      \
       "distinct pool ids of the final segments (`[0, 0]` is the default pool)")                                                            \
     X(U64, "blocks", it->blocks, ALWAYS, "number of final blocks")                                                                         \
-    X(MAP, "blocks_by_state", put_states(json, key, it), ALWAYS, "of them, per state: below")                                              \
+    X(MAP, "blocks_by_state", put_states(json, key, it), ALWAYS, "the same by state: below")                                               \
     X(U64, "inactive_bytes", it->inactive.bytes, ALWAYS, "the free blocks")                                                                \
     X(U64, "inactive_blocks", it->inactive.count, ALWAYS, "number of free blocks")                                                         \
     X(U64, "largest_inactive_block", it->largest_inactive_bytes, ALWAYS, "bytes of the largest free block")                                \
@@ -254,15 +251,15 @@ static void put_timeline(struct vr_json *json, const char *key, const struct vra
       "segments "                                                                                                                          \
       "whose blocks disagree with it")                                                                                                     \
     X(OBJECT, "reserved", put_reserved(json, key, it), ALWAYS, "memory held from the driver: below")                                       \
-    X(OBJECT, "allocated", put_live(json, key, &it->allocated), ALWAYS, "what was live from `alloc` to `free_requested`: below")           \
-    X(OBJECT, "active", put_live(json, key, &it->active), ALWAYS, "what was live from `alloc` to `free_completed`: below")                 \
-    X(OBJECT, "usage_at_end", put_usage(json, key, &it->usage), ALWAYS, "where the reserved bytes are at the end: below")                  \
+    X(OBJECT, "allocated", put_live(json, key, &it->allocated), ALWAYS, "allocations live from `alloc` to `free_requested`: below")        \
+    X(OBJECT, "active", put_live(json, key, &it->active), ALWAYS, "allocations live from `alloc` to `free_completed`: below")              \
+    X(OBJECT, "usage_at_end", put_usage(json, key, &it->usage), ALWAYS, "the use of the reserved bytes at the end: below")                 \
     X(ARRAY, "pools", put_pools(json, key, it), ALWAYS, "the final segments per stream, pool and type, by reserved bytes: below")          \
     X(ARRAY, "oom_causes", vr_report_json_oom_causes(json, key, it), ALWAYS, "one object per element of `oom`: below")                     \
     X(OBJECT, "demand", vr_demand_json(json, it->demand), OMIT_UNLESS(it->demand != NULL),                                                 \
-      "where nothing failed: what the memory at the peak was made of, and what would lower it: below")                                     \
+      "if nothing failed: the main use of the memory at the peak, and ways to lower it: below")                                            \
     X(ARRAY, "libraries", vr_report_json_groups(json, key, it->libraries, it->library_count), OMIT_UNLESS(it->library_count != 0),         \
-      "in recordings of `vram run`: what was allocated at the peak, by the library that asked (`site`), by bytes")                         \
+      "in recordings of `vram run`: bytes at the peak by requesting library (`site`), the largest first")                                  \
     X(ARRAY, "kinds", vr_report_json_groups(json, key, it->kinds, it->kind_count), OMIT_UNLESS(it->library_count != 0),                    \
       "the same by kind of memory")                                                                                                        \
     X(OBJECT, "timeline", put_timeline(json, key, it), ALWAYS,                                                                             \

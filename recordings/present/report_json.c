@@ -117,10 +117,9 @@ static void put_savings(struct vr_json *json, const char *key, const struct vram
     X(U64, "bytes", source->bytes, OMIT_UNLESS(named), "its size after decompression")                                                     \
     X(TEXT, "form", it->form, ALWAYS, "`dict` (a snapshot), or `segment_list` (a bare `torch.cuda.memory_snapshot()`)")                    \
     X(TEXT, "generation", it->generation, ALWAYS,                                                                                          \
-      "`G1`, `G2`, `G2b`, `G3` ... `G7`, or `list`: told by the keys of the file alone; `events`: a log or a profiler's trace, no "        \
-      "snapshot")                                                                                                                          \
-    X(TEXT, "era", it->era, ALWAYS, "the PyTorch versions that write such files, as far as known; may be empty")                           \
-    X(TEXT, "platform", it->platform, NULL_IF_EMPTY, "`CUDA`, `ROCm` or `Ascend`, where frames or settings name it")                       \
+      "`G1`, `G2`, `G2b`, `G3` ... `G7` or `list`, by the keys of the file; `events`: a log or a profiler's trace")                        \
+    X(TEXT, "era", it->era, ALWAYS, "PyTorch versions that write such files; may be empty")                                                \
+    X(TEXT, "platform", it->platform, NULL_IF_EMPTY, "`CUDA`, `ROCm` or `Ascend`, if frames or settings name it")                          \
     X(ARRAY, "top_level_keys", put_top_level_keys(json, key, it), ALWAYS,                                                                  \
       "keys of the dictionary, ascending; `[\"<list>\"]` for a bare list")                                                                 \
     X(U64, "annotation_count", it->annotations, ALWAYS, "number of `external_annotations`")                                                \
@@ -130,15 +129,15 @@ static void put_savings(struct vr_json *json, const char *key, const struct vram
       "device number (a string) to the device's object: below. Devices without events and segments are left out")                          \
     X(OBJECT, "host", vr_report_json_device(json, key, host), OMIT_UNLESS(host != NULL), "pinned host memory: an object like a device's")  \
     X(ARRAY, "cures", put_cures(json, key, source), OMIT_UNLESS(source->cures != NULL),                                                    \
-      "what would have let the program fit: below. Only where there was an out of memory, and not with `--no-cure`")                       \
+      "the settings with which the program fits: below. Only after an out of memory, and not with `--no-cure`")                            \
     X(ARRAY, "paged", put_savings(json, key, source), OMIT_UNLESS(source->savings != NULL),                                                \
-      "for each device, what paged memory would have saved: below. Not with `--no-cure`, nor for one of several files")                    \
+      "the saving of paged memory on each device: below. Not with `--no-cure`, nor for one of several files")                              \
     X(ARRAY, "contradictions", put_notes(json, key, it, VRAM_NOTE_CONTRADICTION), ALWAYS,                                                  \
       "remarks on parts of the recording that cannot all be true: objects of `device` (`null`: the whole file; `\"host\"`: pinned host "   \
       "memory), "                                                                                                                          \
       "`code`, `text`")                                                                                                                    \
-    X(ARRAY, "missing", put_notes(json, key, it, VRAM_NOTE_MISSING), ALWAYS, "the same for what the recording lacks")                      \
-    X(ARRAY, "advice", put_advice(json, key, it), ALWAYS, "the same for memory that is held in vain, whether a request failed or not")
+    X(ARRAY, "missing", put_notes(json, key, it, VRAM_NOTE_MISSING), ALWAYS, "the same about missing data")                                \
+    X(ARRAY, "advice", put_advice(json, key, it), ALWAYS, "the same about wasted memory")
 
 static void put_report(struct vr_json *json, const struct vram_report *it, const struct vram_report_source *reader) {
     static const struct vram_report_source unnamed = {0};

@@ -18,7 +18,7 @@ static void put_oom(struct vr_json *json, const struct vram_report_oom *it) {
 #define PROCESS_FACTS(X)                                                                                                                   \
     X(U64, "pid", it->id, ALWAYS, "process number")                                                                                        \
     X(TEXT, "name", it->name, ALWAYS, "its name; \"\": not known")                                                                         \
-    X(U64, "bytes", it->bytes, NULL_UNLESS(it->bytes != UINT64_MAX), "what it held; null: not known")
+    X(U64, "bytes", it->bytes, NULL_UNLESS(it->bytes != UINT64_MAX), "its memory; null: not known")
 
 static void put_processes(struct vr_json *json, const char *name, const struct vram_report_accounts *accounts) {
     vr_json_array(json, name);
@@ -34,13 +34,13 @@ static void put_processes(struct vr_json *json, const char *name, const struct v
 #define ACCOUNT_FACTS(X)                                                                                                                   \
     X(U64, "context_bytes", it->context_bytes, NULL_UNLESS(it->has_context), "contexts of this process, as measured")                      \
     X(U64, "module_bytes", it->module_bytes, NULL_UNLESS(it->has_modules), "modules of this process (code and variables), as measured")    \
-    X(U64, "driver_bytes", it->driver_bytes, NULL_UNLESS(it->has_self), "what else the driver took for this process")                      \
+    X(U64, "driver_bytes", it->driver_bytes, NULL_UNLESS(it->has_self), "other memory of the driver for this process")                     \
     X(U64, "other_bytes", it->other_bytes, NULL_UNLESS(it->has_processes), "other processes")                                              \
     X(U64, "unknown_bytes", it->unknown_bytes, ALWAYS, "the rest of `outside_bytes`")                                                      \
     X(U64, "at_start_bytes", it->at_start_bytes, NULL_UNLESS(it->at_start_bytes != UINT64_MAX),                                            \
       "in use on the device just after the process made its first context")                                                                \
-    X(BOOL, "apart", it->apart, ALWAYS, "this process was told apart from the others; else it may be one of them")                         \
-    X(TEXT, "why", it->why, ALWAYS, "why the processes are not known; \"\": they are, or the reason is not known either")                  \
+    X(BOOL, "apart", it->apart, ALWAYS, "this process was identified; else it may be one of the others")                                   \
+    X(TEXT, "why", it->why, ALWAYS, "why the processes are not known, or \"\"")                                                            \
     X(U64, "left_out", it->left_out, ALWAYS, "number of processes beyond those listed")                                                    \
     X(ARRAY, "processes", put_processes(json, key, it), ALWAYS, "other processes, most bytes first: below")
 
@@ -64,19 +64,19 @@ static const char *cause_name(enum vram_report_oom_cause cause) {
     X(TEXT, "cause", cause_name(it->cause), ALWAYS, "why the request failed")                                                              \
     X(BOOL, "host", it->is_host, OMIT_UNLESS(it->is_host), "true: pinned host memory ran out")                                             \
     X(TEXT, "text", it->text, ALWAYS, "the cause as a sentence")                                                                           \
-    X(TEXT, "advice", it->advice, ALWAYS, "what could have helped; may be empty")                                                          \
+    X(TEXT, "advice", it->advice, ALWAYS, "a possible remedy; may be empty")                                                               \
     X(TEXT, "site", it->site, ALWAYS, "the call site of the request")                                                                      \
     X(I64, "stream", it->stream, ALWAYS, "the stream of the request")
 
 #define OOM_HOLDER_FACTS(X)                                                                                                                \
     X(OBJECT, "accounts", put_accounts(json, key, it->accounts), NULL_UNLESS(it->accounts != NULL),                                        \
-      "who held what `outside_bytes` counts, where the recording says: below")                                                             \
+      "the holders of `outside_bytes`, if known: below")                                                                                   \
     X(ARRAY, "libraries", vr_report_json_groups(json, key, it->libraries, it->library_count), OMIT_UNLESS(it->library_count != 0),         \
-      "in recordings of `vram run`: who asked for what was allocated then (`site`, `bytes`, `count`)")                                     \
+      "in recordings of `vram run`: the allocated memory by library (`site`, `bytes`, `count`)")                                           \
     X(ARRAY, "holders", vr_report_json_groups(json, key, it->holders, it->holder_count), ALWAYS,                                           \
-      "the largest call sites of what was allocated (`site`, `bytes`, `count`)")                                                           \
+      "the largest call sites of the allocated memory (`site`, `bytes`, `count`)")                                                         \
     X(OBJECT, "demand", vr_demand_json(json, it->demand), OMIT_UNLESS(it->demand != NULL),                                                 \
-      "of the last event of a device: what the memory in use was made of, and what would lower it: below")
+      "for the last event of a device: the main use of the memory, and ways to lower it: below")
 
 static void put_oom_cause(struct vr_json *json, const struct vram_report_oom *it) {
     vr_json_object(json, NULL);

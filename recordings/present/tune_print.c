@@ -16,11 +16,11 @@ enum { MOST_ROWS = 10 };
     X(BOOL, "fits", it->fits, ALWAYS, "completes in `--memory`; true without")                                                             \
     X(BOOL, "fits_with_room", it->fits_with_room, ALWAYS, "completes in a sixteenth less of it; true without")                             \
     X(U64, "needed_bytes", it->needed_bytes, NULL_IF_EMPTY, "smallest memory per device in which it completes; null: not found")           \
-    X(U64, "peak_active_bytes", it->peak_active_bytes, ALWAYS, "with memory to spare: what was live, as blocks")                           \
-    X(U64, "peak_reserved_bytes", it->peak_reserved_bytes, ALWAYS, "with memory to spare: what was held")                                  \
-    X(U64, "driver_calls", it->driver_calls, ALWAYS, "number of calls that get memory or give it back")                                    \
+    X(U64, "peak_active_bytes", it->peak_active_bytes, ALWAYS, "with memory to spare: live blocks")                                        \
+    X(U64, "peak_reserved_bytes", it->peak_reserved_bytes, ALWAYS, "with memory to spare: held memory")                                    \
+    X(U64, "driver_calls", it->driver_calls, ALWAYS, "calls that allocate or release memory")                                              \
     X(MS, "driver_time_ms", it->driver_time_ns, ALWAYS, "their time on the simulator's clock")                                             \
-    X(U64, "retries", it->retries, ALWAYS, "releases of the whole cache because nothing fitted")
+    X(U64, "retries", it->retries, ALWAYS, "releases of the whole cache")
 
 static void put_tune_setting(struct vr_json *json, const char *name, const struct vram_tune_setting *it) {
     vr_json_object(json, name);
@@ -47,13 +47,11 @@ static bool is_another(const struct vram_tune_result *result, size_t index) { re
     X(U64, "contradictions", it->contradictions, ALWAYS, "device histories left out because history and final state disagree")             \
     X(TEXT, "start", it->start == VRAM_WHATIF_RECORDED ? "recorded" : "cold", ALWAYS,                                                      \
       "`recorded`: replayed from the memory as it was when the recording began; else `cold`: from an empty cache")                         \
-    X(U64, "live_bytes", it->live_bytes, ALWAYS,                                                                                           \
-      "of the device with most: what the recorded program had allocated at its peak, below which no setting goes")                         \
-    X(U64, "active_bytes", it->active_bytes, ALWAYS, "the same with what was freed and waited for other streams")                          \
+    X(U64, "live_bytes", it->live_bytes, ALWAYS, "peak of live memory of the device with most; no setting needs less")                     \
+    X(U64, "active_bytes", it->active_bytes, ALWAYS, "the same with freed memory that waited for other streams")                           \
     X(OBJECT, "best", put_tune_setting(json, key, &it->settings[it->best]), ALWAYS,                                                        \
-      "of the settings that neither need nor hold more than today's, the one that needs the least; with `--memory`, today's where it "     \
-      "fits, else one "                                                                                                                    \
-      "that does, else the one that comes nearest (`fits` is false then)")                                                                 \
+      "of the settings that neither need nor hold more than today's, the one that needs the least; with `--memory`, today's if it fits, "  \
+      "else one that fits, else the nearest (`fits` is false)")                                                                            \
     X(OBJECT, "cheaper", put_tune_setting(json, key, &it->settings[it->cheaper]), NULL_UNLESS(it->cheaper != VRAM_TUNE_NONE),              \
       "a setting as good that needs at most 1 % more and less driver time")                                                                \
     X(OBJECT, "holds_less", put_tune_setting(json, key, &it->settings[it->holds_less]), NULL_UNLESS(is_another(it, it->holds_less)),       \
@@ -61,7 +59,7 @@ static bool is_another(const struct vram_tune_result *result, size_t index) { re
     X(ARRAY, "settings", put_tune_settings(json, key, it, false), ALWAYS,                                                                  \
       "all that were tried, in that order: first today's, then the defaults")                                                              \
     X(ARRAY, "beyond", put_tune_settings(json, key, it, true), ALWAYS,                                                                     \
-      "settings too: today's and one option that this allocator has and PyTorch lacks, which are never `best` or `cheaper`")
+      "settings with one option that PyTorch lacks added to today's; never `best` or `cheaper`")
 
 enum vram_status vram_tune_json(const struct vram_tune_result *it, const char *file, vram_write write, void *user) {
     VR_REQUIRE(it && write);

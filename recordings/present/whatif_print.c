@@ -21,12 +21,12 @@ static bool failed_as_recorded(const struct vram_whatif_device *device) {
 
 #define WHATIF_OOM_FACTS(X)                                                                                                                \
     X(U64, "event_index", it->oom_event, NULL_UNLESS(it->oom_event != VRAM_NO_OFFSET),                                                     \
-      "where the run stopped; null: while the start was made")                                                                             \
-    X(BOOL, "recorded", failed_as_recorded(it), ALWAYS, "the recorded program failed at this request, too")                                \
+      "event at which the run stopped; null: during the start")                                                                            \
+    X(BOOL, "recorded", failed_as_recorded(it), ALWAYS, "the recorded program also failed at this request")                                \
     X(U64, "stream", it->oom.stream, ALWAYS, "stream of the request")                                                                      \
-    X(U64, "requested_bytes", it->oom.requested_bytes, ALWAYS, "what was asked for")                                                       \
-    X(U64, "rounded_bytes", it->oom.rounded_bytes, ALWAYS, "the block it needed")                                                          \
-    X(U64, "segment_bytes", it->oom.segment_bytes, ALWAYS, "what the driver was asked for")                                                \
+    X(U64, "requested_bytes", it->oom.requested_bytes, ALWAYS, "the request")                                                              \
+    X(U64, "rounded_bytes", it->oom.rounded_bytes, ALWAYS, "its block")                                                                    \
+    X(U64, "segment_bytes", it->oom.segment_bytes, ALWAYS, "the size of the request to the driver")                                        \
     X(U64, "device_total_bytes", it->oom.device_total_bytes, ALWAYS, "size of the device")                                                 \
     X(U64, "device_free_bytes", it->oom.device_free_bytes, ALWAYS, "free at the driver")                                                   \
     X(U64, "allocated_bytes", it->oom.allocated_bytes, ALWAYS, "blocks in use")                                                            \
@@ -69,7 +69,7 @@ static void put_calls(struct vr_json *json, const char *key, const struct vram_w
     X(U64, "retries", it->retries, ALWAYS, "requests that needed the whole cache released (`num_alloc_retries`)")                          \
     X(U64, "recorded_ooms", it->recorded_ooms, ALWAYS, "requests that failed in the recorded program")                                     \
     X(U64, "recorded_ooms_served", it->recorded_ooms_served, ALWAYS,                                                                       \
-      "of these, those granted here. They are tried (and freed at once) only with `--memory`")                                             \
+      "of these, those that succeeded here. They are tried (and freed at once) only with `--memory`")                                      \
     X(MS, "driver_time_ms", it->driver_time_ns, ALWAYS, "time of the driver calls on the simulator's clock")                               \
     X(MAP, "driver_calls", put_calls(json, key, it), ALWAYS,                                                                               \
       "driver calls by name. A cold run includes the allocations that were there before the first event")                                  \
@@ -88,9 +88,9 @@ static void put_whatif_devices(struct vr_json *json, const char *name, const str
 
 #define WHATIF_RUN_FACTS(X)                                                                                                                \
     X(TEXT, "conf", it->conf, ALWAYS, "the option string in force")                                                                        \
-    X(BOOL, "recorded_conf", it->recorded_conf, ALWAYS, "it is the recording's own, by its settings")                                      \
+    X(BOOL, "recorded_conf", it->recorded_conf, ALWAYS, "`conf` is the recording's own")                                                   \
     X(BOOL, "inferred_conf", it->inferred_conf, ALWAYS,                                                                                    \
-      "the recording has no settings (PyTorch 2.1 and 2.2), and they were inferred from its segments: expandable ones")                    \
+      "`conf` was inferred from expandable segments, because the recording has no settings (PyTorch 2.1 and 2.2)")                         \
     X(TEXT, "start", start_names[it->start], ALWAYS, "`cold` or `recorded`: `--start`")                                                    \
     X(TEXT, "profile", profile_names[it->profile], ALWAYS, "`cheap`, `dear` or `free`: `--profile`")                                       \
     X(U64, "memory_bytes", it->memory_bytes, NULL_IF_EMPTY, "`--memory`; null: unlimited")                                                 \

@@ -107,8 +107,8 @@ struct vram_report_point {
 // X(type, member, absent, sentence): vram/facts.h
 #define VRAM_REPORT_USAGE_FACTS(X)                                                                                                         \
     X(U64, reserved_bytes, ALWAYS, "the sum of the segments")                                                                              \
-    X(U64, requested_bytes, ALWAYS, "asked for by live allocations")                                                                       \
-    X(U64, rounding_bytes, ALWAYS, "what their blocks have on top of that")                                                                \
+    X(U64, requested_bytes, ALWAYS, "requested by live allocations")                                                                       \
+    X(U64, rounding_bytes, ALWAYS, "rounding of their blocks")                                                                             \
     X(U64, pending_bytes, ALWAYS, "freed, waiting for other streams")                                                                      \
     X(U64, free_block_bytes, ALWAYS, "free blocks in segments that are partly in use")                                                     \
     X(U64, cached_bytes, ALWAYS, "wholly free segments, which `empty_cache()` returns")                                                    \
@@ -195,7 +195,7 @@ struct vram_report_accounts {
 
 // The picture of an out of memory at that moment.
 #define VRAM_REPORT_OOM_FACTS(X)                                                                                                           \
-    X(U64, segment_bytes, ALWAYS, "what the driver would have been asked for")                                                             \
+    X(U64, segment_bytes, ALWAYS, "the size of the request to the driver")                                                                 \
     X(U64, reserved_bytes, ALWAYS, "held from the driver")                                                                                 \
     X(U64, allocated_bytes, ALWAYS, "requested bytes in use")                                                                              \
     X(U64, pending_bytes, ALWAYS, "freed, not yet reusable")                                                                               \
@@ -208,16 +208,14 @@ struct vram_report_accounts {
     X(U64, other_pool_bytes, ALWAYS, "free for the other size class, on the same stream and in the same pool")                             \
     X(U64, private_pool_bytes, ALWAYS, "free in other pools than the request's")                                                           \
     X(U64, driver_pool_bytes, OMIT_IF_EMPTY, "free in the driver's own pools (`cudaMallocAsync`), in pieces or not yet passed by streams") \
-    X(U64, outside_bytes, ALWAYS, "of the device's total: neither free nor held by what was recorded; 0 without a total")                  \
-    X(U64, device_total_bytes, NULL_IF_EMPTY, "size of the device; null: neither the recording nor the options say")                       \
-    X(U64, limit_bytes, NULL_IF_EMPTY, "what the process was allowed to hold; null: no limit is known")                                    \
-    X(U64, room_bytes, NULL_IF_EMPTY,                                                                                                      \
-      "what the program could hold in all: what it held and what was free, within the limit; null: the recording does not say")            \
-    X(U64, pin_bytes, ALWAYS, "the fewest bytes of blocks that must go so that enough free memory comes together; 0: no such blocks")      \
+    X(U64, outside_bytes, ALWAYS, "the rest of the device's total: neither free nor recorded; 0 without a total")                          \
+    X(U64, device_total_bytes, NULL_IF_EMPTY, "size of the device; null: not known")                                                       \
+    X(U64, limit_bytes, NULL_IF_EMPTY, "the limit of the process; null: no limit is known")                                                \
+    X(U64, room_bytes, NULL_IF_EMPTY, "the memory that the program could have: held and free, within the limit; null: not known")          \
+    X(U64, pin_bytes, ALWAYS, "the fewest bytes of blocks whose removal would join enough free memory; 0: no such blocks")                 \
     X(U64, pin_blocks, ALWAYS, "number of these blocks")                                                                                   \
-    X(TEXT, pin_site, ALWAYS, "who asked for the largest of them; null: no such blocks")                                                   \
-    X(TEXT, held_site, ALWAYS,                                                                                                             \
-      "where free memory out of reach, or memory that waits, is the cause: who asked for the largest part of it; null otherwise")
+    X(TEXT, pin_site, ALWAYS, "call site of the largest of them; null: no such blocks")                                                    \
+    X(TEXT, held_site, ALWAYS, "if free memory out of reach or pending memory is the cause: call site of its largest part; else null")
 
 // An out-of-memory event. The state at that moment is rebuilt from the final state and the later events; the size of a block that is gone
 // by the end is its request, rounded to 512 bytes.
@@ -257,7 +255,7 @@ struct vram_report_oom {
 #define VRAM_REPORT_STATE_FACTS(X)                                                                                                         \
     X(U64, count, ALWAYS, "number of blocks")                                                                                              \
     X(U64, bytes, ALWAYS, "their sizes")                                                                                                   \
-    X(U64, requested_bytes, ALWAYS, "what was asked for in them")
+    X(U64, requested_bytes, ALWAYS, "the requests in them")
 
 struct vram_report_state {
     VRAM_REPORT_STATE_FACTS(VRAM_FACT_MEMBER)

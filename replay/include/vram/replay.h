@@ -71,10 +71,10 @@ struct vram_placement {
     X(U64, releases, ALWAYS, "`segment_free` and `segment_unmap`")                                                                         \
     X(U64, releases_agreeing, ALWAYS, "those that agree in order, address and size")                                                       \
     X(U64, releases_as_recorded, ALWAYS,                                                                                                   \
-      "of the releases, those done because recorded: parts of the cache that went by ages or waits the recording does not have")           \
+      "releases copied from the recording: parts of the cache released by ages or waits that it does not have")                            \
     X(U64, release_runs, ALWAYS, "runs of releases")                                                                                       \
     X(U64, oom_events, ALWAYS, "out-of-memory events")                                                                                     \
-    X(U64, oom_events_agreeing, ALWAYS, "those where this allocator fails too, with nothing left to release")                              \
+    X(U64, oom_events_agreeing, ALWAYS, "those where this allocator also fails, with nothing left to release")                             \
     X(U64, final_blocks, ALWAYS, "blocks of the recorded final picture")                                                                   \
     X(U64, final_blocks_equal, ALWAYS, "those equal in address, size, state and pool")                                                     \
     X(U64, final_blocks_extra, ALWAYS, "blocks that only this allocator has")                                                              \
