@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the lists of keys of docs/reference/json.md from the lists of facts in the sources (allocator/base/json_rows.h says what a row is).
 
-A list is a macro NAME_FACTS(X). In the page its keys follow the line `<!-- NAME_FACTS -->`; several lists that are written into one object share such a
+A list is a macro NAME_FACTS(X). In the page its keys follow the line `<!--NAME_FACTS-->`; several lists that are written into one object share such a
 line.
 
 usage: json_reference.py [--check]   --check: writes nothing; 1 when the page is not what would be written, or lacks a list"""
@@ -15,7 +15,7 @@ FOLDERS = ("recordings", "replay", "cli")
 TYPES = {"U64": "integer", "I64": "integer", "BOOL": "boolean", "TEXT": "string", "DOUBLE": "number", "MS": "number", "OBJECT": "object",
          "MAP": "object", "ARRAY": "array", "NAME": "string", "NUMBER": "number"}
 UNITS = {"_bytes": "bytes", "_ms": "ms", "_us": "µs", "_seconds": "s"}
-KEYS = re.compile(r"^(<!-- ((?:\w+_FACTS ?)+) -->\n)(?:- .*\n)*", re.M)
+KEYS = re.compile(r"^(<!--((?:\w+_FACTS ?)+)-->\n)(?:- .*\n)*", re.M)
 
 
 def arguments(text):
