@@ -37,6 +37,9 @@ static void what_is_there_and_what_comes(void **state) {
         struct vram_error error;
         open_two(&world, confs[c], false);
         const uint64_t before = get(&world, 1, 30 * VR_MIB), small = get(&world, 1, 1000), own = get(&world, 0, 5 * VR_MIB);
+        bool possible = false;
+        EXPECT_OK(vram_peer_possible(world.allocator, 0, 1, &possible));
+        assert_true(possible);
         assert_false(reaches(&world, 0, before, 30 * VR_MIB));
         assert_false(vram_peer_enabled(world.allocator, 0, 1));
         EXPECT_OK(vram_peer_enable(world.allocator, 0, 1, &error));
