@@ -6,7 +6,7 @@
 #include "vram/roles.h"
 
 #define FIT_OOM_FACTS(X)                                                                                                                   \
-    X(U64, "step", it->step, ALWAYS, "from 1; 0: there are no steps")                                                                      \
+    X(U64, "step", it->step, ALWAYS, "number of the step, from 1; 0: no steps")                                                            \
     X(U64, "requested_bytes", it->requested_bytes, ALWAYS, "the request that fails")                                                       \
     X(U64, "allocated_bytes", it->allocated_bytes, ALWAYS, "blocks in use then")                                                           \
     X(U64, "cached_bytes", it->cached_bytes, ALWAYS, "free blocks then")                                                                   \

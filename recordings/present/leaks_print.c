@@ -291,7 +291,7 @@ void vr_leak_answer_json(const struct vr_model *model, const struct vr_steps *st
     X(TEXT, "steps_text", vr_text_string(&steps), ALWAYS, "the beginning of steps, in the words of the command")                           \
     X(TEXT, "steps_from", vr_step_source_word(it->steps.source), ALWAYS,                                                                   \
       "`marked` (by the program), `given`, `repeated` (guessed from how allocations repeat), `none`")                                      \
-    X(BOOL, "steps_sure", !it->steps.unsure, ALWAYS, "false: repeated ones that are or may be the layers of a model")                      \
+    X(BOOL, "steps_sure", !it->steps.unsure, ALWAYS, "false: the repeated steps are or may be the layers of a model")                      \
     X(TEXT, "step_name", vr_model_string(it->profile.model, it->steps.name), NULL_UNLESS(it->steps.name != 0), "name of the marks")        \
     X(U64, "steps", it->steps.count, ALWAYS, "number of steps")
 
