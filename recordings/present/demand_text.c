@@ -431,7 +431,7 @@ static void put_role_bytes(struct vr_json *json, const char *key, const struct v
     X(TEXT, "role", vram_role_word(it->role), NULL_UNLESS(it->demand == VRAM_DEMAND_ROLE), "the role, for the demand `role`")              \
     X(TEXT, "text", it->text, ALWAYS, "the main use and its holders as a sentence")                                                        \
     X(I64, "event", it->event, ALWAYS, "the moment")                                                                                       \
-    X(U64, "bytes", it->bytes, ALWAYS, "of the main use")                                                                                  \
+    X(U64, "bytes", it->bytes, ALWAYS, "bytes of the main use")                                                                            \
     X(U64, "in_use_bytes", it->in_use_bytes, ALWAYS, "requested by live allocations at that moment")                                       \
     X(U64, "request_bytes", it->request_bytes, ALWAYS, "the request that failed; 0: none failed")                                          \
     X(U64, "wanted_bytes", it->wanted_bytes, ALWAYS, "blocks in use, and the request")                                                     \

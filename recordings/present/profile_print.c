@@ -268,7 +268,7 @@ enum vram_status vram_profile_text(const struct vram_recording *recording, const
 
 #define ROLE_TOTAL_FACTS(X)                                                                                                                \
     X(TEXT, "name", vram_role_word(role), ALWAYS, "name of the role")                                                                      \
-    X(U64, "highest_bytes", highest->bytes, ALWAYS, "the most at once, each role at its own moment")                                       \
+    X(U64, "highest_bytes", highest->bytes, ALWAYS, "peak of the role, at its own moment")                                                 \
     X(U64, "highest_count", highest->count, ALWAYS, "allocations at that moment")                                                          \
     X(U64, "made_bytes", made->bytes, ALWAYS, "bytes of all allocations of it")                                                            \
     X(U64, "made_count", made->count, ALWAYS, "number of all allocations of it")
