@@ -64,11 +64,11 @@ def read_lists():
 
 
 def line(kind, key, absent, sentence):
-    """Returns the line of a key. Integers and bytes have no type there: the page's first paragraph says so."""
+    """Returns the line of a key. The page's first paragraph says that lines without a type are integers, and that the lists of an object's keys follow."""
     unit = next((unit for suffix, unit in UNITS.items() if key.endswith(suffix) and kind in ("U64", "I64", "MS", "DOUBLE")), TYPES[kind])
     suffix = " or `null`" if absent.startswith("NULL") else ", optional" if absent.startswith("OMIT") else ""
     shown = "" if not suffix and unit in ("integer", "bytes") else f" ({unit}{suffix})"
-    return f"- `{key}`{shown}: {sentence}\n"
+    return f"- `{key}`{shown}: {re.sub(': below(?=[.;]|$)', '', sentence)}\n"
 
 
 def main():
