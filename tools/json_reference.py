@@ -64,7 +64,7 @@ def read_lists():
 
 
 def line(kind, key, absent, sentence):
-    """Returns the line of a key. The page's first paragraph says that lines without a type are integers, and that the lists of an object's keys follow."""
+    """Returns the line of a key. Lines without a type are integers, and the keys of an object follow: the page says so at its beginning."""
     unit = next((unit for suffix, unit in UNITS.items() if key.endswith(suffix) and kind in ("U64", "I64", "MS", "DOUBLE")), TYPES[kind])
     suffix = " or `null`" if absent.startswith("NULL") else ", optional" if absent.startswith("OMIT") else ""
     shown = "" if not suffix and unit in ("integer", "bytes") else f" ({unit}{suffix})"
