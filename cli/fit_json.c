@@ -1,4 +1,4 @@
-// fit_json.c: the answer of `vram fit` as one JSON object. Its lists of facts are the tables of docs/reference/json.md.
+// fit_json.c: the answer of `vram fit` as one JSON object. Its lists of facts are those of docs/reference/json.md.
 #include "output.h"
 #include "fit_print.h"
 #include "fit_failure.h"

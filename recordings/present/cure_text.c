@@ -99,7 +99,7 @@ static const char *verdict_word(enum vram_cure_verdict verdict) {
 #define CURE_FACTS(X)                                                                                                                      \
     X(U64, "device", it->device, ALWAYS, "the device")                                                                                     \
     X(U64, "index", it->event, ALWAYS, "the event of the last out of memory there")                                                        \
-    X(TEXT, "verdict", verdict_word(it->verdict), ALWAYS, "one word: the table below")                                                     \
+    X(TEXT, "verdict", verdict_word(it->verdict), ALWAYS, "one word")                                                                      \
     X(TEXT, "conf", it->conf, NULL_UNLESS(it->verdict == VRAM_CURE_SETTING), "for `setting`: the value of `variable`")                     \
     X(TEXT, "variable", it->variable, ALWAYS,                                                                                              \
       "`PYTORCH_CUDA_ALLOC_CONF`, `PYTORCH_HIP_ALLOC_CONF` for a recording of ROCm, `PYTORCH_NPU_ALLOC_CONF` for one of Ascend")           \
@@ -225,7 +225,7 @@ static void put_side(struct vr_json *json, const char *name, const struct vram_p
 
 #define PAGED_FACTS(X)                                                                                                                     \
     X(U64, "device", it->device, ALWAYS, "the device")                                                                                     \
-    X(TEXT, "verdict", vram_paged_verdict_name(it->verdict), ALWAYS, "one word: the table below")                                          \
+    X(TEXT, "verdict", vram_paged_verdict_name(it->verdict), ALWAYS, "one word")                                                           \
     X(U64, "room_bytes", it->room_bytes, NULL_IF_EMPTY, "memory at the last out of memory; null: nothing failed")                          \
     X(U64, "live_bytes", it->live_bytes, ALWAYS, "peak of live blocks; 0: not replayed")                                                   \
     X(OBJECT, "today", put_side(json, key, &it->today), NULL_UNLESS(it->today.known), "replayed with the setting in force: below")         \

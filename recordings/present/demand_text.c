@@ -427,7 +427,7 @@ static void put_role_bytes(struct vr_json *json, const char *key, const struct v
 }
 
 #define DEMAND_FACTS(X)                                                                                                                    \
-    X(TEXT, "demand", vram_demand_name(it->demand), ALWAYS, "the main use: the table of demands below")                                    \
+    X(TEXT, "demand", vram_demand_name(it->demand), ALWAYS, "the main use: one word")                                                      \
     X(TEXT, "role", vram_role_word(it->role), NULL_UNLESS(it->demand == VRAM_DEMAND_ROLE), "the role, for the demand `role`")              \
     X(TEXT, "text", it->text, ALWAYS, "the main use and its holders as a sentence")                                                        \
     X(I64, "event", it->event, ALWAYS, "the moment")                                                                                       \

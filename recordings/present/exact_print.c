@@ -35,7 +35,7 @@ static const char *kind_name(enum vram_difference_kind kind) {
 }
 
 #define DIFFERENCE_FACTS(X)                                                                                                                \
-    X(TEXT, "kind", kind_name(it->kind), ALWAYS, "one word: the table below")                                                              \
+    X(TEXT, "kind", kind_name(it->kind), ALWAYS, "one word")                                                                               \
     X(U64, "event_index", it->event_index, NULL_UNLESS(it->event_index != VRAM_NO_OFFSET), "the event; null: the final picture")           \
     X(U64, "stream", it->stream, ALWAYS, "its stream")                                                                                     \
     X(U64, "size_bytes", it->size_bytes, ALWAYS, "of the recorded event or block")                                                         \
@@ -56,7 +56,7 @@ static void put_differences(struct vr_json *json, const char *key, const struct 
 
 #define EXACT_DEVICE_FACTS(X)                                                                                                              \
     X(U64, "device", it->device, ALWAYS, "the device's number")                                                                            \
-    X(TEXT, "verdict", vram_exact_verdict_name(it->verdict), ALWAYS, "one word: the table below")                                          \
+    X(TEXT, "verdict", vram_exact_verdict_name(it->verdict), ALWAYS, "one word")                                                           \
     X(TEXT, "reason", it->reason, ALWAYS, "why, for `partial`, `contradiction` and `cannot_be_told`; else empty")
 
 #define EXACT_DIFFERENCES_FACTS(X) X(ARRAY, "differences", put_differences(json, key, it), ALWAYS, "the first 16 differences: below")
@@ -75,7 +75,7 @@ static void put_exact_devices(struct vr_json *json, const char *name, const stru
 }
 
 #define EXACT_RESULT_FACTS(X)                                                                                                              \
-    X(TEXT, "file", file, ALWAYS, "name of the file without its folder")                                                                   \
+    X(TEXT, "file", file, ALWAYS, "base name of the file")                                                                                 \
     X(BOOL, "agrees", it->agrees, ALWAYS, "every device's verdict is `equal` or `no_history`; the exit code is 1 otherwise")               \
     X(TEXT, "conf", it->conf, ALWAYS, "the option string in force")                                                                        \
     X(BOOL, "recorded_conf", it->recorded_conf, ALWAYS, "`conf` is the recording's own")                                                   \

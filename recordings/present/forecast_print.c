@@ -121,7 +121,7 @@ enum vram_status vram_forecast_text(const struct vram_forecast *asked, const str
 }
 
 #define FORECAST_RUN_FACTS(X)                                                                                                              \
-    X(TEXT, "file", asked->title[side], ALWAYS, "name of the file without its folder")                                                     \
+    X(TEXT, "file", asked->title[side], ALWAYS, "base name of the file")                                                                   \
     X(DOUBLE, "size", asked->size[side], ALWAYS, "the run's size")                                                                         \
     X(I64, "event", it->event[side], ALWAYS, "the event of its peak")                                                                      \
     X(U64, "allocated_bytes", it->allocated[side], ALWAYS, "allocated at that moment")                                                     \

@@ -286,7 +286,7 @@ void vr_leak_answer_json(const struct vr_model *model, const struct vr_steps *st
 }
 
 #define LEAK_STEP_FACTS(X)                                                                                                                 \
-    X(TEXT, "file", title, ALWAYS, "name of the file without its folder")                                                                  \
+    X(TEXT, "file", title, ALWAYS, "base name of the file")                                                                                \
     X(U64, "device", it->profile.view->device, ALWAYS, "default: the device that ran out of memory, else the one with the highest peak")   \
     X(TEXT, "steps_text", vr_text_string(&steps), ALWAYS, "the beginning of steps, in the words of the command")                           \
     X(TEXT, "steps_from", vr_step_source_word(it->steps.source), ALWAYS,                                                                   \

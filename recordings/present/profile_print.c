@@ -305,7 +305,7 @@ static enum vram_status put_profile_groups(struct vr_json *json, const char *nam
 }
 
 #define PROFILE_FACTS(X)                                                                                                                   \
-    X(TEXT, "file", title, ALWAYS, "name of the file without its folder")                                                                  \
+    X(TEXT, "file", title, ALWAYS, "base name of the file")                                                                                \
     X(U64, "device", it->subject.view->device, ALWAYS, "default: the device that ran out of memory, else the one with the highest peak")   \
     X(I64, "event", it->subject.event, ALWAYS, "the moment, after this event; -1: before the first")                                       \
     X(U64, "bytes", it->subject.bytes, ALWAYS, "live at that moment; at the peak the `peak_bytes` of the report")                          \
@@ -471,7 +471,7 @@ enum vram_status vram_diff_text(const struct vram_diff *diff, const struct vram_
 }
 
 #define DIFF_SIDE_FACTS(X)                                                                                                                 \
-    X(TEXT, "file", diff->title[side], ALWAYS, "name of the file without its folder")                                                      \
+    X(TEXT, "file", diff->title[side], ALWAYS, "base name of the file")                                                                    \
     X(U64, "device", it->side[side].view->device, ALWAYS, "the device")                                                                    \
     X(I64, "event", it->side[side].event, ALWAYS, "the moment, after this event")                                                          \
     X(U64, "bytes", it->pairs.bytes[side], ALWAYS, "live at that moment")                                                                  \

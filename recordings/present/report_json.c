@@ -113,7 +113,7 @@ static void put_savings(struct vr_json *json, const char *key, const struct vram
 }
 
 #define FILE_FACTS(X)                                                                                                                      \
-    X(TEXT, "file", source->file, OMIT_UNLESS(named), "name of the file without its folder, or `standard input`")                          \
+    X(TEXT, "file", source->file, OMIT_UNLESS(named), "base name of the file, or `standard input`")                                        \
     X(U64, "bytes", source->bytes, OMIT_UNLESS(named), "its size after decompression")                                                     \
     X(TEXT, "form", it->form, ALWAYS, "`dict` (a snapshot), or `segment_list` (a bare `torch.cuda.memory_snapshot()`)")                    \
     X(TEXT, "generation", it->generation, ALWAYS,                                                                                          \
