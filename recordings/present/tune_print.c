@@ -40,7 +40,7 @@ static void put_tune_settings(struct vr_json *json, const char *key, const struc
 static bool is_another(const struct vram_tune_result *result, size_t index) { return index != 0 && index < result->setting_count; }
 
 #define TUNE_FACTS(X)                                                                                                                      \
-    X(TEXT, "file", file, ALWAYS, "the recording, or how many")                                                                            \
+    X(TEXT, "file", file, ALWAYS, "the recording, or the number of recordings")                                                            \
     X(U64, "memory_bytes", it->memory_bytes, NULL_IF_EMPTY, "`--memory`; null without")                                                    \
     X(U64, "runs", it->runs, ALWAYS, "replays made")                                                                                       \
     X(U64, "devices", it->devices, ALWAYS, "device histories replayed")                                                                    \
@@ -53,9 +53,9 @@ static bool is_another(const struct vram_tune_result *result, size_t index) { re
       "of the settings that neither need nor hold more than today's, the one that needs the least; with `--memory`, today's if it fits, "  \
       "else one that fits, else the nearest (`fits` is false)")                                                                            \
     X(OBJECT, "cheaper", put_tune_setting(json, key, &it->settings[it->cheaper]), NULL_UNLESS(it->cheaper != VRAM_TUNE_NONE),              \
-      "a setting as good that needs at most 1 % more and less driver time")                                                                \
+      "an equally good setting that needs at most 1 % more memory, and less driver time")                                                  \
     X(OBJECT, "holds_less", put_tune_setting(json, key, &it->settings[it->holds_less]), NULL_UNLESS(is_another(it, it->holds_less)),       \
-      "a setting as good that holds the least with memory to spare, by a tenth at least; null with `--memory`")                            \
+      "an equally good setting that holds the least with memory to spare, at least a tenth less; null with `--memory`")                    \
     X(ARRAY, "settings", put_tune_settings(json, key, it, false), ALWAYS,                                                                  \
       "all that were tried, in that order: first today's, then the defaults")                                                              \
     X(ARRAY, "beyond", put_tune_settings(json, key, it, true), ALWAYS,                                                                     \
