@@ -20,8 +20,8 @@ enum vram_status vr_cure_go_on(struct vr_cure_search *search, size_t replays, do
 // Returns the cure, borrowed until vr_cure_end(); UNFINISHED while it is unknown.
 const struct vram_cure *vr_cure_so_far(const struct vr_cure_search *search);
 // Finds the initial memory state from which replays with the settings in force fail as when `oom` was recorded: an empty cache or, if the
-// ring lost the beginning, the memory state at the beginning of the recording. COLD if neither reproduces the failure. Statuses of
-// vram_replay_whatif().
+// ring lost the beginning, the memory state at the beginning of the recording. COLD if neither reproduces the failure. Returns the statuses
+// of vram_replay_whatif().
 enum vram_status vr_cure_start(const struct vram_recording *recording, uint32_t device, const struct vram_report_oom *oom,
                                enum vram_whatif_start *start, struct vram_error *error);
 // NULL is ignored.
@@ -35,8 +35,8 @@ struct vr_paged_search;
 // recording. end_ns: monotonic time at which the search ends; 0: no end. The caller owns *search: vr_paged_search_end(). NO_HOST_MEMORY.
 enum vram_status vr_paged_search_begin(const struct vram_recording *recording, const struct vram_report_device *device, uint64_t end_ns,
                                        struct vr_paged_search **search);
-// Continues for at most `replays` replays. *share is the completed share of the maximum work, 1 when the saving is known. Statuses as of
-// vr_cure_go_on().
+// Continues for at most `replays` replays. *share is the completed share of the maximum work, 1 when the saving is known. Returns the
+// statuses of vr_cure_go_on().
 enum vram_status vr_paged_search_go_on(struct vr_paged_search *search, size_t replays, double *share, struct vram_error *error);
 // Returns the saving, borrowed until vr_paged_search_end(); LONG while it is unknown.
 const struct vram_paged_saving *vr_paged_search_so_far(const struct vr_paged_search *search);

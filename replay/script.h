@@ -75,7 +75,7 @@ struct vr_player {
     struct vram_error *error;
 };
 
-// Allows `replays` more replays; prepares the recording (borrowed) the first time. Statuses of vr_script_init().
+// Allows `replays` more replays; prepares the recording (borrowed) the first time. Returns the statuses of vr_script_init().
 enum vram_status vr_player_open(struct vr_player *player, const struct vram_recording *recording, uint32_t device, size_t replays,
                                 struct vram_error *error);
 // Replays, or returns the known result of a replay with the same conf (not NULL), memory and start. *result is borrowed until the player is
@@ -100,7 +100,7 @@ struct vr_trial_ground {
 };
 
 // Fills all of *setting except conf and today, which it reads: the setting's conf, or for today's each recording's own. *runs is the number
-// of replays; *devices and *contradictions are the numbers of devices that could and could not be replayed. Statuses of
+// of replays; *devices and *contradictions are the numbers of devices that could and could not be replayed. Returns the statuses of
 // vram_replay_whatif().
 enum vram_status vr_trial_run(const struct vr_trial_ground *ground, struct vram_tune_setting *setting, uint64_t *runs, uint64_t *devices,
                               uint64_t *contradictions, struct vram_error *error);

@@ -16,7 +16,7 @@ def _begin():
     for variable, name in (("VRAM_SIM_COMPUTE", "vram_values"), ("VRAM_FIT", "vram_fit")):
         if os.environ.get(variable):
             shared.part(name).watch_imports()
-    # Import the next one under its own name, which refers to this file so far.
+    # The name `sitecustomize` refers to this file. Import the next file of that name under the same name.
     found = importlib.machinery.PathFinder.find_spec("sitecustomize", sys.path)
     if found is None or found.loader is None:
         return None

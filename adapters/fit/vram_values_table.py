@@ -52,7 +52,7 @@ def extreme(call, i, tensor):
 
 
 def places(call, i, tensor):
-    """Samples and the indexes of the largest elements, which are distinct: consecutive from the first."""
+    """Samples, and indexes of the largest elements. They are distinct, so the values are consecutive from the first."""
     dim = call.argument("dim", -1)
     counted = 0 if call.operation.base in ("topk", "multinomial") and size_of(call) <= LARGE else first_of(size_of(call))
     return along(call, tensor, dim, min(counted, max(0, size_of(call) - (tensor.size(dim) if tensor.dim() else 1))))

@@ -235,7 +235,7 @@ static void run_program(struct machine *machine, struct cursor *cursor, uint64_t
     }
 }
 
-// --- making a rule of a row ----------------------------------------------------------------------------------------------------
+// --- making a rule from a row ----------------------------------------------------------------------------------------------------
 
 // Parses an expression of the form `register + offset`, dereferenced or not. Returns false for any other.
 static bool simple_expression(struct cursor block, uint64_t *number, int64_t *offset, bool *dereferenced) {

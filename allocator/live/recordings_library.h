@@ -12,7 +12,7 @@ struct vr_recordings_library {
     enum vram_status (*write_recording)(const struct vram_recording *recording, enum vram_recording_format format, vram_write write,
                                         void *user, struct vram_error *error);
     // Writes as text why memory ran out and what would have let the last request fit. Replays for at most two seconds. `streams`: the
-    // history goes to a file of its own. Statuses of vram_report_create() and of `write`.
+    // history goes to a file of its own. Returns the statuses of vram_report_create() and of `write`.
     enum vram_status (*write_oom_report)(const struct vram_recording *recording, bool streams, vram_write write, void *user,
                                          struct vram_error *error);
 };

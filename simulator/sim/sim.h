@@ -119,7 +119,8 @@ VR_INLINE struct vr_sim_context *vr_sim_context_find(const struct vr_sim *sim, u
     return vr_sim_slots_find(&sim->contexts, context);
 }
 
-// Can the device join a multicast object? It can if its card has switches with NVLink SHARP and the machine has another device.
+// Returns whether the device can join a multicast object. It can if its card has switches with NVLink SHARP and the machine has another
+// device.
 VR_INLINE bool vr_sim_has_multicast(const struct vr_sim *sim, uint32_t device) {
     const struct vr_sim_card *card = sim->devices[device].card;
     return card->major >= 9 && vr_sim_board_of(card)->links > 0 && sim->machine_devices > 1 && !sim->options.no_peers;
@@ -127,9 +128,9 @@ VR_INLINE bool vr_sim_has_multicast(const struct vr_sim *sim, uint32_t device) {
 
 // --- sim_check.c ----------------------------------------------------------------------------------------------------
 
-// Do the counts of the instance match its tables? Per device, used_bytes = live allocations + physical allocations + contexts and
-// small_bytes = allocations below 1 MiB. Per physical allocation, the number of mappings. Per stream, references (manual completion) and
-// edges in rising order. Also handles (vr_sim_slots_check() of each table), user streams, and graphs and captures as in sim_graphs.h.
+// Returns whether the counts of the instance match its tables. Per device, used_bytes = live allocations + physical allocations + contexts
+// and small_bytes = allocations below 1 MiB. Per physical allocation, the number of mappings. Per stream, references (manual completion)
+// and edges in rising order. Also handles (vr_sim_slots_check() of each table), user streams, and graphs and captures as in sim_graphs.h.
 // Builds with VRAM_CHECK=3 assert it in the calls.
 bool vr_sim_check(const struct vr_sim *sim);
 

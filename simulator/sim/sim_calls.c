@@ -31,7 +31,7 @@ static void leave_call(struct vr_sim *sim, enum vr_sim_call call, uint64_t enter
     sim->watch->notify(&reader, &read);
 }
 
-// Can this member copy device memory to the host? Resolved at compile time.
+// Returns whether this member can copy device memory to the host. Resolved at compile time.
 VR_INLINE bool may_read(const char *member) {
     return (strncmp(member, "memcpy", 6) == 0 && strncmp(member, "memcpy_htod", 11) != 0) || strcmp(member, "graph_launch") == 0;
 }

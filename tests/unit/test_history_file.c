@@ -110,7 +110,7 @@ static void settings_of_an_open_file(void **state) {
     assert_int_equal(unlink(path), 0);
 }
 
-// Also from a file to the ring.
+// The history may also change from a file to the ring.
 static void a_ring_after_a_file(void **state) {
     (void)state;
     char path[PATH_BYTES];

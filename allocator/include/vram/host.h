@@ -147,7 +147,7 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_host_pool_end(struct vram_host_poo
 // vram_host_malloc() in this pool, regardless of routes.
 VRAM_API VRAM_NODISCARD enum vram_status vram_host_pool_malloc(struct vram_host_pool *pool, uint64_t size_bytes, uint64_t stream,
                                                                void **pointer);
-// Returns the pool's free blocks to the driver. Kept blocks stay. Statuses of vram_host_empty_cache().
+// Returns the pool's free blocks to the driver. Kept blocks stay. Returns the statuses of vram_host_empty_cache().
 VRAM_API VRAM_NODISCARD enum vram_status vram_host_pool_empty_cache(struct vram_host_pool *pool);
 
 struct vram_host_pool_stats {

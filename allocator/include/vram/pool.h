@@ -77,11 +77,12 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_pool_begin(struct vram_pool *pool,
 // function and user) and drops its reference. INVALID_ARGUMENT if none exists. DRIVER and NO_HOST_MEMORY during a capture: the route is
 // closed, and a later call settles the frees that the capture deferred.
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_end(struct vram_pool *pool, const struct vram_route *route);
-// vram_malloc() in this pool, regardless of routes. Free the block with vram_free(): a block knows its pool. Statuses of vram_malloc().
+// vram_malloc() in this pool, regardless of routes. Free the block with vram_free(): a block knows its pool. Returns the statuses of
+// vram_malloc().
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_malloc(struct vram_pool *pool, uint64_t size_bytes, uint64_t stream, uint64_t *address);
 
 // Returns the pool's fully free segments. A pool used by a capture keeps them while it has references, because graphs know the addresses.
-// Statuses of vram_empty_cache().
+// Returns the statuses of vram_empty_cache().
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_empty_cache(struct vram_pool *pool);
 // vram_empty_cache_device() for one private pool without references: waits for its pending frees and returns its free memory, even of a
 // graph's pool. An unknown id is taken for a pool that ended empty: the wait is counted and nothing else happens. For (0, 0) it is

@@ -27,8 +27,8 @@ struct vram_snapshot_options {
 // snapshot shows. The caller owns *recording and ends it with vram_recording_destroy(). NO_HOST_MEMORY; *error may be NULL. Any thread.
 VRAM_API VRAM_NODISCARD enum vram_status vram_snapshot(struct vram_allocator *allocator, const struct vram_snapshot_options *options,
                                                        struct vram_recording **recording, struct vram_error *error);
-// Writes the snapshot with libvram-recordings, which is linked or found at run time. Statuses of vram_recording_write(); UNSUPPORTED, with
-// a message, if that library is missing or of another version.
+// Writes the snapshot with libvram-recordings, which is linked or found at run time. Returns the statuses of vram_recording_write();
+// UNSUPPORTED, with a message, if that library is missing or of another version.
 VRAM_API VRAM_NODISCARD enum vram_status vram_snapshot_write(struct vram_allocator *allocator, const struct vram_snapshot_options *options,
                                                              enum vram_recording_format format, vram_write write, void *user,
                                                              struct vram_error *error);

@@ -56,7 +56,7 @@ struct vram_frame {
 VRAM_API size_t vram_stack_frames(struct vram_stacks *stacks, uint32_t stack, struct vram_frame *frames, size_t capacity);
 
 // Gives the id of the stack in `log`. Writes new frames and stacks into the log, with machine code unresolved (module and offset). A table
-// serves one log at a time; another log starts over. Statuses of vram_log_stack().
+// serves one log at a time; another log starts over. Returns the statuses of vram_log_stack().
 VRAM_API VRAM_NODISCARD enum vram_status vram_stack_log(struct vram_stacks *stacks, uint32_t stack, struct vram_log *log, uint32_t *id);
 // Returns the module ("libtorch_cuda.so") of the innermost frame outside the modules named in `skip`; "" if none exists. Borrowed.
 VRAM_API const char *vram_stack_module(struct vram_stacks *stacks, uint32_t stack, const char *const *skip, size_t skip_count);

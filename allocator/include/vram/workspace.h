@@ -46,7 +46,7 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_workspaces_create(struct vram_allo
 // Frees all workspaces: handles that were given them must not be used any more. No other call may be in progress. NULL is ignored.
 VRAM_API void vram_workspaces_destroy(struct vram_workspaces *workspaces);
 // Gives the workspace of a handle (any number that identifies one) on a stream of `device`. Makes it if needed, and replaces it if the
-// environment asks for more than its size. Statuses of vram_malloc(). Any thread.
+// environment asks for more than its size. Returns the statuses of vram_malloc(). Any thread.
 VRAM_API VRAM_NODISCARD enum vram_status vram_workspace_get(struct vram_workspaces *workspaces, uint32_t device, uint64_t handle,
                                                             uint64_t stream, enum vram_workspace_kind kind,
                                                             struct vram_workspace *workspace);
@@ -65,8 +65,8 @@ struct vram_cublas;
 VRAM_API VRAM_NODISCARD enum vram_status vram_cublas_open(const char *path, struct vram_cublas **cublas, struct vram_error *error);
 VRAM_API void vram_cublas_close(struct vram_cublas *cublas);
 // Makes a cublasHandle_t work on `stream` with its workspace: calls cublasSetStream(), which removes any workspace, then
-// cublasSetWorkspace(). Call it whenever the handle is fetched, as PyTorch does. Statuses of vram_workspace_get(), or DRIVER if cuBLAS
-// refuses. One thread per handle at a time.
+// cublasSetWorkspace(). Call it whenever the handle is fetched, as PyTorch does. Returns the statuses of vram_workspace_get(), or DRIVER if
+// cuBLAS refuses. One thread per handle at a time.
 VRAM_API VRAM_NODISCARD enum vram_status vram_cublas_set(struct vram_cublas *cublas, struct vram_workspaces *workspaces, uint32_t device,
                                                          void *handle, uint64_t stream, struct vram_error *error);
 

@@ -72,37 +72,37 @@ void vr_explored_release_shapes(struct vr_explored_device *device);
 // Sets *lifetimes to the device's lifetimes of a kind, computed at first use; borrowed. LIMIT, NO_HOST_MEMORY.
 enum vram_status vr_explored_lifetimes(struct vr_explored_device *device, enum vr_lifetime_kind kind,
                                        const struct vr_lifetimes **lifetimes);
-// Sets *roles to the role of each allocation; borrowed. Statuses as of vr_explored_lifetimes().
+// Sets *roles to the role of each allocation; borrowed. Returns the statuses of vr_explored_lifetimes().
 enum vram_status vr_explored_roles(struct vr_explored_device *device, enum vr_lifetime_kind kind, struct vr_roles **roles);
-// Sets *rows to the allocation that each event begins or ends; borrowed. Statuses as of vr_explored_lifetimes().
+// Sets *rows to the allocation that each event begins or ends; borrowed. Returns the statuses of vr_explored_lifetimes().
 enum vram_status vr_explored_rows(struct vr_explored_device *device, enum vr_lifetime_kind kind, const struct vr_event_rows **rows);
-// Sets *rows to the rows that are live after an event, ascending; the caller frees them. Statuses as of vr_explored_lifetimes().
+// Sets *rows to the rows that are live after an event, ascending; the caller frees them. Returns the statuses of vr_explored_lifetimes().
 enum vram_status vr_explored_live(struct vr_explored_device *device, enum vr_lifetime_kind kind, int64_t event, uint32_t **rows,
                                   size_t *count);
-// Get the numbers in the labels of allocations, by row of the allocated lifetimes, and in those of segments; borrowed. Statuses as of
-// vr_explored_lifetimes().
+// Get the numbers in the labels of allocations, by row of the allocated lifetimes, and in those of segments; borrowed. Returns the statuses
+// of vr_explored_lifetimes().
 enum vram_status vr_explored_versions(struct vr_explored_device *device, const uint32_t **versions);
 enum vram_status vr_explored_segment_labels(struct vr_explored_device *device, const struct vr_segment_labels **labels);
 // Sets *row to the row of the allocated lifetimes that an event concerns (also one that completes a free); SIZE_MAX for other events.
-// Statuses as of vr_explored_lifetimes().
+// Returns the statuses of vr_explored_lifetimes().
 enum vram_status vr_explored_allocation_of(struct vr_explored_device *device, size_t event, size_t *row);
-// Sets *segments to the segments with their lifetimes; borrowed. Statuses as of vr_explored_lifetimes().
+// Sets *segments to the segments with their lifetimes; borrowed. Returns the statuses of vr_explored_lifetimes().
 enum vram_status vr_explored_segments(struct vr_explored_device *device, const struct vr_segment_lives **segments);
 // The objects that are drawn as shapes. The first two values equal those of enum vr_lifetime_kind.
 enum vr_shape_kind { VR_SHAPES_ALLOCATED, VR_SHAPES_ACTIVE, VR_SHAPES_SEGMENTS };
-// Get the rows of a kind, the rows that are live after an event (as vr_explored_live()), and the tree of the largest areas on an axis.
-// Statuses as of vr_explored_lifetimes().
+// Get the rows of a kind, the rows that are live after an event (like vr_explored_live()), and the tree of the largest areas on an axis.
+// Returns the statuses of vr_explored_lifetimes().
 enum vram_status vr_explored_shape_rows(struct vr_explored_device *device, enum vr_shape_kind kind, const struct vr_lifetimes **lifetimes);
 enum vram_status vr_explored_shapes_live(struct vr_explored_device *device, enum vr_shape_kind kind, int64_t event, uint32_t **rows,
                                          size_t *count);
 enum vram_status vr_explored_largest(struct vr_explored_device *device, enum vr_shape_kind kind, const struct vr_axis_span *axis,
                                      const struct vr_largest **largest);
-// Sets *coverage to how full the addresses were over the events; borrowed. Statuses as of vr_explored_lifetimes().
+// Sets *coverage to how full the addresses were over the events; borrowed. Returns the statuses of vr_explored_lifetimes().
 enum vram_status vr_explored_coverage(struct vr_explored_device *device, const struct vr_coverage **coverage);
 // Computes the coverage in pieces: processes about `events` more events. *share is the completed share of the work; 1 when complete.
-// Statuses as of vr_explored_lifetimes().
+// Returns the statuses of vr_explored_lifetimes().
 enum vram_status vr_explored_coverage_go_on(struct vr_explored_device *device, size_t events, double *share);
-// Sets *curve to a running total; borrowed. Statuses as of vr_explored_lifetimes().
+// Sets *curve to a running total; borrowed. Returns the statuses of vr_explored_lifetimes().
 enum vram_status vr_explored_curve(struct vr_explored_device *device, enum vr_curve_kind kind, const struct vr_curve **curve);
 // Sets *time_us to times that never decrease: an event without a time, or with an earlier one, gets the previous event's time.
 // NO_HOST_MEMORY.
@@ -112,7 +112,8 @@ bool vr_explored_has_times(const struct vr_explored_device *device);
 // ---- The cure for a device's last out-of-memory event, as in the report.
 
 // Replays the history at most `replays` more times. *share is the completed share of the work; when it is 1, *cure is the result: NULL if
-// no request failed, UNFINISHED if the history is too long to replay while a user waits. Borrowed. Statuses of vram_cures_find(), LIMIT.
+// no request failed, UNFINISHED if the history is too long to replay while a user waits. Borrowed. Returns the statuses of
+// vram_cures_find(), LIMIT.
 enum vram_status vr_explored_cure(struct vr_explored_recording *recording, struct vr_explored_device *device, size_t replays, double *share,
                                   const struct vram_cure **cure, struct vram_error *error);
 
@@ -123,7 +124,7 @@ enum vram_status vr_explored_ooms(struct vr_explored_recording *recording, struc
 // ---- What paged memory would have saved on a device, as in the report.
 
 // Replays the history at most `replays` more times. *share is the completed share of the work; when it is 1, *saving is the result: NULL
-// for pinned host memory. Borrowed. Statuses of vram_paged_savings_find(), LIMIT.
+// for pinned host memory. Borrowed. Returns the statuses of vram_paged_savings_find(), LIMIT.
 enum vram_status vr_explored_saving(struct vr_explored_recording *recording, struct vr_explored_device *device, size_t replays,
                                     double *share, const struct vram_paged_saving **saving, struct vram_error *error);
 

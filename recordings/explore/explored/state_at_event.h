@@ -85,7 +85,7 @@ struct vr_bundles {
 // Gets all blocks in at most about `most` bundles: three per grain of memory, plus those that segment boundaries add. NO_HOST_MEMORY; on
 // success the caller owns them: vr_bundles_release().
 enum vram_status vr_bundles_all(const struct vr_moment *moment, size_t most, struct vr_bundles *bundles);
-// Gets at most `most` blocks from `first` on, each as its own bundle. Status and ownership as of vr_bundles_all().
+// Gets at most `most` blocks from `first` on, each as its own bundle. Status and ownership are as for vr_bundles_all().
 enum vram_status vr_bundles_page(const struct vr_moment *moment, size_t first, size_t most, struct vr_bundles *bundles);
 void vr_bundles_release(struct vr_bundles *bundles);
 

@@ -43,10 +43,10 @@ enum vram_status vr_select_lifetime_kind(const struct vr_query *query, enum vr_l
 // Selects recording, device and, by `notion`, lifetimes. INVALID_ARGUMENT, LIMIT, NO_HOST_MEMORY.
 enum vram_status vr_select_lifetimes(const struct vr_query *query, struct vr_selection *selection);
 // Sets *roles to the roles of the device's lifetimes, computed once and borrowed, if `by` groups by role or module; otherwise to NULL.
-// Statuses as of vr_select_lifetimes().
+// Returns the statuses of vr_select_lifetimes().
 enum vram_status vr_select_roles(struct vr_explored_device *device, const struct vr_lifetimes *lifetimes, size_t by,
                                  struct vr_roles **roles);
-// Creates the grouping of the parameters `by` (default: site) and `regex`. Release by vr_grouping_release(). Statuses as of
+// Creates the grouping of the parameters `by` (default: site) and `regex`. Release by vr_grouping_release(). Returns the statuses of
 // vr_select_lifetimes().
 enum vram_status vr_select_grouping(const struct vr_query *query, const struct vr_selection *selection, struct vr_grouping *grouping);
 

@@ -52,7 +52,7 @@ struct vr_grid_window {
     size_t first, end, most;
     uint64_t low, high;
 };
-// Computes a grid, for windows of few events. Status and ownership as of vr_coverage_kept().
+// Computes a grid, for windows of few events. Status and ownership are as for vr_coverage_kept().
 enum vram_status vr_coverage_count(const struct vr_coverage *coverage, const struct vr_grid_window *window, struct vr_grid *grid);
 // Checks that ranges are ascending and do not touch, places are consecutive, and every level covers all events.
 bool vr_coverage_check(const struct vr_coverage *coverage);

@@ -54,7 +54,7 @@ uint32_t vr_sim_card_count(void);
 uint32_t vr_sim_card_amd_count(void);
 // Returns the card's board, all zero for a card without a row. Never NULL.
 const struct vr_sim_board *vr_sim_board_of(const struct vr_sim_card *card);
-// Is ECC on for cards of this class? Can two of the same card access each other's memory?
+// Return whether ECC is on for cards of this class, and whether two of the same card can access each other's memory.
 VR_INLINE bool vr_sim_card_has_ecc(const struct vr_sim_card *card) {
     return card->kind == VR_SIM_DATA_CENTRE || card->kind == VR_SIM_GRACE || card->kind == VR_SIM_INSTINCT;
 }

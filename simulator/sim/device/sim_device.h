@@ -140,7 +140,7 @@ void vr_sim_primary_reset(struct vr_sim *sim, uint32_t device);
 
 // --- sim_peers.c ----------------------------------------------------------------------------------------------------
 
-// May work of `device` access the allocation `range` in place? `range` is owned by a context and is not a reservation.
+// Returns whether work of `device` may access the allocation `range` in place. `range` is owned by a context and is not a reservation.
 bool vr_sim_reaches(const struct vr_sim *sim, uint32_t device, const struct vr_sim_range *range);
 // Returns whether the hardware lets one device access the other's memory: for pairs of like cards whose class supports it, unless the
 // options disable peers.

@@ -15,8 +15,8 @@ static struct vr_sim_capture *capture_at(const struct vr_sim *sim, uint32_t inde
 
 // --- forbidden calls ------------------------------------------------------------------------------------------------
 
-// Does an unsafe call by the thread invalidate this capture? Not if either is in relaxed mode, or if another thread's capture is
-// thread-local.
+// Returns whether an unsafe call by the thread invalidates this capture. It does not if either is in relaxed mode, or if another thread's
+// capture is thread-local.
 static bool capture_forbids(const struct vr_sim_capture *capture, const struct vr_sim_thread *thread) {
     if (thread->capture_mode == VR_CU_STREAM_CAPTURE_MODE_RELAXED) return false;
     if (capture->thread == thread->number) return capture->mode != VR_CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -37,7 +37,7 @@ vr_cu_result vr_sim_unsafe(struct vr_sim *sim) {
     return result;
 }
 
-// Does a stream (or only a blocking one) of the context capture? Invalidates the captures if requested.
+// Returns whether a stream (or only a blocking one) of the context captures. Invalidates the captures if requested.
 static bool any_captures(const struct vr_sim *sim, uint64_t context, bool blocking_only, bool invalidate) {
     bool any = false;
     for (uint32_t i = 0; i < sim->streams.used && sim->captures.live != 0; i++) {
@@ -206,7 +206,7 @@ static bool are_marked(const struct vr_sim *sim, const struct vr_sim_nodes *node
     return true;
 }
 
-// Does the origin's next node come after the work of every stream of the capture?
+// Returns whether the origin's next node comes after the work of every stream of the capture.
 static vr_cu_result check_joined(struct vr_sim *sim, const struct vr_sim_capture *capture, uint64_t handle) {
     uint64_t mark;
     if (!vr_sim_mark_past(sim, &vr_sim_stream_at(sim, capture->origin)->frontier, &mark)) return VR_CU_OUT_OF_MEMORY;
@@ -364,7 +364,7 @@ vr_cu_result vr_sim_capture_alloc(struct vr_sim *sim, struct vr_sim_stream *stre
     return result;
 }
 
-// Does the stream's captured graph allocate this memory?
+// Returns whether the stream's captured graph allocates this memory.
 static bool is_of_capture(const struct vr_sim *sim, const struct vr_sim_stream *stream, uint64_t memory) {
     const struct vr_sim_graph *graph = vr_sim_slots_find(&sim->graphs, vr_sim_capture_find(sim, stream->capture)->graph);
     for (size_t i = 0; i < graph->nodes.count; i++) {

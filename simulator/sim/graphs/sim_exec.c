@@ -213,7 +213,8 @@ static struct vr_sim_event *event_of(const struct vr_sim *sim, const struct vr_s
     return step->work.type == type ? vr_sim_slots_find(&sim->events, step->work.event) : NULL;
 }
 
-// Can all steps run? ILLEGAL_ADDRESS if memory was freed, INVALID_VALUE if an event was destroyed or the launch would take too long.
+// Checks that all steps can run. ILLEGAL_ADDRESS if memory was freed, INVALID_VALUE if an event was destroyed or the launch would take too
+// long.
 static vr_cu_result check_steps(const struct vr_sim *sim, const struct vr_sim_exec *exec, uint32_t device) {
     uint64_t sum_ns = 0;
     for (size_t i = 0; i < exec->step_count; i++) {
@@ -422,7 +423,7 @@ vr_cu_result vr_sim_graph_exec_event_wait_node_set_event(struct vr_sim *sim, uin
 
 // --- child graphs ---------------------------------------------------------------------------------------------------
 
-// Do the steps of `fresh` have the same types and dependencies as those after step `entry`?
+// Returns whether the steps of `fresh` have the same types and dependencies as those after step `entry`.
 static bool is_same_shape(const struct vr_sim_exec *old, size_t entry, const struct vr_sim_exec *fresh) {
     if (old->steps[entry].exit - entry - 1 != fresh->step_count) return false;
     for (size_t i = 0; i < fresh->step_count; i++) {

@@ -304,7 +304,7 @@ static uint32_t depth_of(const struct vr_sim *sim, const struct vr_sim_work *wor
     return depth;
 }
 
-// Would adding the work exceed the depth limit of the enclosing graphs?
+// Returns whether adding the work would exceed the depth limit of the enclosing graphs.
 static bool is_too_deep(const struct vr_sim *sim, uint32_t graph, const struct vr_sim_work *work) {
     uint32_t depth = depth_of(sim, work);
     if (depth == 0) return false;

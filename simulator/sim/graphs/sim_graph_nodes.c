@@ -191,7 +191,7 @@ vr_cu_result vr_sim_graph_node_get_dependent_nodes(struct vr_sim *sim, uint64_t 
 
 // --- changing edges -------------------------------------------------------------------------------------------------
 
-// Are these pairs of different nodes of the graph? to[i] comes after from[i].
+// Returns whether these are pairs of different nodes of the graph. to[i] comes after from[i].
 static bool are_edges(const struct vr_sim *sim, const struct vr_sim_graph *graph, const uint64_t *from, const uint64_t *to,
                       uint64_t count) {
     if (graph == NULL || (count != 0 && (from == NULL || to == NULL))) return false;

@@ -137,11 +137,11 @@ void vr_sim_bodies_end(struct vr_sim *sim, struct vr_sim_payload *payload);
 bool vr_sim_body_to_run(const struct vr_sim *sim, const struct vr_sim_payload *payload, uint32_t *graph);
 // Copies a graph, including its child graphs.
 vr_cu_result vr_sim_graph_copy(struct vr_sim *sim, uint32_t from, uint32_t *copy);
-// Are these live nodes of the graph, each once? nodes may be NULL if count is 0.
+// Returns whether these are live nodes of the graph, each once. nodes may be NULL if count is 0.
 bool vr_sim_are_nodes_of(struct vr_sim *sim, uint32_t graph, const uint64_t *nodes, size_t count);
 // Sets a new mark, *mark, on `nodes` and all nodes before them. Returns false if the host is out of memory.
 bool vr_sim_mark_past(struct vr_sim *sim, const struct vr_sim_nodes *nodes, uint64_t *mark);
-// Does the graph contain memory nodes? Such graphs cannot be cloned or nested.
+// Returns whether the graph contains memory nodes. Such graphs cannot be cloned or nested.
 bool vr_sim_graph_has_memory(const struct vr_sim *sim, uint32_t graph);
 
 // --- sim_exec.c -----------------------------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ static void insert_extent(struct vr_sim_content *content, uint64_t from, uint64_
     if (vr_sim_ranges_insert(&content->extents, &extent) != VRAM_OK) assert(!"room was reserved");
 }
 
-// Does the kind have bytes in the file that no other process uses?
+// Returns whether the kind has bytes in the file that no other process uses.
 static bool is_own(uint32_t kind) { return kind == VR_SIM_BYTES || kind == VR_SIM_SUPPOSED; }
 
 // Removes [at, end) from the extents. Returns whether it contained own bytes of the file.
@@ -93,7 +93,7 @@ static void insert_merged(struct vr_sim_content *content, uint64_t from, uint64_
 
 static bool is_number(const struct vr_sim_range *extent, uint64_t number) { return extent->owner >> 32 == (uint32_t)number; }
 
-// Would storing this change nothing that a read can observe?
+// Returns whether storing this would change nothing that a read can observe.
 static bool extent_holds(const struct vr_sim_range *extent, uint64_t at, uint64_t size_bytes, enum vr_sim_held held, uint32_t word,
                          uint64_t number) {
     if (extent == NULL || extent->kind != held || (uint32_t)extent->owner != word || at + size_bytes > vr_sim_range_end(extent))
@@ -123,12 +123,12 @@ static bool put_extent(struct vr_sim_content *content, uint64_t at, uint64_t siz
     return true;
 }
 
-// Does the part already have bytes in the file for the whole range?
+// Returns whether the part already has bytes in the file for the whole range.
 static bool has_bytes(const struct part *part, uint64_t size_bytes) {
     return part->held == VR_SIM_SHARED || (part->held == VR_SIM_BYTES && part->size_bytes == size_bytes);
 }
 
-// Is the range exactly one earlier write in the file? If so, renumbers it as the next write.
+// Returns whether the range is exactly one earlier write in the file. If so, renumbers it as the next write.
 static bool is_rewritten(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes) {
     struct vr_sim_range *extent = vr_sim_ranges_at(&content->extents, at);
     if (extent == NULL || extent->kind != VR_SIM_BYTES || extent->span != size_bytes) return false;
@@ -156,7 +156,7 @@ static bool note_output(struct vr_sim_content *content, uint64_t at, uint64_t si
 
 static uint64_t left_bytes(uint64_t output) { return (output & LEFT_FILL) != 0 ? output & ANY_BLOCKS : 0; }
 
-// Was the data at `at` written before a kernel got the place `begun`, where the read starts, as an output?
+// Returns whether the data at `at` was written before a kernel got the place `begun`, where the read starts, as an output.
 static bool is_stale(const struct vr_sim_content *content, uint64_t output, uint64_t begun, uint64_t at) {
     const struct vr_sim_range *extent = vr_sim_ranges_holding(&content->extents, at);
     if (output == 0 || extent == NULL || (!is_own(extent->kind) && extent->kind != VR_SIM_FILL)) return false;
@@ -276,7 +276,7 @@ static bool write_file(struct vr_sim_content *content, uint64_t at, uint64_t siz
     return true;
 }
 
-// Does the range repeat four bytes? Stores them in *pattern.
+// Returns whether the range repeats four bytes, and stores them in *pattern.
 static bool repeats_pattern(const unsigned char *bytes, uint64_t size_bytes, uint32_t *pattern) {
     if (size_bytes < LEAST_PIECE || memcmp(bytes, bytes + sizeof *pattern, (size_t)size_bytes - sizeof *pattern) != 0) return false;
     memcpy(pattern, bytes, sizeof *pattern);

@@ -36,7 +36,7 @@ struct vr_sim_physical {
     uint64_t ticket;        // offset of its ticket in the file; 0: never exported
     uint32_t shared;        // imported: index of its struct vr_sim_shared, plus one; 0: created here
     uint8_t rdma, compress; // as requested
-    uint64_t bindings;      // bindings of it to multicast objects
+    uint64_t bindings;      // its bindings to multicast objects
     uint32_t team;          // of a multicast object, which takes no memory: its number of devices. 0: memory
     uint64_t members;       // mask of this process's devices that were added
 };

@@ -37,7 +37,7 @@ static bool has_passed(const struct vr_sim *sim, const struct vr_sim_point *poin
     return stream == NULL || stream->done_work >= point->work;
 }
 
-// Do waits made by the program order the next work of `stream` after the point?
+// Returns whether waits made by the program order the next work of `stream` after the point.
 static bool comes_after(const struct vr_sim_stream *stream, const struct vr_sim_point *point) {
     if (stream->serial == point->serial) return true;
     for (size_t i = 0; i < stream->waited_count; i++)
@@ -92,7 +92,7 @@ static vr_cu_result cut_piece(struct vr_sim *sim, uint32_t name, uint64_t size_b
     return VR_CU_SUCCESS;
 }
 
-// May two free neighbours be merged? Only if both wait for the same stream or for nothing; the result takes the later point.
+// Returns whether two free neighbours may be merged: both must wait for the same stream or for nothing. The result takes the later point.
 static bool may_merge(const struct vr_sim_piece *low, const struct vr_sim_piece *high) {
     if (low == NULL || high == NULL || low->taken || high->taken) return false;
     return low->point.serial == high->point.serial;

@@ -75,9 +75,9 @@ void vr_sim_pool_end_unused(struct vr_sim *sim, uint32_t pool);
 void vr_sim_pools_synchronized(struct vr_sim *sim);
 // Frees the allocations of the context's streams, and all unused chunks of its device.
 void vr_sim_pools_end_context(struct vr_sim *sim, uint64_t context);
-// May `device` read (or write) memory of the pool?
+// Returns whether `device` may read (or write) memory of the pool.
 bool vr_sim_pool_allows(const struct vr_sim *sim, uint32_t pool, uint32_t device, bool write);
-// May `device` read (or write) this part of a chunk? Only taken pieces count; the pool's access decides.
+// Returns whether `device` may read (or write) this part of a chunk. Only taken pieces count; the pool's access decides.
 bool vr_sim_chunk_allows(const struct vr_sim *sim, const struct vr_sim_range *chunk, uint64_t address, uint64_t size_bytes, uint32_t device,
                          bool write);
 // Implements cuMemFree for memory of a pool or a graph. Returns false if the address is neither.

@@ -73,7 +73,8 @@ static void note_output(struct vr_sim *sim, uint64_t address, uint64_t size_byte
     vr_sim_captured_note(sim, address, size_bytes);
 }
 
-// Are the kernel's outputs known? They are unknown if its code cannot be read, because only the code gives the layout of arguments.
+// Returns whether the kernel's outputs are known. They are unknown if its code cannot be read, because only the code gives the layout of
+// arguments.
 static bool knows_outputs(struct vr_sim_kernel *kernel, const struct vr_sim_launch *launch) {
     if (!kernel->has_parameters || kernel->fill_value_bytes != 0) return false; // fills are executed (vr_sim_launch_fill())
     if (VR_UNLIKELY(!kernel->has_outputs) && !vr_sim_kernel_find_outputs(kernel)) return false;
@@ -186,7 +187,7 @@ static vr_cu_result run_fill(struct vr_sim *sim, struct vr_sim_stream *stream, c
     return result == VR_CU_SUCCESS ? vr_sim_work_run(sim, stream, &(struct vr_sim_callback){.work = *work}) : result;
 }
 
-// Is the value at most four bytes long, or a repetition of four bytes?
+// Returns whether the value is at most four bytes long, or a repetition of four bytes.
 static bool is_narrow(const struct fill *fill) {
     return fill->value_bytes <= 4 || memcmp(fill->value, fill->value + 4, fill->value_bytes - 4) == 0;
 }
@@ -216,7 +217,7 @@ static vr_cu_result fill_wide(struct vr_sim *sim, struct vr_sim_stream *stream, 
     return result;
 }
 
-// Is the range device memory or pinned host memory? An invalid write by a kernel is ignored.
+// Returns whether the range is device memory or pinned host memory. An invalid write by a kernel is ignored.
 static bool may_fill(const struct vr_sim *sim, uint32_t device, const struct fill *fill) {
     bool host;
     if (!vr_sim_is_memory(sim, fill->to, fill->size_bytes, device, true, &host)) return false;
@@ -301,7 +302,8 @@ static vr_cu_result check_attributes(struct vr_sim *sim, uint32_t device, const 
     return VR_CU_SUCCESS;
 }
 
-// Can a device run the launch? INVALID_HANDLE, INVALID_VALUE, LAUNCH_OUT_OF_RESOURCES, INVALID_CLUSTER_SIZE, COOPERATIVE_LAUNCH_TOO_LARGE.
+// Checks that a device can run the launch. INVALID_HANDLE, INVALID_VALUE, LAUNCH_OUT_OF_RESOURCES, INVALID_CLUSTER_SIZE,
+// COOPERATIVE_LAUNCH_TOO_LARGE.
 static vr_cu_result sim_launch_check(struct vr_sim *sim, uint32_t device, const struct vr_sim_launch *launch,
                                      struct vr_sim_function *function) {
     if (!fits_limits(launch)) return VR_CU_INVALID_VALUE;

@@ -17,7 +17,7 @@ static uint64_t sim_variable_offset(const struct vr_sim_image *image, size_t var
     return offset;
 }
 
-// Is the total size of the variables acceptable? A file may claim any size.
+// Returns whether the total size of the variables is acceptable. A file may claim any size.
 static bool image_fits(const struct vr_sim_image *image) {
     uint64_t sum = 0;
     for (size_t i = 0; i < image->variable_count; i++)

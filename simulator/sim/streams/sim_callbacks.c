@@ -161,7 +161,7 @@ vr_cu_result vr_sim_results_after(struct vr_sim *sim, uint32_t device, uint64_t 
     return VR_CU_SUCCESS;
 }
 
-// Can any device access the range? The thread's current device may differ from the memory's.
+// Returns whether any device can access the range. The thread's current device may differ from the memory's.
 static bool is_there(struct vr_sim *sim, uint64_t address, uint64_t elements, uint32_t element_bytes, bool write, uint64_t *size_bytes) {
     if (!vr_mul_u64(elements, element_bytes, size_bytes)) return false;
     for (uint32_t device = 0; device < sim->options.device_count; device++)

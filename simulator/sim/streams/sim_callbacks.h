@@ -29,7 +29,7 @@ VR_INLINE bool vr_sim_callback_done(const struct vr_sim *sim, uint64_t number) {
 // queries use it so that short functions give the same answers in every run.
 void vr_sim_callback_wait(struct vr_sim *sim, uint64_t number);
 void vr_sim_callback_grace(struct vr_sim *sim, uint64_t number);
-// Is the calling thread the one that runs host functions and must not call the driver?
+// Returns whether the calling thread is the one that runs host functions and must not call the driver.
 VR_INLINE bool vr_sim_is_callback_thread(const struct vr_sim *sim) {
     return VR_UNLIKELY(sim->callbacks.running) && vr_os_thread_id() == sim->callbacks.thread_id;
 }
@@ -50,7 +50,7 @@ void vr_sim_answers_say(struct vr_sim *sim, const int64_t *numbers, unsigned cou
 void vr_sim_shields_add(struct vr_sim *sim, uint64_t address, uint64_t size_bytes);
 void vr_sim_shields_cut(struct vr_sim *sim, uint32_t count);
 bool vr_sim_is_shielded(struct vr_sim *sim, uint64_t address);
-// Is the calling thread inside an operation that is computed on the host? It is if it has shields.
+// Returns whether the calling thread is inside an operation that is computed on the host. It is if it has shields.
 bool vr_sim_computes(struct vr_sim *sim);
 
 // Notes an output of a captured kernel that is not computed. Recorded only after the first vr_sim_captured_take(). Dropped if the host is

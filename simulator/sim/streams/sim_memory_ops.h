@@ -19,7 +19,7 @@ uint32_t vr_sim_op_works(const struct vr_cu_mem_op *op, uint32_t device, struct 
 // Copies the operations into a payload with one reference. INVALID_VALUE for invalid operations, OUT_OF_MEMORY.
 vr_cu_result vr_sim_ops_keep(const struct vr_cu_mem_op *ops, uint32_t count, uint32_t flags, uint64_t context,
                              struct vr_sim_payload **made);
-// Can the device access the memory that the operations use?
+// Returns whether the device can access the memory that the operations use.
 bool vr_sim_ops_are_valid(const struct vr_sim *sim, const struct vr_cu_mem_op *ops, uint32_t count, uint32_t device);
 
 #endif

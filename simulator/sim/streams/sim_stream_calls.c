@@ -95,8 +95,8 @@ vr_cu_result vr_sim_ops_keep(const struct vr_cu_mem_op *ops, uint32_t count, uin
     return VR_CU_SUCCESS;
 }
 
-// Does the memory that the operations use exist? Graphs check it when the node is made; a write to memory freed before the launch is
-// skipped.
+// Returns whether the memory that the operations use exists. Graphs check it when the node is made; a write to memory freed before the
+// launch is skipped.
 bool vr_sim_ops_are_valid(const struct vr_sim *sim, const struct vr_cu_mem_op *ops, uint32_t count, uint32_t device) {
     for (uint32_t i = 0; i < count; i++) {
         if (!is_wait(&ops[i]) && !is_write(&ops[i])) continue;

@@ -122,7 +122,7 @@ bool vr_sim_nodes_reserve(struct vr_sim_nodes *nodes, size_t more);
 
 // --- sim_stream.c ---------------------------------------------------------------------------------------------------
 
-// Can more_ns be added to a clock or queue at from_ns (or at the present, if later) without overflow?
+// Returns whether more_ns can be added to a clock or queue at from_ns (or at the present, if later) without overflow.
 bool vr_sim_fits_in_time(const struct vr_sim *sim, uint64_t from_ns, uint64_t more_ns);
 // Returns the stream in a slot.
 VR_INLINE struct vr_sim_stream *vr_sim_stream_at(const struct vr_sim *sim, uint32_t index) {
@@ -153,7 +153,7 @@ void vr_sim_event_set(struct vr_sim *sim, struct vr_sim_event *event, const stru
 void vr_sim_event_forget(struct vr_sim *sim, struct vr_sim_event *event);
 // Propagates the stream's last host function to its context.
 void vr_sim_note_callback(struct vr_sim *sim, const struct vr_sim_stream *stream);
-// Is the work of the stream complete? For the legacy stream, also that of all blocking streams.
+// Returns whether the work of the stream is complete; for the legacy stream, also that of all blocking streams.
 bool vr_sim_stream_is_idle(const struct vr_sim *sim, const struct vr_sim_stream *stream);
 // Frees the stream's slot once no handle, event or edge refers to it.
 void vr_sim_stream_collect(struct vr_sim *sim, uint32_t index);
@@ -177,17 +177,17 @@ void vr_sim_end_streams(struct vr_sim *sim, uint64_t context);
 
 // --- sim_work.c -----------------------------------------------------------------------------------------------------
 
-// May `device` read (or write) [address, address + size_bytes)? An address far from all device addresses is taken for host memory; *host
-// (host may be NULL) is then true.
+// Returns whether `device` may read (or write) [address, address + size_bytes). An address far from all device addresses counts as host
+// memory; *host (host may be NULL) is then true.
 bool vr_sim_is_memory(const struct vr_sim *sim, uint64_t address, uint64_t size_bytes, uint32_t device, bool write, bool *host);
 // Returns whether the range is in pinned host memory, which devices can access.
 bool vr_sim_is_pinned(const struct vr_sim *sim, uint64_t address, uint64_t size_bytes);
-// May `device` read (or write) the range in place, as device memory or pinned host memory?
+// Returns whether `device` may read (or write) the range in place, as device memory or pinned host memory.
 bool vr_sim_is_reached(const struct vr_sim *sim, uint64_t address, uint64_t size_bytes, uint32_t device, bool write);
 // These make the work of copying or setting one row of bytes.
 struct vr_sim_work vr_sim_copy_work(uint64_t to, uint64_t from, uint64_t size_bytes);
 struct vr_sim_work vr_sim_set_work(uint64_t address, uint8_t value, uint64_t size_bytes);
-// Can the work's device access all memory that it uses, and does that memory exist? True for work without memory.
+// Returns whether all memory that the work uses exists, and its device can access it. True for work without memory.
 bool vr_sim_work_is_valid(const struct vr_sim *sim, const struct vr_sim_work *work);
 // Moves the bytes or calls the function. The work must be valid. OUT_OF_MEMORY if the host has no memory for contents that are kept.
 vr_cu_result vr_sim_work_do(struct vr_sim *sim, const struct vr_sim_work *work);

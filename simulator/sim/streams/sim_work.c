@@ -163,7 +163,7 @@ static bool has_bytes(const struct vr_sim *sim, uint64_t address) {
     return sim->file >= 0 || vr_sim_ranges_holding(&sim->spaces, address) == NULL;
 }
 
-// Is unregistered host memory mapped? Only the operating system knows; it is queried only if bytes move.
+// Returns whether unregistered host memory is mapped. Only the operating system knows; it is queried only if bytes move.
 static bool is_mapped(const struct vr_sim *sim, const struct vr_sim_work *work, uint64_t address, uint64_t size_bytes) {
     if (vr_sim_is_pinned(sim, address, size_bytes) || !has_bytes(sim, work->to) || !has_bytes(sim, work->from)) return true;
     return vr_os_is_mapped(address, address + size_bytes);
@@ -204,7 +204,7 @@ static uint32_t pattern_of(const struct vr_sim_work *work) {
     return work->element_bytes == 2 ? (work->value & 0xffff) * 0x00010001u : work->value;
 }
 
-// Are the copy's contents kept? With bytes=none, only copies from the host that are small in all.
+// Returns whether the copy's contents are kept. With bytes=none, only copies from the host that are small in all.
 static bool is_kept(const struct vr_sim *sim, const struct vr_sim_work *work) {
     uint64_t bytes;
     if (sim->options.bytes != VRAM_SIM_BYTES_NONE) return true;

@@ -36,7 +36,7 @@ int standin_zero(const void *address, size_t bytes, uint64_t stream);
 // Writes a result of zeros: to the device in stream order, or to the host after waiting for the stream, as NVIDIA's libraries do. result
 // may be NULL.
 int standin_result(void *result, size_t bytes, bool on_device, uint64_t stream);
-// Is the address device memory? Managed memory is not.
+// Returns whether the address is device memory. Managed memory is not.
 bool standin_is_device(const void *address);
 // Allocates device memory for the library itself. Returns NULL if the driver refuses or bytes is 0.
 void *standin_take(size_t bytes);

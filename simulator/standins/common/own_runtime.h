@@ -8,7 +8,7 @@
 // The call that identifies such a module.
 #define VR_OWN_RUNTIME_CALL "cuGetExportTable"
 
-// Is the module one of NVIDIA's compilers, which make that call but continue without an answer?
+// Returns whether the module is one of NVIDIA's compilers, which make that call but continue without an answer.
 bool vr_own_runtime_needs_no_driver(const char *module);
 // Returns advice: which versions or builds work. One line without a final period.
 const char *vr_own_runtime_advice(const char *module);

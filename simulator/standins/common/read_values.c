@@ -34,8 +34,8 @@ void vr_read_operations_add(const char *function, char *text, size_t capacity) {
     text[used + (used > 0) + length] = '\0';
 }
 
-// Is `word` the operation `name`? Ignores a leading underscore (PyTorch's internal variants) and an overload, variant or number after the
-// name.
+// Returns whether `word` is the operation `name`. Ignores a leading underscore (PyTorch's internal variants) and an overload, variant or
+// number after the name.
 static bool is_called(const char *word, const char *name, size_t length) {
     size_t rest = word_length(word);
     if (rest >= length && memcmp(word, name, length) == 0 && (rest == length || word[length] == '_')) return true;
@@ -96,7 +96,7 @@ static bool read_integer(const char *text, size_t length, bool *negative, uint64
     return at > first && (!*negative || number <= UINT64_C(1) << 63);
 }
 
-// Does the number fit into `width` bytes?
+// Returns whether the number fits into `width` bytes.
 static bool is_in_range(bool negative, uint64_t magnitude, unsigned width) {
     if (width == 8) return true;
     return negative ? magnitude <= UINT64_C(1) << (8 * width - 1) : magnitude >> 8 * width == 0;
@@ -360,7 +360,7 @@ void vr_read_values_release(struct vr_read_values *values) {
 
 // --- matching and filling -------------------------------------------------------------------------------------------
 
-// Is the name the whole text, or its end after the character `before`?
+// Returns whether the name is the whole text, or its end after the character `before`.
 static bool ends_with(const char *text, const struct vr_read_rule *rule, char before) {
     const size_t length = strlen(text);
     if (length < rule->length || memcmp(text + length - rule->length, rule->name, rule->length) != 0) return false;

@@ -12,10 +12,10 @@
 // Appends the operation of a frame's function to `text`, after a blank, unless it is already there or does not fit. Call for the innermost
 // frame first.
 void vr_read_operations_add(const char *function, char *text, size_t capacity);
-// Is `name` (`nonzero`, `unique`) among the operations? Variants match too: `_unique2`, `unique_dim`, `nonzero_numpy`, and `index_Tensor`
-// for `index`.
+// Returns whether `name` (`nonzero`, `unique`) is among the operations. Variants match too: `_unique2`, `unique_dim`, `nonzero_numpy`, and
+// `index_Tensor` for `index`.
 bool vr_read_operations_have(const char *text, const char *name, size_t length);
-// Does the operation read a count of elements, for which a percentage is a valid value?
+// Returns whether the operation reads a count of elements, for which a percentage is a valid value.
 bool vr_read_operations_count(const char *text);
 // Returns the most telling operation: the innermost one that does not merely copy, else the outermost. Not NUL-terminated.
 const char *vr_read_operations_main(const char *text, size_t *length);
@@ -68,9 +68,9 @@ struct vr_read_wrong {
 bool vr_read_values_parse(const char *text, struct vr_read_values *made, struct vr_read_wrong *wrong);
 void vr_read_values_release(struct vr_read_values *values);
 
-// Is this frame at the rule's place?
+// Returns whether this frame is at the rule's place.
 bool vr_read_rule_matches(const struct vr_read_rule *rule, const char *function, const char *filename, int64_t line);
-// Does the read belong to the rule's operation?
+// Returns whether the read belongs to the rule's operation.
 bool vr_read_rule_is_of(const struct vr_read_rule *rule, const char *operations);
 // Returns the rule's value for its next read: its values in order, then the last one again.
 const struct vr_read_value *vr_read_rule_next(const struct vr_read_values *values, struct vr_read_rule *rule);

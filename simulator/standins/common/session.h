@@ -31,7 +31,7 @@ struct vr_session_file {
 struct vr_session_file *vr_session(void);
 // Takes a row for this process, zero except for its identity. Returns NULL if no row is free.
 struct vr_session_row *vr_session_join(struct vr_session_file *session);
-// Does the row belong to a living process?
+// Returns whether the row belongs to a living process.
 bool vr_session_is_live(const struct vr_session_row *row);
 
 #endif

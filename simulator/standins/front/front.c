@@ -73,7 +73,7 @@ static bool same_version(const char *a, const char *b) {
     return major == strcspn(b, ".") && memcmp(a, b, major) == 0;
 }
 
-// Is it a version of digits and dots? A build folder also contains other files, such as libcublas.so.13.map.
+// Returns whether it is a version of digits and dots. A build folder also contains other files, such as libcublas.so.13.map.
 static bool is_number(const char *version) { return version[strspn(version, "0123456789.")] == '\0'; }
 
 static void list_folder(const char *folder) {

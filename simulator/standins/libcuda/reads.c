@@ -58,7 +58,7 @@ static void add_line(struct place *place, const char *format, ...) {
     place->lines++;
 }
 
-// Is it a function of the driver or the runtime, such as cuMemcpyDtoH_v2 or cudaMemcpyAsync?
+// Returns whether it is a function of the driver or the runtime, such as cuMemcpyDtoH_v2 or cudaMemcpyAsync.
 static bool is_api(const char *name) {
     const char first = strncmp(name, "cuda", 4) == 0 ? name[4] : strncmp(name, "cu", 2) == 0 ? name[2] : '\0';
     return first >= 'A' && first <= 'Z';

@@ -157,7 +157,7 @@ int rt_kernel(const void *function, uint64_t *kernel);
 const void *rt_kernel_address(uint64_t kernel);
 // Converts the driver's result of a call about a kernel: an unknown kernel is an invalid device function.
 int rt_kernel_error(int error);
-// Is the execution context a green context? Sets *context to its context. The driver refuses anything that is neither.
+// Returns whether the execution context is a green context. Sets *context to its context. The driver refuses anything that is neither.
 bool rt_is_green(const struct rt_driver *driver, uint64_t execution, uint64_t *context);
 // Gets the address of a registered device variable on the thread's device.
 int rt_variable(const struct rt_driver *driver, const void *symbol, uint64_t *address, size_t *bytes);

@@ -57,7 +57,7 @@ static int architecture_of(const struct vr_sim_card *card) {
 // CUDA cores per multiprocessor, from the programming guide.
 static int cores_of(const struct vr_sim_card *card) { return card->major <= 7 || (card->major == 8 && card->minor == 0) ? 64 : 128; }
 
-// Does the card support MIG? Data centre cards of x.0 since A100, and all of Blackwell.
+// Returns whether the card supports MIG: data centre cards of x.0 since A100, and all of Blackwell.
 static bool has_instances(const struct vr_sim_card *card) {
     return vr_sim_card_has_ecc(card) && card->major >= 8 && (card->minor == 0 || card->major >= 10);
 }

@@ -164,7 +164,7 @@ void nccl_divide(int type, void *values, size_t count, int divisor);
 
 // --- nccl_comm.c -------------------------------------------------------------------------------------------------------------------------
 bool nccl_is_comm(const struct nccl_comm *comm);
-// Is the thread inside of a group? The end of the group then finishes its calls.
+// Returns whether the thread is inside a group. The end of the group then finishes its calls.
 bool nccl_in_group(void);
 // Defers the communicator's meeting to the end of the group.
 void nccl_meet_later(struct nccl_comm *comm);

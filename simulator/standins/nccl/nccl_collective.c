@@ -40,7 +40,7 @@ static bool is_capturing(uint64_t stream) {
     return standin_driver()->stream_get_capture_info(stream, &status, &id, NULL, NULL, NULL) == 0 && status != 0;
 }
 
-// Is the payload small enough on every rank? All ranks decide alike, except for captures, which a post reports.
+// Returns whether the payload is small enough on every rank. All ranks decide alike, except for captures, which a post reports.
 static bool is_small(const struct nccl_call *call) {
     const uint64_t parts = call->kind == NCCL_REDUCE_SCATTER || call->kind == NCCL_ALL_TO_ALL || call->kind == NCCL_SCATTER
                                ? (uint64_t)call->comm->rank_count
@@ -204,7 +204,7 @@ static void write_results(const struct nccl_call *call) {
     }
 }
 
-// Does the rank get data? If not, it does not wait.
+// Returns whether the rank gets data. If not, it does not wait.
 static bool gets_something(const struct nccl_call *call) {
     const bool is_root = call->root == call->comm->rank;
     if (call->kind == NCCL_REDUCE || call->kind == NCCL_GATHER) return is_root;

@@ -32,14 +32,14 @@ void nccl_meet_later(struct nccl_comm *comm) {
     group.meetings[group.meeting_count++] = comm;
 }
 
-// Do two calls use the same places for payloads? Those of a communicator's collectives, of messages to a rank, or of messages from a rank
-// do.
+// Returns whether two calls use the same places for payloads: those of a communicator's collectives, of messages to a rank, or of messages
+// from a rank do.
 static bool share_places(const struct nccl_call *a, const struct nccl_call *b) {
     if (a->comm != b->comm || nccl_is_message(a) != nccl_is_message(b)) return false;
     return !nccl_is_message(a) || (a->kind == b->kind && a->root == b->root);
 }
 
-// Is there a place for the call's payload, given the unfinished calls before it?
+// Returns whether there is a place for the call's payload, given the unfinished calls before it.
 static bool call_fits(const struct nccl_call *calls, size_t which) {
     size_t before = 0;
     for (size_t i = 0; i < which; i++) before += calls[i].state != DONE && share_places(&calls[i], &calls[which]);
