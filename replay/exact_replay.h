@@ -34,7 +34,7 @@ struct vr_exact {
     struct vr_replay_stage stage;
     struct vr_exact_records heard;
     struct vram_exact_device *device; // the result
-    uint64_t reserve_bytes;           // length of a reservation that only a difference makes
+    uint64_t reserve_bytes;           // length of a reservation that is made only after a difference
     uint64_t memory_bound;            // most memory that avoids the first difference; 0: unknown
     size_t difference_capacity;
     size_t placement_capacity;

@@ -56,7 +56,7 @@ enum vram_status vr_stage_trim(struct vr_replay_stage *stage, uint32_t pool);
 void vr_stage_give_up(struct vr_replay_stage *stage, uint32_t pool);
 
 // Finds the largest memory (at most VR_STAGE_SPACING) with which no recorded expandable segment would reserve address space that the
-// recording uses otherwise. NO_HOST_MEMORY.
+// recording uses for something else. NO_HOST_MEMORY.
 #define VR_STAGE_SPACING ((uint64_t)1 << 40)
 enum vram_status vr_stage_spacing(const struct vr_recorded_device *recorded, const struct vr_start *start, uint64_t *memory_bytes);
 

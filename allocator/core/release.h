@@ -4,10 +4,10 @@
 
 #include "core/alloc.h"
 
-// everything: first waits for all fences, then releases all memory that is wholly free: the large pools, then the small ones, each in the
-// order (stream, size, tie, address), cudaMalloc segments before pages of expandable segments (allocator.md §release-of-the-cache). Pages
-// whose stream is capturing stay. In any case, then releases the private pools without references. Tries everything, and returns the first
-// failure.
+// Releases the free memory of the private pools without references. With `everything`, first waits for all fences and releases all memory
+// that is wholly free: the large pools, then the small ones, each in the order (stream, size, tie, address), cudaMalloc segments before
+// pages of expandable segments (allocator.md §release-of-the-cache). Keeps pages whose stream is capturing. Goes on after a failure, and
+// returns the first one.
 enum vram_status vr_release_all(struct vr_device *device, bool everything);
 // Releases the default pools only: the first part of vr_release_all().
 enum vram_status vr_release_default_pools(struct vr_device *device);

@@ -46,7 +46,7 @@ static const char *other_kind(const struct vr_input *input) {
     return NULL;
 }
 
-// Recognizes the log of a job that ran out of memory, which is not a record of its memory.
+// Recognizes the log of a job that ran out of memory. Such a log is text and no recording.
 static bool is_oom_log(const struct vr_input *input) {
     static const char *const words[] = {"CUDA out of memory", "OutOfMemoryError", "HIP out of memory", "RESOURCE_EXHAUSTED"};
     const char *text = (const char *)input->next;

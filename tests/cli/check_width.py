@@ -19,8 +19,8 @@ import unicodedata
 WIDTHS = (60, 80, 120)
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 COMMANDS = "fit report view replay convert export run tune symbolize sim doctor flame diff leaks forecast top attach mcp".split()
-MOST_BYTES = 400_000  # of a recording that `tune` replays many times
-MOST_FILES = 30  # of a folder, the smallest
+MOST_BYTES = 400_000  # most bytes of a recording, because `tune` replays it many times
+MOST_FILES = 30  # most files of a folder; the smallest are taken
 # Text to paste is not broken: a setting, an example's command line, a usage line, a word without spaces that fills the line by itself.
 PASTED = re.compile(r"PYTORCH_\w+=|^\s*(\w+=\S+ )*(vram|ssh|claude|unset) |^Usage|^\s*\S+$")
 

@@ -21,7 +21,7 @@ struct vram_pool {
     struct vram_pool_options options;
     uint32_t references;                 // 0: the pool may be freed
     uint32_t segments;                   // cudaMalloc segments, and expandable ones with mapped pages
-    struct vr_segment_list all_segments; // these, and expandable segments with no mapped page
+    struct vr_segment_list all_segments; // including expandable segments with no mapped page
     bool captured;                       // a graph may contain addresses of the pool
     char tag[VRAM_TAG_BYTES];
     struct vr_shard **shards; // by ascending stream

@@ -194,7 +194,7 @@ struct vr_paged_shard {
     uint32_t spare_size;   // first unused entry; 0: none
     uint32_t *spare_slots; // unused entries of the device's slots; all 64 of a word of marks belong to one shard
     size_t spare_slot_count, spare_slots_capacity;
-    size_t entries; // entries it has, used or unused
+    size_t entries; // number of its entries, used or unused
     uint32_t *dirty;
     size_t dirty_count, dirty_capacity;
     size_t stale;    // free slots that still cover others: the fast path waits until these are uncovered

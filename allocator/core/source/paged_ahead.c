@@ -286,7 +286,7 @@ void vr_paged_ahead_end(struct vr_device *device) {
         vr_thread_join(&ahead->thread);
         vr_signal_destroy(&ahead->work);
         vr_mutex_destroy(&ahead->mutex);
-    } // else a thread that does not exist here may have had the lock
+    } // after a fork the thread does not exist here, and may have held the lock
     free(ahead);
     vr_paged_device(device)->ahead = NULL;
 }

@@ -122,7 +122,7 @@ static void apply_slot(struct vr_paged_shard *own, uint32_t number) {
     if (!live && slot->covers) vr_paged_uncover(own, number);
 }
 
-// Reserves room for holes: for each window that shows it, a range that is cut out leaves at most one more, and an added range makes one.
+// Reserves room for holes: each page of a changed slot adds at most one hole to each of its windows.
 static enum vram_status make_room_for_ranges(struct vr_paged_shard *own) {
     const struct vr_paged_device *device = own->device;
     size_t most = 0;

@@ -8,8 +8,8 @@
 enum {
     MOST_WINDOWS = 400000, // a context can have about 520,000
     MANY = 8,              // windows per page at which those used longest ago are unmapped
-    FEW = 2,       // the same while most slots are new: kept windows are not reused then, and each costs time at every use of its page
-    PATIENCE = 64, // number of checks before more windows are tried again
+    FEW = 2,               // fewer while most slots are new: kept windows are then not reused, and cost time at every use of their pages
+    PATIENCE = 64,         // number of checks before more windows are tried again
 };
 
 // --- mapping ----------------------------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-// files.c: files: creating new ones, streams, files that grow in mapped memory, and files mapped for reading.
+// files.c: new files, output streams, files that grow in mapped memory, and files mapped for reading.
 
 #define _GNU_SOURCE
 

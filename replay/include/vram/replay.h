@@ -110,7 +110,7 @@ struct vram_exact_options {
 // The source of the PyTorch version whose rules apply.
 enum vram_rules_source {
     VRAM_RULES_BY_KEYS,   // by the keys in the recording
-    VRAM_RULES_BY_EVENTS, // by the events, which differ with the version that the keys suggest
+    VRAM_RULES_BY_EVENTS, // by the events, because they differ from those of the version that the keys suggest
     VRAM_RULES_BY_CONF,   // the option string names the version
 };
 // Returns the JSON name ("keys", "events", "conf"). Never NULL.

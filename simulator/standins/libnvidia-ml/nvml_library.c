@@ -44,7 +44,7 @@ static bool read_nvml_options(void) {
 
 NVML_EXPORT int nvmlInitWithFlags(unsigned flags);
 int nvmlInitWithFlags(unsigned flags) {
-    (void)flags; // whether a machine without devices is an error; there is always a device
+    (void)flags; // say whether a machine without devices is an error; the simulator always has a device
     (void)pthread_mutex_lock(&lock);
     const bool good = references > 0 || read_nvml_options();
     references += good;
