@@ -67,11 +67,11 @@ void args_size_say_wrong(const char *option, const char *text) {
     (void)snprintf(bytes, sizeof bytes, "%.30sB", text);
     uint64_t size;
     if (!is_digits(text))
-        ui_say("vram: --%s: '%s' is not a size such as 24GiB, 80GB or 512MiB", option, text);
+        ui_say("vram: --%s: '%s' is not a size, such as 24GiB, 80GB or 512MiB", option, text);
     else if (args_size(bytes, &size))
         ui_say("vram: --%s: '%s' has no unit: write %sGiB, %sMiB or, for bytes, %sB", option, text, text, text, text);
     else
-        ui_say("vram: --%s: '%s' is more than 64 bits can hold", option, text);
+        ui_say("vram: --%s: '%s' is too large", option, text);
 }
 
 const char *args_nearest(const char *text, const char *const *first, size_t stride) {
@@ -175,7 +175,7 @@ static bool take_value(const struct args_option *option, const char *value) {
     }
     case ARGS_COUNT:
         if (is_digits(value) && read_whole(value, option->target)) return true;
-        ui_say("vram: --%s: '%s' is %s", option->name, value, is_digits(value) ? "more than 64 bits can hold" : "not a whole number");
+        ui_say("vram: --%s: '%s' is %s", option->name, value, is_digits(value) ? "too large" : "not a whole number");
         return false;
     case ARGS_SIZE:
         if (args_size(value, option->target)) return true;
@@ -223,7 +223,7 @@ static const struct args_option *find_otherwise(const struct args_command *comma
     (void)snprintf(text, sizeof text, "%.*s", (int)(length < 60 ? length : 60), name);
     const struct args_option *option = named_otherwise(command->options, text);
     if (option != NULL) {
-        ui_say("vram: --%s is called --%s", text, option->name);
+        ui_say("vram: --%s was renamed to --%s", text, option->name);
         return option;
     }
     const char *nearest = args_nearest(text, &command->options[0].name, sizeof command->options[0]);

@@ -75,7 +75,7 @@ int cmd_attach(int argc, char **argv) {
          .letter = 'o',
          .kind = ARGS_STRING,
          .value = "FILE",
-         .help = "where dump writes to (.vram; also .gz, .zst, .xz)",
+         .help = "the file that dump writes (.vram; also .gz, .zst, .xz)",
          .target = &path},
         {.name = NULL},
     };

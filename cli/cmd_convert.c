@@ -77,13 +77,13 @@ static bool text_size_is_good(const char *name, const char *format, uint64_t inp
     const uint64_t times = text_bytes / (input_bytes == 0 ? 1 : input_bytes);
     (void)ui_size(text_bytes, size);
     if (times >= TOO_MUCH && text_bytes >= TOO_MUCH_FROM) {
-        ui_say("vram: %s: as %s it would take about %s, %" PRIu64 " times the input: each event has its stack written out; "
-               "pickle and vram refer to it",
+        ui_say("vram: %s: as %s it would be about %s, %" PRIu64
+               " times the input, because each event repeats its stack; pickle and vram store each stack once",
                name, format, size, times);
         return false;
     }
     if (times >= MUCH && text_bytes >= MUCH_FROM)
-        ui_say("vram: %s: as %s it will take about %s, %" PRIu64 " times the input", name, format, size, times);
+        ui_say("vram: %s: as %s it will be about %s, %" PRIu64 " times the input", name, format, size, times);
     return true;
 }
 
@@ -218,7 +218,7 @@ static int convert_file(const char *input, const struct format *format, struct c
     struct vram_recording *recording;
     struct input_facts facts;
     if (strcmp(path, "-") == 0 && isatty(STDOUT_FILENO) && !format->is_text) {
-        ui_say("vram: %s cannot be written to a terminal: name a file with -o", format->name);
+        ui_say("vram: %s cannot be written to a terminal; name a file with -o", format->name);
         return CLI_USAGE;
     }
     if (output_is_input(path, input)) {
@@ -251,15 +251,19 @@ int cmd_convert(int argc, char **argv) {
          .value = "OUT",
          .help = "the file to write, - for standard output; its extension sets the format (.gz, .zst and .xz compress)",
          .target = &path},
-        {.name = "to", .kind = ARGS_STRING, .value = names_apart + 1, .help = "the format, whatever the extension", .target = &name},
+        {.name = "to",
+         .kind = ARGS_STRING,
+         .value = names_apart + 1,
+         .help = "the format, instead of that of the extension",
+         .target = &name},
         {.name = "pretty",
          .kind = ARGS_FLAG,
-         .help = "JSON with a line for every segment, block, event and annotation",
+         .help = "JSON with one line per segment, block, event and annotation",
          .target = &settings.pretty},
         {.name = "measure",
          .kind = ARGS_CHOICE,
          .value = "peak|end|allocated",
-         .help = "what folded stacks count: bytes live at the peak (default) or at the end, or all allocations",
+         .help = "what folded stacks count: live bytes at the peak (default), live bytes at the end, or all allocations",
          .target = &settings.measure,
          .choices = measures},
         {.name = "table",
@@ -271,12 +275,12 @@ int cmd_convert(int argc, char **argv) {
         {.name = "job",
          .kind = ARGS_STRING,
          .value = "NAME",
-         .help = "the job of the recordings, in a folder of tables",
+         .help = "name of the recordings' job, in a folder of tables",
          .target = &dataset.job},
         {.name = "label",
          .kind = ARGS_STRINGS,
          .value = "KEY=VALUE",
-         .help = "further facts about the job: commit=4c1f, node=a; may be repeated",
+         .help = "more labels of the job, such as commit=4c1f; may be repeated",
          .target = &dataset.labels},
         INPUT_OPTION,
         {.name = NULL},
@@ -284,8 +288,8 @@ int cmd_convert(int argc, char **argv) {
     const struct args_command command = {
         .name = "convert",
         .usage = "FILE... -o OUT [options]",
-        .summary = "Writes a recording in another format. Pickle, JSON and vram keep every key and value of what was read. OUT is\n"
-                   "replaced only when it is complete, and never when it is the input.\nFormats (and their extensions):"
+        .summary = "Writes a recording in another format. Pickle, JSON and vram keep every key and value of the input. OUT is\nreplaced "
+                   "only when the output is complete, and never if it is the input.\nFormats (and their extensions):"
 #define FORMAT(name, extensions, is_text, function, help) "\n  " #name " (" extensions "): " help
 #include "formats.def"
 #undef FORMAT
@@ -302,7 +306,7 @@ int cmd_convert(int argc, char **argv) {
     };
     int count, code;
     if (!args_parse(&command, argc, argv, &count, &code)) return code;
-    if (path == NULL && name == NULL) return ui_usage("convert", "vram: -o OUT or --to FORMAT is needed");
+    if (path == NULL && name == NULL) return ui_usage("convert", "vram: -o OUT or --to FORMAT is required");
     if (path == NULL) path = "-";
     dataset.folder = path;
     // A folder as output means one dataset of many recordings.
@@ -310,9 +314,9 @@ int cmd_convert(int argc, char **argv) {
         return dataset_labels_are_good(&dataset) ? dataset_write(argv + 1, count, &dataset) : CLI_USAGE;
     }
     if (count > 1)
-        return ui_usage("convert", "vram: unexpected argument '%s': several recordings go into a folder (--to arrow -o OUT/)", argv[2]);
+        return ui_usage("convert", "vram: unexpected argument '%s': write several recordings to a folder (--to arrow -o OUT/)", argv[2]);
     if (dataset.job != NULL || dataset.labels.count != 0) {
-        return ui_usage("convert", "vram: --job and --label are for a folder (--to arrow -o OUT/)");
+        return ui_usage("convert", "vram: --job and --label need a folder (--to arrow -o OUT/)");
     }
     const struct format *format = choose_format(name, path);
     settings.path = path;

@@ -39,7 +39,7 @@ static bool settle_fail_over(struct settings *settings) {
     if (whole == strlen(text))
         args_size_say_wrong("fail-over", text);
     else
-        ui_say("vram: --fail-over: '%s' is neither a size such as 100MiB nor a share such as 5%%", text);
+        ui_say("vram: --fail-over: '%s' is neither a size, such as 100MiB, nor a share, such as 5%%", text);
     return false;
 }
 
@@ -53,7 +53,7 @@ static void judge_growth(struct settings *settings, const char *name, const uint
     char before[UI_SIZE_CAPACITY], after[UI_SIZE_CAPACITY], apart[UI_SIZE_CAPACITY];
     const bool more = bytes[1] > bytes[0];
     const uint64_t difference = more ? bytes[1] - bytes[0] : bytes[0] - bytes[1];
-    verdicts_add(&settings->verdicts, name, !is_over(settings, bytes), "%s after %s: %s %s (%.2f %%), allowed more: %s",
+    verdicts_add(&settings->verdicts, name, !is_over(settings, bytes), "%s after %s: %s %s (%.2f %%), allowed increase: %s",
                  ui_size(bytes[1], after), ui_size(bytes[0], before), ui_size(difference, apart), more ? "more" : "less",
                  bytes[0] == 0 ? 0.0 : 100.0 * (double)difference / (double)bytes[0], settings->fail_over);
 }
@@ -107,7 +107,7 @@ int cmd_diff(int argc, char **argv) {
         {.name = "fail-over",
          .kind = ARGS_STRING,
          .value = "SIZE|N%",
-         .help = "exit code 1 when the second holds more than this above the first, e.g. 100MiB or 5%",
+         .help = "exit code 1 if the second exceeds the first by more than this, e.g. 100MiB or 5%",
          .target = &settings.fail_over},
         VERDICT_OPTIONS(&settings.verdicts),
         MOMENT_OPTIONS(&settings.moment),
@@ -119,8 +119,8 @@ int cmd_diff(int argc, char **argv) {
     const struct args_command command = {
         .name = "diff",
         .usage = "[options] BEFORE AFTER",
-        .summary = "Compares what is live at the peaks of two recordings, by call site: what grew, what is new, what is gone.\n"
-                   "Call sites whose line moved are matched by file and function. Two folders are compared rank by rank.",
+        .summary = "Compares the live memory at the peaks of two recordings by call site: what grew, what is new, what is gone.\nCall "
+                   "sites whose line moved are matched by file and function. Two folders are compared rank by rank.",
         .examples = "  vram diff yesterday.pickle today.pickle\n"
                     "  vram diff --fail-over 2% --github base.vram pull-request.vram   # in CI\n"
                     "  vram diff --by category rank0.pickle rank7.pickle\n",

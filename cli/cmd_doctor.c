@@ -119,8 +119,8 @@ int cmd_doctor(int argc, char **argv) {
     const struct args_command command = {
         .name = "doctor",
         .usage = "[options]",
-        .summary = "Shows what this driver, its devices and the system can do, which settings are in force and where they come from,\n"
-                   "and why a feature is off. Exit code 1 when something is wrong, 4 without a CUDA driver.",
+        .summary = "Shows what this driver, its devices and the system support, which settings are in force and where they come\nfrom, and "
+                   "why a feature is off. Exit code 1 if something is wrong, 4 without a CUDA driver.",
         .examples = "  vram doctor\n"
                     "  PYTORCH_CUDA_ALLOC_CONF=expandable_segment:True vram doctor\n"
                     "  vram doctor --json | jq '.checks[] | select(.state == \"wrong\")'\n",

@@ -122,9 +122,9 @@ struct metric {
     size_t field; // offset in struct watch_device
 };
 static const struct metric metrics[] = {
-    {"vram_requested_bytes", "gauge", "Bytes asked for in blocks not yet freed.", offsetof(struct watch_device, live_bytes)},
-    {"vram_allocations", "gauge", "Blocks handed out and not yet freed.", offsetof(struct watch_device, live_count)},
-    {"vram_peak_requested_bytes", "gauge", "Most bytes asked for at a time.", offsetof(struct watch_device, peak_bytes)},
+    {"vram_requested_bytes", "gauge", "Requested bytes of allocated blocks.", offsetof(struct watch_device, live_bytes)},
+    {"vram_allocations", "gauge", "Allocated blocks.", offsetof(struct watch_device, live_count)},
+    {"vram_peak_requested_bytes", "gauge", "Highest requested bytes of allocated blocks.", offsetof(struct watch_device, peak_bytes)},
     {"vram_reserved_bytes", "gauge", "Bytes held from the driver.", offsetof(struct watch_device, reserved_bytes)},
     {"vram_ooms_total", "counter", "Requests that failed for lack of memory.", offsetof(struct watch_device, ooms)},
 };
@@ -265,7 +265,7 @@ static int open_sources(struct exporter *exporter, char **operands, int count, c
         exporter->count++;
     }
     if (exporter->count != 0) return CLI_OK;
-    ui_say("vram: %s: no recording file (.vram) in it", operands[0]);
+    ui_say("vram: %s contains no recording file (.vram)", operands[0]);
     return CLI_BAD_INPUT;
 }
 
@@ -304,7 +304,11 @@ int cmd_export(int argc, char **argv) {
          .value = "OUT",
          .help = "the file to write (.prom for the node exporter)",
          .target = &exporter->output},
-        {.name = "interval", .kind = ARGS_STRING, .value = "15s", .help = "write repeatedly until the programs end", .target = &interval},
+        {.name = "interval",
+         .kind = ARGS_STRING,
+         .value = "15s",
+         .help = "write again after each interval until the programs end",
+         .target = &interval},
         {.name = "listen",
          .kind = ARGS_COUNT,
          .value = "PORT",
@@ -315,8 +319,8 @@ int cmd_export(int argc, char **argv) {
     const struct args_command command = {
         .name = "export",
         .usage = "[options] FILE.vram...",
-        .summary = "Statistics of programs that are being recorded (vram run, VRAM_HISTORY=file=...), for Prometheus. A folder of\n"
-                   "recordings is a job: each metric has the rank from the file's name.",
+        .summary = "Writes statistics of programs that are being recorded (vram run, VRAM_HISTORY=file=...) for Prometheus. A folder\nof "
+                   "recordings is a job: each metric has the rank from the file name.",
         .examples = "  vram export run.vram\n"
                     "  vram export run.vram --interval 15s -o /var/lib/node_exporter/vram.prom\n"
                     "  vram export ranks/ --listen 9400\n",
@@ -331,8 +335,8 @@ int cmd_export(int argc, char **argv) {
     }
     if ((interval != NULL && !parse_interval(interval, &exporter->interval_ms)) || (port != UINT64_MAX && port > UINT16_MAX)) {
         code = ui_usage("export", "vram: %s",
-                        interval != NULL && exporter->interval_ms == 0 ? "--interval is a time such as 15s or 500ms"
-                                                                       : "--listen is a port, 0 to 65535");
+                        interval != NULL && exporter->interval_ms == 0 ? "--interval takes a time, such as 15s or 500ms"
+                                                                       : "--listen takes a port from 0 to 65535");
     } else {
         const struct sigaction action = {.sa_handler = on_signal};
         (void)sigaction(SIGINT, &action, NULL);

@@ -52,7 +52,7 @@ static bool ask_for(struct settings *settings, const char *key, size_t length, u
     if (!fit_model(key, length, &model, &number)) {
         char wrong[400];
         if (sim_card_maker_of(key, length) == SIM_CARD_AMD)
-            (void)snprintf(wrong, sizeof wrong, "'%.*s' is AMD's: only 'vram sim --hip' simulates it", (int)length, key);
+            (void)snprintf(wrong, sizeof wrong, "'%.*s' is an AMD card, which only 'vram sim --hip' simulates", (int)length, key);
         else
             sim_card_say_unknown(key, length, wrong, sizeof wrong);
         ui_say("vram fit: %s", wrong);
@@ -418,10 +418,10 @@ int cmd_fit(int argc, char **argv) {
         {.name = "card",
          .kind = ARGS_STRINGS,
          .value = "NAME,...",
-         .help = "on which cards: t4, a100-80, rtx4090, ... (default h100; vram sim --cards lists them)",
+         .help = "cards to judge: t4, a100-80, rtx4090, ... (default h100; vram sim --cards lists them)",
          .target = &settings.devices,
          .also = "device gpu model"},
-        {.name = "all", .letter = 'a', .kind = ARGS_FLAG, .help = "on every known card", .target = &settings.all},
+        {.name = "all", .letter = 'a', .kind = ARGS_FLAG, .help = "judge every known card", .target = &settings.all},
         {.name = "devices",
          .kind = ARGS_COUNT,
          .value = "N",
@@ -430,24 +430,24 @@ int cmd_fit(int argc, char **argv) {
         {.name = "fold",
          .kind = ARGS_STRING,
          .value = "RANK,...|auto|none",
-         .help = "run only these of the launcher's ranks and assume that the others are like them (default: all; of more than 16 a few)",
+         .help = "run only these of the launcher's ranks and assume that the others are alike (default: all; a few of more than 16)",
          .target = &settings.folds},
         {.name = "each",
          .kind = ARGS_FLAG,
-         .help = "run the program once per card, instead of judging all cards by one run",
+         .help = "run the program once per card instead of judging all cards by one run",
          .target = &settings.each,
          .also = "exact"},
         {.name = "memory",
          .letter = 'm',
          .kind = ARGS_SIZE,
          .value = "SIZE",
-         .help = "memory of each device, context and libraries included, e.g. 22GiB: whether the program completes in it",
+         .help = "memory limit per device, including context and libraries, e.g. 22GiB: says whether the program completes in it",
          .target = &settings.limit_bytes,
          .also = "limit vram"},
         {.name = "steps",
          .kind = ARGS_STRING,
          .value = "N|auto|all",
-         .help = "stop the program after N optimizer steps; auto (default): when three in a row are alike; all: never",
+         .help = "stop the program after N optimizer steps; auto (default): after three alike in a row; all: never",
          .target = &settings.steps},
         {.name = "until",
          .kind = ARGS_STRING,
@@ -463,17 +463,17 @@ int cmd_fit(int argc, char **argv) {
         {.name = "vary",
          .kind = ARGS_STRING,
          .value = "ARGUMENT=A,B,C",
-         .help = "run once for each value of an argument of the program: '--batch-size=16,8,4'; exit code 0 when one fits",
+         .help = "run once for each value of a program argument: '--batch-size=16,8,4'; exit code 0 if one fits",
          .target = &settings.vary},
         {.name = "dummy-weights",
          .kind = ARGS_FLAG,
-         .help = "make up weights: models of transformers and diffusers, and GGUF files, then need only their configuration or header",
+         .help = "make up weights, so that models of transformers and diffusers and GGUF files need only their configuration or header",
          .target = &settings.dummy_weights},
         {.name = "output",
          .letter = 'o',
          .kind = ARGS_STRING,
          .value = "FILE",
-         .help = "keep the recording of the rank that needs the most (vram view FILE)",
+         .help = "keep the recording of the rank that needs the most memory (vram view FILE)",
          .target = &settings.output},
         {.name = "set",
          .kind = ARGS_STRING,
@@ -484,7 +484,7 @@ int cmd_fit(int argc, char **argv) {
         {.name = "quiet",
          .letter = 'q',
          .kind = ARGS_FLAG,
-         .help = "show the program's output only when it fails",
+         .help = "show the program's output only if it fails",
          .target = &settings.quiet},
         {.name = "json", .kind = ARGS_FLAG, .help = "one JSON object; keys in docs/reference/json.md", .target = &settings.json},
         {.name = NULL},
@@ -492,13 +492,11 @@ int cmd_fit(int argc, char **argv) {
     const struct args_command command = {
         .name = "fit",
         .usage = "[options] -- PROGRAM [ARGUMENT...]",
-        .summary =
-            "Says whether a program fits into a GPU's memory, without one: it runs on a simulated device, which computes nothing but\n"
-            "takes the memory that the program takes on a real one, until its steps repeat. Then: how much it needs, who holds it,\n"
-            "on which cards it fits, and where it runs out on the others. The program's output goes to standard error.\n"
-            "Exit code 1 when it does not fit on one of the cards asked for, or when that is not sure, 3 when the program fails for "
-            "another\n"
-            "reason: then nothing is sure. With --vary: 0 when one of the values fits, 1 when none does, 3 at the first that fails.",
+        .summary = "Says whether a program fits into a GPU's memory, without a GPU. The program runs on a simulated device, which "
+                   "computes\nnothing but allocates the same memory as a real one, until its steps repeat. vram then shows how much memory "
+                   "it needs,\nwhat holds it, on which cards it fits, and where it runs out on the others. The program's output goes to "
+                   "standard error.\nExit code 1 if it does not fit on one of the given cards or if that is not sure, 3 if the program "
+                   "fails for another reason.\nWith --vary: 0 if one of the values fits, 1 if none does, 3 at the first run that fails.",
         .examples = "  vram fit -- python train.py\n"
                     "  vram fit --card rtx4090,a100-40 -- python train.py --batch-size 8\n"
                     "  vram fit --all --json -- torchrun --nproc-per-node 8 train.py\n"

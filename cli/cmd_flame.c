@@ -57,12 +57,12 @@ int cmd_flame(int argc, char **argv) {
          .letter = 'o',
          .kind = ARGS_STRING,
          .value = "FILE",
-         .help = "picture (.svg) or lines for other tools (.folded), also with .gz, .zst, .xz; - for standard output",
+         .help = "the file to write: a picture (.svg) or folded stacks (.folded), also with .gz, .zst, .xz; - for standard output",
          .target = &settings.output},
         {.name = "before",
          .kind = ARGS_STRING,
          .value = "FILE",
-         .help = "show the difference to this recording: orange grew, blue shrank, grey is unchanged",
+         .help = "show the difference from this recording: orange grew, blue shrank, grey is unchanged",
          .target = &settings.before},
         {.name = "all-frames",
          .kind = ARGS_FLAG,
@@ -77,8 +77,8 @@ int cmd_flame(int argc, char **argv) {
     const struct args_command command = {
         .name = "flame",
         .usage = "[options] -o FILE RECORDING",
-        .summary = "Draws the call stacks of what is live at the peak, or at another moment, as a flame graph: one SVG file that\n"
-                   "zooms and searches in any browser, with no network.",
+        .summary = "Draws the call stacks of the memory that is live at the peak, or at another moment, as a flame graph: one SVG\nfile "
+                   "that zooms and searches in any browser, without a network.",
         .examples = "  vram flame snapshot.pickle -o peak.svg\n"
                     "  vram flame snapshot.pickle --at end -o end.svg\n"
                     "  vram flame new.pickle --before old.pickle -o grown.svg\n"
@@ -91,7 +91,7 @@ int cmd_flame(int argc, char **argv) {
     int count, code;
     struct vram_profile_options profile;
     if (!args_parse(&command, argc, argv, &count, &code)) return code;
-    if (settings.output == NULL) return ui_usage("flame", "vram: -o FILE is needed, for example -o peak.svg");
+    if (settings.output == NULL) return ui_usage("flame", "vram: -o FILE is required, for example -o peak.svg");
     if (!moment_options(&settings.moment, &profile)) return CLI_USAGE;
     profile.bottom_up = settings.bottom_up;
     profile.all_frames = settings.all_frames;

@@ -67,7 +67,7 @@ int cmd_forecast(int argc, char **argv) {
          .help = "the size whose peak to forecast",
          .target = &settings.wanted,
          .also = "at"},
-        ARGS_JSON("of the forecast", &settings.json),
+        ARGS_JSON("rows of the forecast", &settings.json),
         DEVICE_OPTION(&settings.moment),
         GROUP_OPTIONS(&settings.moment),
         INPUT_OPTION,

@@ -50,9 +50,9 @@ int cmd_leaks(int argc, char **argv) {
     const struct args_command command = {
         .name = "leaks",
         .usage = "[options] FILE|FOLDER...",
-        .summary = "Finds leaks: call sites whose allocations outlive their step and accumulate, step after step, until the end. Steps\n"
-                   "come from the program's marks or from repeating allocations. Reports when steps are unclear or when requests only\n"
-                   "grow. Exit code 1: something leaks.",
+        .summary = "Finds leaks: call sites whose allocations outlive their step and accumulate, step after step, until the end. "
+                   "Steps\ncome from the program's marks or from repeating allocations. Says if steps are unclear or if only requests "
+                   "grow.\nExit code 1 if something leaks.",
         .examples = "  vram leaks snapshot.pickle\n"
                     "  vram leaks --step train_step job/          # every rank\n"
                     "  vram leaks --json run.vram | jq '.groups[0]'\n",

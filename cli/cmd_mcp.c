@@ -51,7 +51,7 @@ static int serve_messages(struct mcp_server *server) {
 int cmd_mcp(int argc, char **argv) {
     struct mcp_server server = {.calls = 0};
     const struct args_option options[] = {
-        {.name = "no-programs", .kind = ARGS_FLAG, .help = "leave out the tool fit, which runs programs", .target = &server.no_programs},
+        {.name = "no-programs", .kind = ARGS_FLAG, .help = "omit the tool fit, which runs programs", .target = &server.no_programs},
         INPUT_OPTION,
         SKIP_OPTION,
         {.name = NULL},
@@ -59,8 +59,8 @@ int cmd_mcp(int argc, char **argv) {
     const struct args_command command = {
         .name = "mcp",
         .usage = "[options]",
-        .summary = "Answers questions about recordings for agents: a server of the Model Context Protocol on standard input and\n"
-                   "output. An agent's program starts it; docs/guides/agents.md says how.",
+        .summary = "Answers agents' questions about recordings: a Model Context Protocol server on standard input and output. The\nagent's "
+                   "program starts it (docs/guides/agents.md).",
         .examples = "  claude mcp add vram -- vram mcp\n"
                     "  vram mcp --no-programs\n",
         .options = options,

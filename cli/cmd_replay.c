@@ -69,7 +69,7 @@ static int run_confs(const struct vram_recording *recording, const char *path, c
         const enum vram_status status = vram_replay_whatif(recording, &options, &results[i], &error);
         if (status != VRAM_OK) return ui_error(path, &error);
         if (settings->device != NO_DEVICE && (results[i]->device_count == 0 || settings->device > UINT32_MAX)) {
-            ui_say("vram: %s: it has no device %" PRIu64, path, settings->device);
+            ui_say("vram: %s has no device %" PRIu64, path, settings->device);
             return CLI_USAGE;
         }
     }
@@ -118,7 +118,7 @@ static bool options_agree(const struct settings *settings, int files) {
     if (settings->exact && settings->confs.count > 1) wrong = "--exact takes one --conf";
     if (settings->exact && (settings->world.memory_bytes != 0 || settings->ignore_releases))
         wrong = "--exact takes no --memory and no --ignore-releases";
-    if (settings->exact && settings->device != NO_DEVICE) wrong = "--exact takes no --device: it checks all of them";
+    if (settings->exact && settings->device != NO_DEVICE) wrong = "--exact takes no --device: it checks all devices";
     if (!settings->exact && settings->placements != NULL) wrong = "--placements needs --exact";
     if (settings->placements != NULL && files > 1) wrong = "--placements takes one recording";
     if (wrong != NULL) (void)ui_usage("replay", "vram: %s", wrong);
@@ -160,9 +160,9 @@ int cmd_replay(int argc, char **argv) {
     const struct args_command command = {
         .name = "replay",
         .usage = "[options] FILE|FOLDER...",
-        .summary = "Replays the history of a recording through the allocator on a simulated device. With --exact it checks that every\n"
-                   "address is as recorded. Without, it shows what the program would have needed with other settings or less memory.\n"
-                   "Exit code 1 for any difference, and for running out of memory.",
+        .summary = "Replays the history of a recording through the allocator on a simulated device. With --exact it checks that "
+                   "every\naddress is as recorded. Otherwise it shows how the program would run with other settings or less memory.\nExit "
+                   "code 1 for any difference, or if a device runs out of memory.",
         .examples = "  vram replay --exact snapshot.pickle\n"
                     "  vram replay --conf '' --conf expandable_segments:True snapshot.pickle\n"
                     "  vram replay --memory 24GiB --conf max_split_size_mb:128 snapshot.pickle\n",

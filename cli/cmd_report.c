@@ -56,7 +56,7 @@ static void judge_peak(struct settings *settings, const char *name, const struct
         (void)snprintf(title, sizeof title, report->device_count == 1 ? "%s" : "%s, device %u", name, (unsigned)device->device);
         verdicts_add(&settings->verdicts, title, bytes <= settings->fail_over_bytes, "%s %s at the peak, limit %s%s%s%s%s",
                      ui_size(bytes, needed), is_reserved ? "reserved" : "allocated", ui_size(settings->fail_over_bytes, limit),
-                     live->site_count == 0 ? "" : "; the largest site then: ", live->site_count == 0 ? "" : live->sites[0].name,
+                     live->site_count == 0 ? "" : "; largest call site: ", live->site_count == 0 ? "" : live->sites[0].name,
                      live->site_count == 0 ? "" : ", ", live->site_count == 0 ? "" : ui_size(live->sites[0].bytes, most));
     }
 }
@@ -177,26 +177,26 @@ int cmd_report(int argc, char **argv) {
          .letter = 'm',
          .kind = ARGS_SIZE,
          .value = "SIZE",
-         .help = "memory of each device, e.g. 80GiB, where the recording does not say; adds what other processes held",
+         .help = "memory of each device, e.g. 80GiB, if the recording lacks it; adds what other processes held",
          .target = &settings.memory_bytes},
         {.name = "no-cure",
          .kind = ARGS_FLAG,
-         .help = "do not replay the history with other settings: no cure after an out of memory, no comparison with paged:True",
+         .help = "do not replay the history with other settings: show no cure after an out of memory and no comparison with paged:True",
          .target = &settings.no_cure},
         {.name = "summary",
          .kind = ARGS_FLAG,
-         .help = "of several files, print only the table: which stands out, which ran out of memory and why (default from 9 files)",
+         .help = "print only the table of several files: which stands out, which ran out of memory and why (default from 9 files)",
          .target = &settings.summary},
         {.name = "full", .kind = ARGS_FLAG, .help = "print the report of each file, however many there are", .target = &settings.full},
         {.name = "plain-sites",
          .kind = ARGS_FLAG,
-         .help = "call sites as other tools choose them: the innermost Python frame outside torch, else the innermost frame",
+         .help = "choose call sites as other tools do: the innermost Python frame outside torch, else the innermost frame",
          .target = &settings.plain_sites},
-        {.name = "check", .kind = ARGS_FLAG, .help = "exit code 1 when the recording has an out of memory", .target = &settings.check},
+        {.name = "check", .kind = ARGS_FLAG, .help = "exit code 1 if the recording has an out of memory", .target = &settings.check},
         {.name = "fail-over",
          .kind = ARGS_SIZE,
          .value = "SIZE",
-         .help = "exit code 1 when a device held more than this, e.g. 22GiB: what was reserved, or allocated where that is not known",
+         .help = "exit code 1 if a device held more than this, e.g. 22GiB: reserved memory, or allocated memory if that is not known",
          .target = &settings.fail_over_bytes},
         VERDICT_OPTIONS(&settings.verdicts),
         {.name = "list",
@@ -241,9 +241,10 @@ int cmd_report(int argc, char **argv) {
     const bool lists = settings.list < VRAM_LISTING_COUNT || settings.profile.wanted;
     if (settings.fail_over_bytes == UINT64_MAX ? settings.verdicts.junit != NULL || settings.verdicts.github : lists)
         return ui_usage("report", "vram: %s",
-                        lists ? "--fail-over goes with the report, not with a list" : "--junit and --github need --fail-over");
+                        lists ? "--fail-over works with the report, not with a list" : "--junit and --github need --fail-over");
     if (settings.profile.wanted) return report_profiles(&settings.profile, argv + 1, count);
-    if (settings.summary && (settings.full || settings.json)) return ui_usage("report", "vram: --summary takes no --full and no --json");
+    if (settings.summary && (settings.full || settings.json))
+        return ui_usage("report", "vram: --summary cannot be combined with --full or --json");
     code = report_each(&settings, argv + 1, count);
     return verdicts_end(&settings.verdicts, code);
 }

@@ -132,14 +132,14 @@ static void run_list_summary(FILE *list, const char *program, bool wants_report)
         } else if (strcmp(fields[0], "dump") == 0) {
             ui_say("vram run: out of memory: %s", shown_path(fields[1]));
         } else if (strcmp(fields[0], "missed") == 0) {
-            ui_say("vram run: not seen: %s %s", fields[1], fields[2]);
+            ui_say("vram run: warning: %s %s", fields[1], fields[2]);
         }
     }
     for (size_t i = 0; i < 3; i++) free(fields[i]);
     if (files != 0) return;
     // A process that may write no file cannot say so either.
-    ui_say("vram run: no file was written: %s made no visible request to a CUDA driver, or cannot write files", program);
-    if (!has_driver()) ui_say("vram run: there is no CUDA driver here; `vram sim -- vram run -- %s` runs it on a simulated one", program);
+    ui_say("vram run: no file was written: %s made no request that reached a CUDA driver, or it cannot write files", program);
+    if (!has_driver()) ui_say("vram run: no CUDA driver found; to use a simulated one, run `vram sim -- vram run -- %s`", program);
 }
 
 // vram run: records the device memory of any CUDA program.
@@ -198,7 +198,7 @@ static const char *make_room(const char *pattern) {
     struct stat facts;
     if (strchr(pattern, '%') != NULL || lstat(pattern, &facts) != 0) return NULL;
     if (S_ISDIR(facts.st_mode)) return "a folder";
-    if (!S_ISREG(facts.st_mode)) return "no plain file";
+    if (!S_ISREG(facts.st_mode)) return "not a regular file";
     return unlink(pattern) == 0 ? NULL : strerror(errno);
 }
 
@@ -206,7 +206,7 @@ static int run_recorded(const struct settings *settings, char **arguments) {
     char list_path[PATH_CAPACITY], output[PATH_CAPACITY];
     struct run_library library;
     if (!run_library_find(&library)) {
-        ui_say("vram run: libvram_preload.so is not there; name it in VRAM_PRELOAD");
+        ui_say("vram run: cannot find libvram_preload.so; name it in VRAM_PRELOAD");
         return CLI_DEVICE;
     }
     const char *why = make_absolute(settings->output, output);
@@ -220,7 +220,7 @@ static int run_recorded(const struct settings *settings, char **arguments) {
     const bool readable = run_library_open(&library);
     FILE *list = readable ? make_list(list_path) : NULL;
     if (list == NULL) {
-        ui_say("vram run: no temporary file could be made: %s", strerror(errno));
+        ui_say("vram run: cannot create a temporary file: %s", strerror(errno));
         if (readable) run_library_close(&library);
         return CLI_BAD_INPUT;
     }
@@ -238,7 +238,7 @@ static int run_recorded(const struct settings *settings, char **arguments) {
     if (run_environment_put(&environment))
         code = program_run("run", arguments, &started);
     else
-        ui_say("vram run: the environment could not be set");
+        ui_say("vram run: cannot set the program's environment");
     if (started) run_list_summary(list, arguments[0], settings->on_oom == ON_OOM_REPORT);
     (void)fclose(list);
     (void)unlink(list_path);
@@ -258,7 +258,7 @@ int cmd_run(int argc, char **argv) {
         {.name = "limit",
          .kind = ARGS_SIZE,
          .value = "SIZE",
-         .help = "caps memory per device; the program sees the cap as the device's size",
+         .help = "cap memory per device; the program sees the cap as the device's size",
          .target = &settings.limit_bytes,
          .also = "memory"},
         {.name = "stacks",
@@ -270,7 +270,7 @@ int cmd_run(int argc, char **argv) {
         {.name = "on-oom",
          .kind = ARGS_CHOICE,
          .value = "report|dump",
-         .help = "report (default): explain it at the end; dump: keep a copy of the recording as it was",
+         .help = "after an out of memory, report (default): explain it at the end; dump: keep a copy of the recording from that moment",
          .target = &settings.on_oom,
          .choices = oom_choices},
         {.name = "cache",
@@ -285,7 +285,7 @@ int cmd_run(int argc, char **argv) {
          .target = &settings.conf},
         {.name = "keep-deepbind",
          .kind = ARGS_FLAG,
-         .help = "leave RTLD_DEEPBIND as the program has it; such libraries are not seen",
+         .help = "keep RTLD_DEEPBIND where the program uses it; calls of such libraries are not recorded",
          .target = &settings.keep_deepbind},
         {.name = NULL},
     };
@@ -307,7 +307,7 @@ int cmd_run(int argc, char **argv) {
     if (!args_parse(&command, argc, argv, &count, &code)) return code;
     struct vram_error error = {.status = VRAM_OK};
     if (settings.conf != NULL && vram_options_check(settings.conf, &error) != VRAM_OK) return usage_problem(error.message);
-    if (settings.output[0] == '\0') return usage_problem("--output: an empty name");
+    if (settings.output[0] == '\0') return usage_problem("--output: the name is empty");
     argv[1 + count] = NULL;
     return run_recorded(&settings, argv + 1);
 }

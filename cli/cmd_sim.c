@@ -36,7 +36,7 @@ static int run_and_report(const struct asked *asked, char **program) {
 
 static int run_simulated(const char *values, const struct asked *asked, char **program) {
     if (setenv("VRAM_SIM", values, 1) != 0) {
-        ui_say("vram: the environment of the program could not be set: %s", strerror(errno));
+        ui_say("vram: cannot set the program's environment: %s", strerror(errno));
         return CLI_BAD_INPUT;
     }
     const int code = sim_front_put(asked->hip);
@@ -62,11 +62,11 @@ int cmd_sim(int argc, char **argv) {
          .help = "cards to simulate: t4, a100-80, rtx4090, ... (default h100; --cards lists them)",
          .target = &settings.models,
          .also = "device gpu model"},
-        {.name = "cards", .kind = ARGS_FLAG, .help = "list the known cards, and what is estimated of each", .target = &cards},
+        {.name = "cards", .kind = ARGS_FLAG, .help = "list the known cards and which of their figures are estimated", .target = &cards},
         {.name = "devices",
          .kind = ARGS_COUNT,
          .value = "N",
-         .help = "number of devices (default: as many as --card names)",
+         .help = "number of devices (default: the number of cards in --card)",
          .target = &settings.devices},
         {.name = "memory",
          .letter = 'm',
@@ -88,28 +88,24 @@ int cmd_sim(int argc, char **argv) {
          .target = &settings.more},
         {.name = "missing",
          .kind = ARGS_FLAG,
-         .help = "list at the end the functions called that are not simulated",
+         .help = "at the end, list the functions called that are not simulated",
          .target = &asked.missing},
         {.name = "reads",
          .kind = ARGS_FLAG,
-         .help = "list at the end where the program read what only a kernel would have written",
+         .help = "at the end, list where the program read what only a kernel would have written",
          .target = &asked.reads},
-        {.name = "hip",
-         .kind = ARGS_FLAG,
-         .help = "for programs of AMD's HIP: provide its runtime on the simulated device",
-         .target = &asked.hip},
+        {.name = "hip", .kind = ARGS_FLAG, .help = "for HIP programs: provide AMD's runtime on the simulated device", .target = &asked.hip},
         SIM_VALUES_OPTIONS(&rules),
         {.name = NULL},
     };
     const struct args_command command = {
         .name = "sim",
         .usage = "[options] -- PROGRAM [ARGUMENT...]",
-        .summary =
-            "Runs a program on simulated GPUs: memory, streams, events, graphs, peers and processes behave as those of the device that\n"
-            "is named; kernels take time and compute nothing. For programs that call the driver API, and for those that load the\n"
-            "shared runtime, NVML, cuBLAS, cuDNN, NCCL and the like, as PyTorch does: stand-ins take the place of these libraries as\n"
-            "they are loaded, and no file is changed. Programs linked statically against NVIDIA's\n"
-            "runtime cannot run; vram says which. The exit code is the program's.",
+        .summary = "Runs a program on simulated GPUs. Memory, streams, events, graphs, peers and processes behave as on the given "
+                   "card;\nkernels take time but compute nothing. It works for programs that call the driver API, and for programs such as "
+                   "PyTorch's\nthat load the shared runtime, NVML, cuBLAS, cuDNN, NCCL and similar libraries: stand-ins replace these "
+                   "libraries at\nload time, and no file is changed. Programs linked statically against NVIDIA's runtime cannot run; vram "
+                   "says which.\nThe exit code is the program's.",
         .examples = "  vram sim -- ./program\n"
                     "  vram sim --card rtx4090 -- python train.py\n"
                     "  vram sim --devices 2 --memory 16GiB -- torchrun --nproc-per-node 2 train.py\n"
@@ -140,7 +136,7 @@ int cmd_sim(int argc, char **argv) {
     code = sim_values_put("sim", &rules);
     if (code != CLI_OK) return code;
     argv[1 + count] = NULL;
-    if (!asked.hip && !sim_values_compute(&rules)) ui_say("vram: the environment of the program could not be set: %s", strerror(errno));
+    if (!asked.hip && !sim_values_compute(&rules)) ui_say("vram: cannot set the program's environment: %s", strerror(errno));
     sim_session_put();
     return run_simulated(values, &asked, argv + 1);
 }

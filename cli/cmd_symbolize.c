@@ -120,9 +120,9 @@ int cmd_symbolize(int argc, char **argv) {
     const struct args_command command = {
         .name = "symbolize",
         .usage = "FILE -o OUT [options]",
-        .summary = "Finds names, source lines and inlined functions for the machine code in a recording: frames that were recorded as\n"
-                   "an offset in a module. Modules are found by path and build id; lines need their debug information and libdw.\n"
-                   "What cannot be found stays as it is.",
+        .summary = "Finds names, source lines and inlined functions for machine code in a recording: frames that were recorded as "
+                   "an\noffset in a module. Modules are found by path and build id; lines need debug information and libdw. Frames "
+                   "that\ncannot be named stay as they are.",
         .examples = "  vram symbolize run.vram -o run.pickle\n"
                     "  vram symbolize --debug-dir ./symbols run.vram -o named.vram\n",
         .options = options,
@@ -132,6 +132,6 @@ int cmd_symbolize(int argc, char **argv) {
     };
     int count, code;
     if (!args_parse(&command, argc, argv, &count, &code)) return code;
-    if (settings.path == NULL) return ui_usage("symbolize", "vram: -o OUT is needed");
+    if (settings.path == NULL) return ui_usage("symbolize", "vram: -o OUT is required");
     return symbolize(argv[1], &settings);
 }

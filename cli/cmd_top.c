@@ -338,7 +338,7 @@ static bool press_all(struct top_view *view, const char *keys, size_t count) {
 // --- the loop ---------------------------------------------------------------------------------------------------------------------------
 static int watch_live(struct watch *watch, struct top_view *view) {
     if (!take_terminal()) {
-        ui_say("vram: the terminal cannot be used; try --once");
+        ui_say("vram: cannot use this terminal; try --once");
         return CLI_USAGE;
     }
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
@@ -443,19 +443,19 @@ int cmd_top(int argc, char **argv) {
         {.name = "by",
          .kind = ARGS_CHOICE,
          .value = "library|kind|site|stream|pool",
-         .help = "how memory is grouped at first (default library)",
+         .help = "how to group memory at first (default library)",
          .target = &by,
          .choices = choices},
         {.name = "once", .kind = ARGS_FLAG, .help = "print what is live now, and exit", .target = &once},
-        {.name = "json", .kind = ARGS_FLAG, .help = "the same as one JSON object; keys in docs/reference/json.md", .target = &json},
+        {.name = "json", .kind = ARGS_FLAG, .help = "like --once, as one JSON object; keys in docs/reference/json.md", .target = &json},
         {.name = NULL},
     };
     const struct args_command command = {
         .name = "top",
         .usage = "[options] [PID|FILE]",
-        .summary = "Shows the live memory of a program that is being recorded (by `vram run`, or by an allocator of this library that\n"
-                   "streams its history), by library, kind, call site, stream or pool. The program is not disturbed: its recording\n"
-                   "is read while it grows. Without a PID it lists the recorded processes, or shows the only one.\n"
+        .summary = "Shows the live memory of a program that is being recorded (by `vram run`, or by vram's allocator with a "
+                   "history\nfile), by library, kind, call site, stream or pool. It only reads the recording as it grows and does not "
+                   "disturb the\nprogram. Without a PID it lists the recorded processes, or shows the only one.\n"
                    "Keys: 1 to 5 or Tab group, s sorts, / searches, arrows scroll, space pauses, q ends.",
         .examples = "  vram run -- python train.py &\n"
                     "  vram top $!\n"

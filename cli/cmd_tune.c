@@ -78,16 +78,16 @@ static int tune_opened(const struct input_opened *opened, void *context) {
 int cmd_tune(int argc, char **argv) {
     struct settings settings = {0};
     const struct args_option options[] = {
-        WHATIF_OPTIONS(&settings.world, ": will it fit, and with what?"),
+        WHATIF_OPTIONS(&settings.world, ": does it fit, and with which setting?"),
         {.name = "each",
          .kind = ARGS_FLAG,
-         .help = "search for each recording; otherwise several are ranks of one job",
+         .help = "search for each recording separately; otherwise several recordings are ranks of one job",
          .target = &settings.each},
         {.name = "threads",
          .letter = 'j',
          .kind = ARGS_COUNT,
          .value = "N",
-         .help = "replays at a time (default: one per processor)",
+         .help = "number of parallel replays (default: one per processor)",
          .target = &settings.threads},
         ARGS_JSON("with --each several recordings: an array", &settings.json),
         INPUT_OPTION,
@@ -96,9 +96,9 @@ int cmd_tune(int argc, char **argv) {
     const struct args_command command = {
         .name = "tune",
         .usage = "[options] FILE|FOLDER...",
-        .summary = "Replays a recording with many settings of PYTORCH_CUDA_ALLOC_CONF on a simulated device and shows which one needs\n"
-                   "the least memory, as a line to paste. With --memory: whether it fits, and with which setting. Several recordings are\n"
-                   "the ranks of one job: one setting for all. Exit code 1 when nothing fits.",
+        .summary = "Replays a recording with many settings of PYTORCH_CUDA_ALLOC_CONF on a simulated device and shows which one needs\nthe "
+                   "least memory, as a line to paste. With --memory: whether it fits, and with which setting. Several recordings "
+                   "are\nranks of one job and get one setting. Exit code 1 if nothing fits.",
         .examples = "  vram tune snapshot.pickle\n"
                     "  vram tune --memory 24GiB snapshot.pickle\n"
                     "  vram tune --json job/ | jq -r .best.conf\n",

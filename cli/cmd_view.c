@@ -72,7 +72,7 @@ static int write_page(const struct input_files *files, const char *path) {
     const int code = view_page_write(false, put_recordings, &embedding, write_counted, &counted);
     const int closed = output_close(counted.output, code == CLI_OK);
     if (code == CLI_OK && counted.bytes > LARGE_PAGE_BYTES)
-        ui_say("vram: the page is %llu MiB, more than most browsers hold: vram view --serve shows files of any size",
+        ui_say("vram: the page is %llu MiB, too large for most browsers; vram view --serve shows files of any size",
                (unsigned long long)(counted.bytes >> 20));
     return code != CLI_OK ? code : closed != CLI_OK ? closed : embedding.code;
 }
@@ -117,7 +117,7 @@ static int view_file(const struct input_files *files, const char *output, bool o
         else if (output == NULL)
             printf("%s", path);
         if (output == NULL) printf("\n");
-        if (open && !browser_open(path)) ui_say("vram: cannot open a browser: open %s yourself", path);
+        if (open && !browser_open(path)) ui_say("vram: cannot open a browser; open %s yourself", path);
     }
     free(path);
     return code;
@@ -145,7 +145,7 @@ static int view_server(const struct input_files *files, const struct serve_optio
     struct vram_explorer *explorer;
     int added = 0;
     if (vram_explorer_create(&explorer) != VRAM_OK) {
-        ui_say("vram: no host memory");
+        ui_say("vram: not enough host memory");
         return CLI_BAD_INPUT;
     }
     int code = add_all(explorer, files, &added);
@@ -155,10 +155,10 @@ static int view_server(const struct input_files *files, const struct serve_optio
 }
 
 static int check_usage(bool serves, const char *output, uint64_t port, int operands) {
-    const char *wrong = serves && output != NULL  ? "--serve writes no file: leave out -o"
+    const char *wrong = serves && output != NULL  ? "--serve writes no file; omit -o"
                         : serves && operands == 0 ? "--serve needs a recording"
-                        : !serves && port != 0    ? "--port is for --serve"
-                        : port > UINT16_MAX       ? "--port is at most 65535"
+                        : !serves && port != 0    ? "--port needs --serve"
+                        : port > UINT16_MAX       ? "--port takes a port up to 65535"
                                                   : NULL;
     if (wrong == NULL) return CLI_OK;
     return ui_usage("view", "vram: %s", wrong);
@@ -178,7 +178,7 @@ int cmd_view(int argc, char **argv) {
         {.name = "no-open", .kind = ARGS_FLAG, .help = "do not open a browser", .target = &stays},
         {.name = "serve",
          .kind = ARGS_FLAG,
-         .help = "serve the page from this process until it is interrupted: for files beyond a browser's memory",
+         .help = "serve the page from this process until interrupted, for files that exceed a browser's memory",
          .target = &serves},
         {.name = "port", .kind = ARGS_COUNT, .value = "N", .help = "with --serve: the port (default: any free one)", .target = &port},
         SKIP_OPTION,
@@ -188,8 +188,8 @@ int cmd_view(int argc, char **argv) {
     const struct args_command command = {
         .name = "view",
         .usage = "[FILE...] [options]",
-        .summary = "Shows recordings in the viewer: one page with the recordings inside, which works without a network and can be\n"
-                   "shared. A folder means the recordings in it. Without FILE the page is empty and opens files itself.",
+        .summary = "Shows recordings in the viewer: one page that contains the recordings, works without a network and can be shared.\nA "
+                   "folder means the recordings in it. Without FILE the page is empty and can open files itself.",
         .examples = "  vram view snapshot.pickle\n"
                     "  vram view ranks/ -o job.html --no-open\n"
                     "  vram view --serve huge.pickle\n",

@@ -170,7 +170,7 @@ static int write_tables(const struct vram_recording *recording, uint64_t rank, c
         for (uint32_t device = 0; device < (tables[t].by_device ? devices : 1); device++) {
             if (tables[t].by_device && !has_device(recording, device)) continue;
             if (!path_of(progress->dataset, &tables[t], rank, tables[t].by_device ? (int64_t)device : -1, name, path)) {
-                ui_say("vram: %s: the path of its table would be too long", name);
+                ui_say("vram: %s: the path of its table is too long", name);
                 return CLI_BAD_INPUT;
             }
             const int code = write_table(recording, name, path, &tables[t], tables[t].by_device ? &device : NULL);
@@ -190,13 +190,13 @@ static bool is_new(struct progress *progress, uint64_t rank, const char *name) {
     if (keys != NULL) progress->keys = keys;
     if (key == NULL || keys == NULL) {
         free(key);
-        ui_say("vram: out of host memory");
+        ui_say("vram: not enough host memory");
         return false;
     }
     snprintf(key, length, "%" PRIu64 "/%s", rank, name);
     for (size_t i = 0; i < progress->key_count; i++) {
         if (strcmp(keys[i], key) != 0) continue;
-        ui_say("vram: %s: a recording of this name and rank %" PRIu64 " exists already: rename one, or write them as separate jobs", name,
+        ui_say("vram: %s: a recording of this name and rank %" PRIu64 " exists already; rename one, or write them as separate jobs", name,
                rank);
         free(key);
         return false;

@@ -62,18 +62,18 @@ static void look_at_device(struct doctor *doctor, struct vram_driver *driver, ui
     doctor_add(doctor, area, "name", DOCTOR_OK, "%s, compute capability %d.%d, %d multiprocessors", facts.name, facts.compute_major,
                facts.compute_minor, facts.multiprocessors);
     doctor_add(doctor, area, "memory", DOCTOR_OK, "%s, %s free%s", ui_size(facts.total_bytes, total), ui_size(facts.free_bytes, available),
-               facts.integrated ? "; it is the host's" : "");
-    add_ability(doctor, area, "virtual memory", facts.virtual_memory, "expandable_segments:True can be used",
+               facts.integrated ? "; shared with the host" : "");
+    add_ability(doctor, area, "virtual memory", facts.virtual_memory, "expandable_segments:True is supported",
                 "expandable_segments is ignored: segments stay whole");
     if (facts.virtual_memory) doctor_add(doctor, area, "page size", DOCTOR_OK, "%s", ui_size(facts.granularity_bytes, total));
-    add_ability(doctor, area, "memory pools", facts.memory_pools, "backend:cudaMallocAsync can be used",
-                "backend:cudaMallocAsync is refused");
-    add_ability(doctor, area, "file handles", facts.file_handles, "pages can be shared with processes of this machine",
+    add_ability(doctor, area, "memory pools", facts.memory_pools, "backend:cudaMallocAsync is supported",
+                "backend:cudaMallocAsync is not supported");
+    add_ability(doctor, area, "file handles", facts.file_handles, "pages can be shared with processes on this machine",
                 "only plain segments can be shared with other processes");
-    add_ability(doctor, area, "fabric handles", facts.fabric_handles, "the driver can share pages across machines; vram does not yet",
-                "pages cannot be shared across machines");
-    add_ability(doctor, area, "host register", facts.host_register, "pinned_use_cuda_host_register can be used",
-                "pinned_use_cuda_host_register is not possible");
+    add_ability(doctor, area, "fabric handles", facts.fabric_handles,
+                "the driver can share pages across machines; vram does not use this yet", "pages cannot be shared across machines");
+    add_ability(doctor, area, "host register", facts.host_register, "pinned_use_cuda_host_register is supported",
+                "pinned_use_cuda_host_register is not supported");
     add_ability(doctor, area, "managed memory", facts.managed, "", "");
     doctor->virtual_memory = doctor->virtual_memory && facts.virtual_memory;
     doctor->memory_pools = doctor->memory_pools && facts.memory_pools;
@@ -94,7 +94,7 @@ static void look_at_peers(struct doctor *doctor, struct vram_driver *driver, uin
     if (pairs == 0) return;
     struct doctor_row *row =
         doctor_add(doctor, "driver", "peer access", reachable == pairs ? DOCTOR_OK : DOCTOR_NOTE, "%u of %u pairs", reachable, pairs);
-    if (reachable != pairs) doctor_explain(row, "blocks cannot be used directly by devices that do not reach each other");
+    if (reachable != pairs) doctor_explain(row, "devices without peer access cannot use each other's blocks directly");
 }
 
 void doctor_look_at_driver(struct doctor *doctor, struct vram_driver *driver, const struct vram_error *error) {
@@ -110,7 +110,7 @@ void doctor_look_at_driver(struct doctor *doctor, struct vram_driver *driver, co
         return;
     }
     if (vram_driver_version(driver, &version) != VRAM_OK || vram_driver_devices(driver, &count) != VRAM_OK) {
-        doctor_explain(doctor_add(doctor, "driver", "CUDA driver", DOCTOR_WRONG, "it does not answer"), "its calls fail");
+        doctor_explain(doctor_add(doctor, "driver", "CUDA driver", DOCTOR_WRONG, "it does not respond"), "its calls fail");
         return;
     }
     if (version >= FIRST_HIP_VERSION)
@@ -137,7 +137,7 @@ static void explain_need(const struct doctor *doctor, struct doctor_row *row, co
                      (strcmp(option->key, "pinned_use_cuda_host_register") == 0 && !doctor->host_register);
     if (!off) return;
     row->state = DOCTOR_WRONG;
-    doctor_explain(row, "not in force: a device or its driver cannot do it");
+    doctor_explain(row, "not in force: not supported by a device or its driver");
 }
 
 static bool add_option(const struct vram_option *option, void *user) {
@@ -159,7 +159,7 @@ static void look_at_conf(struct doctor *doctor) {
         struct doctor_row *row = doctor_add(doctor, "settings", conf_names[i], DOCTOR_OK, "%s", value);
         if (in_force != NULL) {
             row->state = DOCTOR_NOTE;
-            doctor_explain(row, "not read by vram: %s comes first", in_force);
+            doctor_explain(row, "not read: %s takes precedence", in_force);
             continue;
         }
         in_force = conf_names[i];
@@ -169,7 +169,7 @@ static void look_at_conf(struct doctor *doctor) {
     }
     if (in_force == NULL)
         doctor_explain(doctor_add(doctor, "settings", conf_names[0], DOCTOR_OK, "not set"),
-                       "nor %s nor %s: all options have their defaults", conf_names[1], conf_names[2]);
+                       "nor %s nor %s is set: all options have their defaults", conf_names[1], conf_names[2]);
 }
 
 static void look_at_variables(struct doctor *doctor) {
@@ -177,18 +177,18 @@ static void look_at_variables(struct doctor *doctor) {
         const char *name, *text;
     } variables[] = {
         {"VRAM_HISTORY", "allocators of this library record their history"},
-        {"VRAM_ON_OOM", "what happens when memory runs out"},
+        {"VRAM_ON_OOM", "action when memory runs out"},
         {"VRAM_PROMETHEUS", "statistics are written for Prometheus"},
-        {"VRAM_NO_CACHING", "1: every request goes straight to the driver"},
-        {"PYTORCH_NO_CUDA_MEMORY_CACHING", "1: every request goes straight to the driver"},
-        {"VRAM_LIBCUDA", "the driver that is loaded instead of libcuda.so.1"},
-        {"VRAM_LIBHIP", "AMD's runtime that is loaded instead of libamdhip64.so.7"},
+        {"VRAM_NO_CACHING", "1: every request goes directly to the driver"},
+        {"PYTORCH_NO_CUDA_MEMORY_CACHING", "1: every request goes directly to the driver"},
+        {"VRAM_LIBCUDA", "driver to load instead of libcuda.so.1"},
+        {"VRAM_LIBHIP", "AMD runtime to load instead of libamdhip64.so.7"},
         {"VRAM_SIM", "settings of the simulated libcuda.so.1"},
-        {"CUBLAS_WORKSPACE_CONFIG", "how large cuBLAS's workspaces are"},
+        {"CUBLAS_WORKSPACE_CONFIG", "sizes of cuBLAS's workspaces"},
         {"CUDA_VISIBLE_DEVICES", "hides devices from the driver"},
         {"CUDA_DEVICE_MAX_CONNECTIONS", "read by the driver"},
         {"CUDA_MODULE_LOADING", "EAGER makes the driver load every kernel at once, which takes memory"},
-        {"TORCH_CUDA_EXPANDABLE_SEGMENTS_IPC", "0: pages of expandable segments are not made for sharing"},
+        {"TORCH_CUDA_EXPANDABLE_SEGMENTS_IPC", "0: pages of expandable segments cannot be shared"},
     };
     for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
         const char *value = getenv(variables[i].name);
@@ -223,7 +223,7 @@ static void look_at_locked_memory(struct doctor *doctor) {
     }
     struct doctor_row *row =
         doctor_add(doctor, "system", "locked memory", DOCTOR_NOTE, "%llu KiB", (unsigned long long)limit.rlim_cur / 1024);
-    doctor_explain(row, "cudaHostAlloc does not count against it, network cards' registrations do: ulimit -l");
+    doctor_explain(row, "cudaHostAlloc does not count against it, registrations of network cards do (ulimit -l)");
 }
 
 static void look_at_container(struct doctor *doctor) {
@@ -237,7 +237,7 @@ static void look_at_container(struct doctor *doctor) {
             doctor_add(doctor, "system", "memory of the container", DOCTOR_OK, "unlimited");
         else
             doctor_explain(doctor_add(doctor, "system", "memory of the container", DOCTOR_NOTE, "%.1f GiB", (double)bytes / (1 << 30)),
-                           "pinned host memory counts against it; the process is killed beyond");
+                           "pinned host memory counts against it; a process that exceeds it is killed");
         return;
     }
 }
@@ -247,7 +247,7 @@ static void look_at_overcommit(struct doctor *doctor) {
     if (!read_line("/proc/sys/vm/overcommit_memory", line, sizeof line)) return;
     const bool strict = strcmp(line, "2") == 0;
     struct doctor_row *row = doctor_add(doctor, "system", "overcommit", strict ? DOCTOR_NOTE : DOCTOR_OK, "%s", line);
-    if (strict) doctor_explain(row, "address space counts as memory: large reservations of CUDA and of this library may fail");
+    if (strict) doctor_explain(row, "address space counts as memory: large reservations by CUDA and vram may fail");
 }
 
 static void look_at_profiling(struct doctor *doctor) {
@@ -256,7 +256,7 @@ static void look_at_profiling(struct doctor *doctor) {
     const bool open = strcmp(line, "0") == 0;
     struct doctor_row *row = doctor_add(doctor, "system", "ptrace scope", open ? DOCTOR_OK : DOCTOR_NOTE, "%s", line);
     if (!open)
-        doctor_explain(row, "blocks are shared with other processes through a socket (vram_export_send), not through their descriptors");
+        doctor_explain(row, "blocks can be shared with other processes through a socket (vram_export_send), but not by file descriptor");
 }
 
 // Checks that NVML is installed and starts. Its devices are queried only when a device is named.
@@ -264,7 +264,7 @@ static void look_at_nvml(struct doctor *doctor) {
     struct vram_error error = {.status = VRAM_OK};
     const bool there = vram_processes_available(&error) == VRAM_OK;
     struct doctor_row *row = doctor_add(doctor, "system", "NVML", there ? DOCTOR_OK : DOCTOR_OFF, there ? "yes" : "no");
-    doctor_explain(row, "%s", there ? "an out of memory names the other processes on the device" : error.message);
+    doctor_explain(row, "%s", there ? "the report of an out of memory names the other processes on the device" : error.message);
 }
 
 static void look_at_parts(struct doctor *doctor) {
@@ -272,14 +272,14 @@ static void look_at_parts(struct doctor *doctor) {
     const bool page = page_text(&bytes) != NULL;
     struct doctor_row *row =
         doctor_add(doctor, "vram", "viewer", page ? DOCTOR_OK : DOCTOR_OFF, page ? "%zu KiB" : "left out", bytes / 1024);
-    if (!page) doctor_explain(row, "the command was built without the page: make viewer installs what that needs, and builds it");
+    if (!page) doctor_explain(row, "this command was built without the viewer's page; `make viewer` installs what it needs and builds it");
     char path[4096];
     const bool preload = find_preload_library(path, sizeof path);
     row = doctor_add(doctor, "vram", "libvram_preload.so", preload ? DOCTOR_OK : DOCTOR_OFF, "%s", preload ? path : "not found");
-    if (!preload) doctor_explain(row, "vram run cannot record: name the file in VRAM_PRELOAD");
+    if (!preload) doctor_explain(row, "vram run cannot record; name the file in VRAM_PRELOAD");
     const bool documents = find_documents_folder(path, sizeof path);
     row = doctor_add(doctor, "vram", "documents", documents ? DOCTOR_OK : DOCTOR_OFF, documents ? "%s/docs" : "not found", path);
-    if (!documents) doctor_explain(row, "what help calls docs/... comes with the Debian package, make install and the sources");
+    if (!documents) doctor_explain(row, "the documents (docs/...) come with the Debian package, make install and the sources");
     const char *others = getenv("LD_PRELOAD");
     if (others != NULL && others[0] != '\0')
         doctor_explain(doctor_add(doctor, "vram", "LD_PRELOAD", DOCTOR_NOTE, "%s", others), "vram run adds to it");

@@ -23,7 +23,7 @@ static bool fill_text(struct embedded *page, size_t wanted) {
         const size_t count = page->read(page->context, page->text + page->filled, sizeof page->text - page->filled);
         if (count == 0) return false;
         if (count == SIZE_MAX)
-            page->error = "the page cannot be read on";
+            page->error = "the rest of the page cannot be read";
         else
             page->filled += count;
     }
@@ -65,7 +65,7 @@ bool embedded_next(struct embedded *page, char name[EMBEDDED_NAME]) {
     }
     name[length] = '\0';
     page->at += page->at < page->filled;
-    if (!fill_text(page, 1) || page->text[page->at++] != '>') page->error = "the page is damaged: a recording's name does not end";
+    if (!fill_text(page, 1) || page->text[page->at++] != '>') page->error = "the page is damaged: a recording's name is incomplete";
     page->bit_count = 0;
     return page->error == NULL;
 }
@@ -88,7 +88,8 @@ size_t embedded_read(struct embedded *page, void *buffer, size_t capacity) {
         const char byte = page->text[page->at];
         if (byte == '<') break;
         const int digit = digit_of(byte);
-        if (digit < 0 && byte != '=' && byte != '\n' && byte != '\r') page->error = "the page is damaged: a recording in it is no base64";
+        if (digit < 0 && byte != '=' && byte != '\n' && byte != '\r')
+            page->error = "the page is damaged: a recording in it is not valid base64";
         page->at++;
         if (digit < 0) continue;
         page->bits = page->bits << 6 | (uint32_t)digit;

@@ -99,7 +99,7 @@ static void say_what(const struct fit_run *run, char *text, size_t capacity) {
     if (run->signal == SIGINT)
         (void)snprintf(text, capacity, "The program was interrupted");
     else if (run->signal != 0)
-        (void)snprintf(text, capacity, "The program was asked to end (signal %d)", run->signal);
+        (void)snprintf(text, capacity, "The program was terminated (signal %d)", run->signal);
     else if (run->exit_code > 128 && run->exit_code < 128 + 65)
         (void)snprintf(text, capacity, "The program was killed (signal %d)", run->exit_code - 128);
     else
@@ -183,14 +183,14 @@ bool fit_failure_try(const struct fit_run *run, char *option, size_t capacity, c
 
 #define FIT_FAILURE_FACTS(X)                                                                                                               \
     X(TEXT, "text", text, ALWAYS, "the failure as a sentence")                                                                             \
-    X(TEXT, "exception", failure == NULL ? "" : failure->what, ALWAYS, "type and message, or empty")                                       \
-    X(TEXT, "site", site, ALWAYS, "the line that raised it")                                                                               \
+    X(TEXT, "exception", failure == NULL ? "" : failure->what, ALWAYS, "type and message; empty: not known")                               \
+    X(TEXT, "site", site, ALWAYS, "place in the program that raised it")                                                                   \
     X(I64, "signal",                                                                                                                       \
       it->signal != 0       ? it->signal                                                                                                   \
       : it->exit_code > 128 ? it->exit_code - 128                                                                                          \
                             : 0,                                                                                                           \
       ALWAYS, "signal that ended the program; 0: none")                                                                                    \
-    X(TEXT, "try", tried ? option : "", ALWAYS, "an option that supplies the value that the program read just before, or empty")
+    X(TEXT, "try", tried ? option : "", ALWAYS, "option that supplies the value that the program read just before; empty: none")
 
 void fit_failure_json(struct vr_json *json, const struct fit_run *it) {
     char site[2 * FIT_FRAME_CAPACITY + 20], place[sizeof site], option[FIT_FRAME_CAPACITY + 60], text[2000];
@@ -223,7 +223,7 @@ bool fit_unreached_text(const struct fit_run *run, bool whole, char *text, size_
     (void)snprintf(text, capacity,
                    "%s is linked statically against NVIDIA's runtime, which only accepts NVIDIA's driver and found no device: %s. %s",
                    slash == NULL ? module : slash + 1,
-                   went_on ? "the program went on without a device, on the CPU" : "the answer lacks what it does on a GPU",
+                   went_on ? "the program continued on the CPU, without a device" : "the answer does not cover what it does on a GPU",
                    vr_own_runtime_advice(module));
     return true;
 }

@@ -123,5 +123,5 @@ const char *fit_fold_begin(struct fit_fold *fold, const char *asked, char **prog
     (void)snprintf(fold->count_text, sizeof fold->count_text, "%zu", fold->running_count);
     replace_argument(processes_at, fold->count_text, fold->joined[0], sizeof fold->joined[0]);
     if (machines_at != NULL) replace_argument(machines_at, "1", fold->joined[1], sizeof fold->joined[1]);
-    return put_environment(fold, of_all ? started / (on == 0 ? 1 : on) : started) ? NULL : "there is not enough memory";
+    return put_environment(fold, of_all ? started / (on == 0 ? 1 : on) : started) ? NULL : "not enough host memory";
 }

@@ -192,7 +192,7 @@ static void take_early(const struct fit_run *run) {
         (void)snprintf(from, sizeof from, "%s/%s", run->folder, name);
         (void)snprintf(to, sizeof to, "%s/%.*s.facts", run->folder, length, name);
         if (rename(from, to) == 0)
-            ui_say("vram fit: process %.*s was killed: its recording ends where it was ready to serve", length, name);
+            ui_say("vram fit: process %.*s was killed: its recording ends at the point where it was ready to serve", length, name);
     }
 }
 

@@ -182,7 +182,7 @@ static bool copy_one(const char *path, const char *folder, struct fit_gguf *sum)
     }
     (void)snprintf(to, sizeof to, "%s/%s", folder, name_of(path));
     if (access(to, F_OK) != 0 && !copy_header(path, to, &gguf)) {
-        ui_say("vram fit: %s: no copy of its header could be made: %s", path, strerror(errno));
+        ui_say("vram fit: %s: cannot copy its header: %s", path, strerror(errno));
         return false;
     }
     sum->tensor_bytes += gguf.tensor_bytes;
@@ -218,7 +218,7 @@ static char *replace_argument(const char *argument, const char *folder) {
     struct fit_gguf sum = {.tensor_count = 0};
     if (path == NULL) return strdup(argument);
     if (!copy_parts(path, folder, &sum)) return NULL;
-    ui_say("vram fit: %s: %" PRIu64 " tensors of %" PRIu64 " B, not read: a hole is in their place", path, sum.tensor_count,
+    ui_say("vram fit: %s: %" PRIu64 " tensors of %" PRIu64 " B were not read; a hole replaces them", path, sum.tensor_count,
            sum.tensor_bytes);
     const size_t capacity = (size_t)(path - argument) + strlen(folder) + strlen(path) + 2;
     char *text = malloc(capacity);

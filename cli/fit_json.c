@@ -6,13 +6,13 @@
 #include "vram/roles.h"
 
 #define FIT_OOM_FACTS(X)                                                                                                                   \
-    X(U64, "step", it->step, ALWAYS, "number of the step, from 1; 0: no steps")                                                            \
-    X(U64, "requested_bytes", it->requested_bytes, ALWAYS, "the request that fails")                                                       \
-    X(U64, "allocated_bytes", it->allocated_bytes, ALWAYS, "blocks in use then")                                                           \
-    X(U64, "cached_bytes", it->cached_bytes, ALWAYS, "free blocks then")                                                                   \
-    X(U64, "largest_free_bytes", it->largest_free_bytes, ALWAYS, "the largest of them")                                                    \
-    X(U64, "room_bytes", it->room_bytes, ALWAYS, "memory left for the allocator")                                                          \
-    X(TEXT, "site", it->site, ALWAYS, "the call site of the request")
+    X(U64, "step", it->step, ALWAYS, "step, from 1; 0: no steps")                                                                          \
+    X(U64, "requested_bytes", it->requested_bytes, ALWAYS, "bytes of the request that fails")                                              \
+    X(U64, "allocated_bytes", it->allocated_bytes, ALWAYS, "bytes of blocks in use")                                                       \
+    X(U64, "cached_bytes", it->cached_bytes, ALWAYS, "bytes of free blocks")                                                               \
+    X(U64, "largest_free_bytes", it->largest_free_bytes, ALWAYS, "bytes of the largest of them")                                           \
+    X(U64, "room_bytes", it->room_bytes, ALWAYS, "memory available to the allocator")                                                      \
+    X(TEXT, "site", it->site, ALWAYS, "call site of the request")
 
 static void put_oom(struct vr_json *json, const char *name, const struct fit_oom *it) {
     vr_json_object(json, name);
@@ -21,21 +21,23 @@ static void put_oom(struct vr_json *json, const char *name, const struct fit_oom
 }
 
 #define FIT_CARD_FACTS(X)                                                                                                                  \
-    X(TEXT, "key", it->model.key, ALWAYS, "as `--card` has it")                                                                            \
-    X(TEXT, "name", it->model.name, ALWAYS, "the vendor's name")                                                                           \
-    X(BOOL, "asked", it->asked, ALWAYS, "asked for on the command line")                                                                   \
+    X(TEXT, "key", it->model.key, ALWAYS, "name, as in `--card`")                                                                          \
+    X(TEXT, "name", it->model.name, ALWAYS, "the vendor's name for it")                                                                    \
+    X(BOOL, "asked", it->asked, ALWAYS, "given on the command line")                                                                       \
     X(BOOL, "fits", it->fits, NULL_UNLESS(!it->unsure),                                                                                    \
       "it fits; null: not sure, because the program failed or data-dependent sizes decide")                                                \
     X(TEXT, "by", fit_method_names[it->method], ALWAYS,                                                                                    \
-      "`run`, `peak`, `replay`, `share`; `other`: a run on a card of another generation, because the program failed on this one; "         \
-      "`no_kernels`: the same, because PyTorch has no kernels for this one")                                                               \
+      "`run`, `peak`, `replay`, `share`; `other`: from a run on a card of another generation, because the program failed on this one; "    \
+      "`no_kernels`: the "                                                                                                                 \
+      "same, because the program's PyTorch has no kernels for this one")                                                                   \
     X(U64, "memory_bytes", it->model.memory_bytes, ALWAYS, "its memory")                                                                   \
-    X(BOOL, "memory_estimated", fit_memory_is_estimated(&it->model), ALWAYS, "its memory is in no log of a real card")                     \
-    X(U64, "context_bytes", it->model.context_bytes, ALWAYS, "the context of a program there")                                             \
-    X(U64, "room_bytes", it->room_bytes, ALWAYS, "memory left for the allocator")                                                          \
-    X(U64, "need_bytes", it->need_bytes, ALWAYS, "reserved, context and libraries at most")                                                \
-    X(U64, "retries", it->retries, ALWAYS, "releases of the whole cache there")                                                            \
-    X(OBJECT, "out_of_memory", put_oom(json, key, &it->oom), NULL_UNLESS(it->oom.known), "the place where memory runs out: below")
+    X(BOOL, "memory_estimated", fit_memory_is_estimated(&it->model), ALWAYS,                                                               \
+      "true: the memory is estimated, not from a log of a real card")                                                                      \
+    X(U64, "context_bytes", it->model.context_bytes, ALWAYS, "bytes of a program's context on this card")                                  \
+    X(U64, "room_bytes", it->room_bytes, ALWAYS, "memory available to the allocator")                                                      \
+    X(U64, "need_bytes", it->need_bytes, ALWAYS, "highest sum of reserved memory, context and libraries")                                  \
+    X(U64, "retries", it->retries, ALWAYS, "releases of the whole cache on this card")                                                     \
+    X(OBJECT, "out_of_memory", put_oom(json, key, &it->oom), NULL_UNLESS(it->oom.known), "the out of memory: below")
 
 static void put_cards(struct vr_json *json, const char *name, const struct fit_verdict *verdict) {
     vr_json_array(json, name);
@@ -51,14 +53,14 @@ static void put_cards(struct vr_json *json, const char *name, const struct fit_v
 #define FIT_HOLDING_FACTS(X)                                                                                                               \
     X(U64, "rank", it->process->rank, ALWAYS, "rank of the process")                                                                       \
     X(U64, "device", it->device, ALWAYS, "number of the device")                                                                           \
-    X(U64, "ordinal", it->ordinal, ALWAYS, "its number in the process")                                                                    \
+    X(U64, "ordinal", it->ordinal, ALWAYS, "number of the device in the process")                                                          \
     X(TEXT, "recorded_by", it->process->whole_program ? "vram run" : "pytorch", ALWAYS, "`pytorch` or `vram run`")                         \
     X(TEXT, "torch", it->process->torch, ALWAYS, "version of PyTorch")                                                                     \
     X(U64, "steps", it->process->steps, ALWAYS, "steps seen")                                                                              \
     X(U64, "allocated_bytes", it->allocated_bytes, ALWAYS, "peak of blocks in use")                                                        \
-    X(U64, "reserved_bytes", it->reserved_bytes, ALWAYS, "peak of memory held from the driver")                                            \
-    X(U64, "outside_bytes", it->outside_bytes, ALWAYS, "context and libraries")                                                            \
-    X(U64, "ooms", it->ooms, ALWAYS, "requests that failed")                                                                               \
+    X(U64, "reserved_bytes", it->reserved_bytes, ALWAYS, "peak of reserved memory")                                                        \
+    X(U64, "outside_bytes", it->outside_bytes, ALWAYS, "bytes of context and libraries")                                                   \
+    X(U64, "ooms", it->ooms, ALWAYS, "number of failed requests")                                                                          \
     X(U64, "retries", it->retries, ALWAYS, "releases of the whole cache")
 
 static void put_holdings(struct vr_json *json, const char *name, const struct fit_run *run) {
@@ -86,13 +88,13 @@ static void put_roles(struct vr_json *json, const char *key, const struct fit_ve
 }
 
 #define FIT_BATCH_FACTS(X)                                                                                                                 \
-    X(U64, "fixed_bytes", it->fixed_bytes, ALWAYS, "the part of the peak that does not scale with the batch")                              \
-    X(U64, "varying_bytes", it->varying_bytes, ALWAYS, "the part of the peak that scales with the batch")                                  \
-    X(NUMBER, "share", answer_json_decimal(json, key, it->share, 2), ALWAYS, "the share of the batch that fits")                           \
-    X(TEXT, "argument", it->argument, ALWAYS, "argument of the program that changes the peak, or empty")                                   \
+    X(U64, "fixed_bytes", it->fixed_bytes, ALWAYS, "bytes of the peak that do not scale with the batch")                                   \
+    X(U64, "varying_bytes", it->varying_bytes, ALWAYS, "bytes of the peak that scale with the batch")                                      \
+    X(NUMBER, "share", answer_json_decimal(json, key, it->share, 2), ALWAYS, "share of the batch that fits")                               \
+    X(TEXT, "argument", it->argument, ALWAYS, "program argument that changes the peak; empty: none")                                       \
     X(U64, "value", it->value, ALWAYS, "its value")                                                                                        \
-    X(U64, "about", it->about, ALWAYS, "a value that may fit")                                                                             \
-    X(BOOL, "tried", it->tried, ALWAYS, "found by runs with half of the value")
+    X(U64, "about", it->about, ALWAYS, "approximate value that may fit")                                                                   \
+    X(BOOL, "tried", it->tried, ALWAYS, "found by running with half of the value")
 
 static void put_batch(struct vr_json *json, const char *name, const struct fit_batch *it) {
     vr_json_object(json, name);
@@ -103,14 +105,14 @@ static void put_batch(struct vr_json *json, const char *name, const struct fit_b
 static const char *card_key(const struct fit_card *card, const char *otherwise) { return card == NULL ? otherwise : card->model.key; }
 
 #define FIT_SMALLER_FACTS(X)                                                                                                               \
-    X(TEXT, "card", card_key(it->card, NULL), ALWAYS, "key of the card; null: the limit")                                                  \
-    X(U64, "room_bytes", it->room_bytes, ALWAYS, "memory left for the allocator")                                                          \
-    X(BOOL, "tried", it->tried, ALWAYS, "settings were replayed")                                                                          \
+    X(TEXT, "card", card_key(it->card, NULL), ALWAYS, "key of the card; null: the limit of `--memory`")                                    \
+    X(U64, "room_bytes", it->room_bytes, ALWAYS, "memory available to the allocator")                                                      \
+    X(BOOL, "tried", it->tried, ALWAYS, "true: settings were replayed")                                                                    \
     X(TEXT, "conf", it->conf, NULL_UNLESS(it->found), "the setting that makes it fit; null: none does")                                    \
     X(OBJECT, "batch", put_batch(json, key, &answer->batch), NULL_UNLESS(answer->batch.known),                                             \
-      "the effect of a smaller batch, if no setting helps: below")                                                                         \
+      "effect of a smaller batch, if no setting helps: below")                                                                             \
     X(ARRAY, "remedies", fit_remedies_json(json, key, &answer->remedies), NULL_UNLESS(answer->remedies.demand != NULL),                    \
-      "changes of the program, if no setting helps: below; null: not computed")
+      "changes to the program, if no setting helps, as in the report of the same peak: below; null: not computed")
 
 static void put_smaller(struct vr_json *json, const char *name, const struct fit_answer *answer) {
     const struct fit_setting *it = &answer->setting;
@@ -121,9 +123,9 @@ static void put_smaller(struct vr_json *json, const char *name, const struct fit
 
 #define FIT_CALLED_FACTS(X)                                                                                                                \
     X(TEXT, "name", it->function, ALWAYS, "the function")                                                                                  \
-    X(TEXT, "library", it->library, ALWAYS, "its library; of a guessed size `size`")                                                       \
-    X(U64, "calls", it->count, ALWAYS, "how often it was called")                                                                          \
-    X(U64, "stake_bytes", it->bytes, ALWAYS, "the most that one call may take; 0: not known")
+    X(TEXT, "library", it->library, ALWAYS, "library of the function; for an assumed size, `size`")                                        \
+    X(U64, "calls", it->count, ALWAYS, "number of calls")                                                                                  \
+    X(U64, "stake_bytes", it->bytes, ALWAYS, "upper bound of one such size from the library; 0: not known")
 
 static void put_called(struct vr_json *json, const char *name, const struct sim_wanted *rows, size_t count) {
     vr_json_array(json, name);
@@ -137,8 +139,8 @@ static void put_called(struct vr_json *json, const char *name, const struct sim_
 
 #define FIT_READ_FACTS(X)                                                                                                                  \
     X(U64, "calls", it->calls, ALWAYS, "how often")                                                                                        \
-    X(TEXT, "place", it->text, ALWAYS, "frames, a line each")                                                                              \
-    X(TEXT, "operation", it->operation, NULL_IF_EMPTY, "operation of PyTorch, such as `nonzero`; null: not known")
+    X(TEXT, "place", it->text, ALWAYS, "stack frames, one per line")                                                                       \
+    X(TEXT, "operation", it->operation, NULL_IF_EMPTY, "PyTorch's operation, such as `nonzero`; null: not known")
 
 static void put_reads(struct vr_json *json, const char *name, const struct fit_run *run) {
     vr_json_array(json, name);
@@ -152,9 +154,9 @@ static void put_reads(struct vr_json *json, const char *name, const struct fit_r
 }
 
 #define FIT_STAKE_FACTS(X)                                                                                                                 \
-    X(U64, "reserved_bytes", it->reserved_bytes, ALWAYS, "reserved in that run")                                                           \
-    X(U64, "allocated_bytes", it->allocated_bytes, ALWAYS, "allocated in that run")                                                        \
-    X(BOOL, "finished", it->finished, ALWAYS, "it ended like the first run")
+    X(U64, "reserved_bytes", it->reserved_bytes, ALWAYS, "reserved bytes in that run")                                                     \
+    X(U64, "allocated_bytes", it->allocated_bytes, ALWAYS, "allocated bytes in that run")                                                  \
+    X(BOOL, "finished", it->finished, ALWAYS, "true: it ended like the first run")
 
 static void put_stake(struct vr_json *json, const char *name, const struct fit_stake *it) {
     vr_json_object(json, name);
@@ -193,18 +195,20 @@ int fit_json_nothing(const struct fit_run *run, const char *varied, struct answe
 
 #define FIT_NEED_FACTS(X)                                                                                                                  \
     X(BOOL, "fits", answer->fits, NULL_UNLESS(!answer->unsure),                                                                            \
-      "on every requested card; with `--memory`, within it; null: not sure, because the program failed or data-dependent sizes decide")    \
+      "fits on every given card; with `--memory`, within that limit; null: not sure, because the program failed or data-dependent sizes "  \
+      "decide")                                                                                                                            \
     X(U64, "need_bytes", fit_need_bytes(it), ALWAYS,                                                                                       \
-      "memory on a device like that of the run: the most of reserved, context and libraries; of a failed program: until then")             \
-    X(U64, "need_most_bytes", fit_need_bytes(it) + answer->stake_bytes, ALWAYS, "the same with the data-dependent bytes")                  \
+      "memory needed on a device like the one of the run: highest sum of reserved memory, context and libraries; if the program failed: "  \
+      "until then")                                                                                                                        \
+    X(U64, "need_most_bytes", fit_need_bytes(it) + answer->stake_bytes, ALWAYS, "the same including the data-dependent bytes")             \
     X(U64, "allocated_bytes", it->highest->allocated_bytes, ALWAYS,                                                                        \
-      "peak of the allocator that held the most; of a program without PyTorch, of its allocations at the driver")                          \
+      "allocated peak of the largest allocator; without PyTorch, peak of allocations from the driver")                                     \
     X(U64, "reserved_bytes", it->highest->reserved_bytes, ALWAYS, "peak of its reserved memory")                                           \
     X(U64, "context_bytes", it->highest->outside_bytes - it->library_bytes, ALWAYS, "the context")                                         \
-    X(U64, "library_bytes", it->library_bytes, ALWAYS, "memory of libraries")                                                              \
+    X(U64, "library_bytes", it->library_bytes, ALWAYS, "bytes held by libraries")                                                          \
     X(U64, "smallest_bytes", it->smallest_bytes, NULL_UNLESS(!fit_run_failed(answer->run)),                                                \
-      "the smallest device memory in which it completes, to 2 MiB; null: the program failed")                                              \
-    X(U64, "smallest_retries", it->smallest_retries, NULL_UNLESS(!fit_run_failed(answer->run)), "releases of the cache in it")
+      "smallest device memory in which it completes, to 2 MiB; null: the program failed")                                                  \
+    X(U64, "smallest_retries", it->smallest_retries, NULL_UNLESS(!fit_run_failed(answer->run)), "releases of the cache in that memory")
 
 static void put_need(struct vr_json *json, const struct fit_answer *answer) {
     const struct fit_verdict *it = answer->verdict;
@@ -212,31 +216,33 @@ static void put_need(struct vr_json *json, const struct fit_answer *answer) {
 }
 
 #define FIT_RUN_FACTS(X)                                                                                                                   \
-    X(U64, "limit_bytes", it->limit_bytes, NULL_UNLESS(it->limit_bytes != UINT64_MAX), "`--memory`; null without")                         \
+    X(U64, "limit_bytes", it->limit_bytes, NULL_UNLESS(it->limit_bytes != UINT64_MAX), "`--memory`; null without that option")             \
     X(TEXT, "ran_on", it->verdict->ran_on.key, ALWAYS, "the card of the run")
 
 #define FIT_TIME_FACTS(X)                                                                                                                  \
     X(NUMBER, "seconds", answer_json_decimal(json, key, it->run->seconds, 1), ALWAYS, "time of the run")                                   \
-    X(TEXT, "smallest_card", card_key(it->verdict->smallest_card, ""), ALWAYS, "key of the smallest card that it fits, or empty")          \
-    X(TEXT, "varied", it->varied, ALWAYS, "the argument as it was in this run, or null")
+    X(TEXT, "smallest_card", card_key(it->verdict->smallest_card, ""), ALWAYS, "key of the smallest card that fits, or empty")             \
+    X(TEXT, "varied", it->varied, ALWAYS, "the argument in this run, or null")
 
 #define FIT_ANSWER_FACTS(X)                                                                                                                \
-    X(MAP, "roles", put_roles(json, key, verdict), ALWAYS,                                                                                 \
-      "bytes that the program asked for and that were live at the peak, by role; null without PyTorch")                                    \
+    X(MAP, "roles", put_roles(json, key, verdict), ALWAYS, "requested bytes that were live at the peak, by role; null without PyTorch")    \
     X(OBJECT, "serving", fit_serving_json(json, key, &it->serving, verdict), NULL_UNLESS(it->serving.any),                                 \
-      "a model that is served: below; null: no KV cache")                                                                                  \
+      "facts about a served model: below; null: no KV cache")                                                                              \
     X(OBJECT, "smaller", put_smaller(json, key, it), NULL_UNLESS(it->setting.any),                                                         \
-      "the largest requested card that is too small, else the next smaller one: below; null: it fits on all")                              \
-    X(ARRAY, "not_known", put_called(json, key, run->sizes, run->size_count), ALWAYS, "sizes that were guessed: below")                    \
+      "the largest given card that is too small, else the next smaller card: below; null: it fits on all")                                 \
+    X(ARRAY, "not_known", put_called(json, key, run->sizes, run->size_count), ALWAYS, "sizes that were assumed: below")                    \
     X(ARRAY, "not_simulated", put_called(json, key, run->missing, run->missing_count), ALWAYS, "functions that are not simulated: below")  \
     X(TEXT, "not_reached", fit_unreached_module(run), ALWAYS,                                                                              \
-      "a module that found no device because NVIDIA's runtime is linked into it, or null")                                                 \
-    X(ARRAY, "reads", put_reads(json, key, run), ALWAYS, "the places where the program reads the result of a kernel: below")               \
+      "file of a module that contains NVIDIA's runtime and therefore found no device, or null. If a program left no "                      \
+      "recording, too")                                                                                                                    \
+    X(ARRAY, "reads", put_reads(json, key, run), ALWAYS, "places where the program reads kernel results: below")                           \
     X(OBJECT, "at_stake", put_stake(json, key, &it->stake), NULL_UNLESS(it->stake.tried),                                                  \
-      "a second run in which `nonzero()`, masks and `unique()` found all elements: below; null: no such reads, or `--nonzero`")            \
-    X(TEXT, "no_kernels", it->unrunnable, ALWAYS, "a card that was skipped because PyTorch has no kernels for it; null: none")             \
+      "a second run in which `nonzero()`, masks and `unique()` found all: below; null: the program read no such values, or `--nonzero` "   \
+      "set their number")                                                                                                                  \
+    X(TEXT, "no_kernels", it->unrunnable, ALWAYS,                                                                                          \
+      "requested card for which PyTorch has no kernels, so that it ran on `ran_on`; null: none")                                           \
     X(U64, "ranks", it->fold->ranks == 0 ? (uint64_t)run->process_count : it->fold->ranks, ALWAYS,                                         \
-      "number of ranks; with `--fold` more than `holdings` has")                                                                           \
+      "number of ranks; with `--fold`, more than in `holdings`")                                                                           \
     X(ARRAY, "cards", put_cards(json, key, verdict), ALWAYS, "every known card, by memory: below")                                         \
     X(ARRAY, "holdings", put_holdings(json, key, run), ALWAYS, "one object per process and device: below")
 

@@ -4,10 +4,12 @@
 #include "fit_print.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "fit_failure.h"
+#include "fit_page.h"
 #include "ui.h"
 #include "vram/recording.h"
 #include "vram/report.h"
@@ -21,7 +23,7 @@ enum verdict { FITS, NOT_SURE, DOES_NOT_FIT, VERDICTS };
 
 static enum verdict verdict_of(const struct fit_card *card) { return !card->fits ? DOES_NOT_FIT : card->unsure ? NOT_SURE : FITS; }
 
-void fit_print_need(const struct fit_answer *answer) {
+static void print_need(FILE *page, const struct fit_answer *answer) {
     char low[UI_SIZE_CAPACITY], high[UI_SIZE_CAPACITY];
     const uint64_t need_bytes = fit_need_bytes(answer->verdict);
     (void)ui_size(need_bytes, low);
@@ -29,23 +31,23 @@ void fit_print_need(const struct fit_answer *answer) {
     const char *unit = strchr(low, ' '), *other = strchr(high, ' ');
     const bool same = unit != NULL && other != NULL && strcmp(unit, other) == 0;
     if (strcmp(low, high) == 0)
-        printf("%s", low);
+        fprintf(page, "%s", low);
     else
-        printf("%.*s to %s", same ? (int)(unit - low) : (int)strlen(low), low, high);
+        fprintf(page, "%.*s to %s", same ? (int)(unit - low) : (int)strlen(low), low, high);
 }
 
-static void print_named(const struct fit_verdict *verdict, enum verdict of) {
+static void print_named(FILE *page, const struct fit_verdict *verdict, enum verdict of) {
     size_t count = 0, printed = 0;
     for (size_t i = 0; i < verdict->card_count; i++) count += verdict->cards[i].asked && verdict_of(&verdict->cards[i]) == of;
     for (size_t i = 0; i < verdict->card_count; i++) {
         if (!verdict->cards[i].asked || verdict_of(&verdict->cards[i]) != of) continue;
-        printf("%s%s", printed == 0 ? "" : printed + 1 == count ? " and " : ", ", verdict->cards[i].model.key);
+        fprintf(page, "%s%s", printed == 0 ? "" : printed + 1 == count ? " and " : ", ", verdict->cards[i].model.key);
         printed++;
     }
 }
 
 // Prints the requested cards by verdict.
-static void print_where(const struct fit_verdict *verdict) {
+static void print_where(FILE *page, const struct fit_verdict *verdict) {
     static const char *const first[VERDICTS] = {"Fits on ", "Not sure on ", "Does not fit on "};
     static const char *const further[VERDICTS] = {"", ", not sure on ", ", not on "};
     size_t counts[VERDICTS] = {0}, asked = 0;
@@ -57,68 +59,60 @@ static void print_where(const struct fit_verdict *verdict) {
     bool begun = false;
     for (enum verdict of = FITS; of < VERDICTS; of++) {
         if (counts[of] == 0 || (asked > MOST_NAMED && begun && of == DOES_NOT_FIT)) continue;
-        printf("%s", begun ? further[of] : first[of]);
+        fprintf(page, "%s", begun ? further[of] : first[of]);
         if (asked <= MOST_NAMED)
-            print_named(verdict, of);
+            print_named(page, verdict, of);
         else if (counts[of] == asked)
-            printf(of == DOES_NOT_FIT ? "any of %zu cards" : "all %zu cards", asked);
+            fprintf(page, of == DOES_NOT_FIT ? "any of %zu cards" : "all %zu cards", asked);
         else
-            printf(begun ? "%zu" : "%zu of %zu cards", counts[of], asked);
+            fprintf(page, begun ? "%zu" : "%zu of %zu cards", counts[of], asked);
         begun = true;
     }
 }
 
-static void print_varied(const char *varied) {
+static void print_varied(FILE *page, const char *varied) {
     if (varied == NULL) return;
-    printf("With ");
-    ui_put(stdout, varied);
-    printf("\n");
+    fprintf(page, "With ");
+    ui_put(page, varied);
+    fprintf(page, "\n");
 }
 
-void fit_print_nothing(const struct fit_run *run, const char *varied) {
-    char text[2000];
-    print_varied(varied);
-    fit_failure_text(run, text, sizeof text);
-    ui_wrap(stdout, text, 0, 80);
-    printf("\n");
-    if (run->least_bytes > 0) printf("At least %s reserved until the end of step %" PRIu64 "\n", SIZE(run->least_bytes), run->steps);
-}
-
-static void print_failure(const struct fit_answer *answer) {
+static void print_failure(FILE *page, const struct fit_answer *answer) {
     const struct fit_verdict *verdict = answer->verdict;
     char text[2000];
     size_t too_small = 0;
     fit_failure_text(answer->run, text, sizeof text);
-    ui_wrap(stdout, text, 0, 80);
-    printf("\nAt least %s on a GPU like %s until then", SIZE(fit_need_bytes(verdict)), verdict->ran_on.key);
+    ui_wrap(page, text, 0, UINT_MAX);
+    fprintf(page, "\nAt least %s on a GPU like %s until then", SIZE(fit_need_bytes(verdict)), verdict->ran_on.key);
     for (size_t i = 0; i < verdict->card_count; i++) too_small += verdict->cards[i].asked && !verdict->cards[i].fits;
     if (answer->limit_bytes != UINT64_MAX)
-        printf(verdict->smallest_bytes > answer->limit_bytes ? ", more than the limit" : "; the limit is %s", SIZE(answer->limit_bytes));
+        fprintf(page, verdict->smallest_bytes > answer->limit_bytes ? ", more than the limit" : "; the limit is %s",
+                SIZE(answer->limit_bytes));
     else if (too_small > 0 && too_small <= MOST_NAMED) {
-        printf(", too much for ");
-        print_named(verdict, DOES_NOT_FIT);
+        fprintf(page, ", too much for ");
+        print_named(page, verdict, DOES_NOT_FIT);
     } else if (too_small > 0)
-        printf(", too much for %zu cards", too_small);
-    printf("\n");
+        fprintf(page, ", too much for %zu cards", too_small);
+    fprintf(page, "\n");
 }
 
-void fit_print_headline(const struct fit_answer *answer) {
+static void print_headline(FILE *page, const struct fit_answer *answer) {
     const struct fit_verdict *verdict = answer->verdict;
-    print_varied(answer->varied);
+    print_varied(page, answer->varied);
     if (fit_run_failed(answer->run)) {
-        print_failure(answer);
+        print_failure(page, answer);
         return;
     }
     if (answer->limit_bytes != UINT64_MAX) {
-        printf("%s: needs ", answer->unsure ? "Not sure" : answer->fits ? "Fits" : "Does not fit");
-        fit_print_need(answer);
-        printf(", the limit is %s\n", SIZE(answer->limit_bytes));
+        fprintf(page, "%s: needs ", answer->unsure ? "Not sure" : answer->fits ? "Fits" : "Does not fit");
+        print_need(page, answer);
+        fprintf(page, ", the limit is %s\n", SIZE(answer->limit_bytes));
         return;
     }
-    print_where(verdict);
-    printf(": needs ");
-    fit_print_need(answer);
-    printf(" on a GPU like %s\n", verdict->ran_on.key);
+    print_where(page, verdict);
+    fprintf(page, ": needs ");
+    print_need(page, answer);
+    fprintf(page, " on a GPU like %s\n", verdict->ran_on.key);
 }
 
 uint64_t fit_need_bytes(const struct fit_verdict *verdict) { return verdict->highest->reserved_bytes + verdict->highest->outside_bytes; }
@@ -131,32 +125,28 @@ static const struct vram_report_device *device_of(const struct vram_report *repo
     return NULL;
 }
 
-static void print_site(const char *site) { ui_put(stdout, fit_site_short(site)); }
+static void print_site(FILE *page, const char *site) { ui_put(page, fit_site_short(site)); }
 
-static void print_sites(const struct vram_report_device *device) {
+static void print_sites(FILE *page, const struct vram_report_device *device) {
     for (size_t i = 0; i < device->allocated.site_count && i < 3; i++) {
         if (strcmp(device->allocated.sites[i].name, "<no frames>") == 0) continue;
-        printf("                 %s ", SIZE(device->allocated.sites[i].bytes));
-        print_site(device->allocated.sites[i].name);
-        printf("\n");
+        fprintf(page, "                 %s ", SIZE(device->allocated.sites[i].bytes));
+        print_site(page, device->allocated.sites[i].name);
+        fprintf(page, "\n");
     }
 }
 
-#define TEXT_COLUMN 17 // column where the text after a title begins
-#define TEXT_WIDTH  80
-
-// Prints a title and its text, wrapped for a terminal of 80 columns.
-static void print_wrapped(const char *title, const char *text) {
-    printf("  %-*s", TEXT_COLUMN - 2, title);
-    ui_wrap(stdout, text, TEXT_COLUMN, TEXT_WIDTH);
-    printf("\n");
+static void print_wrapped(FILE *page, const char *title, const char *text) {
+    fprintf(page, "  %-*s", FIT_TEXT_COLUMN - 2, title);
+    ui_wrap(page, text, FIT_TEXT_COLUMN, UINT_MAX);
+    fprintf(page, "\n");
 }
 
 // Prints the uses of the peak, largest first.
-static void print_roles(const struct vram_roles *roles) {
-    size_t column = TEXT_COLUMN;
+static void print_roles(FILE *page, const struct vram_roles *roles) {
+    size_t column = FIT_TEXT_COLUMN;
     bool printed[VRAM_ROLE_COUNT] = {false};
-    printf("  %-*s", TEXT_COLUMN - 2, "At the peak");
+    fprintf(page, "  %-*s", FIT_TEXT_COLUMN - 2, "At the peak");
     for (size_t n = 0; n < VRAM_ROLE_COUNT; n++) {
         size_t most = VRAM_ROLE_COUNT;
         for (size_t role = 0; role < VRAM_ROLE_COUNT; role++)
@@ -166,20 +156,20 @@ static void print_roles(const struct vram_roles *roles) {
         const char *size = SIZE(roles->at_peak[most].bytes);
         const size_t length = strlen(vram_role_title(most)) + 1 + strlen(size);
         // Keep a size and its comma on the line of its name.
-        const bool begins = n > 0 && column + length + 1 > TEXT_WIDTH;
-        if (begins) column = TEXT_COLUMN;
+        const bool begins = n > 0 && column + length + 1 > fit_page_columns();
+        if (begins) column = FIT_TEXT_COLUMN;
         if (begins)
-            printf(",\n%*s", TEXT_COLUMN, "");
+            fprintf(page, ",\n%*s", FIT_TEXT_COLUMN, "");
         else if (n > 0)
-            printf(", ");
-        printf("%s %s", vram_role_title(most), size);
+            fprintf(page, ", ");
+        fprintf(page, "%s %s", vram_role_title(most), size);
         column += length + 2;
     }
-    printf("\n");
+    fprintf(page, "\n");
     for (size_t i = 0; i < roles->module_count && i < 3; i++) {
-        printf("                 %s %s ", SIZE(roles->modules[i].bytes), vram_role_title(roles->modules[i].role));
-        print_site(roles->modules[i].name);
-        printf("\n");
+        fprintf(page, "                 %s %s ", SIZE(roles->modules[i].bytes), vram_role_title(roles->modules[i].role));
+        print_site(page, roles->modules[i].name);
+        fprintf(page, "\n");
     }
 }
 
@@ -193,37 +183,37 @@ static bool has_roles(const struct vram_roles *roles) {
 }
 
 // Prints the step and the call site of the request that made the peak.
-static void print_when(const struct fit_verdict *verdict, const struct fit_run *run, int64_t event) {
+static void print_when(FILE *page, const struct fit_verdict *verdict, const struct fit_run *run, int64_t event) {
     char site[FIT_SITE_CAPACITY];
     const uint32_t device = verdict->highest->device;
     const uint64_t step = event < 0 ? 0 : fit_step_of(verdict->recording, device, (uint64_t)event);
     site[0] = '\0';
     if (event >= 0) fit_site_of(verdict->recording, device, (uint64_t)event, site, sizeof site);
     if (step == 0 && site[0] == '\0') return;
-    printf("  %-*s", TEXT_COLUMN - 2, "When");
-    if (step != 0) printf("in step %" PRIu64 " of %" PRIu64 "%s", step, run->steps, site[0] == '\0' ? "" : ", ");
+    fprintf(page, "  %-*s", FIT_TEXT_COLUMN - 2, "When");
+    if (step != 0) fprintf(page, "in step %" PRIu64 " of %" PRIu64 "%s", step, run->steps, site[0] == '\0' ? "" : ", ");
     if (site[0] != '\0') {
-        printf("at ");
-        print_site(site);
+        fprintf(page, "at ");
+        print_site(page, site);
     }
-    printf("\n");
+    fprintf(page, "\n");
 }
 
-static void print_moment(const struct fit_verdict *verdict, const struct fit_run *run) {
+static void print_moment(FILE *page, const struct fit_verdict *verdict, const struct fit_run *run) {
     struct vram_report *report;
     struct vram_roles *roles;
     const struct fit_holding *highest = verdict->highest;
     if (vram_report_create(verdict->recording, &(struct vram_report_options){.top = 4}, &report, NULL) != VRAM_OK) return;
     const struct vram_report_device *device = device_of(report, highest->device);
-    print_when(verdict, run, device == NULL ? -1 : device->allocated.peak_event);
+    print_when(page, verdict, run, device == NULL ? -1 : device->allocated.peak_event);
     const struct vram_roles_options options = {.device = highest->device, .top = 3};
     const bool computed = vram_roles_create(verdict->recording, &options, &roles, NULL) == VRAM_OK;
     const bool by_role = computed && (!highest->process->whole_program || has_roles(roles));
-    if (by_role) print_roles(roles);
+    if (by_role) print_roles(page, roles);
     if (computed) vram_roles_destroy(roles);
     if (!by_role && device != NULL && device->allocated.site_count > 0) {
-        printf("  At the peak\n");
-        print_sites(device);
+        fprintf(page, "  At the peak\n");
+        print_sites(page, device);
     }
     vram_report_destroy(report);
 }
@@ -233,54 +223,54 @@ static void print_moment(const struct fit_verdict *verdict, const struct fit_run
 
 // --- the cards ----------------------------------------------------------------------------------------------------------------------
 
-static void print_oom(const struct fit_oom *oom) {
+static void print_oom(FILE *page, const struct fit_oom *oom) {
     char text[300];
     if (!oom->known) return;
-    printf("%*sruns out", TEXT_COLUMN + 2, "");
-    if (oom->step != 0) printf(" in step %" PRIu64, oom->step);
-    printf(": %s requested", SIZE(oom->requested_bytes));
+    fprintf(page, "%*sruns out", FIT_TEXT_COLUMN + 2, "");
+    if (oom->step != 0) fprintf(page, " in step %" PRIu64, oom->step);
+    fprintf(page, ": %s requested", SIZE(oom->requested_bytes));
     if (oom->site[0] != '\0') {
-        printf(" at\n%*s", TEXT_COLUMN + 2, "");
-        print_site(oom->site);
+        fprintf(page, " at\n%*s", FIT_TEXT_COLUMN + 2, "");
+        print_site(page, oom->site);
     }
-    printf("\n%*s", TEXT_COLUMN + 2, "");
+    fprintf(page, "\n%*s", FIT_TEXT_COLUMN + 2, "");
     if (oom->allocated_bytes + oom->requested_bytes <= oom->room_bytes)
         (void)snprintf(text, sizeof text, "%s in use of %s: %s is cached, in pieces of at most %s", SIZE(oom->allocated_bytes),
                        SIZE(oom->room_bytes), SIZE(oom->cached_bytes), SIZE(oom->largest_free_bytes));
     else
         (void)snprintf(text, sizeof text, "%s in use of %s: too much is live at once", SIZE(oom->allocated_bytes), SIZE(oom->room_bytes));
-    ui_wrap(stdout, text, TEXT_COLUMN + 2, TEXT_WIDTH);
-    printf("\n");
+    ui_wrap(page, text, FIT_TEXT_COLUMN + 2, UINT_MAX);
+    fprintf(page, "\n");
 }
 
 // Prints a card's row. `detailed` adds where memory runs out. `width` is that of the longest key.
-static void print_card(const struct fit_card *card, int width, bool detailed, bool failed) {
+static void print_card(FILE *page, const struct fit_card *card, int width, bool detailed, bool failed) {
     const uint64_t spare = card->model.memory_bytes > card->need_bytes ? card->model.memory_bytes - card->need_bytes : 0;
     char size[UI_SIZE_CAPACITY + 1];
     (void)snprintf(size, sizeof size, "%s%s", fit_memory_is_estimated(&card->model) ? "~" : "", SIZE(card->model.memory_bytes));
-    printf("%-*s %9s  ", width, card->model.key, size);
+    fprintf(page, "%-*s %9s  ", width, card->model.key, size);
     if (card->unsure)
-        printf("%s (%s to spare%s)", failed ? "not known" : "not sure", SIZE(spare), failed ? " until then" : "");
+        fprintf(page, "%s (%s to spare%s)", failed ? "not known" : "not sure", SIZE(spare), failed ? " until then" : "");
     else if (!card->fits)
-        printf("no, %s short", SIZE(card->need_bytes > card->model.memory_bytes ? card->need_bytes - card->model.memory_bytes : 0));
+        fprintf(page, "no, %s short", SIZE(card->need_bytes > card->model.memory_bytes ? card->need_bytes - card->model.memory_bytes : 0));
     else if (card->need_bytes <= card->model.memory_bytes)
-        printf("fits, %s to spare", SIZE(spare));
+        fprintf(page, "fits, %s to spare", SIZE(spare));
     else
-        printf("fits with %" PRIu64 " %s", card->retries, card->retries == 1 ? "retry" : "retries");
+        fprintf(page, "fits with %" PRIu64 " %s", card->retries, card->retries == 1 ? "retry" : "retries");
     if (card->unsure) {
-        printf("\n");
+        fprintf(page, "\n");
         return;
     }
-    if (card->method == FIT_BY_RUN) printf(card->fits ? " (it ran there)" : " (it ran out there)");
-    if (card->method == FIT_BY_REPLAY) printf(" (replayed)");
-    if (card->method == FIT_BY_SHARE) printf(" (by its share)");
-    if (card->method == FIT_BY_OTHER) printf(" (it failed there)");
-    if (card->method == FIT_BY_DEFAULT) printf(" (no kernels for it)");
-    printf("\n");
-    if (!card->fits && detailed) print_oom(&card->oom);
+    if (card->method == FIT_BY_RUN) fprintf(page, card->fits ? " (it ran there)" : " (it ran out there)");
+    if (card->method == FIT_BY_REPLAY) fprintf(page, " (replayed)");
+    if (card->method == FIT_BY_SHARE) fprintf(page, " (by its memory share)");
+    if (card->method == FIT_BY_OTHER) fprintf(page, " (it failed there)");
+    if (card->method == FIT_BY_DEFAULT) fprintf(page, " (no kernels for it)");
+    fprintf(page, "\n");
+    if (!card->fits && detailed) print_oom(page, &card->oom);
 }
 
-static void print_cards(const struct fit_verdict *verdict, bool failed) {
+static void print_cards(FILE *page, const struct fit_verdict *verdict, bool failed) {
     size_t asked = 0, estimated = 0, largest = 0, printed = 0; // largest: that it does not fit
     int width = KEY_WIDTH;
     for (size_t i = 0; i < verdict->card_count; i++) {
@@ -292,15 +282,15 @@ static void print_cards(const struct fit_verdict *verdict, bool failed) {
     }
     for (size_t i = 0; i < verdict->card_count; i++) {
         if (!verdict->cards[i].asked) continue;
-        printf("  %-*s", TEXT_COLUMN - 2, printed++ == 0 ? "Cards" : "");
-        print_card(&verdict->cards[i], width, asked <= MOST_DETAILED || i == largest, failed);
+        fprintf(page, "  %-*s", FIT_TEXT_COLUMN - 2, printed++ == 0 ? "Cards" : "");
+        print_card(page, &verdict->cards[i], width, asked <= MOST_DETAILED || i == largest, failed);
     }
-    if (estimated > 0) print_wrapped("", "~ estimated from a similar card: no log of a real one gives its memory");
+    if (estimated > 0) print_wrapped(page, "", "~ estimated from a similar card, because no log of a real one is known");
 }
 
 // --- settings and certainty -----------------------------------------------------------------------------------------------------------
 
-static void print_setting(const struct fit_setting *setting, const struct fit_verdict *verdict) {
+static void print_setting(FILE *page, const struct fit_setting *setting, const struct fit_verdict *verdict) {
     char title[48], text[500];
     if (!setting->any) return;
     if (setting->card != NULL)
@@ -313,14 +303,14 @@ static void print_setting(const struct fit_setting *setting, const struct fit_ve
         (void)snprintf(text, sizeof text, "completes in %s with the defaults by releasing cached memory on the way",
                        SIZE(setting->needed_bytes));
     else if (setting->tried)
-        (void)snprintf(text, sizeof text, "no allocator setting that was tried makes it fit");
+        (void)snprintf(text, sizeof text, "none of the allocator settings tried makes it fit");
     else
         (void)snprintf(text, sizeof text, "no allocator setting can make it fit: %s live at once, %s available",
                        SIZE(verdict->highest->allocated_bytes), SIZE(setting->room_bytes));
-    print_wrapped(title, text);
+    print_wrapped(page, title, text);
 }
 
-static void print_batch(const struct fit_batch *batch) {
+static void print_batch(FILE *page, const struct fit_batch *batch) {
     char text[400];
     if (!batch->known) return;
     if (batch->share <= 0)
@@ -334,34 +324,34 @@ static void print_batch(const struct fit_batch *batch) {
             text, sizeof text,
             "activations and inputs take %s, of which about %.0f %% would fit: try a smaller batch or a shorter sequence (--vary)",
             SIZE(batch->varying_bytes), batch->share * 100);
-    print_wrapped("", text);
+    print_wrapped(page, "", text);
 }
 
 #define MOST_PLACES 3
 
 // Prints the innermost frame of the program's own code, else the innermost, as a call site: FOLDER/FILE:LINE:FUNCTION.
-static void print_place(const struct sim_read_place *place) {
+static void print_place(FILE *page, const struct sim_read_place *place) {
     char site[2 * FIT_FRAME_CAPACITY + 20] = "";
     struct fit_frame frame;
     if (fit_frame_own(place->text, &frame)) fit_frame_site(&frame, site, sizeof site);
-    printf("                 ");
-    print_site(site);
-    printf(" (%" PRIu64 "x%s%s)\n", place->calls, place->operation[0] == '\0' ? "" : ", aten::", place->operation);
+    fprintf(page, "                 ");
+    print_site(page, site);
+    fprintf(page, " (%" PRIu64 "x%s%s)\n", place->calls, place->operation[0] == '\0' ? "" : ", aten::", place->operation);
 }
 
-static void print_reads(const struct fit_run *run) {
+static void print_reads(FILE *page, const struct fit_run *run) {
     char text[200];
     if (run->read_count == 0) return;
     (void)snprintf(text, sizeof text,
                    "kernel results, at %zu %s; here they are zero or a likely value. The answer holds unless one of them determines a size "
                    "or the number of steps",
                    run->read_count, run->read_count == 1 ? "place" : "places");
-    print_wrapped("Values read", text);
-    for (size_t i = 0; i < run->read_count && i < MOST_PLACES; i++) print_place(&run->reads[i]);
-    if (run->read_count > MOST_PLACES) printf("                 and %zu more (--json has all)\n", run->read_count - MOST_PLACES);
+    print_wrapped(page, "Values read", text);
+    for (size_t i = 0; i < run->read_count && i < MOST_PLACES; i++) print_place(page, &run->reads[i]);
+    if (run->read_count > MOST_PLACES) fprintf(page, "                 and %zu more (--json has all)\n", run->read_count - MOST_PLACES);
 }
 
-static void print_stake(const struct fit_answer *answer) {
+static void print_stake(FILE *page, const struct fit_answer *answer) {
     const struct fit_stake *stake = &answer->stake;
     const struct fit_holding *highest = answer->verdict->highest;
     char text[300];
@@ -371,7 +361,7 @@ static void print_stake(const struct fit_answer *answer) {
     (void)snprintf(text, sizeof text,
                    "up to %s more reserved and %s more allocated if nonzero(), masks and unique() find all%s (--nonzero sets how many)",
                    SIZE(more), SIZE(allocated), stake->finished ? "" : ", measured until that run failed");
-    print_wrapped("Data-dependent", text);
+    print_wrapped(page, "Data-dependent", text);
 }
 
 // Sizes of simulator/standins/common/size_names.def, in words. X(name, words)
@@ -391,7 +381,7 @@ static const char *size_in_words(const char *name) {
     return name;
 }
 
-static void print_names(const char *title, const struct sim_wanted *rows, size_t count, size_t most) {
+static void print_names(FILE *page, const char *title, const struct sim_wanted *rows, size_t count, size_t most) {
     char text[800] = "";
     size_t used = 0;
     if (count == 0) return;
@@ -411,37 +401,40 @@ static void print_names(const char *title, const struct sim_wanted *rows, size_t
         used += (size_t)length;
     }
     if (count > most) (void)snprintf(text + used, sizeof text - used, ", and %zu more", count - most);
-    print_wrapped(title, text);
+    print_wrapped(page, title, text);
 }
 
-static void print_doubts(const struct fit_answer *answer) {
+static void print_doubts(FILE *page, const struct fit_answer *answer) {
     const struct fit_run *run = answer->run;
     char unreached[1000];
-    print_wrapped("Exact", "sizes and order of requests, allocator behaviour; from published tables: memory of the context and libraries");
-    print_names("Not known", run->sizes, run->size_count, 4);
-    print_names("Not simulated", run->missing, run->missing_count, 4);
-    if (fit_unreached_text(run, false, unreached, sizeof unreached)) print_wrapped("Not reached", unreached);
-    print_reads(run);
-    print_stake(answer);
+    print_wrapped(page, "Exact",
+                  "sizes and order of requests, allocator behaviour; from published tables: memory of the context and libraries");
+    print_names(page, "Not known", run->sizes, run->size_count, 4);
+    print_names(page, "Not simulated", run->missing, run->missing_count, 4);
+    if (fit_unreached_text(run, false, unreached, sizeof unreached)) print_wrapped(page, "Not reached", unreached);
+    print_reads(page, run);
+    print_stake(page, answer);
 }
 
 // --- the whole ----------------------------------------------------------------------------------------------------------------------
 
-static void print_peak(const struct fit_verdict *verdict) {
+static void print_peak(FILE *page, const struct fit_verdict *verdict) {
     const struct fit_holding *highest = verdict->highest;
     const uint64_t context = highest->outside_bytes - verdict->library_bytes;
     if (highest->process->whole_program)
-        printf("  Peak           %s allocated at the driver (%" PRIu64 " B)\n", SIZE(highest->allocated_bytes), highest->allocated_bytes);
+        fprintf(page, "  Peak           %s allocated from the driver (%" PRIu64 " B)\n", SIZE(highest->allocated_bytes),
+                highest->allocated_bytes);
     else
-        printf("  Peak           %s allocated (%" PRIu64 " B)\n                 %s reserved (%" PRIu64 " B)\n",
-               SIZE(highest->allocated_bytes), highest->allocated_bytes, SIZE(highest->reserved_bytes), highest->reserved_bytes);
-    if (highest->outside_bytes > 0) printf("  In addition    %s context, %s libraries\n", SIZE(context), SIZE(verdict->library_bytes));
+        fprintf(page, "  Peak           %s allocated (%" PRIu64 " B)\n                 %s reserved (%" PRIu64 " B)\n",
+                SIZE(highest->allocated_bytes), highest->allocated_bytes, SIZE(highest->reserved_bytes), highest->reserved_bytes);
+    if (highest->outside_bytes > 0)
+        fprintf(page, "  In addition    %s context, %s libraries\n", SIZE(context), SIZE(verdict->library_bytes));
 }
 
 static bool is_near(uint64_t a, uint64_t b) { return a > b ? a - b <= b / 100 : b - a <= a / 100; }
 
 // Prints the ranks in order, grouping neighbours with nearly the same need: the ranks of one pipeline stage are neighbours.
-static void print_stages(const struct fit_run *run) {
+static void print_stages(FILE *page, const struct fit_run *run) {
     char text[1200] = "";
     size_t used = 0;
     for (size_t i = 0, next; i < run->holding_count; i = next) {
@@ -457,106 +450,122 @@ static void print_stages(const struct fit_run *run) {
         if (length < 0 || (size_t)length >= sizeof text - used) break;
         used += (size_t)length;
     }
-    print_wrapped("", text);
+    print_wrapped(page, "", text);
 }
 
-static void print_fold(const struct fit_fold *fold) {
+static void print_fold(FILE *page, const struct fit_fold *fold) {
     char text[600];
     size_t used = (size_t)snprintf(text, sizeof text, "%" PRIu64 ", of which %zu ran (", fold->ranks, fold->running_count);
     for (size_t i = 0; i < fold->running_count && used < sizeof text; i++)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRIu64, i == 0 ? "" : ", ", fold->running[i]);
     if (used < sizeof text) (void)snprintf(text + used, sizeof text - used, "); the others are assumed to be like these (--fold)");
-    print_wrapped("Ranks", text);
+    print_wrapped(page, "Ranks", text);
 }
 
-static void print_ranks(const struct fit_run *run, const struct fit_fold *fold) {
+static void print_ranks(FILE *page, const struct fit_run *run, const struct fit_fold *fold) {
     const struct fit_holding *low = run->holdings, *high = low;
     for (size_t i = 1; i < run->holding_count; i++) {
         if (run->holdings[i].reserved_bytes < low->reserved_bytes) low = &run->holdings[i];
         if (run->holdings[i].reserved_bytes > high->reserved_bytes) high = &run->holdings[i];
     }
-    if (fold->ranks != 0) print_fold(fold);
+    if (fold->ranks != 0) print_fold(page, fold);
     if (run->holding_count < 2) return;
-    if (fold->ranks == 0) printf("  Ranks          %zu processes and devices\n", run->holding_count);
-    printf("                 reserved %s", SIZE(low->reserved_bytes));
+    if (fold->ranks == 0) fprintf(page, "  Ranks          %zu processes and devices\n", run->holding_count);
+    fprintf(page, "                 reserved %s", SIZE(low->reserved_bytes));
     if (low->reserved_bytes == high->reserved_bytes) {
-        printf(" each\n");
+        fprintf(page, " each\n");
         return;
     }
-    printf(" (rank %" PRIu64 ") to %s (rank %" PRIu64 ")\n", low->process->rank, SIZE(high->reserved_bytes), high->process->rank);
+    fprintf(page, " (rank %" PRIu64 ") to %s (rank %" PRIu64 ")\n", low->process->rank, SIZE(high->reserved_bytes), high->process->rank);
     if (is_near(low->reserved_bytes, high->reserved_bytes)) return;
-    printf("                 uneven: the highest reserves %.1f times the lowest\n",
-           (double)high->reserved_bytes / (double)(low->reserved_bytes + 1));
-    print_stages(run);
+    fprintf(page, "                 uneven: the highest reserves %.1f times the lowest\n",
+            (double)high->reserved_bytes / (double)(low->reserved_bytes + 1));
+    print_stages(page, run);
 }
 
-static void print_ending(const struct fit_run *run) {
+static void print_ending(FILE *page, const struct fit_run *run) {
     const char *unseen = run->ending == FIT_READY || run->ending == FIT_SERVED ? "not seen: requests (longer ones, more at once)"
-                         : fit_run_failed(run)                                 ? "not seen: what comes after that"
-                                                                               : "not seen: evaluation, checkpoints, longer batches later";
-    static const char *const texts[FIT_ENDING_COUNT] = {"the program ended",
-                                                        "stopped: three steps in a row are alike",
-                                                        "stopped: model calls repeat, or 100 brought no new peak",
-                                                        "stopped: the server answers",
-                                                        "stopped: it served 100 steps without a new peak",
-                                                        "stopped: steps differ, but their peaks are the same, or 100 brought no new one",
-                                                        "stopped after the requested steps",
-                                                        "stopped: its output matched --until",
-                                                        "stopped: the time of --for was over",
-                                                        "the program failed, out of memory",
-                                                        "the program was interrupted",
-                                                        "the program failed"};
+                         : fit_run_failed(run)                                 ? "not seen: the rest of the program"
+                                                                               : "not seen: evaluation, checkpoints, later longer batches";
+    static const char *const texts[FIT_ENDING_COUNT] = {
+        "the program ended",
+        "stopped: three steps in a row are alike",
+        "stopped: model calls repeat, or 100 calls brought no new peak",
+        "stopped: the server responds",
+        "stopped: it served 100 steps without a new peak",
+        "stopped: steps differ, but their peaks are the same, or 100 steps brought no new one",
+        "stopped after the requested steps",
+        "stopped: its output matched --until",
+        "stopped: the time of --for had passed",
+        "the program failed, out of memory",
+        "the program was interrupted",
+        "the program failed"};
     char text[300];
     int used = snprintf(text, sizeof text, "%.1f s, ", run->seconds);
     if (run->steps > 0)
         used += snprintf(text + used, sizeof text - (size_t)used, "%" PRIu64 " %s; ", run->steps, run->steps == 1 ? "step" : "steps");
     used += snprintf(text + used, sizeof text - (size_t)used, "%s", texts[run->ending]);
     if (run->ending == FIT_FAILED) (void)snprintf(text + used, sizeof text - (size_t)used, " (exit code %d)", run->exit_code);
-    print_wrapped("Ran", text);
-    if (run->ending != FIT_ENDED) print_wrapped("", unseen);
+    print_wrapped(page, "Ran", text);
+    if (run->ending != FIT_ENDED) print_wrapped(page, "", unseen);
 }
 
 // Prints what is certain, what is not, and what was not simulated.
-static void print_certainty(const struct fit_answer *answer) {
-    printf("How sure\n");
-    print_doubts(answer);
-    fit_host_print(answer->run, answer->dummy_weights);
-    print_ending(answer->run);
+static void print_certainty(FILE *page, const struct fit_answer *answer) {
+    fprintf(page, "How sure\n");
+    print_doubts(page, answer);
+    fit_host_print(page, answer->run, answer->dummy_weights);
+    print_ending(page, answer->run);
 }
 
 // Prints the least memory that suffices, and what would make the program fit.
-static void print_cures(const struct fit_answer *answer) {
+static void print_cures(FILE *page, const struct fit_answer *answer) {
     const struct fit_verdict *verdict = answer->verdict;
-    printf("  Smallest       completes in %s", SIZE(verdict->smallest_bytes));
+    fprintf(page, "  Smallest       completes in %s", SIZE(verdict->smallest_bytes));
     if (verdict->smallest_retries > 0)
-        printf(" (%" PRIu64 " %s)", verdict->smallest_retries, verdict->smallest_retries == 1 ? "retry" : "retries");
-    printf("; smallest card: %s\n", verdict->smallest_card == NULL ? "none" : verdict->smallest_card->model.key);
-    print_setting(&answer->setting, verdict);
-    print_batch(&answer->batch);
-    fit_remedies_print(&answer->remedies, answer->batch.known);
+        fprintf(page, " (%" PRIu64 " %s)", verdict->smallest_retries, verdict->smallest_retries == 1 ? "retry" : "retries");
+    fprintf(page, "; smallest card: %s\n", verdict->smallest_card == NULL ? "none" : verdict->smallest_card->model.key);
+    print_setting(page, &answer->setting, verdict);
+    print_batch(page, &answer->batch);
+    fit_remedies_print(page, &answer->remedies, answer->batch.known);
 }
 
-static void print_try(const struct fit_run *run) {
+static void print_try(FILE *page, const struct fit_run *run) {
     char option[FIT_FRAME_CAPACITY + 60], site[2 * FIT_FRAME_CAPACITY + 20], text[sizeof option + sizeof site + 200];
     if (!fit_failure_try(run, option, sizeof option, site, sizeof site)) return;
     (void)snprintf(text, sizeof text, "%s: just before it failed, the program read a kernel's result at %s and got zeros", option,
                    fit_site_short(site));
-    print_wrapped("Try", text);
+    print_wrapped(page, "Try", text);
 }
 
 int fit_print_text(const struct fit_answer *answer) {
     const struct fit_verdict *verdict = answer->verdict;
     const bool failed = fit_run_failed(answer->run);
-    fit_print_headline(answer);
-    if (failed) print_try(answer->run);
-    print_peak(verdict);
-    print_moment(verdict, answer->run);
-    if (!failed) print_cures(answer);
-    print_cards(verdict, failed);
-    fit_serving_print(&answer->serving, verdict);
+    struct fit_page whole;
+    FILE *page = fit_page_open(&whole);
+    print_headline(page, answer);
+    if (failed) print_try(page, answer->run);
+    print_peak(page, verdict);
+    print_moment(page, verdict, answer->run);
+    if (!failed) print_cures(page, answer);
+    print_cards(page, verdict, failed);
+    fit_serving_print(page, &answer->serving, verdict);
     if (answer->unrunnable != NULL)
-        printf("                 This PyTorch has no kernels for %s: it ran on %s.\n", answer->unrunnable, verdict->ran_on.key);
-    print_ranks(answer->run, answer->fold);
-    print_certainty(answer);
+        fprintf(page, "                 This PyTorch has no kernels for %s: it ran on %s.\n", answer->unrunnable, verdict->ran_on.key);
+    print_ranks(page, answer->run, answer->fold);
+    print_certainty(page, answer);
+    fit_page_close(&whole);
     return CLI_OK;
+}
+
+void fit_print_nothing(const struct fit_run *run, const char *varied) {
+    char text[2000];
+    struct fit_page whole;
+    FILE *page = fit_page_open(&whole);
+    print_varied(page, varied);
+    fit_failure_text(run, text, sizeof text);
+    ui_wrap(page, text, 0, UINT_MAX);
+    fprintf(page, "\n");
+    if (run->least_bytes > 0) fprintf(page, "At least %s reserved until the end of step %" PRIu64 "\n", SIZE(run->least_bytes), run->steps);
+    fit_page_close(&whole);
 }

@@ -31,10 +31,6 @@ struct fit_answer {
 // Returns the most device memory in use: reserved by the allocator, context and libraries.
 uint64_t fit_need_bytes(const struct fit_verdict *verdict);
 
-// Prints "53.3 to 60.1 GiB": without and with the data-dependent bytes.
-void fit_print_need(const struct fit_answer *answer);
-void fit_print_headline(const struct fit_answer *answer);
-
 // Prints to standard output. Returns an exit code.
 int fit_print_text(const struct fit_answer *answer);
 // Answers for a program that left no recording.

@@ -2,6 +2,7 @@
 #include "base/json_rows.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 
 #include "base/json.h"
 #include "fit_failure.h"
+#include "fit_page.h"
 #include "ui.h"
 #include "vram/demand.h"
 #include "vram/recording.h"
@@ -16,7 +18,7 @@
 #include "vram/report.h"
 #include "vram/roles.h"
 
-enum { MOST_PRINTED = 3, TEXT_COLUMN = 17, TEXT_WIDTH = 80 };
+enum { MOST_PRINTED = 3 };
 
 void fit_find_remedies(const struct fit_verdict *verdict, const struct fit_setting *setting, struct fit_remedies *remedies) {
     const struct fit_holding *highest = verdict->highest;
@@ -43,7 +45,7 @@ bool fit_remedies_know_passes(const struct fit_remedies *remedies) {
 }
 
 // Prints the sentence with the call site's path shortened to its folder and file.
-static void print_sentence(const struct vram_report_remedy *remedy) {
+static void print_sentence(FILE *page, const struct vram_report_remedy *remedy) {
     char text[2000];
     const char *site = remedy->site[0] == '\0' ? NULL : strstr(remedy->text, remedy->site);
     if (site == NULL)
@@ -51,27 +53,27 @@ static void print_sentence(const struct vram_report_remedy *remedy) {
     else
         (void)snprintf(text, sizeof text, "%.*s%s%s", (int)(site - remedy->text), remedy->text, fit_site_short(remedy->site),
                        site + strlen(remedy->site));
-    ui_wrap(stdout, text, TEXT_COLUMN, TEXT_WIDTH);
-    printf("\n");
+    ui_wrap(page, text, FIT_TEXT_COLUMN, UINT_MAX);
+    fprintf(page, "\n");
 }
 
-void fit_remedies_print(const struct fit_remedies *remedies, bool batch_printed) {
+void fit_remedies_print(FILE *page, const struct fit_remedies *remedies, bool batch_printed) {
     size_t printed = 0;
     for (size_t i = 0; remedies->demand != NULL && i < remedies->demand->remedy_count && printed < MOST_PRINTED; i++) {
         const struct vram_report_remedy *remedy = &remedies->demand->remedies[i];
         if (batch_printed && remedy->remedy == VRAM_REMEDY_BATCH) continue;
-        printf("  %-*s", TEXT_COLUMN - 2, printed++ == 0 ? "Or change" : "");
-        print_sentence(remedy);
+        fprintf(page, "  %-*s", FIT_TEXT_COLUMN - 2, printed++ == 0 ? "Or change" : "");
+        print_sentence(page, remedy);
     }
 }
 
 #define FIT_REMEDY_FACTS(X)                                                                                                                \
-    X(TEXT, "remedy", vram_remedy_name(it->remedy), ALWAYS, "one word, as in the report")                                                  \
-    X(BOOL, "fits", it->fits, ALWAYS, "the program fits with it")                                                                          \
-    X(U64, "saved_bytes", it->saved_bytes, ALWAYS, "decrease of the highest demand")                                                       \
-    X(U64, "left_bytes", it->left_bytes, ALWAYS, "the highest demand with the change")                                                     \
-    X(TEXT, "site", it->site, ALWAYS, "the place of the change; empty: several places")                                                    \
-    X(TEXT, "text", it->text, ALWAYS, "the change and its effect as a sentence")
+    X(TEXT, "remedy", vram_remedy_name(it->remedy), ALWAYS, "kind of remedy, as in the report")                                            \
+    X(BOOL, "fits", it->fits, ALWAYS, "it makes the program fit")                                                                          \
+    X(U64, "saved_bytes", it->saved_bytes, ALWAYS, "reduction of the highest demand")                                                      \
+    X(U64, "left_bytes", it->left_bytes, ALWAYS, "highest demand afterwards")                                                              \
+    X(TEXT, "site", it->site, ALWAYS, "place of the change; empty: not a single place")                                                    \
+    X(TEXT, "text", it->text, ALWAYS, "the remedy and its effect, as a sentence")
 
 void fit_remedies_json(struct vr_json *json, const char *key, const struct fit_remedies *remedies) {
     vr_json_array(json, key);

@@ -2,6 +2,8 @@
 #ifndef CLI_FIT_REMEDIES_H
 #define CLI_FIT_REMEDIES_H
 
+#include <stdio.h>
+
 #include "fit_cards.h"
 
 // Finds a setting of the allocator with which a program fits on a card, or within a limit, where it did not.
@@ -38,7 +40,7 @@ void fit_remedies_release(struct fit_remedies *remedies);
 // Returns whether the peak is in a model's pass or its optimizer. Only then can the effect of a smaller batch be estimated.
 bool fit_remedies_know_passes(const struct fit_remedies *remedies);
 // Prints the largest three, a sentence each, below the setting. Includes the batch's only if `batch_printed` is false.
-void fit_remedies_print(const struct fit_remedies *remedies, bool batch_printed);
+void fit_remedies_print(FILE *page, const struct fit_remedies *remedies, bool batch_printed);
 // An array of objects, for the demand that there is.
 void fit_remedies_json(struct vr_json *json, const char *key, const struct fit_remedies *remedies);
 

@@ -111,7 +111,7 @@ static void fit_end_wanted(const struct fit_run *run) {
             line[strcspn(line, "\n")] = '\0';
             const char *what = strchr(line, ' ');
             if (what == NULL || strcmp(line, last) == 0) continue;
-            ui_say("vram fit: %s is not there (%.*s)%s", what + 1, (int)(what - line), line,
+            ui_say("vram fit: cannot find %s (%.*s)%s", what + 1, (int)(what - line), line,
                    strncmp(line, "from_pretrained ", 16) == 0 ? ": --dummy-weights makes up weights" : "");
             (void)strcpy(last, line);
         }
@@ -275,7 +275,7 @@ static bool prepare_child(void *user) {
     }
     sim_session_put();
     if (setenv("VRAM_SIM", values, 1) == 0 && put_recorders(running)) return sim_front_put(false) == CLI_OK;
-    ui_say("vram fit: the environment of the program could not be set: %s", strerror(errno));
+    ui_say("vram fit: cannot set the program's environment: %s", strerror(errno));
     return false;
 }
 
@@ -480,7 +480,7 @@ int fit_run(const struct fit_plan *plan, struct fit_run *run) {
     int code = CLI_BAD_INPUT;
     if (!run_library_find(&running.library)) running.library.path[0] = '\0'; // without it, PyTorch is still recorded
     if (!fit_folder_make(run) || (running.library.path[0] != '\0' && !run_library_open(&running.library)))
-        ui_say("vram fit: no temporary folder could be made: %s", strerror(errno));
+        ui_say("vram fit: cannot create a temporary folder: %s", strerror(errno));
     else if (make_counts(&running))
         code = run_program(&running);
     sim_counts_end(&running.control);

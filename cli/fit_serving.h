@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 struct vr_json;
 
@@ -72,10 +73,10 @@ bool fit_serving_by_share(const struct fit_serving *serving);
 struct fit_serving_card fit_serving_on(const struct fit_serving *serving, const struct fit_verdict *verdict, const struct fit_card *card);
 // Judges the cards again by what they can serve.
 void fit_serving_judge(const struct fit_serving *serving, struct fit_verdict *verdict);
-void fit_serving_print(const struct fit_serving *serving, const struct fit_verdict *verdict);
+void fit_serving_print(FILE *page, const struct fit_serving *serving, const struct fit_verdict *verdict);
 // An object; there is a cache of keys and values.
 void fit_serving_json(struct vr_json *json, const char *name, const struct fit_serving *serving, const struct fit_verdict *verdict);
 // dummy_weights: the option was given.
-void fit_host_print(const struct fit_run *run, bool dummy_weights);
+void fit_host_print(FILE *page, const struct fit_run *run, bool dummy_weights);
 
 #endif

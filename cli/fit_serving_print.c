@@ -1,24 +1,24 @@
 // fit_serving_print.c: prints a server's capacity, as text and as JSON.
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "output.h"
 #include "fit_cards.h"
+#include "fit_page.h"
 #include "fit_run.h"
 #include "fit_serving.h"
 #include "base/json_rows.h"
 #include "ui.h"
 
 #define SIZE(bytes) ui_size((bytes), (char[UI_SIZE_CAPACITY]){0})
-#define COLUMN      17
-#define WIDTH       80
 #define LENGTHS     4 // of sequences listed
 
-static void put_row(const char *title, const char *text) {
-    printf("    %-*s", COLUMN - 4, title);
-    ui_wrap(stdout, text, COLUMN, WIDTH);
-    printf("\n");
+static void put_row(FILE *page, const char *title, const char *text) {
+    fprintf(page, "    %-*s", FIT_TEXT_COLUMN - 4, title);
+    ui_wrap(page, text, FIT_TEXT_COLUMN, UINT_MAX);
+    fprintf(page, "\n");
 }
 
 // Writes a number as "1,234,567".
@@ -36,7 +36,7 @@ static const char *grouped_number(uint64_t number, char text[32]) {
 
 #define COUNT(number) grouped_number((number), (char[32]){0})
 
-static void print_cache(const struct fit_serving *serving) {
+static void print_cache(FILE *page, const struct fit_serving *serving) {
     const struct fit_served *served = serving->served;
     char text[400];
     int used = snprintf(text, sizeof text, "%s", SIZE(serving->cache_bytes));
@@ -46,37 +46,37 @@ static void print_cache(const struct fit_serving *serving) {
     else if (serving->token_bytes != 0)
         used += snprintf(text + used, sizeof text - (size_t)used, ": %s tokens", COUNT(serving->cache_bytes / serving->token_bytes));
     if (serving->token_bytes != 0) used += snprintf(text + used, sizeof text - (size_t)used, ", %s per token", SIZE(serving->token_bytes));
-    put_row("KV cache", text);
+    put_row(page, "KV cache", text);
     uint64_t length = served->length;
     used = 0;
     for (int i = 0; i < LENGTHS && length >= 128 && served->tokens / length > 0; i++, length /= 4)
         used += snprintf(text + used, sizeof text - (size_t)used, "%s%s at %s", i == 0 ? "concurrent sequences by length: " : ", ",
                          COUNT(served->tokens / length), COUNT(length));
-    if (used > 0) put_row("", text);
-    if (served->tokens != 0 && served->tokens < served->length) put_row("", "less than one sequence of full length");
+    if (used > 0) put_row(page, "", text);
+    if (served->tokens != 0 && served->tokens < served->length) put_row(page, "", "less than one sequence of full length");
 }
 
-static void print_phases(const struct fit_serving *serving) {
+static void print_phases(FILE *page, const struct fit_serving *serving) {
     const struct fit_served *served = serving->served;
     char text[300];
-    put_row("Weights", SIZE(serving->weight_bytes));
+    put_row(page, "Weights", SIZE(serving->weight_bytes));
     const uint64_t above =
         serving->profiling_bytes - (serving->weight_bytes < serving->profiling_bytes ? serving->weight_bytes : serving->profiling_bytes);
     if (serving->profiling_bytes != 0) {
-        (void)snprintf(text, sizeof text, "%s live at most, %s above the weights (activations of the largest batch)",
+        (void)snprintf(text, sizeof text, "at most %s live, %s above the weights (activations of the largest batch)",
                        SIZE(serving->profiling_bytes), SIZE(above));
-        put_row("Profiling", text);
+        put_row(page, "Profiling", text);
     }
-    print_cache(serving);
+    print_cache(page, serving);
     if (served->captures != 0) {
-        (void)snprintf(text, sizeof text, "%s captured, %s in their pools; %s live at most in warm-up and capture", COUNT(served->captures),
+        (void)snprintf(text, sizeof text, "%s captured, %s in their pools; at most %s live in warm-up and capture", COUNT(served->captures),
                        SIZE(served->graph_bytes), SIZE(serving->capture_bytes));
         if (serving->capture_bytes == 0) *strchr(text, ';') = '\0';
-        put_row("CUDA graphs", text);
+        put_row(page, "CUDA graphs", text);
     }
 }
 
-static void print_card(const struct fit_serving *serving, const struct fit_verdict *verdict, const struct fit_card *card) {
+static void print_card(FILE *page, const struct fit_serving *serving, const struct fit_verdict *verdict, const struct fit_card *card) {
     const struct fit_serving_card on = fit_serving_on(serving, verdict, card);
     char text[300];
     const double share = on.most_share < serving->served->share ? on.most_share : serving->served->share;
@@ -88,11 +88,11 @@ static void print_card(const struct fit_serving *serving, const struct fit_verdi
     else
         (void)snprintf(text + used, sizeof text - (size_t)used, "; at %.3g: %s of cache, %s tokens%s", share, SIZE(on.cache_bytes),
                        COUNT(on.tokens), on.tokens < serving->served->length ? ": less than one sequence" : "");
-    put_row(card->model.key, text);
+    put_row(page, card->model.key, text);
 }
 
-// Prints what the share does not cover.
-static void print_beyond(const struct fit_serving *serving, const struct fit_verdict *verdict) {
+// Prints bytes that the share does not cover.
+static void print_beyond(FILE *page, const struct fit_serving *serving, const struct fit_verdict *verdict) {
     const struct fit_holding *highest = verdict->highest;
     char text[400];
     (void)snprintf(text, sizeof text,
@@ -100,46 +100,47 @@ static void print_beyond(const struct fit_serving *serving, const struct fit_ver
                    SIZE((uint64_t)(serving->beyond_bytes > 0 ? serving->beyond_bytes : 0)), SIZE(serving->held_bytes),
                    SIZE(highest->outside_bytes - verdict->library_bytes), SIZE(verdict->library_bytes),
                    SIZE((uint64_t)(serving->served->share * (double)verdict->ran_memory_bytes)));
-    put_row("Beyond it", text);
+    put_row(page, "Beyond it", text);
 }
 
-static void print_growth(const struct fit_serving *serving, const struct fit_verdict *verdict) {
+static void print_growth(FILE *page, const struct fit_serving *serving, const struct fit_verdict *verdict) {
     for (size_t i = 0; i < verdict->card_count; i++) {
         const struct fit_card *card = &verdict->cards[i];
         char text[200];
         if (!card->asked || card->need_bytes > card->model.memory_bytes || serving->token_bytes == 0) continue;
         (void)snprintf(text, sizeof text, "about %s more tokens would fit if nothing else grows",
                        COUNT((card->model.memory_bytes - card->need_bytes) / serving->token_bytes));
-        put_row(card->model.key, text);
+        put_row(page, card->model.key, text);
     }
 }
 
-void fit_serving_print(const struct fit_serving *serving, const struct fit_verdict *verdict) {
+void fit_serving_print(FILE *page, const struct fit_serving *serving, const struct fit_verdict *verdict) {
     const struct fit_served *served = serving->served;
     if (!serving->any) return;
-    printf("  Serving        %s", served->engine[0] != '\0' ? served->engine : "a model, with a KV cache");
-    if (served->sequences != 0) printf(", %s sequences at most", COUNT(served->sequences));
-    if (served->length != 0) printf(" of %s tokens", COUNT(served->length));
-    printf("\n");
-    print_phases(serving);
+    fprintf(page, "  Serving        %s", served->engine[0] != '\0' ? served->engine : "a model, with a KV cache");
+    if (served->sequences != 0) fprintf(page, ", at most %s sequences", COUNT(served->sequences));
+    if (served->length != 0) fprintf(page, " of %s tokens", COUNT(served->length));
+    fprintf(page, "\n");
+    print_phases(page, serving);
     if (!fit_serving_by_share(serving)) {
-        print_growth(serving, verdict);
+        print_growth(page, serving, verdict);
         return;
     }
-    printf("  Share          %s %.3g\n", served->share_option, served->share);
-    print_beyond(serving, verdict);
+    fprintf(page, "  Share          %s %.3g\n", served->share_option, served->share);
+    print_beyond(page, serving, verdict);
     for (size_t i = 0; i < verdict->card_count; i++)
-        if (verdict->cards[i].asked) print_card(serving, verdict, &verdict->cards[i]);
+        if (verdict->cards[i].asked) print_card(page, serving, verdict, &verdict->cards[i]);
 }
 
 // --- JSON -----------------------------------------------------------------------------------------------------------------------------
 
 #define FIT_SERVED_CARD_FACTS(X)                                                                                                           \
-    X(TEXT, "key", card->model.key, ALWAYS, "as `--card` has it")                                                                          \
-    X(NUMBER, "most_share", answer_json_decimal(json, key, it.most_share, 4), ALWAYS, "the largest possible share")                        \
-    X(U64, "cache_bytes", it.cache_bytes, ALWAYS, "the cache with the program's share, or with `most_share` if that is less")              \
-    X(U64, "tokens", it.tokens, ALWAYS, "tokens of that cache")                                                                            \
-    X(BOOL, "fits", it.fits, ALWAYS, "the share and a sequence of the whole length fit")
+    X(TEXT, "key", card->model.key, ALWAYS, "name, as in `--card`")                                                                        \
+    X(NUMBER, "most_share", answer_json_decimal(json, key, it.most_share, 4), ALWAYS, "largest share that the card can provide")           \
+    X(U64, "cache_bytes", it.cache_bytes, ALWAYS,                                                                                          \
+      "cache with the share that the program asks for, or with the largest share if that is smaller")                                      \
+    X(U64, "tokens", it.tokens, ALWAYS, "tokens in that cache")                                                                            \
+    X(BOOL, "fits", it.fits, ALWAYS, "the share fits, and so does a sequence of full length")
 
 static void put_cards(struct vr_json *json, const char *name, const struct fit_serving *serving, const struct fit_verdict *verdict) {
     vr_json_array(json, name);
@@ -155,25 +156,25 @@ static void put_cards(struct vr_json *json, const char *name, const struct fit_s
 }
 
 #define FIT_SERVING_FACTS(X)                                                                                                               \
-    X(TEXT, "engine", served->engine, ALWAYS, "the engine, or empty")                                                                      \
+    X(TEXT, "engine", served->engine, ALWAYS, "the engine; empty: not known")                                                              \
     X(TEXT, "share_option", served->share_option, ALWAYS, "its option for the share of the device")                                        \
     X(NUMBER, "share", answer_json_decimal(json, key, served->share, 4), ALWAYS, "the share of the device")                                \
     X(U64, "weight_bytes", it->weight_bytes, ALWAYS, "weights")                                                                            \
     X(U64, "cache_bytes", it->cache_bytes, ALWAYS, "KV cache")                                                                             \
-    X(U64, "tokens", served->tokens, ALWAYS, "tokens that the cache holds")                                                                \
-    X(U64, "blocks", served->blocks, ALWAYS, "blocks of the cache")                                                                        \
-    X(U64, "block_tokens", served->block_tokens, ALWAYS, "tokens of a block")                                                              \
-    X(U64, "token_bytes", it->token_bytes, ALWAYS, "bytes of a token; 0: not known")                                                       \
-    X(U64, "length", served->length, ALWAYS, "tokens of the longest sequence")                                                             \
-    X(U64, "sequences", served->sequences, ALWAYS, "sequences at once; 0: not known")                                                      \
-    X(U64, "loading_bytes", it->loading_bytes, ALWAYS, "peak while loading; 0: no such phase")                                             \
-    X(U64, "profiling_bytes", it->profiling_bytes, ALWAYS, "peak while profiling; 0: no such phase")                                       \
-    X(U64, "capture_bytes", it->capture_bytes, ALWAYS, "peak while capturing graphs; 0: no such phase")                                    \
-    X(U64, "graphs", served->captures, ALWAYS, "CUDA graphs captured")                                                                     \
-    X(U64, "graph_bytes", served->graph_bytes, ALWAYS, "memory of their pools")                                                            \
-    X(U64, "held_bytes", it->held_bytes, ALWAYS, "the most that the allocator holds, with activations as in profiling")                    \
-    X(I64, "beyond_bytes", fit_serving_by_share(it) ? it->beyond_bytes : 0, ALWAYS, "memory outside of the share")                         \
-    X(ARRAY, "cards", put_cards(json, key, it, verdict), ALWAYS, "the cards asked for: below")
+    X(U64, "tokens", served->tokens, ALWAYS, "number of tokens in the cache")                                                              \
+    X(U64, "blocks", served->blocks, ALWAYS, "number of blocks in the cache")                                                              \
+    X(U64, "block_tokens", served->block_tokens, ALWAYS, "tokens per block")                                                               \
+    X(U64, "token_bytes", it->token_bytes, ALWAYS, "bytes per token; 0: not known")                                                        \
+    X(U64, "length", served->length, ALWAYS, "tokens in the longest sequence")                                                             \
+    X(U64, "sequences", served->sequences, ALWAYS, "concurrent sequences; 0: not known")                                                   \
+    X(U64, "loading_bytes", it->loading_bytes, ALWAYS, "highest live bytes while loading; 0: no such phase")                               \
+    X(U64, "profiling_bytes", it->profiling_bytes, ALWAYS, "highest live bytes while profiling; 0: no such phase")                         \
+    X(U64, "capture_bytes", it->capture_bytes, ALWAYS, "highest live bytes while capturing graphs; 0: no such phase")                      \
+    X(U64, "graphs", served->captures, ALWAYS, "number of captured CUDA graphs")                                                           \
+    X(U64, "graph_bytes", served->graph_bytes, ALWAYS, "bytes in their pools")                                                             \
+    X(U64, "held_bytes", it->held_bytes, ALWAYS, "highest reserved bytes, with activations as while profiling")                            \
+    X(I64, "beyond_bytes", fit_serving_by_share(it) ? it->beyond_bytes : 0, ALWAYS, "bytes that the share does not cover")                 \
+    X(ARRAY, "cards", put_cards(json, key, it, verdict), ALWAYS, "the given cards: below")
 
 void fit_serving_json(struct vr_json *json, const char *name, const struct fit_serving *it, const struct fit_verdict *verdict) {
     const struct fit_served *served = it->served;
@@ -188,7 +189,7 @@ void fit_serving_json(struct vr_json *json, const char *name, const struct fit_s
 #define MUCH_BYTES   ((uint64_t)4 << 30)
 
 // If start-up took much time or memory, prints the reason and a remedy.
-void fit_host_print(const struct fit_run *run, bool dummy_weights) {
+void fit_host_print(FILE *page, const struct fit_run *run, bool dummy_weights) {
     const struct fit_host *host = NULL;
     for (size_t i = 0; i < run->process_count; i++)
         if (host == NULL || run->processes[i].host.most_bytes > host->most_bytes) host = &run->processes[i].host;
@@ -204,7 +205,7 @@ void fit_host_print(const struct fit_run *run, bool dummy_weights) {
         used += snprintf(text + used, sizeof text - (size_t)used, "; %s of made-up weights was not initialised", SIZE(host->skipped_bytes));
     if (!dummy_weights && (host->fill_seconds > MUCH_SECONDS || host->most_bytes > MUCH_BYTES))
         (void)snprintf(text + used, sizeof text - (size_t)used, ": --dummy-weights avoids the cost of weights on the host");
-    printf("  %-*s", COLUMN - 2, "Host");
-    ui_wrap(stdout, text, COLUMN, WIDTH);
-    printf("\n");
+    fprintf(page, "  %-*s", FIT_TEXT_COLUMN - 2, "Host");
+    ui_wrap(page, text, FIT_TEXT_COLUMN, UINT_MAX);
+    fprintf(page, "\n");
 }

@@ -36,7 +36,7 @@ void fit_find_stake(const struct fit_plan *plan, const struct fit_run *run, bool
     char *own = now == NULL ? NULL : strdup(now), *text = malloc(VR_READ_VALUES_BYTES);
     struct fit_run other;
     if ((now == NULL || own != NULL) && text != NULL && put_rules(own, text, VR_READ_VALUES_BYTES)) {
-        ui_say("vram fit: running again with nonzero(), masks and unique() finding everything");
+        ui_say("vram fit: running again, with nonzero(), masks and unique() finding all elements");
         stake->tried = fit_run(plan, &other) == CLI_OK;
         if (stake->tried) {
             stake->finished = !fit_run_failed(&other) && other.ending != FIT_OUT_OF_MEMORY;

@@ -165,7 +165,7 @@ static int listen_on(struct http_server *server, uint16_t port) {
     (void)setsockopt(server->socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     if (bind(server->socket, (struct sockaddr *)&address, sizeof address) != 0 || listen(server->socket, MOST_CONNECTIONS) != 0 ||
         getsockname(server->socket, (struct sockaddr *)&address, &length) != 0) {
-        ui_say("vram: port %u cannot be used: %s", (unsigned)port, strerror(errno));
+        ui_say("vram: cannot use port %u: %s", (unsigned)port, strerror(errno));
         return CLI_DEVICE;
     }
     server->port = ntohs(address.sin_port);
@@ -174,7 +174,7 @@ static int listen_on(struct http_server *server, uint16_t port) {
 
 int http_server_create(uint16_t port, struct http_server **server) {
     struct http_server *made = calloc(1, sizeof *made);
-    if (made == NULL) return server_failed("no host memory");
+    if (made == NULL) return server_failed("not enough host memory");
     made->socket = -1;
     const int code = listen_on(made, port);
     if (code == CLI_OK)

@@ -104,9 +104,9 @@ static size_t fill_gzip(struct input *input, unsigned char *to, size_t capacity)
     while (stream->next_out == to) {
         if (input->at == input->filled && !refill_input(input)) {
             if (input->error[0] != '\0') return SIZE_MAX;
-            return input->between ? 0 : damaged_input(input, "it ends too early");
+            return input->between ? 0 : damaged_input(input, "it is incomplete");
         }
-        if (input->between && inflateReset(stream) != Z_OK) return damaged_input(input, "it cannot be restarted");
+        if (input->between && inflateReset(stream) != Z_OK) return damaged_input(input, "reading cannot be restarted");
         input->between = false;
         stream->next_in = input->buffer + input->at;
         stream->avail_in = (uInt)(input->filled - input->at);
@@ -115,7 +115,7 @@ static size_t fill_gzip(struct input *input, unsigned char *to, size_t capacity)
         if (result == Z_STREAM_END) {
             input->between = true;
         } else if (result != Z_OK && result != Z_BUF_ERROR) {
-            return damaged_input(input, stream->msg != NULL ? stream->msg : "it cannot be inflated");
+            return damaged_input(input, stream->msg != NULL ? stream->msg : "it cannot be decompressed");
         }
     }
     return (size_t)(stream->next_out - to);
@@ -140,9 +140,9 @@ static size_t fill_xz(struct input *input, unsigned char *to, size_t capacity) {
         const lzma_ret result = lzma_code(stream, over ? LZMA_FINISH : LZMA_RUN);
         input->at = input->filled - stream->avail_in;
         if (result == LZMA_STREAM_END) break;
-        if (result == LZMA_MEMLIMIT_ERROR) return damaged_input(input, "it needs more than 256 MiB to unpack");
-        if (result == LZMA_BUF_ERROR) return damaged_input(input, "it ends too early");
-        if (result != LZMA_OK) return damaged_input(input, "it cannot be unpacked");
+        if (result == LZMA_MEMLIMIT_ERROR) return damaged_input(input, "decompressing it needs more than 256 MiB");
+        if (result == LZMA_BUF_ERROR) return damaged_input(input, "it is incomplete");
+        if (result != LZMA_OK) return damaged_input(input, "it cannot be decompressed");
     }
     return (size_t)(stream->next_out - to);
 }
@@ -160,7 +160,7 @@ static size_t fill_zstd(struct input *input, unsigned char *to, size_t capacity)
     while (out.pos == 0) {
         if (input->at == input->filled && !refill_input(input)) {
             if (input->error[0] != '\0') return SIZE_MAX;
-            return input->between ? 0 : damaged_input(input, "it ends too early");
+            return input->between ? 0 : damaged_input(input, "it is incomplete");
         }
         ZSTD_inBuffer in = {input->buffer, input->filled, input->at};
         const size_t result = ZSTD_decompressStream(input->state.zstd, &out, &in);
@@ -264,7 +264,7 @@ static bool choose_codec(struct input *input) {
         input->codec = &codecs[i];
         if (codecs[i].begin(input)) return true;
         input->codec = NULL;
-        (void)fail_input(input, "no host memory to unpack it");
+        (void)fail_input(input, "not enough host memory to unpack it");
         return false;
     }
     return true;
@@ -306,7 +306,7 @@ static int refused_input(const char *name, const char *what) {
 
 static int refused_limit(const char *name, const char *packed, const char *most) {
     struct vram_error error = {.status = VRAM_LIMIT, .offset = VRAM_NO_OFFSET};
-    (void)snprintf(error.message, sizeof error.message, "its %s take more than %s of memory; --max-unpacked SIZE allows more", packed,
+    (void)snprintf(error.message, sizeof error.message, "its %s need more than %s of memory; --max-unpacked SIZE allows more", packed,
                    most);
     return ui_error(name, &error);
 }
@@ -324,7 +324,7 @@ static int read_plain(struct input *input, const char *name, struct vram_recordi
     const struct vram_input source = {
         .read = input_read, .context = input, .name = NULL, .bytes = known_bytes(input), .most_memory_bytes = is_packed(input) ? most : 0};
     if (vram_recording_read(&source, recording, &error) == VRAM_OK) return CLI_OK;
-    if (error.status == VRAM_LIMIT && input->error[0] == '\0' && strstr(error.message, "more memory than it may") != NULL) {
+    if (error.status == VRAM_LIMIT && input->error[0] == '\0' && strstr(error.message, "more memory than allowed") != NULL) {
         char size[UI_SIZE_CAPACITY], packed[UI_SIZE_CAPACITY];
         (void)ui_size(most, size);
         (void)ui_size(packed_bytes(input), packed);
@@ -348,7 +348,7 @@ static int read_embedded(struct input *outer, const char *name, const char *want
     char found[EMBEDDED_NAME];
     int code = CLI_BAD_INPUT;
     if (page == NULL || inner == NULL || buffer == NULL) {
-        code = open_failed(name, "no host memory to read it");
+        code = open_failed(name, "not enough host memory to read it");
     } else {
         *page = (struct embedded){.read = input_read, .context = outer};
         *inner = (struct input){.page = page, .outer = outer, .buffer = buffer};
@@ -358,14 +358,14 @@ static int read_embedded(struct input *outer, const char *name, const char *want
             code = fail_with_message(outer, name);
         else if (!there)
             code = refused_input(name, page->error != NULL ? page->error
-                                       : wanted != NULL    ? "no such recording in the page"
-                                                           : "the page has no recording in it");
+                                       : wanted != NULL    ? "the page has no such recording"
+                                                           : "the page contains no recording");
         else
             code = choose_codec(inner) ? read_plain(inner, name, recording) : fail_with_message(inner, name);
         if (code == CLI_OK && wanted == NULL && embedded_next(page, found)) {
             vram_recording_destroy(*recording);
-            code = refused_input(name, outer->file == stdin ? "the page has several recordings in it: one can be named in a file only"
-                                                            : "the page has several recordings in it: add #NAME or #NUMBER to name one");
+            code = refused_input(name, outer->file == stdin ? "the page contains several recordings; to name one, read the page from a file"
+                                                            : "the page contains several recordings; add #NAME or #NUMBER to name one");
         }
         *bytes = inner->produced;
         if (inner->codec != NULL) inner->codec->end(inner);
@@ -410,12 +410,12 @@ static const struct zip_file *find_meant(const struct zip *zip, const char *want
     for (size_t i = 0; i < zip->count; i++) {
         if (!is_candidate(zip, &zip->files[i]) || !is_meant(wanted, zip->files[i].name, ++number)) continue;
         if (found != NULL) {
-            *reason = "the ZIP archive has several recordings in it: add #NAME or #NUMBER to name one";
+            *reason = "the ZIP archive contains several recordings; add #NAME or #NUMBER to name one";
             return NULL;
         }
         found = &zip->files[i];
     }
-    if (found == NULL) *reason = wanted != NULL ? "no such recording in the ZIP archive" : "the ZIP archive has no recording in it";
+    if (found == NULL) *reason = wanted != NULL ? "the ZIP archive has no such recording" : "the ZIP archive contains no recording";
     return found;
 }
 
@@ -426,9 +426,9 @@ static int read_archive(struct input *outer, const char *name, const char *wante
     const char *reason = NULL;
     int code = CLI_BAD_INPUT;
     if (zip == NULL || inner == NULL || buffer == NULL) {
-        code = open_failed(name, "no host memory to read it");
+        code = open_failed(name, "not enough host memory to read it");
     } else if (fseeko(outer->file, 0, SEEK_END) != 0) {
-        code = refused_input(name, "a ZIP archive is read from a file only: its list of files is at its end");
+        code = refused_input(name, "a ZIP archive can only be read from a file, because its list of files is at its end");
     } else {
         const bool opened = open_archive(outer, zip);
         const struct zip_file *file = opened ? find_meant(zip, wanted, &reason) : NULL;
@@ -462,9 +462,8 @@ static int read_recording(struct input *input, const char *name, const char *wan
     if (!choose_codec(input)) return fail_with_message(input, name);
     if (is_archive(input)) return read_archive(input, name, wanted, recording, bytes);
     if (is_page(input)) return read_embedded(input, name, wanted, recording, bytes);
-    const int code = wanted != NULL
-                         ? refused_input(name, "it is neither a page of `vram view` nor a ZIP archive, so no recording in it can be named")
-                         : read_plain(input, name, recording);
+    const int code = wanted != NULL ? refused_input(name, "#NAME works only with a page of `vram view` or a ZIP archive")
+                                    : read_plain(input, name, recording);
     *bytes = input->produced;
     return code;
 }
@@ -493,12 +492,12 @@ int input_recording(const char *path, struct vram_recording **recording, struct 
     uint64_t bytes = 0;
     int code;
     if (input == NULL || file == NULL) {
-        code = open_failed(name, "no host memory to read it");
+        code = open_failed(name, "not enough host memory to read it");
     } else if ((input->file = standard ? stdin : open_file(file, &reason)) == NULL) {
         code = open_failed(name, reason);
     } else {
         input->buffer = malloc(BUFFER_BYTES);
-        code = input->buffer == NULL ? open_failed(name, "no host memory to read it")
+        code = input->buffer == NULL ? open_failed(name, "not enough host memory to read it")
                                      : read_recording(input, name, path[length] == '#' ? path + length + 1 : NULL, recording, &bytes);
         if (input->codec != NULL) input->codec->end(input);
         free(input->buffer);

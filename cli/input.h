@@ -23,7 +23,7 @@ extern uint64_t input_max_unpacked;
 #define INPUT_OPTION                                                                                                                       \
     {                                                                                                                                      \
         .name = "max-unpacked", .kind = ARGS_SIZE, .value = "SIZE",                                                                        \
-        .help = "unpack compressed files up to this (default: 1 GiB, or 200 times the file)", .target = &input_max_unpacked                \
+        .help = "decompress files to at most this size (default: 1 GiB, or 200 times the file)", .target = &input_max_unpacked             \
     }
 
 // Set by --skip: a regular expression for the file:line:function of frames that are not call sites; NULL: none.
@@ -33,7 +33,7 @@ extern const char *input_skip;
 #define SKIP_OPTION                                                                                                                        \
     {                                                                                                                                      \
         .name = "skip", .kind = ARGS_STRING, .value = "REGEX",                                                                             \
-        .help = "frames that name no call site: wrappers of your own, by file:line:function", .target = &input_skip                        \
+        .help = "frames that are never call sites, such as your own wrappers, by file:line:function", .target = &input_skip                \
     }
 
 // Reads one recording from `path` ("-": standard input). Detects compression by content. A page of `vram view` or a ZIP archive is accepted

@@ -131,7 +131,7 @@ static int add_folder(struct input_files *files, const char *folder) {
     }
     closedir(listing);
     files->had_folder = true;
-    if (!good) return folder_failed(folder, "no host memory to list it");
+    if (!good) return folder_failed(folder, "not enough host memory to list it");
     if (files->count == first) return folder_failed(folder, "holds no recording (*.pickle, *.pkl, *.json, *.html, *.vram)");
     qsort(files->paths + first, (size_t)(files->count - first), sizeof *files->paths, by_name);
     return CLI_OK;
@@ -144,7 +144,7 @@ int input_files_open(char **operands, int count, struct input_files *files) {
         if (is_folder(operands[i]))
             code = add_folder(files, operands[i]);
         else if (!add_file(files, operands[i]))
-            code = folder_failed(operands[i], "no host memory");
+            code = folder_failed(operands[i], "not enough host memory");
     }
     if (code != CLI_OK) input_files_close(files);
     return code;

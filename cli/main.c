@@ -44,8 +44,8 @@ static void print_help(FILE *file) {
     ui_wrap(file, more, 0, columns);
     fprintf(file, "\n");
     ui_wrap(file,
-            "Exit codes: 0 ok, 1 a finding, 2 usage, 3 bad input, 4 device. `vram --version` prints the version; `vram doctor` shows where "
-            "the documents (docs/...) are.",
+            "Exit codes: 0 success, 1 finding, 2 usage error, 3 bad input, 4 device error. `vram --version` prints the version; `vram "
+            "doctor` shows where the documents (docs/...) are.",
             0, columns);
     fprintf(file, "\n");
 }

@@ -57,7 +57,7 @@ void mcp_tool_at(struct mcp_server *server, const cJSON *arguments, struct mcp_a
     if (cJSON_GetObjectItemCaseSensitive(json, "device_free_bytes") != NULL)
         mcp_line(answer, "free at the driver %s", BYTES(bytes_in(json, "device_free_bytes")));
     mcp_frames(answer, json, FRAMES_OF_EVENT);
-    mcp_next(answer, "peak {\"file\": \"r%u\", \"at\": \"%" PRId64 "\"} - who held memory then", open->id, event);
+    mcp_next(answer, "peak {\"file\": \"r%u\", \"at\": \"%" PRId64 "\"} - what held memory then", open->id, event);
     cJSON_Delete(json);
 }
 
@@ -65,7 +65,7 @@ static void say_lives(struct mcp_answer *answer, const struct vram_report_live *
     mcp_line(answer, "allocated and freed within the history: %s in %s allocations; allocated and kept: %s in %s",
              BYTES(live->born_and_freed.bytes), NUMBER(live->born_and_freed.count), BYTES(live->born_and_kept.bytes),
              NUMBER(live->born_and_kept.count));
-    mcp_line(answer, "older than the history and freed: %s in %s; and kept: %s in %s", BYTES(live->inherited_and_freed.bytes),
+    mcp_line(answer, "from before the history and freed: %s in %s; and kept: %s in %s", BYTES(live->inherited_and_freed.bytes),
              NUMBER(live->inherited_and_freed.count), BYTES(live->inherited_and_kept.bytes), NUMBER(live->inherited_and_kept.count));
     mcp_line(answer, "the largest allocation: %s; the longest lived of those freed:", BYTES(live->largest_bytes));
     for (size_t i = 0; i < live->longest_count && (int64_t)i < top; i++) {
@@ -80,7 +80,7 @@ static void say_lives(struct mcp_answer *answer, const struct vram_report_live *
 static void say_life(struct mcp_answer *answer, const cJSON *life) {
     const double birth = number_in(life, "birth_event", -1), death = number_in(life, "death_event", -1);
     char from[48], to[48];
-    (void)snprintf(from, sizeof from, birth < 0 ? "older than the history" : "allocated by event %.0f", birth);
+    (void)snprintf(from, sizeof from, birth < 0 ? "from before the history" : "allocated by event %.0f", birth);
     (void)snprintf(to, sizeof to, death < 0 ? "never freed" : "freed by event %.0f", death);
     mcp_line(answer, "%s: %s on stream %.0f, %s, %s", mcp_text(life, "label", ""), BYTES(bytes_in(life, "bytes")),
              number_in(life, "stream", 0), from, to);
@@ -96,8 +96,8 @@ void mcp_tool_lifetimes(struct mcp_server *server, const cJSON *arguments, struc
     if (address[0] == '\0') {
         say_lives(answer, &device->allocated, top);
         if (device->allocated.longest_count != 0)
-            mcp_next(answer, "lifetimes {\"file\": \"r%u\", \"address\": \"0x%" PRIx64 "\"} - what else was there, with stacks", open->id,
-                     device->allocated.longest[0].address);
+            mcp_next(answer, "lifetimes {\"file\": \"r%u\", \"address\": \"0x%" PRIx64 "\"} - what else was at this address, with stacks",
+                     open->id, device->allocated.longest[0].address);
         else
             mcp_next(answer, "peak {\"file\": \"r%u\"}", open->id);
         return;

@@ -197,7 +197,7 @@ static void say_end(struct mcp_server *server, struct mcp_answer *answer) {
     say_lines(answer, fit->answer);
     if (code > CLI_FINDING || answer->length == 0) {
         if (answer->length == 0) answer->is_error = true;
-        mcp_line(answer, "vram fit ended with code %d; the end of its output:", code);
+        mcp_line(answer, "vram fit ended with exit code %d; the end of its output:", code);
         say_lines(answer, fit->complaint);
     }
     mcp_next(answer, "fit with \"devices\" of your choice, or with other arguments of the program (a smaller batch)");
@@ -221,6 +221,6 @@ void mcp_tool_fit(struct mcp_server *server, const cJSON *arguments, struct mcp_
         say_end(server, answer);
         return;
     }
-    mcp_line(answer, "under way for %lld s", (long long)(time(NULL) - server->fit->begun));
-    mcp_next(answer, "fit with the same arguments, in a few seconds; with others this run is ended");
+    mcp_line(answer, "running for %lld s", (long long)(time(NULL) - server->fit->begun));
+    mcp_next(answer, "fit with the same arguments in a few seconds; other arguments end this run");
 }

@@ -58,12 +58,12 @@ static void say_moment(struct mcp_answer *answer, const cJSON *json) {
     cJSON_ArrayForEach(run, cJSON_GetObjectItemCaseSensitive(json, "runs")) {
         const uint64_t bytes = mcp_whole(run, "moment_bytes");
         if (site[0] == '\0' || mcp_whole(run, "moment_event") == mcp_whole(run, "event")) continue;
-        mcp_line(answer, "  at %g that is not the peak: %s there", size_of(run), BYTES(bytes));
+        mcp_line(answer, "  at %g the peak is elsewhere, with %s at this place", size_of(run), BYTES(bytes));
     }
     if (cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(json, "peaks_followed")))
-        mcp_line(answer, "one run peaks at a place that another run does not reach: that peak cannot be followed");
+        mcp_line(answer, "one run peaks at a place that another run does not reach, so that peak cannot be extrapolated");
     const uint64_t odd = mcp_whole(json, "not_in_every_run_bytes");
-    if (odd != 0) mcp_line(answer, "%s of the largest run is held by groups that hold nothing there in some run", BYTES(odd));
+    if (odd != 0) mcp_line(answer, "%s of the largest run is in groups that are empty there in another run", BYTES(odd));
 }
 
 static void say_forecast(struct mcp_answer *answer, const cJSON *json, const struct vram_forecast *forecast) {
@@ -77,7 +77,7 @@ static void say_forecast(struct mcp_answer *answer, const cJSON *json, const str
     say_sum(answer, "allocated", json, allocated);
     say_sum(answer, "reserved", json, reserved);
     if (forecast->count == 2)
-        mcp_line(answer, "from two sizes, growth of other shapes is taken for a straight line; a third recording would show its shape");
+        mcp_line(answer, "two sizes cannot show a curve: growth is assumed to be linear; a third recording would show its shape");
     say_moment(answer, json);
     mcp_line(answer, "by %s, bytes in the runs -> forecast:", mcp_text(json, "by", ""));
     cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(json, "groups")) say_group(answer, item);

@@ -68,13 +68,13 @@ static const char *by_of(const cJSON *arguments) {
 // Suggests the next question for each grouping.
 static void say_next(struct mcp_answer *answer, const char *by, unsigned id, const cJSON *first) {
     if (strcmp(by, "role") == 0)
-        mcp_next(answer, "peak {\"file\": \"r%u\", \"by\": \"module\"} or by site - whose these are", id);
+        mcp_next(answer, "peak {\"file\": \"r%u\", \"by\": \"module\"} or by site - which module or site these belong to", id);
     else if (strcmp(by, "stack") == 0)
-        mcp_next(answer, "lifetimes {\"file\": \"r%u\"} - which of them live long", id);
+        mcp_next(answer, "lifetimes {\"file\": \"r%u\"} - which of these live long", id);
     else if (first == NULL)
         mcp_next(answer, "summary {\"file\": \"r%u\"}", id);
     else
-        mcp_next(answer, "peak {\"file\": \"r%u\", \"by\": \"stack\"} - the whole call stacks", id);
+        mcp_next(answer, "peak {\"file\": \"r%u\", \"by\": \"stack\"} - the full call stacks", id);
 }
 
 static void say_group(struct mcp_answer *answer, const cJSON *group, uint64_t total) {
@@ -137,7 +137,7 @@ static void say_matches(struct mcp_recording *open, uint32_t device, const char 
     mcp_line(answer, "%s: %s in %s allocations of %s stacks, over the whole history", match, BYTES(mcp_whole(found, "bytes")),
              NUMBER(mcp_whole(found, "allocations")), NUMBER(mcp_whole(found, "stacks")));
     cJSON_Delete(found);
-    mcp_next(answer, "peak {\"file\": \"r%u\", \"by\": \"stack\"} - what is live at the peak, with whole stacks", open->id);
+    mcp_next(answer, "peak {\"file\": \"r%u\", \"by\": \"stack\"} - what is live at the peak, with full stacks", open->id);
 }
 
 void mcp_tool_sites(struct mcp_server *server, const cJSON *arguments, struct mcp_answer *answer) {
@@ -251,7 +251,7 @@ void mcp_tool_leaks(struct mcp_server *server, const cJSON *arguments, struct mc
     cJSON_ArrayForEach(group, cJSON_GetObjectItemCaseSensitive(json, "groups")) say_growth(answer, group);
     cJSON_Delete(json);
     if (leaks != 0)
-        mcp_next(answer, "peak {\"file\": \"r%u\", \"at\": \"end\", \"by\": \"stack\"} - who keeps them", open->id);
+        mcp_next(answer, "peak {\"file\": \"r%u\", \"at\": \"end\", \"by\": \"stack\"} - what keeps them", open->id);
     else
         mcp_next(answer, "summary {\"file\": \"r%u\"}", open->id);
 }

@@ -66,7 +66,7 @@ void mcp_tool_open(struct mcp_server *server, const cJSON *arguments, struct mcp
     if (worst != NULL && worst->oom_count != 0)
         mcp_next(answer, "why {\"file\": \"r%u\"} - the out of memory, explained", open->id);
     else
-        mcp_next(answer, "peak {\"file\": \"r%u\", \"by\": \"role\"} - who holds the peak", open->id);
+        mcp_next(answer, "peak {\"file\": \"r%u\", \"by\": \"role\"} - what holds the peak", open->id);
 }
 
 // Adds the cached bytes. Those of a live private pool stay with the pool.
@@ -147,10 +147,11 @@ static void say_oom(struct mcp_answer *answer, const struct vram_report_oom *oom
              BYTES(oom->other_pool_bytes + oom->private_pool_bytes));
     if (oom->device_total_bytes != 0)
         mcp_line(answer, "the %s has %s; %s held %s", oom->is_host ? "system" : "device", BYTES(oom->device_total_bytes),
-                 oom->is_host ? "others, and what is not pinned," : "others and this process's contexts", BYTES(oom->outside_bytes));
+                 oom->is_host ? "other uses and unpinned memory" : "other processes and this process's contexts",
+                 BYTES(oom->outside_bytes));
     if (oom->demand != NULL && oom->cause != VRAM_OOM_FULL && oom->cause != VRAM_OOM_GROWTH)
         mcp_line(answer, "in use: %s", oom->demand->text);
-    if (oom->limit_bytes != 0) mcp_line(answer, "the process was allowed %s", BYTES(oom->limit_bytes));
+    if (oom->limit_bytes != 0) mcp_line(answer, "the process may hold %s", BYTES(oom->limit_bytes));
     if (oom->pin_blocks != 0 && (oom->cause == VRAM_OOM_PINNED || oom->cause == VRAM_OOM_FRAGMENTED))
         mcp_line(answer, "without %s (%s in total) the request would have fit; the largest was allocated by %s",
                  COUNTED(oom->pin_blocks, "block"), BYTES(oom->pin_bytes), oom->pin_site == NULL ? "an unknown place" : oom->pin_site);

@@ -119,7 +119,7 @@ void mcp_fail(struct mcp_answer *answer, const char *format, ...) {
     *answer = (struct mcp_answer){.is_error = true};
     // A sentence longer than this quotes something absurd.
     if (line != NULL && strlen(line) > MCP_ANSWER_BYTES / 4) line[MCP_ANSWER_BYTES / 4] = '\0';
-    (void)append_line(answer, line == NULL ? "no host memory" : line, 0);
+    (void)append_line(answer, line == NULL ? "not enough host memory" : line, 0);
     free(line);
 }
 
@@ -252,9 +252,9 @@ static bool initialize(struct mcp_server *server, const cJSON *id, const cJSON *
     vr_json_string(json, "version", vram_version());
     vr_json_object_end(json);
     vr_json_string(json, "instructions",
-                   "Questions about recordings of GPU memory (PyTorch memory snapshots and vram's own). Begin with open; after an out of "
-                   "memory ask why, then cure; for who holds memory ask peak (by role, then by site, then by stack). Bytes are exact. "
-                   "Every answer ends with the question that leads on.");
+                   "Answers questions about recordings of GPU memory (PyTorch memory snapshots and vram's own). Begin with open. After an "
+                   "out of memory, ask why, then cure. To find what holds memory, ask peak (by role, then by site, then by stack). Bytes "
+                   "are exact. Every answer ends with the next question to ask.");
     vr_json_object_end(json);
     return end_message(&message, out);
 }
@@ -301,7 +301,7 @@ static bool send_tools(const struct mcp_server *server, const cJSON *id, FILE *o
 static bool answer_request(struct mcp_server *server, const char *method, const cJSON *id, const cJSON *params, FILE *out) {
     if (strcmp(method, "initialize") == 0) return initialize(server, id, params, out);
     if (strcmp(method, "ping") == 0) return send_nothing(out, id);
-    if (!server->ready) return send_error(out, id, RPC_INVALID, "the first message is initialize");
+    if (!server->ready) return send_error(out, id, RPC_INVALID, "the first message must be initialize");
     if (strcmp(method, "tools/list") == 0) return send_tools(server, id, out);
     if (strcmp(method, "tools/call") == 0) return call_tool(server, id, params, out);
     return send_error(out, id, RPC_NO_METHOD, "unknown method");
@@ -315,11 +315,11 @@ bool mcp_message(struct mcp_server *server, const char *text, size_t length, FIL
     const bool sound_id = id == NULL || cJSON_IsNumber(id) || (cJSON_IsString(id) && strlen(id->valuestring) <= 200);
     bool sent = true;
     if (cJSON_IsArray(message))
-        sent = send_error(out, NULL, RPC_INVALID, "a message is one object, not an array");
+        sent = send_error(out, NULL, RPC_INVALID, "a message must be one object, not an array");
     else if (!sound_id || !cJSON_IsString(method)) {
         // Ignore responses: this server sends no requests.
         const bool is_answer = method == NULL && cJSON_IsObject(message) && id != NULL;
-        if (!is_answer || !sound_id) sent = send_error(out, sound_id ? id : NULL, RPC_INVALID, "not a request of JSON-RPC 2.0");
+        if (!is_answer || !sound_id) sent = send_error(out, sound_id ? id : NULL, RPC_INVALID, "not a JSON-RPC 2.0 request");
     } else if (id != NULL) {
         sent = answer_request(server, method->valuestring, id, cJSON_GetObjectItemCaseSensitive(message, "params"), out);
     }

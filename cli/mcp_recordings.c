@@ -77,7 +77,7 @@ static bool load_recording(const char *path, struct mcp_recording *open, struct 
         if (!S_ISREG(facts.st_mode)) { // a pipe may never end
             (void)fclose(file);
             free(complaint);
-            mcp_fail(answer, "vram: %s: not a plain file", path);
+            mcp_fail(answer, "vram: %s: not a regular file", path);
             return false;
         }
     }
@@ -87,7 +87,7 @@ static bool load_recording(const char *path, struct mcp_recording *open, struct 
     (void)fclose(file);
     if (code != CLI_OK) {
         if (complaint != NULL) complaint[strcspn(complaint, "\n")] = '\0';
-        mcp_fail(answer, "%s", complaint == NULL || complaint[0] == '\0' ? "the recording could not be read" : complaint);
+        mcp_fail(answer, "%s", complaint == NULL || complaint[0] == '\0' ? "cannot read the recording" : complaint);
     } else if (vram_report_create(open->recording, &(struct vram_report_options){.top = 0}, &open->report, &error) != VRAM_OK) {
         mcp_fail(answer, "vram: %s: %s", path, error.message);
         code = CLI_BAD_INPUT;
@@ -158,7 +158,7 @@ const struct vram_report_device *mcp_device(const struct mcp_recording *open, co
     if (found == NULL && wanted >= 0)
         mcp_fail(answer, "the recording has no device %lld", (long long)wanted);
     else if (found == NULL)
-        mcp_fail(answer, "the recording has no device with events or segments");
+        mcp_fail(answer, "the recording has no events and no segments");
     else if (open->report->device_count > 1)
         say_choice(answer, found, wanted < 0);
     return found;
@@ -192,7 +192,7 @@ static bool explore_recording(struct mcp_recording *open, struct vram_error *err
 
 // Queries the explorer and collects the raw answer, which the caller frees. Returns false with a failed answer.
 static bool ask_explorer(struct mcp_recording *open, const char *query, struct mcp_kept *kept, struct mcp_answer *answer) {
-    struct vram_error error = {.status = VRAM_NO_HOST_MEMORY, .message = "no host memory"};
+    struct vram_error error = {.status = VRAM_NO_HOST_MEMORY, .message = "not enough host memory"};
     *kept = (struct mcp_kept){.bytes = NULL};
     if (explore_recording(open, &error) && vram_explorer_ask(open->explorer, query, mcp_keep, kept, &error) == VRAM_OK &&
         kept->length >= HEAD_BYTES)

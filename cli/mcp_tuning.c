@@ -81,8 +81,8 @@ static void say_cure(struct mcp_answer *answer, const struct vram_cure *cure, un
     switch (cure->verdict) {
     case VRAM_CURE_SETTING:
         mcp_line(answer, "cure: %s=%s", cure->variable, cure->conf);
-        if (cure->from_recorded_start) mcp_line(answer, "replayed from the memory as it was when the recording began");
-        mcp_line(answer, "with it the history fits: it holds at most %s%s%s", BYTES(cure->held_bytes),
+        if (cure->from_recorded_start) mcp_line(answer, "replayed from the memory state at the start of the recording");
+        mcp_line(answer, "with it, the history fits: it holds at most %s%s%s", BYTES(cure->held_bytes),
                  cure->needed_bytes == 0 ? "" : " and needs ", cure->needed_bytes == 0 ? "" : BYTES(cure->needed_bytes));
         mcp_next(answer, "tune {\"file\": \"r%u\"} - all settings, with driver calls and time", id);
         return;
@@ -91,16 +91,16 @@ static void say_cure(struct mcp_answer *answer, const struct vram_cure *cure, un
                  BYTES(cure->demand_bytes > cure->room_bytes ? cure->demand_bytes - cure->room_bytes : 0));
         mcp_next(answer, "peak {\"file\": \"r%u\", \"by\": \"role\"} - which kind of memory is worth saving", id);
         return;
-    case VRAM_CURE_NONE: mcp_line(answer, "no setting that was tried fits, although less was live than was available"); break;
+    case VRAM_CURE_NONE: mcp_line(answer, "none of the settings tried fits, although less was live than was available"); break;
     case VRAM_CURE_NOT_REPRODUCED:
-        mcp_line(answer, "the replay does not run out of memory with the setting that was in force: it cannot tell");
+        mcp_line(answer, "the replay does not run out of memory with the recorded setting, so it cannot tell which setting helps");
         break;
     case VRAM_CURE_LIMIT: mcp_line(answer, "cure: raise the limit of the process to at least %s", BYTES(cure->limit_to_bytes)); break;
     case VRAM_CURE_GROWTH: mcp_line(answer, "no setting was tried: memory that grows with every step fills any device"); break;
     case VRAM_CURE_NO_REPLAY: mcp_line(answer, "the history cannot be replayed"); break;
-    default: mcp_line(answer, "the time was over before a setting was found; `vram report` has no time limit"); break;
+    default: mcp_line(answer, "no setting was found within the time limit; `vram report` has no time limit"); break;
     }
-    if (cure->usual != NULL) mcp_line(answer, "not proven, but what usually helps after such a failure: %s", cure->usual);
+    if (cure->usual != NULL) mcp_line(answer, "not proven, but this usually helps after such a failure: %s", cure->usual);
     mcp_next(answer, "why {\"file\": \"r%u\"}", id);
 }
 
@@ -116,8 +116,7 @@ static void say_for_card(struct mcp_answer *answer, const struct mcp_recording *
                  BYTES(demand->wanted_bytes), demand->event, BYTES(demand->wanted_bytes - demand->room_bytes), BYTES(memory));
         mcp_line(answer, "why: %s", demand->text);
         mcp_say_remedies(answer, demand, SIZE_MAX);
-        mcp_next(answer,
-                 "tune {\"file\": \"r%u\", \"memory\": \"%" PRIu64 "B\"} - whether what is held beyond that fits, with which setting",
+        mcp_next(answer, "tune {\"file\": \"r%u\", \"memory\": \"%" PRIu64 "B\"} - does the rest also fit, and with which setting",
                  open->id, memory);
     }
     vram_report_destroy(report);
@@ -284,7 +283,7 @@ static void say_result(struct mcp_answer *answer, const struct vram_tune_result 
         if (sorted[i] != best && (always || shown++ < SHOWN_SETTINGS)) say_setting(answer, sorted[i], "  ");
     }
     free(sorted);
-    mcp_next(answer, "peak {\"file\": \"r%u\", \"by\": \"role\"} - what no setting saves", id);
+    mcp_next(answer, "peak {\"file\": \"r%u\", \"by\": \"role\"} - memory that no setting can save", id);
 }
 
 void mcp_tool_tune(struct mcp_server *server, const cJSON *arguments, struct mcp_answer *answer) {
@@ -293,7 +292,7 @@ void mcp_tool_tune(struct mcp_server *server, const cJSON *arguments, struct mcp
     if (open == NULL || !mcp_size(arguments, "memory", &memory, answer)) return;
     if (server->tuning != NULL && !is_of(server->tuning, open, memory)) {
         if (!atomic_load(&server->tuning->ended)) {
-            mcp_fail(answer, "another search is under way (%s); ask again when it has ended", server->tuning->path);
+            mcp_fail(answer, "another search is running (%s); ask again when it has ended", server->tuning->path);
             return;
         }
         mcp_tuning_end(server);
@@ -302,8 +301,8 @@ void mcp_tool_tune(struct mcp_server *server, const cJSON *arguments, struct mcp
     struct mcp_tuning *tuning = server->tuning;
     wait_a_little(tuning);
     if (!atomic_load(&tuning->ended)) {
-        mcp_line(answer, "under way: %s of %s settings tried", NUMBER(atomic_load(&tuning->done)), NUMBER(atomic_load(&tuning->total)));
-        mcp_next(answer, "tune with the same arguments, in a few seconds");
+        mcp_line(answer, "running: %s of %s settings tried", NUMBER(atomic_load(&tuning->done)), NUMBER(atomic_load(&tuning->total)));
+        mcp_next(answer, "tune with the same arguments in a few seconds");
     } else if (tuning->status != VRAM_OK) {
         mcp_fail(answer, "%s", tuning->error.message);
         mcp_tuning_end(server);

@@ -219,13 +219,13 @@ static void release_output(struct output *output) {
 static void complain_of_output(const struct output *output) {
     // ui_finish() reports failures of standard output.
     if (output->file == stdout && ferror(stdout)) return;
-    ui_say("vram: %s: could not be written: %s", output->name, strerror(output->error));
+    ui_say("vram: %s: cannot write: %s", output->name, strerror(output->error));
 }
 
 struct output *output_open(const char *path) {
     struct output *output = calloc(1, sizeof *output);
     if (output == NULL) {
-        ui_say("vram: %s: could not be written: no host memory", path);
+        ui_say("vram: %s: cannot write: not enough host memory", path);
         return NULL;
     }
     output->name = strcmp(path, "-") == 0 ? "standard output" : path;
@@ -281,7 +281,7 @@ bool output_folder(const char *path) {
         good = mkdir(part, 0777) == 0 || errno == EEXIST;
         *slash = '/';
     }
-    if (!good) ui_say("vram: %s: its folder could not be made: %s", path, strerror(part == NULL ? ENOMEM : errno));
+    if (!good) ui_say("vram: %s: cannot create its folder: %s", path, strerror(part == NULL ? ENOMEM : errno));
     free(part);
     return good;
 }
@@ -330,7 +330,7 @@ int answer_json_end(struct answer_json *answer, struct answers *answers) {
     const bool good = vr_text_status(&answer->text) == VRAM_OK;
     if (answers != NULL && good) (void)answers_write(answers, answer->text.bytes, answer->text.length);
     if (answers == NULL && good) printf("%s\n", vr_text_string(&answer->text));
-    if (!good) ui_say("vram: no host memory for the answer");
+    if (!good) ui_say("vram: not enough host memory for the answer");
     vr_text_release(&answer->text);
     return good ? CLI_OK : CLI_BAD_INPUT;
 }

@@ -115,7 +115,7 @@ static int open_page(int pid) {
 bool control_of(int pid, const bool *set, struct control_state *state, const char **why) {
     const int file = open_page(pid);
     if (file < 0) {
-        *why = errno == ENODATA ? "it does not run under `vram run`, or has not allocated memory yet" : strerror(errno);
+        *why = errno == ENODATA ? "it does not run under `vram run`, or it has not allocated memory yet" : strerror(errno);
         return false;
     }
     struct stat facts;
@@ -123,7 +123,7 @@ bool control_of(int pid, const bool *set, struct control_state *state, const cha
     struct page *page = large ? mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
     close(file);
     if (page == MAP_FAILED || page->magic != MAGIC) {
-        *why = "its control page is of another version";
+        *why = "its control page has another version";
         if (page != MAP_FAILED) munmap(page, sizeof *page);
         return false;
     }

@@ -24,7 +24,7 @@ static char *refuse_rules(const char *path, const char *why, char *text) {
 // the rules themselves.
 static char *role_rules_file_read(const char *path) {
     char *text = malloc(MOST_BYTES + 1);
-    if (text == NULL) return refuse_rules(path, "there is not enough memory to read it", NULL);
+    if (text == NULL) return refuse_rules(path, "not enough host memory to read it", NULL);
     FILE *file = fopen(path, "rb");
     if (file == NULL) return refuse_rules(path, strerror(errno), text);
     const size_t length = fread(text, 1, MOST_BYTES + 1, file);
@@ -46,7 +46,7 @@ bool report_profile_settle(struct report_profile *profile) {
     const bool moved = moment->at != NULL || moment->device != NULL || moment->active;
     profile->wanted = profile->site || profile->timeline || moved || moment->by != NULL || moment->regex != NULL || profile->roles != NULL;
     if (profile->timeline && profile->json) {
-        ui_say("vram: --timeline is a chart; --json alone has the numbers under \"timeline\"");
+        ui_say("vram: --timeline prints a chart; for the numbers, use --json alone (key \"timeline\")");
         return false;
     }
     if (profile->roles != NULL && moment->by == NULL && moment->regex == NULL) moment->by = "role";
@@ -241,7 +241,7 @@ static void print_others(const struct report_ranks *ranks, size_t shown) {
     }
     char low[UI_SIZE_CAPACITY], high[UI_SIZE_CAPACITY];
     if (shown != ranks->count)
-        printf("  %zu %s: %s to %s allocated at the peak\n", ranks->count - shown, shown == 0 ? "devices, all alike" : "others",
+        printf("  %zu %s: %s to %s allocated at the peak\n", ranks->count - shown, shown == 0 ? "similar devices" : "others",
                ui_size(least, low), ui_size(most, high));
 }
 
@@ -263,14 +263,14 @@ static void print_ooms(const struct report_ranks *ranks) {
         printf("\n  why: ");
         ui_wrap(stdout, first->why, INDENT, COLUMNS);
     }
-    if (is_plain(first->name)) printf("\n  All of it: vram report %s", first->name);
+    if (is_plain(first->name)) printf("\n  Full report: vram report %s", first->name);
     printf("\n");
 }
 
 static void print_table(struct report_ranks *ranks) {
     const uint64_t middle = median_peak(ranks);
     const size_t shown = mark_rows(ranks, middle);
-    printf("%zu recordings, with their peaks\n", ranks->recordings);
+    printf("Peaks of %zu recordings\n", ranks->recordings);
     if (shown != 0) printf("  %6s  %10s  %10s  %10s  %13s  recording\n", "device", "allocated", "reserved", "at the end", "out of memory");
     for (size_t i = 0; i < ranks->count; i++) {
         if (ranks->rows[i].shown) print_row(&ranks->rows[i]);

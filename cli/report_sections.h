@@ -20,24 +20,24 @@ struct report_profile {
 };
 
 #define REPORT_PROFILE_OPTIONS(profile)                                                                                                    \
-    {.name = "site", .kind = ARGS_FLAG, .help = "only who holds memory: the call sites of what is live", .target = &(profile)->site},      \
-        {.name = "stack", .kind = ARGS_FLAG, .help = "the same by whole call stack, with its frames", .target = &(profile)->stack},        \
+    {.name = "site", .kind = ARGS_FLAG, .help = "show only the call sites that hold live memory", .target = &(profile)->site},             \
+        {.name = "stack", .kind = ARGS_FLAG, .help = "the same by full call stack, with frames", .target = &(profile)->stack},             \
         {.name = "by",                                                                                                                     \
          .kind = ARGS_STRING,                                                                                                              \
          .value = GROUPING_VALUES,                                                                                                         \
-         .help = "only who holds memory, grouped by this (default site)",                                                                  \
+         .help = "show only what holds live memory, grouped by this (default site)",                                                       \
          .target = &(profile)->moment.by},                                                                                                 \
         {.name = "regex",                                                                                                                  \
          .kind = ARGS_STRING,                                                                                                              \
          .value = "REGEX",                                                                                                                 \
-         .help = "the same by what this matches in file:line:function (its first group)",                                                  \
+         .help = "the same, grouped by what this matches in file:line:function (its first group)",                                         \
          .target = &(profile)->moment.regex},                                                                                              \
         {.name = "roles",                                                                                                                  \
          .kind = ARGS_STRING,                                                                                                              \
          .value = "FILE",                                                                                                                  \
-         .help = "rules of your own for --by role (which it implies): a role and a regular expression per line",                           \
+         .help = "your own rules for --by role (implied): a role and a regular expression per line",                                       \
          .target = &(profile)->roles},                                                                                                     \
-        {.name = "timeline", .kind = ARGS_FLAG, .help = "only the course of memory, as a chart", .target = &(profile)->timeline},          \
+        {.name = "timeline", .kind = ARGS_FLAG, .help = "show only memory over time, as a chart", .target = &(profile)->timeline},         \
         MOMENT_OPTIONS(&(profile)->moment)
 
 // Checks the options. Returns false, after a line on standard error, if they are invalid.

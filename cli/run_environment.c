@@ -135,7 +135,7 @@ const char *run_check(const char *program) {
     if (!find_program(program, path) || stat(path, &facts) != 0) return NULL;
     const bool other_user = (facts.st_mode & S_ISUID) != 0 && facts.st_uid != geteuid();
     const bool other_group = (facts.st_mode & S_ISGID) != 0 && facts.st_gid != getegid();
-    if (other_user || other_group) return "it runs with the rights of another user (setuid), where nothing is preloaded";
+    if (other_user || other_group) return "it is a setuid program, which ignores preloaded libraries";
     FILE *file = fopen(path, "rb");
     if (file == NULL) return NULL;
     const char *why = is_32_bit(file) ? "it is a 32-bit program" : is_static(file) ? "it is linked statically" : NULL;

@@ -137,7 +137,7 @@ static void handle_signals(void) {
 
 static int run_server(struct server *server, const struct serve_options *options) {
     char url[96];
-    if (!make_token(server->token)) return serve_failed("no random numbers");
+    if (!make_token(server->token)) return serve_failed("no random numbers available");
     int code = make_page(server);
     if (code == CLI_OK) code = http_server_create(options->port, &server->http);
     if (code != CLI_OK) return code;
@@ -145,14 +145,14 @@ static int run_server(struct server *server, const struct serve_options *options
     handle_signals();
     printf("%s\n", url);
     if (!ui_finish()) return CLI_BAD_INPUT;
-    if (options->open && !browser_open(url)) ui_say("vram: cannot open a browser: open the address above");
+    if (options->open && !browser_open(url)) ui_say("vram: cannot open a browser; open the address above yourself");
     (void)http_server_run(server->http, answer_request, NULL, server, &ended);
     return CLI_OK;
 }
 
 int serve(struct vram_explorer *explorer, const struct serve_options *options) {
     struct server *server = calloc(1, sizeof *server);
-    if (server == NULL) return serve_failed("no host memory");
+    if (server == NULL) return serve_failed("not enough host memory");
     server->explorer = explorer;
     const int code = run_server(server, options);
     http_server_destroy(server->http);

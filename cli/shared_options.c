@@ -33,14 +33,14 @@ bool moment_options(const struct moment_settings *settings, struct vram_profile_
     options->by = settings->by == NULL && settings->regex != NULL ? "regex" : settings->by;
     options->top = settings->top > 100000 ? 100000 : (unsigned)settings->top;
     if (settings->device != NULL && !whole_number(settings->device, 0, &options->device)) {
-        ui_say("vram: --device %s: should be a device's number", settings->device);
+        ui_say("vram: --device: '%s' is not a device number", settings->device);
         return false;
     }
     if (options->by != NULL && !known_grouping(options->by)) return false;
     if (settings->at == NULL || strcmp(settings->at, "peak") == 0) return true;
     options->moment = strcmp(settings->at, "end") == 0 ? VRAM_PROFILE_END : VRAM_PROFILE_EVENT;
     if (options->moment == VRAM_PROFILE_END || whole_number(settings->at, -1, &options->event)) return true;
-    ui_say("vram: --at %s: should be peak, end or the number of an event", settings->at);
+    ui_say("vram: --at: '%s' is not peak, end or an event number", settings->at);
     return false;
 }
 

@@ -33,10 +33,10 @@ struct moment_settings {
         {.name = "at",                                                                                                                     \
          .kind = ARGS_STRING,                                                                                                              \
          .value = "peak|end|N",                                                                                                            \
-         .help = "the moment: the peak (default), the end, or after the event of this number",                                             \
+         .help = "the moment: peak (default), end, or after the event with this number",                                                   \
          .target = &(settings)->at},                                                                                                       \
     {                                                                                                                                      \
-        .name = "active", .kind = ARGS_FLAG, .help = "count memory until it can be used again, not until it is freed",                     \
+        .name = "active", .kind = ARGS_FLAG, .help = "count memory until it is reusable, not only until it is freed",                      \
         .target = &(settings)->active                                                                                                      \
     }
 #define GROUP_OPTIONS(settings)                                                                                                            \
@@ -81,12 +81,12 @@ enum vram_sim_profile whatif_profile(const struct whatif_settings *settings);
         {.name = "start",                                                                                                                  \
          .kind = ARGS_CHOICE,                                                                                                              \
          .value = "cold|recorded",                                                                                                         \
-         .help = "first allocate what was live before the history (default), or begin with the recorded segments",                         \
+         .help = "start: allocate what was live before the history (default), or begin with the recorded segments",                        \
          .target = &(settings)->start,                                                                                                     \
          .choices = whatif_starts},                                                                                                        \
     {                                                                                                                                      \
         .name = "costs", .kind = ARGS_CHOICE, .value = "cheap|dear",                                                                       \
-        .help = "what mapping memory costs on the virtual clock (default cheap)", .target = &(settings)->profile,                          \
+        .help = "price of mapping memory on the virtual clock (default cheap)", .target = &(settings)->profile,                            \
         .choices = whatif_profiles, .also = "profile"                                                                                      \
     }
 

@@ -38,7 +38,7 @@ static bool make_file(struct sim_counts *counts, size_t size_bytes, uint64_t mag
 
 bool sim_counts_make(struct sim_counts *counts, const char *option, const char *variable, size_t size_bytes, uint64_t magic) {
     if (make_file(counts, size_bytes, magic) && setenv(variable, counts->path, 1) == 0) return true;
-    ui_say("vram sim: --%s: no temporary file could be made: %s", option, strerror(errno));
+    ui_say("vram sim: --%s: cannot create a temporary file: %s", option, strerror(errno));
     sim_counts_end(counts);
     return false;
 }
@@ -183,8 +183,8 @@ static void say_bytes(uint64_t bytes, const char *what) {
 static void say_place(const struct sim_read_place *place) {
     ui_say("  %" PRIu64 "%s%s%s", place->calls, place->calls == 1 ? " read" : " reads",
            place->operation[0] == '\0' ? "" : " of aten::", place->operation);
-    say_bytes(place->unwritten_bytes, "that no copy and no fill wrote");
-    say_bytes(place->passed_bytes, "that were written, and then given to a kernel to write");
+    say_bytes(place->unwritten_bytes, "that no copy or fill wrote");
+    say_bytes(place->passed_bytes, "that were written and then passed to a kernel");
     say_bytes(place->not_kept_bytes, "of large copies from the host, which bytes=none does not keep");
     for (const char *line = place->text; *line != '\0';) {
         const size_t length = strcspn(line, "\n");
@@ -203,7 +203,7 @@ size_t sim_reads_list(const struct sim_counts *counts, struct sim_read_place **p
         return 0;
     }
     count = collect_reads(file, rows);
-    rows[count] = (struct sim_read_place){.text = "at further places\n"};
+    rows[count] = (struct sim_read_place){.text = "at other places\n"};
     add_read_count(&rows[count], &file->elsewhere);
     free(file);
     return count + (rows[count].calls > 0);
@@ -212,8 +212,8 @@ size_t sim_reads_list(const struct sim_counts *counts, struct sim_read_place **p
 void sim_reads_report(const struct sim_counts *counts) {
     struct sim_read_place *places;
     const size_t count = sim_reads_list(counts, &places);
-    if (places != NULL && count == 0) ui_say("vram sim: every read gave what a GPU would have given");
-    if (count > 0) ui_say("vram sim: reads that do not give what a GPU would have given, by place (innermost frame first):");
+    if (places != NULL && count == 0) ui_say("vram sim: every read returned what a GPU would have returned");
+    if (count > 0) ui_say("vram sim: reads that differ from those on a GPU, by place (innermost frame first):");
     for (size_t i = 0; i < count; i++) say_place(&places[i]);
     free(places);
 }

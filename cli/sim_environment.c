@@ -119,13 +119,13 @@ int sim_front_put(bool hip) {
         return CLI_DEVICE;
     }
     if (put_environment(folders)) return CLI_OK;
-    ui_say("vram: the environment of the program could not be set: %s", strerror(errno));
+    ui_say("vram: cannot set the program's environment: %s", strerror(errno));
     return CLI_BAD_INPUT;
 }
 
 void sim_front_check(const char *program) {
     const char *why = run_check(program);
-    if (why != NULL) ui_say("vram sim: %s does not reach the simulated driver: %s; running it anyway", program, why);
+    if (why != NULL) ui_say("vram sim: %s cannot use the simulated driver: %s; running it anyway", program, why);
 }
 
 // Checks rules. `at` names their option or file in messages.
@@ -146,7 +146,7 @@ static bool are_rules(const char *command, const char *at, const char *text, boo
 static bool add_rules(const char *command, char *text, size_t *used, const char *more) {
     const size_t length = strlen(more);
     if (length + 2 > VR_READ_VALUES_BYTES - *used) {
-        (void)ui_usage(command, "vram: more than %d bytes of rules for values", VR_READ_VALUES_BYTES - 1);
+        (void)ui_usage(command, "vram: the rules for values are longer than %d bytes", VR_READ_VALUES_BYTES - 1);
         return false;
     }
     memcpy(text + *used, more, length);
@@ -186,7 +186,7 @@ static bool gather_rules(const char *command, const struct sim_values *values, c
         return false;
     if (values->nonzero == NULL) return true;
     if (snprintf(bytes, VR_READ_VALUES_BYTES, "aten::nonzero=%s", values->nonzero) >= VR_READ_VALUES_BYTES || strchr(bytes, '\n') != NULL) {
-        (void)ui_usage(command, "vram: --nonzero takes a number or a part, such as 50%%");
+        (void)ui_usage(command, "vram: --nonzero takes a number or a share, such as 50%%");
         return false;
     }
     return are_rules(command, "--nonzero", bytes, false) && add_rules(command, text, &used, bytes);
@@ -204,7 +204,7 @@ int sim_values_put(const char *command, const struct sim_values *values) {
     char *text = calloc(2, VR_READ_VALUES_BYTES + 1), stacks[4096];
     int code = text == NULL ? CLI_BAD_INPUT : CLI_USAGE;
     if (text == NULL)
-        ui_say("vram %s: there is not enough memory", command);
+        ui_say("vram %s: not enough host memory", command);
     else if (gather_rules(command, values, text, text + VR_READ_VALUES_BYTES + 1))
         code = setenv("VRAM_SIM_VALUES", text, 1) == 0 ? CLI_OK : CLI_BAD_INPUT;
     // It finds the places of reads.

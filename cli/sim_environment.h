@@ -35,21 +35,21 @@ struct sim_values {
     {.name = "value",                                                                                                                      \
      .kind = ARGS_STRINGS,                                                                                                                 \
      .value = "PLACE=VALUE,...",                                                                                                           \
-     .help = "values for reads of a kernel's results at FILE:LINE, FILE, FUNCTION(), aten::NAME or *, one per read",                       \
+     .help = "values, one per read, for reads of kernel results at FILE:LINE, FILE, FUNCTION(), aten::NAME or *",                          \
      .target = &(values)->rules},                                                                                                          \
         {.name = "values",                                                                                                                 \
          .kind = ARGS_STRING,                                                                                                              \
          .value = "FILE|none",                                                                                                             \
-         .help = "such rules, one per line; none: also compute nothing",                                                                   \
+         .help = "file of rules PLACE=VALUES, one per line; none: compute nothing at all",                                                 \
          .target = &(values)->file},                                                                                                       \
         {.name = "compute",                                                                                                                \
          .kind = ARGS_SIZE,                                                                                                                \
          .value = "SIZE",                                                                                                                  \
-         .help = "compute what PyTorch's operations do with tensors up to this size (default 64KiB; 0: nothing)",                          \
+         .help = "compute PyTorch's operations on tensors up to this size (default 64KiB; 0: none)",                                       \
          .target = &(values)->compute_bytes},                                                                                              \
     {                                                                                                                                      \
-        .name = "nonzero", .kind = ARGS_STRING, .value = "N|P%", .help = "how many elements nonzero() and masks find, or which share",     \
-        .target = &(values)->nonzero                                                                                                       \
+        .name = "nonzero", .kind = ARGS_STRING, .value = "N|P%",                                                                           \
+        .help = "number of elements that nonzero() and masks find, or their share", .target = &(values)->nonzero                           \
     }
 
 // Puts the rules, if there are any, into the program's environment. Returns CLI_OK, or an exit code after a line on standard error.

@@ -67,10 +67,10 @@ static void print_makers(bool (*at)(uint32_t, struct vram_sim_model *)) {
 void sim_cards_print(void) {
     printf("%-12s %5s %4s %-6s %s\n", "--card", "GiB", "CC", "ESTIM.", "NAME");
     print_makers(vram_sim_model_at);
-    printf("\nOf AMD, for programs of HIP (--hip):\n");
+    printf("\nAMD cards, for HIP programs (--hip):\n");
     print_makers(vram_sim_amd_model_at);
-    printf("\nGiB is the total that a program sees, CC the compute capability. ESTIM. says\n"
-           "which figures are estimated, because no log of a real card is known:\n ");
+    printf("\nGiB is the total that a program sees, CC the compute capability. ESTIM. names\nthe figures that are estimated, because no "
+           "log of a real card is known:\n ");
     for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++)
         printf(" %c %s%s", figures[i].letter, figures[i].words, i + 1 == sizeof figures / sizeof figures[0] ? ".\n" : ",");
 }
@@ -83,7 +83,7 @@ static bool join_models(const char *models, bool hip, char *text, char *wrong, s
         const size_t length = strcspn(at, ",");
         const enum sim_card_maker maker = sim_card_maker_of(at, length);
         if (maker == SIM_CARD_UNKNOWN) sim_card_say_unknown(at, length, wrong, wrong_capacity);
-        if (maker == SIM_CARD_AMD && !hip) snprintf(wrong, wrong_capacity, "'%.*s' is AMD's: it takes --hip", (int)length, at);
+        if (maker == SIM_CARD_AMD && !hip) snprintf(wrong, wrong_capacity, "'%.*s' is an AMD card and needs --hip", (int)length, at);
         if (maker == SIM_CARD_UNKNOWN || (maker == SIM_CARD_AMD && !hip)) return false;
         memcpy(text, at, length);
         text += length;

@@ -200,7 +200,7 @@ const char *ui_size(uint64_t bytes, char text[UI_SIZE_CAPACITY]) {
 bool ui_finish(void) {
     static bool reported;
     if (fflush(stdout) == 0 && !ferror(stdout)) return true;
-    if (!reported) ui_say("vram: standard output could not be written: %s", strerror(errno));
+    if (!reported) ui_say("vram: cannot write to standard output: %s", strerror(errno));
     reported = true;
     return false;
 }

@@ -49,7 +49,7 @@ void verdicts_add(struct verdicts *verdicts, const char *name, bool passed, cons
     va_start(arguments, format);
     struct verdict made = {.name = plain_text(name), .text = plain_sentence(format, arguments), .passed = passed};
     va_end(arguments);
-    if (!passed) ui_say("vram: %s: %s", name, made.text == NULL ? "past the limit" : made.text);
+    if (!passed) ui_say("vram: %s: %s", name, made.text == NULL ? "above the limit" : made.text);
     if (made.name == NULL || made.text == NULL || !grow_verdicts(verdicts)) {
         verdicts->failed = true;
         free(made.name);
@@ -155,7 +155,7 @@ static int append_summary(const struct verdicts *verdicts) {
     if (file != NULL) write_summary(file, verdicts);
     const bool failed = file != NULL && ferror(file);
     if (file != NULL && fclose(file) == 0 && !failed) return CLI_OK;
-    ui_say("vram: %s: the summary could not be written", path);
+    ui_say("vram: %s: cannot write the summary", path);
     return exit_code_of(VRAM_IO);
 }
 

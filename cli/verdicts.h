@@ -23,11 +23,12 @@ struct verdicts {
     {.name = "junit",                                                                                                                      \
      .kind = ARGS_STRING,                                                                                                                  \
      .value = "FILE",                                                                                                                      \
-     .help = "with --fail-over: the verdicts as JUnit's XML, which CI services show as tests",                                             \
+     .help = "with --fail-over: write the verdicts as JUnit XML, which CI services show as tests",                                         \
      .target = &(verdicts)->junit},                                                                                                        \
     {                                                                                                                                      \
         .name = "github", .kind = ARGS_FLAG,                                                                                               \
-        .help = "with --fail-over: an error annotation for each that fails, and a table in the job's summary (GITHUB_STEP_SUMMARY)",       \
+        .help =                                                                                                                            \
+            "with --fail-over: print an error annotation for each failure, and write a table to the job's summary (GITHUB_STEP_SUMMARY)",  \
         .target = &(verdicts)->github                                                                                                      \
     }
 

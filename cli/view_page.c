@@ -76,7 +76,7 @@ int view_page_write(bool served, view_page_filler *fill, void *context, vram_wri
     size_t length;
     const char *page = page_text(&length);
     if (page == NULL) {
-        ui_say("vram: this command was built without the viewer's page (make viewer installs what its build needs)");
+        ui_say("vram: this command was built without the viewer's page; `make viewer` installs what it needs and builds it");
         return CLI_DEVICE;
     }
     const char *end = page + length;
@@ -166,7 +166,7 @@ int view_page_recording(const struct vram_recording *recording, const char *name
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
     if (packed == NULL || deflateInit2(&packed->stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
         free(packed);
-        ui_say("vram: %s: no host memory", name);
+        ui_say("vram: %s: not enough host memory", name);
         return CLI_BAD_INPUT;
     }
     packed->write = write;

@@ -331,7 +331,7 @@ enum vram_status watch_open(const char *path, struct watch **watch, struct vram_
     }
     struct watch *made = calloc(1, sizeof *made);
     if (made == NULL) {
-        *error = (struct vram_error){.status = VRAM_NO_HOST_MEMORY, .offset = VRAM_NO_OFFSET, .message = "no host memory"};
+        *error = (struct vram_error){.status = VRAM_NO_HOST_MEMORY, .offset = VRAM_NO_OFFSET, .message = "not enough host memory"};
         return VRAM_NO_HOST_MEMORY;
     }
     const enum vram_status status = vram_follow_open(path, 0, &made->follow, error);

@@ -30,7 +30,7 @@ static bool fail_zip(struct zip *zip, const char *error) {
 
 static bool read_exactly(struct zip *zip, uint64_t offset, void *buffer, size_t count) {
     if (zip->read_at(zip->context, offset, buffer, count) == count) return true;
-    return fail_zip(zip, "the ZIP archive is damaged: it ends too early");
+    return fail_zip(zip, "the ZIP archive is damaged: it is incomplete");
 }
 
 bool zip_begins(const unsigned char *head, size_t length) {
@@ -50,7 +50,7 @@ static bool read_end64(struct zip *zip, uint64_t end, struct directory *director
     if (end < LOCATOR_LENGTH || !read_exactly(zip, end - LOCATOR_LENGTH, locator, sizeof locator)) return zip->error == NULL;
     if (memcmp(locator, locator_mark, 4) != 0) return true;
     if (!read_exactly(zip, read_u64(locator + 8), record, sizeof record)) return false;
-    if (memcmp(record, end64_mark, 4) != 0) return fail_zip(zip, "the ZIP archive is damaged: its end is not where it says");
+    if (memcmp(record, end64_mark, 4) != 0) return fail_zip(zip, "the ZIP archive is damaged: its end record has a wrong offset");
     *directory = (struct directory){.count = read_u64(record + 32), .bytes = read_u64(record + 40), .offset = read_u64(record + 48)};
     return true;
 }
@@ -59,7 +59,7 @@ static bool read_end64(struct zip *zip, uint64_t end, struct directory *director
 static bool find_directory(struct zip *zip, struct directory *directory) {
     const uint64_t most = END_LENGTH + COMMENT_MOST, length = zip->archive_bytes < most ? zip->archive_bytes : most;
     unsigned char *tail = malloc((size_t)length + 1);
-    if (tail == NULL) return fail_zip(zip, "no host memory to read it");
+    if (tail == NULL) return fail_zip(zip, "not enough host memory to read it");
     bool found = false;
     const uint64_t start = zip->archive_bytes - length;
     if (read_exactly(zip, start, tail, (size_t)length)) {
@@ -70,7 +70,7 @@ static bool find_directory(struct zip *zip, struct directory *directory) {
             found = read_end64(zip, start + at, directory);
             break;
         }
-        if (!found && zip->error == NULL) (void)fail_zip(zip, "the ZIP archive has no list of files at its end; the file was cut short");
+        if (!found && zip->error == NULL) (void)fail_zip(zip, "the ZIP archive is incomplete: its list of files is missing");
     }
     free(tail);
     return found;
@@ -107,10 +107,10 @@ static bool read_entries(struct zip *zip, const unsigned char *bytes, size_t len
     size_t at = 0;
     for (uint64_t i = 0; i < count; i++) {
         if (length - at < CENTRAL_LENGTH || memcmp(bytes + at, central_mark, 4) != 0)
-            return fail_zip(zip, "the ZIP archive is damaged: its list of files is not one");
+            return fail_zip(zip, "the ZIP archive is damaged: its list of files is invalid");
         const size_t name = read_u16(bytes + at + 28), extra = read_u16(bytes + at + 30), comment = read_u16(bytes + at + 32);
         if (length - at - CENTRAL_LENGTH < name + extra + comment)
-            return fail_zip(zip, "the ZIP archive is damaged: its list of files ends too early");
+            return fail_zip(zip, "the ZIP archive is damaged: its list of files is incomplete");
         zip->files[zip->count++] = read_entry(bytes + at, name, extra);
         at += CENTRAL_LENGTH + name + extra + comment;
     }
@@ -120,12 +120,13 @@ static bool read_entries(struct zip *zip, const unsigned char *bytes, size_t len
 bool zip_open(struct zip *zip) {
     struct directory directory = {0, 0, 0};
     if (!find_directory(zip, &directory)) return false;
-    if (directory.count > ZIP_MOST_FILES) return fail_zip(zip, "the ZIP archive has more than 4,096 files in it: unpack it first");
-    if (directory.bytes > zip->archive_bytes) return fail_zip(zip, "the ZIP archive is damaged: its list of files is longer than it");
+    if (directory.count > ZIP_MOST_FILES) return fail_zip(zip, "the ZIP archive contains more than 4,096 files; unpack it first");
+    if (directory.bytes > zip->archive_bytes)
+        return fail_zip(zip, "the ZIP archive is damaged: its list of files is longer than the archive");
     unsigned char *bytes = malloc((size_t)directory.bytes + 1);
     zip->files = calloc((size_t)directory.count + 1, sizeof *zip->files);
     bool read = bytes != NULL && zip->files != NULL;
-    if (!read) (void)fail_zip(zip, "no host memory to read it");
+    if (!read) (void)fail_zip(zip, "not enough host memory to read it");
     read = read && read_exactly(zip, directory.offset, bytes, (size_t)directory.bytes);
     read = read && read_entries(zip, bytes, (size_t)directory.bytes, directory.count);
     free(bytes);
@@ -149,11 +150,11 @@ void zip_close(struct zip *zip) {
 bool zip_begin(struct zip *zip, const struct zip_file *file) {
     unsigned char header[LOCAL_LENGTH];
     end_file(zip);
-    if (file->encrypted) return fail_zip(zip, "the file in the ZIP archive is encrypted: unpack it first");
+    if (file->encrypted) return fail_zip(zip, "the file in the ZIP archive is encrypted; unpack it first");
     if (file->method != STORED && file->method != DEFLATED)
-        return fail_zip(zip, "the file in the ZIP archive is neither stored nor deflated: unpack it first");
+        return fail_zip(zip, "the file in the ZIP archive is neither stored nor deflated; unpack it first");
     if (!read_exactly(zip, file->offset, header, sizeof header)) return false;
-    if (memcmp(header, local_mark, 4) != 0) return fail_zip(zip, "the ZIP archive is damaged: a file is not where its list says");
+    if (memcmp(header, local_mark, 4) != 0) return fail_zip(zip, "the ZIP archive is damaged: a file has a wrong offset");
     zip->file = file;
     zip->at = file->offset + LOCAL_LENGTH + read_u16(header + 26) + read_u16(header + 28);
     zip->packed_left = file->packed_bytes;
@@ -163,7 +164,7 @@ bool zip_begin(struct zip *zip, const struct zip_file *file) {
     zip->inflating = file->method == DEFLATED;
     if (zip->inflating && inflateInit2(&zip->stream, -15) != Z_OK) {
         zip->inflating = false;
-        return fail_zip(zip, "no host memory to unpack it");
+        return fail_zip(zip, "not enough host memory to unpack it");
     }
     return true;
 }
@@ -190,7 +191,7 @@ static size_t inflate_some(struct zip *zip, unsigned char *to, size_t capacity) 
         const int result = inflate(stream, Z_NO_FLUSH);
         if (result == Z_STREAM_END) break;
         if (result != Z_OK && result != Z_BUF_ERROR) {
-            (void)fail_zip(zip, "the ZIP archive is damaged: a file cannot be inflated");
+            (void)fail_zip(zip, "the ZIP archive is damaged: a file cannot be decompressed");
             break;
         }
     }
@@ -204,8 +205,8 @@ size_t zip_read(struct zip *zip, void *buffer, size_t capacity) {
     if (most != 0) got = zip->inflating ? inflate_some(zip, buffer, most) : read_packed(zip, buffer, most);
     zip->crc = (uint32_t)crc32(zip->crc, got == 0 ? NULL : buffer, (uInt)got);
     zip->left -= got;
-    if (got < most && zip->error == NULL) (void)fail_zip(zip, "the ZIP archive is damaged: a file ends too early");
+    if (got < most && zip->error == NULL) (void)fail_zip(zip, "the ZIP archive is damaged: a file is incomplete");
     if (got != 0 && zip->left == 0 && zip->crc != zip->file->crc && zip->error == NULL)
-        (void)fail_zip(zip, "the ZIP archive is damaged: a file's checksum is another");
+        (void)fail_zip(zip, "the ZIP archive is damaged: a file has a wrong checksum");
     return zip->error != NULL && got == 0 ? SIZE_MAX : got;
 }

@@ -24,11 +24,10 @@ static bool has_event(const struct vram_report *report) {
 // Returns a hint about what the report cannot say, and how to record it.
 static const char *oom_hint(const struct vram_report *report, bool streams) {
     if (!has_event(report) && streams)
-        return "\n  The history is in the file that VRAM_HISTORY names: `vram report` says why it came to this, and the cure.\n";
-    if (!has_event(report))
-        return "\n  No history was recorded: with VRAM_HISTORY=all this page says why it came to this, and what would have helped.\n";
+        return "\n  The history is in the file that VRAM_HISTORY names; run `vram report` on it for the cause and the cure.\n";
+    if (!has_event(report)) return "\n  No history was recorded. With VRAM_HISTORY=all, this page gives the cause and the cure.\n";
     if (!is_short(report))
-        return "\n  The history is too long to be replayed here: with VRAM_ON_OOM=dump it is kept, and `vram report` finds the cure.\n";
+        return "\n  The history is too long to replay here. Keep it with VRAM_ON_OOM=dump; `vram report` then finds the cure.\n";
     return "";
 }
 

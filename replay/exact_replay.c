@@ -255,10 +255,11 @@ static enum vram_status replay_known_pools(struct subject *subject, struct vram_
     *device = known;
     device->verdict = VRAM_EXACT_PARTIAL;
     device->left_out_allocations = subject->recorded.pools.unknown_allocations;
-    snprintf(device->reason, sizeof device->reason,
-             "%" PRIu64 " events (%" PRIu64 " allocations) were left out: they have no pool id, and the segments they were in, which a "
-             "private pool may have had, are gone",
-             subject->recorded.pools.unknown_events, subject->recorded.pools.unknown_allocations);
+    snprintf(
+        device->reason, sizeof device->reason,
+        "%" PRIu64 " events (%" PRIu64
+        " allocations) were left out: they have no pool id, and their segments, which may have belonged to a private pool, no longer exist",
+        subject->recorded.pools.unknown_events, subject->recorded.pools.unknown_allocations);
     return VRAM_OK;
 }
 

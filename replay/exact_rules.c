@@ -41,7 +41,7 @@ static void look_at_history(const struct vr_recorded_device *recorded, struct ki
 static const char *settings_that_changed(const struct vr_recorded_device *recorded) {
     struct kinds kinds = kinds_in_picture(recorded);
     look_at_history(recorded, &kinds);
-    return kinds.ordinary && kinds.expandable ? "the default pools had ordinary segments and expandable ones" : NULL;
+    return kinds.ordinary && kinds.expandable ? "the default pools had both ordinary and expandable segments" : NULL;
 }
 
 // ---- All devices of a recording, by the rules that it followed (replay.md §whose-rules).
@@ -180,7 +180,7 @@ static enum vram_status look_for_changes(const struct vr_model *model, struct vr
         if (proof == NULL) continue;
         device->verdict = VRAM_EXACT_UNTOLD;
         snprintf(device->reason, sizeof device->reason,
-                 "the settings were changed before or in this history (%s), and a recording has only those of its end", proof);
+                 "the settings were changed before or during this history (%s), and the recording has only the last ones", proof);
     }
     return VRAM_OK;
 }
@@ -211,7 +211,7 @@ enum vram_status vram_replay_exact(const struct vram_recording *recording, const
     if (status == VRAM_OK) status = look_for_changes(model, made, error);
     if (status != VRAM_OK) {
         vram_exact_result_destroy(made);
-        return status == VRAM_NO_HOST_MEMORY ? vr_fail(error, status, VRAM_NO_OFFSET, "no host memory for the replay") : status;
+        return status == VRAM_NO_HOST_MEMORY ? vr_fail(error, status, VRAM_NO_OFFSET, "not enough host memory for the replay") : status;
     }
     *result = made;
     return VRAM_OK;

@@ -26,10 +26,10 @@ void vr_start_describe(const struct vr_start *start, char *text, size_t capacity
     };
     const char *sentence = sentences[start->first_anomaly];
     if (start->first_anomaly_event == SIZE_MAX) {
-        snprintf(text, capacity, "the history contradicts the final picture in %llu places, e.g. %s",
+        snprintf(text, capacity, "the history contradicts the final state in %llu places, e.g. %s",
                  (unsigned long long)start->anomaly_total, sentence);
     } else {
-        snprintf(text, capacity, "the history contradicts the final picture in %llu places, first at event %zu: %s",
+        snprintf(text, capacity, "the history contradicts the final state in %llu places, first at event %zu: %s",
                  (unsigned long long)start->anomaly_total, start->first_anomaly_event, sentence);
     }
 }

@@ -11,16 +11,16 @@
 
 // Contradictions: what cannot have happened. X(CONSTANT, sentence)
 #define VR_ANOMALIES(X)                                                                                                                    \
-    X(ALLOC_NOT_LIVE, "an allocation that is neither freed later nor in the final picture")                                                \
+    X(ALLOC_NOT_LIVE, "an allocation that is neither freed later nor in the final state")                                                  \
     X(FREE_STILL_LIVE, "a free of a block that is still live afterwards")                                                                  \
-    X(ALLOC_OUTSIDE, "an allocation at an address that no segment ever had")                                                               \
-    X(SEGMENT_MISSING, "a new segment that is neither given back later nor in the final picture")                                          \
-    X(SEGMENT_STILL_THERE, "a segment given back that is still there afterwards")                                                          \
-    X(RANGE_MISSING, "a mapped range that is neither unmapped later nor in the final picture")                                             \
+    X(ALLOC_OUTSIDE, "an allocation at an address outside every segment")                                                                  \
+    X(SEGMENT_MISSING, "a new segment that is neither released later nor in the final state")                                              \
+    X(SEGMENT_STILL_THERE, "a released segment that still exists afterwards")                                                              \
+    X(RANGE_MISSING, "a mapped range that is neither unmapped later nor in the final state")                                               \
     X(RANGE_STILL_THERE, "an unmapped range that is still mapped afterwards")                                                              \
-    X(BLOCK_OUTSIDE, "a block that lies in no segment")                                                                                    \
+    X(BLOCK_OUTSIDE, "a block outside every segment")                                                                                      \
     X(BLOCK_OVERLAP, "a block that overlaps another block or the end of its segment")                                                      \
-    X(BLOCK_WRONG_POOL, "a block of at most 1 MiB in a segment for larger ones")                                                           \
+    X(BLOCK_WRONG_POOL, "a block of at most 1 MiB in a segment for larger blocks")                                                         \
     X(SEGMENT_OVERLAP, "segments that overlap or have impossible sizes")
 
 enum vr_anomaly {

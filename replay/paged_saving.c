@@ -233,7 +233,7 @@ enum vram_status vram_paged_savings_find(const struct vram_recording *recording,
     }
     if (status != VRAM_OK) {
         vram_paged_savings_destroy(made);
-        return status == VRAM_NO_HOST_MEMORY ? vr_fail(error, status, VRAM_NO_OFFSET, "no host memory for the comparison") : status;
+        return status == VRAM_NO_HOST_MEMORY ? vr_fail(error, status, VRAM_NO_OFFSET, "not enough host memory for the comparison") : status;
     }
     *savings = made;
     return VRAM_OK;

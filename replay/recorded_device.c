@@ -369,7 +369,7 @@ enum vram_status vr_recorded_device_init(struct vr_recorded_device *recorded, co
     *recorded = (struct vr_recorded_device){.model = model, .options = options, .device = device, .history = &no_history};
     if (device < model->history_count) recorded->history = &model->histories[device];
     if (recorded->history->count >= UINT32_MAX - 1 || model->segments.count >= UINT32_MAX - 1) {
-        return vr_fail(error, VRAM_BAD_INPUT, VRAM_NO_OFFSET, "device %u has more events or segments than a replay can number", device);
+        return vr_fail(error, VRAM_BAD_INPUT, VRAM_NO_OFFSET, "device %u has too many events or segments for a replay", device);
     }
     const size_t rows = model->segments.count + 1;
     struct keyed_row *keyed = malloc(rows * sizeof *keyed);

@@ -156,7 +156,7 @@ enum vram_status vr_script_init(struct vr_script *script, const struct vram_reco
     if (status == VRAM_OK) status = add_devices(script, one_device, device, error);
     if (status == VRAM_OK) return VRAM_OK;
     vr_script_release(script);
-    return status == VRAM_NO_HOST_MEMORY ? vr_fail(error, status, VRAM_NO_OFFSET, "no host memory for the replay") : status;
+    return status == VRAM_NO_HOST_MEMORY ? vr_fail(error, status, VRAM_NO_OFFSET, "not enough host memory for the replay") : status;
 }
 
 void vr_script_release(struct vr_script *script) {

@@ -372,8 +372,8 @@ enum vram_status vr_stage_spacing(const struct vr_recorded_device *recorded, con
 // --- the initial state ------------------------------------------------------------------------------------------------------
 static enum vram_status refuse_stage(struct vram_error *error, enum vram_status status, const char *what, uint64_t address, uint64_t size) {
     if (status == VRAM_NO_HOST_MEMORY) return status;
-    return vr_fail(error, VRAM_MISMATCH, VRAM_NO_OFFSET, "the start state cannot be built: %s 0x%" PRIx64 " of %" PRIu64 " bytes (%s)",
-                   what, address, size, vram_status_text(status));
+    return vr_fail(error, VRAM_MISMATCH, VRAM_NO_OFFSET, "cannot build the start state: %s 0x%" PRIx64 " of %" PRIu64 " bytes (%s)", what,
+                   address, size, vram_status_text(status));
 }
 
 static enum vram_status build_segment(struct vr_replay_stage *stage, const struct vr_start_segment *segment, struct vram_error *error) {
@@ -574,7 +574,7 @@ static enum vram_status check_size(const struct vr_start *start, struct vram_err
     uint64_t sum = 0;
     for (size_t i = 0; i < start->segment_count; i++) {
         if (!vr_add_u64(sum, start->segments[i].size, &sum) || sum > VR_STAGE_SPACING)
-            return vr_fail(error, VRAM_MISMATCH, VRAM_NO_OFFSET, "more than %s is held at the start, which no device holds",
+            return vr_fail(error, VRAM_MISMATCH, VRAM_NO_OFFSET, "more than %s is reserved at the start, more than any device has",
                            vr_bytes(VR_STAGE_SPACING).text);
     }
     return VRAM_OK;

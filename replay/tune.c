@@ -367,7 +367,7 @@ static enum vram_status explore_settings(struct tune_search *search) {
     const struct vram_tune_result *result = search->result;
     if (result->devices == 0) {
         return vr_fail(&search->error, VRAM_BAD_INPUT, VRAM_NO_OFFSET,
-                       "no device has a history that can be replayed: there is nothing to tune; vram replay says why");
+                       "nothing to tune: no device has a history that can be replayed; `vram replay` says why");
     }
     const char *today = vr_text_string(&search->scripts[0].conf);
     if (result->memory_bytes == 0 || !result->settings[TODAY].fits) {
@@ -426,13 +426,13 @@ enum vram_status vram_tune(const struct vram_recording *const *recordings, size_
                            struct vram_tune_result **result, struct vram_error *error) {
     static const struct vram_tune_options defaults = {0};
     if (recordings == NULL || count == 0 || result == NULL)
-        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "no recording or no result");
+        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "recording and result must not be NULL");
     if (options == NULL) options = &defaults;
     struct tune_search search = {.ground = {.memory_bytes = options->memory_bytes, .start = options->start, .profile = options->profile},
                                  .options = options,
                                  .expected = 35,
                                  .result = calloc(1, sizeof *search.result)};
-    if (search.result == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for the search");
+    if (search.result == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "not enough host memory for the search");
     search.result->memory_bytes = options->memory_bytes;
     search.result->variable = vr_platform_variable(vr_platform_of(vr_recording_model(recordings[0])));
     vr_mutex_init(&search.mutex);

@@ -231,9 +231,9 @@ static void refuse_script(const struct vr_script_device *script, char *reason, s
     } else if (script->is_beyond) {
         const struct vr_formatted most = vr_bytes(VR_STAGE_SPACING);
         if (script->beyond_event == VRAM_NO_OFFSET)
-            (void)snprintf(reason, size, "more than %s is live at the start, which no device holds", most.text);
+            (void)snprintf(reason, size, "more than %s is live at the start, more than any device has", most.text);
         else
-            (void)snprintf(reason, size, "more than %s is live after event %" PRIu64 ", which no device holds", most.text,
+            (void)snprintf(reason, size, "more than %s is live after event %" PRIu64 ", more than any device has", most.text,
                            script->beyond_event);
     }
 }
@@ -331,7 +331,7 @@ enum vram_status vr_script_play(const struct vr_script *script, const struct vra
     }
     if (status != VRAM_OK) {
         vram_whatif_result_destroy(made);
-        return status == VRAM_NO_HOST_MEMORY ? vr_fail(error, status, VRAM_NO_OFFSET, "no host memory for the replay") : status;
+        return status == VRAM_NO_HOST_MEMORY ? vr_fail(error, status, VRAM_NO_OFFSET, "not enough host memory for the replay") : status;
     }
     *result = made;
     return VRAM_OK;
@@ -340,7 +340,8 @@ enum vram_status vr_script_play(const struct vr_script *script, const struct vra
 enum vram_status vram_replay_whatif(const struct vram_recording *recording, const struct vram_whatif_options *options,
                                     struct vram_whatif_result **result, struct vram_error *error) {
     static const struct vram_whatif_options defaults = {0};
-    if (recording == NULL || result == NULL) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "no recording or no result");
+    if (recording == NULL || result == NULL)
+        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "recording and result must not be NULL");
     if (options == NULL) options = &defaults;
     struct vr_script script;
     VR_TRY(vr_script_init(&script, recording, options->one_device, options->device, error));

@@ -59,7 +59,7 @@ def page(command, summary, text, version):
         lines += [".TP", head, roff(" ".join(words))]
     if examples:
         lines += [".SH EXAMPLES", ".nf", *(roff(line[2:]) for line in examples), ".fi"]
-    lines += [".SH EXIT STATUS", "0 ok, 1 a finding, 2 usage, 3 bad input, 4 device." if command not in ("run", "sim") else
+    lines += [".SH EXIT STATUS", "0 success, 1 finding, 2 usage error, 3 bad input, 4 device error." if command not in ("run", "sim") else
               "That of the program; else 2 usage, 3 bad input, 4 device.", ".SH SEE ALSO", ".BR vram (1)"]
     return "\n".join(line for line in lines if line) + "\n"
 

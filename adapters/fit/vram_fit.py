@@ -91,8 +91,8 @@ def refuse_parts(torch):
         world = torch.distributed.get_world_size()
         missing = sorted(set(ranks or ()) - set(running_ranks(world)))
         if missing and len(set(ranks)) < world and torch.distributed.get_rank() in ranks:
-            sys.stderr.write(f"vram fit: the program makes a group of the ranks {sorted(ranks)}, of which {missing} do not run: --fold can be told to run"
-                             " them, too; only groups of all ranks are folded\n")
+            sys.stderr.write(f"vram fit: the program creates a process group of ranks {sorted(ranks)}, but ranks {missing} do not run. Name them"
+                             " in --fold: only groups of all ranks can be folded\n")
             sys.stderr.flush()
             os._exit(77)
         return made(ranks, *args, **kwargs)

@@ -198,7 +198,7 @@ class Values:
                 return function(*args)
         except Exception as error:
             operation.failures = FAILURES
-            sys.stderr.write(f"vram sim: aten::{operation.name} is computed no more: {error!r}\n")
+            sys.stderr.write(f"vram sim: aten::{operation.name} is no longer computed: {error!r}\n")
             return None
 
     def install(self):
@@ -334,7 +334,7 @@ def begin(torch):
             for code in own_code():
                 shared.leave_to_python(torch, code)
         except Exception as error:
-            sys.stderr.write(f"vram sim: what is small is not computed: {error!r}\n")
+            sys.stderr.write(f"vram sim: small operations are not computed: {error!r}\n")
 
     torch.cuda._lazy_call(install)
     if not os.environ.get("VRAM_FIT"):  # there the recorder does it

@@ -170,7 +170,7 @@ class Interpreter:
         def carried(*args, **kwargs):
             self.done += 1
             if self.done > self.most:
-                raise NotHere("too much is done")
+                raise NotHere("the kernel runs too many steps")
             made = widened(*args, **kwargs)
             if name in ACCESSES:
                 return made
@@ -223,7 +223,7 @@ class Interpreter:
 
         def reduced(operation, inputs):
             if any(one.dtype.scalar.is_bf16() or one.dtype.scalar.is_fp8() for one in inputs):
-                raise NotHere("reductions of short real numbers")
+                raise NotHere("reductions of 16-bit floating-point numbers")
             results = method(operation, inputs)
             found = own.joined([one.handle for one in inputs], inputs[0].handle.data.shape)
             if not isinstance(found, int):
@@ -273,7 +273,7 @@ class Interpreter:
             levels = self.levels(tensor.handle)
             self.control = max(self.control, levels if isinstance(levels, int) else int(levels.max(initial=KNOWN)))
             if self.control == UNKNOWN:
-                raise NotHere("what is unknown decides what is done")
+                raise NotHere("an unknown value decides a branch")
             return method(tensor)
         return decided
 
@@ -296,7 +296,7 @@ class Interpreter:
     def create_masked_store(self, ptrs, value, mask, *rest, **more):
         kind, shape = self.interpreter._get_np_dtype(ptrs.get_element_ty()), ptrs.data.shape
         if numpy.max(self.levels(ptrs), initial=KNOWN) == UNKNOWN:
-            raise NotHere("where it stores is unknown")
+            raise NotHere("the address of a store is unknown")
         wanted, addresses = numpy.broadcast_to(mask.data, shape).astype(bool), ptrs.data.astype(numpy.uint64)
         data = numpy.ascontiguousarray(numpy.broadcast_to(value.data, shape).astype(kind)[wanted])
         asked = numpy.broadcast_to(numpy.uint8(self.levels(mask)), shape)
@@ -337,7 +337,7 @@ class Interpreter:
         return made
 
     def create_atomic_cas(self, *rest):
-        raise NotHere("programs that wait for each other")
+        raise NotHere("programs of a grid that wait for each other")
 
     def create_extern_elementwise(self, library, path, symbol, handles, kind, pure):
         """Calls PyTorch's function of the same name for a function of libdevice."""
@@ -395,6 +395,6 @@ class Interpreter:
                     self.builder.set_grid_idx(*place)
                     code(**arguments)
                     if place == (0, 0, 0) and self.done * grid[0] * grid[1] * grid[2] > most:
-                        raise NotHere("too much is to be done")
+                        raise NotHere("the kernel has too many programs")
             self.pages = None
             return self.done

@@ -197,7 +197,7 @@ def scaled_product(torch):
     """The product of 8-bit matrices, with one scale each, or one per row of the first and column of the second."""
     def on_host(first, second, scale, second_scale, bias=None, result_scale=None, out_dtype=None, fast=False, *, out=None):
         if scale.numel() not in (1, first.size(0)) or second_scale.numel() not in (1, second.size(1)):
-            raise NotHere("scales of blocks")
+            raise NotHere("scales per block")
         made = (first.float() * scale.float().reshape(-1, 1)) @ (second.float() * second_scale.float().reshape(1, -1))
         return (made if bias is None else made + bias.float()).to(out_dtype or first.dtype)
     return on_host

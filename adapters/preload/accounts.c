@@ -178,7 +178,7 @@ static void ask_driver(const struct pl_driver *driver, uint32_t device) {
                           (driver->device_get_uuid != NULL && driver->device_get_uuid(uuid, ordinal) == PL_SUCCESS);
     const bool has_bus_id =
         driver->device_get_bus_id != NULL && driver->device_get_bus_id(bus_id, (int32_t)sizeof bus_id, ordinal) == PL_SUCCESS;
-    answer.error = (struct vram_error){.message = "the driver does not say which device it is"};
+    answer.error = (struct vram_error){.message = "the driver does not report the device's identity"};
     answer.found = (has_uuid || has_bus_id) &&
                    vram_processes_find(has_uuid ? uuid : NULL, has_bus_id ? bus_id : NULL, &answer.processes, &answer.error) == VRAM_OK;
     answer.asked = true;

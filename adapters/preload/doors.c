@@ -146,7 +146,7 @@ static size_t slot_for(enum row row, pl_function *real) {
         if (is_stale(other)) at = take_slot(row, real, driver, other);
     }
     pl_depth--;
-    if (at == SLOTS) pl_missed("copies of libcuda", rows[row].exported);
+    if (at == SLOTS) pl_missed("too many copies of libcuda; not recorded:", rows[row].exported);
     return at;
 }
 

@@ -94,7 +94,7 @@ struct flags_answer pl_filter_dlopen(const char *file, int flags) {
     struct flags_answer answer = {(pl_function *)pl_libc()->dlopen, (uint64_t)(unsigned)flags};
     if ((flags & RTLD_DEEPBIND) == 0 || pl_depth > 0) return answer;
     if (getenv("VRAM_RUN_DEEPBIND") != NULL) {
-        pl_missed("RTLD_DEEPBIND kept for", file == NULL ? "the program" : file);
+        pl_missed("not recorded, because RTLD_DEEPBIND was kept: calls of", file == NULL ? "the program" : file);
         return answer;
     }
     answer.flags &= ~(uint64_t)RTLD_DEEPBIND;
@@ -106,6 +106,6 @@ pl_function *pl_filter_dlmopen(long space, const char *file) {
     const char *slash = file == NULL ? NULL : strrchr(file, '/');
     const char *name = slash == NULL ? file : slash + 1;
     if (pl_depth == 0 && space != LM_ID_BASE && name != NULL && strncmp(name, "libcuda.so", 10) != 0)
-        pl_missed("a namespace of its own (dlmopen) has", file);
+        pl_missed("not recorded, because dlmopen loaded it into its own namespace:", file);
     return (pl_function *)pl_libc()->dlmopen;
 }

@@ -85,7 +85,7 @@ PL_SELDOM static void fail(const char *why) {
 // --- the file -------------------------------------------------------------------------------------------------------------
 
 static void set_setting(const char *key, const char *json) {
-    if (vram_log_setting(journal.log, key, json) != VRAM_OK) fail("a setting could not be written");
+    if (vram_log_setting(journal.log, key, json) != VRAM_OK) fail("a setting could not be written to the file");
 }
 
 static void write_settings(void) {
@@ -106,7 +106,8 @@ static void write_tags(void) {
     static const char *const names[] = {PL_KINDS(TAG)};
 #undef TAG
     for (size_t i = 0; i < PL_KIND_COUNT; i++)
-        if (vram_log_string(journal.log, names[i], strlen(names[i]), &journal.tags[i]) != VRAM_OK) fail("a name could not be written");
+        if (vram_log_string(journal.log, names[i], strlen(names[i]), &journal.tags[i]) != VRAM_OK)
+            fail("a name could not be written to the file");
 }
 
 // A taken name belongs to another process, or to this one before exec().
@@ -125,7 +126,7 @@ static void open_journal(void *unused) {
     (void)unused;
     struct vram_error error = {.status = VRAM_OK};
     if (create_journal(&error) != VRAM_OK) {
-        fail(error.message[0] != '\0' ? error.message : "the file could not be made");
+        fail(error.message[0] != '\0' ? error.message : "the file could not be created");
         return;
     }
     pl_list("file", journal.path, "");
@@ -189,7 +190,7 @@ static uint64_t now_ns(void) {
 }
 
 PL_SELDOM static void fail_append(enum vram_status status) {
-    fail(status == VRAM_LIMIT ? "it reached its largest size" : "the file could not be written");
+    fail(status == VRAM_LIMIT ? "the file reached its size limit" : "the file could not be written");
 }
 
 uint64_t pl_journal_write(const struct pl_entry *entry) {
@@ -217,7 +218,7 @@ void pl_journal_accounts(struct vram_accounts *accounts, uint64_t time_ns) {
     if (!is_open()) return;
     accounts->time_us = (int64_t)(time_ns / 1000);
     const unsigned slot = journal.accounts++ % VRAM_ACCOUNTS_SLOTS;
-    if (vram_accounts_log(journal.log, accounts, slot) != VRAM_OK) fail("who else held the device could not be written");
+    if (vram_accounts_log(journal.log, accounts, slot) != VRAM_OK) fail("the list of other processes could not be written to the file");
 }
 
 void pl_journal_total(uint32_t device, uint64_t total_bytes) {
@@ -239,7 +240,7 @@ bool pl_journal_paused(void) {
     if (paused != journal.paused) {
         journal.paused = paused;
         if (vram_log_annotation(journal.log, 0, paused ? "START" : "END", "recording paused", 0) != VRAM_OK)
-            fail("a mark could not be written");
+            fail("a mark could not be written to the file");
     }
     if (paused) pl_control_count();
     return paused;

@@ -50,7 +50,7 @@ static pl_function *stand_in(const struct query *query, const char *symbol, void
         is_lookup ? (version >= 12000 ? "cuGetProcAddress_v2" : "cuGetProcAddress") : pl_interface(symbol, version, flags);
     if (exported == NULL) return entry;
     if (is_newer(query, symbol, found, version, flags)) {
-        pl_missed("a newer interface of", symbol);
+        pl_missed("not recorded: a newer interface of", symbol);
         return entry;
     }
     return is_lookup ? pl_wrap_lookup(exported, entry) : pl_wrap(exported, entry);
@@ -90,7 +90,7 @@ static pl_function *wrap_in(struct lookup *lookups, pl_function *const *doors, p
         pl_function *known = NULL;
         if (atomic_compare_exchange_strong(&lookups[i].real, &known, real) || known == real) return doors[i];
     }
-    pl_missed("copies of libcuda", "cuGetProcAddress");
+    pl_missed("too many copies of libcuda; not recorded:", "cuGetProcAddress");
     return real;
 }
 

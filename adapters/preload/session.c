@@ -98,7 +98,7 @@ static uint64_t opaque_address(uint64_t size) {
 
 static bool is_counted(enum pl_kind kind) { return kind != PL_PINNED && kind != PL_REGISTERED; }
 
-PL_SELDOM static void miss_piece(void) { pl_missed("no host memory for", "an allocation"); }
+PL_SELDOM static void miss_piece(void) { pl_missed("not enough host memory to record", "an allocation"); }
 
 // Returns NULL if host memory runs out; the recording then lacks this piece.
 PL_INLINE struct pl_piece *add_locked(enum pl_space space, uint64_t key) {

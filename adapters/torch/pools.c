@@ -98,7 +98,7 @@ void vram_torch_begin_allocate_to_pool(int device, struct vram_torch_pool_id id,
         pthread_mutex_lock(&lock);
         const enum vram_status begun = begin_locked(allocator, device, id, stream);
         pthread_mutex_unlock(&lock);
-        status = vr_torch_answer(begun, "begin of a private pool");
+        status = vr_torch_answer(begun, "beginning of a private pool");
     }
     if (status != VRAM_OK) vr_torch_raise_last("vram_torch_begin_allocate_to_pool");
 }

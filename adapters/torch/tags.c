@@ -60,7 +60,7 @@ int vram_torch_tag_begin(int device, const char *tag) {
     enum vram_status status = tagged == NULL ? make_tagged(allocator, device, tag, &tagged) : VRAM_OK;
     if (status == VRAM_OK) status = vram_pool_begin(tagged->pool, &by_thread);
     pthread_mutex_unlock(&lock);
-    return vr_torch_answer(status, "begin of a tag");
+    return vr_torch_answer(status, "beginning of a tag");
 }
 
 int vram_torch_tag_end(int device, const char *tag) {
@@ -172,5 +172,5 @@ int vram_torch_tag_bytes(int device, const char *tag, uint64_t *bytes) {
 int vram_torch_kept(uint64_t address, uint64_t size_bytes, void *to) {
     struct vram_allocator *allocator = NULL;
     const int first = vr_torch_first_use(&allocator);
-    return first != VRAM_OK ? first : vr_torch_answer(vram_sleep_read(allocator, address, size_bytes, to), "bytes that sleep");
+    return first != VRAM_OK ? first : vr_torch_answer(vram_sleep_read(allocator, address, size_bytes, to), "reading suspended memory");
 }

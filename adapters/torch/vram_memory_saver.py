@@ -84,16 +84,16 @@ class TorchMemorySaver:
 
     @property
     def hook_mode(self):
-        raise AttributeError("hook_mode can only be set")
+        raise AttributeError("hook_mode is write-only")
 
     @hook_mode.setter
     def hook_mode(self, hook_mode):
         if hook_mode not in ("preload", "torch"):
-            raise ValueError(f"hook_mode is preload or torch, not {hook_mode!r}")  # both are equivalent here
+            raise ValueError(f"invalid hook_mode {hook_mode!r}; expected preload or torch")  # both are equivalent here
 
     @property
     def memory_margin_bytes(self):
-        raise NotImplementedError("Only setter is supported")
+        raise NotImplementedError("memory_margin_bytes is write-only")
 
     @memory_margin_bytes.setter
     def memory_margin_bytes(self, value):
@@ -110,7 +110,7 @@ class TorchMemorySaver:
     @retain_cpu_backup.setter
     def retain_cpu_backup(self, value):
         if value:
-            raise NotImplementedError("vram gives the host's copy back when memory wakes")
+            raise NotImplementedError("vram frees the host's copy when memory wakes")
 
     def get_cpu_backup(self, x, zero_copy=False):
         """Returns the bytes of a paused tensor as a CPU tensor, a copy even with zero_copy; None if they are not kept."""
@@ -125,16 +125,16 @@ class TorchMemorySaver:
         return torch.frombuffer(bytearray(data), dtype=torch.uint8).view(x.dtype).view(x.shape)
 
     def set_disk_backup_dir(self, path):
-        raise NotImplementedError(f"vram keeps bytes in memory of the host, not on disk ({path})")
+        raise NotImplementedError(f"vram keeps suspended bytes in host memory, not on disk ({path})")
 
 
 def _check(enable_cpu_backup, enable_disk_backup, cpu_backup_backend):
     if enable_disk_backup:
-        raise NotImplementedError("vram keeps bytes in memory of the host, not on disk")
+        raise NotImplementedError("vram keeps suspended bytes in host memory, not on disk")
     if cpu_backup_backend is not None and not enable_cpu_backup:
         raise ValueError("cpu_backup_backend requires enable_cpu_backup=True")
     if cpu_backup_backend not in (None, "pinned"):
-        raise NotImplementedError(f"vram keeps bytes in pinned memory, not by {cpu_backup_backend!r}")
+        raise NotImplementedError(f"vram supports only the cpu_backup_backend 'pinned', not {cpu_backup_backend!r}")
 
 
 @contextlib.contextmanager

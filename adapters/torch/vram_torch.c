@@ -220,13 +220,15 @@ int vram_torch_check_options(const char *conf) {
 int vram_torch_reset_peak_stats(int device) {
     struct vram_allocator *allocator = NULL;
     const int made = vr_torch_first_use(&allocator);
-    return made != VRAM_OK ? made : vr_torch_answer(vram_reset_peak_stats(allocator, (uint32_t)device), "reset of peaks");
+    return made != VRAM_OK ? made : vr_torch_answer(vram_reset_peak_stats(allocator, (uint32_t)device), "resetting the peak statistics");
 }
 
 int vram_torch_reset_accumulated_stats(int device) {
     struct vram_allocator *allocator = NULL;
     const int made = vr_torch_first_use(&allocator);
-    return made != VRAM_OK ? made : vr_torch_answer(vram_reset_accumulated_stats(allocator, (uint32_t)device), "reset of sums");
+    return made != VRAM_OK
+               ? made
+               : vr_torch_answer(vram_reset_accumulated_stats(allocator, (uint32_t)device), "resetting the accumulated statistics");
 }
 
 int vram_torch_memory_info(int device, uint64_t *free_bytes, uint64_t *total_bytes) {

@@ -123,7 +123,7 @@ class Allocator:
         try:
             self._library = ctypes.CDLL(self.path)
         except OSError as error:
-            raise Error(f"vram_torch: the library cannot be loaded ({error}); VRAM_TORCH_LIBRARY says where it is") from None
+            raise Error(f"vram_torch: cannot load the library ({error}); name its path in VRAM_TORCH_LIBRARY") from None
         for name, result, arguments in _FUNCTIONS:
             function = getattr(self._library, "vram_torch_" + name)
             function.restype, function.argtypes = result, arguments
@@ -157,7 +157,7 @@ class Allocator:
     def malloc(self, size_bytes, device=0, stream=0):
         """Returns the address of `size_bytes` new bytes; 0 for 0 bytes."""
         if size_bytes < 0 or size_bytes >= 1 << 64:
-            raise ValueError("size_bytes is not a size")
+            raise ValueError("size_bytes must be a non-negative integer")
         address = ctypes.c_uint64(0)
         self._call("allocate", size_bytes, device, stream, ctypes.byref(address))
         return address.value
@@ -201,7 +201,7 @@ class Allocator:
         what a request to a suspended pool does: "fail" or "wake".
         """
         if on_request not in ("fail", "wake"):
-            raise ValueError(f"on_request is fail or wake, not {on_request!r}")
+            raise ValueError(f"invalid on_request {on_request!r}; expected fail or wake")
         tags = list(levels) if isinstance(levels, dict) else []
         words = [levels[tag] for tag in tags] if tags else ["keep" if levels is None or isinstance(levels, dict) else levels]
         numbers = (ctypes.c_int * len(words))(*(SLEEP_LEVELS.index(word) for word in words))
@@ -330,7 +330,7 @@ class Allocator:
         words += ["clear_history"] * bool(clear_history) + ["compile_context"] * bool(compile_context)
         words += ["own_annotations_only"] * (not global_record_annotations)
         if any("," in word for word in words):
-            raise Error("vram: a comma in an argument of record_memory_history()")
+            raise Error("vram: arguments of record_memory_history() must not contain a comma")
         self._call("history", ",".join(words).encode())
 
     def dump_snapshot(self, filename="dump_snapshot.pickle"):
@@ -396,15 +396,15 @@ def _usable_torch():
     try:
         import torch
     except ImportError as error:
-        raise Error(f"vram_torch: torch cannot be imported ({error})") from None
+        raise Error(f"vram_torch: cannot import torch ({error})") from None
     if not hasattr(getattr(torch.cuda, "memory", None), "CUDAPluggableAllocator"):
-        raise Error("vram_torch: this PyTorch has no CUDAPluggableAllocator; 2.0 or newer is needed")
+        raise Error("vram_torch: this PyTorch lacks CUDAPluggableAllocator; it needs PyTorch 2.0 or newer")
     if getattr(torch.version, "cuda", None) is None:
         raise Error("vram_torch: this PyTorch is built without CUDA")
     if torch.cuda.is_initialized():
-        raise Error("vram_torch: CUDA is initialised already; enable() must come before anything uses it")
+        raise Error("vram_torch: CUDA is already initialised; call enable() before anything uses it")
     if "VRAM_SIM" in os.environ and not _under_vram_sim():
-        raise Error("vram_torch: VRAM_SIM is set, but PyTorch's driver is not simulated; run the program by `vram sim`")
+        raise Error("vram_torch: VRAM_SIM is set, but PyTorch's driver is not simulated; run the program with `vram sim`")
     return torch
 
 
@@ -519,8 +519,8 @@ def enable(library=None, conf=None, redirect=True, way=None):
     torch = _usable_torch()
     wanted = way or os.environ.get("VRAM_TORCH_WAY") or ("pluggable" if library else None)
     if wanted not in (None, "native", "pluggable"):
-        raise Error(f"vram_torch: no such way: {wanted} (native, pluggable)")
-    made, how = (None, "pluggable: as asked for") if wanted == "pluggable" else _enable_native(torch, wanted, conf)
+        raise Error(f"vram_torch: unknown way {wanted}; expected native or pluggable")
+    made, how = (None, "pluggable: as requested") if wanted == "pluggable" else _enable_native(torch, wanted, conf)
     if made is None:
         made = _enable_pluggable(torch, library, conf, redirect)
     _Enabled.allocator, _Enabled.torch, _Enabled.way = made, torch, how

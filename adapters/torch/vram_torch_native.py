@@ -38,7 +38,7 @@ class Release:
         version, git = getattr(torch, "__version__", None), getattr(torch.version, "git_version", None)
         abi = getattr(getattr(torch, "_C", None), "_GLIBCXX_USE_CXX11_ABI", None)
         if version is None or git is None or abi is None:
-            raise Unavailable("this PyTorch does not say its version, git hash and string ABI")
+            raise Unavailable("this PyTorch does not report its version, git hash and string ABI")
         return cls(str(version), git, abi)
 
     def numbers(self):
@@ -54,7 +54,7 @@ class Release:
 
     def check(self):
         if not KNOWN[0] <= self.numbers() <= KNOWN[1]:
-            raise Unavailable("PyTorch {} is not known to it ({}.{} to {}.{} are)".format(self.version, *KNOWN[0], *KNOWN[1]))
+            raise Unavailable("PyTorch {} is not supported ({}.{} to {}.{} are)".format(self.version, *KNOWN[0], *KNOWN[1]))
 
 
 def sources_folder():
@@ -93,7 +93,7 @@ def cuda_headers(site):
 def _compiler():
     found = shutil.which(os.environ.get("CXX") or "g++") or shutil.which("c++")
     if found is None:
-        raise Unavailable("there is no C++ compiler (g++)")
+        raise Unavailable("no C++ compiler found (g++)")
     return found
 
 
@@ -113,12 +113,12 @@ def compile_library(release, torch_folder, target, folder=None):
     headers = os.path.join(torch_folder, "include")
     source = os.path.join(folder, "torch_native", "torch_native.cpp")
     if not os.path.exists(source):
-        raise Unavailable(f"its sources are not in {folder}")
+        raise Unavailable(f"its sources are missing from {folder}")
     if not os.path.exists(os.path.join(headers, "c10", "cuda", "CUDACachingAllocator.h")):
-        raise Unavailable(f"PyTorch's headers are not in {headers}")
+        raise Unavailable(f"PyTorch's headers are missing from {headers}")
     cuda = cuda_headers(site)
     if not cuda:
-        raise Unavailable("CUDA's headers are not there (CUDA_HOME, the wheel nvidia-cuda-runtime, or triton)")
+        raise Unavailable("no CUDA headers found (install the wheel nvidia-cuda-runtime or triton, or set CUDA_HOME)")
     compiler = _compiler()
     with tempfile.TemporaryDirectory(dir=os.path.dirname(target)) as work:
         made = os.path.join(work, "made.so")
@@ -158,7 +158,7 @@ def _compiled(release, torch_folder):
             sys.stderr.write(f"vram_torch: compiling its library for PyTorch {release.version}, once\n")
             compile_library(release, torch_folder, target)
     except OSError as error:
-        raise Unavailable(f"the cache cannot be written ({error})") from None
+        raise Unavailable(f"cannot write the cache ({error})") from None
     return target, "compiled now"
 
 

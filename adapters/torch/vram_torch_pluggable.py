@@ -27,7 +27,7 @@ POOL_HOOKS = (
 # c10::detail::torchCheckFail(const char *, const char *, uint32_t, const char *)
 RAISE_SYMBOL = "_ZN3c106detail14torchCheckFailEPKcS2_jS2_"
 
-ADVICE = "vram_torch.way() says why this PyTorch has no library of its own, with which it works (docs/guides/torch.md)"
+ADVICE = "vram's native library supports it; vram_torch.way() says why it is not in use (docs/guides/torch.md)"
 
 
 def set_hooks(pluggable, made):
@@ -46,7 +46,7 @@ def set_raise(torch, made):
     try:
         function = getattr(ctypes.CDLL(os.path.join(folder, "libc10.so")), RAISE_SYMBOL)
     except (OSError, AttributeError):
-        warnings.warn("vram_torch: this PyTorch has no way to raise; a request that fails gives a tensor without memory", RuntimeWarning)
+        warnings.warn("vram_torch: this PyTorch cannot raise from an allocator; a failed request returns a tensor without memory", RuntimeWarning)
         return
     made._library.vram_torch_set_raise(ctypes.cast(function, ctypes.c_void_p))
     made._library.vram_torch_use_oom_error(os.fsencode(folder))
@@ -77,7 +77,7 @@ def refuse_graphs(torch, error):
     """Refuses graphs: their memory would be reused while the graph still writes to it."""
 
     def refuse(self, *_arguments, **_named):
-        raise error("vram_torch: this PyTorch has no hooks for private pools, and CUDA graphs need them (docs/guides/torch.md)")
+        raise error("vram_torch: this PyTorch has no hooks for private pools, which CUDA graphs need (docs/guides/torch.md)")
 
     graph = getattr(torch.cuda, "CUDAGraph", None)
     if graph is not None:
@@ -91,7 +91,7 @@ def _refuse_mempool(torch, error):
         return
 
     def __init__(self, *_arguments, **_named):
-        raise error(f"vram_torch: torch.cuda.MemPool cannot be had by the pluggable interface; {ADVICE}")
+        raise error(f"vram_torch: the pluggable interface does not support torch.cuda.MemPool; {ADVICE}")
 
     pool.__init__ = __init__
 
@@ -118,7 +118,7 @@ def _refuse_cudagraph_trees(torch, error):
     @functools.wraps(compile_before)
     def compile(*arguments, **named):
         if _uses_cudagraphs(torch, named):
-            raise error('vram_torch: torch.compile() with CUDA graphs cannot be had by the pluggable interface: take mode="default" or '
+            raise error('vram_torch: the pluggable interface does not support torch.compile() with CUDA graphs: use mode="default" or '
                         f'"max-autotune-no-cudagraphs"; {ADVICE}')
         return compile_before(*arguments, **named)
 
@@ -137,7 +137,7 @@ def _refuse_sharing(torch, error):
     """Refuses where a tensor is put into a queue, not in a feeder thread while the receiver waits forever."""
     import multiprocessing.queues
 
-    words = f"vram_torch: a CUDA tensor cannot go to another process by the pluggable interface: send tensor.cpu(); {ADVICE}"
+    words = f"vram_torch: the pluggable interface cannot send a CUDA tensor to another process: send tensor.cpu(); {ADVICE}"
     put = multiprocessing.queues.Queue.put
 
     @functools.wraps(put)

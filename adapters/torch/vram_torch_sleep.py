@@ -19,7 +19,7 @@ def _devices(device):
 def tagged(tag, device=None):
     """Puts the calling thread's allocations inside into a pool with this tag, which vram_torch.sleep(tag) suspends."""
     if not tag:
-        raise ValueError("a tag has at least one character")
+        raise ValueError("a tag must not be empty")
     number = vram_torch._index(device)
     vram_torch.allocator().tag_begin(tag, number)
     with _lock:
@@ -80,9 +80,9 @@ def sleep(tags=None, level="keep", on_request="fail", device=None):
     levels = tags if isinstance(tags, dict) else level if tags is None else dict.fromkeys(tags, level)
     for word in levels.values() if isinstance(levels, dict) else (levels,):
         if word not in vram_torch.SLEEP_LEVELS:
-            raise ValueError(f"a level is one of {', '.join(vram_torch.SLEEP_LEVELS)}, not {word!r}")
+            raise ValueError(f"unknown level {word!r}; expected one of {', '.join(vram_torch.SLEEP_LEVELS)}")
     if on_request not in ("fail", "wake"):
-        raise ValueError(f"on_request is fail or wake, not {on_request!r}")
+        raise ValueError(f"invalid on_request {on_request!r}; expected fail or wake")
     if isinstance(levels, dict) and not levels:
         return 0
     made, went, asleep = vram_torch.allocator(), 0, []
@@ -104,7 +104,7 @@ def sleep(tags=None, level="keep", on_request="fail", device=None):
             raise
         asleep.append((number, [s.tag for s in made.sleepers(number) if s.pool not in before and s.tag] or None))
     if isinstance(levels, dict) and not asleep:
-        raise vram_torch.Error(f"vram: nothing has the tag {', '.join(map(repr, levels))}")
+        raise vram_torch.Error(f"vram: no memory has the tag {', '.join(map(repr, levels))}")
     return went
 
 

@@ -86,7 +86,7 @@ bool run_free_callbacks(uint32_t device, uint64_t size_bytes, void *user) {
         for (const auto &name : c10::FreeCudaMemoryCallbacksRegistry()->Keys())
             freed = c10::FreeCudaMemoryCallbacksRegistry()->Create(name)->Execute() || freed;
     } catch (const std::exception &error) {
-        TORCH_WARN("vram: what gives memory back failed: ", error.what());
+        TORCH_WARN("vram: a callback that frees memory failed: ", error.what());
     }
     return freed;
 }
@@ -112,7 +112,7 @@ void Native::init(int device_count) {
         (void)vram_torch_error(sentence, sizeof sentence);
         TORCH_CHECK(false, sentence);
     }
-    if (made == nullptr) check(vram_add_free_callback(allocator, run_free_callbacks, nullptr), "callbacks that free memory");
+    if (made == nullptr) check(vram_add_free_callback(allocator, run_free_callbacks, nullptr), "adding a callback that frees memory");
     made = allocator;
     devices = std::max(devices, device_count);
     begin_listening();

@@ -91,7 +91,7 @@ void notify_trackers(const Entry &entry) {
         try {
             tracker(entry);
         } catch (const std::exception &error) {
-            TORCH_WARN("vram: a tracker of the allocator failed: ", error.what());
+            TORCH_WARN("vram: an allocator trace tracker failed: ", error.what());
         }
     }
 }
@@ -207,7 +207,7 @@ void Native::recordHistory(bool enabled, MakeContext make, size_t most, RecordCo
 
 void Native::recordHistory(bool enabled, MakeContext make, size_t most, RecordContext when, bool clear,
                            const std::vector<std::string> &skip_actions) {
-    TORCH_CHECK(when == RecordContext::NEVER || make != nullptr, "vram: a history of stacks needs who gathers them");
+    TORCH_CHECK(when == RecordContext::NEVER || make != nullptr, "vram: recording stacks needs a function that gathers them");
     const std::lock_guard<std::mutex> lock(settings_mutex);
     make_context = enabled ? make : nullptr;
     level = enabled ? static_cast<int>(when) : static_cast<int>(RecordContext::NEVER);
@@ -235,7 +235,7 @@ void Native::attachAllocatorTraceTracker(torch_cuda::AllocatorTraceTracker track
         vram_event_listener silent = {};
         silent.retain_context = retain_context;
         silent.release_context = release_context;
-        check(vram_set_event_listener(made, &silent), "trackers of the allocator");
+        check(vram_set_event_listener(made, &silent), "allocator trace trackers");
     }
     trackers.push_back(std::move(tracker));
     listen_locked();

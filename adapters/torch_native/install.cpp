@@ -26,11 +26,11 @@ int answer(int outcome, char *text, size_t capacity, const char *sentence) {
 int vram_native_install(const char *release, const char *git, int abi, char *text, size_t capacity) {
     if (strcmp(release, VRAM_TORCH_RELEASE) != 0 || strcmp(git, VRAM_TORCH_GIT) != 0 || abi != string_abi)
         return answer(VRAM_NATIVE_OTHER_TORCH, text, capacity,
-                      "this library was made for another PyTorch: " VRAM_TORCH_RELEASE " at " VRAM_TORCH_GIT);
+                      "this library was built for another PyTorch: " VRAM_TORCH_RELEASE " at " VRAM_TORCH_GIT);
     static vram_native::Native *const native = new vram_native::Native; // outlives every tensor
     auto &place = vram_native::torch_cuda::allocator;
     if (place.load() == native) return VRAM_NATIVE_INSTALLED;
-    if (place.load()->initialized()) return answer(VRAM_NATIVE_TOO_LATE, text, capacity, "CUDA is initialised already");
+    if (place.load()->initialized()) return answer(VRAM_NATIVE_TOO_LATE, text, capacity, "CUDA is already initialised");
     place.store(native);
     c10::SetAllocator(c10::DeviceType::CUDA, native, UINT8_MAX); // for torch.accelerator; the highest priority wins
     return VRAM_NATIVE_INSTALLED;

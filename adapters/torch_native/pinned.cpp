@@ -132,7 +132,7 @@ class Pinned final : public at::HostAllocator {
         for (void *const known : {context, pointer})
             if (status == VRAM_INVALID_POINTER && known != nullptr) status = vram_host_record_stream(host, known, handle);
         if (status == VRAM_INVALID_POINTER) return false;
-        host_check(status, "use of pinned memory");
+        host_check(status, "recording a use of pinned memory");
         return true;
     }
     void empty_cache() override {
@@ -167,7 +167,7 @@ class Pinned final : public at::HostAllocator {
         const std::lock_guard<std::mutex> lock(pinned_mutex);
         HostPool &pool = host_pools[id];
         const struct vram_host_pool_options options = {id.first != 0};
-        if (pool.pool == nullptr) host_check(vram_host_pool_create(of, &options, &pool.pool), "a pool of pinned memory");
+        if (pool.pool == nullptr) host_check(vram_host_pool_create(of, &options, &pool.pool), "creating a pool of pinned memory");
         pool.references++;
         host_routes.push_back({id, std::move(filter)});
         host_route_count.store(host_routes.size(), std::memory_order_release);

@@ -125,7 +125,7 @@ HostSegments pinned_segments(struct vram_host *host) {
     std::unique_lock<std::mutex> lock(pinned_history_mutex);
     gathered.blocks = pinned_blocks;
     lock.unlock();
-    if (host != nullptr) TORCH_CHECK(vram_host_walk(host, visit_pinned, &gathered) == VRAM_OK, "vram: segments of pinned memory");
+    if (host != nullptr) TORCH_CHECK(vram_host_walk(host, visit_pinned, &gathered) == VRAM_OK, "vram: cannot list the segments of pinned memory");
     for (const auto &[address, block] : gathered.blocks)
         if (block.registered_size != 0)
             add_pinned_segment(&gathered, &segments,

@@ -42,7 +42,7 @@ uint64_t allocate_own(uint64_t size_bytes, uint32_t device, uint64_t stream, voi
         const c10::cuda::CUDAGuard guard(static_cast<Device>(device));
         return address_of((*static_cast<Own *>(user))->raw_alloc(size_bytes));
     } catch (const std::exception &error) {
-        TORCH_WARN("vram: an allocator of a pool failed: ", error.what());
+        TORCH_WARN("vram: the custom allocator of a pool failed: ", error.what());
         return 0;
     }
 }
@@ -53,7 +53,7 @@ void deallocate_own(uint64_t address, uint64_t size_bytes, uint32_t device, uint
         const c10::cuda::CUDAGuard guard(static_cast<Device>(device));
         (*static_cast<Own *>(user))->raw_delete(pointer_to(address));
     } catch (const std::exception &error) {
-        TORCH_WARN("vram: an allocator of a pool failed: ", error.what());
+        TORCH_WARN("vram: the custom allocator of a pool failed: ", error.what());
     }
 }
 
@@ -155,7 +155,7 @@ void Native::beginAllocateToPool(Device device, PoolId id, std::function<bool(cu
     if (status == VRAM_OK) return;
     pool.routes.pop_back();
     release_locked(device, id);
-    refuse(status, "begin of a private pool");
+    refuse(status, "beginning of a private pool");
 }
 
 void Native::endAllocateToPool(Device device, PoolId id) {
@@ -210,7 +210,7 @@ void Native::setNoSplit(Device device, PoolId id) {
 void Native::markCaptureBegin(Device device) {
     const uint64_t stream = VRAM_STREAM(c10::cuda::getCurrentCUDAStream(device).stream());
     const std::lock_guard<std::mutex> lock(pools_mutex);
-    check(vram_capture_mark_begin(made, static_cast<uint32_t>(device), stream), "begin of a capture");
+    check(vram_capture_mark_begin(made, static_cast<uint32_t>(device), stream), "beginning of a capture");
     marked[device].push_back(stream);
 }
 
@@ -219,7 +219,7 @@ void Native::markCaptureEnd(Device device) {
     const uint64_t stream = VRAM_STREAM(c10::cuda::getCurrentCUDAStream(device).stream());
     const std::lock_guard<std::mutex> lock(pools_mutex);
     std::vector<uint64_t> &streams = marked[device];
-    TORCH_CHECK(!streams.empty(), "vram: no capture is under way on device ", static_cast<int>(device));
+    TORCH_CHECK(!streams.empty(), "vram: no capture is in progress on device ", static_cast<int>(device));
     auto found = std::find(streams.rbegin(), streams.rend(), stream);
     if (found == streams.rend()) found = streams.rbegin();
     const uint64_t ended = *found;
@@ -249,12 +249,12 @@ std::shared_ptr<torch_cuda::AllocatorState> Native::getCheckpointState(Device de
 
 torch_cuda::CheckpointDelta Native::setCheckpointPoolState(Device device, std::shared_ptr<torch_cuda::AllocatorState> state) {
     const auto checkpoint = std::dynamic_pointer_cast<Checkpoint>(state);
-    TORCH_CHECK(checkpoint != nullptr, "vram: a checkpoint of another allocator");
+    TORCH_CHECK(checkpoint != nullptr, "vram: the checkpoint belongs to another allocator");
     torch_cuda::CheckpointDelta delta;
     Restored restored = {&delta, raw_deleter(), device};
     const vram_restore_observer observer = {note_freed, note_created, &restored};
     const std::lock_guard<std::mutex> lock(pools_mutex);
-    check(vram_pool_restore(find_locked(device, checkpoint->id).pool, checkpoint->checkpoint, &observer), "return to a checkpoint");
+    check(vram_pool_restore(find_locked(device, checkpoint->id).pool, checkpoint->checkpoint, &observer), "restoring a checkpoint");
     return delta;
 }
 

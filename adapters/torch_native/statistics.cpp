@@ -58,12 +58,12 @@ Stats Native::getDeviceStats(Device device) {
 
 void Native::resetAccumulatedStats(Device device) {
     check_device(device);
-    check(vram_reset_accumulated_stats(made, static_cast<uint32_t>(device)), "reset of sums");
+    check(vram_reset_accumulated_stats(made, static_cast<uint32_t>(device)), "resetting the accumulated statistics");
 }
 
 void Native::resetPeakStats(Device device) {
     check_device(device);
-    check(vram_reset_peak_stats(made, static_cast<uint32_t>(device)), "reset of peaks");
+    check(vram_reset_peak_stats(made, static_cast<uint32_t>(device)), "resetting the peak statistics");
 }
 
 } // namespace vram_native

@@ -66,7 +66,7 @@ enum vram_status vr_error_complete(struct vram_error *error, enum vram_status st
 #define VR_REQUIRE(pointers) VR_TRY((pointers) ? VRAM_OK : VRAM_INVALID_ARGUMENT)
 #define VR_REQUIRE_OR_FAIL(error, pointers)                                                                                                \
     VR_TRY((pointers) ? VRAM_OK                                                                                                            \
-                      : vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "a pointer is NULL: the function needs %s", #pointers))
+                      : vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "an argument is NULL; the function requires %s", #pointers))
 
 // Checked arithmetic: return false, leaving *result unchanged, if the result does not fit.
 VR_INLINE bool vr_add_u64(uint64_t a, uint64_t b, uint64_t *result) {

@@ -49,7 +49,7 @@ enum vram_status vr_lex_next(struct vr_lexer *lexer) {
         for (; separator(text[at]) == VR_TOKEN_WORD; at++) {
             if (is_space(text[at])) continue;
             if (length == VR_WORD_MAX)
-                return vr_option_fail(lexer->error, VRAM_LIMIT, offset, "a word has more than %d characters", VR_WORD_MAX);
+                return vr_option_fail(lexer->error, VRAM_LIMIT, offset, "a word is longer than %d characters", VR_WORD_MAX);
             lexer->word[length++] = text[at];
         }
     }
@@ -67,17 +67,16 @@ enum vram_status vr_lex_begin(struct vr_lexer *lexer, const char *text, struct v
     return vr_lex_next(lexer);
 }
 
-enum vram_status vr_lex_fail(const struct vr_lexer *lexer, const char *what) {
+enum vram_status vr_lex_fail(const struct vr_lexer *lexer, const char *key, const char *what) {
     static const char *const names[] = {"the end", "", "','", "':'", "'['", "']'"};
-    char word[48];
-    if (lexer->token != VR_TOKEN_WORD)
-        return vr_option_fail(lexer->error, VRAM_BAD_OPTION, lexer->offset, "%s expected, found %s", what, names[lexer->token]);
-    return vr_option_fail(lexer->error, VRAM_BAD_OPTION, lexer->offset, "%s expected, found '%s'", what,
-                          vr_word_for_message(lexer->word, word));
+    char word[48], quoted[52];
+    (void)snprintf(quoted, sizeof quoted, "'%s'", vr_word_for_message(lexer->word, word));
+    return vr_option_fail(lexer->error, VRAM_BAD_OPTION, lexer->offset, "%s%sexpected %s, found %s", key == NULL ? "" : key,
+                          key == NULL ? "" : ": ", what, lexer->token == VR_TOKEN_WORD ? quoted : names[lexer->token]);
 }
 
 enum vram_status vr_lex_expect(struct vr_lexer *lexer, enum vr_token token, const char *what) {
-    if (lexer->token != token) return vr_lex_fail(lexer, what);
+    if (lexer->token != token) return vr_lex_fail(lexer, NULL, what);
     return vr_lex_next(lexer);
 }
 

@@ -25,8 +25,8 @@ enum vram_status vr_lex_begin(struct vr_lexer *lexer, const char *text, struct v
 enum vram_status vr_lex_next(struct vr_lexer *lexer);
 // Moves on if the current token is `token`, else fails with BAD_OPTION: "expected <what>, found ...".
 enum vram_status vr_lex_expect(struct vr_lexer *lexer, enum vr_token token, const char *what);
-// Returns BAD_OPTION at the current token: "<what> expected, found <the token>".
-enum vram_status vr_lex_fail(const struct vr_lexer *lexer, const char *what);
+// Returns BAD_OPTION at the current token: "<key>: expected <what>, found <the token>"; without the key where it is NULL.
+enum vram_status vr_lex_fail(const struct vr_lexer *lexer, const char *key, const char *what);
 
 // Fails at `offset`; appends ", at character N" (counted from 1) to the message. Returns `status`.
 enum vram_status vr_option_fail(struct vram_error *error, enum vram_status status, size_t offset, const char *format, ...)

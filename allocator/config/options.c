@@ -159,7 +159,7 @@ static enum vram_status read_pairs(struct vr_options *options, const char *text,
     const uint64_t large_segment_bytes = options->large_segment_bytes;
     VR_TRY(vr_lex_begin(&lexer, text, error));
     while (lexer.token != VR_TOKEN_END) {
-        if (lexer.token != VR_TOKEN_WORD) return vr_lex_fail(&lexer, "the name of an option");
+        if (lexer.token != VR_TOKEN_WORD) return vr_lex_fail(&lexer, NULL, "an option name");
         const struct vr_option_row *row = find_row(lexer.word);
         if (row == NULL) return unknown_key(&lexer);
         VR_TRY(vr_lex_next(&lexer));
@@ -197,7 +197,7 @@ static void set_default(struct vr_options *options, const struct vr_option_row *
 static enum vram_status read_one(struct vr_options *options, const char *text, bool has_value, struct vram_error *error) {
     struct vr_lexer lexer;
     VR_TRY(vr_lex_begin(&lexer, text, error));
-    if (lexer.token != VR_TOKEN_WORD) return vr_lex_fail(&lexer, "the name of an option");
+    if (lexer.token != VR_TOKEN_WORD) return vr_lex_fail(&lexer, NULL, "an option name");
     const struct vr_option_row *row = find_row(lexer.word);
     if (row == NULL) return unknown_key(&lexer);
     const bool follows = options->max_non_split_rounding_bytes == options->large_segment_bytes && strcmp(row->key, large_segment_key) == 0;
@@ -207,7 +207,7 @@ static enum vram_status read_one(struct vr_options *options, const char *text, b
         VR_TRY(vr_lex_expect(&lexer, VR_TOKEN_COLON, "':'"));
         VR_TRY(vr_option_read(row, options, &lexer));
     }
-    if (lexer.token != VR_TOKEN_END) return vr_lex_fail(&lexer, "the end of the value");
+    if (lexer.token != VR_TOKEN_END) return vr_lex_fail(&lexer, NULL, "the end of the value");
     if (follows) options->max_non_split_rounding_bytes = options->large_segment_bytes;
     return VRAM_OK;
 }
@@ -220,13 +220,13 @@ enum vram_status vr_options_set(struct vr_options *options, const char *key, con
     if (status == VRAM_OK) {
         status = read_one(&result, text.bytes, value != NULL, error);
     } else {
-        status = vr_fail(error, status, VRAM_NO_OFFSET, "no memory for the text of an option");
+        status = vr_fail(error, status, VRAM_NO_OFFSET, "not enough host memory for the text of an option");
     }
     vr_text_release(&text);
     VR_TRY(status);
     if (!vr_options_check(&result)) {
         return vr_fail(error, VRAM_BAD_OPTION, VRAM_NO_OFFSET,
-                       "max_split_size_mb and max_non_split_rounding_mb may not be below large_segment_size_mb");
+                       "max_split_size_mb and max_non_split_rounding_mb must be at least large_segment_size_mb");
     }
     *options = result;
     return VRAM_OK;
@@ -287,7 +287,7 @@ enum vram_status vr_options_visit(const struct vr_options *options, vram_option_
     for (size_t i = 0; i < vr_option_row_count; i++) {
         const struct vr_option_row *row = &vr_option_rows[i];
         if (!print_row(row, options, &value, &usual)) {
-            status = vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no memory for the text of an option");
+            status = vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "not enough host memory for the text of an option");
             break;
         }
         const struct vram_option option = {

@@ -16,9 +16,7 @@ static const void *const_field_of(const struct vr_option_row *row, const struct 
 
 // Returns BAD_OPTION at the current token, naming the key and what would be right.
 static enum vram_status bad_value(const struct vr_option_row *row, const struct vr_lexer *lexer, const char *wanted) {
-    char what[160];
-    (void)snprintf(what, sizeof what, "%s: %s", row->key, wanted);
-    return vr_lex_fail(lexer, what);
+    return vr_lex_fail(lexer, row->key, wanted);
 }
 
 // Parses the current word as a whole number with nothing after it.
@@ -88,7 +86,7 @@ static enum vram_status read_size(const struct vr_option_row *row, struct vr_opt
         return vr_lex_next(lexer);
     }
     if (lexer->token != VR_TOKEN_WORD || !vr_read_whole(lexer->word, &number, &suffix) || unit_mib(suffix) == 0)
-        return bad_value(row, lexer, "a whole number of MiB, or one with a unit (512MiB, 6GiB),");
+        return bad_value(row, lexer, "a whole number of MiB, or a number with a unit (512MiB, 6GiB)");
     uint64_t mib;
     // Larger values become the largest that fits, as in PyTorch.
     if (!vr_mul_u64(number, unit_mib(suffix), &mib) || mib > most_mib) mib = most_mib;
@@ -175,7 +173,7 @@ static enum vram_status read_division(const struct vr_option_row *row, uint32_t 
                                       struct vr_lexer *lexer) {
     const bool rest = lexer->token == VR_TOKEN_WORD && strcmp(lexer->word, ">") == 0;
     uint64_t key = 1, value;
-    if (!rest && (!whole_word(lexer, &key) || !vr_is_power_of_2(key))) return bad_value(row, lexer, "a power of two (in MiB) or '>'");
+    if (!rest && (!whole_word(lexer, &key) || !vr_is_power_of_2(key))) return bad_value(row, lexer, "a power of two in MiB, or '>'");
     VR_TRY(vr_lex_next(lexer));
     VR_TRY(vr_lex_expect(lexer, VR_TOKEN_COLON, "':'"));
     if (!whole_word(lexer, &value) || (value != 0 && !vr_is_power_of_2(value)) || value > MAX_DIVISOR)
@@ -198,7 +196,7 @@ static enum vram_status read_divisions(const struct vr_option_row *row, struct v
     if (lexer->token != VR_TOKEN_OPEN) {
         uint64_t value;
         if (!whole_word(lexer, &value) || !vr_is_power_of_2(value) || value > MAX_DIVISOR)
-            return bad_value(row, lexer, "a power of two up to 2147483648 or a list [MiB:N,...,>:N]");
+            return bad_value(row, lexer, "a power of two up to 2147483648, or a list [MiB:N,...,>:N]");
         for (unsigned i = 0; i < VR_ROUNDUP_BUCKETS; i++) divisions[i] = (uint32_t)value;
         return vr_lex_next(lexer);
     }
@@ -305,14 +303,14 @@ static void recall_threads(const struct vr_option_row *row, struct vr_options *o
 // --- bytes ----------------------------------------------------------------------------------------------------------------
 static enum vram_status read_bytes(const struct vr_option_row *row, struct vr_options *options, struct vr_lexer *lexer) {
     uint64_t value;
-    if (!whole_word(lexer, &value) || value > VR_PADDING_MAX) return bad_value(row, lexer, "bytes from 0 to 4096");
+    if (!whole_word(lexer, &value) || value > VR_PADDING_MAX) return bad_value(row, lexer, "a number of bytes from 0 to 4096");
     *(uint32_t *)field_of(row, options) = (uint32_t)value;
     return vr_lex_next(lexer);
 }
 
 static enum vram_status read_alignment(const struct vr_option_row *row, struct vr_options *options, struct vr_lexer *lexer) {
     uint64_t value;
-    if (!whole_word(lexer, &value) || value > VR_ALIGNMENT_KIB_MAX) return bad_value(row, lexer, "KiB from 0 to 16");
+    if (!whole_word(lexer, &value) || value > VR_ALIGNMENT_KIB_MAX) return bad_value(row, lexer, "a number of KiB from 0 to 16");
     *(uint32_t *)field_of(row, options) = (uint32_t)value;
     return vr_lex_next(lexer);
 }
@@ -330,7 +328,7 @@ static enum vram_status read_one_reserve(const struct vr_option_row *row, struct
         ok = bytes >= 1.0;
         if (ok) result.bytes = bytes < 18446744073709551616.0 /* 2^64 */ ? (uint64_t)bytes : UINT64_MAX;
     }
-    if (!ok) return bad_value(row, lexer, "a positive fraction of the device's memory, or a number with a unit (4G, 512MiB),");
+    if (!ok) return bad_value(row, lexer, "a positive fraction of the device's memory, or a number with a unit (4G, 512MiB)");
     *reserve = result;
     return vr_lex_next(lexer);
 }
@@ -356,9 +354,9 @@ static void print_reserve(const struct vr_option_row *row, const struct vr_optio
 
 // Reads one "class:reserve"; if a class is named twice, the last value counts.
 static enum vram_status read_class(const struct vr_option_row *row, struct vr_options *options, struct vr_lexer *lexer) {
-    if (lexer->token != VR_TOKEN_WORD) return bad_value(row, lexer, "the name of a class");
+    if (lexer->token != VR_TOKEN_WORD) return bad_value(row, lexer, "a class name");
     if (strlen(lexer->word) >= VR_CLASS_NAME)
-        return vr_option_fail(lexer->error, VRAM_LIMIT, lexer->offset, "%s: the name of a class has more than %d characters", row->key,
+        return vr_option_fail(lexer->error, VRAM_LIMIT, lexer->offset, "%s: a class name is longer than %d characters", row->key,
                               VR_CLASS_NAME - 1);
     uint32_t index = 0;
     while (index < options->reserve_class_count && strcmp(options->reserve_classes[index].name, lexer->word) != 0) index++;
@@ -400,7 +398,7 @@ static enum vram_status read_version(const struct vr_option_row *row, struct vr_
     uint64_t major, minor;
     if (lexer->token != VR_TOKEN_WORD || !vr_read_whole(lexer->word, &major, &point) || *point != '.' ||
         !vr_read_whole(point + 1, &minor, &end) || *end != '\0' || major != 2 || minor > VR_PYTORCH_NEWEST % 100)
-        return bad_value(row, lexer, "a version of PyTorch from 2.0 to 2.15");
+        return bad_value(row, lexer, "a PyTorch version from 2.0 to 2.15");
     *(uint32_t *)field_of(row, options) = VR_PYTORCH(2, (uint32_t)minor);
     return vr_lex_next(lexer);
 }

@@ -73,7 +73,7 @@ static enum vram_status open_driver(struct vram_allocator *allocator, struct vra
         allocator->owns_driver = true;
     }
     if (vr_cu(allocator->driver, device_get_count, &allocator->device_count) != VR_CU_SUCCESS) {
-        return vr_fail(error, VRAM_DRIVER, VRAM_NO_OFFSET, "the driver does not tell how many devices there are");
+        return vr_fail(error, VRAM_DRIVER, VRAM_NO_OFFSET, "cannot query the number of devices");
     }
     return VRAM_OK;
 }
@@ -82,7 +82,7 @@ enum vram_status vr_allocator_create(const struct vram_create_info *info, struct
     static const struct vram_create_info defaults;
     if (info == NULL) info = &defaults;
     struct vram_allocator *made = calloc(1, sizeof *made);
-    if (made == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for an allocator");
+    if (made == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "not enough host memory for an allocator");
     vr_mutex_init(&made->mutex);
     vr_raw_init(&made->raw);
     vr_mutex_init(&made->classes.mutex);
@@ -91,7 +91,7 @@ enum vram_status vr_allocator_create(const struct vram_create_info *info, struct
     vr_error_clear(error);
     enum vram_status status = (unsigned)info->tie_break <= VRAM_TIE_LOWEST_ADDRESS
                                   ? read_options(made, info, error)
-                                  : vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "there is no such tie_break");
+                                  : vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "invalid tie_break");
     made->pytorch = made->options.pytorch;
     made->arena.order = order_of_equals(info, made->pytorch);
     made->backend = made->options.backend == VR_BACKEND_ASYNC ? &vr_backend_async : &vr_backend_native;

@@ -9,9 +9,9 @@ static enum vram_status apply_to_devices(struct vram_allocator *allocator, const
     const bool backend_changes = options->backend != allocator->options.backend, rules_change = options->pytorch != allocator->pytorch;
     if (backend_changes || rules_change || conf == NULL) {
         free(conf);
-        return conf == NULL ? vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for the option string")
-                            : vr_fail(error, VRAM_BAD_OPTION, VRAM_NO_OFFSET, "%s cannot be changed after the allocator was made",
-                                      backend_changes ? "the backend" : "whose rules hold");
+        return conf == NULL ? vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "not enough host memory for the option string")
+                            : vr_fail(error, VRAM_BAD_OPTION, VRAM_NO_OFFSET, "%s cannot be changed after the allocator was created",
+                                      backend_changes ? "the backend" : "the PyTorch version");
     }
     free(allocator->conf);
     allocator->conf = conf;

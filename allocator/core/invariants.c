@@ -41,36 +41,38 @@ static enum vram_status check_block(const struct vram_allocator *allocator, cons
     const struct vr_pool *pool = &shard->pool[block->small];
     const uint64_t at = block->address;
     VR_INVARIANT(block->size != 0 && block->size % 512 == 0, "a block's size is not a multiple of 512", at);
-    VR_INVARIANT(!shard->idle, "a block belongs to a pool that is gone", at);
-    VR_INVARIANT(block->state == VR_ALLOCATED || !block->marks, "a block that nobody has is counted as oversize or lent", at);
+    VR_INVARIANT(!shard->idle, "a block belongs to a destroyed pool", at);
+    VR_INVARIANT(block->state == VR_ALLOCATED || !block->marks, "a block that is not allocated is counted as oversize or lent", at);
     VR_INVARIANT(!block->lent || shard->owner != NULL, "a block of the default pools is lent", at);
     VR_INVARIANT(shard->number == segment->shard && block->small == segment->small &&
                      block->expandable == (segment->vacant ? VR_EXPANDABLE_VACANT : segment->expandable),
                  "a block and its segment disagree", at);
     switch (block->state) {
     case VR_FREE:
-        VR_INVARIANT(!segment->vacant, "a free block of a vacant segment could be handed out", at);
+        VR_INVARIANT(!segment->vacant, "a block of a vacant segment is in the index of free blocks", at);
         VR_INVARIANT(in_index(allocator, pool, number), "a free block is not in its pool's index", at);
-        VR_INVARIANT(!vr_is_free(allocator, block->next), "two free neighbours are not merged", at);
-        VR_INVARIANT(shard->may_release || block->expandable || !vr_is_unsplit(block), "a free segment would not be given back", at);
+        VR_INVARIANT(!vr_is_free(allocator, block->next), "two adjacent free blocks are not merged", at);
+        VR_INVARIANT(shard->may_release || block->expandable || !vr_is_unsplit(block),
+                     "a free segment is kept although its pool cannot reuse it", at);
         break;
     case VR_HOLE:
         VR_INVARIANT(block->expandable && (at - segment->address) % segment->page_size == 0 && block->size % segment->page_size == 0,
-                     "a hole is not made of whole pages", at);
-        VR_INVARIANT(is_a_hole_of(allocator, pool->holes, number), "a hole is not in its pool's set", at);
-        VR_INVARIANT(block->next == 0 || vr_block_at(allocator, block->next)->state != VR_HOLE, "two holes are not joined", at);
+                     "a hole does not consist of whole pages", at);
+        VR_INVARIANT(is_a_hole_of(allocator, pool->holes, number), "a hole is missing from its pool's set", at);
+        VR_INVARIANT(block->next == 0 || vr_block_at(allocator, block->next)->state != VR_HOLE, "two adjacent holes are not merged", at);
         break;
     case VR_ALLOCATED:
         VR_INVARIANT(vr_address_map_find(&allocator->addresses, at) == number, "an allocated block cannot be found by its address", at);
         break;
     case VR_VACANT:
-        VR_INVARIANT(segment->vacant && shard->vacant, "a block is vacant in a segment that is not", at);
-        VR_INVARIANT(block->next == 0 || vr_block_at(allocator, block->next)->state != VR_VACANT, "two free neighbours are not merged", at);
+        VR_INVARIANT(segment->vacant && shard->vacant, "a vacant block is in a segment that is not vacant", at);
+        VR_INVARIANT(block->next == 0 || vr_block_at(allocator, block->next)->state != VR_VACANT, "two adjacent free blocks are not merged",
+                     at);
         break;
     case VR_PENDING:
         VR_INVARIANT(block->held.uses == 0 || vr_is_deferred(shard->device, number), "a waiting block still has uses", at);
         break;
-    default: VR_INVARIANT(false, "a block in a segment has no valid state", at);
+    default: VR_INVARIANT(false, "a block in a segment has an invalid state", at);
     }
     return VRAM_OK;
 }
@@ -128,17 +130,18 @@ static enum vram_status check_segment(const struct vram_allocator *allocator, co
     uint32_t previous = 0;
     for (uint32_t at = segment->first; at != 0; at = vr_block_at(allocator, at)->next) {
         const struct vr_block *block = vr_block_at(allocator, at);
-        VR_INVARIANT(block->address == address, "blocks of a segment do not touch", address);
-        VR_INVARIANT(block->previous == previous, "a block's links disagree", address);
+        VR_INVARIANT(block->address == address, "the blocks of a segment are not contiguous", address);
+        VR_INVARIANT(block->previous == previous, "a block's links are inconsistent", address);
         VR_TRY(check_block(allocator, segment, at, error));
         count_block(block, census);
         if (block->state != VR_HOLE) mapped += block->size;
         address += block->size;
         previous = at;
     }
-    VR_INVARIANT(address == segment->address + segment->size, "the blocks do not add up to their segment", segment->address);
+    VR_INVARIANT(address == segment->address + segment->size, "the sizes of the blocks do not sum to the size of their segment",
+                 segment->address);
     VR_INVARIANT(mapped == segment->mapped, "the mapped bytes of a segment are miscounted", segment->address);
-    VR_INVARIANT(segment->away <= mapped && (segment->vacant || segment->away == 0), "the bytes of a segment that are away are miscounted",
+    VR_INVARIANT(segment->away <= mapped && (segment->vacant || segment->away == 0), "the suspended bytes of a segment are miscounted",
                  segment->address);
     census->mapped[segment->small ? VR_SMALL : VR_LARGE] -= (int64_t)segment->away;
     if (segment->source->check != NULL) VR_TRY(segment->source->check(allocator, segment, error));
@@ -167,7 +170,7 @@ static enum vram_status check_counters(const struct vr_device *device, const str
     }
     VR_INVARIANT(device->stats.oversize_allocations.current == census->oversize &&
                      device->stats.oversize_segments.current == census->oversize_segments,
-                 "what is oversize is miscounted", 0);
+                 "oversize blocks or segments are miscounted", 0);
     return VRAM_OK;
 }
 
@@ -189,18 +192,18 @@ static enum vram_status check_peaks(const struct vr_device *device, struct vram_
 }
 
 static enum vram_status check_fences(const struct vr_device *device, struct vram_error *error) {
-    VR_INVARIANT(vr_fences_check(&device->fences), "a queue of fences is not found by its stream, or an empty one was kept",
+    VR_INVARIANT(vr_fences_check(&device->fences), "a queue of fences cannot be found by its stream, or an empty queue was kept",
                  device->fences.count);
     for (size_t i = 0; i < device->fences.count; i++) {
         const struct vr_fence_queue *queue = &device->fences.queues[i];
         for (size_t k = 0; k < queue->count; k++) {
             const struct vr_block *block = vr_block_at(device->allocator, queue->fences[(queue->head + k) & (queue->capacity - 1)].block);
-            VR_INVARIANT(block->state == VR_PENDING && block->held.pending != 0, "a fence belongs to a block that does not wait",
+            VR_INVARIANT(block->state == VR_PENDING && block->held.pending != 0, "a fence belongs to a block that is not waiting",
                          block->address);
         }
     }
     const bool gated = (atomic_load_explicit(&device->gate, memory_order_relaxed) & VR_GATE_FENCES) != 0;
-    VR_INVARIANT(gated == vr_fences_wait_for_any(&device->fences), "the gate does not say whether fences are pending", 0);
+    VR_INVARIANT(gated == vr_fences_wait_for_any(&device->fences), "the gate disagrees with the number of pending fences", 0);
     return VRAM_OK;
 }
 
@@ -212,11 +215,11 @@ static enum vram_status check_indices(const struct vr_device *device, const stru
         for (unsigned p = 0; p < VR_POOLS; p++) {
             size_t found = 0;
             const bool sound = vr_index_check(&device->shards.items[i]->pool[p].index, &device->allocator->arena, &found);
-            VR_INVARIANT(sound, "the index of a pool is not in order", device->shards.items[i]->stream);
+            VR_INVARIANT(sound, "the index of a pool is not sorted", device->shards.items[i]->stream);
             all += found;
         }
     }
-    VR_INVARIANT(all == census->free, "the indices hold blocks that are in no segment", all);
+    VR_INVARIANT(all == census->free, "the indices contain blocks that are in no segment", all);
     return VRAM_OK;
 }
 
@@ -233,7 +236,7 @@ static enum vram_status check_segment_lists(const struct vr_device *device, stru
     for (uint32_t number = vr_segment_first(device); number != 0; number = vr_segment_after(device, number)) all++;
     bool sound = check_list(device, NULL, &listed);
     for (const struct vram_pool *pool = device->pools; pool != NULL && sound; pool = pool->next) sound = check_list(device, pool, &listed);
-    VR_INVARIANT(sound && listed == all, "a segment is not in the list of its pool", listed);
+    VR_INVARIANT(sound && listed == all, "a segment is missing from the list of its pool", listed);
     return VRAM_OK;
 }
 
@@ -242,7 +245,7 @@ static enum vram_status check_holes(const struct vr_device *device, struct vram_
     for (uint32_t i = 0; i < count; i++) {
         const struct vr_shard *shard = device->shards.items[i];
         for (unsigned p = 0; p < VR_POOLS && !shard->vacant; p++)
-            VR_INVARIANT(vr_hole_runs_check(device->allocator, shard->pool[p].holes), "a run of holes is longer than it is known to be",
+            VR_INVARIANT(vr_hole_runs_check(device->allocator, shard->pool[p].holes), "a run of holes is longer than its recorded maximum",
                          shard->stream);
     }
     return VRAM_OK;

@@ -109,8 +109,8 @@ static void put_size(struct vr_sink *sink, const char *before, uint64_t bytes, c
 static void put_reserved(struct vr_sink *sink, const struct vram_oom *oom) {
     put_size(sink, " This allocator holds ", oom->reserved_bytes, ": ");
     put_size(sink, "", oom->allocated_bytes - oom->asleep_bytes, " in live blocks");
-    if (oom->asleep_bytes != 0) put_size(sink, " (", oom->asleep_bytes, " more sleep)");
-    if (oom->pending_bytes != 0) put_size(sink, ", ", oom->pending_bytes, " freed but waiting for other streams");
+    if (oom->asleep_bytes != 0) put_size(sink, " (", oom->asleep_bytes, " more is suspended)");
+    if (oom->pending_bytes != 0) put_size(sink, ", ", oom->pending_bytes, " freed but still waiting for other streams");
     put_size(sink, ", ", oom->cached_bytes, " free");
     if (oom->cached_bytes == 0) {
         vr_sink_printf(sink, ".");
@@ -126,13 +126,14 @@ static void put_reserved(struct vr_sink *sink, const struct vram_oom *oom) {
 size_t vram_oom_text(const struct vram_oom *oom, char *text, size_t capacity) {
     if (oom == NULL) return vr_sink_begin(text, capacity).length;
     struct vr_sink sink = vr_sink_begin(text, capacity);
-    put_size(&sink, oom->rejected ? "Refused in advance: tried to allocate " : "Out of memory: tried to allocate ", oom->segment_bytes, "");
+    put_size(&sink, oom->rejected ? "Refused before any driver call: tried to allocate " : "Out of memory: tried to allocate ",
+             oom->segment_bytes, "");
     put_size(&sink, " for a request of ", oom->requested_bytes, "");
     vr_sink_printf(&sink, " on device %u (stream 0x%llx).", (unsigned)oom->device, (unsigned long long)oom->stream);
     put_size(&sink, " The device has ", oom->device_total_bytes, ", ");
     put_size(&sink, "", oom->device_free_bytes, " of it free.");
     if (oom->limit_bytes != UINT64_MAX)
-        put_size(&sink, " The allocator may hold ", oom->limit_bytes, oom->limit_hit ? ", and that was what refused." : ".");
+        put_size(&sink, " The allocator may hold ", oom->limit_bytes, oom->limit_hit ? "; this limit refused the request." : ".");
     put_reserved(&sink, oom);
     return sink.length;
 }

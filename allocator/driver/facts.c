@@ -89,9 +89,10 @@ enum vram_status vram_driver_device_facts(struct vram_driver *driver, uint32_t d
     VR_REQUIRE_OR_FAIL(error, driver && facts);
     uint32_t count = 0;
     if (vram_driver_devices(driver, &count) != VRAM_OK)
-        return vr_fail(error, VRAM_DRIVER, VRAM_NO_OFFSET, "the driver does not tell how many devices there are");
+        return vr_fail(error, VRAM_DRIVER, VRAM_NO_OFFSET, "cannot query the number of devices");
     if (device >= count)
-        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "there is no device %u: the driver has %u", device, count);
+        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "device %u does not exist; the number of devices is %u", device,
+                       count);
     struct vram_device_facts found = {.name = ""};
     vr_cu_result result = vr_cu(driver, device_get_name, found.name, (int)sizeof found.name, (int)device);
     found.name[sizeof found.name - 1] = '\0';
@@ -100,7 +101,7 @@ enum vram_status vram_driver_device_facts(struct vram_driver *driver, uint32_t d
     if (result == VR_CU_SUCCESS) result = ask_free(driver, (int)device, &found);
     if (result != VR_CU_SUCCESS) {
         const enum vram_status status =
-            vr_fail(error, VRAM_DRIVER, VRAM_NO_OFFSET, "the driver does not tell about device %u: %s", device, vr_cu_result_name(result));
+            vr_fail(error, VRAM_DRIVER, VRAM_NO_OFFSET, "cannot query device %u: %s", device, vr_cu_result_name(result));
         if (error != NULL) error->driver_result = (int32_t)result;
         return status;
     }

@@ -8,7 +8,7 @@ static bool is_named(const char *variable) {
 }
 
 enum vram_status vram_driver_system(struct vram_driver **driver, struct vram_error *error) {
-    if (driver == NULL) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "no place for the driver");
+    if (driver == NULL) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the pointer for the driver is NULL");
     struct vram_error other = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
     const enum vram_status status = vram_driver_cuda(driver, error);
     if (status != VRAM_NO_DRIVER && status != VRAM_DRIVER) return status;

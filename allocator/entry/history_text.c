@@ -151,7 +151,7 @@ enum vram_status vr_history_parse(struct vr_history_text *text, struct vram_hist
         if (comma != NULL) *comma++ = '\0';
         const uint64_t offset = (uint64_t)(word - text->storage);
         if (!read_word(&reading, word, first)) {
-            return vr_fail(error, VRAM_BAD_OPTION, offset, "VRAM_HISTORY: character %llu: \"%s\" is unknown, or has a wrong value",
+            return vr_fail(error, VRAM_BAD_OPTION, offset, "VRAM_HISTORY: character %llu: \"%s\" is unknown or has an invalid value",
                            (unsigned long long)offset + 1, word);
         }
         word = comma;

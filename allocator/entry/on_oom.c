@@ -14,7 +14,7 @@ enum { MOST_FAILURES = 16, UUID_BYTES = 16 };
 static void find_oom_facts(struct vram_allocator *allocator, const struct vram_oom *oom, struct vram_processes *processes,
                            struct vr_oom_facts *oom_facts, struct vram_error *error) {
     unsigned char uuid[UUID_BYTES];
-    *error = (struct vram_error){.message = "the driver does not say which device it is"};
+    *error = (struct vram_error){.message = "the driver does not report the device's identity"};
     const bool named = vr_cu(allocator->driver, device_get_uuid, uuid, (int)oom->device) == VR_CU_SUCCESS;
     const bool found = processes != NULL && named && vram_processes_find(uuid, NULL, processes, error) == VRAM_OK;
     *oom_facts = (struct vr_oom_facts){.accounts = {.device = oom->device,

@@ -28,8 +28,8 @@ static enum vram_status copy_text(const char *text, char **copy) {
 
 static enum vram_status check_pattern(const char *variable, const char *pattern, struct vram_error *error) {
     if (vram_expand_path(pattern, NULL, 0, NULL) == VRAM_OK) return VRAM_OK;
-    return vr_fail(error, VRAM_BAD_OPTION, VRAM_NO_OFFSET, "%s: \"%s\" is no file name: after %% comes one of p, r, h, t and %%", variable,
-                   pattern);
+    return vr_fail(error, VRAM_BAD_OPTION, VRAM_NO_OFFSET, "%s: invalid file name \"%s\": %% must be followed by p, r, h, t or %%",
+                   variable, pattern);
 }
 
 static enum vram_status read_on_oom(struct environment *environment, const char *text, struct vram_error *error) {
@@ -39,7 +39,8 @@ static enum vram_status read_on_oom(struct environment *environment, const char 
     if (colon != NULL) *colon++ = '\0';
     environment->watch.report = strcmp(environment->on_oom, "report") == 0;
     if (!environment->watch.report && strcmp(environment->on_oom, "dump") != 0) {
-        return vr_fail(error, VRAM_BAD_OPTION, 0, "VRAM_ON_OOM: \"%s\" is none of dump, dump:PATTERN, report and report:PATTERN", text);
+        return vr_fail(error, VRAM_BAD_OPTION, 0,
+                       "VRAM_ON_OOM: unknown value \"%s\"; expected dump, dump:PATTERN, report or report:PATTERN", text);
     }
     const char *usual = environment->watch.report ? "vram_oom_%h_%p_%t.txt" : "vram_oom_%h_%p_%t.pickle";
     environment->watch.pattern = colon == NULL || *colon == '\0' ? usual : colon;
@@ -57,7 +58,7 @@ static enum vram_status start_history(struct vram_allocator *allocator, struct v
         size_t length = 0;
         VR_TRY(check_pattern("VRAM_HISTORY", options->file, error));
         VR_TRY(vram_expand_path(options->file, path, sizeof path, &length));
-        if (length >= sizeof path) return vr_fail(error, VRAM_BAD_OPTION, VRAM_NO_OFFSET, "VRAM_HISTORY: the file's name is too long");
+        if (length >= sizeof path) return vr_fail(error, VRAM_BAD_OPTION, VRAM_NO_OFFSET, "VRAM_HISTORY: the file name is too long");
     }
     const char *pattern = options->file;
     if (pattern != NULL) options->file = path;
@@ -75,7 +76,8 @@ static enum vram_status start_text(struct vram_allocator *allocator, struct vr_h
     VR_TRY(vr_history_parse(text, &options, &pattern, &wanted, error));
     if (!wanted) return dump == NULL ? vram_history_stop(allocator) : VRAM_OK;
     if (pattern != NULL && dump == NULL)
-        return vr_fail(error, VRAM_BAD_OPTION, VRAM_NO_OFFSET, "VRAM_HISTORY: dump is for the variable: vram_snapshot_save() writes now");
+        return vr_fail(error, VRAM_BAD_OPTION, VRAM_NO_OFFSET,
+                       "VRAM_HISTORY: dump is allowed only in the environment variable; call vram_snapshot_save() to write a snapshot now");
     if (pattern != NULL) {
         VR_TRY(check_pattern("VRAM_HISTORY", pattern, error));
         VR_TRY(copy_text(pattern, dump));
@@ -87,7 +89,7 @@ enum vram_status vram_history_start_text(struct vram_allocator *allocator, const
     VR_REQUIRE_OR_FAIL(error, allocator && value);
     struct vr_history_text text = {0};
     if (copy_text(value, &text.storage) != VRAM_OK)
-        return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for options");
+        return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "not enough host memory for options");
     const enum vram_status status = start_text(allocator, &text, NULL, error);
     free(text.storage);
     return status;
@@ -124,7 +126,7 @@ static enum vram_status apply_environment(struct vram_allocator *allocator, stru
     const char *history = vr_os_getenv("VRAM_HISTORY"), *oom = vr_os_getenv("VRAM_ON_OOM");
     if (history == NULL && oom == NULL) return VRAM_OK;
     struct environment *made = calloc(1, sizeof *made);
-    if (made == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for the history");
+    if (made == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "not enough host memory for the history");
     if (error != NULL) *error = (struct vram_error){.offset = VRAM_NO_OFFSET};
     made->allocator = allocator;
     enum vram_status status = read_on_oom(made, oom, error);

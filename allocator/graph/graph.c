@@ -63,9 +63,9 @@ static bool captures_already(struct vr_device *device) {
 
 static enum vram_status prepare_capture(struct vram_allocator *allocator, struct vr_device *device, uint64_t stream,
                                         const struct vram_graph_options *options, struct vram_error *error) {
-    if (stream == 0) return refuse_graph(error, "a graph cannot be captured on the default stream: make a stream for it");
+    if (stream == 0) return refuse_graph(error, "the default stream cannot be captured; use a stream of your own");
     if (options->pool != NULL && options->pool->device != device) return refuse_graph(error, "the pool belongs to another device");
-    if (captures_already(device)) return refuse_graph(error, "another capture is under way on this device: end it first");
+    if (captures_already(device)) return refuse_graph(error, "another capture is in progress on this device; end it first");
     if (options->keep_cache) return VRAM_OK;
     if (options->host != NULL) VR_TRY(vram_host_empty_cache(options->host));
     return vram_empty_cache_device(allocator, device->ordinal);
@@ -76,7 +76,7 @@ static struct rounds *rounds_of(const struct vram_pool *pool) { return vr_extens
 // Attaches the rounds to the pool when the first graph is captured into it.
 static enum vram_status attach_rounds(struct vram_pool *pool, struct vram_error *error) {
     struct rounds *made = calloc(1, sizeof *made);
-    if (made == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for a graph");
+    if (made == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "not enough host memory for a graph");
     vr_device_lock(pool->device);
     const bool is_first = rounds_of(pool) == NULL;
     const enum vram_status status = is_first ? vr_extension_attach(&pool->extensions, &rounds_kind, made) : VRAM_OK;
@@ -102,7 +102,7 @@ static enum vram_status begin_graph(struct vram_allocator *allocator, uint32_t o
     VR_TRY(vr_device_get(allocator, ordinal, &device));
     VR_TRY(prepare_capture(allocator, device, stream, options, error));
     struct vram_graph *made = calloc(1, sizeof *made);
-    if (made == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for a graph");
+    if (made == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "not enough host memory for a graph");
     made->device = device;
     made->stream = stream;
     enum vram_status status = make_pool(allocator, ordinal, options, &made->pool);
@@ -131,20 +131,20 @@ static enum vram_status instantiate(struct vram_graph *graph, struct vram_error 
     VR_TRY(vr_context_enter(graph->device, &guard));
     const vr_cu_result result = vr_cu(graph->device->allocator->driver, graph_instantiate, &graph->exec, graph->handle, 0);
     vr_context_leave(&guard);
-    return result == VR_CU_SUCCESS ? VRAM_OK : driver_failed(error, "the captured graph cannot be instantiated", result);
+    return result == VR_CU_SUCCESS ? VRAM_OK : driver_failed(error, "cannot instantiate the captured graph", result);
 }
 
 // Explains the driver's result for the region.
 static enum vram_status explain_capture(struct vram_error *error) {
     if (error == NULL) return VRAM_DRIVER;
     const int32_t result = error->driver_result;
-    const char *why = "the capture gave no graph";
+    const char *why = "the capture returned no graph";
     if (result == VR_CU_STREAM_CAPTURE_INVALIDATED) {
-        why = "the capture was invalidated: the region made a call that waits for the device or asks the driver for memory";
+        why = "the capture was invalidated: the captured code waited for the device or requested memory from the driver";
     } else if (result == VR_CU_STREAM_CAPTURE_UNJOINED) {
-        why = "a stream that joined the capture was not waited for before its end";
+        why = "a stream joined the capture but was not joined back before its end";
     } else if (result == VR_CU_STREAM_CAPTURE_WRONG_THREAD) {
-        why = "the capture must be ended by the thread that began it";
+        why = "the thread that began the capture must end it";
     }
     return driver_failed(error, why, result);
 }
@@ -176,9 +176,10 @@ static enum vram_status check_fixtures(const struct vram_graph *graph, struct vr
     for (size_t i = 0; i < graph->fixture_count; i++) {
         const struct fixture *fixture = &graph->fixtures[i];
         if (vram_allocated_size(graph->device->allocator, fixture->address) == fixture->size_bytes) continue;
-        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET,
-                       "the graph uses static memory at 0x%llx that was freed or moved since: keep it, and copy new values into it",
-                       (unsigned long long)fixture->address);
+        return vr_fail(
+            error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET,
+            "the graph uses static memory at 0x%llx, which was freed or moved since; keep that memory and copy new values into it",
+            (unsigned long long)fixture->address);
     }
     return VRAM_OK;
 }
@@ -206,20 +207,20 @@ static void give_place_back(struct vram_graph *graph, uint64_t before) {
 static enum vram_status launch_graph(struct vram_graph *graph, uint64_t stream, struct vram_error *error) {
     struct vr_context_guard guard;
     if (vr_context_enter(graph->device, &guard) != VRAM_OK)
-        return vr_fail(error, VRAM_DRIVER, VRAM_NO_OFFSET, "the device's context cannot be made current");
+        return vr_fail(error, VRAM_DRIVER, VRAM_NO_OFFSET, "cannot make the device's context current");
     const vr_cu_result result = vr_cu(graph->device->allocator->driver, graph_launch, graph->exec, stream);
     vr_context_leave(&guard);
-    return result == VR_CU_SUCCESS ? VRAM_OK : driver_failed(error, "the driver would not launch the graph", result);
+    return result == VR_CU_SUCCESS ? VRAM_OK : driver_failed(error, "the driver refused to launch the graph", result);
 }
 
 enum vram_status vram_graph_launch(struct vram_graph *graph, uint64_t stream, struct vram_error *error) {
     VR_REQUIRE_OR_FAIL(error, graph);
-    if (graph->exec == 0) return refuse_graph(error, "this graph is not ready: its capture has not ended, or failed");
+    if (graph->exec == 0) return refuse_graph(error, "this graph is not ready: its capture is in progress or failed");
     VR_TRY(check_fixtures(graph, error));
     uint64_t before = 0;
     if (!take_place(graph, &before)) {
-        return refuse_graph(error, "graphs that share a pool must be launched in the order they were captured in: a later one ran already, "
-                                   "start the round again with the first");
+        return refuse_graph(error, "graphs that share a pool must be launched in the order of their capture: a later graph was already "
+                                   "launched; start again with the first");
     }
     const enum vram_status status = launch_graph(graph, stream, error);
     if (status != VRAM_OK) give_place_back(graph, before);
@@ -294,11 +295,11 @@ enum vram_status vram_graph_capture_all(struct vram_allocator *allocator, uint32
                                         const struct vram_graph_callable *callables, size_t count, uint32_t warmups,
                                         struct vram_graph **graphs, struct vram_error *error) {
     VR_REQUIRE_OR_FAIL(error, allocator && (count == 0 || (callables && graphs)));
-    if (stream == 0) return refuse_graph(error, "a graph cannot be captured on the default stream: make a stream for it");
+    if (stream == 0) return refuse_graph(error, "the default stream cannot be captured; use a stream of your own");
     if (count == 0) return VRAM_OK;
     vr_error_clear(error);
     struct vram_graph **made = calloc(count, sizeof(struct vram_graph *));
-    if (made == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for the graphs");
+    if (made == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "not enough host memory for the graphs");
     enum vram_status status = warm_up(callables, count, warmups, stream);
     if (status == VRAM_OK) status = capture_all(allocator, device, stream, callables, count, made, error);
     if (status == VRAM_OK) memcpy(graphs, made, count * sizeof(struct vram_graph *));

@@ -51,11 +51,11 @@ enum vram_status vr_logfile_create(const char *path, bool replace, const struct 
     const char *reason = "";
     struct vr_logfile made = {.end = VR_LOG_HEADER_BYTES, .tail_distance = header->tail_distance, .tail_bytes = header->tail_bytes};
     enum vram_status status = vr_os_growfile_create(path, replace, &made.file, &reason);
-    if (status != VRAM_OK) return vr_fail(error, status, VRAM_NO_OFFSET, "%s: the file cannot be made: %s", path, reason);
+    if (status != VRAM_OK) return vr_fail(error, status, VRAM_NO_OFFSET, "%s: cannot create the file: %s", path, reason);
     status = move_window(&made, 0);
     if (status != VRAM_OK) {
         vr_os_growfile_discard(&made.file);
-        return vr_fail(error, status, VRAM_NO_OFFSET, "%s: there is no room for the file", path);
+        return vr_fail(error, status, VRAM_NO_OFFSET, "%s: not enough disk space for the file", path);
     }
     vr_log_put_file_header(header, made.window);
     begin_tail(&made);

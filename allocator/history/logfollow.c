@@ -50,12 +50,12 @@ static enum vram_status open_file(struct vram_follow *follow, const char *path, 
     unsigned char header[VR_LOG_HEADER_BYTES];
     size_t got;
     follow->file = fopen(path, "rb");
-    if (follow->file == NULL) return vr_fail(error, VRAM_IO, VRAM_NO_OFFSET, "%s: the file cannot be opened", path);
+    if (follow->file == NULL) return vr_fail(error, VRAM_IO, VRAM_NO_OFFSET, "%s: cannot open the file", path);
     (void)setvbuf(follow->file, NULL, _IONBF, 0);
     if (read_at(follow, 0, header, sizeof header, &got) != VRAM_OK)
-        return vr_fail(error, VRAM_IO, VRAM_NO_OFFSET, "%s: not a file that can be read from any place", path);
+        return vr_fail(error, VRAM_IO, VRAM_NO_OFFSET, "%s is not seekable", path);
     if (got != sizeof header || !vr_log_get_file_header(header, &follow->header) || follow->header.version != VR_LOG_VERSION) {
-        return vr_fail(error, VRAM_BAD_INPUT, 0, "%s: not a recording file that can be followed", path);
+        return vr_fail(error, VRAM_BAD_INPUT, 0, "%s is not a recording file that can be followed", path);
     }
     follow->offset = VR_LOG_HEADER_BYTES;
     follow->budget.limit_bytes = BUDGET_BASE;
@@ -63,7 +63,8 @@ static enum vram_status open_file(struct vram_follow *follow, const char *path, 
 }
 
 enum vram_status vram_follow_open(const char *path, uint64_t from_ns, struct vram_follow **follow, struct vram_error *error) {
-    if (path == NULL || follow == NULL) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "a path and a place are needed");
+    if (path == NULL || follow == NULL)
+        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the path and the pointer for the result must not be NULL");
     struct vram_follow *made = calloc(1, sizeof *made);
     if (made == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "%s", vram_status_text(VRAM_NO_HOST_MEMORY));
     made->from_ns = from_ns;
@@ -264,7 +265,7 @@ enum vram_status vram_follow_next(struct vram_follow *follow, struct vram_log_ev
         if (status != VRAM_OK || count_out == capacity) break;
         status = advance_follow(follow, &more);
     }
-    if (status != VRAM_OK) return vr_fail(error, status, follow->offset, "the recording cannot be followed: %s", vram_status_text(status));
+    if (status != VRAM_OK) return vr_fail(error, status, follow->offset, "cannot follow the recording: %s", vram_status_text(status));
     *count = count_out;
     return VRAM_OK;
 }

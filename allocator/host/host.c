@@ -30,10 +30,10 @@ static enum vram_status check_block(const struct vram_host *host, const struct v
     const uint64_t at = block->address;
     const size_t hanging = count_hanging(block);
     VR_INVARIANT(block->pool != NULL && block->size != 0, "a block without pool or size", at);
-    VR_INVARIANT(vr_host_table_find(&host->table, at) == block, "a block is not found at its address", at);
-    VR_INVARIANT((block->state == VR_HOST_FREE) == (block->requested == 0), "only a free block has no request", at);
+    VR_INVARIANT(vr_host_table_find(&host->table, at) == block, "a block cannot be found by its address", at);
+    VR_INVARIANT((block->state == VR_HOST_FREE) == (block->requested == 0), "an allocated block has no request", at);
     VR_INVARIANT(block->requested <= block->size, "a block is smaller than its request", at);
-    VR_INVARIANT((block->state == VR_HOST_PENDING) == (block->fences != 0), "only a pending block has fences", at);
+    VR_INVARIANT((block->state == VR_HOST_PENDING) == (block->fences != 0), "a block that is not pending has fences", at);
     VR_INVARIANT(hanging == 0 || (block->state != VR_HOST_FREE && block->state != VR_HOST_PENDING), "a free or pending block has uses", at);
     census->blocks++;
     census->bytes += (int64_t)block->size;
@@ -46,7 +46,7 @@ static enum vram_status check_block(const struct vram_host *host, const struct v
         census->kept_bytes += block->size;
         break;
     case VR_HOST_PENDING: census->pending_bytes += block->size; break;
-    case VR_HOST_OUT: return vr_broken(error, "a block on its way out is in the table", at);
+    case VR_HOST_OUT: return vr_broken(error, "a block that is being removed is still in the table", at);
     default: break;
     }
     census->active++;
@@ -61,13 +61,13 @@ static enum vram_status check_pool(const struct vram_host_pool *pool, struct cen
         const struct vr_host_block *previous = NULL;
         for (const struct vr_host_block *block = pool->bins[bin]; block != NULL; previous = block, block = block->next) {
             VR_INVARIANT(block->state == VR_HOST_FREE && block->pool == pool && vr_host_bin(block->size) == bin,
-                         "a bin holds another's block", block->address);
+                         "a bin contains a block of another bin", block->address);
             VR_INVARIANT(block->previous == previous && census->free-- != 0, "the list of a bin is damaged", block->address);
         }
     }
     const struct vr_host_block *previous = NULL;
     for (const struct vr_host_block *block = pool->kept; block != NULL; previous = block, block = block->next) {
-        VR_INVARIANT(block->state == VR_HOST_KEPT && block->pool == pool && pool->references != 0, "a block is kept that should not",
+        VR_INVARIANT(block->state == VR_HOST_KEPT && block->pool == pool && pool->references != 0, "a block is kept that must not be kept",
                      block->address);
         VR_INVARIANT(block->previous == previous && census->kept-- != 0, "the list of kept blocks is damaged", block->address);
     }
@@ -81,30 +81,30 @@ static enum vram_status check_pools(const struct vram_host *host, struct census 
         VR_TRY(check_pool(pool, census, error));
         in_pools += pool->blocks;
     }
-    VR_INVARIANT(census->free == 0, "free blocks are in no bin", census->free);
-    VR_INVARIANT(census->kept == 0, "kept blocks are in no list", census->kept);
-    VR_INVARIANT(in_pools == host->table.blocks.count && (int64_t)in_pools == census->blocks, "the pools' counts of blocks are wrong",
-                 in_pools);
+    VR_INVARIANT(census->free == 0, "a free block is in no bin", census->free);
+    VR_INVARIANT(census->kept == 0, "a kept block is in no list", census->kept);
+    VR_INVARIANT(in_pools == host->table.blocks.count && (int64_t)in_pools == census->blocks, "the pools' blocks are miscounted", in_pools);
     return VRAM_OK;
 }
 
 static enum vram_status check_uses(const struct vram_host *host, const struct census *census, struct vram_error *error) {
     size_t waiting = 0, named = 0;
     for (const struct vr_host_lane *lane = host->lanes; lane != NULL; lane = lane->next) {
-        VR_INVARIANT(lane->uses != 0, "a lane without uses", lane->stream);
+        VR_INVARIANT(lane->uses != 0, "a lane has no uses", lane->stream);
         named += lane->uses;
         for (const struct vr_host_use *use = lane->first; use != NULL; use = use->next, waiting++) {
             VR_INVARIANT(use->lane == lane && use->event != 0 && use->block->state == VR_HOST_PENDING,
-                         "a lane holds what does not wait on it", lane->stream);
-            VR_INVARIANT(use->next != NULL || lane->last == use, "a lane does not know its last use", lane->stream);
+                         "a lane contains a use that does not wait on it", lane->stream);
+            VR_INVARIANT(use->next != NULL || lane->last == use, "a lane's last use is wrong", lane->stream);
         }
     }
     for (const struct vr_host_use *use = host->deferred; use != NULL; use = use->next, waiting++)
         VR_INVARIANT(use->event == 0 && use->block->state == VR_HOST_PENDING, "a deferred use has an event", use->lane->stream);
-    VR_INVARIANT(waiting == host->waiting && waiting == census->fences, "uses that wait and fences of blocks differ", waiting);
-    VR_INVARIANT(named == waiting + census->uses, "lanes count other uses than there are", named);
+    VR_INVARIANT(waiting == host->waiting && waiting == census->fences, "the number of waiting uses differs from the number of fences",
+                 waiting);
+    VR_INVARIANT(named == waiting + census->uses, "the lanes' uses are miscounted", named);
     for (const struct vr_host_context *context = host->contexts; context != NULL; context = context->next)
-        VR_INVARIANT(context->idle_count <= context->made && context->made <= context->idle_capacity, "a context counts its events wrong",
+        VR_INVARIANT(context->idle_count <= context->made && context->made <= context->idle_capacity, "a context's events are miscounted",
                      context->handle);
     return VRAM_OK;
 }
@@ -113,13 +113,18 @@ static bool is_sane(const struct vram_stat *stat, int64_t current) { return stat
 
 static enum vram_status check_counters(const struct vram_host *host, const struct census *census, struct vram_error *error) {
     const struct vram_host_stats *stats = &host->stats;
-    VR_INVARIANT(is_sane(&stats->allocations, census->blocks + host->out_blocks), "allocations is not the number of blocks", 0);
-    VR_INVARIANT(is_sane(&stats->allocated_bytes, census->bytes + host->out_bytes), "allocated_bytes is not their size", 0);
-    VR_INVARIANT(is_sane(&stats->active_requests, census->active), "active_requests is not the number of active blocks", 0);
-    VR_INVARIANT(is_sane(&stats->active_bytes, census->active_bytes), "active_bytes is not their size", 0);
-    VR_INVARIANT(is_sane(&stats->requested_bytes, census->requested_bytes), "requested_bytes is not what was asked for", 0);
-    VR_INVARIANT(stats->pending_bytes == census->pending_bytes, "pending_bytes is wrong", 0);
-    VR_INVARIANT(stats->kept_bytes == census->kept_bytes, "kept_bytes is wrong", 0);
+    VR_INVARIANT(is_sane(&stats->allocations, census->blocks + host->out_blocks),
+                 "the counter allocations differs from the number of blocks", 0);
+    VR_INVARIANT(is_sane(&stats->allocated_bytes, census->bytes + host->out_bytes),
+                 "the counter allocated_bytes differs from the size of the blocks", 0);
+    VR_INVARIANT(is_sane(&stats->active_requests, census->active), "the counter active_requests differs from the number of active blocks",
+                 0);
+    VR_INVARIANT(is_sane(&stats->active_bytes, census->active_bytes), "the counter active_bytes differs from the size of the active blocks",
+                 0);
+    VR_INVARIANT(is_sane(&stats->requested_bytes, census->requested_bytes),
+                 "the counter requested_bytes differs from the sum of the requests", 0);
+    VR_INVARIANT(stats->pending_bytes == census->pending_bytes, "the counter pending_bytes is wrong", 0);
+    VR_INVARIANT(stats->kept_bytes == census->kept_bytes, "the counter kept_bytes is wrong", 0);
     VR_INVARIANT(host->reserve.used <= host->reserve.size && stats->reserve_used_bytes == host->reserve.used, "the reserve is overdrawn",
                  0);
     return VRAM_OK;
@@ -131,7 +136,7 @@ static enum vram_status check_locked(const struct vram_host *host, struct vram_e
     size_t at = 0;
     VR_INVARIANT(vr_map_check(blocks), "the table of blocks is damaged", blocks->count);
     VR_INVARIANT(host->table.promised == 0 || blocks->count + host->table.promised <= (blocks->mask + 1) / 4 * 3,
-                 "the table has no room for what was promised", blocks->count);
+                 "the table is smaller than what was reserved", blocks->count);
     for (const struct vr_host_block *block; (block = vr_host_table_next(&host->table, &at)) != NULL;)
         VR_TRY(check_block(host, block, &census, error));
     VR_TRY(check_pools(host, &census, error));
@@ -166,7 +171,7 @@ enum vram_status vram_host_create(const struct vram_host_create_info *info, stru
     static const struct vram_host_create_info defaults;
     if (info == NULL) info = &defaults;
     struct vram_host *made = calloc(1, sizeof *made);
-    if (made == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for an allocator");
+    if (made == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "not enough host memory for an allocator");
     vr_mutex_init(&made->poll);
     vr_mutex_init(&made->giving);
     vr_mutex_init(&made->setup);

@@ -20,14 +20,14 @@ static void *open_one(const char *path, const char *variable, const char *const 
 // exists. Finds all symbols in it. UNSUPPORTED, with nothing loaded, if one is missing. Close *library with vr_os_dlclose().
 static enum vram_status load_library(const char *path, const char *variable, const char *const *names, const struct vr_symbol *symbols,
                                      size_t count, void **library, struct vram_error *error) {
-    const char *reason = "no name to look for";
+    const char *reason = "the name of the function is NULL";
     void *found = open_one(path, variable, names, &reason);
-    if (found == NULL) return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "the library cannot be loaded: %s", reason);
+    if (found == NULL) return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "cannot load the library: %s", reason);
     for (size_t i = 0; i < count; i++) {
         *symbols[i].address = vr_os_dlsym(found, symbols[i].name);
         if (*symbols[i].address != NULL) continue;
         vr_os_dlclose(found);
-        return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "the library has no %s", symbols[i].name);
+        return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "the library lacks %s", symbols[i].name);
     }
     *library = found;
     return VRAM_OK;
@@ -50,7 +50,7 @@ static const char *const cublas_names[] = {"libcublas.so.13", "libcublas.so.12",
 enum vram_status vram_cublas_open(const char *path, struct vram_cublas **cublas, struct vram_error *error) {
     VR_REQUIRE_OR_FAIL(error, cublas);
     struct vram_cublas *made = calloc(1, sizeof *made);
-    if (made == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for cuBLAS");
+    if (made == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "not enough host memory for cuBLAS");
     void *found[2];
     const struct vr_symbol symbols[] = {{"cublasSetStream_v2", &found[0]}, {"cublasSetWorkspace_v2", &found[1]}};
     const enum vram_status status =
@@ -83,7 +83,8 @@ enum vram_status vram_cublas_set(struct vram_cublas *cublas, struct vram_workspa
     struct vram_workspace workspace;
     const enum vram_status status =
         vram_workspace_get(workspaces, device, (uint64_t)(uintptr_t)handle, stream, VRAM_WORKSPACE_CUBLAS, &workspace);
-    if (status != VRAM_OK) return vr_fail(error, status, VRAM_NO_OFFSET, "no workspace for cuBLAS: %s", vram_status_text(status));
+    if (status != VRAM_OK)
+        return vr_fail(error, status, VRAM_NO_OFFSET, "cannot allocate a workspace for cuBLAS: %s", vram_status_text(status));
     VR_TRY(cublas_answer(error, "cublasSetStream", cublas->set_stream(handle, (void *)(uintptr_t)stream)));
     void *address = (void *)(uintptr_t)workspace.address;
     return cublas_answer(error, "cublasSetWorkspace", cublas->set_workspace(handle, address, (size_t)workspace.size_bytes));
@@ -118,7 +119,7 @@ static const char *const cufft_names[] = {"libcufft.so.12", "libcufft.so.11", "l
 enum vram_status vram_cufft_open(const char *path, struct vram_cufft **cufft, struct vram_error *error) {
     VR_REQUIRE_OR_FAIL(error, cufft);
     struct vram_cufft *made = calloc(1, sizeof *made);
-    if (made == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for cuFFT");
+    if (made == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "not enough host memory for cuFFT");
     void *found[CUFFT_CALL_COUNT];
     const struct vr_symbol symbols[] = {
 #define X(member, symbol, parameters) {#symbol, &found[CALL_##member]},

@@ -13,8 +13,8 @@ enum vram_status vr_file_open(struct vr_file *file, const char *pattern, struct 
     size_t length = 0;
     const enum vram_status status = vram_expand_path(pattern, file->path, sizeof file->path, &length);
     if (status != VRAM_OK || length >= sizeof file->path) {
-        return vr_fail(error, status == VRAM_OK ? VRAM_INVALID_ARGUMENT : status, VRAM_NO_OFFSET, "\"%s\" is no file name: %s", pattern,
-                       status == VRAM_OK ? "it is too long" : "after % comes one of p, r, h, t and %");
+        return vr_fail(error, status == VRAM_OK ? VRAM_INVALID_ARGUMENT : status, VRAM_NO_OFFSET, "invalid file name \"%s\": %s", pattern,
+                       status == VRAM_OK ? "it is too long" : "% must be followed by p, r, h, t or %");
     }
     file->partial[0] = '\0';
     const enum vram_status device = vr_os_stream_open(file->path, &file->stream);
@@ -44,7 +44,7 @@ enum vram_status vr_file_close(struct vr_file *file, enum vram_status status, st
     if ((fclose(file->stream) != 0 || bad) && (status == VRAM_OK || status == VRAM_IO))
         status = fail_file(file, "cannot be written", error);
     if (file->partial[0] == '\0') return status;
-    if (status == VRAM_OK && rename(file->partial, file->path) != 0) status = fail_file(file, "cannot be put in place", error);
+    if (status == VRAM_OK && rename(file->partial, file->path) != 0) status = fail_file(file, "cannot be renamed to its final name", error);
     if (status != VRAM_OK) (void)remove(file->partial);
     return status;
 }

@@ -30,7 +30,7 @@ static enum vram_status find_device(const struct vr_nvml *nvml, const unsigned c
     }
     if (result != VR_NVML_OK && bus_id != NULL && nvml->by_bus_id != NULL) result = nvml->by_bus_id(bus_id, device);
     if (result == VR_NVML_OK) return VRAM_OK;
-    return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "NVML does not find the device: %s", vr_nvml_text(nvml, result));
+    return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "NVML cannot find the device: %s", vr_nvml_text(nvml, result));
 }
 
 // --- the processes ------------------------------------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ static enum vram_status list_all(const struct vr_nvml *nvml, void *device, struc
         out->left_out += count - listed;
     }
     if (first_result != VR_NVML_OK && first_result != VR_NVML_INSUFFICIENT_SIZE)
-        return vr_fail(error, VRAM_DRIVER, VRAM_NO_OFFSET, "NVML does not list processes: %s", vr_nvml_text(nvml, first_result));
+        return vr_fail(error, VRAM_DRIVER, VRAM_NO_OFFSET, "NVML cannot list processes: %s", vr_nvml_text(nvml, first_result));
     qsort(out->others, out->count, sizeof *out->others, by_bytes);
     name_all(out);
     return VRAM_OK;
@@ -102,7 +102,7 @@ static enum vram_status list_all(const struct vr_nvml *nvml, void *device, struc
 enum vram_status vram_processes_find(const unsigned char *uuid, const char *bus_id, struct vram_processes *processes,
                                      struct vram_error *error) {
     if (processes == NULL || (uuid == NULL && bus_id == NULL))
-        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "processes, and one of uuid and bus_id, must not be NULL");
+        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "processes must not be NULL, and uuid or bus_id must be given");
     struct vr_nvml nvml;
     void *device = NULL;
     VR_TRY(vr_nvml_open(&nvml, error));
@@ -115,7 +115,8 @@ enum vram_status vram_processes_find(const unsigned char *uuid, const char *bus_
     if (status == VRAM_OK) *processes = *found;
     free(found);
     vr_nvml_close(&nvml);
-    return status == VRAM_NO_HOST_MEMORY ? vr_fail(error, status, VRAM_NO_OFFSET, "no host memory for a list of processes") : status;
+    return status == VRAM_NO_HOST_MEMORY ? vr_fail(error, status, VRAM_NO_OFFSET, "not enough host memory for the list of processes")
+                                         : status;
 }
 
 enum vram_status vram_processes_available(struct vram_error *error) {

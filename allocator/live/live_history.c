@@ -13,7 +13,7 @@ static enum vram_status read_skipped(const struct vram_history_options *options,
         uint32_t action = 0;
         while (action < VR_RECORD_COUNT && strcmp(options->skip_actions[i], action_name(action)) != 0) action++;
         if (action == VR_RECORD_COUNT) {
-            return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "no action is called \"%s\"", options->skip_actions[i]);
+            return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "unknown action \"%s\"", options->skip_actions[i]);
         }
         bits |= 1u << action;
     }
@@ -158,7 +158,7 @@ static bool are_known(const struct vram_history_options *options) {
 static enum vram_status start_history(struct vram_allocator *allocator, const struct vram_history_options *options,
                                       struct vram_error *error) {
     uint32_t skipped = 0;
-    if (!are_known(options)) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "a history option has no such value");
+    if (!are_known(options)) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "a history option has an invalid value");
     VR_TRY(read_skipped(options, &skipped, error));
     if (options->enabled == VRAM_HISTORY_NONE) return vram_history_stop(allocator);
     struct vr_tracer *tracer = NULL;

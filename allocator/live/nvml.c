@@ -34,17 +34,17 @@ static enum vram_status start_nvml(struct vr_nvml *nvml, const char *path, struc
     find_symbol(nvml->library, NAMES("nvmlDeviceGetHandleByPciBusId_v2", "nvmlDeviceGetHandleByPciBusId"), &nvml->by_bus_id);
     find_lists(nvml);
     if (nvml->init == NULL || nvml->shutdown == NULL || nvml->error_text == NULL)
-        return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "%s is no management library of NVIDIA's", path);
+        return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "%s is not NVIDIA's management library", path);
     const int result = nvml->init();
     if (result == VR_NVML_OK) return VRAM_OK;
-    return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "NVML does not start: %s", vr_nvml_text(nvml, result));
+    return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "cannot initialize NVML: %s", vr_nvml_text(nvml, result));
 }
 
 enum vram_status vr_nvml_open(struct vr_nvml *nvml, struct vram_error *error) {
     const char *path = vr_os_getenv("VRAM_NVML"), *reason = "";
     if (path == NULL || path[0] == '\0') path = "libnvidia-ml.so.1";
     *nvml = (struct vr_nvml){.library = vr_os_dlopen(path, &reason)};
-    if (nvml->library == NULL) return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "NVML is not there: %s", reason);
+    if (nvml->library == NULL) return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "NVML is not available: %s", reason);
     const enum vram_status status = start_nvml(nvml, path, error);
     if (status != VRAM_OK) vr_os_dlclose(nvml->library);
     return status;

@@ -31,7 +31,7 @@ struct vr_nvml {
 // Returns NVML's text for a result. Never NULL.
 VR_INLINE const char *vr_nvml_text(const struct vr_nvml *nvml, int result) {
     const char *text = nvml->error_text(result);
-    return text == NULL ? "it says no reason" : text;
+    return text == NULL ? "no reason given" : text;
 }
 
 // Loads and initializes the library. UNSUPPORTED with a message.

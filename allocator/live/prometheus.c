@@ -23,24 +23,25 @@ struct pool_metric {
 };
 #define FIELD(name) offsetof(struct vram_stats, name)
 static const struct pool_metric pool_metrics[] = {
-    {"vram_allocated_bytes", "gauge", "Bytes of blocks handed out and not yet freed.", FIELD(allocated_bytes), CURRENT},
+    {"vram_allocated_bytes", "gauge", "Bytes of allocated blocks.", FIELD(allocated_bytes), CURRENT},
     {"vram_reserved_bytes", "gauge", "Bytes held from the driver.", FIELD(reserved_bytes), CURRENT},
-    {"vram_active_bytes", "gauge", "Bytes of blocks handed out and not yet reusable.", FIELD(active_bytes), CURRENT},
+    {"vram_active_bytes", "gauge", "Bytes of blocks that are allocated or not yet reusable.", FIELD(active_bytes), CURRENT},
     {"vram_inactive_split_bytes", "gauge", "Bytes of free pieces of split segments.", FIELD(inactive_split_bytes), CURRENT},
-    {"vram_requested_bytes", "gauge", "Bytes asked for in blocks not yet reusable.", FIELD(requested_bytes), CURRENT},
-    {"vram_allocations", "gauge", "Blocks handed out and not yet freed.", FIELD(allocation), CURRENT},
+    {"vram_requested_bytes", "gauge", "Bytes requested for blocks that are allocated or not yet reusable.", FIELD(requested_bytes),
+     CURRENT},
+    {"vram_allocations", "gauge", "Allocated blocks.", FIELD(allocation), CURRENT},
     {"vram_segments", "gauge", "Segments held from the driver.", FIELD(segment), CURRENT},
     {"vram_inactive_splits", "gauge", "Free pieces of split segments.", FIELD(inactive_split), CURRENT},
-    {"vram_allocated_bytes_total", "counter", "Bytes of all blocks ever handed out.", FIELD(allocated_bytes), ALLOCATED},
+    {"vram_allocated_bytes_total", "counter", "Bytes of all blocks ever allocated.", FIELD(allocated_bytes), ALLOCATED},
     {"vram_freed_bytes_total", "counter", "Bytes of all blocks ever freed.", FIELD(allocated_bytes), FREED},
-    {"vram_allocations_total", "counter", "Blocks ever handed out.", FIELD(allocation), ALLOCATED},
+    {"vram_allocations_total", "counter", "Blocks ever allocated.", FIELD(allocation), ALLOCATED},
     {"vram_frees_total", "counter", "Blocks ever freed.", FIELD(allocation), FREED},
 };
 // Peaks are those of the whole device: the pools' peaks may be of different moments.
 static const struct pool_metric peak_metrics[] = {
-    {"vram_peak_allocated_bytes", "gauge", "Most bytes of blocks handed out at a time.", FIELD(allocated_bytes), PEAK},
-    {"vram_peak_reserved_bytes", "gauge", "Most bytes held from the driver at a time.", FIELD(reserved_bytes), PEAK},
-    {"vram_peak_active_bytes", "gauge", "Most bytes of blocks not reusable at a time.", FIELD(active_bytes), PEAK},
+    {"vram_peak_allocated_bytes", "gauge", "Highest bytes of allocated blocks.", FIELD(allocated_bytes), PEAK},
+    {"vram_peak_reserved_bytes", "gauge", "Highest bytes held from the driver.", FIELD(reserved_bytes), PEAK},
+    {"vram_peak_active_bytes", "gauge", "Highest bytes of blocks that are allocated or not yet reusable.", FIELD(active_bytes), PEAK},
 };
 static const struct {
     const char *name, *help;
@@ -49,10 +50,10 @@ static const struct {
     {"vram_alloc_retries_total", "Times the whole cache was released to satisfy a request.", FIELD(num_alloc_retries)},
     {"vram_ooms_total", "Requests that failed for lack of memory.", FIELD(num_ooms)},
     {"vram_oom_rejections_total", "Requests refused before any driver call.", FIELD(num_oom_rejections)},
-    {"vram_moved_bytes_total", "Bytes of free memory that changed streams or that a pool lent to another.", FIELD(moved_bytes)},
-    {"vram_sync_all_streams_total", "Times all pending frees were waited for.", FIELD(num_sync_all_streams)},
-    {"vram_device_allocs_total", "Times memory was got from the driver.", FIELD(num_device_alloc)},
-    {"vram_device_frees_total", "Times memory was given back to the driver.", FIELD(num_device_free)},
+    {"vram_moved_bytes_total", "Bytes of free memory that moved to another stream or that a pool lent to another.", FIELD(moved_bytes)},
+    {"vram_sync_all_streams_total", "Times the allocator waited for all pending frees.", FIELD(num_sync_all_streams)},
+    {"vram_device_allocs_total", "Driver calls that allocate memory.", FIELD(num_device_alloc)},
+    {"vram_device_frees_total", "Driver calls that free memory.", FIELD(num_device_free)},
 };
 
 struct devices {
@@ -179,7 +180,7 @@ enum vram_status vram_prometheus_start(struct vram_allocator *allocator, const s
     if (made == NULL || file == NULL) {
         free(made);
         free(file);
-        return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for the statistics");
+        return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "not enough host memory for the statistics");
     }
     memcpy(file, options->file, size);
     made->allocator = allocator;
@@ -242,13 +243,13 @@ enum vram_status vr_prometheus_start_text(struct vram_allocator *allocator, cons
     if (text == NULL || text[0] == '\0' || strcmp(text, "0") == 0 || strcmp(text, "off") == 0) return VRAM_OK;
     const size_t size = strlen(text) + 1;
     char *copy = malloc(size);
-    if (copy == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for the statistics");
+    if (copy == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "not enough host memory for the statistics");
     memcpy(copy, text, size);
     char *comma = strrchr(copy, ',');
     enum vram_status status = VRAM_OK;
     if (comma != NULL && (strncmp(comma, key, sizeof key - 1) != 0 || !parse_interval(comma + sizeof key - 1, &options.interval_ns))) {
         status = vr_fail(error, VRAM_BAD_OPTION, (uint64_t)(comma - copy) + 1,
-                         "VRAM_PROMETHEUS: after the file's name \",interval=15s\" may stand, not \"%s\"", comma);
+                         "VRAM_PROMETHEUS: only \",interval=15s\" may follow the file name, not \"%s\"", comma);
     }
     if (comma != NULL) *comma = '\0';
     options.file = copy;

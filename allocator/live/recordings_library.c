@@ -22,7 +22,7 @@ static const struct vr_recordings_library *load_recordings_library(const char **
     void *handle = vr_os_dlopen(LIBRARY, reason);
     if (handle == NULL) return NULL;
     library = vr_os_dlsym(handle, "vram_recordings_library");
-    if (library == NULL) *reason = "it is another library of this name";
+    if (library == NULL) *reason = "another library has this name";
     atomic_store_explicit(&loaded, library, memory_order_release);
     return library;
 }
@@ -31,8 +31,7 @@ enum vram_status vr_recordings_library_find(const struct vr_recordings_library *
     const char *reason = "";
     const struct vr_recordings_library *found = &vram_recordings_library;
     if (found == NULL) found = load_recordings_library(&reason);
-    if (found == NULL)
-        return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "this needs libvram-recordings, which cannot be loaded: %s", reason);
+    if (found == NULL) return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "cannot load libvram-recordings: %s", reason);
     if (strcmp(found->version, VRAM_VERSION_STRING) != 0)
         return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "libvram-recordings is version %s, libvram is version %s", found->version,
                        VRAM_VERSION_STRING);

@@ -183,7 +183,7 @@ static enum vram_status fill_database(const struct vram_recording *recording, co
         (void)run_sql(&db, ending);
     }
     if (!db.good) {
-        (void)snprintf(message, sizeof message, "the database could not be made: %s", sqlite3_errmsg(db.handle));
+        (void)snprintf(message, sizeof message, "cannot create the database: %s", sqlite3_errmsg(db.handle));
         status = fail_database(error, VRAM_NO_HOST_MEMORY, message);
     }
     end_table(&db);
@@ -195,9 +195,9 @@ static enum vram_status copy_file(FILE *file, vram_write write, void *user, stru
     static char bytes[1 << 16];
     size_t got;
     while ((got = fread(bytes, 1, sizeof bytes, file)) != 0) {
-        if (!write(user, bytes, got)) return fail_database(error, VRAM_IO, "the output could not be written");
+        if (!write(user, bytes, got)) return fail_database(error, VRAM_IO, "cannot write the output");
     }
-    return ferror(file) ? fail_database(error, VRAM_NO_HOST_MEMORY, "the database could not be read back") : VRAM_OK;
+    return ferror(file) ? fail_database(error, VRAM_NO_HOST_MEMORY, "cannot read the database back") : VRAM_OK;
 }
 
 // Builds "FOLDER/.vram-XXXXXX" in the output's folder, or in TMPDIR. Returns NULL if memory runs out.
@@ -224,11 +224,11 @@ enum vram_status convert_sqlite(const struct vram_recording *recording, const st
     FILE *file = fdopen(descriptor, "rb");
     uint32_t *sites = calloc((size_t)vram_recording_stack_count(recording) + 1, sizeof *sites);
     enum vram_status status = sites == NULL ? VRAM_NO_HOST_MEMORY : vram_recording_sites(recording, sites);
-    status =
-        status != VRAM_OK ? fail_database(error, status, "no host memory") : fill_database(recording, sites, path, options->name, error);
+    status = status != VRAM_OK ? fail_database(error, status, "not enough host memory")
+                               : fill_database(recording, sites, path, options->name, error);
     free(sites);
     if (status == VRAM_OK)
-        status = file == NULL ? fail_database(error, VRAM_NO_HOST_MEMORY, "no host memory") : copy_file(file, write, user, error);
+        status = file == NULL ? fail_database(error, VRAM_NO_HOST_MEMORY, "not enough host memory") : copy_file(file, write, user, error);
     if (file != NULL) (void)fclose(file);
     (void)unlink(path);
     free(path);

@@ -10,7 +10,7 @@
 // Asks the host program to open `target`, of `length` bytes. Returns whether it does.
 __attribute__((import_module("vram"), import_name("open_browser"))) int vram_open_browser(const char *target, size_t length);
 
-#define NATIVE_ONLY "needs the command for Linux: this one is compiled to WebAssembly and has no processes and no devices"
+#define NATIVE_ONLY "needs the Linux command; this one is compiled to WebAssembly, which has no processes and no devices"
 
 #define ELSEWHERE(name)                                                                                                                    \
     int cmd_##name(int argc, char **argv);                                                                                                 \

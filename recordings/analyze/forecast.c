@@ -56,7 +56,8 @@ static enum vram_status check_shared(const struct vram_forecast *asked, const si
         VR_TRY(shared_part(runs, i, &part));
         if (part >= LEAST_SHARED) continue;
         return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET,
-                       "these are not runs of one program: at the peak of %s, only %.0f %% is live from call sites that all runs have",
+                       "the recordings are not runs of the same program: at the peak of %s, only %.0f %% of the memory is from call sites "
+                       "that all runs share",
                        asked->title[order[i]] == NULL ? "one of them" : asked->title[order[i]], 100 * part);
     }
     return VRAM_OK;
@@ -430,22 +431,22 @@ static enum vram_status conclude_forecast(struct forecasting *making) {
 
 static enum vram_status check_question(const struct vram_forecast *asked, size_t *order, struct vram_error *error) {
     if (asked->count < 2 || asked->count > VRAM_FORECAST_MOST)
-        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "a forecast needs two or three recordings");
+        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "expected two or three recordings");
     for (size_t i = 0; i < asked->count; i++) {
         if (!(asked->size[i] > 0) || !isfinite(asked->size[i]))
-            return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "a size must be above 0");
+            return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "sizes must be above 0");
         size_t at = i;
         for (; at != 0 && asked->size[order[at - 1]] > asked->size[i]; at--) order[at] = order[at - 1];
         order[at] = i;
     }
     for (size_t i = 1; i < asked->count; i++) {
         if (asked->size[order[i]] <= asked->size[order[i - 1]])
-            return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET,
-                           "two recordings of the same size (%g): a forecast needs different ones", asked->size[order[i]]);
+            return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "two recordings have the same size (%g); sizes must differ",
+                           asked->size[order[i]]);
     }
     if (asked->options.by != NULL && strcmp(asked->options.by, "stack") == 0)
         return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET,
-                       "call stacks have no names that several recordings share: group by site, function, role, ...");
+                       "stacks cannot be matched across recordings; group by site, function, role, ...");
     if (!(asked->wanted > 0) || !isfinite(asked->wanted))
         return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the requested size must be above 0");
     return VRAM_OK;

@@ -238,7 +238,7 @@ static enum vram_status pair_up(const struct vram_diff *diff, struct vr_comparis
         const size_t counts[2] = {comparison->side[0].count, comparison->side[1].count};
         comparison->by = grouping[1].by;
         if (comparison->by == VR_GROUP_STACK)
-            status = vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "call stacks are compared as a flame graph, not in a table");
+            status = vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "stacks cannot be compared in a table; use a flame graph");
         else
             status = vr_pairs_build(both, rows, counts, &comparison->pairs);
         vr_grouping_release(&grouping[1]);

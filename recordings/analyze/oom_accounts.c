@@ -216,7 +216,7 @@ static enum vram_status make_accounts(const struct written_accounts *written, co
     // This process holds memory on the device, so an empty list means that NVML does not see processes.
     if (written->has_processes && made->process_count == 0 && made->left_out == 0 && !made->apart) {
         made->has_processes = false;
-        made->why = "NVML lists no process of the device, not even this one, as in many containers";
+        made->why = "NVML lists no processes on the device, as in many containers";
     }
     share_out(oom, vr_oom_held(oom, driver_level), written->self_bytes, written->context_bytes, written->module_bytes, made);
     *accounts = made;

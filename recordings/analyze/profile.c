@@ -327,7 +327,7 @@ static enum vram_status choose_view(struct vr_profile *subject, int64_t device, 
     const struct vr_views *views = &subject->views;
     size_t found = 0;
     if (device < 0) {
-        if (views->count == 0) return vr_fail(error, VRAM_BAD_INPUT, VRAM_NO_OFFSET, "the recording has neither events nor segments");
+        if (views->count == 0) return vr_fail(error, VRAM_BAD_INPUT, VRAM_NO_OFFSET, "the recording has no events and no segments");
         VR_TRY(vr_views_in_trouble(views, &found, &subject->why));
     }
     while (device >= 0 && found < views->count && views->view[found].device != device) found++;
@@ -342,7 +342,7 @@ static enum vram_status choose_moment(struct vr_profile *subject, const struct v
     subject->event = options->moment == VRAM_PROFILE_PEAK ? subject->lifetimes.peak_event : last;
     if (options->moment == VRAM_PROFILE_EVENT) subject->event = options->event;
     if (subject->event < -1 || subject->event > last)
-        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the recording has no event %lld; the last one is %lld",
+        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "event %lld does not exist; the last event is %lld",
                        (long long)subject->event, (long long)last);
     VR_TRY(vr_rows_live_at(&subject->lifetimes, subject->event, &subject->rows, &subject->count));
     for (size_t i = 0; i < subject->count; i++) subject->bytes += subject->lifetimes.size_bytes[subject->rows[i]];

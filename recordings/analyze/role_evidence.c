@@ -56,7 +56,7 @@ static enum vram_status parse_line(const char *line, const char *end, size_t num
     if (!find_role(word, (size_t)(line - word), &rule->role))
         return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "line %zu: unknown role '%.*s'", number, shown, word);
     if (rest == end)
-        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "line %zu: a regular expression should follow '%.*s'", number, shown,
+        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "line %zu: expected a regular expression after '%.*s'", number, shown,
                        word);
     char *expression = malloc((size_t)(end - rest) + 1);
     if (expression == NULL) return VRAM_NO_HOST_MEMORY;

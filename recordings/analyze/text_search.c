@@ -35,9 +35,9 @@ static bool has_back_reference(const char *text) {
 
 static enum vram_status compile_expression(struct vr_finder *finder, const char *text, struct vram_error *error) {
     if (!repeats_are_few(text))
-        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the expression repeats more than %d times", MOST_REPEATS);
+        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the regular expression has more than %d repetitions", MOST_REPEATS);
     if (has_back_reference(text))
-        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "expressions with back references are not supported");
+        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "back references are not supported in regular expressions");
     const int code = regcomp(&finder->expression, text, REG_EXTENDED | REG_ICASE);
     if (code == REG_ESPACE) return VRAM_NO_HOST_MEMORY;
     if (code != 0) {
@@ -52,9 +52,9 @@ static enum vram_status compile_expression(struct vr_finder *finder, const char 
 enum vram_status vr_finder_init(struct vr_finder *finder, const char *text, bool regex, struct vram_error *error) {
     *finder = (struct vr_finder){.words = NULL};
     finder->length = strlen(text);
-    if (finder->length == 0) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the text to look for is empty");
+    if (finder->length == 0) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the search text is empty");
     if (finder->length > MOST_PATTERN_BYTES)
-        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "more than %d bytes to look for", MOST_PATTERN_BYTES);
+        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the search text is longer than %d bytes", MOST_PATTERN_BYTES);
     if (regex) return compile_expression(finder, text, error);
     finder->words = malloc(finder->length + 1);
     if (finder->words == NULL) return VRAM_NO_HOST_MEMORY;

@@ -83,7 +83,7 @@ enum vram_status vram_explorer_add(struct vram_explorer *explorer, struct vram_r
     if (explorer == NULL || recording == NULL || name == NULL)
         return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "explorer, recording and name must not be NULL");
     if (explorer->count == MOST_RECORDINGS)
-        return vr_fail(error, VRAM_LIMIT, VRAM_NO_OFFSET, "more than %d recordings in one view", MOST_RECORDINGS);
+        return vr_fail(error, VRAM_LIMIT, VRAM_NO_OFFSET, "a view can have at most %d recordings", MOST_RECORDINGS);
     VR_TRY(VR_GROW(explorer, recordings, explorer->count + 1));
     struct vr_explored_recording *explored = &explorer->recordings[explorer->count];
     memset(explored, 0, sizeof *explored);
@@ -139,7 +139,7 @@ static enum vram_status use_skip(struct vram_explorer *explorer, const char *exp
 static enum vram_status answer_query(struct vram_explorer *explorer, const struct vr_parameters *parameters, vram_write write, void *user,
                                      struct vram_error *error) {
     const vr_query_function answerer = find_query(parameters->name);
-    if (answerer == NULL) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "there is no query '%.40s'", parameters->name);
+    if (answerer == NULL) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "unknown query '%.40s'", parameters->name);
     const char *skip = vr_parameter_text(parameters, "skip");
     VR_TRY(use_skip(explorer, skip == NULL ? "" : skip, error));
     struct vr_answer answer;

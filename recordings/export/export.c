@@ -11,7 +11,7 @@ static vr_export_function *const formats[VRAM_EXPORT_COUNT] = {
 enum vram_status vram_recording_export(const struct vram_recording *recording, enum vram_export_format format,
                                        const struct vram_export_options *options, vram_write write, void *user, struct vram_error *error) {
     if (recording == NULL || write == NULL || (unsigned)format >= VRAM_EXPORT_COUNT) {
-        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "a recording, a format and a place to write to are needed");
+        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "recording, format and write must not be NULL");
     }
     const struct vr_model *model = vr_recording_model(recording);
     struct vr_output out = {.write = write, .user = user};

@@ -89,7 +89,7 @@ static size_t first_falling(const uint64_t *offsets, size_t count, uint64_t step
 }
 
 static enum vram_status refuse_row(struct vram_error *error, const char *what, size_t row) {
-    return vr_fail(error, VRAM_BAD_INPUT, VRAM_NO_OFFSET, "the model is inconsistent: %s of row %zu is out of range", what, row);
+    return vr_fail(error, VRAM_BAD_INPUT, VRAM_NO_OFFSET, "the recording is inconsistent: %s of row %zu is out of range", what, row);
 }
 
 // Fails with the text if the expression is a row.

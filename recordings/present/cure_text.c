@@ -12,12 +12,12 @@
 static void put_cure_setting(const struct vram_cure *cure, struct vr_text *out) {
     const uint64_t left = cure->needed_bytes != 0 && cure->room_bytes > cure->needed_bytes ? cure->room_bytes - cure->needed_bytes : 0;
     vr_text_printf(out, "With this setting, the history%s fits in the %s available: it holds at most %s",
-                   cure->from_recorded_start ? ", replayed from the memory as it was when the recording began," : "",
+                   cure->from_recorded_start ? ", replayed from the memory state at the start of the recording," : "",
                    vr_bytes(cure->room_bytes).text, vr_bytes(cure->held_bytes).text);
     if (cure->needed_bytes != 0) vr_text_printf(out, " and needs %s (%s to spare)", vr_bytes(cure->needed_bytes).text, vr_bytes(left).text);
     vr_text_puts(out, ".");
     if (cure->needed_bytes != 0 && left < cure->room_bytes / LITTLE_PART)
-        vr_text_puts(out, " The device is nearly full even so: a slightly larger request fails again.");
+        vr_text_puts(out, " The device is still nearly full: a slightly larger request would fail again.");
 }
 
 static void put_demand(const struct vram_cure *cure, struct vr_text *out) {
@@ -37,15 +37,15 @@ static void put_usual(const struct vram_cure *cure, struct vr_text *out) {
 
 static void put_not_reproduced(const struct vram_cure *cure, struct vr_text *out) {
     vr_text_printf(out,
-                   "A replay cannot tell which setting would have helped: in the %s available, the history fits with the setting that was "
-                   "in force. Earlier events or the timing of streams decided.",
+                   "A replay cannot tell which setting would have helped: in the %s available, the history fits with the recorded setting. "
+                   "Earlier events or the timing of streams caused the failure.",
                    vr_bytes(cure->room_bytes).text);
     put_usual(cure, out);
 }
 
 static void put_no_replay(const struct vram_cure *cure, struct vr_text *out) {
     vr_text_puts(out, cure->room_bytes == 0 ? "No setting was tried: the recording does not say how much memory was available."
-                                            : "No setting was tried: the history contradicts itself, or its allocator has no settings.");
+                                            : "No setting was tried: the history is inconsistent, or its allocator has no settings.");
     put_usual(cure, out);
 }
 
@@ -98,21 +98,21 @@ static const char *verdict_word(enum vram_cure_verdict verdict) {
 
 #define CURE_FACTS(X)                                                                                                                      \
     X(U64, "device", it->device, ALWAYS, "the device")                                                                                     \
-    X(U64, "index", it->event, ALWAYS, "the event of the last out of memory there")                                                        \
-    X(TEXT, "verdict", verdict_word(it->verdict), ALWAYS, "one word")                                                                      \
-    X(TEXT, "conf", it->conf, NULL_UNLESS(it->verdict == VRAM_CURE_SETTING), "for `setting`: the value of `variable`")                     \
+    X(U64, "index", it->event, ALWAYS, "event of the device's last out of memory")                                                         \
+    X(TEXT, "verdict", verdict_word(it->verdict), ALWAYS, "one word: the table below")                                                     \
+    X(TEXT, "conf", it->conf, NULL_UNLESS(it->verdict == VRAM_CURE_SETTING), "with `setting`: the value for `variable`")                   \
     X(TEXT, "variable", it->variable, ALWAYS,                                                                                              \
-      "`PYTORCH_CUDA_ALLOC_CONF`, `PYTORCH_HIP_ALLOC_CONF` for a recording of ROCm, `PYTORCH_NPU_ALLOC_CONF` for one of Ascend")           \
+      "`PYTORCH_CUDA_ALLOC_CONF`, or `PYTORCH_HIP_ALLOC_CONF` for ROCm, or `PYTORCH_NPU_ALLOC_CONF` for Ascend")                           \
     X(TEXT, "text", vr_text_string(&text), ALWAYS, "the report's sentences")                                                               \
-    X(TEXT, "usual", it->usual, ALWAYS, "for `not_seen` and `no_replay`: the option that usually helps, or null")                          \
+    X(TEXT, "usual", it->usual, ALWAYS, "with `not_seen` and `no_replay`: the option that usually helps for this cause, or null")          \
     X(TEXT, "start", it->from_recorded_start ? "recorded" : "cold", ALWAYS,                                                                \
-      "`recorded`: replayed from the memory as it was when the recording began; else `cold`: from an empty cache")                         \
+      "`recorded`: replayed from the memory state at the start of the recording; `cold`: from an empty cache")                             \
     X(U64, "limit_at_least_bytes", it->limit_to_bytes, NULL_UNLESS(it->verdict == VRAM_CURE_LIMIT),                                        \
-      "for `limit`: the least sufficient limit")                                                                                           \
-    X(U64, "room_bytes", it->room_bytes, ALWAYS, "the memory of the replays")                                                              \
-    X(U64, "demand_bytes", it->demand_bytes, ALWAYS, "peak of live memory, with the failed request; 0: not known")                         \
-    X(U64, "held_bytes", it->held_bytes, ALWAYS, "peak of held memory with `conf`")                                                        \
-    X(U64, "needed_bytes", it->needed_bytes, ALWAYS, "the least sufficient memory with `conf`; 0: not measured")                           \
+      "with `limit`: the lowest sufficient limit")                                                                                         \
+    X(U64, "room_bytes", it->room_bytes, ALWAYS, "memory of the device in the replays")                                                    \
+    X(U64, "demand_bytes", it->demand_bytes, ALWAYS, "highest live bytes, including the failed request; 0: not known")                     \
+    X(U64, "held_bytes", it->held_bytes, ALWAYS, "highest reserved bytes with `conf`")                                                     \
+    X(U64, "needed_bytes", it->needed_bytes, ALWAYS, "smallest memory in which it fits with `conf`; 0: not measured")                      \
     X(U64, "tried", it->tried, ALWAYS, "number of settings replayed")
 
 void vr_cure_json(const struct vram_cure *it, struct vr_json *json) {
@@ -210,11 +210,11 @@ void vr_paged_of_report(const struct vram_report_source *source, uint32_t device
 }
 
 #define PAGED_SIDE_FACTS(X)                                                                                                                \
-    X(BOOL, "fits", it->fits, ALWAYS, "completes in `room_bytes`; true if nothing failed")                                                 \
+    X(BOOL, "fits", it->fits, ALWAYS, "it completes in `room_bytes`; true if nothing failed")                                              \
     X(U64, "needed_bytes", it->needed_bytes, NULL_IF_EMPTY,                                                                                \
-      "the smallest memory in which it completes, with the failed requests; null: not measured (more than 25,000 events)")                 \
-    X(U64, "held_bytes", it->held_bytes, ALWAYS, "peak of reserved memory with memory to spare")                                           \
-    X(U64, "driver_calls", it->driver_calls, ALWAYS, "with memory to spare: calls that allocate or release memory")                        \
+      "smallest memory in which it completes, including the failed requests; null: not searched (more than 25,000 events)")                \
+    X(U64, "held_bytes", it->held_bytes, ALWAYS, "highest reserved bytes with memory to spare")                                            \
+    X(U64, "driver_calls", it->driver_calls, ALWAYS, "with memory to spare: driver calls that allocate or free memory")                    \
     X(MS, "driver_time_ms", it->driver_time_ns, ALWAYS, "their time")
 
 static void put_side(struct vr_json *json, const char *name, const struct vram_paged_side *it) {
@@ -225,17 +225,16 @@ static void put_side(struct vr_json *json, const char *name, const struct vram_p
 
 #define PAGED_FACTS(X)                                                                                                                     \
     X(U64, "device", it->device, ALWAYS, "the device")                                                                                     \
-    X(TEXT, "verdict", vram_paged_verdict_name(it->verdict), ALWAYS, "one word")                                                           \
-    X(U64, "room_bytes", it->room_bytes, NULL_IF_EMPTY, "memory at the last out of memory; null: nothing failed")                          \
-    X(U64, "live_bytes", it->live_bytes, ALWAYS, "peak of live blocks; 0: not replayed")                                                   \
-    X(OBJECT, "today", put_side(json, key, &it->today), NULL_UNLESS(it->today.known), "replayed with the setting in force: below")         \
+    X(TEXT, "verdict", vram_paged_verdict_name(it->verdict), ALWAYS, "one word: the table below")                                          \
+    X(U64, "room_bytes", it->room_bytes, NULL_IF_EMPTY, "memory available at the last out of memory; null: nothing failed")                \
+    X(U64, "live_bytes", it->live_bytes, ALWAYS, "highest bytes of live blocks; 0: not replayed")                                          \
+    X(OBJECT, "today", put_side(json, key, &it->today), NULL_UNLESS(it->today.known), "replayed with the recorded setting: below")         \
     X(OBJECT, "expandable", put_side(json, key, &it->expandable), NULL_UNLESS(it->expandable.known),                                       \
-      "with `expandable_segments:True` added")                                                                                             \
-    X(OBJECT, "paged", put_side(json, key, &it->paged), NULL_UNLESS(it->paged.known),                                                      \
-      "with `paged:True` added, which only this allocator has")                                                                            \
-    X(TEXT, "text", vr_text_string(&text), NULL_UNLESS(text.length != 0), "the report's sentences; null: there is nothing to gain")        \
+      "with `expandable_segments:True` added, which PyTorch has")                                                                          \
+    X(OBJECT, "paged", put_side(json, key, &it->paged), NULL_UNLESS(it->paged.known), "with `paged:True` added (vram's allocator only)")   \
+    X(TEXT, "text", vr_text_string(&text), NULL_UNLESS(text.length != 0), "the report's sentences; null: no setting saves memory")         \
     X(TEXT, "headline", vr_text_string(&headline), NULL_UNLESS(headline.length != 0),                                                      \
-      "if nothing failed, the beginning of `text`: the setting and its saving")
+      "if nothing failed, the beginning of `text`: the setting and what it saves")
 
 void vr_paged_json(const struct vram_paged_saving *it, struct vr_json *json) {
     struct vr_text text = {0}, headline = {0};

@@ -130,9 +130,9 @@ static void say_batch(struct vr_text *out, const struct vram_report_remedy *reme
     if (demand->later_bytes != 0)
         vr_text_printf(out, "; includes %s of gradients and Adam state not yet allocated", vr_bytes(demand->later_bytes).text);
     if (demand->earlier_step)
-        vr_text_puts(out, "; the rest of the step is taken from the step before it, scaled by their forward passes");
+        vr_text_puts(out, "; the rest of the step is estimated from the previous step, scaled by their forward passes");
     else if (demand->unfinished)
-        vr_text_puts(out, "; the request failed in the forward pass: the rest of the step is not recorded and may need a smaller batch");
+        vr_text_puts(out, "; the request failed in the forward pass, so the rest of the step is not recorded and may need a smaller batch");
 }
 
 static void do_chunks(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
@@ -143,7 +143,7 @@ static void do_chunks(struct vr_text *out, const struct vram_report_remedy *reme
 static void say_chunks(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
     put_blocks(out, remedy);
-    vr_text_printf(out, " %s its size, or half or twice of it; peak recomputed with 1/%u of %s", remedy->blocks == 1 ? "has" : "have",
+    vr_text_printf(out, " %s its size, or of half or twice its size; peak recomputed with 1/%u of %s", remedy->blocks == 1 ? "has" : "have",
                    remedy->divisor, remedy->blocks == 1 ? "it" : "them");
 }
 
@@ -166,7 +166,7 @@ static void do_state_8bit(struct vr_text *out, const struct vram_report_remedy *
 static void say_state_8bit(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
     put_blocks(out, remedy);
-    vr_text_puts(out, ", assumed to be 32-bit values: 8 bits and a scale per 256 values take 26 % of that");
+    vr_text_puts(out, ", assumed to be 32-bit values; 8 bits and a scale per 256 values need 26 % of that");
 }
 
 static void do_state_offload(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
@@ -236,12 +236,13 @@ static void do_casts(struct vr_text *out, const struct vram_report_remedy *remed
 
 static void do_release(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
-    put_site(out, "free in each step what ", remedy->site, " allocated in it, or keep a copy on the host");
+    put_site(out, "in each step, free what ", remedy->site, " allocated in it, or keep a copy on the host");
 }
 static void do_detach(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
     (void)remedy;
-    vr_text_puts(out, "detach what is kept from step to step (loss.item(), .detach(), no retain_graph): its graph keeps all of these");
+    vr_text_puts(
+        out, "detach values that are kept across steps (loss.item(), .detach(), no retain_graph), because their graph keeps all of these");
 }
 static void do_no_grad(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
@@ -391,20 +392,20 @@ void vr_demand_list(struct vr_text *text, const struct vram_style *style, const 
 // --- JSON --------------------------------------------------------------------------------------------------------------------------------
 
 #define REMEDY_FACTS(X)                                                                                                                    \
-    X(TEXT, "remedy", vram_remedy_name(it->remedy), ALWAYS, "one word")                                                                    \
-    X(TEXT, "text", it->text, ALWAYS, "the change and its effect as a sentence")                                                           \
-    X(TEXT, "basis", it->basis, ALWAYS, "the computation and its assumptions")                                                             \
-    X(TEXT, "site", it->site, NULL_IF_EMPTY, "the place of the change; null: several places")                                              \
-    X(U64, "saved_bytes", it->saved_bytes, ALWAYS, "decrease of the highest demand")                                                       \
-    X(U64, "left_bytes", it->left_bytes, ALWAYS, "the highest demand with the change")                                                     \
-    X(BOOL, "fits", it->fits, ALWAYS, "`left_bytes` is within `room_bytes`")                                                               \
-    X(DOUBLE, "factor", it->factor, ALWAYS, "factor of the batch or of the tokens; else 1")                                                \
-    X(U64, "divisor", it->divisor, ALWAYS, "parts or devices; else 1")                                                                     \
-    X(BOOL, "function", it->function, ALWAYS, "every call of the function at `site` counts, not only those of that line")                  \
-    X(U64, "calls", it->calls, ALWAYS, "of `recompute`: calls of `site` in one forward pass")                                              \
+    X(TEXT, "remedy", vram_remedy_name(it->remedy), ALWAYS, "kind of remedy: see the table of remedies below")                             \
+    X(TEXT, "text", it->text, ALWAYS, "the remedy and its effect, as a sentence")                                                          \
+    X(TEXT, "basis", it->basis, ALWAYS, "how the effect was computed, and its assumptions")                                                \
+    X(TEXT, "site", it->site, NULL_IF_EMPTY, "place of the change; null: not a single place")                                              \
+    X(U64, "saved_bytes", it->saved_bytes, ALWAYS, "reduction of the highest demand")                                                      \
+    X(U64, "left_bytes", it->left_bytes, ALWAYS, "highest demand afterwards")                                                              \
+    X(BOOL, "fits", it->fits, ALWAYS, "the highest demand then fits in the available memory")                                              \
+    X(DOUBLE, "factor", it->factor, ALWAYS, "remaining share of the batch or tokens; else 1")                                              \
+    X(U64, "divisor", it->divisor, ALWAYS, "number of parts or devices; else 1")                                                           \
+    X(BOOL, "function", it->function, ALWAYS, "includes every call of the function at `site`, not only calls at that line")                \
+    X(U64, "calls", it->calls, ALWAYS, "with `recompute`: calls of `site` in a forward pass")                                              \
     X(I64, "next_peak_event", it->next_event, NULL_UNLESS(it->next_event != VR_SAME_MOMENT),                                               \
-      "event of the peak with the change; null: the same moment")                                                                          \
-    X(U64, "blocks", it->blocks, ALWAYS, "number of blocks that were summed")                                                              \
+      "event after which the new peak is reached; null: the peak stays at the same moment")                                                \
+    X(U64, "blocks", it->blocks, ALWAYS, "number of blocks in the sum")                                                                    \
     X(U64, "bytes", it->bytes, ALWAYS, "their bytes")
 
 static void put_remedies(struct vr_json *json, const char *key, const struct vram_report_demand *demand) {
@@ -427,25 +428,26 @@ static void put_role_bytes(struct vr_json *json, const char *key, const struct v
 }
 
 #define DEMAND_FACTS(X)                                                                                                                    \
-    X(TEXT, "demand", vram_demand_name(it->demand), ALWAYS, "the main use: one word")                                                      \
-    X(TEXT, "role", vram_role_word(it->role), NULL_UNLESS(it->demand == VRAM_DEMAND_ROLE), "the role, for the demand `role`")              \
-    X(TEXT, "text", it->text, ALWAYS, "the main use and its holders as a sentence")                                                        \
+    X(TEXT, "demand", vram_demand_name(it->demand), ALWAYS, "dominant demand: see the table of demands below")                             \
+    X(TEXT, "role", vram_role_word(it->role), NULL_UNLESS(it->demand == VRAM_DEMAND_ROLE), "with the demand `role`: the role")             \
+    X(TEXT, "text", it->text, ALWAYS, "the dominant demand and its largest call sites, as a sentence")                                     \
     X(I64, "event", it->event, ALWAYS, "the moment")                                                                                       \
-    X(U64, "bytes", it->bytes, ALWAYS, "bytes of the main use")                                                                            \
-    X(U64, "in_use_bytes", it->in_use_bytes, ALWAYS, "requested by live allocations at that moment")                                       \
-    X(U64, "request_bytes", it->request_bytes, ALWAYS, "the request that failed; 0: none failed")                                          \
-    X(U64, "wanted_bytes", it->wanted_bytes, ALWAYS, "blocks in use, and the request")                                                     \
-    X(U64, "room_bytes", it->room_bytes, ALWAYS, "the available memory, or that of `--memory`")                                            \
+    X(U64, "bytes", it->bytes, ALWAYS, "bytes of the dominant demand")                                                                     \
+    X(U64, "in_use_bytes", it->in_use_bytes, ALWAYS, "requested bytes that are live at that moment")                                       \
+    X(U64, "request_bytes", it->request_bytes, ALWAYS, "bytes of the failed request; 0: no request failed")                                \
+    X(U64, "wanted_bytes", it->wanted_bytes, ALWAYS, "blocks in use plus the failed request")                                              \
+    X(U64, "room_bytes", it->room_bytes, ALWAYS, "memory available, or given by `--memory`")                                               \
     X(BOOL, "room_is_named", it->room_is_named, ALWAYS,                                                                                    \
-      "the failure, or `--memory` below the peak, sets `room_bytes`; else it is a tenth less than the peak, and no remedy `fits`")         \
+      "true if `room_bytes` comes from a failure, or from `--memory` below the peak; else `room_bytes` is 90 % of the peak and no remedy " \
+      "`fits`")                                                                                                                            \
     X(TEXT, "phase", it->phase, NULL_IF_EMPTY,                                                                                             \
       "phase of the program: `forward`, `backward`, `optimizer`, `input` or `load`; null: not known")                                      \
-    X(BOOL, "unfinished", it->unfinished, ALWAYS, "the request failed in a forward pass: the rest of the step is not recorded")            \
-    X(BOOL, "earlier_step", it->earlier_step, ALWAYS, "an earlier step shows the rest")                                                    \
+    X(BOOL, "unfinished", it->unfinished, ALWAYS, "the request failed in a forward pass, so the recording lacks the rest of the step")     \
+    X(BOOL, "earlier_step", it->earlier_step, ALWAYS, "an earlier, similar step shows the rest of the step")                               \
     X(ARRAY, "sites", vr_report_json_groups(json, key, it->sites, it->site_count), ALWAYS,                                                 \
-      "the largest holders of the main use, at most 3: `site`, `bytes`, `count`")                                                          \
+      "largest call sites of the dominant demand, at most 3: `site`, `bytes`, `count`")                                                    \
     X(MAP, "roles", put_role_bytes(json, key, it), ALWAYS, "bytes by role")                                                                \
-    X(ARRAY, "remedies", put_remedies(json, key, it), ALWAYS, "changes that lower the peak, those that fit first, then by saving: below")
+    X(ARRAY, "remedies", put_remedies(json, key, it), ALWAYS, "remedies, those that fit first, then by savings: below")
 
 void vr_demand_json(struct vr_json *json, const struct vram_report_demand *it) {
     if (it == NULL) {

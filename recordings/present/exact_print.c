@@ -13,13 +13,13 @@ const char *vram_exact_verdict_name(enum vram_exact_verdict verdict) {
 const char *vram_difference_text(enum vram_difference_kind kind) {
     static const char *const texts[] = {
         [VRAM_DIFFERENT_ADDRESS] = "another free block was chosen",
-        [VRAM_DIFFERENT_CACHE_HIT] = "a cached block would have served, the recorded program asked the driver",
-        [VRAM_DIFFERENT_CACHE_MISS] = "no cached block fits, the recorded program had one",
-        [VRAM_DIFFERENT_SEGMENT] = "another segment was asked for",
-        [VRAM_DIFFERENT_RELEASE] = "another segment was given back, or in another order",
-        [VRAM_DIFFERENT_FREE] = "a free of something that is not live",
-        [VRAM_DIFFERENT_OOM] = "the recorded program ran out of memory here, this allocator does not",
-        [VRAM_DIFFERENT_FINAL_BLOCK] = "a block of the final picture differs",
+        [VRAM_DIFFERENT_CACHE_HIT] = "this allocator reuses a cached block; the recorded program called the driver",
+        [VRAM_DIFFERENT_CACHE_MISS] = "this allocator finds no cached block; the recorded program reused one",
+        [VRAM_DIFFERENT_SEGMENT] = "another segment was requested from the driver",
+        [VRAM_DIFFERENT_RELEASE] = "another segment was released, or in another order",
+        [VRAM_DIFFERENT_FREE] = "a free of an address that is not live",
+        [VRAM_DIFFERENT_OOM] = "the recorded program ran out of memory here; this allocator does not",
+        [VRAM_DIFFERENT_FINAL_BLOCK] = "a block of the final state differs",
     };
     return (unsigned)kind < VR_COUNT_OF(texts) ? texts[kind] : "unknown";
 }
@@ -35,13 +35,13 @@ static const char *kind_name(enum vram_difference_kind kind) {
 }
 
 #define DIFFERENCE_FACTS(X)                                                                                                                \
-    X(TEXT, "kind", kind_name(it->kind), ALWAYS, "one word")                                                                               \
-    X(U64, "event_index", it->event_index, NULL_UNLESS(it->event_index != VRAM_NO_OFFSET), "the event; null: the final picture")           \
+    X(TEXT, "kind", kind_name(it->kind), ALWAYS, "see the table below")                                                                    \
+    X(U64, "event_index", it->event_index, NULL_UNLESS(it->event_index != VRAM_NO_OFFSET), "event number; null: the final state")          \
     X(U64, "stream", it->stream, ALWAYS, "its stream")                                                                                     \
-    X(U64, "size_bytes", it->size_bytes, ALWAYS, "of the recorded event or block")                                                         \
-    X(U64, "recorded_address", it->recorded_address, ALWAYS, "address in the recorded program")                                            \
-    X(U64, "our_address", it->our_address, ALWAYS, "address in this allocator; 0: none, or in a segment that the recording lacks")         \
-    X(U64, "our_size_bytes", it->our_size_bytes, ALWAYS, "of segments and blocks")
+    X(U64, "size_bytes", it->size_bytes, ALWAYS, "bytes of the recorded event or block")                                                   \
+    X(U64, "recorded_address", it->recorded_address, ALWAYS, "recorded address")                                                           \
+    X(U64, "our_address", it->our_address, ALWAYS, "address in the replay; 0: none, or in a segment that the recording lacks")             \
+    X(U64, "our_size_bytes", it->our_size_bytes, ALWAYS, "bytes of the segment or block in the replay")
 
 static void put_differences(struct vr_json *json, const char *key, const struct vram_exact_device *device) {
     vr_json_array(json, key);
@@ -56,8 +56,8 @@ static void put_differences(struct vr_json *json, const char *key, const struct 
 
 #define EXACT_DEVICE_FACTS(X)                                                                                                              \
     X(U64, "device", it->device, ALWAYS, "the device's number")                                                                            \
-    X(TEXT, "verdict", vram_exact_verdict_name(it->verdict), ALWAYS, "one word")                                                           \
-    X(TEXT, "reason", it->reason, ALWAYS, "why, for `partial`, `contradiction` and `cannot_be_told`; else empty")
+    X(TEXT, "verdict", vram_exact_verdict_name(it->verdict), ALWAYS, "see the table below")                                                \
+    X(TEXT, "reason", it->reason, ALWAYS, "reason for `partial`, `contradiction` and `cannot_be_told`; else empty")
 
 #define EXACT_DIFFERENCES_FACTS(X) X(ARRAY, "differences", put_differences(json, key, it), ALWAYS, "the first 16 differences: below")
 
@@ -75,15 +75,15 @@ static void put_exact_devices(struct vr_json *json, const char *name, const stru
 }
 
 #define EXACT_RESULT_FACTS(X)                                                                                                              \
-    X(TEXT, "file", file, ALWAYS, "base name of the file")                                                                                 \
+    X(TEXT, "file", file, ALWAYS, "file name without its folder")                                                                          \
     X(BOOL, "agrees", it->agrees, ALWAYS, "every device's verdict is `equal` or `no_history`; the exit code is 1 otherwise")               \
-    X(TEXT, "conf", it->conf, ALWAYS, "the option string in force")                                                                        \
-    X(BOOL, "recorded_conf", it->recorded_conf, ALWAYS, "`conf` is the recording's own")                                                   \
+    X(TEXT, "conf", it->conf, ALWAYS, "option string used for the replay")                                                                 \
+    X(BOOL, "recorded_conf", it->recorded_conf, ALWAYS, "the option string is from the recording's settings")                              \
     X(BOOL, "inferred_conf", it->inferred_conf, ALWAYS,                                                                                    \
-      "`conf` was inferred from expandable segments, because the recording has no settings (PyTorch 2.1 and 2.2)")                         \
-    X(TEXT, "pytorch", it->pytorch, ALWAYS, "the version whose rules were followed, as `\"2.15\"`")                                        \
+      "the recording has no settings (PyTorch 2.1 and 2.2); `expandable_segments` was inferred from its segments")                         \
+    X(TEXT, "pytorch", it->pytorch, ALWAYS, "version of PyTorch whose rules were used, such as `\"2.15\"`")                                \
     X(TEXT, "pytorch_by", vram_rules_source_name(it->pytorch_by), ALWAYS,                                                                  \
-      "the source of that version: `keys` of the recording, its `events`, or `conf`")                                                      \
+      "source of that version: `keys` of the recording, its `events`, or `conf`")                                                          \
     X(ARRAY, "devices", put_exact_devices(json, key, it), ALWAYS, "one object per device: below")
 
 enum vram_status vram_exact_json(const struct vram_exact_result *it, const char *file, vram_write write, void *user) {
@@ -178,13 +178,14 @@ static void settings_text(struct vr_text *text, const struct vram_exact_result *
     else if (!result->recorded_conf)
         vr_text_printf(text, "  settings: %s, not the recording's own\n", result->conf[0] == '\0' ? "defaults" : result->conf);
     if (result->recorded_conf && strstr(result->conf, "request_padding_bytes:32") != NULL)
-        vr_text_printf(text, "  of an Ascend NPU: 32 bytes are added to each request before it is rounded%s\n",
+        vr_text_printf(text, "  Ascend NPU: 32 bytes are added to each request before it is rounded%s\n",
                        strstr(result->conf, "base_addr_aligned_kb:16") != NULL
                            ? ";\n  in expandable segments, requests of 2 MiB and more begin at multiples of 16 KiB"
                            : "");
     if (result->pytorch_by != VRAM_RULES_BY_KEYS)
         vr_text_printf(text, "  rules of PyTorch %s, %s\n", result->pytorch,
-                       result->pytorch_by == VRAM_RULES_BY_CONF ? "as asked for" : "which the events follow; the keys name others");
+                       result->pytorch_by == VRAM_RULES_BY_CONF ? "as requested"
+                                                                : "inferred from the events; the keys indicate another version");
 }
 
 enum vram_status vram_exact_text(const struct vram_exact_result *result, const char *file, const struct vram_style *style, vram_write write,

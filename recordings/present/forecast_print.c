@@ -78,7 +78,8 @@ static void print_moment(const struct vram_forecast *asked, const struct vr_fore
     for (size_t i = 0; i < asked->count; i++) {
         const size_t side = forecast->order[i];
         if (forecast->moment[side] == forecast->event[side]) continue;
-        vr_text_printf(text, "; at %g that is not the peak: %s there", asked->size[side], vr_bytes(forecast->moment_bytes[side]).text);
+        vr_text_printf(text, "; at %g the peak is elsewhere, with %s at this place", asked->size[side],
+                       vr_bytes(forecast->moment_bytes[side]).text);
     }
     vr_text_puts(text, "\n");
 }
@@ -86,12 +87,12 @@ static void print_moment(const struct vram_forecast *asked, const struct vr_fore
 static void print_doubts(const struct vram_forecast *asked, const struct vr_forecast *forecast, struct vr_text *text) {
     const uint64_t largest = forecast->moment_bytes[forecast->order[asked->count - 1]];
     if (asked->count == 2)
-        vr_text_puts(
-            text, "\n  From two sizes, growth of other shapes is taken for a straight line; a third recording\n  would show its shape.\n");
+        vr_text_puts(text,
+                     "\n  Two sizes cannot show a curve: growth is assumed to be linear. A third recording would\n  show its shape.\n");
     if (asked->options.moment == VRAM_PROFILE_PEAK && !forecast->peaks_followed)
-        vr_text_puts(text, "\n  One run peaks at a place that another run does not reach: that peak cannot be followed.\n");
+        vr_text_puts(text, "\n  One run peaks at a place that another run does not reach, so that peak cannot be extrapolated.\n");
     if (forecast->only_some_bytes > largest / 50)
-        vr_text_printf(text, "\n  %s of the largest run is held by groups that hold nothing there in some run.\n",
+        vr_text_printf(text, "\n  %s of the largest run is in groups that are empty there in another run.\n",
                        vr_bytes(forecast->only_some_bytes).text);
 }
 
@@ -121,13 +122,13 @@ enum vram_status vram_forecast_text(const struct vram_forecast *asked, const str
 }
 
 #define FORECAST_RUN_FACTS(X)                                                                                                              \
-    X(TEXT, "file", asked->title[side], ALWAYS, "base name of the file")                                                                   \
+    X(TEXT, "file", asked->title[side], ALWAYS, "file name without its folder")                                                            \
     X(DOUBLE, "size", asked->size[side], ALWAYS, "the run's size")                                                                         \
     X(I64, "event", it->event[side], ALWAYS, "the event of its peak")                                                                      \
-    X(U64, "allocated_bytes", it->allocated[side], ALWAYS, "allocated at that moment")                                                     \
-    X(U64, "reserved_bytes", it->reserved[side], ALWAYS, "peak of reserved memory; 0: not known")                                          \
-    X(I64, "moment_event", it->moment[side], ALWAYS, "event of the moment that is the peak at the requested size")                         \
-    X(U64, "moment_bytes", it->moment_bytes[side], ALWAYS, "allocated at that moment")
+    X(U64, "allocated_bytes", it->allocated[side], ALWAYS, "allocated bytes at that event")                                                \
+    X(U64, "reserved_bytes", it->reserved[side], ALWAYS, "peak of reserved bytes; 0: not known")                                           \
+    X(I64, "moment_event", it->moment[side], ALWAYS, "event in this run that matches the peak at the requested size")                      \
+    X(U64, "moment_bytes", it->moment_bytes[side], ALWAYS, "allocated bytes at that event")
 
 static void put_runs(struct vr_json *json, const char *key, const struct vram_forecast *asked, const struct vr_forecast *it) {
     vr_json_array(json, key);
@@ -148,12 +149,13 @@ static void put_group_bytes(struct vr_json *json, const char *key, const struct 
 }
 
 #define FORECAST_GROUP_FACTS(X)                                                                                                            \
-    X(TEXT, "name", it->name, ALWAYS, "name of the group")                                                                                 \
-    X(TEXT, "curve", shapes[it->shape], ALWAYS, "`constant`, `inverse`, `straight`, `square` or `cube`: the steepest of its allocations")  \
+    X(TEXT, "name", it->name, ALWAYS, "of the group")                                                                                      \
+    X(TEXT, "curve", shapes[it->shape], ALWAYS,                                                                                            \
+      "steepest growth of its allocations: `constant`, `inverse`, `straight`, `square` or `cube`")                                         \
     X(ARRAY, "bytes", put_group_bytes(json, key, asked, forecast, it), ALWAYS, "bytes in each run")                                        \
-    X(U64, "forecast_bytes", it->forecast_bytes, ALWAYS, "bytes at the requested size")                                                    \
-    X(U64, "low_bytes", it->low_bytes, ALWAYS, "the least of its range")                                                                   \
-    X(U64, "high_bytes", it->high_bytes, ALWAYS, "the most of its range")
+    X(U64, "forecast_bytes", it->forecast_bytes, ALWAYS, "forecast at the requested size")                                                 \
+    X(U64, "low_bytes", it->low_bytes, ALWAYS, "lower end of its range")                                                                   \
+    X(U64, "high_bytes", it->high_bytes, ALWAYS, "upper end of its range")
 
 static void put_forecast_groups(struct vr_json *json, const char *name, const struct vram_forecast *asked,
                                 const struct vr_forecast *forecast) {
@@ -168,21 +170,21 @@ static void put_forecast_groups(struct vr_json *json, const char *name, const st
 }
 
 #define FORECAST_FACTS(X)                                                                                                                  \
-    X(DOUBLE, "size", asked->wanted, ALWAYS, "the requested size")                                                                         \
-    X(U64, "allocated_bytes", it->result.allocated_bytes, ALWAYS, "peak of requested memory")                                              \
-    X(U64, "allocated_low_bytes", it->result.allocated_low_bytes, ALWAYS, "the least of its range")                                        \
-    X(U64, "allocated_high_bytes", it->result.allocated_high_bytes, ALWAYS, "the most of its range")                                       \
-    X(U64, "reserved_bytes", it->result.reserved_bytes, ALWAYS, "peak of reserved memory; 0: not known")                                   \
-    X(U64, "reserved_low_bytes", it->result.reserved_low_bytes, ALWAYS, "the least of its range")                                          \
-    X(U64, "reserved_high_bytes", it->result.reserved_high_bytes, ALWAYS, "the most of its range")                                         \
-    X(TEXT, "moment", it->moment_site, ALWAYS, "the call site whose allocation makes the peak at that size, or null")                      \
-    X(BOOL, "peaks_followed", it->peaks_followed, ALWAYS, "false: another run does not reach the moment of one run's peak")                \
+    X(DOUBLE, "size", asked->wanted, ALWAYS, "requested size")                                                                             \
+    X(U64, "allocated_bytes", it->result.allocated_bytes, ALWAYS, "forecast peak of requested bytes")                                      \
+    X(U64, "allocated_low_bytes", it->result.allocated_low_bytes, ALWAYS, "lower end of its range")                                        \
+    X(U64, "allocated_high_bytes", it->result.allocated_high_bytes, ALWAYS, "upper end of its range")                                      \
+    X(U64, "reserved_bytes", it->result.reserved_bytes, ALWAYS, "forecast peak of reserved bytes; 0: a recording lacks it")                \
+    X(U64, "reserved_low_bytes", it->result.reserved_low_bytes, ALWAYS, "lower end of its range")                                          \
+    X(U64, "reserved_high_bytes", it->result.reserved_high_bytes, ALWAYS, "upper end of its range")                                        \
+    X(TEXT, "moment", it->moment_site, ALWAYS, "call site of the allocation at the peak of that size, or null")                            \
+    X(BOOL, "peaks_followed", it->peaks_followed, ALWAYS, "false: a run peaks at a place that another run does not reach")                 \
     X(U64, "not_in_every_run_bytes", it->only_some_bytes, ALWAYS,                                                                          \
-      "bytes of the largest run at that moment in groups that another run lacks")                                                          \
-    X(ARRAY, "runs", put_runs(json, key, asked, it), ALWAYS, "by ascending size: below")                                                   \
-    X(TEXT, "by", vr_grouping_words[it->by], ALWAYS, "the grouping")                                                                       \
+      "bytes of the largest run in groups that are empty at that moment in another run")                                                   \
+    X(ARRAY, "runs", put_runs(json, key, asked, it), ALWAYS, "the runs, by ascending size: below")                                         \
+    X(TEXT, "by", vr_grouping_words[it->by], ALWAYS, "what is grouped by")                                                                 \
     X(U64, "distinct", it->count, ALWAYS, "number of groups")                                                                              \
-    X(ARRAY, "groups", put_forecast_groups(json, key, asked, it), ALWAYS, "of that moment, by falling forecast: below")
+    X(ARRAY, "groups", put_forecast_groups(json, key, asked, it), ALWAYS, "groups at that moment, by descending forecast: below")
 
 static void put_forecast_json(const struct vram_forecast *asked, const struct vr_forecast *it, struct vr_json *json) {
     FORECAST_FACTS(VR_FACT_JSON)

@@ -163,7 +163,7 @@ static void print_never_freed(const struct vr_leaks *leaks, const struct vram_st
     const struct vram_report_sum end = leaks->profile.lifetimes.end;
     if (end.bytes == 0) return;
     struct vr_text line = {0};
-    vr_text_printf(&line, "never freed: %s; `vram report --site --at end` shows who holds it", vr_bytes(end.bytes).text);
+    vr_text_printf(&line, "never freed: %s; `vram report --site --at end` shows what holds it", vr_bytes(end.bytes).text);
     flow_line(text, style, &line);
 }
 
@@ -236,7 +236,7 @@ static double round_to_bytes(double value) { return round(value * 1000) / 1000; 
 
 #define LEAK_MARK_FACTS(X)                                                                                                                 \
     X(TEXT, "name", vr_model_string(model, it->name), ALWAYS, "name of the mark")                                                          \
-    X(U64, "count", it->count, ALWAYS, "how often it occurs")
+    X(U64, "count", it->count, ALWAYS, "number of occurrences")
 
 static void put_marks(struct vr_json *json, const char *key, const struct vr_leaks *leaks) {
     const struct vr_model *model = leaks->profile.model;
@@ -254,12 +254,12 @@ static void put_marks(struct vr_json *json, const char *key, const struct vr_lea
     X(NAME, "name", VR_TRY(vr_group_name_json(&leaks->grouping, it->key, json)), ALWAYS, "name of the group")                              \
     X(TEXT, "verdict", vr_verdict_word(it->verdict), ALWAYS, "`leak` or `growth`")                                                         \
     X(DOUBLE, "bytes_per_step", round_to_bytes(it->bytes_per_step), ALWAYS,                                                                \
-      "for a leak, the memory that stays per step; else the slope of a straight line through the beginnings of the steps")                 \
-    X(DOUBLE, "objects_per_step", round_to_bytes(it->objects_per_step), ALWAYS, "the same for allocations")                                \
-    X(U64, "grew_points", it->grew_points, ALWAYS, "those of `course_points` with more memory than the one before")                        \
-    X(U64, "course_points", it->course_points, ALWAYS, "beginnings of steps since the growth began, of at most 256")                       \
-    X(U64, "first_bytes", it->first_bytes, ALWAYS, "live at the beginning of the second step")                                             \
-    X(U64, "last_bytes", it->last_bytes, ALWAYS, "live at the beginning of the last step")
+      "of a leak: bytes that remain per step since it began; else the slope of a line through the starts of the steps")                    \
+    X(DOUBLE, "objects_per_step", round_to_bytes(it->objects_per_step), ALWAYS, "the same in allocations")                                 \
+    X(U64, "grew_points", it->grew_points, ALWAYS, "number of `course_points` that are higher than the one before")                        \
+    X(U64, "course_points", it->course_points, ALWAYS, "starts of steps since the growth began, at most 256")                              \
+    X(U64, "first_bytes", it->first_bytes, ALWAYS, "live bytes at the start of the second step")                                           \
+    X(U64, "last_bytes", it->last_bytes, ALWAYS, "live bytes at the start of the last step")
 
 static enum vram_status put_growers(struct vr_json *json, const char *name, const struct vr_leaks *leaks) {
     vr_json_array(json, name);
@@ -274,8 +274,8 @@ static enum vram_status put_growers(struct vr_json *json, const char *name, cons
 }
 
 #define LEAK_ANSWER_FACTS(X)                                                                                                               \
-    X(TEXT, "answer", vr_leak_answer_word(it->answer), ALWAYS, "one word")                                                                 \
-    X(TEXT, "sentence", vr_text_string(&sentence), ALWAYS, "the answer in the words of the command")
+    X(TEXT, "answer", vr_leak_answer_word(it->answer), ALWAYS, "see the table below")                                                      \
+    X(TEXT, "sentence", vr_text_string(&sentence), ALWAYS, "the answer as a sentence, as in the command, `vram mcp` and the page")
 
 void vr_leak_answer_json(const struct vr_model *model, const struct vr_steps *steps, const struct vr_leak_finding *it,
                          struct vr_json *json) {
@@ -286,22 +286,24 @@ void vr_leak_answer_json(const struct vr_model *model, const struct vr_steps *st
 }
 
 #define LEAK_STEP_FACTS(X)                                                                                                                 \
-    X(TEXT, "file", title, ALWAYS, "base name of the file")                                                                                \
-    X(U64, "device", it->profile.view->device, ALWAYS, "default: the device that ran out of memory, else the one with the highest peak")   \
-    X(TEXT, "steps_text", vr_text_string(&steps), ALWAYS, "the beginning of steps, in the words of the command")                           \
+    X(TEXT, "file", title, ALWAYS, "file name without its folder")                                                                         \
+    X(U64, "device", it->profile.view->device, ALWAYS,                                                                                     \
+      "without `--device`, the one that ran out of memory, else the one with the highest peak")                                            \
+    X(TEXT, "steps_text", vr_text_string(&steps), ALWAYS, "where steps begin, as a phrase")                                                \
     X(TEXT, "steps_from", vr_step_source_word(it->steps.source), ALWAYS,                                                                   \
-      "`marked` (by the program), `given`, `repeated` (guessed from how allocations repeat), `none`")                                      \
-    X(BOOL, "steps_sure", !it->steps.unsure, ALWAYS, "false: the repeated steps are or may be the layers of a model")                      \
+      "`marked` (by the program), `given`, `repeated` (inferred from repeating allocations), `none`")                                      \
+    X(BOOL, "steps_sure", !it->steps.unsure, ALWAYS, "false: repeated steps that may be layers of a model")                                \
     X(TEXT, "step_name", vr_model_string(it->profile.model, it->steps.name), NULL_UNLESS(it->steps.name != 0), "name of the marks")        \
     X(U64, "steps", it->steps.count, ALWAYS, "number of steps")
 
 #define LEAK_FACTS(X)                                                                                                                      \
-    X(U64, "leaks", it->finding.leaks, ALWAYS, "number of groups that leak")                                                               \
-    X(DOUBLE, "bytes_per_step", round_to_bytes(it->finding.bytes_per_step), ALWAYS, "sum of the groups below")                             \
-    X(TEXT, "by", vr_grouping_words[it->grouping.by], ALWAYS, "the grouping; also `stack` if no call site leaks and a call stack does")    \
-    X(ARRAY, "marks", put_marks(json, key, it), ALWAYS, "the recording's marks that occur most often, at most 8: below")                   \
+    X(U64, "leaks", it->finding.leaks, ALWAYS, "number of groups that leak: 0 unless the answer is `leak`")                                \
+    X(DOUBLE, "bytes_per_step", round_to_bytes(it->finding.bytes_per_step), ALWAYS, "sum over the groups below")                           \
+    X(TEXT, "by", vr_grouping_words[it->grouping.by], ALWAYS,                                                                              \
+      "the grouping; also `stack` if none was requested and a call stack leaks but no call site does")                                     \
+    X(ARRAY, "marks", put_marks(json, key, it), ALWAYS, "the most frequent marks of the recording, at most 8: below")                      \
     X(ARRAY, "groups", VR_TRY(put_growers(json, key, it)), ALWAYS,                                                                         \
-      "empty unless the answer is `leak` or `growing`; by falling slope: below")
+      "groups by descending slope: below; empty unless the answer is `leak` or `growing`")
 
 static enum vram_status put_leaks_json(const struct vr_leaks *it, const char *title, struct vr_json *json) {
     struct vr_text steps = {0};

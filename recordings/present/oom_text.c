@@ -29,7 +29,7 @@ static void put_host_cause(const struct vram_report_oom *oom, struct vr_text *ou
         vr_text_printf(out, "less than the %s requested", vr_bytes(oom->size_bytes).text);
     } else {
         vr_text_printf(out, "%s was pinned when a request for %s more failed; ", vr_bytes(pinned).text, vr_bytes(oom->size_bytes).text);
-        vr_text_puts(out, "the recording does not say what the system had left");
+        vr_text_puts(out, "the recording does not say how much the system had available");
     }
 }
 
@@ -47,7 +47,7 @@ static enum vram_status explain_host(struct vr_arena *arena, const struct vram_r
 // --- device memory ---------------------------------------------------------------------------------------------------------------------
 static enum vram_status explain_limit(struct vr_arena *arena, const struct vram_report_oom *oom, const char **text) {
     if (oom->limit_bytes != 0) {
-        return vr_arena_printf(arena, text, "a limit of the process: it may hold %s, and the request needed %s more than it held",
+        return vr_arena_printf(arena, text, "a memory limit of the process: it may hold %s, and the request needed %s more",
                                vr_bytes(oom->limit_bytes).text, vr_bytes(oom->segment_bytes).text);
     }
     if (oom->of_own_pool)
@@ -151,7 +151,7 @@ static void put_out_of_reach(const struct vram_report_oom *oom, struct vr_text *
         vr_text_printf(out, "%s was free, but in other pools (CUDA graphs, private pools), which this request cannot use",
                        vr_bytes(oom->private_pool_bytes).text);
     else
-        vr_text_printf(out, "%s was freed, but still waited for other streams (record_stream)", vr_bytes(oom->pending_bytes).text);
+        vr_text_printf(out, "%s was freed, but was still waiting for other streams (record_stream)", vr_bytes(oom->pending_bytes).text);
 }
 
 static enum vram_status explain_driver_pools(struct vr_arena *arena, const struct vram_report_oom *oom, const char **text) {
@@ -270,7 +270,7 @@ static void explain_overhead(const struct vram_report_accounts *accounts, struct
                  {"modules", accounts->module_bytes},
                  {accounts->has_context   ? "other"
                   : accounts->has_modules ? "contexts, other"
-                                          : "contexts, code, other",
+                                          : "contexts, modules, other",
                   accounts->driver_bytes}};
     const char *before = "for this process: ";
     for (size_t i = 0; i < VR_COUNT_OF(parts); i++) {
@@ -293,9 +293,9 @@ static void share_outside(const struct vram_report_accounts *accounts, struct vr
 // Sets the explanations for pinned memory, where the system takes the driver's place.
 static void explain_host_shares(const struct vram_report_oom *oom, struct oom_share shares[SHARE_COUNT]) {
     const bool enough = oom->device_free_bytes >= oom->size_bytes;
-    vr_text_printf(&shares[DRIVER].why, "to the system%s %s requested%s", enough ? ", enough for the" : ", less than the",
+    vr_text_printf(&shares[DRIVER].why, "in the system%s %s requested%s", enough ? ", enough for the" : ", less than the",
                    vr_bytes(oom->size_bytes).text, enough ? ": a limit refused it" : "");
-    vr_text_puts(&shares[OUTSIDE].why, "the rest of the system, and unpinned memory of this process");
+    vr_text_puts(&shares[OUTSIDE].why, "other memory of the system, and unpinned memory of this process");
 }
 
 static void explain_shares(const struct oom_printer *page, struct oom_share shares[SHARE_COUNT]) {
@@ -439,7 +439,7 @@ static void print_holders(const struct oom_printer *page) {
     const size_t libraries = oom->library_count < MOST_NAMED ? oom->library_count : MOST_NAMED;
     print_groups(page, "    allocated by\n", oom->libraries, libraries);
     if (libraries != 0 && oom->holder_count != 0) vr_text_puts(page->text, "\n");
-    print_groups(page, "    in use by\n", oom->holders, oom->holder_count);
+    print_groups(page, "    in use, allocated by\n", oom->holders, oom->holder_count);
 }
 
 // --- the cause and the remedies -----------------------------------------------------------------------------------------------

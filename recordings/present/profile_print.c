@@ -220,7 +220,7 @@ static void print_groups(const struct profile *profile, const struct vram_style 
 static void print_totals(const struct profile *profile, const struct vram_style *style, struct vr_text *text) {
     static const struct vr_table_column headed[] = {
         {.title = "highest", .align = VR_RIGHT},
-        {.title = "made in all", .align = VR_RIGHT},
+        {.title = "allocated in all", .align = VR_RIGHT},
         {.title = "count", .align = VR_RIGHT},
         {.title = "role", .align = VR_LEFT, .flexible = true},
     };
@@ -268,8 +268,8 @@ enum vram_status vram_profile_text(const struct vram_recording *recording, const
 
 #define ROLE_TOTAL_FACTS(X)                                                                                                                \
     X(TEXT, "name", vram_role_word(role), ALWAYS, "name of the role")                                                                      \
-    X(U64, "highest_bytes", highest->bytes, ALWAYS, "peak of the role, at its own moment")                                                 \
-    X(U64, "highest_count", highest->count, ALWAYS, "allocations at that moment")                                                          \
+    X(U64, "highest_bytes", highest->bytes, ALWAYS, "highest live bytes, each role at its own moment")                                     \
+    X(U64, "highest_count", highest->count, ALWAYS, "number of allocations at that moment")                                                \
     X(U64, "made_bytes", made->bytes, ALWAYS, "bytes of all allocations of it")                                                            \
     X(U64, "made_count", made->count, ALWAYS, "number of all allocations of it")
 
@@ -287,10 +287,10 @@ static void put_totals(struct vr_json *json, const char *key, const struct profi
 
 #define PROFILE_GROUP_FACTS(X)                                                                                                             \
     X(NAME, "name", VR_TRY(vr_group_name_json(&profile->grouping, it->key, json)), ALWAYS,                                                 \
-      "name of the group; by role one of the roles above")                                                                                 \
-    X(U64, "bytes", it->bytes, ALWAYS, "live at that moment")                                                                              \
+      "name of the group; with `--by role`, one of the roles below")                                                                       \
+    X(U64, "bytes", it->bytes, ALWAYS, "live then")                                                                                        \
     X(U64, "count", it->count, ALWAYS, "number of allocations")                                                                            \
-    X(U64, "largest_bytes", it->largest_bytes, ALWAYS, "the largest of them")
+    X(U64, "largest_bytes", it->largest_bytes, ALWAYS, "bytes of the largest of them")
 
 static enum vram_status put_profile_groups(struct vr_json *json, const char *name, const struct profile *profile) {
     vr_json_array(json, name);
@@ -305,16 +305,17 @@ static enum vram_status put_profile_groups(struct vr_json *json, const char *nam
 }
 
 #define PROFILE_FACTS(X)                                                                                                                   \
-    X(TEXT, "file", title, ALWAYS, "base name of the file")                                                                                \
-    X(U64, "device", it->subject.view->device, ALWAYS, "default: the device that ran out of memory, else the one with the highest peak")   \
-    X(I64, "event", it->subject.event, ALWAYS, "the moment, after this event; -1: before the first")                                       \
-    X(U64, "bytes", it->subject.bytes, ALWAYS, "live at that moment; at the peak the `peak_bytes` of the report")                          \
-    X(U64, "allocations", it->subject.count, ALWAYS, "allocations live at that moment")                                                    \
+    X(TEXT, "file", title, ALWAYS, "file name without its folder")                                                                         \
+    X(U64, "device", it->subject.view->device, ALWAYS,                                                                                     \
+      "without `--device`, the one that ran out of memory, else the one with the highest peak")                                            \
+    X(I64, "event", it->subject.event, ALWAYS, "the moment: after this event; -1: before the first event")                                 \
+    X(U64, "bytes", it->subject.bytes, ALWAYS, "live bytes at that moment; at the peak, the `peak_bytes` of the report")                   \
+    X(U64, "allocations", it->subject.count, ALWAYS, "number of live allocations at that moment")                                          \
     X(TEXT, "by", vr_grouping_words[it->grouping.by], ALWAYS, "the grouping")                                                              \
     X(U64, "distinct", it->count, ALWAYS, "number of groups")                                                                              \
     X(ARRAY, "groups", VR_TRY(put_profile_groups(json, key, it)), ALWAYS, "the largest groups: below")                                     \
     X(ARRAY, "totals", put_totals(json, key, it), OMIT_UNLESS(it->grouping.by == VR_GROUP_ROLE),                                           \
-      "by role: each role that the history has at any time: below")
+      "with `--by role`: each role in the history: below")
 
 static enum vram_status put_profile_json(const struct profile *it, const char *title, struct vr_json *json) {
     PROFILE_FACTS(VR_FACT_JSON)
@@ -471,11 +472,11 @@ enum vram_status vram_diff_text(const struct vram_diff *diff, const struct vram_
 }
 
 #define DIFF_SIDE_FACTS(X)                                                                                                                 \
-    X(TEXT, "file", diff->title[side], ALWAYS, "base name of the file")                                                                    \
+    X(TEXT, "file", diff->title[side], ALWAYS, "file name without its folder")                                                             \
     X(U64, "device", it->side[side].view->device, ALWAYS, "the device")                                                                    \
-    X(I64, "event", it->side[side].event, ALWAYS, "the moment, after this event")                                                          \
-    X(U64, "bytes", it->pairs.bytes[side], ALWAYS, "live at that moment")                                                                  \
-    X(U64, "allocations", it->pairs.allocations[side], ALWAYS, "allocations live at that moment")
+    X(I64, "event", it->side[side].event, ALWAYS, "the moment: after this event")                                                          \
+    X(U64, "bytes", it->pairs.bytes[side], ALWAYS, "live then")                                                                            \
+    X(U64, "allocations", it->pairs.allocations[side], ALWAYS, "number of live allocations at that moment")
 
 static void put_side(struct vr_json *json, const char *name, const struct vram_diff *diff, const struct vr_comparison *it, unsigned side) {
     vr_json_object(json, name);
@@ -504,12 +505,12 @@ static void put_pairs(struct vr_json *json, const char *name, const struct vr_co
 }
 
 #define DIFF_FACTS(X)                                                                                                                      \
-    X(OBJECT, "before", put_side(json, key, diff, it, 0), ALWAYS, "the first moment: below")                                               \
-    X(OBJECT, "after", put_side(json, key, diff, it, 1), ALWAYS, "the second moment: below")                                               \
+    X(OBJECT, "before", put_side(json, key, diff, it, 0), ALWAYS, "live memory at the first moment: below")                                \
+    X(OBJECT, "after", put_side(json, key, diff, it, 1), ALWAYS, "live memory at the second moment: below")                                \
     X(I64, "change_bytes", (int64_t)(it->pairs.bytes[1] - it->pairs.bytes[0]), ALWAYS, "after minus before")                               \
     X(TEXT, "by", vr_grouping_words[it->by], ALWAYS, "the grouping")                                                                       \
-    X(U64, "distinct", it->pairs.count, ALWAYS, "number of groups that either has")                                                        \
-    X(ARRAY, "groups", put_pairs(json, key, it), ALWAYS, "the largest changes, of either direction: below")
+    X(U64, "distinct", it->pairs.count, ALWAYS, "number of groups in either")                                                              \
+    X(ARRAY, "groups", put_pairs(json, key, it), ALWAYS, "the largest changes in either direction: below")
 
 static void put_diff_json(const struct vram_diff *diff, const struct vr_comparison *it, struct vr_json *json) { DIFF_FACTS(VR_FACT_JSON) }
 

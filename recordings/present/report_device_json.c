@@ -22,7 +22,7 @@ static void put_sum(struct vr_json *json, const char *name, const struct vram_re
     X(U64, "events", it->death_event - it->birth_event, ALWAYS, "events between the two")                                                  \
     X(U64, "addr", it->address, ALWAYS, "its address")                                                                                     \
     X(U64, "size", it->size_bytes, ALWAYS, "its bytes")                                                                                    \
-    X(I64, "us", it->elapsed_us, NULL_UNLESS(it->has_time), "microseconds between the two")                                                \
+    X(I64, "us", it->elapsed_us, NULL_UNLESS(it->has_time), "microseconds between the two events")                                         \
     X(TEXT, "site", it->site, ALWAYS, "its call site")
 
 static void put_longest(struct vr_json *json, const char *key, const struct vram_report_live *live) {
@@ -50,20 +50,20 @@ static void put_anomalies(struct vr_json *json, const char *key, const uint64_t 
 }
 
 #define LIVE_FACTS(X)                                                                                                                      \
-    X(U64, "start_bytes", it->start.bytes, ALWAYS, "live before event 0, found by walking the events back from the final state")           \
-    X(U64, "start_count", it->start.count, ALWAYS, "allocations live at that moment")                                                      \
+    X(U64, "start_bytes", it->start.bytes, ALWAYS, "live bytes before event 0, from walking back from the final state")                    \
+    X(U64, "start_count", it->start.count, ALWAYS, "number of live allocations at that moment")                                            \
     X(U64, "peak_bytes", it->peak.bytes, ALWAYS, "the largest total")                                                                      \
-    X(I64, "peak_event_index", it->peak_event, ALWAYS, "the first event after which it is reached; -1: before event 0")                    \
-    X(U64, "live_count_at_peak", it->peak.count, ALWAYS, "allocations live at that moment")                                                \
-    X(U64, "end_bytes", it->end.bytes, ALWAYS, "live after the last event")                                                                \
-    X(U64, "end_count", it->end.count, ALWAYS, "allocations live at that moment")                                                          \
-    X(U64, "end_bytes_from_final_state", it->final_state.bytes, ALWAYS, "live by the final blocks")                                        \
-    X(U64, "end_count_from_final_state", it->final_state.count, ALWAYS, "number of allocations live by the final blocks")                  \
+    X(I64, "peak_event_index", it->peak_event, ALWAYS, "first event after which it is reached; -1: before event 0")                        \
+    X(U64, "live_count_at_peak", it->peak.count, ALWAYS, "number of live allocations at that moment")                                      \
+    X(U64, "end_bytes", it->end.bytes, ALWAYS, "live bytes after the last event")                                                          \
+    X(U64, "end_count", it->end.count, ALWAYS, "number of live allocations at that moment")                                                \
+    X(U64, "end_bytes_from_final_state", it->final_state.bytes, ALWAYS, "live bytes in the final blocks")                                  \
+    X(U64, "end_count_from_final_state", it->final_state.count, ALWAYS, "number of live allocations in the final blocks")                  \
     X(BOOL, "consistent", it->consistent, ALWAYS, "history and final state agree")                                                         \
-    X(MAP, "anomalies", put_anomalies(json, key, it->anomalies), ALWAYS, "number of disagreements by kind")                                \
+    X(MAP, "anomalies", put_anomalies(json, key, it->anomalies), ALWAYS, "number of disagreements of each kind, if they disagree")         \
     X(ARRAY, "top_sites_at_peak", vr_report_json_groups(json, key, it->sites, it->site_count), ALWAYS,                                     \
-      "the call sites with most memory at the peak. A site is `file:line:function` of one frame of the stack; with `--plain-sites`, of "   \
-      "the innermost Python frame outside torch, else of the innermost frame")                                                             \
+      "the call sites with the most memory at the peak. A site is `file:line:function` of one frame of the stack; with `--plain-sites` "   \
+      "that of the innermost Python frame outside torch, else of the innermost frame, as in other tools")                                  \
     X(U64, "distinct_sites_at_peak", it->distinct_sites, ALWAYS, "number of call sites with memory at the peak")                           \
     X(ARRAY, "top_stacks_at_peak", vr_report_json_groups(json, key, it->stacks, it->stack_count), ALWAYS,                                  \
       "the same by whole call stack; `site` is the first 16 hex digits of SHA-1 over `file:line:function\\n` of all frames, innermost "    \
@@ -169,10 +169,13 @@ static bool covers_allocated(const struct vram_report_device *device) {
 #define RESERVED_FACTS(X)                                                                                                                  \
     X(I64, "start_bytes", it->reserved.start_bytes, ALWAYS, "before event 0")                                                              \
     X(I64, "peak_bytes", it->reserved.peak_bytes, ALWAYS, "the largest total")                                                             \
-    X(I64, "peak_event_index", it->reserved.peak_event, ALWAYS, "the first event after which it is reached; -1: before event 0")           \
+    X(I64, "peak_event_index", it->reserved.peak_event, ALWAYS, "first event after which it is reached; -1: before event 0")               \
     X(I64, "end_bytes", it->reserved.end_bytes, ALWAYS, "the sum of the final segments")                                                   \
     X(BOOL, "consistent", it->reserved.consistent &&covers_allocated(it), ALWAYS,                                                          \
-      "the total is never below 0; in recordings of `vram run` also: the peak is not below that of `allocated`")
+      "the total is never below 0, and the peak is not below that of live bytes. Under `vram run`, which sees only part of the driver's "  \
+      "memory, the peak also covers "                                                                                                      \
+      "that of "                                                                                                                           \
+      "`allocated`")
 
 static void put_reserved(struct vr_json *json, const char *name, const struct vram_report_device *it) {
     vr_json_object(json, name);
@@ -188,7 +191,7 @@ static void put_usage(struct vr_json *json, const char *name, const struct vram_
 
 #define POOL_NAME_FACTS(X)                                                                                                                 \
     X(I64, "stream", it->stream, ALWAYS, "stream of the segments")                                                                         \
-    X(ARRAY, "pool_id", put_pool_id(json, key, it->pool_id), ALWAYS, "the two numbers of the pool; `[0, 0]` is the default pool")          \
+    X(ARRAY, "pool_id", put_pool_id(json, key, it->pool_id), ALWAYS, "the two numbers of the pool id; `[0, 0]` is the default pool")       \
     X(TEXT, "segment_type", kind_name(it->kind), NULL_UNLESS(it->kind != VRAM_REPORT_KIND_UNKNOWN), "`small` or `large`")
 
 static void put_pools(struct vr_json *json, const char *name, const struct vram_report_device *device) {
@@ -225,41 +228,42 @@ static void put_timeline(struct vr_json *json, const char *key, const struct vra
     X(MAP, "events_by_action", put_action_counts(json, key, it), ALWAYS, "number of events per action")                                    \
     X(MAP, "event_bytes_by_action", put_action_bytes(json, key, it), ALWAYS, "sum of their sizes per action")                              \
     X(U64, "events_with_frames", it->events_with_frames, ALWAYS, "number of events with a call stack")                                     \
-    X(U64, "max_frames", it->max_frames, ALWAYS, "frames of the deepest call stack")                                                       \
+    X(U64, "max_frames", it->max_frames, ALWAYS, "number of frames of the deepest call stack")                                             \
     X(ARRAY, "streams_in_trace", put_streams(json, key, it->trace_streams, it->trace_stream_count), ALWAYS,                                \
       "distinct streams of the events, ascending")                                                                                         \
     X(ARRAY, "streams_in_segments", put_streams(json, key, it->segment_streams, it->segment_stream_count), ALWAYS,                         \
       "distinct streams of the final segments, ascending")                                                                                 \
     X(ARRAY, "time_us_first_last", put_time_range(json, key, it), NULL_UNLESS(it->has_times),                                              \
       "microseconds since the epoch of the first and last event that has a time")                                                          \
-    X(BOOL, "time_us_monotonic", it->times_monotonic, NULL_UNLESS(it->has_times), "times never fall")                                      \
+    X(BOOL, "time_us_monotonic", it->times_monotonic, NULL_UNLESS(it->has_times), "times never decrease")                                  \
     X(ARRAY, "oom", vr_report_json_oom_events(json, key, it), ALWAYS, "requests that ran out of memory: below")                            \
     X(U64, "segments", it->segments, ALWAYS, "number of final segments")                                                                   \
-    X(MAP, "segments_by_type", put_segment_kinds(json, key, it), ALWAYS, "the same by `small` and `large` (`null`: the file has no type)") \
-    X(U64, "expandable_segments", it->expandable_segments, ALWAYS, "of them, those that are expandable")                                   \
+    X(MAP, "segments_by_type", put_segment_kinds(json, key, it), ALWAYS,                                                                   \
+      "number of `small` and `large` ones (`null`: the file has no type)")                                                                 \
+    X(U64, "expandable_segments", it->expandable_segments, ALWAYS, "number of expandable ones")                                            \
     X(ARRAY, "segment_pool_ids", put_pool_ids(json, key, it), ALWAYS,                                                                      \
       "distinct pool ids of the final segments (`[0, 0]` is the default pool)")                                                            \
     X(U64, "blocks", it->blocks, ALWAYS, "number of final blocks")                                                                         \
-    X(MAP, "blocks_by_state", put_states(json, key, it), ALWAYS, "the same by state: below")                                               \
-    X(U64, "inactive_bytes", it->inactive.bytes, ALWAYS, "the free blocks")                                                                \
+    X(MAP, "blocks_by_state", put_states(json, key, it), ALWAYS, "number per state: below")                                                \
+    X(U64, "inactive_bytes", it->inactive.bytes, ALWAYS, "free blocks")                                                                    \
     X(U64, "inactive_blocks", it->inactive.count, ALWAYS, "number of free blocks")                                                         \
     X(U64, "largest_inactive_block", it->largest_inactive_bytes, ALWAYS, "bytes of the largest free block")                                \
-    X(U64, "wholly_inactive_segments", it->wholly_inactive.count, ALWAYS, "number of segments whose blocks are all free")                  \
+    X(U64, "wholly_inactive_segments", it->wholly_inactive.count, ALWAYS, "number of segments with only free blocks")                      \
     X(U64, "wholly_inactive_segment_bytes", it->wholly_inactive.bytes, ALWAYS, "their bytes")                                              \
     X(MAP, "segment_sum_mismatches", put_mismatches(json, key, it), ALWAYS,                                                                \
       "per figure of a segment (`total_size`, `allocated_size`, `active_size`, `requested_size`, `block_not_contiguous`): number of "      \
       "segments "                                                                                                                          \
       "whose blocks disagree with it")                                                                                                     \
-    X(OBJECT, "reserved", put_reserved(json, key, it), ALWAYS, "memory held from the driver: below")                                       \
-    X(OBJECT, "allocated", put_live(json, key, &it->allocated), ALWAYS, "allocations live from `alloc` to `free_requested`: below")        \
-    X(OBJECT, "active", put_live(json, key, &it->active), ALWAYS, "allocations live from `alloc` to `free_completed`: below")              \
-    X(OBJECT, "usage_at_end", put_usage(json, key, &it->usage), ALWAYS, "the use of the reserved bytes at the end: below")                 \
+    X(OBJECT, "reserved", put_reserved(json, key, it), ALWAYS, "reserved memory: below")                                                   \
+    X(OBJECT, "allocated", put_live(json, key, &it->allocated), ALWAYS, "memory that is live from `alloc` to `free_requested`: below")     \
+    X(OBJECT, "active", put_live(json, key, &it->active), ALWAYS, "memory that is live from `alloc` to `free_completed`: below")           \
+    X(OBJECT, "usage_at_end", put_usage(json, key, &it->usage), ALWAYS, "the reserved bytes at the end by use: below")                     \
     X(ARRAY, "pools", put_pools(json, key, it), ALWAYS, "the final segments per stream, pool and type, by reserved bytes: below")          \
     X(ARRAY, "oom_causes", vr_report_json_oom_causes(json, key, it), ALWAYS, "one object per element of `oom`: below")                     \
     X(OBJECT, "demand", vr_demand_json(json, it->demand), OMIT_UNLESS(it->demand != NULL),                                                 \
-      "if nothing failed: the main use of the memory at the peak, and ways to lower it: below")                                            \
+      "if nothing failed: the composition of the memory at the peak, and remedies that lower it: below")                                   \
     X(ARRAY, "libraries", vr_report_json_groups(json, key, it->libraries, it->library_count), OMIT_UNLESS(it->library_count != 0),         \
-      "in recordings of `vram run`: bytes at the peak by requesting library (`site`), the largest first")                                  \
+      "in recordings of `vram run`: memory at the peak by requesting library (`site`), by bytes")                                          \
     X(ARRAY, "kinds", vr_report_json_groups(json, key, it->kinds, it->kind_count), OMIT_UNLESS(it->library_count != 0),                    \
       "the same by kind of memory")                                                                                                        \
     X(OBJECT, "timeline", put_timeline(json, key, it), ALWAYS,                                                                             \

@@ -64,8 +64,8 @@ static void put_note_device(struct vr_json *json, const char *key, const struct 
 }
 
 #define NOTE_FACTS(X)                                                                                                                      \
-    X(TEXT, "code", it->code, ALWAYS, "one word for programs")                                                                             \
-    X(TEXT, "text", it->text, ALWAYS, "the remark as a sentence")
+    X(TEXT, "code", it->code, ALWAYS, "identifier for programs")                                                                           \
+    X(TEXT, "text", it->text, ALWAYS, "the note as a sentence")
 
 static void put_notes(struct vr_json *json, const char *key, const struct vram_report *report, enum vram_report_note_kind kind) {
     vr_json_array(json, key);
@@ -113,31 +113,32 @@ static void put_savings(struct vr_json *json, const char *key, const struct vram
 }
 
 #define FILE_FACTS(X)                                                                                                                      \
-    X(TEXT, "file", source->file, OMIT_UNLESS(named), "base name of the file, or `standard input`")                                        \
+    X(TEXT, "file", source->file, OMIT_UNLESS(named), "file name without its folder, or `standard input`")                                 \
     X(U64, "bytes", source->bytes, OMIT_UNLESS(named), "its size after decompression")                                                     \
     X(TEXT, "form", it->form, ALWAYS, "`dict` (a snapshot), or `segment_list` (a bare `torch.cuda.memory_snapshot()`)")                    \
     X(TEXT, "generation", it->generation, ALWAYS,                                                                                          \
-      "`G1`, `G2`, `G2b`, `G3` ... `G7` or `list`, by the keys of the file; `events`: a log or a profiler's trace")                        \
-    X(TEXT, "era", it->era, ALWAYS, "PyTorch versions that write such files; may be empty")                                                \
+      "`G1`, `G2`, `G2b`, `G3` ... `G7`, or `list`, determined by the keys of the file; `events`: a log or a profiler's trace, no "        \
+      "snapshot")                                                                                                                          \
+    X(TEXT, "era", it->era, ALWAYS, "PyTorch versions that are known to write such files; may be empty")                                   \
     X(TEXT, "platform", it->platform, NULL_IF_EMPTY, "`CUDA`, `ROCm` or `Ascend`, if frames or settings name it")                          \
     X(ARRAY, "top_level_keys", put_top_level_keys(json, key, it), ALWAYS,                                                                  \
       "keys of the dictionary, ascending; `[\"<list>\"]` for a bare list")                                                                 \
     X(U64, "annotation_count", it->annotations, ALWAYS, "number of `external_annotations`")                                                \
-    X(MAP, "allocator_settings", put_settings(json, key, it), NULL_UNLESS(it->has_settings), "the settings as the file has them")          \
-    X(U64, "device_trace_lists", it->trace_lists, ALWAYS, "number of per-device lists of events, empty ones included")                     \
+    X(MAP, "allocator_settings", put_settings(json, key, it), NULL_UNLESS(it->has_settings), "the settings in the file")                   \
+    X(U64, "device_trace_lists", it->trace_lists, ALWAYS, "number of per-device lists of events, including empty ones")                    \
     X(MAP, "devices", put_devices(json, key, it), ALWAYS,                                                                                  \
       "device number (a string) to the device's object: below. Devices without events and segments are left out")                          \
     X(OBJECT, "host", vr_report_json_device(json, key, host), OMIT_UNLESS(host != NULL), "pinned host memory: an object like a device's")  \
     X(ARRAY, "cures", put_cures(json, key, source), OMIT_UNLESS(source->cures != NULL),                                                    \
-      "the settings with which the program fits: below. Only after an out of memory, and not with `--no-cure`")                            \
+      "the setting that would have made the program fit: below. Only after an out of memory, and not with `--no-cure`")                    \
     X(ARRAY, "paged", put_savings(json, key, source), OMIT_UNLESS(source->savings != NULL),                                                \
-      "the saving of paged memory on each device: below. Not with `--no-cure`, nor for one of several files")                              \
+      "the saving of paged memory for each device: below. Not with `--no-cure`, and not for several files")                                \
     X(ARRAY, "contradictions", put_notes(json, key, it, VRAM_NOTE_CONTRADICTION), ALWAYS,                                                  \
-      "remarks on parts of the recording that cannot all be true: objects of `device` (`null`: the whole file; `\"host\"`: pinned host "   \
+      "contradictions in the recording: objects of `device` (`null`: the whole file; `\"host\"`: pinned host "                             \
       "memory), "                                                                                                                          \
       "`code`, `text`")                                                                                                                    \
-    X(ARRAY, "missing", put_notes(json, key, it, VRAM_NOTE_MISSING), ALWAYS, "the same about missing data")                                \
-    X(ARRAY, "advice", put_advice(json, key, it), ALWAYS, "the same about wasted memory")
+    X(ARRAY, "missing", put_notes(json, key, it, VRAM_NOTE_MISSING), ALWAYS, "the same for information that the recording lacks")          \
+    X(ARRAY, "advice", put_advice(json, key, it), ALWAYS, "the same for wasted memory, whether or not a request failed")
 
 static void put_report(struct vr_json *json, const struct vram_report *it, const struct vram_report_source *reader) {
     static const struct vram_report_source unnamed = {0};

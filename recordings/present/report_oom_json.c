@@ -6,7 +6,7 @@
 
 #define OOM_REQUEST_FACTS(X)                                                                                                               \
     X(U64, "index", it->event, ALWAYS, "the event")                                                                                        \
-    X(U64, "size", it->size_bytes, ALWAYS, "bytes of the request, rounded")                                                                \
+    X(U64, "size", it->size_bytes, ALWAYS, "bytes of the rounded request")                                                                 \
     X(U64, "device_free", it->device_free_bytes, NULL_UNLESS(it->has_device_free), "the driver's free bytes")
 
 static void put_oom(struct vr_json *json, const struct vram_report_oom *it) {
@@ -17,8 +17,8 @@ static void put_oom(struct vr_json *json, const struct vram_report_oom *it) {
 
 #define PROCESS_FACTS(X)                                                                                                                   \
     X(U64, "pid", it->id, ALWAYS, "process number")                                                                                        \
-    X(TEXT, "name", it->name, ALWAYS, "its name; \"\": not known")                                                                         \
-    X(U64, "bytes", it->bytes, NULL_UNLESS(it->bytes != UINT64_MAX), "its memory; null: not known")
+    X(TEXT, "name", it->name, ALWAYS, "name of the process; \"\": not known")                                                              \
+    X(U64, "bytes", it->bytes, NULL_UNLESS(it->bytes != UINT64_MAX), "bytes that the process held; null: not known")
 
 static void put_processes(struct vr_json *json, const char *name, const struct vram_report_accounts *accounts) {
     vr_json_array(json, name);
@@ -32,17 +32,18 @@ static void put_processes(struct vr_json *json, const char *name, const struct v
 }
 
 #define ACCOUNT_FACTS(X)                                                                                                                   \
-    X(U64, "context_bytes", it->context_bytes, NULL_UNLESS(it->has_context), "contexts of this process, as measured")                      \
-    X(U64, "module_bytes", it->module_bytes, NULL_UNLESS(it->has_modules), "modules of this process (code and variables), as measured")    \
-    X(U64, "driver_bytes", it->driver_bytes, NULL_UNLESS(it->has_self), "other memory of the driver for this process")                     \
+    X(U64, "context_bytes", it->context_bytes, NULL_UNLESS(it->has_context), "measured bytes of this process's contexts")                  \
+    X(U64, "module_bytes", it->module_bytes, NULL_UNLESS(it->has_modules),                                                                 \
+      "measured bytes of this process's modules (code and variables)")                                                                     \
+    X(U64, "driver_bytes", it->driver_bytes, NULL_UNLESS(it->has_self), "other bytes that the driver used for this process")               \
     X(U64, "other_bytes", it->other_bytes, NULL_UNLESS(it->has_processes), "other processes")                                              \
     X(U64, "unknown_bytes", it->unknown_bytes, ALWAYS, "the rest of `outside_bytes`")                                                      \
     X(U64, "at_start_bytes", it->at_start_bytes, NULL_UNLESS(it->at_start_bytes != UINT64_MAX),                                            \
-      "in use on the device just after the process made its first context")                                                                \
-    X(BOOL, "apart", it->apart, ALWAYS, "this process was identified; else it may be one of the others")                                   \
-    X(TEXT, "why", it->why, ALWAYS, "why the processes are not known, or \"\"")                                                            \
-    X(U64, "left_out", it->left_out, ALWAYS, "number of processes beyond those listed")                                                    \
-    X(ARRAY, "processes", put_processes(json, key, it), ALWAYS, "other processes, most bytes first: below")
+      "in use on the device just after the process created its first context")                                                             \
+    X(BOOL, "apart", it->apart, ALWAYS, "this process was distinguished from the others; else it may be one of them")                      \
+    X(TEXT, "why", it->why, ALWAYS, "why the processes are not known; \"\": they are known, or the reason is not known")                   \
+    X(U64, "left_out", it->left_out, ALWAYS, "number of processes that are not listed")                                                    \
+    X(ARRAY, "processes", put_processes(json, key, it), ALWAYS, "other processes, by descending bytes: below")
 
 static void put_accounts(struct vr_json *json, const char *name, const struct vram_report_accounts *it) {
     vr_json_object(json, name);
@@ -61,22 +62,22 @@ static const char *cause_name(enum vram_report_oom_cause cause) {
 
 #define OOM_CAUSE_FACTS(X)                                                                                                                 \
     X(U64, "index", it->event, ALWAYS, "the event")                                                                                        \
-    X(TEXT, "cause", cause_name(it->cause), ALWAYS, "why the request failed")                                                              \
+    X(TEXT, "cause", cause_name(it->cause), ALWAYS, "why the request failed: see the table of causes below")                               \
     X(BOOL, "host", it->is_host, OMIT_UNLESS(it->is_host), "true: pinned host memory ran out")                                             \
     X(TEXT, "text", it->text, ALWAYS, "the cause as a sentence")                                                                           \
-    X(TEXT, "advice", it->advice, ALWAYS, "a possible remedy; may be empty")                                                               \
+    X(TEXT, "advice", it->advice, ALWAYS, "possible remedy; may be empty")                                                                 \
     X(TEXT, "site", it->site, ALWAYS, "the call site of the request")                                                                      \
     X(I64, "stream", it->stream, ALWAYS, "the stream of the request")
 
 #define OOM_HOLDER_FACTS(X)                                                                                                                \
     X(OBJECT, "accounts", put_accounts(json, key, it->accounts), NULL_UNLESS(it->accounts != NULL),                                        \
-      "the holders of `outside_bytes`, if known: below")                                                                                   \
+      "owners of `outside_bytes`, if the recording names them: below")                                                                     \
     X(ARRAY, "libraries", vr_report_json_groups(json, key, it->libraries, it->library_count), OMIT_UNLESS(it->library_count != 0),         \
-      "in recordings of `vram run`: the allocated memory by library (`site`, `bytes`, `count`)")                                           \
+      "in recordings of `vram run`: allocated memory by requesting library (`site`, `bytes`, `count`)")                                    \
     X(ARRAY, "holders", vr_report_json_groups(json, key, it->holders, it->holder_count), ALWAYS,                                           \
-      "the largest call sites of the allocated memory (`site`, `bytes`, `count`)")                                                         \
+      "largest call sites of the allocated memory (`site`, `bytes`, `count`)")                                                             \
     X(OBJECT, "demand", vr_demand_json(json, it->demand), OMIT_UNLESS(it->demand != NULL),                                                 \
-      "for the last event of a device: the main use of the memory, and ways to lower it: below")
+      "for the last event of a device: the composition of the memory in use, and remedies that lower it: below")
 
 static void put_oom_cause(struct vr_json *json, const struct vram_report_oom *it) {
     vr_json_object(json, NULL);

@@ -256,7 +256,7 @@ static void print_usage(struct report_printer *printer, const struct vram_report
     vr_text_puts(&notes[3], "free in segments partly in use");
     if (usage->page_bytes != 0) vr_text_printf(&notes[3], "; %s in whole pages", vr_bytes(usage->page_bytes).text);
     explain_cached(device, &notes[4]);
-    vr_text_puts(&notes[5], "in segments, but in no block");
+    vr_text_puts(&notes[5], "in segments, but not in a block");
 
     vr_text_heading(printer->text, &printer->style, "Reserved at the end  ", vr_bytes(usage->reserved_bytes).text);
     vr_text_puts(printer->text, "    ");
@@ -301,7 +301,7 @@ static void print_pools(struct report_printer *printer, const struct vram_report
     static const char *const kinds[] = {"?", "small", "large"};
     const size_t most = 12;
     if (device->pool_count < 2 || is_events_alone(printer->report)) return;
-    vr_text_heading(printer->text, &printer->style, "Pools at the end", "  free memory of a row serves only requests of that row");
+    vr_text_heading(printer->text, &printer->style, "Pools at the end", "  Free memory of a row serves only requests of the same row.");
     struct vr_table table;
     vr_table_init(&table, columns, VR_COUNT_OF(columns));
     for (size_t i = 0; i < device->pool_count && i < most; i++) {
@@ -478,7 +478,7 @@ enum vram_status vram_report_text(const struct vram_report *report, const struct
     if (printer.style.columns < 60) printer.style.columns = 60;
     print_title(&printer, source);
     print_ran_out(&printer);
-    print_notes(&printer, VRAM_NOTE_CONTRADICTION, "The recording contradicts itself: not all of this is true", VR_RED);
+    print_notes(&printer, VRAM_NOTE_CONTRADICTION, "Contradictions in the recording", VR_RED);
     const struct vram_report_device *worst = vram_report_worst_device(report);
     if (worst != NULL) print_device(&printer, worst);
     for (size_t d = 0; d < report->device_count; d++) {

@@ -42,7 +42,7 @@ static void missing_stacks(struct note_writer *writer, const struct vram_report_
     const uint64_t without = device->events - device->events_with_frames;
     struct vr_text text = {0};
     if (device->events_with_frames == 0) {
-        write_note(writer, VRAM_NOTE_MISSING, device->device, "no_stacks", "no event has a call stack: call sites are not known");
+        write_note(writer, VRAM_NOTE_MISSING, device->device, "no_stacks", "no event has a call stack, so call sites are not known");
         return;
     }
     if (without * 100 <= device->events) return;
@@ -63,7 +63,7 @@ static bool knows_segments(const struct vram_report_device *device) {
 static void missing_segments(struct note_writer *writer, const struct vram_report_device *device) {
     if (knows_segments(device)) return;
     write_note(writer, VRAM_NOTE_MISSING, device->device, "no_segments",
-               "no segment is recorded: memory held from the driver is not known, and live blocks are shown as segments");
+               "no segments were recorded: reserved memory is not known, and live blocks are shown as segments");
 }
 
 static void missing_actions(struct note_writer *writer, const struct vram_report_device *device) {
@@ -71,7 +71,7 @@ static void missing_actions(struct note_writer *writer, const struct vram_report
     const uint64_t completed = action_count(device, VR_ACTION_FREE_COMPLETED);
     if (allocs == 0) {
         write_note(writer, VRAM_NOTE_MISSING, device->device, "no_allocations",
-                   "the history has no allocation: only the final state shows what was live");
+                   "the history has no allocations: only the final state shows live memory");
     } else if (requested == 0 && completed != 0) {
         write_note(writer, VRAM_NOTE_MISSING, device->device, "filtered",
                    "free_completed events without free_requested ones: not all actions were recorded");
@@ -90,11 +90,9 @@ static bool has_private_pool(const struct vram_report_device *device) {
 
 static void missing_of_device(struct note_writer *writer, const struct vr_model *model, const struct vram_report_device *device) {
     if (device->events == 0) {
-        write_note(
-            writer, VRAM_NOTE_MISSING, device->device, "no_history",
-            "no history: only the final state is known. torch.cuda.memory._record_memory_history() was not called, was called after the "
-            "last "
-            "allocation, or was switched off before the dump, which forgets the history");
+        write_note(writer, VRAM_NOTE_MISSING, device->device, "no_history",
+                   "no history: only the final state is known. torch.cuda.memory._record_memory_history() was not called, was called after "
+                   "the last allocation, or was switched off before the dump, which clears the history");
         return;
     }
     const struct vram_report_live *live = &device->allocated;
@@ -111,7 +109,7 @@ static void missing_of_device(struct note_writer *writer, const struct vr_model 
     const struct vr_history *history = &model->histories[device->device];
     if (has_private_pool(device) && (vr_entry_has(history, 0) & VR_HAS_POOL_ID) == 0) {
         write_note(writer, VRAM_NOTE_MISSING, device->device, "no_pool_ids",
-                   "events do not name their private pool: the pool of memory freed before the end is not known");
+                   "events do not name their private pool, so the pool of memory freed before the end is not known");
     }
 }
 
@@ -134,11 +132,10 @@ static void missing_host(struct note_writer *writer, const struct vram_report *r
 
 static void missing_of_recording(struct note_writer *writer, const struct vr_model *model, const struct vram_report *report) {
     if (report->device_count == 0)
-        write_note(
-            writer, VRAM_NOTE_MISSING, -1, "empty",
-            "no device has a segment or an event: nothing was allocated or recorded. Call torch.cuda.memory._record_memory_history() "
-            "before the "
-            "first allocation and torch.cuda.memory._dump_snapshot() while the memory is in use, before recording is switched off");
+        write_note(writer, VRAM_NOTE_MISSING, -1, "empty",
+                   "no device has segments or events: nothing was allocated, or nothing was recorded. Call "
+                   "torch.cuda.memory._record_memory_history() before the first allocation, and torch.cuda.memory._dump_snapshot() while "
+                   "the memory is in use and recording is on");
     const bool program = vr_model_setting(model, "vram_run_process") != NULL; // it may lack a caching allocator
     missing_host(writer, report);
     if (!report->has_settings && !program)
@@ -186,12 +183,11 @@ static void contradicting_sums(struct note_writer *writer, const struct vram_rep
     struct vr_text text = {0};
     for (size_t m = 0; m < VRAM_REPORT_MISMATCHES; m++) {
         if (device->mismatches[m] == 0) continue;
-        vr_text_printf(&text, "%s%s (%s)", text.length == 0 ? "" : ", ", vram_report_mismatch_name(m),
+        vr_text_printf(&text, "%s with %s in %s", text.length == 0 ? "the blocks disagree" : ",", vram_report_mismatch_name(m),
                        vr_count(device->mismatches[m]).text);
     }
     if (text.length != 0) {
-        vr_text_printf(&text, ": in that many of %s segments, the blocks disagree with the figures of the segment",
-                       vr_count(device->segments).text);
+        vr_text_printf(&text, " of %s", vr_counted(device->segments, "segment").text);
         note_text(writer, VRAM_NOTE_CONTRADICTION, device->device, "segment_sums", &text);
     }
     vr_text_release(&text);
@@ -203,12 +199,12 @@ static void contradictions(struct note_writer *writer, const struct vram_report_
     contradicting_sums(writer, device);
     if (!reserved->consistent) {
         write_note(writer, VRAM_NOTE_CONTRADICTION, device->device, "reserved_negative",
-                   "the reserved memory would have been below zero during the history");
+                   "reserved memory falls below zero during the history");
     }
     if (reserved->peak_bytes >= 0 && knows_segments(device) && !device->whole_program &&
         device->allocated.peak.bytes > (uint64_t)reserved->peak_bytes) {
         struct vr_text text = {0};
-        vr_text_printf(&text, "more was live (%s) than was ever held from the driver (%s)", vr_bytes(device->allocated.peak.bytes).text,
+        vr_text_printf(&text, "live memory (%s) exceeds the peak of reserved memory (%s)", vr_bytes(device->allocated.peak.bytes).text,
                        vr_bytes((uint64_t)reserved->peak_bytes).text);
         note_text(writer, VRAM_NOTE_CONTRADICTION, device->device, "peak_above_reserved", &text);
     }
@@ -220,13 +216,14 @@ static void contradictions(struct note_writer *writer, const struct vram_report_
 static void note_trace_end(struct note_writer *writer, const struct vr_model *model) {
     struct vr_text text = {0};
     if (model->ending == VR_ENDING_OPEN) {
-        write_note(writer, VRAM_NOTE_MISSING, -1, "not_closed",
-                   "the recording was not closed (killed, or still writing): segments and blocks are derived from the events");
+        write_note(
+            writer, VRAM_NOTE_MISSING, -1, "not_closed",
+            "the recording was not closed (the program was killed or is still running): segments and blocks are derived from the events");
     } else if (model->damaged_at != 0) {
-        vr_text_printf(&text, "the recording is damaged at byte %llu: what came after is missing", (unsigned long long)model->damaged_at);
+        vr_text_printf(&text, "the recording is damaged at byte %llu; the rest is missing", (unsigned long long)model->damaged_at);
         note_text(writer, VRAM_NOTE_MISSING, -1, "damaged", &text);
     } else if (model->ending == VR_ENDING_CUT) {
-        write_note(writer, VRAM_NOTE_MISSING, -1, "cut", "the recording ends in the middle: what came after is missing");
+        write_note(writer, VRAM_NOTE_MISSING, -1, "cut", "the recording was cut short; the rest is missing");
     }
 }
 
@@ -272,7 +269,7 @@ static void say_waits(const struct vram_report_device *device, struct vr_text *o
 static void say_rounding(const struct vram_report_device *device, struct vr_text *out) {
     const struct vram_report_usage *usage = &device->usage;
     vr_text_printf(out,
-                   "%s was requested and %s is pinned: sizes are rounded up to powers of two. Request sizes just below a power of two, or "
+                   "%s was requested, but %s is pinned: sizes are rounded up to powers of two. Request sizes just below a power of two, or "
                    "split large buffers.",
                    vr_bytes(usage->requested_bytes).text, vr_bytes(usage->requested_bytes + usage->rounding_bytes).text);
 }
@@ -286,8 +283,8 @@ static void say_idle_streams(const struct vram_report_device *device, struct vr_
     vr_text_printf(out, "%s is cached on %s with nothing in use (", vr_bytes(idle.bytes).text, vr_counted(idle.count, "stream").text);
     put_stream(idle.largest, out);
     vr_text_printf(out,
-                   "%s), where no other stream can take it. Reuse streams instead of creating new ones, or call empty_cache() when the "
-                   "work on a stream is done.",
+                   "%s), where no other stream can use it. Reuse streams instead of creating new ones, or call empty_cache() when the work "
+                   "on a stream is done.",
                    idle.count == 1 ? "" : " has most");
 }
 
@@ -344,12 +341,12 @@ enum vram_status vram_report_create(const struct vram_recording *recording, cons
     if (recording == NULL || report == NULL)
         return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "recording and report must not be NULL");
     struct vr_report_facts *facts = calloc(1, sizeof *facts);
-    if (facts == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for the report");
+    if (facts == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "not enough host memory for the report");
     enum vram_status status = vr_report_facts_find(recording, options, facts, error);
     if (status == VRAM_OK) status = put_words(vr_recording_model(recording), facts);
     if (status != VRAM_OK) {
         vram_report_destroy(&facts->report);
-        if (status == VRAM_NO_HOST_MEMORY) return vr_fail(error, status, VRAM_NO_OFFSET, "no host memory for the report");
+        if (status == VRAM_NO_HOST_MEMORY) return vr_fail(error, status, VRAM_NO_OFFSET, "not enough host memory for the report");
         return status;
     }
     *report = &facts->report;

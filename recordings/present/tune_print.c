@@ -11,16 +11,16 @@ enum { MOST_ROWS = 10 };
 // --- JSON -------------------------------------------------------------------------------------------------------------------
 #define TUNE_SETTING_FACTS(X)                                                                                                              \
     X(TEXT, "conf", it->conf, ALWAYS, "option string; \"\": the defaults")                                                                 \
-    X(BOOL, "today", it->today, ALWAYS, "the recording says that it was in force")                                                         \
-    X(BOOL, "inferred", it->inferred, ALWAYS, "today's, inferred from the segments: the recording has no settings")                        \
-    X(BOOL, "fits", it->fits, ALWAYS, "completes in `--memory`; true without")                                                             \
-    X(BOOL, "fits_with_room", it->fits_with_room, ALWAYS, "completes in a sixteenth less of it; true without")                             \
+    X(BOOL, "today", it->today, ALWAYS, "this setting is in the recording")                                                                \
+    X(BOOL, "inferred", it->inferred, ALWAYS, "today's setting, inferred from the segments because the recording has no settings")         \
+    X(BOOL, "fits", it->fits, ALWAYS, "completes in `--memory`; true without that option")                                                 \
+    X(BOOL, "fits_with_room", it->fits_with_room, ALWAYS, "completes in 15/16 of `--memory`; true without that option")                    \
     X(U64, "needed_bytes", it->needed_bytes, NULL_IF_EMPTY, "smallest memory per device in which it completes; null: not found")           \
-    X(U64, "peak_active_bytes", it->peak_active_bytes, ALWAYS, "with memory to spare: live blocks")                                        \
-    X(U64, "peak_reserved_bytes", it->peak_reserved_bytes, ALWAYS, "with memory to spare: held memory")                                    \
-    X(U64, "driver_calls", it->driver_calls, ALWAYS, "calls that allocate or release memory")                                              \
-    X(MS, "driver_time_ms", it->driver_time_ns, ALWAYS, "their time on the simulator's clock")                                             \
-    X(U64, "retries", it->retries, ALWAYS, "releases of the whole cache")
+    X(U64, "peak_active_bytes", it->peak_active_bytes, ALWAYS, "with memory to spare: peak of live blocks")                                \
+    X(U64, "peak_reserved_bytes", it->peak_reserved_bytes, ALWAYS, "with memory to spare: peak of reserved bytes")                         \
+    X(U64, "driver_calls", it->driver_calls, ALWAYS, "driver calls that allocate or free memory")                                          \
+    X(MS, "driver_time_ms", it->driver_time_ns, ALWAYS, "their estimated time")                                                            \
+    X(U64, "retries", it->retries, ALWAYS, "releases of the whole cache because nothing fit")
 
 static void put_tune_setting(struct vr_json *json, const char *name, const struct vram_tune_setting *it) {
     vr_json_object(json, name);
@@ -40,26 +40,27 @@ static void put_tune_settings(struct vr_json *json, const char *key, const struc
 static bool is_another(const struct vram_tune_result *result, size_t index) { return index != 0 && index < result->setting_count; }
 
 #define TUNE_FACTS(X)                                                                                                                      \
-    X(TEXT, "file", file, ALWAYS, "the recording, or the number of recordings")                                                            \
-    X(U64, "memory_bytes", it->memory_bytes, NULL_IF_EMPTY, "`--memory`; null without")                                                    \
+    X(TEXT, "file", file, ALWAYS, "name of the recording, or the number of recordings")                                                    \
+    X(U64, "memory_bytes", it->memory_bytes, NULL_IF_EMPTY, "`--memory`; null without that option")                                        \
     X(U64, "runs", it->runs, ALWAYS, "replays made")                                                                                       \
-    X(U64, "devices", it->devices, ALWAYS, "device histories replayed")                                                                    \
-    X(U64, "contradictions", it->contradictions, ALWAYS, "device histories left out because history and final state disagree")             \
+    X(U64, "devices", it->devices, ALWAYS, "number of replayed device histories")                                                          \
+    X(U64, "contradictions", it->contradictions, ALWAYS, "number of device histories left out because history and final state disagree")   \
     X(TEXT, "start", it->start == VRAM_WHATIF_RECORDED ? "recorded" : "cold", ALWAYS,                                                      \
-      "`recorded`: replayed from the memory as it was when the recording began; else `cold`: from an empty cache")                         \
-    X(U64, "live_bytes", it->live_bytes, ALWAYS, "peak of live memory of the device with most; no setting needs less")                     \
-    X(U64, "active_bytes", it->active_bytes, ALWAYS, "the same with freed memory that waited for other streams")                           \
+      "`recorded`: replayed from the memory state at the start of the recording; `cold`: from an empty cache")                             \
+    X(U64, "live_bytes", it->live_bytes, ALWAYS, "highest peak of allocated bytes of any device; no setting can go below it")              \
+    X(U64, "active_bytes", it->active_bytes, ALWAYS, "the same, including freed memory that was waiting for other streams")                \
     X(OBJECT, "best", put_tune_setting(json, key, &it->settings[it->best]), ALWAYS,                                                        \
-      "of the settings that neither need nor hold more than today's, the one that needs the least; with `--memory`, today's if it fits, "  \
-      "else one that fits, else the nearest (`fits` is false)")                                                                            \
+      "of the settings that do not need or hold more than today's, the one that needs the least; with `--memory`, today's if it "          \
+      "fits, else one "                                                                                                                    \
+      "that does, else the closest (`fits` is then false)")                                                                                \
     X(OBJECT, "cheaper", put_tune_setting(json, key, &it->settings[it->cheaper]), NULL_UNLESS(it->cheaper != VRAM_TUNE_NONE),              \
-      "an equally good setting that needs at most 1 % more memory, and less driver time")                                                  \
+      "an alternative that needs at most 1 % more memory and less driver time")                                                            \
     X(OBJECT, "holds_less", put_tune_setting(json, key, &it->settings[it->holds_less]), NULL_UNLESS(is_another(it, it->holds_less)),       \
-      "an equally good setting that holds the least with memory to spare, at least a tenth less; null with `--memory`")                    \
+      "an alternative that holds at least a tenth less with memory to spare; null with `--memory`")                                        \
     X(ARRAY, "settings", put_tune_settings(json, key, it, false), ALWAYS,                                                                  \
-      "all that were tried, in that order: first today's, then the defaults")                                                              \
+      "all settings tried, in order: today's first, then the defaults")                                                                    \
     X(ARRAY, "beyond", put_tune_settings(json, key, it, true), ALWAYS,                                                                     \
-      "settings with one option that PyTorch lacks added to today's; never `best` or `cheaper`")
+      "more settings: today's plus one option that PyTorch lacks; these are never `best` or `cheaper`")
 
 enum vram_status vram_tune_json(const struct vram_tune_result *it, const char *file, vram_write write, void *user) {
     VR_REQUIRE(it && write);
@@ -155,7 +156,7 @@ static const struct tune_layout {
       {"holds", VR_RIGHT, VR_PLAIN, false},
       {"calls", VR_RIGHT, VR_DIM, false},
       {"time", VR_RIGHT, VR_DIM, false}},
-     "holds: reserved at the peak with memory to spare"},
+     "holds: peak of reserved memory, with memory to spare"},
     {{NEEDS, CALLS, TIME, RETRIES},
      FITS + 1,
      {{"", VR_LEFT, VR_GREEN, false},
@@ -252,7 +253,7 @@ static void print_less(struct vr_text *text, const char *verb, uint64_t bytes, u
 static void compare_with_today(struct vr_text *text, const struct vram_tune_setting *best, const struct vram_tune_setting *today) {
     print_less(text, "needs", best->needed_bytes, today->needed_bytes, " per device");
     if (today->needed_bytes == 0)
-        vr_text_puts(text, "  Today's setting completed in no memory that was tried.\n");
+        vr_text_puts(text, "  Today's setting did not complete in any memory size tried.\n");
     else if (best != today)
         print_less(text, "holds", best->peak_reserved_bytes, today->peak_reserved_bytes, " with memory to spare");
 }
@@ -264,7 +265,7 @@ static void print_floor(struct vr_text *text, const struct vram_tune_result *res
     if (live == 0 || live > setting->needed_bytes) return;
     vr_text_printf(text, "  %s is live at the peak; no setting can go below that.\n", vr_bytes(live).text);
     if (active != live)
-        vr_text_printf(text, "  %s more was freed and waited for other streams (vram report says which).\n", vr_bytes(active - live).text);
+        vr_text_printf(text, "  %s more was freed but was waiting for other streams (see vram report).\n", vr_bytes(active - live).text);
     if (rest == 0) return;
     vr_text_printf(text, "  %s is rounding and fragmentation%s.\n", vr_bytes(rest).text,
                    setting->needed_bytes > setting->peak_reserved_bytes ? ", or was requested by calls that failed" : "");
@@ -282,7 +283,7 @@ static void put_bold(struct vr_text *text, const struct vram_style *style, const
 static void print_kept(struct vr_text *text, const struct vram_tune_setting *today) {
     if (today->peak_reserved_bytes <= today->needed_bytes + today->needed_bytes / 10) return;
     vr_text_printf(text, "  Today's setting holds %s with memory to spare: ", vr_bytes(today->peak_reserved_bytes).text);
-    vr_text_printf(text, "%s more than\n  it needs, which no other program can use.\n",
+    vr_text_printf(text, "%s more than\n  it needs, which other programs cannot use.\n",
                    vr_bytes(today->peak_reserved_bytes - today->needed_bytes).text);
 }
 
@@ -321,7 +322,7 @@ static void nothing_to_change(struct vr_text *text, const struct vram_style *sty
 // Prints the setting that holds less although no setting needs less.
 static void hold_less(struct vr_text *text, const struct vram_style *style, const struct vram_tune_result *result) {
     const struct vram_tune_setting *today = &result->settings[0], *less = &result->settings[result->holds_less];
-    vr_text_printf(text, "\n  Today's setting needs as little as any, %s per device, but holds\n", vr_bytes(today->needed_bytes).text);
+    vr_text_printf(text, "\n  No setting needs less than today's, %s per device, but it holds\n", vr_bytes(today->needed_bytes).text);
     vr_text_printf(text, "  %s with memory to spare. Less is held with\n", vr_bytes(today->peak_reserved_bytes).text);
     line_to_paste(text, style, result->variable, less);
     compare_with_today(text, less, today);
@@ -335,9 +336,8 @@ static void nothing_to_change_to_fit(struct vr_text *text, const struct vram_sty
     put_bold(text, style, vr_text_string(&sentence));
     vr_text_release(&sentence);
     vr_text_printf(text, "  It needs %s per device%s.\n", vr_bytes(today->needed_bytes).text,
-                   today->fits_with_room ? "" : "; less than a sixteenth of the memory is left over");
-    if (today->retries != 0)
-        vr_text_printf(text, "  It releases its whole cache %s on the way.\n", vr_counted(today->retries, "time").text);
+                   today->fits_with_room ? "" : "; less than 1/16 of the memory is left");
+    if (today->retries != 0) vr_text_printf(text, "  It releases its whole cache %s.\n", vr_counted(today->retries, "time").text);
     print_floor(text, result, today);
 }
 
@@ -347,11 +347,11 @@ static void nothing_fits(struct vr_text *text, const struct vram_style *style, c
     vr_text_printf(&sentence, "Nothing fits in %s.", vr_bytes(result->memory_bytes).text);
     put_bold(text, style, vr_text_string(&sentence));
     vr_text_release(&sentence);
-    vr_text_printf(text, "  %s comes nearest:\n  it needs %s per device.\n", best->today ? "Today's setting" : setting_name(best),
+    vr_text_printf(text, "  %s comes closest:\n  it needs %s per device.\n", best->today ? "Today's setting" : setting_name(best),
                    vr_bytes(best->needed_bytes).text);
     print_floor(text, result, best);
     if (result->live_bytes > result->memory_bytes)
-        vr_text_printf(text, "  What is live at the peak alone exceeds the memory by %s.\n",
+        vr_text_printf(text, "  Live memory at the peak alone exceeds it by %s.\n",
                        vr_bytes(result->live_bytes - result->memory_bytes).text);
 }
 
@@ -360,16 +360,17 @@ static void print_cheaper(struct vr_text *text, const struct vram_tune_result *r
     if (result->cheaper == VRAM_TUNE_NONE || result->memory_bytes != 0) return;
     const struct vram_tune_setting *cheaper = &result->settings[result->cheaper];
     if (same_outcome(cheaper, &result->settings[0])) return;
-    vr_text_printf(text, "  Nearly as little, %s, with less driver time (%s instead of %s):\n  %s\n", vr_bytes(cheaper->needed_bytes).text,
-                   vr_duration_ns(cheaper->driver_time_ns).text, vr_duration_ns(best->driver_time_ns).text, setting_name(cheaper));
+    vr_text_printf(text, "  Almost as little memory, %s, with less driver time (%s instead of %s):\n  %s\n",
+                   vr_bytes(cheaper->needed_bytes).text, vr_duration_ns(cheaper->driver_time_ns).text,
+                   vr_duration_ns(best->driver_time_ns).text, setting_name(cheaper));
 }
 
 static void put_setting_change(struct vr_text *text, const struct vram_style *style, const struct vram_tune_result *result) {
     const struct vram_tune_setting *best = &result->settings[result->best];
     if (result->memory_bytes != 0)
-        vr_text_printf(text, "\n  It does not fit in %s with today's setting, but with\n", vr_bytes(result->memory_bytes).text);
+        vr_text_printf(text, "\n  It does not fit in %s with today's setting, but does with\n", vr_bytes(result->memory_bytes).text);
     else
-        vr_text_puts(text, "\n  The least memory is needed with\n");
+        vr_text_puts(text, "\n  This setting needs the least memory:\n");
     line_to_paste(text, style, result->variable, best);
     compare_with_today(text, best, &result->settings[0]);
     print_floor(text, result, best);
@@ -390,7 +391,7 @@ static void put_tune_verdict(struct vr_text *text, const struct vram_style *styl
         hold_less(text, style, result);
     else
         nothing_to_change(text, style, result);
-    if (result->start == VRAM_WHATIF_RECORDED) vr_text_puts(text, "  Replayed from the memory as it was when the recording began.\n");
+    if (result->start == VRAM_WHATIF_RECORDED) vr_text_puts(text, "  Replayed from the memory state at the start of the recording.\n");
 }
 
 // Returns whether a setting needs more than it reserves at its peak. A replay with unlimited memory requests only what the recorded program
@@ -433,7 +434,7 @@ static void beyond_row(struct vr_text *text, const struct vram_tune_setting *tod
     difference(text, today->driver_calls, setting->driver_calls, vr_count);
     if (paged) {
         vr_text_printf(text, ", driver time %s instead of ", setting_number(setting, TIME).text);
-        vr_text_printf(text, "%s;\n      a replay cannot see waits of one stream for another", setting_number(today, TIME).text);
+        vr_text_printf(text, "%s;\n      a replay cannot see cross-stream waits", setting_number(today, TIME).text);
     }
     vr_text_puts(text, "\n");
 }
@@ -458,7 +459,7 @@ enum vram_status vram_tune_text(const struct vram_tune_result *result, const cha
     vr_text_printf(&text, "%s tried in %s of %s device histor%s\n", vr_counted(result->setting_count, "setting").text,
                    vr_counted(result->runs, "replay").text, vr_count(result->devices).text, result->devices == 1 ? "y" : "ies");
     if (result->contradictions != 0)
-        vr_text_printf(&text, "  left out: %s whose history cannot be replayed; `vram replay` says why\n",
+        vr_text_printf(&text, "  left out: %s whose history cannot be replayed; see `vram replay`\n",
                        vr_count(result->contradictions).text);
     settings_table(&text, style, result);
     const size_t prose = text.length;
@@ -466,7 +467,7 @@ enum vram_status vram_tune_text(const struct vram_tune_result *result, const cha
     beyond_pytorch(&text, result);
     vr_text_colour(&text, style, VR_DIM);
     vr_text_printf(&text,
-                   "\n  needs: the smallest memory in which the recorded requests succeed\n  %s%s\n"
+                   "\n  needs: smallest memory in which the recorded requests succeed\n  %s%s\n"
                    "  time: estimated driver time\n"
                    "  A replay cannot see memory outside the allocator (context, libraries,\n"
                    "  other processes): leave room for it.\n",

@@ -21,22 +21,22 @@ static bool failed_as_recorded(const struct vram_whatif_device *device) {
 
 #define WHATIF_OOM_FACTS(X)                                                                                                                \
     X(U64, "event_index", it->oom_event, NULL_UNLESS(it->oom_event != VRAM_NO_OFFSET),                                                     \
-      "event at which the run stopped; null: during the start")                                                                            \
+      "event at which the run stopped; null: while building the start state")                                                              \
     X(BOOL, "recorded", failed_as_recorded(it), ALWAYS, "the recorded program also failed at this request")                                \
     X(U64, "stream", it->oom.stream, ALWAYS, "stream of the request")                                                                      \
-    X(U64, "requested_bytes", it->oom.requested_bytes, ALWAYS, "the request")                                                              \
-    X(U64, "rounded_bytes", it->oom.rounded_bytes, ALWAYS, "its block")                                                                    \
-    X(U64, "segment_bytes", it->oom.segment_bytes, ALWAYS, "the size of the request to the driver")                                        \
+    X(U64, "requested_bytes", it->oom.requested_bytes, ALWAYS, "requested bytes")                                                          \
+    X(U64, "rounded_bytes", it->oom.rounded_bytes, ALWAYS, "size of the block that it needed")                                             \
+    X(U64, "segment_bytes", it->oom.segment_bytes, ALWAYS, "size of the segment requested from the driver")                                \
     X(U64, "device_total_bytes", it->oom.device_total_bytes, ALWAYS, "size of the device")                                                 \
     X(U64, "device_free_bytes", it->oom.device_free_bytes, ALWAYS, "free at the driver")                                                   \
     X(U64, "allocated_bytes", it->oom.allocated_bytes, ALWAYS, "blocks in use")                                                            \
-    X(U64, "reserved_bytes", it->oom.reserved_bytes, ALWAYS, "held from the driver")                                                       \
+    X(U64, "reserved_bytes", it->oom.reserved_bytes, ALWAYS, "reserved bytes")                                                             \
     X(U64, "pending_bytes", it->oom.pending_bytes, ALWAYS, "freed, waiting for other streams")                                             \
     X(U64, "cached_bytes", it->oom.cached_bytes, ALWAYS, "free blocks")                                                                    \
-    X(U64, "largest_free_bytes", it->oom.largest_free_bytes, ALWAYS, "the largest of them that the request could use")                     \
+    X(U64, "largest_free_bytes", it->oom.largest_free_bytes, ALWAYS, "largest free block that the request could use")                      \
     X(U64, "other_stream_bytes", it->oom.other_stream_bytes, ALWAYS, "free for other streams")                                             \
     X(U64, "other_pool_bytes", it->oom.other_pool_bytes, ALWAYS, "free in other pools")                                                    \
-    X(TEXT, "report", report, ALWAYS, "the same as a paragraph")
+    X(TEXT, "report", report, ALWAYS, "the same facts as a paragraph")
 
 static void put_oom(struct vr_json *json, const char *name, const struct vram_whatif_device *it) {
     char report[1024];
@@ -54,26 +54,26 @@ static void put_calls(struct vr_json *json, const char *key, const struct vram_w
 
 #define WHATIF_DEVICE_FACTS(X)                                                                                                             \
     X(U64, "device", it->device, ALWAYS, "the device's number")                                                                            \
-    X(BOOL, "contradiction", it->contradiction, ALWAYS, "the history cannot have happened")                                                \
-    X(TEXT, "reason", it->reason, ALWAYS, "why; empty without a contradiction")                                                            \
-    X(U64, "events", it->events, ALWAYS, "events replayed, up to an out of memory")                                                        \
-    X(U64, "allocations", it->allocations, ALWAYS, "`alloc` events among them")                                                            \
-    X(U64, "private_allocations", it->private_allocations, ALWAYS, "of these, those in private pools")                                     \
+    X(BOOL, "contradiction", it->contradiction, ALWAYS, "the history is impossible")                                                       \
+    X(TEXT, "reason", it->reason, ALWAYS, "reason; empty without a contradiction")                                                         \
+    X(U64, "events", it->events, ALWAYS, "number of events replayed, up to an out of memory")                                              \
+    X(U64, "allocations", it->allocations, ALWAYS, "number of `alloc` events among them")                                                  \
+    X(U64, "private_allocations", it->private_allocations, ALWAYS, "number of these in private pools")                                     \
     X(U64, "peak_allocated_bytes", it->peak_allocated_bytes, ALWAYS, "peak of blocks in use")                                              \
-    X(U64, "peak_active_bytes", it->peak_active_bytes, ALWAYS, "peak of blocks in use and blocks that wait for other streams")             \
-    X(U64, "peak_reserved_bytes", it->peak_reserved_bytes, ALWAYS, "peak of memory held from the driver")                                  \
+    X(U64, "peak_active_bytes", it->peak_active_bytes, ALWAYS, "peak of blocks in use or waiting for other streams")                       \
+    X(U64, "peak_reserved_bytes", it->peak_reserved_bytes, ALWAYS, "peak of reserved bytes")                                               \
     X(U64, "peak_reserved_event_index", it->peak_reserved_event, NULL_UNLESS(it->peak_reserved_event != VRAM_NO_OFFSET),                   \
-      "the event that reached it first; null: before the first event")                                                                     \
-    X(U64, "final_reserved_bytes", it->final_reserved_bytes, ALWAYS, "held at the end")                                                    \
-    X(DOUBLE, "utilization", utilization(it), ALWAYS, "peak active by peak reserved")                                                      \
-    X(U64, "retries", it->retries, ALWAYS, "requests that needed the whole cache released (`num_alloc_retries`)")                          \
+      "first event that reached it; null: before the first event")                                                                         \
+    X(U64, "final_reserved_bytes", it->final_reserved_bytes, ALWAYS, "reserved bytes at the end")                                          \
+    X(DOUBLE, "utilization", utilization(it), ALWAYS, "peak active divided by peak reserved")                                              \
+    X(U64, "retries", it->retries, ALWAYS, "requests that needed a release of the whole cache (`num_alloc_retries`)")                      \
     X(U64, "recorded_ooms", it->recorded_ooms, ALWAYS, "requests that failed in the recorded program")                                     \
     X(U64, "recorded_ooms_served", it->recorded_ooms_served, ALWAYS,                                                                       \
-      "of these, those that succeeded here. They are tried (and freed at once) only with `--memory`")                                      \
+      "number of these that succeed here. They are tried (and freed at once) only with `--memory`")                                        \
     X(MS, "driver_time_ms", it->driver_time_ns, ALWAYS, "time of the driver calls on the simulator's clock")                               \
     X(MAP, "driver_calls", put_calls(json, key, it), ALWAYS,                                                                               \
-      "driver calls by name. A cold run includes the allocations that were there before the first event")                                  \
-    X(OBJECT, "out_of_memory", put_oom(json, key, it), NULL_UNLESS(it->out_of_memory), "where the run ran out of memory: below")
+      "driver calls by name. A cold run includes the allocations from before the first event")                                             \
+    X(OBJECT, "out_of_memory", put_oom(json, key, it), NULL_UNLESS(it->out_of_memory), "the out of memory of the run: below")
 
 static void put_whatif_devices(struct vr_json *json, const char *name, const struct vram_whatif_result *run) {
     vr_json_array(json, name);
@@ -87,15 +87,14 @@ static void put_whatif_devices(struct vr_json *json, const char *name, const str
 }
 
 #define WHATIF_RUN_FACTS(X)                                                                                                                \
-    X(TEXT, "conf", it->conf, ALWAYS, "the option string in force")                                                                        \
-    X(BOOL, "recorded_conf", it->recorded_conf, ALWAYS, "`conf` is the recording's own")                                                   \
+    X(TEXT, "conf", it->conf, ALWAYS, "option string used for the replay")                                                                 \
+    X(BOOL, "recorded_conf", it->recorded_conf, ALWAYS, "the option string is from the recording's settings")                              \
     X(BOOL, "inferred_conf", it->inferred_conf, ALWAYS,                                                                                    \
-      "`conf` was inferred from expandable segments, because the recording has no settings (PyTorch 2.1 and 2.2)")                         \
+      "the recording has no settings (PyTorch 2.1 and 2.2); `expandable_segments` was inferred from its segments")                         \
     X(TEXT, "start", start_names[it->start], ALWAYS, "`cold` or `recorded`: `--start`")                                                    \
     X(TEXT, "profile", profile_names[it->profile], ALWAYS, "`cheap`, `dear` or `free`: `--profile`")                                       \
     X(U64, "memory_bytes", it->memory_bytes, NULL_IF_EMPTY, "`--memory`; null: unlimited")                                                 \
-    X(BOOL, "finished", it->finished, ALWAYS,                                                                                              \
-      "no device ran out of memory, and no history was contradictory; the exit code is 1 otherwise")                                       \
+    X(BOOL, "finished", it->finished, ALWAYS, "no device ran out of memory and no history is contradictory; the exit code is 1 otherwise") \
     X(ARRAY, "devices", put_whatif_devices(json, key, it), ALWAYS, "one object per device: below")
 
 static void run_json(struct vr_json *json, const struct vram_whatif_result *it) {
@@ -159,7 +158,7 @@ static void oom_paragraph(struct vr_text *text, const struct vram_style *style, 
     char report[1024];
     if (device->contradiction) vr_text_printf(text, "  not run: %s\n", device->reason);
     if (device->recorded_ooms_served > 0) {
-        vr_text_printf(text, "  %s of %s requests that failed in the recording were granted with %s\n",
+        vr_text_printf(text, "  %s of %s requests that failed in the recording succeed with %s\n",
                        vr_count(device->recorded_ooms_served).text, vr_count(device->recorded_ooms).text,
                        run->conf[0] == '\0' ? "defaults" : run->conf);
     }
@@ -167,7 +166,7 @@ static void oom_paragraph(struct vr_text *text, const struct vram_style *style, 
     (void)vram_oom_text(&device->oom, report, sizeof report);
     vr_text_colour(text, style, VR_RED);
     if (device->oom_event == VRAM_NO_OFFSET) {
-        vr_text_puts(text, "  out of memory while the start state was allocated");
+        vr_text_puts(text, "  out of memory while building the start state");
     } else {
         vr_text_printf(text, "  out of memory at event %s", vr_count(device->oom_event).text);
     }

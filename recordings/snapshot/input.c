@@ -197,7 +197,7 @@ enum vram_status vr_html_open(struct vr_html *html, struct vr_input *page, const
     do {
         VR_TRY(find_key(page, &found));
         if (!found)
-            return vr_fail(error, VRAM_BAD_INPUT, VRAM_NO_OFFSET, "the HTML page embeds no recording (no \"base64\": \"...\" in it)");
+            return vr_fail(error, VRAM_BAD_INPUT, VRAM_NO_OFFSET, "the HTML page contains no recording (no \"base64\": \"...\" in it)");
         VR_TRY(find_text(page, &found));
     } while (!found);
     *html = (struct vr_html){.page = page};

@@ -84,17 +84,17 @@ void vr_machine_locate(struct vr_machine *machine, enum vram_status status, uint
     }
     const bool capped = machine->builder.budget.capped;
     const char *text = status != VRAM_LIMIT ? vram_status_text(status)
-                       : capped             ? "it takes more memory than it may"
-                                            : "the file unpacks to far more than its size: no program writes such a recording";
+                       : capped             ? "it needs more memory than allowed"
+                                            : "the file unpacks to far more than its size, which no real recording does";
     (void)vr_fail(machine->error, status, offset, "%s", text);
 }
 
 static enum vram_status too_few(const struct vr_machine *machine) {
-    return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "the data is damaged: an operation finds too few values on the stack");
+    return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "the data is damaged: an operation needs more values than the stack has");
 }
 
 static enum vram_status no_mark(const struct vr_machine *machine) {
-    return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "the data is damaged: an operation finds no mark on the stack");
+    return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "the data is damaged: an operation needs a mark that the stack lacks");
 }
 
 // ---- numbers and strings
@@ -235,11 +235,12 @@ static enum vram_status append_to(struct vr_machine *machine, uint64_t *target, 
         break;
     case VR_TAG_STACK:
         if (count == 0) return VRAM_OK;
-        if (*target & VR_USED) return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "a list of frames changes after it was used");
+        if (*target & VR_USED) return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "a list of frames is changed after its use");
         VR_TRY(stack_to_list(machine, target));
         break;
     case VR_TAG_LIST: break;
-    default: return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "the data is damaged: items are added to %s", vr_tag_text(vr_tag_of(*target)));
+    default:
+        return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "the data is damaged: items are appended to %s", vr_tag_text(vr_tag_of(*target)));
     }
     return add_items(machine, (size_t)vr_payload(*target), items, count, skip);
 }

@@ -19,14 +19,14 @@ static const struct {
     {"BZh", "compressed with bzip2; unpack it first"},
     {"PK\x03\x04", "a ZIP archive; unpack it first"},
     {"7z\xbc\xaf\x27\x1c", "a 7z archive; unpack it first"},
-    {"\x93NUMPY", "an array of NumPy's; save the snapshot itself, by pickle or json"},
-    {"version https://git-lfs.", "a pointer to one in Git LFS; `git lfs pull` fetches it"},
+    {"\x93NUMPY", "a NumPy array; save the snapshot itself with pickle or json"},
+    {"version https://git-lfs.", "a Git LFS pointer to one; fetch it with `git lfs pull`"},
     {"\xff\xfe", "text in UTF-16; save it as UTF-8"},
     {"\xfe\xff", "text in UTF-16; save it as UTF-8"},
     {"\x7f"
      "ELF",
      "a program"},
-    {"SQLite format 3", "an SQLite database, as Nsight Systems exports; record the program by `vram run` or PyTorch's history"},
+    {"SQLite format 3", "an SQLite database, such as Nsight Systems exports; record the program with `vram run` or PyTorch's history"},
 };
 
 #define PPROF_MAGIC "\x0a\x04\x08" // the first sample type, of two small numbers
@@ -37,11 +37,11 @@ static const char *other_kind(const struct vr_input *input) {
     const size_t length = vr_input_at_hand(input) < TELLING_BYTES ? vr_input_at_hand(input) : TELLING_BYTES;
     static const char rmm[] = "RMM LOG BEGIN";
     if (length > sizeof PPROF_MAGIC && memcmp(text, PPROF_MAGIC, sizeof PPROF_MAGIC - 1) == 0)
-        return "a profile in pprof's format, as JAX's memory.prof: sums without a history; record the program by `vram run`";
+        return "a pprof profile, such as JAX's memory.prof, which has no history; record the program with `vram run`";
     for (size_t i = 0; i + sizeof rmm - 1 <= length; i++) {
         if (memcmp(text + i, rmm, sizeof rmm - 1) == 0)
-            return "RMM's own log, which has failures only; log allocations by rmm.enable_logging() or "
-                   "rmm::mr::logging_resource_adaptor (a table in CSV), and read that";
+            return "RMM's debug log, which has only failures; log allocations with rmm.enable_logging() or "
+                   "rmm::mr::logging_resource_adaptor (a CSV table) and read that log";
     }
     return NULL;
 }
@@ -69,10 +69,11 @@ static enum vram_status refuse_format(const struct vr_input *input, struct vram_
     }
     if (is_oom_log(input))
         return vr_fail(error, VRAM_BAD_INPUT, vr_input_offset(input),
-                       "not a recording but a program's log, with an out of memory in it; VRAM_ON_OOM=dump or "
-                       "torch.cuda.memory._record_memory_history() makes a recording that says why");
+                       "not a recording but the log of a program that ran out of memory; to find out why, record it with VRAM_ON_OOM=dump "
+                       "or torch.cuda.memory._record_memory_history()");
     return vr_fail(error, VRAM_BAD_INPUT, vr_input_offset(input),
-                   "not a recording: it begins like no pickle, JSON, HTML page or RMM log (0x%02x)", *input->next);
+                   "not a recording: unrecognized format (first byte 0x%02x); expected pickle, JSON, HTML, .vram or an RMM log",
+                   *input->next);
 }
 
 // Recognizes pickles of protocols 0 and 1, which have no header: a dictionary or list begins, and its memo index follows.
@@ -152,11 +153,11 @@ static enum vram_status read_page(struct vr_input *page, const char *name, struc
     VR_TRY(vr_input_on_input(&inner, &from));
     enum vram_status status = find_format(&inner, &format, error);
     if (status == VRAM_OK && format == FORMAT_HTML) {
-        status = vr_fail(error, VRAM_BAD_INPUT, VRAM_NO_OFFSET, "the HTML page embeds another HTML page");
+        status = vr_fail(error, VRAM_BAD_INPUT, VRAM_NO_OFFSET, "the HTML page contains another HTML page instead of a recording");
     }
     if (status == VRAM_OK) status = read_model(&inner, format, model, error);
     if (status == VRAM_IO && html.damaged) {
-        status = vr_fail(error, VRAM_BAD_INPUT, vr_input_offset(page), "the data in the HTML page is not base64");
+        status = vr_fail(error, VRAM_BAD_INPUT, vr_input_offset(page), "the recording in the HTML page is not valid base64");
     }
     vr_input_release(&inner);
     return status;
@@ -218,7 +219,7 @@ static size_t read_stream(void *context, void *buffer, size_t capacity) {
 enum vram_status vram_recording_read_file(const char *path, struct vram_recording **recording, struct vram_error *error) {
     VR_REQUIRE_OR_FAIL(error, path && recording);
     FILE *file = fopen(path, "rb");
-    if (file == NULL) return vr_fail(error, VRAM_IO, VRAM_NO_OFFSET, "%s: the file cannot be opened", path);
+    if (file == NULL) return vr_fail(error, VRAM_IO, VRAM_NO_OFFSET, "%s: cannot open the file", path);
     (void)setvbuf(file, NULL, _IONBF, 0);
     struct vram_input from = {.read = read_stream, .context = file, .name = path};
     enum vram_status status = vram_recording_read(&from, recording, error);

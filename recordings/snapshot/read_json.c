@@ -16,7 +16,7 @@ enum vram_status vr_scan_refuse(struct vr_scan *scan, const char *wanted) {
     const struct vr_input *input = scan->input;
     const bool ended = input->next == input->end;
     return vr_fail(scan->error, VRAM_BAD_INPUT, vr_input_offset(input),
-                   ended ? "the JSON ends where %s is expected" : "%s is expected here in the JSON", wanted);
+                   ended ? "unexpected end of the JSON; expected %s" : "unexpected data in the JSON; expected %s", wanted);
 }
 
 enum vram_status vr_scan_peek(struct vr_scan *scan, int *byte) {
@@ -197,11 +197,11 @@ static enum vram_status skip_space(struct parser *parser, int *byte) {
 }
 
 static enum vram_status unexpected(struct parser *parser, const char *wanted, int byte) {
-    if (byte < 0) return VR_MACHINE_FAIL(parser->machine, VRAM_BAD_INPUT, "the JSON ends where %s is expected", wanted);
+    if (byte < 0) return VR_MACHINE_FAIL(parser->machine, VRAM_BAD_INPUT, "unexpected end of the JSON; expected %s", wanted);
     if (byte < 0x20 || byte >= 0x7f) {
-        return VR_MACHINE_FAIL(parser->machine, VRAM_BAD_INPUT, "the JSON has byte 0x%02x where %s is expected", (unsigned)byte, wanted);
+        return VR_MACHINE_FAIL(parser->machine, VRAM_BAD_INPUT, "unexpected byte 0x%02x in the JSON; expected %s", (unsigned)byte, wanted);
     }
-    return VR_MACHINE_FAIL(parser->machine, VRAM_BAD_INPUT, "the JSON has '%c' where %s is expected", byte, wanted);
+    return VR_MACHINE_FAIL(parser->machine, VRAM_BAD_INPUT, "unexpected '%c' in the JSON; expected %s", byte, wanted);
 }
 
 // ---- strings

@@ -19,14 +19,15 @@ static const char *opcode_name(unsigned char code) {
 }
 
 static enum vram_status cut_short(struct vr_machine *machine) {
-    return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "the pickle ends in the middle; the file was cut short");
+    return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "the pickle is incomplete: the file was cut short");
 }
 
 static enum vram_status refuse_opcode(struct vr_machine *machine, unsigned char code) {
     const char *name = opcode_name(code);
-    if (name == NULL) return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "the pickle is damaged: 0x%02x is no opcode", code);
+    if (name == NULL) return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "the pickle is damaged: 0x%02x is not an opcode", code);
     return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT,
-                           "the pickle holds more than plain data: opcode %s is refused, because it could run code or build objects", name);
+                           "the pickle contains more than plain data: opcode %s is refused, because it could run code or build objects",
+                           name);
 }
 
 // Makes `length` bytes available at input->next.
@@ -378,7 +379,7 @@ static enum vram_status run_rare(struct vr_input *input, struct vr_machine *mach
     switch (code) {
     case OP_PROTO:
         if (argument[0] <= 5) return VRAM_OK;
-        return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "pickle protocol %u is newer than 5, the newest known", argument[0]);
+        return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "pickle protocol %u is not supported; the newest supported one is 5", argument[0]);
     case OP_FRAME: return VRAM_OK;
     case OP_NONE: return vr_machine_push(machine, vr_value(VR_TAG_NONE, 0));
     case OP_BINFLOAT: return read_binfloat(machine, argument);

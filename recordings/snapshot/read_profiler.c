@@ -192,7 +192,7 @@ static enum vram_status keep_named_entry(struct trace_reader *reader, const stru
 static enum vram_status keep_memory(struct trace_reader *reader, const struct trace_entry *entry) {
     // Device type 0 is the host.
     if (!entry->has_bytes || !entry->has_start || entry->device_type == 0) return VRAM_OK;
-    if (entry->device >= VR_EVENTLIST_DEVICES) return vr_scan_refuse(&reader->scan, "a memory event with a device that exists");
+    if (entry->device >= VR_EVENTLIST_DEVICES) return vr_scan_refuse(&reader->scan, "a memory event with a valid device");
     reader->memory_events++;
     return keep_named_entry(reader, entry, 0);
 }
@@ -204,7 +204,7 @@ static enum vram_status keep_entry(struct trace_reader *reader, struct trace_ent
     if (entry->phase != 'X' || !entry->has_start || entry->name_length == 0) return VRAM_OK;
     for (size_t i = 0; i < VR_COUNT_OF(lasting); i++) {
         if (strcmp(entry->category, lasting[i]) != 0) continue;
-        if (!vr_utf8_valid(entry->name, entry->name_length)) return vr_scan_refuse(&reader->scan, "a name in UTF-8 before what");
+        if (!vr_utf8_valid(entry->name, entry->name_length)) return vr_scan_refuse(&reader->scan, "a name in UTF-8 before this");
         VR_TRY(vr_builder_string(&reader->list.builder, entry->name, entry->name_length, &name));
         if (strcmp(lasting[i], "user_annotation") == 0) {
             const int64_t end_ns = end_of_entry(entry);
@@ -258,7 +258,7 @@ static enum vram_status read_trace(struct trace_reader *reader) {
     if (byte != 0 || reader->scan.input->next != reader->scan.input->end) return vr_scan_refuse(&reader->scan, "the end of the file");
     if (reader->memory_events != 0) return VRAM_OK;
     return vr_fail(reader->scan.error, VRAM_BAD_INPUT, VRAM_NO_OFFSET,
-                   "the trace has no memory events of a device: it needs torch.profiler.profile(profile_memory=True)");
+                   "the trace has no memory events of a device; make it with torch.profiler.profile(profile_memory=True)");
 }
 
 // --- from happenings to events
@@ -406,11 +406,11 @@ static enum vram_status read_row(struct timeline_reader *reader, struct timeline
     VR_TRY(vr_scan_open(&reader->scan, '['));
     for (size_t i = 0; i < VR_COUNT_OF(columns); i++) {
         VR_TRY(vr_scan_item(&reader->scan, &first, &more));
-        if (!more) return vr_scan_refuse(&reader->scan, "four numbers a row");
+        if (!more) return vr_scan_refuse(&reader->scan, "four numbers per row");
         VR_TRY(read_whole(reader, columns[i]));
     }
     VR_TRY(vr_scan_item(&reader->scan, &first, &more));
-    if (more) return vr_scan_refuse(&reader->scan, "the end of a row of four");
+    if (more) return vr_scan_refuse(&reader->scan, "the end of a row after four numbers");
     const bool known = row->category >= 0 && row->category < (int64_t)VR_COUNT_OF(categories);
     if (row->action < THERE_BEFORE || row->action > DESTROYED || !known || row->bytes == INT64_MIN)
         return vr_scan_refuse(&reader->scan, "a row with an action from 1 to 4 and a category from 0 to 7");
@@ -459,8 +459,7 @@ static enum vram_status add_event(struct timeline_reader *reader, const struct t
 
 static enum vram_status begin_allocation(struct timeline_reader *reader, const struct timeline_row *row) {
     const uint64_t address = reader->next_address;
-    if (size_of_allocation(row) > ((uint64_t)1 << 60) - address)
-        return vr_scan_refuse(&reader->scan, "sizes of less than 2^60 bytes in all");
+    if (size_of_allocation(row) > ((uint64_t)1 << 60) - address) return vr_scan_refuse(&reader->scan, "less than 2^60 bytes in total");
     reader->next_address += vr_round_up(size_of_allocation(row), 512) + 512;
     VR_TRY(push_open(reader, row, address));
     return add_event(reader, row, VR_ACTION_ALLOC, address);
@@ -469,7 +468,7 @@ static enum vram_status begin_allocation(struct timeline_reader *reader, const s
 static enum vram_status end_allocation(struct timeline_reader *reader, const struct timeline_row *row) {
     uint64_t address = 0;
     VR_TRY(pop_open(reader, row, &address));
-    if (address == 0) return vr_scan_refuse(&reader->scan, "a row that ends something live");
+    if (address == 0) return vr_scan_refuse(&reader->scan, "a row that frees live memory");
     VR_TRY(add_event(reader, row, VR_ACTION_FREE_REQUESTED, address));
     return add_event(reader, row, VR_ACTION_FREE_COMPLETED, address);
 }
@@ -483,9 +482,9 @@ static enum vram_status change_allocation(struct timeline_reader *reader, const 
     if (!more) return vr_scan_refuse(&reader->scan, "the second row of a new version");
     VR_TRY(read_row(reader, &into));
     if (into.action != NEW_VERSION || into.bytes < 0 || row->bytes > 0 || into.bytes != -row->bytes)
-        return vr_scan_refuse(&reader->scan, "two rows a new version, with equal bytes,");
+        return vr_scan_refuse(&reader->scan, "two rows with equal bytes for a new version");
     VR_TRY(pop_open(reader, row, &address));
-    if (address == 0) return vr_scan_refuse(&reader->scan, "a new version of something live");
+    if (address == 0) return vr_scan_refuse(&reader->scan, "a new version of live memory");
     return push_open(reader, &into, address);
 }
 

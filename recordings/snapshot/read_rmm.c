@@ -30,7 +30,7 @@ static enum vram_status refuse_cell(const struct table_reader *reader, const cha
     const int shown = piece.length > 40 ? 40 : (int)piece.length;
     char text[41] = "";
     for (int i = 0; i < shown; i++) text[i] = piece.text[i] >= ' ' && piece.text[i] < 0x7f ? piece.text[i] : '?';
-    return vr_fail(reader->error, VRAM_BAD_INPUT, reader->offset, "line %llu of the RMM log: '%s' is no %s",
+    return vr_fail(reader->error, VRAM_BAD_INPUT, reader->offset, "line %llu of the RMM log: '%s' is not a valid %s",
                    (unsigned long long)reader->line, text, what);
 }
 
@@ -49,7 +49,7 @@ static enum vram_status next_line(struct table_reader *reader, struct cell *line
     *found = held != 0;
     reader->offset = vr_input_offset(input);
     reader->line++;
-    if (end == NULL && held >= LONGEST_LINE) return refuse_cell(reader, "row: it has no end", (struct cell){text, 40});
+    if (end == NULL && held >= LONGEST_LINE) return refuse_cell(reader, "row: it is too long", (struct cell){text, 40});
     line->text = text;
     line->length = end == NULL ? limit : (size_t)(end - text);
     reader->ended = end != NULL;
@@ -166,7 +166,7 @@ static enum vram_status add_csv_row(struct table_reader *reader, struct cell act
         VR_TRY(vr_event_list_add(&reader->list, device, row));
         row->action = VR_ACTION_FREE_COMPLETED;
     } else {
-        return refuse_cell(reader, "action: allocate, free and allocate failure are known", action);
+        return refuse_cell(reader, "action; expected allocate, free or allocate failure", action);
     }
     return vr_event_list_add(&reader->list, device, row);
 }
@@ -177,9 +177,9 @@ static enum vram_status read_row(struct table_reader *reader, struct cell line) 
     uint64_t thread, device = 0;
     int64_t time_us = 0;
     if (split_line(line, fields) != (size_t)(reader->has_device ? DEVICE + 1 : DEVICE))
-        return refuse_cell(reader, "row of the columns in the first line", line);
+        return refuse_cell(reader, "row with the columns of the first line", line);
     // A thread's number may be a 64-bit number of the library.
-    if (!read_decimal(fields[THREAD], &thread)) return refuse_cell(reader, "thread's number", fields[THREAD]);
+    if (!read_decimal(fields[THREAD], &thread)) return refuse_cell(reader, "thread number", fields[THREAD]);
     const bool of_day = time_of_day(fields[TIME], &time_us);
     if (!of_day && !time_since_epoch(fields[TIME], &time_us))
         return refuse_cell(reader, "time (HH:MM:SS.ffffff, or seconds)", fields[TIME]);
@@ -187,7 +187,7 @@ static enum vram_status read_row(struct table_reader *reader, struct cell line) 
     if (!read_decimal(fields[SIZE], &row.size_bytes)) return refuse_cell(reader, "size", fields[SIZE]);
     if (!read_pointer(fields[STREAM], &row.stream)) return refuse_cell(reader, "stream", fields[STREAM]);
     if (reader->has_device && (!read_decimal(fields[DEVICE], &device) || device >= VR_EVENTLIST_DEVICES)) {
-        return refuse_cell(reader, "device's number", fields[DEVICE]);
+        return refuse_cell(reader, "device number", fields[DEVICE]);
     }
     row.thread = (uint32_t)thread;
     row.time_us = of_day ? time_of_log(reader, time_us) : time_us;
@@ -200,7 +200,7 @@ static enum vram_status read_head(struct table_reader *reader) {
     VR_TRY(next_line(reader, &line, &found));
     reader->has_device = cell_equals(line, VR_RMM_MAGIC ",Device");
     return reader->has_device || cell_equals(line, VR_RMM_MAGIC) ? VRAM_OK
-                                                                 : refuse_cell(reader, "first line of an RMM log: " VR_RMM_MAGIC, line);
+                                                                 : refuse_cell(reader, "first line; expected " VR_RMM_MAGIC, line);
 }
 
 static enum vram_status read_all(struct table_reader *reader, struct vr_model *model) {

@@ -16,13 +16,13 @@
 // Ways of reading a value into a slot. X(KIND, "expected value, for messages")
 #define VR_FIELD_KINDS(X) \
     X(NOTHING, "nothing") \
-    X(ADDRESS, "a whole number of 64 bits") \
-    X(STREAM, "a whole number of 64 bits") \
-    X(OTHER_ADDRESS, "a whole number of 64 bits") \
+    X(ADDRESS, "a 64-bit integer") \
+    X(STREAM, "a 64-bit integer") \
+    X(OTHER_ADDRESS, "a 64-bit integer") \
     X(SIZE, "a size in bytes") \
-    X(SIGNED, "a whole number of 64 bits") \
-    X(LOOSE, "a whole number of 64 bits") \
-    X(THREAD, "a whole number of 64 bits") \
+    X(SIGNED, "a 64-bit integer") \
+    X(LOOSE, "a 64-bit integer") \
+    X(THREAD, "a 64-bit integer") \
     X(DEVICE, "a device ordinal below 4096") \
     X(FLAG, "a truth value") \
     X(STACK, "a list of frames") \

@@ -56,7 +56,7 @@ enum vram_status vr_misplaced_dict(struct vr_machine *machine, const uint64_t *p
     for (size_t i = 0; i < count; i++) {
         if (vr_tag_of(pairs[2 * i]) != VR_TAG_STRING || !is_recording(machine, pairs[2 * i + 1])) continue;
         return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT,
-                               "not a recording but a dictionary with one, `%.40s`; save that into a file of its own",
+                               "not a recording but a dictionary that contains one in `%.40s`; save that one to its own file",
                                strings->bytes + strings->offset[vr_payload(pairs[2 * i])]);
     }
     return VRAM_OK;
@@ -67,11 +67,12 @@ enum vram_status vr_misplaced_list(struct vr_machine *machine, const uint64_t *i
     size_t inner_count;
     if (count == 0) return VRAM_OK;
     if (is_recording(machine, items[0]))
-        return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "not a recording but a list of %zu; save each into a file of its own", count);
+        return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "not a recording but a list of %zu; save each to its own file", count);
     const uint64_t first = vr_machine_resolve(machine, items[0]);
     const bool lists = vr_machine_items(machine, first, &inner, &inner_count) && (inner_count == 0 || vr_tag_of(inner[0]) == VR_TAG_EVENT);
     if (!lists && vr_tag_of(first) != VR_TAG_EVENT) return VRAM_OK;
-    return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "events without their segments; save all that torch.cuda.memory._snapshot() returns");
+    return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT,
+                           "events without their segments; save the whole result of torch.cuda.memory._snapshot()");
 }
 
 enum { MAX_DEVICES = 4096 };
@@ -297,7 +298,7 @@ static enum vram_status wrong_type(struct vr_machine *machine, uint64_t key, con
 #undef FIELD_TEXT
     };
     const struct vr_strings *strings = &machine->builder.strings;
-    return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "`%s` is %s that is not %s", strings->bytes + strings->offset[vr_payload(key)],
+    return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "`%s` is %s; expected %s", strings->bytes + strings->offset[vr_payload(key)],
                            vr_machine_what(machine, value), expected[field->kind]);
 }
 
@@ -517,7 +518,7 @@ enum vram_status vr_schema_store(struct vr_machine *machine, enum vr_tag kind, c
 
 enum vram_status vr_schema_amend(struct vr_machine *machine, uint64_t value, const uint64_t *pairs, size_t count) {
     enum vr_tag kind = vr_tag_of(value);
-    if (kind == VR_TAG_FRAME) return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "a frame changes after it was complete");
+    if (kind == VR_TAG_FRAME) return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "a frame is changed after it was complete");
     uint64_t slots[SLOT_COUNT] = {0};
     struct owner owner = {.kind = vr_row_owners[kind], .row = vr_first_row(value), .kept = machine->kept_known};
     vr_row_take(machine, kind, (size_t)vr_first_row(value), slots);

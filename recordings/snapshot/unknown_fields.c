@@ -268,7 +268,8 @@ static enum vram_status print_row_object(struct json_printer *printer, const cha
 }
 
 static enum vram_status add_value(struct json_printer *printer, const char *key, uint64_t value, unsigned depth) {
-    if (depth > MAX_DEPTH) return VR_MACHINE_FAIL(printer->machine, VRAM_LIMIT, "what a key holds nests deeper than %d levels", MAX_DEPTH);
+    if (depth > MAX_DEPTH)
+        return VR_MACHINE_FAIL(printer->machine, VRAM_LIMIT, "the value of a key nests deeper than %d levels", MAX_DEPTH);
     if (printer->json.out->length > printer->limit_bytes) return VRAM_LIMIT;
     uint64_t resolved = vr_machine_resolve(printer->machine, value);
     size_t length;

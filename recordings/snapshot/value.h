@@ -20,8 +20,8 @@
     X(UNSIGNED, "a number")                                                                                                                \
     X(FLOAT, "a floating-point number")                                                                                                    \
     X(STRING, "a string")                                                                                                                  \
-    X(JSON, "a value kept as text")                                                                                                        \
-    X(OPAQUE, "data that is not kept")                                                                                                     \
+    X(JSON, "a value stored as text")                                                                                                      \
+    X(OPAQUE, "data that is not stored")                                                                                                   \
     X(PAIR, "a pair")                                                                                                                      \
     X(FRAME, "a frame")                                                                                                                    \
     X(EVENT, "an event")                                                                                                                   \

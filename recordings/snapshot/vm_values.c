@@ -74,7 +74,7 @@ const char *vr_machine_what(const struct vr_machine *machine, uint64_t value) {
     const struct vr_strings *strings = &machine->builder.strings;
     if (vr_tag_of(resolved) != VR_TAG_JSON) return vr_tag_text(vr_tag_of(resolved));
     const char first = strings->bytes[strings->offset[vr_payload(resolved)]];
-    return first == '-' || (first >= '0' && first <= '9') ? "a number of more than 64 bits" : vr_tag_text(VR_TAG_JSON);
+    return first == '-' || (first >= '0' && first <= '9') ? "a number with more than 64 bits" : vr_tag_text(VR_TAG_JSON);
 }
 
 // ---- containers

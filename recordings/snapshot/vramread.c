@@ -158,7 +158,7 @@ static bool ids_fit(const struct log_reader *reader) {
 static enum vram_status add_batch(struct log_reader *reader) {
     const uint64_t *devices = reader->batch.column[VR_LOG_COLUMN_DEVICE];
     const bool one_device = reader->batch.same[VR_LOG_COLUMN_DEVICE];
-    if (!ids_fit(reader)) return refuse_damaged(reader, "an event names what is not there");
+    if (!ids_fit(reader)) return refuse_damaged(reader, "an event refers to a missing row");
     reader->stale = reader->stale || reader->batch.count != 0;
     for (size_t from = 0, to; from < reader->batch.count; from = to) {
         struct lane *lane;
@@ -208,7 +208,7 @@ static enum vram_status read_segments(struct log_reader *reader, struct vr_log_r
 
 static enum vram_status read_blocks(struct log_reader *reader, struct vr_log_reading *reading) {
     struct vr_log_table table;
-    if (reader->blocks.count != 0) return refuse_damaged(reader, "blocks of no state");
+    if (reader->blocks.count != 0) return refuse_damaged(reader, "blocks without a state");
     VR_TRY(vr_columns_grow(&vr_block_columns, &reader->blocks, &reader->block_capacity, (size_t)reading->count, &reader->budget));
     if (reading->count == 0) return VRAM_OK;
     vr_log_table_blocks(&reader->blocks, &table);
@@ -274,7 +274,7 @@ static enum vram_status unpack_part(struct log_reader *reader, const struct vr_l
     GROW(reader, reader->unpacked, reader->unpacked_capacity, part->length == part->stored ? 0 : part->length, status);
     VR_TRY(status);
     *data = vr_log_unpack_part(part, stored, reader->unpacked);
-    return *data == NULL ? refuse_damaged(reader, "what is packed") : VRAM_OK;
+    return *data == NULL ? refuse_damaged(reader, "packed data") : VRAM_OK;
 }
 
 static bool is_sound(const struct vr_log_block_header *header, const unsigned char *payload) {
@@ -404,7 +404,7 @@ static enum vram_status read_tail(struct log_reader *reader, const struct vr_log
 static enum vram_status read_header(struct log_reader *reader, struct vr_log_file_header *header) {
     if (!vr_log_get_file_header(reader->input->next, header)) return refuse_damaged(reader, "its header");
     if (header->version != VR_LOG_VERSION) {
-        return vr_fail(reader->error, VRAM_BAD_INPUT, 8, "the recording has version %u of its format; this program knows version %u",
+        return vr_fail(reader->error, VRAM_BAD_INPUT, 8, "the recording has format version %u; this program supports version %u",
                        header->version, (unsigned)VR_LOG_VERSION);
     }
     reader->input->next += VR_LOG_HEADER_BYTES;
@@ -547,7 +547,7 @@ static enum vram_status finish_log(struct log_reader *reader, struct vr_model *m
     VR_TRY(move_state(reader, model));
     move_tables(reader, model);
     enum vram_status status = vr_model_check(model, reader->error);
-    if (status != VRAM_OK) return refuse_damaged(reader, "a table names what is not there");
+    if (status != VRAM_OK) return refuse_damaged(reader, "a table refers to a missing row");
     if (reader->has_shape || (reader->has_state && !reader->stale)) return VRAM_OK;
     return vr_picture_advance(model, &reader->marks, &reader->budget);
 }

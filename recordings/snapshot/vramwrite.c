@@ -183,6 +183,5 @@ enum vram_status vr_log_write_model(const struct vr_model *model, vram_write wri
     enum vram_status status = send_file(&writer);
     vr_log_maker_release(&writer.maker);
     free(writer.spans);
-    return status == VRAM_OK ? VRAM_OK
-                             : vr_fail(error, status, VRAM_NO_OFFSET, "the recording cannot be written: %s", vram_status_text(status));
+    return status == VRAM_OK ? VRAM_OK : vr_fail(error, status, VRAM_NO_OFFSET, "cannot write the recording: %s", vram_status_text(status));
 }

@@ -436,13 +436,13 @@ static void put_dict(struct dict_writer *writer) {
 
 // Reports, in one line, the first value that was written as another.
 static void name_change(const struct dict_writer *writer, struct vram_error *error) {
-    static const char *const words[] = {[VR_PYTHON_KIND_TUPLE] = "tuples: that of `%.100s` is written as a list",
-                                        [VR_PYTHON_KIND_SET] = "sets: that of `%.100s` is written as a list",
-                                        [VR_PYTHON_KIND_FROZENSET] = "sets: that of `%.100s` is written as a list",
-                                        [VR_PYTHON_KIND_DICT] = "keys but strings: those of `%.100s` are written as strings",
-                                        [VR_PYTHON_KIND_FLOAT] = "infinities and no NaN: that of `%.100s` is written as null",
-                                        [VR_PYTHON_KIND_BYTES] = "bytes: those of `%.100s` are written as hexadecimal digits",
-                                        [VR_PYTHON_KIND_BYTEARRAY] = "bytes: those of `%.100s` are written as hexadecimal digits"};
+    static const char *const words[] = {[VR_PYTHON_KIND_TUPLE] = "tuples; `%.100s` is written as a list",
+                                        [VR_PYTHON_KIND_SET] = "sets; `%.100s` is written as a list",
+                                        [VR_PYTHON_KIND_FROZENSET] = "sets; `%.100s` is written as a list",
+                                        [VR_PYTHON_KIND_DICT] = "keys other than strings; those of `%.100s` are written as strings",
+                                        [VR_PYTHON_KIND_FLOAT] = "infinity or NaN; `%.100s` is written as null",
+                                        [VR_PYTHON_KIND_BYTES] = "bytes; `%.100s` is written as hexadecimal digits",
+                                        [VR_PYTHON_KIND_BYTEARRAY] = "bytes; `%.100s` is written as hexadecimal digits"};
     if (writer->emitter.change == VR_PYTHON_NONE || error == NULL) return;
     char line[160];
     (void)snprintf(line, sizeof line, words[writer->emitter.change], vr_model_string(writer->model, writer->changed_key));
@@ -471,14 +471,15 @@ static enum vram_status write_emitted(const struct vr_model *model, const struct
 // Refuses to write a model that does not have all of its file, because the output would silently differ.
 static enum vram_status refuse_loss(const struct vr_model *model, struct vram_error *error) {
     static const char *const named[] = {
-        [VR_LOSS_TOO_MUCH] = "what `%.100s` holds is too much for the size of the file, and was not read",
-        [VR_LOSS_NOT_A_LIST] = "`%.100s` is a tuple or a set, which is read as a list: written again it would be one",
-        [VR_LOSS_NUMBER] = "`%.100s` holds other numbers than whole ones, which are read as such: written again they would be"};
+        [VR_LOSS_TOO_MUCH] = "the value of `%.100s` was not read, because it is too large for the size of the file",
+        [VR_LOSS_NOT_A_LIST] = "`%.100s` is a tuple or a set, but would be written as a list",
+        [VR_LOSS_NUMBER] = "`%.100s` has numbers that are not integers, but they would be written as integers"};
     static const char *const nameless[] = {
-        [VR_LOSS_TOO_MUCH] = "a part of the file is too much for its size, and was not read",
-        [VR_LOSS_NOT_A_LIST] = "what should be a list is a tuple or a set: written again it would be a list",
-        [VR_LOSS_KEY] = "a key that is no string was not read: what is written would lack it",
-        [VR_LOSS_FRAME] = "frames of one name, file and line differ in other keys, of which the first are read: the others would be lost"};
+        [VR_LOSS_TOO_MUCH] = "a part of the file was not read, because it is too large for the size of the file",
+        [VR_LOSS_NOT_A_LIST] = "a tuple or a set is in the place of a list, but would be written as a list",
+        [VR_LOSS_KEY] = "a key that is not a string was not read and would be lost",
+        [VR_LOSS_FRAME] =
+            "frames with the same name, file and line differ in other keys; only the first were read, and the others would be lost"};
     const bool has_name = model->lost_key != 0 && (size_t)model->loss < VR_COUNT_OF(named) && named[model->loss] != NULL;
     return vr_fail(error, model->loss == VR_LOSS_TOO_MUCH ? VRAM_LIMIT : VRAM_BAD_INPUT, VRAM_NO_OFFSET,
                    has_name ? named[model->loss] : nameless[model->loss], vr_model_string(model, model->lost_key));
@@ -494,16 +495,16 @@ enum vram_status vr_model_write(const struct vr_model *model, enum vram_recordin
     case VRAM_FORMAT_JSON:
     case VRAM_FORMAT_JSON_ROWS: status = write_emitted(model, &vr_emit_json, format == VRAM_FORMAT_JSON_ROWS, write, user, error); break;
     case VRAM_FORMAT_VRAM: return vr_log_write_model(model, write, user, error);
-    default: return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "no format has the number %d", (int)format);
+    default: return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "unknown format %d", (int)format);
     }
     if (status == VRAM_OK) return VRAM_OK;
-    return vr_fail(error, status, VRAM_NO_OFFSET, "%s", status == VRAM_IO ? "the output could not be written" : vram_status_text(status));
+    return vr_fail(error, status, VRAM_NO_OFFSET, "%s", status == VRAM_IO ? "cannot write the output" : vram_status_text(status));
 }
 
 enum vram_status vram_recording_write(const struct vram_recording *recording, enum vram_recording_format format, vram_write write,
                                       void *user, struct vram_error *error) {
     if (recording == NULL || write == NULL) {
-        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "a recording and a place for its bytes are needed");
+        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "recording and write must not be NULL");
     }
     return vr_model_write(vr_recording_model(recording), format, write, user, error);
 }

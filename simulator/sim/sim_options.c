@@ -272,7 +272,7 @@ enum vram_status vr_sim_parse_into(const char *text, struct vram_sim_options *op
 enum vram_status vram_sim_parse(const char *text, struct vram_sim_options *options, struct vram_error *error) {
     struct vram_sim_options parsed = {0};
     if (options == NULL || text == NULL)
-        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "there is no text, or no place for the options");
+        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the text and the pointer for the options must not be NULL");
     VR_TRY(vr_sim_parse_into(text, &parsed, error));
     *options = parsed;
     return VRAM_OK;

@@ -287,7 +287,7 @@ def check_whole_programs(vram, folder):
     for name in names:
         with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
             json.dump({"segments": [], "device_traces": [events], "allocator_settings": {"vram_run_process": "7"}}, file)
-    table = run(vram, ["report"] + names, folder).stdout.decode().split("2 recordings, with their peaks")[1]
+    table = run(vram, ["report"] + names, folder).stdout.decode().split("Peaks of 2 recordings")[1]
     return [] if table.count("8.0 MiB   not known") == 2 and "2.0 MiB" not in table else ["reserved of whole programs:" + table]
 
 

@@ -58,7 +58,7 @@ def check_made(vram, folder, found):
         found.append(text)
     examples = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "recordings")
     unrelated = ("--size", "64", f"8={examples}/oom.pickle.gz", f"16={examples}/train.json.gz")
-    for arguments, words in ((unrelated, "not runs of one program"), (("--size", "1", f"64={paths[64]}"), "two or three"), (("--size", "1", f"64={paths[64]}", f"64={paths[128]}"), "same size"), (("--size", "x", f"1={paths[64]}", f"2={paths[128]}"), "invalid size"),
+    for arguments, words in ((unrelated, "not runs of the same program"), (("--size", "1", f"64={paths[64]}"), "two or three"), (("--size", "1", f"64={paths[64]}", f"64={paths[128]}"), "same size"), (("--size", "x", f"1={paths[64]}", f"2={paths[128]}"), "invalid size"),
                              ((f"1={paths[64]}", f"2={paths[128]}"), "--size"), (("--size", "1", paths[64], paths[128]), "SIZE=FILE"), (("--size", "-1", f"1={paths[64]}", f"2={paths[128]}"), "above 0"),
                              (("--size", "nan", f"1={paths[64]}", f"2={paths[128]}"), "above 0"), (("--size", "1", f"0={paths[64]}", f"2={paths[128]}"), "above 0"),
                              (("--size", "1", "1=missing", f"2={paths[128]}"), "No such file"), (("--size", "1", "--by", "stack", f"1={paths[64]}", f"2={paths[128]}"), "stack")):

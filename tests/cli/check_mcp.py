@@ -66,7 +66,7 @@ class Server:
         """Returns the answer of a tool that may take longer than one call."""
         for _ in range(400):
             text, failed = self.call(name, **arguments)
-            if not text.startswith("under way"):
+            if not text.startswith("running"):
                 break
             time.sleep(0.2)
         return text, failed
@@ -228,7 +228,7 @@ def check_marks(vram, folder):
 def check_refusals(vram, folder):
     server = Server(vram, folder)
     os.mkfifo(os.path.join(folder, "pipe"))
-    for name, arguments, pattern in (("open", {"file": "missing"}, "No such file"), ("open", {"file": "pipe"}, "not a plain file"), ("open", {"file": "."}, "not a plain file"),
+    for name, arguments, pattern in (("open", {"file": "missing"}, "No such file"), ("open", {"file": "pipe"}, "not a regular file"), ("open", {"file": "."}, "not a regular file"),
                                      ("open", {"file": "none.pickle"}, "none.pickle"), ("open", {}, "needs file"), ("open", {"file": 7}, "path|No such"), ("open", {"file": []}, "must be a string"),
                                      ("open", {"file": "-"}, "path"), ("peak", {"file": OOM, "by": "x"}, "not one of site"), ("peak", {"file": OOM, "at": "x"}, "x"),
                                      ("peak", {"file": OOM, "device": 9}, "no device 9"), ("peak", {"file": OOM, "top": 0}, "whole number"), ("peak", {"file": OOM, "regex": "("}, "."),

@@ -90,7 +90,7 @@ class Options(unittest.TestCase):
         for command, word, wanted, value in (("fit", "device", "card", "h101"), ("sim", "profile", "costs", "none"), ("fit", "limit", "memory", "24"),
                                              ("forecast", "at", "size", "x"), ("run", "memory", "limit", "24")):
             said = run(command, f"--{word}", value)
-            self.assertEqual((said.returncode, f"vram: --{word} is called --{wanted}\n" in said.stderr), (2, True), (command, word, said.stderr))
+            self.assertEqual((said.returncode, f"vram: --{word} was renamed to --{wanted}\n" in said.stderr), (2, True), (command, word, said.stderr))
         self.assertEqual(run("sim", "--device", "h100", "--", "true").returncode, 0)
 
     def test_near_misses_are_suggested(self):

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Every command keeps to the width of its terminal: no line that it prints into a pseudo-terminal of 60, 80 or 120 columns is wider.
+"""Checks that every command keeps to the width of its terminal: on pseudo-terminals of 60, 80 and 120 columns, no printed line is wider.
 
 Usage: check_width.py VRAM FOLDER...   (folders of recordings)
 
-Lines that hold something that is to be pasted as it is (a setting, a command, a path) may be as wide as that is: PASTED.
+Two kinds of lines may be wider: lines with text to paste (a setting, a command: PASTED), and lines with a word that cannot be broken (a path,
+a frame) and is at least as wide as the terminal less 24 columns.
 """
 import concurrent.futures
 import fcntl
@@ -19,9 +20,28 @@ import unicodedata
 WIDTHS = (60, 80, 120)
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 COMMANDS = "fit report view replay convert export run tune symbolize sim doctor flame diff leaks forecast top attach mcp".split()
-MOST_BYTES = 400_000  # most bytes of a recording, because `tune` replays it many times
-MOST_FILES = 30  # most files of a folder; the smallest are taken
-# Text to paste is not broken: a setting, an example's command line, a usage line, a word without spaces that fills the line by itself.
+MOST_BYTES = 400_000  # of a recording that `tune` replays many times
+MOST_FILES = 30  # of a folder, the smallest
+FIT = pathlib.Path(__file__).resolve().parent.parent / "fit"
+# A model that fits on some cards, with steps that repeat; the same one that fails; and one whose activations are too large for some cards.
+TRAIN = """
+import sys, torch
+class Model(torch.nn.Module):
+    def forward(self): return torch.empty(int(sys.argv[1]) << 30)
+model, optimizer = Model(), torch.Optimizer()
+weights = torch.empty(64 << 20)
+def step():
+    loss = model()
+    gradients = torch.autograd._engine_run_backward(64 << 20)
+    torch.free(loss)
+    return gradients
+for i in range(8):
+    gradients = step()
+    optimizer.step()
+    [torch.free(one) for one in gradients]
+    if i == int(sys.argv[2]): raise RuntimeError("the program does not know what to do with a batch of this size: it is neither a power of two nor 1")
+"""
+# What is pasted: a setting, a command line of an example, a usage line, a word without a space that fills the line by itself.
 PASTED = re.compile(r"PYTORCH_\w+=|^\s*(\w+=\S+ )*(vram|ssh|claude|unset) |^Usage|^\s*\S+$")
 
 
@@ -33,7 +53,7 @@ def printed(arguments, columns):
     """Returns the command's output on a terminal of this many columns."""
     reader, writer = os.openpty()
     fcntl.ioctl(writer, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-    environment = {**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8"}
+    environment = {**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8", "PYTHONPATH": str(FIT / "fake")}
     environment.pop("COLUMNS", None)
     process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=writer, stderr=subprocess.DEVNULL, env=environment)
     os.close(writer)
@@ -57,6 +77,8 @@ def invocations(vram, files):
     yield [vram, "--help"]
     yield [vram, "doctor"]
     yield [vram, "doctor", "--sim"]
+    for options, gigabytes, failing in (("--card=t4,rtx4090,h100", 4, 9), ("--card=t4,rtx4090", 30, 9), ("--all", 30, 9), ("--memory=22GiB", 30, 9), ("--card=h100", 4, 2)):
+        yield [vram, "fit", "-q", options, "--", sys.executable, "-c", TRAIN, str(gigabytes), str(failing)]
     for path in files:
         yield [vram, "report", "--no-cure", path]
         yield [vram, "leaks", path]
@@ -69,9 +91,10 @@ def invocations(vram, files):
 def wide_lines(job):
     arguments, columns = job
     text = printed(arguments, columns)
+    name = " ".join(arguments[1:4] if "-c" in arguments else arguments[1:])
     if not text.strip():
-        return [f"{' '.join(arguments[1:])} at {columns} columns: nothing was printed"] if "--help" in arguments else []
-    return [f"{' '.join(arguments[1:])} at {columns} columns: {columns_of(line)}: {line}" for line in text.split("\n")
+        return [f"{name} at {columns} columns: nothing was printed"] if "--help" in arguments or "fit" in arguments else []
+    return [f"{name} at {columns} columns: {columns_of(line)}: {line}" for line in text.split("\n")
             if columns_of(line) > columns and not PASTED.search(line) and max(map(columns_of, line.split())) < columns - 24]
 
 

@@ -328,8 +328,8 @@ def as_program(maker):
 # Code of a row -> its sentence, recordings that have its grounds, and for each of its grounds recordings that lack only that one.
 # JSON has a remedy's name, and the sentence of any other row.
 ROWS = {
-    "RELEASE": (r"free in each step what train\.py:31:remember", [lambda: steps(kept=64 * MIB)], [lambda: steps()]),
-    "DETACH": (r"detach what is kept from step to step", [lambda: steps(graph=True)], [lambda: steps(), lambda: others(steps(graph=True))]),
+    "RELEASE": (r"in each step, free what train\.py:31:remember", [lambda: steps(kept=64 * MIB)], [lambda: steps()]),
+    "DETACH": (r"detach values that are kept across steps", [lambda: steps(graph=True)], [lambda: steps(), lambda: others(steps(graph=True))]),
     "NO_GRAD": (r"under torch\.no_grad\(\)", [lambda: steps(validate=True)], [lambda: steps(), lambda: others(steps(validate=True))]),
     "ATTENTION": (r"scaled_dot_product_attention", [scores], [lambda: scores("dense"), lambda: scores(size=512 * MIB + 512), lambda: others(scores())]),
     "FOREACH": (r"foreach=False, or with fused=True", [optimizer], [lambda: optimizer(foreach=False), lambda: others(optimizer())]),
@@ -359,7 +359,7 @@ ROWS = {
     "PINNED 0": (r"allocate long-lived tensors before the large temporary ones", [few_blocks_in_the_way], [in_pieces]),
     "OTHER_STREAMS IDLE_STREAM": (r"a new stream for each task leaves a cache", [cache_of_a_stream], [busy_stream]),
     "OTHER_STREAMS 0": (r"allocate on one stream, or empty the cache", [busy_stream], [in_c]),
-    "OTHER_POOLS 0": (r"the other size class's segments", [other_class], [in_c]),
+    "OTHER_POOLS 0": (r"segments of the other size class", [other_class], [in_c]),
     "PRIVATE_POOLS 0": (r"drop graphs or pools that are no longer replayed", [pool_of_a_graph], [in_c]),
     "PENDING 0": (r"so that record_stream is not needed", [waits_for_a_stream], [in_c]),
     "ROOM_UNKNOWN 0": (r"the pool or memory resource has a maximum", [log_of_requests], [in_c]),

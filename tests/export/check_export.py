@@ -352,13 +352,13 @@ class Export(unittest.TestCase):
             server.terminate()
         self.assertEqual(server.wait(10), 0)
         server.stderr.close()
-        self.assertIn(b"--interval is a time", vram("export", job, "--interval", "soon", code=2).stderr)
-        self.assertIn(b"--listen is a port", vram("export", job, "--listen", "70000", code=2).stderr)
+        self.assertIn(b"--interval takes a time", vram("export", job, "--interval", "soon", code=2).stderr)
+        self.assertIn(b"--listen takes a port", vram("export", job, "--listen", "70000", code=2).stderr)
         self.assertIn(b"not a recording file", vram("export", RECORDING, code=3).stderr)
         dumps = os.path.join(FOLDER, "dumps")
         os.mkdir(dumps)
         shutil.copy(RECORDING, os.path.join(dumps, "oom.json.gz"))
-        self.assertIn(b"dumps: no recording file (.vram) in it", vram("export", dumps, code=3).stderr)
+        self.assertIn(b"dumps contains no recording file (.vram)", vram("export", dumps, code=3).stderr)
 
     def test_standard_streams(self):
         """Output into a log by /dev/stdout and similar files is between the earlier and the later contents."""

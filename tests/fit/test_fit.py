@@ -238,7 +238,7 @@ class Failures(unittest.TestCase):
         code, output, _ = self.interrupted(signal.SIGINT, "--json")
         self.assertEqual((json.loads(output)["fits"], json.loads(output)["ended"], json.loads(output)["failure"]["signal"]), (None, "interrupted", 2))
         code, output, _ = self.interrupted(signal.SIGTERM)
-        self.assertEqual((code, output.splitlines()[0]), (3, "The program was asked to end (signal 15) after 2 steps"))
+        self.assertEqual((code, output.splitlines()[0]), (3, "The program was terminated (signal 15) after 2 steps"))
 
     def test_every_run_has_the_signals_that_the_command_had(self):
         program = "import signal\nprint('has', signal.getsignal(signal.SIGINT) is signal.default_int_handler, signal.getsignal(signal.SIGTERM) is signal.SIG_DFL)\n" + TRAIN
@@ -399,13 +399,13 @@ class Cards(unittest.TestCase):
         asks = "import ctypes\nctypes.CDLL('libcuda.so.1').cuGetExportTable(None, None)\n"
         result = fit(*python(asks, "9"))
         self.assertEqual(result.returncode, 3, result.stderr)
-        self.assertIn("linked statically against NVIDIA's runtime, which only accepts NVIDIA's driver and found no device: the program went on without a device, on the CPU.", result.stderr)
+        self.assertIn("linked statically against NVIDIA's runtime, which only accepts NVIDIA's driver and found no device: the program continued on the CPU, without a device.", result.stderr)
         answer = json.loads(fit("--json", *python(asks, "9")).stdout)
         self.assertEqual((answer["fits"], os.path.isfile(answer["not_reached"])), (None, True))
         # Part of a program whose rest uses the device.
         result = fit("-q", *python(asks + TRAIN, "9"))
         self.assertIn("Not reached", result.stdout)
-        self.assertIn("the answer lacks what it does on a GPU", " ".join(result.stdout.split()))
+        self.assertIn("the answer does not cover what it does on a GPU", " ".join(result.stdout.split()))
         self.assertIsNone(json.loads(fit("-q", "--json", *python(TRAIN, "9")).stdout)["not_reached"])
 
     def test_all_cards_in_80_columns_with_what_is_estimated(self):

@@ -120,7 +120,7 @@ class Servers(unittest.TestCase):
         killed = "import os, signal\nrunner.forward()\nos.kill(os.getpid(), signal.SIGKILL)\n"
         result = fit("--json", "--card", "h100", *python(ENGINE + killed, folder, "2048"))
         answer = json.loads(result.stdout)
-        self.assertIn("was killed: its recording ends where it was ready to serve", result.stderr)
+        self.assertIn("was killed: its recording ends at the point where it was ready to serve", result.stderr)
         self.assertEqual((answer["holdings"][0]["recorded_by"], answer["serving"]["engine"]), ("pytorch", "sglang"))
         self.assertEqual(answer["serving"]["weight_bytes"], GIB)
 
@@ -129,7 +129,7 @@ class Servers(unittest.TestCase):
         result = fit("-q", "--card", "h100", *python(ENGINE + "for i in range(300): runner.forward()\n", folder, "2048"))
         self.assertEqual(result.returncode, 0, result.stderr)
         told = " ".join(result.stdout.split())
-        for part in ("Serving sglang, 7 sequences at most of 2,048 tokens", "Weights 1.0 GiB", "4.0 MiB per token", "concurrent sequences by length: 4 at 2,048, 19 at 512",
+        for part in ("Serving sglang, at most 7 sequences of 2,048 tokens", "Weights 1.0 GiB", "4.0 MiB per token", "concurrent sequences by length: 4 at 2,048, 19 at 512",
                      "Share mem_fraction_static 0.5", "h100 up to 0.99", "it served 100 steps without a new peak"):
             self.assertIn(part, told)
         self.assertLessEqual(max(map(len, result.stdout.splitlines())), 80)
@@ -147,7 +147,7 @@ class Files(unittest.TestCase):
     def test_a_missing_file_is_named(self):
         result = fit(*python("import torch\ntorch.empty(1)\ntorch.load('runs/not-there.pt')\n"))
         self.assertEqual(result.returncode, 3)
-        self.assertIn("vram fit: runs/not-there.pt is not there (torch.load)\n", result.stderr)
+        self.assertIn("vram fit: cannot find runs/not-there.pt (torch.load)\n", result.stderr)
 
     def header(self, **changed):
         """One tensor of 2^20 halves; the file ends where it would begin."""

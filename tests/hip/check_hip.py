@@ -38,8 +38,8 @@ old = play("hip", "", standins + "/libamdhip64.so.5")
 expect("ROCm 5", old.returncode == 0 and "pages of 0, pools 1, files 0" in old.stdout, old.stdout[:200], old.stderr[-300:])
 
 # Without a runtime, its functions, or a device: one line each.
-for what, env, words in (("no runtime", {"VRAM_LIBHIP": "/nowhere/libamdhip64.so"}, "no HIP runtime: /nowhere/libamdhip64.so"),
-                         ("no functions", {"VRAM_LIBHIP": "libm.so.6"}, "the HIP runtime has no hipInit"),
+for what, env, words in (("no runtime", {"VRAM_LIBHIP": "/nowhere/libamdhip64.so"}, "no HIP runtime found: /nowhere/libamdhip64.so"),
+                         ("no functions", {"VRAM_LIBHIP": "libm.so.6"}, "the HIP runtime lacks hipInit"),
                          ("no device", {"LD_LIBRARY_PATH": "", "VRAM_SIM": ""}, "hipInit: CUDA_ERROR_NO_DEVICE")):
     done = play("hip", "", **env)
     expect(what, done.returncode != 0 and words in done.stderr and done.stderr.count("\n") == 1, done.stderr)

@@ -164,7 +164,7 @@ def check_agent_oom(found, where, why, device):
     found.has(where, f"held {exact(cause['reserved_bytes'])}: in use {exact(cause['allocated_bytes'])}, waiting for streams {exact(cause['pending_bytes'])}, free {exact(cause['free_bytes'])}", why)
     found.has(where, f"free for this request {exact(cause['usable_bytes'])}", why)
     if cause["limit_bytes"]:
-        found.has(where, f"the process was allowed {exact(cause['limit_bytes'])}", why)
+        found.has(where, f"the process may hold {exact(cause['limit_bytes'])}", why)
 
 
 def check_agent_cure(found, where, said, cure, device):

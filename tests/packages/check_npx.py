@@ -118,7 +118,7 @@ def check_elsewhere(ours, folder):
     found = []
     for name in ELSEWHERE:
         done = run(ours, [name, "x"], folder)
-        if done.returncode != 4 or done.stdout or done.stderr.count(b"\n") != 1 or b"needs the command for Linux" not in done.stderr:
+        if done.returncode != 4 or done.stdout or done.stderr.count(b"\n") != 1 or b"needs the Linux command" not in done.stderr:
             found.append("%s: code %d: %r" % (name, done.returncode, done.stderr))
     return found
 

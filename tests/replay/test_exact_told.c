@@ -413,7 +413,7 @@ static void settings_that_changed_are_told(void **state) {
          "\"device_traces\": [[{\"action\": \"segment_alloc\", \"addr\": 1073741824, \"size\": 20971520, \"stream\": 0},"
          " {\"action\": \"alloc\", \"addr\": 1073741824, \"size\": 20971520, \"stream\": 0}]],"
          "\"allocator_settings\": {\"PYTORCH_CUDA_ALLOC_CONF\": \"expandable_segments:True\", \"expandable_segments\": true}}",
-         "ordinary segments and expandable ones"},
+         "both ordinary and expandable segments"},
         {"{\"segments\": [{\"device\": 0, \"address\": 1073741824, \"total_size\": 2097152, \"stream\": 0, \"segment_type\": \"small\","
          " \"blocks\": [{\"size\": 2048, \"requested_size\": 1200, \"state\": \"active_allocated\"},"
          " {\"size\": 2095104, \"requested_size\": 0, \"state\": \"inactive\"}]}],"

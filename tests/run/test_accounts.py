@@ -99,16 +99,16 @@ class FakeCard(unittest.TestCase):
 
     def test_the_library_refuses(self):
         accounts, page = self.go("fails")
-        self.assertEqual(accounts["why"], "NVML does not list processes: Not Supported")
+        self.assertEqual(accounts["why"], "NVML cannot list processes: Not Supported")
         self.assertIsNone(accounts["other_bytes"])
         self.assertEqual(accounts["unknown_bytes"], 100 * MIB - HELD)
-        self.assertIn("not known: NVML does not list processes: Not Supported", page)
+        self.assertIn("not known: NVML cannot list processes: Not Supported", page)
 
     def test_it_does_not_start(self):
-        self.assertEqual(self.go("no-init")[0]["why"], "NVML does not start: Driver Not Loaded")
+        self.assertEqual(self.go("no-init")[0]["why"], "cannot initialize NVML: Driver Not Loaded")
 
     def test_it_does_not_know_the_device(self):
-        self.assertEqual(self.go("nowhere")[0]["why"], "NVML does not find the device: Not Found")
+        self.assertEqual(self.go("nowhere")[0]["why"], "NVML cannot find the device: Not Found")
 
     def test_this_process_has_another_number_there(self):
         """As in a container, one of the listed processes is this one, but its number there is unknown."""
@@ -138,7 +138,7 @@ class FakeCard(unittest.TestCase):
 
     def test_no_library(self):
         accounts, page = self.go("", library=None, VRAM_NVML="/nowhere/libnvidia-ml.so.1")
-        self.assertTrue(accounts["why"].startswith("NVML is not there: "), accounts["why"])
+        self.assertTrue(accounts["why"].startswith("NVML is not available: "), accounts["why"])
         self.assertEqual(accounts["context_bytes"], 300 * MIB)
 
     def test_more_processes_than_anybody_wants_to_see(self):
@@ -162,7 +162,7 @@ class Doctor(unittest.TestCase):
         self.assertEqual(self.ask(NVML / "libnvidia-ml.so.1")["state"], "ok")
         absent = self.ask("/nowhere/libnvidia-ml.so.1")
         self.assertEqual(absent["state"], "off")
-        self.assertIn("NVML is not there", json.dumps(absent))
+        self.assertIn("NVML is not available", json.dumps(absent))
 
 
 class SimulatedCard(unittest.TestCase):

@@ -48,7 +48,7 @@ static void devices_are_found_by_what_names_them(void **state) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         assert_int_equal(ask(fake, rows[i].said, rows[i].uuid, rows[i].bus_id, &processes, &error), rows[i].status);
         assert_int_equal(processes.count, rows[i].status == VRAM_OK ? 1 : 77); // unchanged on failure
-        if (rows[i].status != VRAM_OK) assert_string_equal(error.message, "NVML does not find the device: Not Found");
+        if (rows[i].status != VRAM_OK) assert_string_equal(error.message, "NVML cannot find the device: Not Found");
     }
 }
 
@@ -71,9 +71,9 @@ static void what_is_not_there_is_said(void **state) {
     static struct vram_processes processes;
     struct vram_error error;
     assert_int_equal(ask("/nowhere/libnvidia-ml.so.1", "", whole, NULL, &processes, &error), VRAM_UNSUPPORTED);
-    assert_memory_equal(error.message, "NVML is not there: ", 19);
+    assert_memory_equal(error.message, "NVML is not available: ", 23);
     assert_int_equal(ask("libm.so.6", "", whole, NULL, &processes, &error), VRAM_UNSUPPORTED);
-    assert_string_equal(error.message, "libm.so.6 is no management library of NVIDIA's");
+    assert_string_equal(error.message, "libm.so.6 is not NVIDIA's management library");
     assert_int_equal(ask(fake, "no-init", whole, NULL, &processes, &error), VRAM_UNSUPPORTED);
     assert_int_equal(ask(fake, "fails", whole, NULL, &processes, &error), VRAM_DRIVER);
     assert_int_equal(processes.count, 77);

@@ -239,7 +239,7 @@ class Programs(unittest.TestCase):
         self.assertIn("no file was written", run(["true"]).stderr)
         self.assertNotIn("vram sim", run(["true"]).stderr)
         without = run(["true"], environment={"VRAM_LIBCUDA": "/no/such/libcuda.so.1"}).stderr
-        self.assertTrue(without.endswith("vram run: there is no CUDA driver here; `vram sim -- vram run -- true` runs it on a simulated one\n"))
+        self.assertTrue(without.endswith("vram run: no CUDA driver found; to use a simulated one, run `vram sim -- vram run -- true`\n"))
 
     def test_terminated_from_outside(self):
         ran = run(["sh", "-c", "kill -TERM $PPID; exec sleep 20"])
@@ -255,7 +255,7 @@ class Programs(unittest.TestCase):
     def test_where_nothing_can_be_written(self):
         ran = run(program("linked", "touch"), pattern="no/such/folder/x.vram")
         self.assertEqual(ran.code, 0)
-        self.assertIn("not seen: the recording ended early", ran.stderr)
+        self.assertIn("warning: the recording ended early", ran.stderr)
 
     def test_a_library_whose_path_the_linker_cannot_read(self):
         for name in ("with space", "with:colon"):

@@ -41,7 +41,7 @@ static void a_pool_sleeps_once_the_others_are_done(void **state) {
         const struct vram_imported theirs = export_to_there(&pair, ours);
         seen_there(&pair, ours, theirs.address, 7);
         EXPECT_STATUS(UNSUPPORTED, vram_sleep(here, 0, NULL, 0, NULL, &error));
-        assert_non_null(strstr(error.message, "other processes may have its pages"));
+        assert_non_null(strstr(error.message, "other processes may share its pages"));
         release_there(&pair, theirs.address);
         expect_free(&pair.here, ours);
         EXPECT_OK(vram_sleep(here, 0, NULL, 0, NULL, NULL));

@@ -65,7 +65,7 @@ class Sim(unittest.TestCase):
             self.assertIn("'vram sim --cards' lists", result.stderr)
             if near is not None:
                 self.assertIn(f"did you mean '{near}'?", result.stderr)
-        self.assertIn("'mi300x' is AMD's: it takes --hip", run("sim", "--card", "mi300x", "--", TINY).stderr)
+        self.assertIn("'mi300x' is an AMD card and needs --hip", run("sim", "--card", "mi300x", "--", TINY).stderr)
         self.assertEqual(run("sim").stderr.splitlines()[0], "vram: sim needs a program")
 
     def test_the_doctor_says_the_same_inside_and_outside(self):
@@ -239,10 +239,10 @@ class Reads(unittest.TestCase):
         result = run("sim", "--reads", "--", sys.executable, "-c", self.PROGRAM)
         self.assertEqual((result.stdout, result.returncode), ("False\n", 0), result.stderr)
         said = [line for line in result.stderr.splitlines() if not line.startswith("qemu: ")]  # from the emulator, about the child's end
-        self.assertTrue(said[0].startswith("vram sim: reads that do not give"), said)
-        self.assertEqual([line.strip() for line in said[1:3]], ["3 reads", "24 B that no copy and no fill wrote"])
+        self.assertTrue(said[0].startswith("vram sim: reads that differ"), said)
+        self.assertEqual([line.strip() for line in said[1:3]], ["3 reads", "24 B that no copy or fill wrote"])
         self.assertIn("1 read", [line.strip() for line in said])  # by the child, from another line
-        self.assertIn("4 B that no copy and no fill wrote", [line.strip() for line in said])
+        self.assertIn("4 B that no copy or fill wrote", [line.strip() for line in said])
 
     def test_what_a_collective_sends_is_not_read_by_the_program(self):
         library = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(VRAM))), "standins", "libnccl.so.2")
@@ -263,18 +263,18 @@ cuda.cuMemcpyDtoH_v2(got, ctypes.c_uint64(address.value + 1024), ctypes.c_size_t
             self.assertEqual(result.returncode, 0, result.stderr)
             if not stacks:
                 self.assertNotIn("in reduce", result.stderr)
-                self.assertEqual(result.stderr.count("that no copy and no fill wrote"), 1, result.stderr)
+                self.assertEqual(result.stderr.count("that no copy or fill wrote"), 1, result.stderr)
                 self.assertIn("<module> at <string>:9", result.stderr)
 
     def test_without_libvram_a_place_is_a_module_and_an_offset(self):
         result = run("sim", "--reads", "--", sys.executable, "-c", self.PROGRAM, VRAM_SIM_STACKS="/none")
         self.assertEqual((result.stdout, result.returncode), ("False\n", 0), result.stderr)
-        self.assertRegex(result.stderr, r"\n    28 B that no copy and no fill wrote\n +\S*.*\+0x[0-9a-f]+\n")
+        self.assertRegex(result.stderr, r"\n    28 B that no copy or fill wrote\n +\S*.*\+0x[0-9a-f]+\n")
         self.assertNotIn("libcuda.so.1+", result.stderr)
 
     def test_all_can_be_right(self):
         result = run("sim", "--reads", "--missing", "--", TINY)
-        self.assertIn("vram sim: every read gave what a GPU would have given\n", result.stderr)
+        self.assertIn("vram sim: every read returned what a GPU would have returned\n", result.stderr)
         self.assertIn("vram sim: every function the program called is simulated", result.stderr)
         result = run("sim", "--reads", "--", "/no/such/program")
         self.assertEqual((result.returncode, result.stderr), (127, "vram sim: /no/such/program: No such file or directory\n"))
@@ -317,11 +317,11 @@ class Values(unittest.TestCase):
             file.write("count()=x\n")
             file.flush()
             code, said = self.said("--values", file.name)
-            self.assertEqual((code, f"--values {file.name}: line 3: 'x' is no integer" in said), (2, True), said)
+            self.assertEqual((code, f"--values {file.name}: line 3: 'x' is not an integer" in said), (2, True), said)
 
     def test_they_are_counted_all_the_same(self):
         result = run("sim", "--reads", "--value", "*=1", "--", sys.executable, "-c", self.PROGRAM)
-        self.assertIn("B that no copy and no fill wrote", result.stderr)
+        self.assertIn("B that no copy or fill wrote", result.stderr)
 
     def test_what_is_no_rule(self):
         for options in (("--value", "count()"), ("--value", "*=0.5"), ("--values", "/no/such/file")):
@@ -366,8 +366,8 @@ class Missing(unittest.TestCase):
         self.assertIn("it finds no device. A build with the shared runtime runs (nvcc -cudart shared", result.stderr)
 
     def test_of_a_wheel_the_versions_that_run_are_named(self):
-        for path, advice in (("cupy_backends/cuda/api/runtime.so", "CuPy: take cupy-cuda12x 12.3.0"), ("xgboost/lib/libxgboost.so", "XGBoost: no wheel of it runs (1.7.6"),
-                             ("ctranslate2.libs/libctranslate2-a7a6.so", "CTranslate2: no wheel"), ("other/one.so", "Another version of its wheel")):
+        for path, advice in (("cupy_backends/cuda/api/runtime.so", "CuPy: use cupy-cuda12x 12.3.0"), ("xgboost/lib/libxgboost.so", "XGBoost: no wheel runs (tested: 1.7.6"),
+                             ("ctranslate2.libs/libctranslate2-a7a6.so", "CTranslate2: no wheel"), ("other/one.so", "Try another version of its wheel")):
             with tempfile.TemporaryDirectory() as folder:
                 asks = pathlib.Path(folder, "site-packages", path)
                 asks.parent.mkdir(parents=True)
@@ -390,7 +390,7 @@ class Missing(unittest.TestCase):
         path = "/sbin/ldconfig.real" if os.path.exists("/sbin/ldconfig.real") else "/sbin/ldconfig"
         result = run("sim", "--", path, "--version")
         self.assertEqual(result.returncode, 0)
-        self.assertIn(f"vram sim: {path} does not reach the simulated driver: it is linked statically", result.stderr)
+        self.assertIn(f"vram sim: {path} cannot use the simulated driver: it is linked statically", result.stderr)
 
 
 class Doctor(unittest.TestCase):
@@ -410,7 +410,7 @@ class Doctor(unittest.TestCase):
     def test_options_are_told_with_their_defaults(self):
         checks = self.checks("--sim", code=0, PYTORCH_CUDA_ALLOC_CONF="max_split_size_mb:64", PYTORCH_ALLOC_CONF="x")
         self.assertEqual(checks["settings", "max_split_size_mb"]["value"], "64 (default unlimited)")
-        self.assertIn("PYTORCH_CUDA_ALLOC_CONF comes first", checks["settings", "PYTORCH_ALLOC_CONF"]["text"])
+        self.assertIn("PYTORCH_CUDA_ALLOC_CONF takes precedence", checks["settings", "PYTORCH_ALLOC_CONF"]["text"])
 
     def test_a_wrong_option_is_a_finding(self):
         checks = self.checks("--sim", code=1, VRAM_ALLOC_CONF="expandable_segment:True")
@@ -438,7 +438,7 @@ class Doctor(unittest.TestCase):
     def test_people_get_the_same(self):
         result = run("doctor", "--sim", VRAM_STYLE="plain")
         self.assertIn("\ndevice 0\n", result.stdout)
-        self.assertIn("expandable_segments:True can be used", result.stdout)
+        self.assertIn("expandable_segments:True is supported", result.stdout)
         self.assertTrue(all(len(line) <= 100 or "/" in line for line in result.stdout.splitlines()))
 
 

@@ -62,7 +62,7 @@ class Values(unittest.TestCase):
             (x * x).sum().backward()
             print(x.grad.tolist())
             """, ["66 [4, 5, 6, 7] 366.0 [[0, 1], [1, 0], [1, 3], [2, 2]]", "13 True [2, 2, 2, 2] True", "True False 5", "[1.0, 1.0] 2.0", "[[0, 1, 1], [0, 0, 1]]", "[0.0, 2.0, 4.0, 6.0]"], "--reads")
-        self.assertIn("every read gave what a GPU would have given", result.stderr)
+        self.assertIn("every read returned what a GPU would have returned", result.stderr)
 
     def test_what_is_likely_is_listed(self):
         """Checks random numbers, which are equal for equal seeds, and results of tables. The host's generator does not change."""
@@ -114,7 +114,7 @@ class Values(unittest.TestCase):
             print(torch.equal(torch._scaled_mm(a, b.t(), two, two, out_dtype=torch.bfloat16), (a.float() * 4).bfloat16()),
                   torch.equal(torch._scaled_mm(a, b.t(), rows, torch.ones(1, 16, device="cuda"), out_dtype=torch.bfloat16), (a.float() * rows).bfloat16()))
             """, ["True True True", "True", "True True"], "--reads")
-        self.assertIn("every read gave what a GPU would have given", result.stderr)
+        self.assertIn("every read returned what a GPU would have returned", result.stderr)
 
     def test_a_rule_goes_before(self):
         self.expect("""
@@ -230,7 +230,7 @@ class Values(unittest.TestCase):
             expected.backward(gradient.cpu())
             print(near([made, of_x, of_weight, of_bias, *running], [expected, given.grad, norm.weight.grad, norm.bias.grad, norm.running_mean, norm.running_var]))
             """, ["True True True", "True"], "--reads")
-        self.assertIn("every read gave what a GPU would have given", result.stderr)
+        self.assertIn("every read returned what a GPU would have returned", result.stderr)
 
     def test_sparse_tensors(self):
         """How many elements coalesce() leaves is a fact where the indices are, however large the values."""
@@ -276,7 +276,7 @@ class Values(unittest.TestCase):
                 made = torch.ops.narrow.twice(torch.tensor([1., 2., 3.], device="cuda").half(), ids[:3])
             print(made.tolist(), made.dtype)
             """, ["[1, 2, 0, 1] [1, 3, 3, 4] torch.int64", "[2.0, 4.0, 4.0] torch.float16"], "--reads")
-        self.assertIn("every read gave what a GPU would have given", result.stderr)
+        self.assertIn("every read returned what a GPU would have returned", result.stderr)
 
     def test_what_is_written_in_part(self):
         """Places that are written are known, also in a tensor that was not: an inverse permutation."""

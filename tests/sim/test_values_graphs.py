@@ -31,7 +31,7 @@ class Graphs(unittest.TestCase):
                 print(y.tolist(), sums.tolist(), place.item(), any_above.item(), out[:4].tolist(), count.item(), round(softmax.sum().item(), 3))
             """, ["[0.0, 1.0, 2.0, 3.0] [0.0, 1.0, 2.0, 3.0] 3 False [0.0, 2.0, 4.0, 6.0] 0 1.0", "[2.0, 3.0, 4.0, 5.0] [2.0, 4.0, 6.0, 8.0] 3 True [4.0, 6.0, 8.0, 10.0] 2 1.0",
                   "[4.0, 5.0, 6.0, 7.0] [6.0, 9.0, 12.0, 15.0] 3 True [8.0, 10.0, 12.0, 14.0] 6 1.0"], "--reads")
-        self.assertIn("every read gave what a GPU would have given", result.stderr)
+        self.assertIn("every read returned what a GPU would have returned", result.stderr)
 
     def test_what_is_not_computed_is_unknown_in_its_place(self):
         """A large operation, a library's product and a kernel with a large grid overwrite known values, between operations that are

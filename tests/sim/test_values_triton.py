@@ -60,7 +60,7 @@ class Triton(unittest.TestCase):
             double[lambda meta: (1,)](known[4:], out, count, 4, BLOCK=4)
             print(out.tolist(), count.item())
             """, ["[0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0] 4 [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]", "[8.0, 10.0, 12.0, 14.0, 8.0, 10.0, 12.0, 14.0] 8"], "--reads")
-        self.assertIn("every read gave what a GPU would have given", result.stderr)
+        self.assertIn("every read returned what a GPU would have returned", result.stderr)
 
     def test_levels_go_element_by_element(self):
         program = """

@@ -66,7 +66,7 @@ def way_of(torch, **named):
 def test_a_torch_that_does_not_say_what_it_is():
     fake_torch([])
     vram_torch.enable()
-    assert vram_torch.way() == ("pluggable: no library for this PyTorch: this PyTorch does not say its version, git hash and string ABI")
+    assert vram_torch.way() == ("pluggable: no library for this PyTorch: this PyTorch does not report its version, git hash and string ABI")
 
 
 def test_versions_that_are_not_known():
@@ -100,12 +100,12 @@ def test_a_library_for_another_torch_is_not_used():
 
 
 def test_no_headers():
-    assert "PyTorch's headers are not in" in way_of(torch_of("2.15.0"))
+    assert "PyTorch's headers are missing from" in way_of(torch_of("2.15.0"))
 
 
 def test_no_compiler():
     os.environ.update(XDG_CACHE_HOME=tempfile.mkdtemp(), CXX="/no/such/compiler", PATH="")
-    assert way_of(torch_of("2.15.0", headers=True)) == "pluggable: no library for this PyTorch: there is no C++ compiler (g++)"
+    assert way_of(torch_of("2.15.0", headers=True)) == "pluggable: no library for this PyTorch: no C++ compiler found (g++)"
 
 
 def test_a_compiler_that_fails():
@@ -136,7 +136,7 @@ def test_native_or_nothing():
 
 @cases.environment(VRAM_TORCH_WAY="pluggable")
 def test_pluggable_as_asked_for():
-    assert way_of(torch_of("2.15.0")) == "pluggable: as asked for"
+    assert way_of(torch_of("2.15.0")) == "pluggable: as requested"
 
 
 if __name__ == "__main__":

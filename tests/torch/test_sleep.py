@@ -64,7 +64,7 @@ class Sleep(unittest.TestCase):
         with self.assertRaises(ValueError), vram_torch.tagged(""):
             pass
         block = self.made.malloc(MIB)
-        with self.assertRaisesRegex(vram_torch.Error, "by cuMemAlloc"):
+        with self.assertRaisesRegex(vram_torch.Error, "cuMemAlloc allocated it"):
             vram_torch.sleep()
         self.made.free(block)
 

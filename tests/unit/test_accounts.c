@@ -211,7 +211,7 @@ static void the_cause_names_whose_it_was(void **state) {
     expect_cause(100 M,
                  "\"has_self\": true, \"self_bytes\": null, \"processes\": [{\"pid\": 4711, \"name\": \"x\\ny\", \"bytes\": 629145600}]",
                  VRAM_OOM_OUTSIDE, "process 4711 (x?y) held 600.0 MiB of the device",
-                 "end the other processes, or give this one a device of its own");
+                 "end the other processes, or give this process its own device");
     expect_cause(
         100 M,
         "\"context_bytes\": 104857600, \"has_self\": true, \"processes\": [{\"pid\": 1, \"bytes\": 104857600}, {\"pid\": 2, \"bytes\": "

@@ -389,15 +389,15 @@ static void one_option_changes(void **state) {
         size_t offset;
     } wrong[] = {
         {"pagd", "True", "unknown option 'pagd' (did you mean 'paged'?), at character 1 of the option string", 0},
-        {"paged", "maybe", "paged: True or False expected, found 'maybe', at character 7 of the option string", 6},
-        {"paged", "", "paged: True or False expected, found the end, at character 7 of the option string", 6},
-        {"paged", "True,max_split_size_mb:32", "the end of the value expected, found ',', at character 11 of the option string", 10},
-        {"paged:True", NULL, "the end of the value expected, found ':', at character 6 of the option string", 5},
-        {"", "1", "the name of an option expected, found ':', at character 1 of the option string", 0},
-        {"large_segment_size_mb", "80", "max_split_size_mb and max_non_split_rounding_mb may not be below large_segment_size_mb",
+        {"paged", "maybe", "paged: expected True or False, found 'maybe', at character 7 of the option string", 6},
+        {"paged", "", "paged: expected True or False, found the end, at character 7 of the option string", 6},
+        {"paged", "True,max_split_size_mb:32", "expected the end of the value, found ',', at character 11 of the option string", 10},
+        {"paged:True", NULL, "expected the end of the value, found ':', at character 6 of the option string", 5},
+        {"", "1", "expected an option name, found ':', at character 1 of the option string", 0},
+        {"large_segment_size_mb", "80", "max_split_size_mb and max_non_split_rounding_mb must be at least large_segment_size_mb",
          VRAM_NO_OFFSET},
-        {"backend", "cudaMallocAsync", "the backend cannot be changed after the allocator was made", VRAM_NO_OFFSET},
-        {"pytorch", "2.6", "whose rules hold cannot be changed after the allocator was made", VRAM_NO_OFFSET},
+        {"backend", "cudaMallocAsync", "the backend cannot be changed after the allocator was created", VRAM_NO_OFFSET},
+        {"pytorch", "2.6", "the PyTorch version cannot be changed after the allocator was created", VRAM_NO_OFFSET},
     };
     for (size_t i = 0; i < VR_COUNT_OF(wrong); i++) {
         EXPECT_STATUS(BAD_OPTION, vram_set_option(world.allocator, wrong[i].key, wrong[i].value, &error));

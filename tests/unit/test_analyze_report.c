@@ -216,7 +216,7 @@ static void figures_that_contradict_each_other_are_named(void **state) {
     (void)state;
     static const struct {
         const char *settings, *said;
-    } cases[] = {{"", "more was live (8 B) than was ever held from the driver (4 B)"},
+    } cases[] = {{"", "live memory (8 B) exceeds the peak of reserved memory (4 B)"},
                  {"\"vram_run_process\": \"7\"", "the history ends with 8 B live, but the final blocks hold 0 B"}};
     for (size_t i = 0; i < VR_COUNT_OF(cases); i++) {
         struct vr_text json = {0}, text = {0};

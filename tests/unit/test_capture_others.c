@@ -114,7 +114,7 @@ static void it_is_ended_by_who_began_it(void **state) {
     assert_int_equal(vr_cu(world.sim, graph_destroy, graph), VR_CU_SUCCESS);
     driver_begin(&world, a, VR_CU_STREAM_CAPTURE_MODE_RELAXED);
     EXPECT_STATUS(INVALID_ARGUMENT, vram_capture_begin(pool, a, VRAM_CAPTURE_RELAXED, &error));
-    assert_string_equal(error.message, "this stream is capturing already");
+    assert_string_equal(error.message, "this stream is already capturing");
     driver_end(&world, a);
     vram_pool_release(pool);
     expect_end(&world);

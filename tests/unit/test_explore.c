@@ -129,7 +129,7 @@ static void allocations_and_marks_tell_their_story(void **state) {
     struct bytes none = {0};
     struct vram_error error = {0};
     assert_int_equal(vram_explorer_ask(explorer, "allocation?label=b2000_2", keep, &none, &error), VRAM_INVALID_ARGUMENT);
-    assert_non_null(strstr(error.message, "no allocation 'b2000_2'"));
+    assert_non_null(strstr(error.message, "allocation 'b2000_2' is not in the recording"));
     vram_explorer_destroy(explorer);
 }
 
@@ -230,16 +230,16 @@ static void bad_questions_are_answered_with_a_sentence(void **state) {
     static const struct {
         const char *question, *text;
     } cases[] = {
-        {"", "there is no query ''"},
-        {"nothing?x=1", "there is no query 'nothing'"},
+        {"", "unknown query ''"},
+        {"nothing?x=1", "unknown query 'nothing'"},
         {"curve?device", "has no value"},
         {"curve?device=9", "no device 9"},
-        {"curve?device=x", "'device' should be a whole number"},
-        {"curve?rec=1", "'rec' should be a whole number from 0 to 0"},
+        {"curve?device=x", "'device' must be a whole number"},
+        {"curve?rec=1", "'rec' must be a whole number from 0 to 0"},
         {"curve?from=5&to=5", "'to' must be greater"},
-        {"curve?from=nan", "'from' should be a number"},
-        {"curve?pixels=0", "'pixels' should be a whole number from 1"},
-        {"curve?axis=length", "'axis' should be one of event, time"},
+        {"curve?from=nan", "'from' must be a number"},
+        {"curve?pixels=0", "'pixels' must be a whole number from 1"},
+        {"curve?axis=length", "'axis' must be one of event, time"},
     };
     struct made made;
     make(&made, 3);

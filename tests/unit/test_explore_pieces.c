@@ -180,7 +180,7 @@ static void prepared_answers_are_the_same(void **state) {
     assert_int_equal(VRAM_INVALID_ARGUMENT, vram_explorer_ask(explorer, "prepare?for=leaks&every=-3", keep, &none, &error));
     assert_int_equal(VRAM_INVALID_ARGUMENT, vram_explorer_ask(explorer, "groups?event=step:0", keep, &none, &error));
     assert_int_equal(VRAM_INVALID_ARGUMENT, vram_explorer_ask(explorer, "groups?event=step:5000", keep, &none, &error));
-    assert_non_null(strstr(error.message, "there is no step '5000'"));
+    assert_non_null(strstr(error.message, "step '5000' does not exist"));
     vram_explorer_destroy(explorer);
     vr_text_release(&loop.json);
 }

@@ -253,7 +253,7 @@ static void a_small_history_is_told_as_it_was(void **state) {
     struct bytes none = {0};
     struct vram_error error = {0};
     assert_int_equal(vram_explorer_ask(explorer, "events?action=dance", keep, &none, &error), VRAM_INVALID_ARGUMENT);
-    assert_non_null(strstr(error.message, "no action is called 'dance'"));
+    assert_non_null(strstr(error.message, "unknown action 'dance'"));
     assert_int_equal(vram_explorer_ask(explorer, "events?address=xyz", keep, &none, &error), VRAM_INVALID_ARGUMENT);
     assert_int_equal(vram_explorer_ask(explorer, "state?event=7", keep, &none, &error), VRAM_INVALID_ARGUMENT);
     assert_int_equal(vram_explorer_ask(explorer, "event", keep, &none, &error), VRAM_INVALID_ARGUMENT);

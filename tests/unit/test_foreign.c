@@ -66,17 +66,17 @@ static void timeline_rows_become_events(void **state) {
 
 static void timelines_that_are_none(void **state) {
     (void)state;
-    refused("[[1, 2, 64, 4], [2, 4, -128, 4]]", "a row that ends something live");
-    refused("[[1, 2, 64, 4], [2, 4, -64, 5]]", "a row that ends something live");
+    refused("[[1, 2, 64, 4], [2, 4, -128, 4]]", "a row that frees live memory");
+    refused("[[1, 2, 64, 4], [2, 4, -64, 5]]", "a row that frees live memory");
     refused("[[1, 2, 64, 4], [2, 3, -64, 4]]", "the second row of a new version");
-    refused("[[1, 2, 64, 4], [2, 3, -64, 4], [2, 3, 32, 1]]", "two rows a new version");
+    refused("[[1, 2, 64, 4], [2, 3, -64, 4], [2, 3, 32, 1]]", "two rows with equal bytes for a new version");
     refused("[[1, 5, 64, 4]]", "a row with an action from 1 to 4");
     refused("[[1, 2, 64, 8]]", "a category from 0 to 7");
     refused("[[1, 2, 64.5, 4]]", "a whole number");
-    refused("[[1, 2, 64]]", "four numbers a row");
+    refused("[[1, 2, 64]]", "four numbers per row");
     refused("[[1, 2, 64, 4, 5]]", "the end of a row");
     refused("[[1, 2, 64, 4]] x", "the end of the file");
-    refused("[[1, 2, 1152921504606846976, 4]]", "sizes of less than 2^60 bytes");
+    refused("[[1, 2, 1152921504606846976, 4]]", "less than 2^60 bytes in total");
 }
 
 // --- RMM
@@ -129,10 +129,10 @@ static void rmm_times_may_be_seconds_since_the_epoch(void **state) {
     expect_event(recording, 0, 2, "free_completed", 0x1000, 8, 1603143035000000);
     expect_event(recording, 0, 3, "alloc", 0x2000, 8, 1603143035123456);
     vram_recording_destroy(recording);
-    refused(HEAD "1,1603143034.2x,allocate,0x1,2,0\n", "is no time");
-    refused(HEAD "1,.5,allocate,0x1,2,0\n", "is no time");
-    refused(HEAD "1,1234567890123,allocate,0x1,2,0\n", "is no time");
-    refused(HEAD "1,,allocate,0x1,2,0\n", "is no time");
+    refused(HEAD "1,1603143034.2x,allocate,0x1,2,0\n", "is not a valid time");
+    refused(HEAD "1,.5,allocate,0x1,2,0\n", "is not a valid time");
+    refused(HEAD "1,1234567890123,allocate,0x1,2,0\n", "is not a valid time");
+    refused(HEAD "1,,allocate,0x1,2,0\n", "is not a valid time");
 }
 
 static void rmm_devices(void **state) {
@@ -148,25 +148,25 @@ static void rmm_mistakes_name_their_line(void **state) {
     (void)state;
     refused("Thread,Time,Action,Pointer,Size,Stream,Colour\n",
             "f: line 1 of the RMM log: 'Thread,Time,Action,Pointer,Size,Stream,C' is no");
-    refused(HEAD "1,00:00:01,allocate,0x1,2\n", "line 2 of the RMM log: '1,00:00:01,allocate,0x1,2' is no row");
-    refused(HEAD "1,00:00:01,allocate,0x1,2,0,0\n", "is no row");
-    refused(HEAD "\nx,00:00:01,allocate,0x1,2,0\n", "line 3 of the RMM log: 'x' is no thread");
-    refused(HEAD "1,24:00:01,allocate,0x1,2,0\n", "'24:00:01' is no time");
-    refused(HEAD "1,00:60:01,allocate,0x1,2,0\n", "is no time");
-    refused(HEAD "1,00:00:01.x,allocate,0x1,2,0\n", "is no time");
-    refused(HEAD "1,00:00:01,alloc,0x1,2,0\n", "'alloc' is no action");
-    refused(HEAD "1,00:00:01,allocate,0x12345678123456781,2,0\n", "is no pointer");
-    refused(HEAD "1,00:00:01,allocate,0xg,2,0\n", "'0xg' is no pointer");
-    refused(HEAD "1,00:00:01,allocate,0x1,-2,0\n", "'-2' is no size");
-    refused(HEAD "1,00:00:01,allocate,0x1,99999999999999999999,0\n", "is no size");
-    refused(HEAD "1,00:00:01,allocate,0x1,2,zero\n", "'zero' is no stream");
-    refused("Thread,Time,Action,Pointer,Size,Stream,Device\n1,00:00:01,allocate,0x1,2,0,1024\n", "'1024' is no device");
+    refused(HEAD "1,00:00:01,allocate,0x1,2\n", "line 2 of the RMM log: '1,00:00:01,allocate,0x1,2' is not a valid row");
+    refused(HEAD "1,00:00:01,allocate,0x1,2,0,0\n", "is not a valid row");
+    refused(HEAD "\nx,00:00:01,allocate,0x1,2,0\n", "line 3 of the RMM log: 'x' is not a valid thread");
+    refused(HEAD "1,24:00:01,allocate,0x1,2,0\n", "'24:00:01' is not a valid time");
+    refused(HEAD "1,00:60:01,allocate,0x1,2,0\n", "is not a valid time");
+    refused(HEAD "1,00:00:01.x,allocate,0x1,2,0\n", "is not a valid time");
+    refused(HEAD "1,00:00:01,alloc,0x1,2,0\n", "'alloc' is not a valid action");
+    refused(HEAD "1,00:00:01,allocate,0x12345678123456781,2,0\n", "is not a valid pointer");
+    refused(HEAD "1,00:00:01,allocate,0xg,2,0\n", "'0xg' is not a valid pointer");
+    refused(HEAD "1,00:00:01,allocate,0x1,-2,0\n", "'-2' is not a valid size");
+    refused(HEAD "1,00:00:01,allocate,0x1,99999999999999999999,0\n", "is not a valid size");
+    refused(HEAD "1,00:00:01,allocate,0x1,2,zero\n", "'zero' is not a valid stream");
+    refused("Thread,Time,Action,Pointer,Size,Stream,Device\n1,00:00:01,allocate,0x1,2,0,1024\n", "'1024' is not a valid device");
     char *line = malloc(6001 + sizeof HEAD);
     assert_non_null(line);
     memcpy(line, HEAD, sizeof HEAD - 1);
     memset(line + sizeof HEAD - 1, '1', 6000);
     line[sizeof HEAD - 1 + 6000] = '\0';
-    refused(line, "it has no end");
+    refused(line, "it is too long");
     free(line);
 }
 
@@ -307,18 +307,18 @@ static void host_memory_of_a_trace_is_left_out(void **state) {
 
 static void traces_that_are_none(void **state) {
     (void)state;
-    refused(TRACE(""), "f: the trace has no memory events of a device: it needs torch.profiler.profile(profile_memory=True)");
-    refused(TRACE("{\"ph\": }"), "a value is expected here in the JSON (at byte 44)");
-    refused(TRACE("{\"ph\": 1"), "',' is expected");
-    refused(TRACE("{\"ph\" 1}"), "':' is expected");
-    refused(TRACE("{1: 1}"), "a key in quotes is expected");
-    refused(TRACE("1 2"), "',' or ']' is expected");
-    refused(TRACE("01x"), "a value is expected");
+    refused(TRACE(""), "f: the trace has no memory events of a device; make it with torch.profiler.profile(profile_memory=True)");
+    refused(TRACE("{\"ph\": }"), "unexpected data in the JSON; expected a value (at byte 44)");
+    refused(TRACE("{\"ph\": 1"), "expected ','");
+    refused(TRACE("{\"ph\" 1}"), "expected ':'");
+    refused(TRACE("{1: 1}"), "expected a key in quotes");
+    refused(TRACE("1 2"), "expected ',' or ']'");
+    refused(TRACE("01x"), "expected a value");
     refused("{\"traceEvents\": [\"abc", "the JSON ends inside a string");
     refused("{\"traceEvents\": [\"\\q\"", "malformed escape");
-    refused("{\"traceEvents\": [{\"a\": [1, ", "the JSON ends where a value is expected");
-    refused(TRACE(MEMORY("1", "1", "1", "0")) " {", "the end of the file is expected");
-    refused(TRACE(MEMORY("1", "1", "1", "1024")), "a memory event with a device that exists is expected");
+    refused("{\"traceEvents\": [{\"a\": [1, ", "unexpected end of the JSON; expected a value");
+    refused(TRACE(MEMORY("1", "1", "1", "0")) " {", "expected the end of the file");
+    refused(TRACE(MEMORY("1", "1", "1", "1024")), "expected a memory event with a valid device");
 }
 
 static void deep_traces_are_refused(void **state) {

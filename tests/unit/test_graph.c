@@ -119,7 +119,7 @@ static void two_captures_at_once_are_refused(void **state) {
     struct vr_world world;
     expect_world(&world, "", 0);
     struct vram_graph *graph = expect_begin(&world, world.stream[0][1], NULL), *other = NULL;
-    EXPECT_REFUSED(INVALID_ARGUMENT, "under way", vram_graph_begin(world.allocator, 0, world.stream[0][2], NULL, &other, &error_));
+    EXPECT_REFUSED(INVALID_ARGUMENT, "in progress", vram_graph_begin(world.allocator, 0, world.stream[0][2], NULL, &other, &error_));
     EXPECT_REFUSED(INVALID_ARGUMENT, "not ready", vram_graph_launch(graph, world.stream[0][2], &error_));
     (void)expect_malloc(&world, 1000, world.stream[0][1]);
     EXPECT_OK(vram_graph_end(graph, NULL));
@@ -165,7 +165,7 @@ static void an_unjoined_stream_is_named(void **state) {
     EXPECT_OK(vram_get_block_info(world.allocator, block, &info));
     assert_int_equal(info.pool.first, vram_get_pool_id(vram_graph_pool(graph)).first);
     EXPECT_OK(vram_sim_launch(world.sim, 0, side, NULL, NULL, 10));
-    EXPECT_REFUSED(DRIVER, "not waited for", vram_graph_end(graph, &error_));
+    EXPECT_REFUSED(DRIVER, "not joined back", vram_graph_end(graph, &error_));
     vram_graph_destroy(graph);
     assert_int_equal(vr_cu(world.sim, event_destroy, event), VR_CU_SUCCESS);
     expect_free(&world, block);
@@ -213,7 +213,7 @@ static void a_refused_launch_may_be_repeated(void **state) {
     }
     for (int i = 0; i < 3; i++) {
         EXPECT_OK(vram_driver_fault_set(world.driver, "cuGraphLaunch", 1, VR_CU_UNKNOWN));
-        EXPECT_REFUSED(DRIVER, "would not launch", vram_graph_launch(graphs[i], stream, &error_));
+        EXPECT_REFUSED(DRIVER, "refused to launch", vram_graph_launch(graphs[i], stream, &error_));
         EXPECT_OK(vram_graph_launch(graphs[i], stream, NULL));
         EXPECT_OK(vram_driver_fault_set(world.driver, "cuCtxGetCurrent", 1, VR_CU_UNKNOWN));
         EXPECT_STATUS(DRIVER, vram_graph_launch(graphs[0], stream, NULL));

@@ -194,7 +194,7 @@ static void skipped_actions_are_not_stored(void **state) {
     struct vram_error error;
     const struct vram_history_options bad = {.skip_actions = wrong, .skip_count = 2, .clear_history = true};
     assert_int_equal(vram_history_start(world.allocator, &bad, &error), VRAM_INVALID_ARGUMENT);
-    assert_string_equal(error.message, "no action is called \"malloc\"");
+    assert_string_equal(error.message, "unknown action \"malloc\"");
     static const char *const words[] = {"unknown"};
     const struct vram_history_options unknown = {.skip_actions = words, .skip_count = 1};
     assert_int_equal(vram_history_start(world.allocator, &unknown, NULL), VRAM_INVALID_ARGUMENT);

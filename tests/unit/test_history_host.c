@@ -166,7 +166,7 @@ static void a_refusal_is_an_event(void **state) {
     } cases[] = {
         {"MemTotal: 1048576 kB\nMemAvailable: 524288 kB\n", VRAM_OOM_LIMIT, "the system had 512.0 MiB available, enough for"},
         {"MemTotal: 51200 kB\nMemAvailable: 10240 kB\n", VRAM_OOM_FULL, "40.0 MiB was pinned, and the system had 10.0 MiB available"},
-        {"nothing\n", VRAM_OOM_FULL, "does not say what the system had left"},
+        {"nothing\n", VRAM_OOM_FULL, "does not say how much the system had available"},
     };
     char path[] = "/tmp/vram_meminfo_XXXXXX";
     const int file = mkstemp(path);

@@ -80,16 +80,16 @@ static void wrong_settings_are_errors(void **state) {
         const char *history, *on_oom, *message;
         uint64_t offset;
     } rows[] = {
-        {"all,stacks=rust", NULL, "VRAM_HISTORY: character 5: \"stacks\" is unknown, or has a wrong value", 4},
-        {"everything", NULL, "VRAM_HISTORY: character 1: \"everything\" is unknown, or has a wrong value", 0},
-        {"all,max_entries=0", NULL, "VRAM_HISTORY: character 5: \"max_entries\" is unknown, or has a wrong value", 4},
-        {"all,max_entries=99999999999999999999", NULL, "VRAM_HISTORY: character 5: \"max_entries\" is unknown, or has a wrong value", 4},
-        {"all,,", NULL, "VRAM_HISTORY: character 5: \"\" is unknown, or has a wrong value", 4},
-        {"all,skip_actions=", NULL, "VRAM_HISTORY: character 5: \"skip_actions\" is unknown, or has a wrong value", 4},
-        {"all,skip_actions=malloc", NULL, "no action is called \"malloc\"", VRAM_NO_OFFSET},
-        {"all,dump=%q", NULL, "VRAM_HISTORY: \"%q\" is no file name: after % comes one of p, r, h, t and %", VRAM_NO_OFFSET},
-        {NULL, "explode", "VRAM_ON_OOM: \"explode\" is none of dump, dump:PATTERN, report and report:PATTERN", 0},
-        {NULL, "dump:%q", "VRAM_ON_OOM: \"%q\" is no file name: after % comes one of p, r, h, t and %", VRAM_NO_OFFSET},
+        {"all,stacks=rust", NULL, "VRAM_HISTORY: character 5: \"stacks\" is unknown or has an invalid value", 4},
+        {"everything", NULL, "VRAM_HISTORY: character 1: \"everything\" is unknown or has an invalid value", 0},
+        {"all,max_entries=0", NULL, "VRAM_HISTORY: character 5: \"max_entries\" is unknown or has an invalid value", 4},
+        {"all,max_entries=99999999999999999999", NULL, "VRAM_HISTORY: character 5: \"max_entries\" is unknown or has an invalid value", 4},
+        {"all,,", NULL, "VRAM_HISTORY: character 5: \"\" is unknown or has an invalid value", 4},
+        {"all,skip_actions=", NULL, "VRAM_HISTORY: character 5: \"skip_actions\" is unknown or has an invalid value", 4},
+        {"all,skip_actions=malloc", NULL, "unknown action \"malloc\"", VRAM_NO_OFFSET},
+        {"all,dump=%q", NULL, "VRAM_HISTORY: invalid file name \"%q\": % must be followed by p, r, h, t or %", VRAM_NO_OFFSET},
+        {NULL, "explode", "VRAM_ON_OOM: unknown value \"explode\"; expected dump, dump:PATTERN, report or report:PATTERN", 0},
+        {NULL, "dump:%q", "VRAM_ON_OOM: invalid file name \"%q\": % must be followed by p, r, h, t or %", VRAM_NO_OFFSET},
     };
     for (size_t i = 0; i < VR_COUNT_OF(rows); i++) {
         struct vr_world world;

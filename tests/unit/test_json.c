@@ -82,7 +82,7 @@ static void times_may_be_fractions(void **state) {
     assert_int_equal(history->time_us[1], -1);
     vram_recording_destroy(recording);
     expect_refused("{\"device_traces\": [[{\"action\": \"alloc\", \"time_us\": 1e300}]]}", VRAM_BAD_INPUT, VRAM_NO_OFFSET,
-                   "`time_us` is a floating-point number that is not a whole number");
+                   "`time_us` is a floating-point number; expected a 64-bit integer");
 }
 
 // A block's address: its own, the key that other tools write, else directly behind the previous block.
@@ -120,24 +120,24 @@ static void long_lists_and_dictionaries_are_read(void **state) {
 
 static void malformed_text_is_refused_with_its_place(void **state) {
     (void)state;
-    expect_refused("{", VRAM_BAD_INPUT, 1, "ends where a key in quotes is expected");
-    expect_refused("{\"a\"", VRAM_BAD_INPUT, 4, "ends where ':' is expected");
-    expect_refused("{\"a\" 1}", VRAM_BAD_INPUT, 5, "has '1' where ':' is expected");
-    expect_refused("{\"a\":1,}", VRAM_BAD_INPUT, 7, "has '}' where a key");
-    expect_refused("[1,]", VRAM_BAD_INPUT, 3, "has ']' where a value");
-    expect_refused("[1 2]", VRAM_BAD_INPUT, 3, "has '2' where ',' or ']'");
-    expect_refused("[1}", VRAM_BAD_INPUT, 2, "has '}' where ',' or ']'");
-    expect_refused("{\"a\":1]", VRAM_BAD_INPUT, 6, "has ']' where ',' or '}'");
+    expect_refused("{", VRAM_BAD_INPUT, 1, "unexpected end of the JSON; expected a key in quotes");
+    expect_refused("{\"a\"", VRAM_BAD_INPUT, 4, "unexpected end of the JSON; expected ':'");
+    expect_refused("{\"a\" 1}", VRAM_BAD_INPUT, 5, "unexpected '1' in the JSON; expected ':'");
+    expect_refused("{\"a\":1,}", VRAM_BAD_INPUT, 7, "unexpected '}' in the JSON; expected a key");
+    expect_refused("[1,]", VRAM_BAD_INPUT, 3, "unexpected ']' in the JSON; expected a value");
+    expect_refused("[1 2]", VRAM_BAD_INPUT, 3, "unexpected '2' in the JSON; expected ',' or ']'");
+    expect_refused("[1}", VRAM_BAD_INPUT, 2, "unexpected '}' in the JSON; expected ',' or ']'");
+    expect_refused("{\"a\":1]", VRAM_BAD_INPUT, 6, "unexpected ']' in the JSON; expected ',' or '}'");
     expect_refused("[\"abc", VRAM_BAD_INPUT, 1, "ends inside a string");
     expect_refused("[\"\\", VRAM_BAD_INPUT, 1, "ends inside a string");
     expect_refused("[\"\\x\"]", VRAM_BAD_INPUT, 1, "malformed escape");
     expect_refused("[\"\\u12g4\"]", VRAM_BAD_INPUT, 1, "malformed escape");
     expect_refused("[\"\\u12\"]", VRAM_BAD_INPUT, 1, "malformed escape");
     expect_refused("[\"\xff\"]", VRAM_BAD_INPUT, 1, "not UTF-8");
-    expect_refused("[nul]", VRAM_BAD_INPUT, 1, "has 'n' where a value");
+    expect_refused("[nul]", VRAM_BAD_INPUT, 1, "unexpected 'n' in the JSON; expected a value");
     expect_refused("[\x01]", VRAM_BAD_INPUT, 1, "byte 0x01");
     expect_refused("[1.2.3]", VRAM_BAD_INPUT, 1, "number is malformed");
-    expect_refused("[] x", VRAM_BAD_INPUT, 3, "has 'x' where the end of the file");
+    expect_refused("[] x", VRAM_BAD_INPUT, 3, "unexpected 'x' in the JSON; expected the end of the file");
     expect_refused("{\"segments\": [{\"a\": 1}]}", VRAM_BAD_INPUT, VRAM_NO_OFFSET,
                    "element 0 of `segments` is a dictionary, not a segment");
     expect_refused("{\"device_traces\": [[{\"a\": 1}]]}", VRAM_BAD_INPUT, VRAM_NO_OFFSET, "is a dictionary, not an event");

@@ -199,7 +199,7 @@ static void what_was_never_freed_is_pointed_to(void **state) {
     vr_text_puts(&json, kept);
     struct vram_recording *recording = read_text(&json);
     assert_int_equal(vram_leaks_text(recording, &options, "made", NULL, append, &text, &leaks, NULL), VRAM_OK);
-    assert_non_null(strstr(vr_text_string(&text), "never freed: 2.0 MiB; `vram report --site --at end` shows who holds it\n"));
+    assert_non_null(strstr(vr_text_string(&text), "never freed: 2.0 MiB; `vram report --site --at end` shows what holds it\n"));
     vr_text_release(&json);
     vr_text_release(&text);
     vram_recording_destroy(recording);

@@ -513,7 +513,7 @@ static void a_file_that_is_written_is_not_replaced(void **state) {
     struct vram_error error;
     assert_int_equal(vram_log_create(path, &options, &first, &error), VRAM_OK);
     assert_int_equal(vram_log_create(path, &options, &second, &error), VRAM_IO);
-    assert_non_null(strstr(error.message, "another recording is being written into it"));
+    assert_non_null(strstr(error.message, "another process is writing a recording to it"));
     assert_int_equal(vram_log_close(first), VRAM_OK);
     assert_int_equal(vram_log_create(path, &options, &second, &error), VRAM_OK);
     assert_int_equal(vram_log_close(second), VRAM_OK);

@@ -85,7 +85,7 @@ static void the_page_has_cause_and_cure(void **state) {
     expect(text, "    why   fragmentation: 80.0 MiB was free");
     expect(text, "    cure  PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n");
     expect(text, "u  not known     100.0 MiB"); // the context, whose size is unknown
-    expect(text, "    others not known: NVML is not there:");
+    expect(text, "    others not known: NVML is not available:");
     // The replays' own out of memory must not replace the program's.
     struct vram_oom last;
     assert_true(vram_last_oom(&last));
@@ -102,7 +102,7 @@ static void without_a_history_it_says_so(void **state) {
     hollow(&page.world, 20 M);
     fail_to_take(&page.world, 60 M);
     read_page(&page, text, sizeof text);
-    expect(text, "No history was recorded: with VRAM_HISTORY=all");
+    expect(text, "No history was recorded. With VRAM_HISTORY=all");
     assert_null(strstr(text, "    cure"));
     end(&page);
 }
@@ -147,7 +147,7 @@ static void a_snapshot_has_what_lay_outside(void **state) {
     assert_int_equal(oom->device_total_bytes, 220 M);
     assert_int_equal(oom->outside_bytes, 100 M);
     assert_non_null(oom->accounts);
-    assert_memory_equal(oom->accounts->why, "NVML is not there", 17);
+    assert_memory_equal(oom->accounts->why, "NVML is not available", 21);
     vram_report_destroy(report);
     vram_recording_destroy(recording);
     end(&page);

@@ -87,7 +87,7 @@ static void what_cannot_be_is_refused(void **state) {
     EXPECT_OK(vram_peer_possible(world.allocator, 0, 1, &possible));
     assert_false(possible);
     EXPECT_STATUS(UNSUPPORTED, vram_peer_enable(world.allocator, 0, 1, &error));
-    assert_string_equal(error.message, "device 0 cannot reach the memory of device 1");
+    assert_string_equal(error.message, "device 0 cannot access the memory of device 1");
     assert_false(vram_peer_enabled(world.allocator, 0, 1));
     EXPECT_OK(vram_peer_possible(world.allocator, 1, 1, &possible));
     assert_true(possible);

@@ -164,7 +164,7 @@ static void what_runs_code_is_refused_by_name(void **state) {
         expect_refused(bytes, sizeof bytes - 1, VRAM_BAD_INPUT, 3, wanted);
         assert_non_null(strstr(error.message, "(at byte 3)"));
     }
-    REFUSED("\x80\x04\xff", VRAM_BAD_INPUT, 2, "0xff is no opcode");
+    REFUSED("\x80\x04\xff", VRAM_BAD_INPUT, 2, "0xff is not an opcode");
     REFUSED("\x80\x06N.", VRAM_BAD_INPUT, 0, "protocol 6");
 }
 
@@ -181,22 +181,22 @@ static void damage_is_refused_with_its_place(void **state) {
     REFUSED("\x80\x04.", VRAM_BAD_INPUT, 2, "without a value");
     REFUSED("\x80\x04h\x00.", VRAM_BAD_INPUT, 2, "memo 0 is read before it is set");
     REFUSED("\x80\x04j\xff\xff\xff\xff.", VRAM_BAD_INPUT, 2, "memo 4294967295 is read before it is set");
-    REFUSED("\x80\x04K\x01s.", VRAM_BAD_INPUT, 4, "too few values");
+    REFUSED("\x80\x04K\x01s.", VRAM_BAD_INPUT, 4, "needs more values than the stack has");
     REFUSED("\x80\x04"
             "a.",
-            VRAM_BAD_INPUT, 2, "too few values");
-    REFUSED("\x80\x04u.", VRAM_BAD_INPUT, 2, "no mark");
-    REFUSED("\x80\x04}(Nu.", VRAM_BAD_INPUT, 5, "too few values");
-    REFUSED("\x80\x04]N(K\x01s.", VRAM_BAD_INPUT, 7, "too few values");
-    REFUSED("\x80\x04((\x94.", VRAM_BAD_INPUT, 4, "too few values");
+            VRAM_BAD_INPUT, 2, "needs more values than the stack has");
+    REFUSED("\x80\x04u.", VRAM_BAD_INPUT, 2, "needs a mark that the stack lacks");
+    REFUSED("\x80\x04}(Nu.", VRAM_BAD_INPUT, 5, "needs more values than the stack has");
+    REFUSED("\x80\x04]N(K\x01s.", VRAM_BAD_INPUT, 7, "needs more values than the stack has");
+    REFUSED("\x80\x04((\x94.", VRAM_BAD_INPUT, 4, "needs more values than the stack has");
     REFUSED("\x80\x04(((((.", VRAM_BAD_INPUT, 7, "without a value");
     REFUSED("\x80\x04NN"
             "a.",
-            VRAM_BAD_INPUT, 4, "items are added to None");
+            VRAM_BAD_INPUT, 4, "items are appended to None");
     REFUSED("\x80\x04]NNs.", VRAM_BAD_INPUT, 5, "keys are set in an empty list");
     REFUSED("\x80\x04U\x01\xff.", VRAM_BAD_INPUT, 2, "not UTF-8");
     REFUSED("\x80\x04\x8b\xff\xff\xff\xff.", VRAM_BAD_INPUT, 2, "cut short");
-    REFUSED("\x80\x04L18446744073709551616L\n.", VRAM_BAD_INPUT, VRAM_NO_OFFSET, "it holds a number of more than 64 bits");
+    REFUSED("\x80\x04L18446744073709551616L\n.", VRAM_BAD_INPUT, VRAM_NO_OFFSET, "it holds a number with more than 64 bits");
     REFUSED("\x80\x04Itwo\n.", VRAM_BAD_INPUT, 2, "malformed");
     REFUSED("\x80\x04V\\u12\n.", VRAM_BAD_INPUT, 2, "malformed escape");
 }
@@ -214,13 +214,13 @@ static void what_is_no_recording_is_refused(void **state) {
             "a}(\x8c\x01"
             "xK\x01u\x8c\x01"
             "b}(" KEY_SEGMENTS "]" KEY_TRACES "]uu.",
-            VRAM_BAD_INPUT, VRAM_NO_OFFSET, "not a recording but a dictionary with one, `b`");
+            VRAM_BAD_INPUT, VRAM_NO_OFFSET, "not a recording but a dictionary that contains one in `b`");
     REFUSED("\x80\x04}" KEY_TRACES "](NK\x01"
             "es.",
             VRAM_BAD_INPUT, VRAM_NO_OFFSET, "`device_traces` is a number, not a list");
     REFUSED("\x80\x04}(" KEY_SEGMENTS "]" KEY_TRACES "]]}(" KEY_ACTION "\x8c\x05"
             "alloc\x8c\x04size\x8c\x01xuaau.",
-            VRAM_BAD_INPUT, VRAM_NO_OFFSET, "`size` is a string that is not a size in bytes");
+            VRAM_BAD_INPUT, VRAM_NO_OFFSET, "`size` is a string; expected a size in bytes");
 }
 
 static void rows_that_come_bit_by_bit_are_recognised(void **state) {
@@ -375,7 +375,7 @@ static void a_used_list_of_frames_is_fixed(void **state) {
             "alloc"
             "uh\x01}(\x8c\x08"
             "filename\x8c\x01x\x8c\x04lineK\x01ua0eas.",
-            VRAM_BAD_INPUT, VRAM_NO_OFFSET, "changes after it was used");
+            VRAM_BAD_INPUT, VRAM_NO_OFFSET, "is changed after its use");
 }
 
 int main(void) {

@@ -16,22 +16,22 @@ static void expect_wrong(const char *text, size_t line, const char *why) {
 }
 
 static void what_is_no_rule(void **state) {
-    expect_wrong("a.py:3", 1, "'a.py:3' is no rule: PLACE=VALUE");
-    expect_wrong("*=1\n# fine\n=1", 3, "'' is no place: FILE:LINE, FILE, FUNCTION(), aten::NAME or *");
-    expect_wrong("f(=1", 1, "'f(' is no place: FILE:LINE, FILE, FUNCTION(), aten::NAME or *");
-    expect_wrong("()=1", 1, "'()' is no place: FILE:LINE, FILE, FUNCTION(), aten::NAME or *");
-    expect_wrong("a.py:=1", 1, "'a.py:' is no place: FILE:LINE, FILE, FUNCTION(), aten::NAME or *");
-    expect_wrong("a.py:0=1", 1, "'a.py:0' has no line that there can be");
-    expect_wrong("*=", 1, "'' is no integer (f32:0.5 is a value with a type)");
-    expect_wrong("*=0.5", 1, "'0.5' is no integer (f32:0.5 is a value with a type)");
-    expect_wrong("*=1,,2", 1, "'' is no integer (f32:0.5 is a value with a type)");
-    expect_wrong("*=18446744073709551616", 1, "'18446744073709551616' is no integer (f32:0.5 is a value with a type)");
-    expect_wrong("*=i9:1", 1, "'i9:1' is of no type of i8, i16, i32, i64, f16, bf16, f32, f64");
-    expect_wrong("*=i8:256", 1, "'i8:256' is out of its type's range");
-    expect_wrong("*=i16:-32769", 1, "'i16:-32769' is out of its type's range");
-    expect_wrong("*=f32:", 1, "'f32:' is no number");
-    expect_wrong("*=f32:1e", 1, "'f32:1e' is no number");
-    expect_wrong("*=f64:1e999", 1, "'f64:1e999' is no number");
+    expect_wrong("a.py:3", 1, "'a.py:3' is not a rule; expected PLACE=VALUE");
+    expect_wrong("*=1\n# fine\n=1", 3, "'' is not a place; expected FILE:LINE, FILE, FUNCTION(), aten::NAME or *");
+    expect_wrong("f(=1", 1, "'f(' is not a place; expected FILE:LINE, FILE, FUNCTION(), aten::NAME or *");
+    expect_wrong("()=1", 1, "'()' is not a place; expected FILE:LINE, FILE, FUNCTION(), aten::NAME or *");
+    expect_wrong("a.py:=1", 1, "'a.py:' is not a place; expected FILE:LINE, FILE, FUNCTION(), aten::NAME or *");
+    expect_wrong("a.py:0=1", 1, "'a.py:0' has an invalid line number");
+    expect_wrong("*=", 1, "'' is not an integer; write other values with a type, such as f32:0.5");
+    expect_wrong("*=0.5", 1, "'0.5' is not an integer; write other values with a type, such as f32:0.5");
+    expect_wrong("*=1,,2", 1, "'' is not an integer; write other values with a type, such as f32:0.5");
+    expect_wrong("*=18446744073709551616", 1, "'18446744073709551616' is not an integer; write other values with a type, such as f32:0.5");
+    expect_wrong("*=i9:1", 1, "'i9:1' has an unknown type; expected i8, i16, i32, i64, f16, bf16, f32 or f64");
+    expect_wrong("*=i8:256", 1, "'i8:256' is out of range for its type");
+    expect_wrong("*=i16:-32769", 1, "'i16:-32769' is out of range for its type");
+    expect_wrong("*=f32:", 1, "'f32:' is not a number");
+    expect_wrong("*=f32:1e", 1, "'f32:1e' is not a number");
+    expect_wrong("*=f64:1e999", 1, "'f64:1e999' is not a number");
     (void)state;
 }
 
@@ -116,8 +116,8 @@ static void operations_and_parts(void **state) {
     vr_read_value_fill(values.values, UINT64_MAX, &all, 8);
     assert_true(all == UINT64_MAX);
     vr_read_values_release(&values);
-    expect_wrong("aten::nonzero=101%", 1, "'101%' is no part: 0% to 100%");
-    expect_wrong("*=x%", 1, "'x%' is no part: 0% to 100%");
+    expect_wrong("aten::nonzero=101%", 1, "'101%' is not a share from 0% to 100%");
+    expect_wrong("*=x%", 1, "'x%' is not a share from 0% to 100%");
 }
 
 static void numbers_with_a_point(void **state) {

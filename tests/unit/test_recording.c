@@ -42,16 +42,16 @@ static void other_files_are_named(void **state) {
     REFUSED("version https://git-lfs.github.com/spec/v1\n", "git lfs pull");
     REFUSED("\xff\xfe{", "UTF-16");
     REFUSED("[{\"segments\": []}, {\"segments\": []}]", "a list of 2");
-    REFUSED("{\"step\": 3, \"rank0\": {\"segments\": [], \"device_traces\": []}}", "a dictionary with one, `rank0`");
+    REFUSED("{\"step\": 3, \"rank0\": {\"segments\": [], \"device_traces\": []}}", "a dictionary that contains one in `rank0`");
     REFUSED("[{\"action\": \"alloc\", \"addr\": 512, \"size\": 512, \"stream\": 0}]", "events without their segments");
     REFUSED("[[{\"action\": \"alloc\", \"addr\": 512, \"size\": 512, \"stream\": 0}]]", "events without their segments");
     REFUSED("(dp0\n.", "neither `segments` nor `device_traces`"); // a pickle of protocol 0
     REFUSED("SQLite format 3\0.", "an SQLite database");
-    REFUSED("\x0a\x04\x08\x01\x10\x02\x0a\x04", "pprof's format, as JAX's memory.prof");
-    REFUSED("[  4242][12:00:00:000001][info  ] ----- RMM LOG BEGIN [PTDS DISABLED] -----\n", "RMM's own log");
+    REFUSED("\x0a\x04\x08\x01\x10\x02\x0a\x04", "a pprof profile, such as JAX's memory.prof");
+    REFUSED("[  4242][12:00:00:000001][info  ] ----- RMM LOG BEGIN [PTDS DISABLED] -----\n", "RMM's debug log");
     REFUSED("step 3\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n",
-            "a program's log, with an out of memory in it");
-    REFUSED("?dp0\n.", "begins like no pickle, JSON, HTML page or RMM log (0x3f)");
+            "the log of a program that ran out of memory");
+    REFUSED("?dp0\n.", "unrecognized format (first byte 0x3f)");
 }
 
 struct pieces {
@@ -160,11 +160,11 @@ static void pages_are_opened(void **state) {
         assert_int_equal(vr_recording_model(recording)->top_level_key_count, 1);
         vram_recording_destroy(recording);
     }
-    REFUSED("<html>no data</html>", "embeds no recording");
+    REFUSED("<html>no data</html>", "contains no recording");
     REFUSED("<html>\"base64\": \"\"", "empty");
-    REFUSED("<html>\"base64\": \"gAR9!\"", "not base64");
+    REFUSED("<html>\"base64\": \"gAR9!\"", "not valid base64");
     REFUSED("<html>\"base64\": \"gAR9\"", "cut short");
-    REFUSED("<html>\"base64\": \"PGh0bWw+\"", "embeds another");
+    REFUSED("<html>\"base64\": \"PGh0bWw+\"", "contains another");
 }
 
 // A page with data longer than every buffer, and newlines at odd places.

@@ -50,8 +50,9 @@ static void whose_rules_were_followed(void **state) {
         const char *text, *json;
     } cases[] = {
         {VRAM_RULES_BY_KEYS, NULL, "\"pytorch_by\": \"keys\""},
-        {VRAM_RULES_BY_EVENTS, "rules of PyTorch 2.6, which the events follow; the keys name others\n", "\"pytorch_by\": \"events\""},
-        {VRAM_RULES_BY_CONF, "rules of PyTorch 2.6, as asked for\n", "\"pytorch_by\": \"conf\""},
+        {VRAM_RULES_BY_EVENTS, "rules of PyTorch 2.6, inferred from the events; the keys indicate another version\n",
+         "\"pytorch_by\": \"events\""},
+        {VRAM_RULES_BY_CONF, "rules of PyTorch 2.6, as requested\n", "\"pytorch_by\": \"conf\""},
     };
     for (size_t i = 0; i < VR_COUNT_OF(cases); i++) {
         struct vram_exact_device device = {.events = 9};
@@ -78,7 +79,7 @@ static void nothing_fits(void **state) {
         bool exceeds;
     } cases[] = {{3 * MIB, "  it needs 6.0 MiB per device.\n", false},
                  {4 * MIB, "  it needs 6.0 MiB per device.\n", false},
-                 {5 * MIB, "  What is live at the peak alone exceeds the memory by 1.0 MiB.\n", true}};
+                 {5 * MIB, "  Live memory at the peak alone exceeds it by 1.0 MiB.\n", true}};
     for (size_t i = 0; i < VR_COUNT_OF(cases); i++) {
         struct vram_tune_setting settings[] = {
             {.conf = (char[]){"max_split_size_mb:64,expandable_segments:True"}, .today = true},
@@ -97,9 +98,9 @@ static void nothing_fits(void **state) {
                                                 .variable = "PYTORCH_CUDA_ALLOC_CONF"};
         struct vr_text text = {0};
         assert_int_equal(vram_tune_text(&result, "x", NULL, keep, &text), VRAM_OK);
-        says(&text, "\n  Nothing fits in 4.0 MiB.\n  Today's setting comes nearest:\n");
+        says(&text, "\n  Nothing fits in 4.0 MiB.\n  Today's setting comes closest:\n");
         says(&text, cases[i].text);
-        assert_int_equal(strstr(vr_text_string(&text), "exceeds the memory") != NULL, cases[i].exceeds);
+        assert_int_equal(strstr(vr_text_string(&text), "exceeds it by") != NULL, cases[i].exceeds);
         says(&text, "\n    reclaim_streams:True: needs 2.0 MiB more, ");
         vr_text_release(&text);
     }
@@ -146,8 +147,8 @@ static void refused_pinned_memory(void **state) {
     } cases[] = {
         {0, 0,
          "pinned host memory ran out, not the device's: 6.0 MiB was pinned when a request for 8.0 MiB more failed; the recording does not "
-         "say what the "
-         "system had left"},
+         "say how much "
+         "the system had available"},
         {64 * MIB, 7 * MIB,
          "pinned host memory ran out, not the device's: 6.0 MiB was pinned, and the system had 7.0 MiB available, less than the 8.0 MiB "
          "requested"},
@@ -254,7 +255,7 @@ static void forecasts_of_two_runs(void **state) {
             says(&text, "\nat 16\n  allocated   20.0 MiB  (");
             says(&json, "\"allocated_bytes\": 20971520,");
         }
-        assert_int_equal(strstr(vr_text_string(&text), "that peak cannot be followed") != NULL, other == 1);
+        assert_int_equal(strstr(vr_text_string(&text), "that peak cannot be extrapolated") != NULL, other == 1);
         says(&json, other == 1 ? "\"peaks_followed\": false" : "\"peaks_followed\": true");
         for (size_t i = 0; i < asked.count; i++) vram_recording_destroy((struct vram_recording *)(uintptr_t)asked.recording[i]);
         vr_text_release(&text);

@@ -211,9 +211,9 @@ static void wrong_rules_are_named_by_line(void **state) {
         const char *text, *message;
     } wrong[] = {
         {"weights .*", "line 1: unknown role 'weights'"},
-        {"# a\n\ninput\n", "line 3: a regular expression should follow 'input'"},
+        {"# a\n\ninput\n", "line 3: expected a regular expression after 'input'"},
         {"input x\nkv_cache (", "line 2: invalid regular expression '('"},
-        {"input a{2000}", "line 1: the expression repeats more than 1000 times"},
+        {"input a{2000}", "line 1: the regular expression has more than 1000 repetitions"},
         {"Input x", "line 1: unknown role 'Input'"},
     };
     struct vr_role_rules rules = {.rule = NULL};
@@ -387,7 +387,7 @@ static void reports_by_role_have_totals(void **state) {
     struct vr_text text = {0}, json = {0};
     assert_int_equal(vram_profile_text(recording, &options, NULL, NULL, keep, &text, NULL), VRAM_OK);
     assert_int_equal(vram_profile_json(recording, &options, NULL, keep, &json, NULL), VRAM_OK);
-    assert_non_null(strstr(vr_text_string(&text), "made in all"));
+    assert_non_null(strstr(vr_text_string(&text), "allocated in all"));
     assert_non_null(strstr(vr_text_string(&text), "2  gradients"));
     assert_non_null(strstr(vr_text_string(&json), "\"name\": \"gradients\",\n   \"highest_bytes\": 1000,\n   \"highest_count\": 1,\n"
                                                   "   \"made_bytes\": 2000,\n   \"made_count\": 2\n"));

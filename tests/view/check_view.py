@@ -106,7 +106,7 @@ def check_read_back(vram, folder):
     for arguments, code, words in [  # one line; a usage error of convert has a second one that lists the formats
         (["report", page + "#6"], 3, "no such recording"),
         (["report", page + "#none"], 3, "no such recording"),
-        (["report", paths[0] + "#1"], 3, "neither a page"),
+        (["report", paths[0] + "#1"], 3, "#NAME works only with a page"),
         (["convert", page, "-o", again], 2, "infer a format"),
         (["convert", page, "-o", os.path.join(folder, "x.json")], 3, "several recordings"),
         (["view", page + "#2", "-o", page, "--no-open"], 2, "replace the input"),

@@ -33,7 +33,7 @@ def command():
     places = [here.parents[i] / place for i, place in ((2, "bin/vram"), (3, "bin/vram"), (2, "cli/vram")) if i < len(here.parents)]
     found = os.environ.get("VRAM_COMMAND") or next((str(place) for place in places if os.access(place, os.X_OK)), None) or shutil.which("vram")
     if found is None:
-        pytest.fail("there is no vram on the PATH, and VRAM_COMMAND names none", pytrace=False)
+        pytest.fail("vram is not on the PATH; name it in VRAM_COMMAND", pytrace=False)
     return found
 
 
@@ -52,7 +52,7 @@ def judge(program, cwd=None, env=None, **options):
     words = [command(), "fit", "--json", "-q", *options_of(**options), "--", *map(str, program)]
     run = subprocess.run(words, capture_output=True, text=True, check=False, cwd=cwd, env=None if env is None else {**os.environ, **env})
     if run.returncode not in (FITS, DOES_NOT):
-        pytest.fail("\n".join([f"vram fit ended with {run.returncode}", *run.stderr.splitlines()[-MOST_LINES:]]), pytrace=False)
+        pytest.fail("\n".join([f"vram fit ended with exit code {run.returncode}", *run.stderr.splitlines()[-MOST_LINES:]]), pytrace=False)
     answer = json.loads(run.stdout)
     if run.returncode == DOES_NOT:
         pytest.fail("\n".join(reasons(answer, options.get("limit"))), pytrace=False)
@@ -62,7 +62,7 @@ def judge(program, cwd=None, env=None, **options):
 def reasons(answer, limit):
     """Yields why it does not fit: how much it needs, what for, and where."""
     for one in answer if isinstance(answer, list) else [answer]:
-        yield f"needs {one['need_bytes']:,} bytes of a device, completes in {one['smallest_bytes']:,}" + (f", the limit is {limit}" if limit else "")
+        yield f"needs {one['need_bytes']:,} bytes of device memory, completes in {one['smallest_bytes']:,}" + (f", the limit is {limit}" if limit else "")
         roles = sorted((one.get("roles") or {}).items(), key=lambda row: -row[1])
         yield "held at the peak: " + ", ".join(f"{role} {size:,}" for role, size in roles if size)
         for card in one["cards"]:
@@ -83,7 +83,7 @@ def bytes_of(size):
     """Converts a number of bytes, or a text such as "2GiB" or "500 MB"."""
     found = re.fullmatch(r"([0-9.]+)\s*([a-z]*)", str(size).strip().lower())
     if found is None or found[2] not in UNITS:
-        raise ValueError(f"{size!r} is no size: a number of bytes, or a text such as 2GiB")
+        raise ValueError(f"{size!r} is not a size: expected a number of bytes, or a text such as 2GiB")
     return int(float(found[1]) * UNITS[found[2]])
 
 
@@ -107,7 +107,7 @@ def watched(limit):
         over = {device: peak for device, peak in peaks.items() if peak > most}
         if over:
             cuda.memory._dump_snapshot(recording)
-            lines = [f"device {device}: {peak:,} bytes were allocated at once, the limit is {most:,} ({before[device]:,} before the block)"
+            lines = [f"device {device}: the peak was {peak:,} bytes, above the limit of {most:,} ({before[device]:,} bytes before the block)"
                      for device, peak in over.items()]
             pytest.fail("\n".join([*lines, *sites(recording)]), pytrace=False)
     finally:
@@ -128,7 +128,7 @@ def vram_peak():
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "vram(limit=None, device=None, **options): the test runs on a simulated card, and fails where it does not fit")
+    config.addinivalue_line("markers", "vram(limit=None, device=None, **options): run the test on a simulated card; fail it if it does not fit")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -51,12 +51,12 @@ static enum vram_status begin_locked(struct vram_pool *pool, uint64_t stream, en
     struct vr_device *device = pool->device;
     int state = VR_CU_STREAM_CAPTURE_STATUS_NONE;
     (void)vr_cu(device->allocator->driver, stream_is_capturing, stream, &state);
-    if (state != VR_CU_STREAM_CAPTURE_STATUS_NONE) return refuse_capture(error, "this stream is capturing already");
+    if (state != VR_CU_STREAM_CAPTURE_STATUS_NONE) return refuse_capture(error, "this stream is already capturing");
     VR_TRY(enter_locked(device, pool, stream, false));
     const vr_cu_result result = vr_cu(device->allocator->driver, stream_begin_capture, stream, (int)mode);
     if (result != VR_CU_SUCCESS) {
         leave_locked(device, find_capture(device, pool, stream, false));
-        (void)vr_fail(error, VRAM_DRIVER, VRAM_NO_OFFSET, "the driver would not begin the capture: %s", vr_cu_result_name(result));
+        (void)vr_fail(error, VRAM_DRIVER, VRAM_NO_OFFSET, "the driver refused to begin the capture: %s", vr_cu_result_name(result));
         if (error != NULL) error->driver_result = result;
         return VRAM_DRIVER;
     }
@@ -66,8 +66,8 @@ static enum vram_status begin_locked(struct vram_pool *pool, uint64_t stream, en
 
 enum vram_status vram_capture_begin(struct vram_pool *pool, uint64_t stream, enum vram_capture_mode mode, struct vram_error *error) {
     VR_REQUIRE_OR_FAIL(error, pool);
-    if (stream == 0) return refuse_capture(error, "a capture cannot be made on the default stream: use a stream of its own");
-    if ((unsigned)mode > VRAM_CAPTURE_RELAXED) return refuse_capture(error, "there is no such capture mode");
+    if (stream == 0) return refuse_capture(error, "the default stream cannot be captured; use a stream of your own");
+    if ((unsigned)mode > VRAM_CAPTURE_RELAXED) return refuse_capture(error, "unknown capture mode");
     struct vr_device *device = pool->device;
     struct vr_context_guard guard;
     vr_error_clear(error);
@@ -140,10 +140,10 @@ enum vram_status vram_capture_end(struct vram_pool *pool, uint64_t stream, uint6
     }
     vr_device_unlock(device);
     if (entered) vr_context_leave(&guard);
-    if (!known) return refuse_capture(error, "this pool has no capture under way on this stream");
+    if (!known) return refuse_capture(error, "no capture into this pool is in progress on this stream");
     *graph = result == VR_CU_SUCCESS ? made : 0;
     if (*graph != 0) return VRAM_OK;
-    (void)vr_fail(error, VRAM_DRIVER, VRAM_NO_OFFSET, "the capture gave no graph: %s", vr_cu_result_name(result));
+    (void)vr_fail(error, VRAM_DRIVER, VRAM_NO_OFFSET, "the capture returned no graph: %s", vr_cu_result_name(result));
     if (error != NULL) error->driver_result = result;
     return VRAM_DRIVER;
 }

@@ -52,11 +52,11 @@ enum vram_status vram_peer_enable(struct vram_allocator *allocator, uint32_t dev
     VR_REQUIRE_OR_FAIL(error, allocator);
     bool possible = false;
     struct vr_device *user = NULL, *owner = NULL;
-    if (!are_devices(allocator, device, peer)) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "there is no such device");
+    if (!are_devices(allocator, device, peer)) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the device does not exist");
     if (vram_peer_enabled(allocator, device, peer)) return VRAM_OK;
     enum vram_status status = vram_peer_possible(allocator, device, peer, &possible);
     if (status == VRAM_OK && !possible)
-        return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "device %u cannot reach the memory of device %u", device, peer);
+        return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "device %u cannot access the memory of device %u", device, peer);
     if (status == VRAM_OK) status = vr_device_get(allocator, device, &user);
     if (status == VRAM_OK) status = vr_device_get(allocator, peer, &owner);
     if (status != VRAM_OK) return vr_fail(error, status, VRAM_NO_OFFSET, "%s", vram_status_text(status));
@@ -71,6 +71,6 @@ enum vram_status vram_peer_enable(struct vram_allocator *allocator, uint32_t dev
     }
     if (status != VRAM_OK) atomic_fetch_and_explicit(&owner->peers, ~((uint64_t)1 << device), memory_order_relaxed);
     if (status != VRAM_OK)
-        return vr_fail(error, status, VRAM_NO_OFFSET, "pages of device %u could not be opened to device %u", peer, device);
+        return vr_fail(error, status, VRAM_NO_OFFSET, "cannot give access to pages of device %u to device %u", peer, device);
     return VRAM_OK;
 }

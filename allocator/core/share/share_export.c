@@ -45,10 +45,9 @@ bool vr_is_exported(const struct vr_device *device, const struct vr_segment *seg
 
 static const char *refusal_of(const struct vr_source_ops *source) {
     if (source->sharing != VR_SHARING_NONE) return NULL;
-    return source->vacate != NULL
-               ? "segments that can sleep (sleepable:True, pools with a tag) cannot be shared; with expandable_segments:True or paged:True "
-                 "their pages can, until they sleep"
-               : "memory of a pool with functions of its own cannot be shared";
+    return source->vacate != NULL ? "segments that can sleep (sleepable:True, pools with a tag) cannot be shared; with "
+                                    "expandable_segments:True or paged:True their pages can be shared until they sleep"
+                                  : "memory from a pool's own allocation functions cannot be shared";
 }
 
 static void describe_shared(struct shared_block *shared, struct vram_allocator *allocator, uint32_t block) {
@@ -107,7 +106,7 @@ static enum vram_status export_page(struct shared_block *shared, const struct ma
         const vr_cu_result result = vr_cu(shared->device->allocator->driver, mem_export_to_shareable_handle, &descriptor, page->handle,
                                           VR_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
         if (result == VR_CU_OPERATING_SYSTEM) {
-            (void)vr_driver_failed(error, "cuMemExportToShareableHandle (every page takes a file descriptor: see ulimit -n)", result);
+            (void)vr_driver_failed(error, "cuMemExportToShareableHandle (each page needs a file descriptor; see ulimit -n)", result);
             return VRAM_DRIVER;
         }
         if (result != VR_CU_SUCCESS) return vr_driver_failed(error, "cuMemExportToShareableHandle", result);
@@ -136,8 +135,8 @@ static enum vram_status export_pages(struct shared_block *shared, unsigned char 
     struct vr_segment *segment = shared->segment;
     if (shared->device->physical.handle_types == 0) {
         return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET,
-                       "pages of expandable segments cannot be shared: the driver has no file descriptors for them on device %u, or "
-                       "TORCH_CUDA_EXPANDABLE_SEGMENTS_IPC says no",
+                       "pages of expandable segments cannot be shared: the driver provides no file descriptors for them on device %u, or "
+                       "TORCH_CUDA_EXPANDABLE_SEGMENTS_IPC disables them",
                        shared->device->ordinal);
     }
     if (segment->exported == NULL) {
@@ -191,7 +190,7 @@ static enum vram_status write_handle(struct shared_block *shared, unsigned char 
     };
     if (shared->refusal != NULL) return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "%s", shared->refusal);
     if (capacity < wanted)
-        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the handle of this block takes %llu bytes",
+        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the handle of this block needs %llu bytes",
                        (unsigned long long)wanted);
     VR_TRY(vr_handle_sign(&head, error));
     const vr_cu_result result = vr_cu(shared->device->allocator->driver, device_get_uuid, head.uuid, (int)shared->device->ordinal);

@@ -11,20 +11,20 @@ enum vram_status vr_handle_sign(struct vr_handle *handle, struct vram_error *err
     handle->version = VERSION;
     handle->process = vr_os_process_id();
     if (vr_os_host_id(&handle->host) == VRAM_OK && vr_os_process_started(handle->process, &handle->started) == VRAM_OK) return VRAM_OK;
-    return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "this system does not tell processes apart (/proc is missing)");
+    return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "cannot identify this process: /proc is missing");
 }
 
 static const char *fault_of(const struct vr_handle *handle, size_t size_bytes) {
     const size_t rest = size_bytes - VRAM_HANDLE_BYTES;
-    if (handle->version != VERSION) return "the handle is of another version of this library";
-    if (handle->kind != VR_HANDLE_PLAIN && handle->kind != VR_HANDLE_PAGES) return "the handle is of an unknown kind";
+    if (handle->version != VERSION) return "the handle was made by another version of this library";
+    if (handle->kind != VR_HANDLE_PLAIN && handle->kind != VR_HANDLE_PAGES) return "the handle has an unknown kind";
     if (handle->extent_bytes > most_bytes || handle->size_bytes == 0 || handle->size_bytes > handle->extent_bytes ||
         handle->offset_bytes > handle->extent_bytes - handle->size_bytes)
-        return "the handle's block lies outside of its segment";
-    if (handle->kind == VR_HANDLE_PLAIN) return handle->pages == 0 && rest == 0 ? NULL : "the handle has a wrong length";
+        return "the handle's block is outside its segment";
+    if (handle->kind == VR_HANDLE_PLAIN) return handle->pages == 0 && rest == 0 ? NULL : "the handle has the wrong length";
     if (rest / sizeof(struct vr_handle_page) != handle->pages || rest % sizeof(struct vr_handle_page) != 0 || handle->pages == 0)
-        return "the handle has a wrong length";
-    if (handle->page_bytes == 0 || handle->extent_bytes % handle->page_bytes != 0) return "the handle's pages do not make up its segment";
+        return "the handle has the wrong length";
+    if (handle->page_bytes == 0 || handle->extent_bytes % handle->page_bytes != 0) return "the handle's pages do not cover its segment";
     return NULL;
 }
 
@@ -41,15 +41,13 @@ static bool makes_up(const struct vr_handle *handle, const unsigned char *pages)
 enum vram_status vr_handle_parse(const void *bytes, size_t size_bytes, struct vr_handle *handle, const unsigned char **pages,
                                  struct vram_error *error) {
     struct vr_handle read;
-    if (size_bytes < VRAM_HANDLE_BYTES) return vr_fail(error, VRAM_BAD_INPUT, size_bytes, "these bytes are no handle of a shared block");
+    if (size_bytes < VRAM_HANDLE_BYTES) return vr_fail(error, VRAM_BAD_INPUT, size_bytes, "not a handle of a shared block");
     memcpy(&read, bytes, sizeof read);
-    if (memcmp(read.magic, magic, sizeof magic) != 0)
-        return vr_fail(error, VRAM_BAD_INPUT, 0, "these bytes are no handle of a shared block");
+    if (memcmp(read.magic, magic, sizeof magic) != 0) return vr_fail(error, VRAM_BAD_INPUT, 0, "not a handle of a shared block");
     const char *fault = fault_of(&read, size_bytes);
     if (fault != NULL) return vr_fail(error, VRAM_BAD_INPUT, 0, "%s", fault);
     const unsigned char *listed = read.kind == VR_HANDLE_PAGES ? (const unsigned char *)bytes + VRAM_HANDLE_BYTES : NULL;
-    if (listed != NULL && !makes_up(&read, listed))
-        return vr_fail(error, VRAM_BAD_INPUT, 0, "the handle's pages do not make up its segment");
+    if (listed != NULL && !makes_up(&read, listed)) return vr_fail(error, VRAM_BAD_INPUT, 0, "the handle's pages do not cover its segment");
     *handle = read;
     *pages = listed;
     return VRAM_OK;

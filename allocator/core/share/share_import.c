@@ -101,7 +101,7 @@ static enum vram_status open_plain(struct vr_import_entry *entry, struct vram_er
     if (result == VR_CU_SUCCESS) return VRAM_OK;
     (void)vr_driver_failed(error, "cuIpcOpenMemHandle", result);
     if (result != VR_CU_INVALID_VALUE) return VRAM_DRIVER;
-    return refuse_import(error, VRAM_INVALID_POINTER, "the process that exported the block has given its memory back");
+    return refuse_import(error, VRAM_INVALID_POINTER, "the process that exported the block has released its memory");
 }
 
 static enum vram_status take_descriptor(const struct vr_import_entry *entry, int theirs, int *ours, struct vram_error *error) {
@@ -110,10 +110,11 @@ static enum vram_status take_descriptor(const struct vr_import_entry *entry, int
     case VRAM_OK: return VRAM_OK;
     case VRAM_LIMIT: return refuse_import(error, status, "too many open files");
     case VRAM_REJECTED:
-        return refuse_import(error, VRAM_UNSUPPORTED,
-                             "the kernel forbids to take file descriptors of the process that exported the block: use vram_export_send()");
-    case VRAM_UNSUPPORTED: return refuse_import(error, status, "the kernel has no pidfd_getfd (Linux 5.6 does): use vram_export_send()");
-    default: return refuse_import(error, VRAM_INVALID_POINTER, "the process that exported the block has given it back, or is gone");
+        return refuse_import(
+            error, VRAM_UNSUPPORTED,
+            "the kernel does not allow duplicating file descriptors of the process that exported the block; use vram_export_send()");
+    case VRAM_UNSUPPORTED: return refuse_import(error, status, "the kernel lacks pidfd_getfd (it needs Linux 5.6); use vram_export_send()");
+    default: return refuse_import(error, VRAM_INVALID_POINTER, "the process that exported the block has released it, or has ended");
     }
 }
 
@@ -135,7 +136,7 @@ static enum vram_status map_pages(struct vr_import_entry *entry, const unsigned 
                                   struct vram_error *error) {
     struct vram_driver *driver = entry->device->allocator->driver;
     vr_cu_result result = vr_cu(driver, mem_address_reserve, &entry->base, entry->extent_bytes, 0, 0, 0);
-    if (result == VR_CU_OUT_OF_MEMORY) return refuse_import(error, VRAM_OUT_OF_MEMORY, "there is no address space for the block");
+    if (result == VR_CU_OUT_OF_MEMORY) return refuse_import(error, VRAM_OUT_OF_MEMORY, "no address space is left for the block");
     if (result != VR_CU_SUCCESS) return vr_driver_failed(error, "cuMemAddressReserve", result);
     for (uint64_t i = 0; i < entry->pages; i++) {
         int descriptor = descriptors != NULL ? descriptors[i] : -1;
@@ -224,18 +225,18 @@ static enum vram_status check_origin(const struct vr_handle *handle, bool by_des
     uint64_t started = 0;
     VR_TRY(vr_handle_sign(&here, error));
     if (memcmp(here.host.boot, handle->host.boot, sizeof here.host.boot) != 0)
-        return refuse_import(error, VRAM_UNSUPPORTED, "the block was exported on another machine, or before this one was started again");
+        return refuse_import(error, VRAM_UNSUPPORTED, "the block was exported on another machine, or before this one was rebooted");
     const bool same_space = here.host.processes == handle->host.processes;
     if (same_space && here.process == handle->process && here.started == handle->started)
-        return refuse_import(error, VRAM_UNSUPPORTED, "the block was exported by this very process: its own address is good here");
+        return refuse_import(error, VRAM_UNSUPPORTED, "the block was exported by this process; use its address directly");
     if (by_descriptors) return VRAM_OK;
     if (!same_space) {
         return handle->kind == VR_HANDLE_PLAIN
                    ? VRAM_OK
-                   : refuse_import(error, VRAM_UNSUPPORTED, "the block was exported in another container: use vram_export_send()");
+                   : refuse_import(error, VRAM_UNSUPPORTED, "the block was exported in another container; use vram_export_send()");
     }
     if (vr_os_process_started(handle->process, &started) != VRAM_OK || started != handle->started)
-        return refuse_import(error, VRAM_INVALID_POINTER, "the process that exported the block is gone");
+        return refuse_import(error, VRAM_INVALID_POINTER, "the process that exported the block has ended");
     return VRAM_OK;
 }
 
@@ -249,7 +250,7 @@ static enum vram_status find_device(struct vram_allocator *allocator, const stru
         const enum vram_status status = vr_device_get(allocator, (uint32_t)ordinal, device);
         return status == VRAM_OK ? VRAM_OK : refuse_import(error, status, vram_status_text(status));
     }
-    return refuse_import(error, VRAM_UNSUPPORTED, "the block lies on a device that this process does not see (CUDA_VISIBLE_DEVICES)");
+    return refuse_import(error, VRAM_UNSUPPORTED, "the block is on a device that this process cannot see (CUDA_VISIBLE_DEVICES)");
 }
 
 static enum vram_status import_locked(struct vr_imports *imports, struct vr_device *device, const struct vr_handle *handle,

@@ -4,7 +4,8 @@
 static const uint64_t most_bytes = (uint64_t)1 << 26; // the largest handle: 4 million pages
 
 static enum vram_status socket_failed(struct vram_error *error, enum vram_status status) {
-    const char *sentence = status == VRAM_IO ? "the other end of the socket is gone, or it is no local socket" : vram_status_text(status);
+    const char *sentence =
+        status == VRAM_IO ? "the other end of the socket is closed, or the socket is not a Unix socket" : vram_status_text(status);
     return vr_fail(error, status, VRAM_NO_OFFSET, "%s", sentence);
 }
 
@@ -50,7 +51,7 @@ static enum vram_status receive_handle(int socket, void **bytes, size_t *size_by
     enum vram_status status = vr_os_receive(socket, &announced, sizeof announced);
     if (status != VRAM_OK) return socket_failed(error, status);
     if (announced < VRAM_HANDLE_BYTES || announced > most_bytes)
-        return vr_fail(error, VRAM_BAD_INPUT, 0, "what came through the socket is no handle of a shared block");
+        return vr_fail(error, VRAM_BAD_INPUT, 0, "the data from the socket is not a handle of a shared block");
     void *read = malloc((size_t)announced);
     if (read == NULL) return socket_failed(error, VRAM_NO_HOST_MEMORY);
     status = vr_os_receive(socket, read, (size_t)announced);

@@ -30,15 +30,16 @@ static enum vram_status check_segments(const struct vr_device *device, const str
     for (uint32_t number = 0; (number = vr_segment_of_pool_after(device, pool, number)) != 0;) {
         const struct vr_segment *segment = vr_segment_at(device->allocator, number);
         if (segment->mapped == 0) continue;
-        if (segment->source == &vr_source_user_functions) return refuse_sleep(pool, segment, "functions of the program made it", error);
+        if (segment->source == &vr_source_user_functions)
+            return refuse_sleep(pool, segment, "the program's own functions allocated it", error);
         if (segment->source->vacate == NULL)
             return refuse_sleep(pool, segment,
-                                "it was made by cuMemAlloc (a tag, sleepable:True or expandable_segments:True before it was made "
-                                "would have made it of pages)",
+                                "cuMemAlloc allocated it (to make such segments of pages, set a tag, sleepable:True or "
+                                "expandable_segments:True before the first allocation)",
                                 error);
         bool is_exported = false;
         VR_TRY(look_for_exports(device, number, &is_exported));
-        if (is_exported) return refuse_sleep(pool, segment, "other processes may have its pages", error);
+        if (is_exported) return refuse_sleep(pool, segment, "other processes may share its pages", error);
     }
     return VRAM_OK;
 }
@@ -104,7 +105,7 @@ enum vram_status vr_lent_check(const struct vr_device *device, const struct vr_s
     const struct vr_block *item = vr_block_at(device->allocator, block);
     return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET,
                    "pool (%llu, %llu) cannot sleep: it lent the block of %llu bytes at 0x%llx to a request of the default pools, which %s; "
-                   "free the block first, or let the default pools sleep in the same call, at the same level",
+                   "free that block first, or suspend the default pools in the same call and at the same level",
                    (unsigned long long)sleeper->pool->id.first, (unsigned long long)sleeper->pool->id.second,
                    (unsigned long long)item->size, (unsigned long long)item->address,
                    borrower == NULL ? "stay awake" : "sleep at another level");

@@ -45,11 +45,11 @@ static enum vram_status check_choices(const struct vr_device *device, const stru
                                       struct vram_error *error) {
     for (size_t i = 0; i < count; i++) {
         const struct vram_sleep_choice *choice = &choices[i];
-        if ((unsigned)choice->level > VRAM_SLEEP_ZERO) return vr_fail(error, VRAM_INVALID_ARGUMENT, i, "there is no such level of sleep");
+        if ((unsigned)choice->level > VRAM_SLEEP_ZERO) return vr_fail(error, VRAM_INVALID_ARGUMENT, i, "unknown sleep level");
         if (choice->pool != NULL && choice->pool->device != device)
-            return vr_fail(error, VRAM_INVALID_ARGUMENT, i, "the pool is one of another device");
+            return vr_fail(error, VRAM_INVALID_ARGUMENT, i, "the pool belongs to another device");
         if (choice->tag != NULL && (choice->tag[0] == '\0' || !is_tag(device, choice->tag)))
-            return vr_fail(error, VRAM_INVALID_ARGUMENT, i, "no pool of device %u has the tag \"%.63s\"", device->ordinal, choice->tag);
+            return vr_fail(error, VRAM_INVALID_ARGUMENT, i, "no pool on device %u has the tag \"%.63s\"", device->ordinal, choice->tag);
     }
     return VRAM_OK;
 }
@@ -131,7 +131,7 @@ static enum vram_status sleep_all(struct vr_device *device, const struct sleeper
 static enum vram_status sleep_locked(struct vr_device *device, const struct vram_sleep_choice *choices, size_t count,
                                      struct vram_sleep_result *result, struct vram_error *error) {
     VR_TRY(check_choices(device, choices, count, error));
-    if (vr_any_captures(device)) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "a capture is under way");
+    if (vr_any_captures(device)) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "a capture is in progress");
     struct sleeper_list list = {0};
     VR_TRY(wait_for_work(device));
     if (choice_of(choices, count, NULL) != NULL) release_default(device);
@@ -170,7 +170,7 @@ static enum vram_status list_asleep(const struct vr_device *device, const struct
 static enum vram_status wake_locked(struct vr_device *device, const struct vram_sleep_choice *choices, size_t count,
                                     struct vram_sleep_result *result, struct vram_error *error) {
     VR_TRY(check_choices(device, choices, count, error));
-    if (vr_any_captures(device)) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "a capture is under way");
+    if (vr_any_captures(device)) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "a capture is in progress");
     struct sleeper_list list = {0};
     enum vram_status status = list_asleep(device, choices, count, &list);
     if (status == VRAM_OK && list.count != 0) status = vr_sleepers_wake(device, list.items, list.count, result, error);
@@ -191,7 +191,7 @@ static enum vram_status run_choices(struct vram_allocator *allocator, uint32_t o
     vr_error_clear(error);
     if (result != NULL) *result = made;
     if (!allocator->backend->has_blocks)
-        return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "memory of the driver's own pool (backend:cudaMallocAsync) cannot sleep");
+        return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "memory from the driver's pool (backend:cudaMallocAsync) cannot sleep");
     enum vram_status status = vr_device_get(allocator, ordinal, &device);
     if (status == VRAM_OK) status = vr_context_enter(device, &guard);
     if (status != VRAM_OK) return vr_error_complete(error, status);

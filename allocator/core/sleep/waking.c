@@ -82,9 +82,9 @@ static enum vram_status say_short(struct vr_device *device, uint64_t needed, boo
     (void)vr_cu(device->allocator->driver, mem_get_info, &free_bytes, &total);
     const unsigned long long more = (unsigned long long)needed, limit = (unsigned long long)device->limit_bytes;
     if (limited)
-        return vr_fail(error, VRAM_OUT_OF_MEMORY, VRAM_NO_OFFSET, "waking needs %llu bytes more, which exceeds the limit of %llu", more,
-                       limit);
-    return vr_fail(error, VRAM_OUT_OF_MEMORY, VRAM_NO_OFFSET, "waking needs %llu bytes more, and the device has %llu free", more,
+        return vr_fail(error, VRAM_OUT_OF_MEMORY, VRAM_NO_OFFSET, "waking needs %llu more bytes, which exceeds the limit of %llu bytes",
+                       more, limit);
+    return vr_fail(error, VRAM_OUT_OF_MEMORY, VRAM_NO_OFFSET, "waking needs %llu more bytes, but the device has only %llu bytes free", more,
                    (unsigned long long)free_bytes);
 }
 

@@ -399,9 +399,9 @@ static enum vram_status check_async(const struct vr_device *device, struct vram_
     const struct vr_totals *totals = &device->stats.totals;
     if (sums.count != vr_totals_current(totals, VR_LARGE, VR_F_COUNT) || sums.bytes != vr_totals_current(totals, VR_LARGE, VR_F_BYTES) ||
         sums.requested != vr_totals_current(totals, VR_LARGE, VR_F_REQUESTED))
-        return vr_fail(error, VRAM_MISMATCH, VRAM_NO_OFFSET, "the counters are not what the driver pool's blocks add up to");
+        return vr_fail(error, VRAM_MISMATCH, VRAM_NO_OFFSET, "the counters disagree with the blocks of the driver's pool");
     if (sums.postponed != (int64_t)device->async.postponed_count || sums.postponed != totals->waiting[VR_F_COUNT].current[VR_LARGE])
-        return vr_fail(error, VRAM_MISMATCH, VRAM_NO_OFFSET, "the count of postponed frees is wrong");
+        return vr_fail(error, VRAM_MISMATCH, VRAM_NO_OFFSET, "postponed frees are miscounted");
     return VRAM_OK;
 }
 

@@ -427,8 +427,8 @@ static enum vram_status check_expandable(const struct vram_allocator *allocator,
         const bool hole = block->state == VR_HOLE;
         for (uint64_t page = first; page < end && (!hole || page < first + 8); page++) {
             VR_INVARIANT(segment->vacant ? !hole || segment->pages[page] == 0 : (segment->pages[page] == 0) == hole,
-                         "a page and the block on it disagree whether it is mapped", block->address);
-            VR_INVARIANT(!hole || segment->exported == NULL || segment->exported[page].serial == 0, "a page that is gone is still exported",
+                         "a page and the block on it disagree on whether the page is mapped", block->address);
+            VR_INVARIANT(!hole || segment->exported == NULL || segment->exported[page].serial == 0, "an unmapped page is still exported",
                          block->address);
         }
     }

@@ -79,7 +79,7 @@ static void *resolve_call(const struct resolver *resolver, size_t row) {
 static enum vram_status load_cuda(void *library, struct cuda_driver *driver, struct vram_error *error) {
     vr_cu_result (*init)(unsigned flags);
     store_function(&init, vr_os_dlsym(library, "cuInit"));
-    if (init == NULL) return vr_fail(error, VRAM_NO_DRIVER, VRAM_NO_OFFSET, "the CUDA driver library has no cuInit");
+    if (init == NULL) return vr_fail(error, VRAM_NO_DRIVER, VRAM_NO_OFFSET, "the CUDA driver library lacks cuInit");
     vr_cu_result result = init(0);
     if (result != VR_CU_SUCCESS) {
         vr_fail(error, VRAM_DRIVER, VRAM_NO_OFFSET, "cuInit: %s", vr_cu_result_name(result));
@@ -90,7 +90,7 @@ static enum vram_status load_cuda(void *library, struct cuda_driver *driver, str
     for (size_t i = 0; i < VR_COUNT_OF(rows); i++) {
         void *function = resolve_call(&resolver, i);
         if (function == NULL && rows[i].version < FIRST_OPTIONAL_VERSION)
-            return vr_fail(error, VRAM_NO_DRIVER, VRAM_NO_OFFSET, "the CUDA driver has no %s", rows[i].symbol);
+            return vr_fail(error, VRAM_NO_DRIVER, VRAM_NO_OFFSET, "the CUDA driver lacks %s", rows[i].symbol);
         store_function((char *)&driver->real + rows[i].offset, function);
     }
     return VRAM_OK;
@@ -99,14 +99,14 @@ static enum vram_status load_cuda(void *library, struct cuda_driver *driver, str
 static void destroy_cuda_driver(struct vram_driver *driver) { free(driver); }
 
 enum vram_status vram_driver_cuda(struct vram_driver **driver, struct vram_error *error) {
-    if (driver == NULL) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "no place for the driver");
-    if (sizeof(void *) != sizeof(uint64_t)) return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "CUDA needs a 64-bit system");
+    if (driver == NULL) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the pointer for the driver is NULL");
+    if (sizeof(void *) != sizeof(uint64_t)) return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "CUDA requires a 64-bit system");
     const char *path = vr_os_getenv("VRAM_LIBCUDA"), *reason = "";
     void *library = vr_os_dlopen(path != NULL && path[0] != '\0' ? path : "libcuda.so.1", &reason);
-    if (library == NULL) return vr_fail(error, VRAM_NO_DRIVER, VRAM_NO_OFFSET, "no CUDA driver: %s", reason);
+    if (library == NULL) return vr_fail(error, VRAM_NO_DRIVER, VRAM_NO_OFFSET, "no CUDA driver found: %s", reason);
     struct cuda_driver *made = calloc(1, sizeof *made);
     enum vram_status status =
-        made == NULL ? vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory") : load_cuda(library, made, error);
+        made == NULL ? vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "not enough host memory") : load_cuda(library, made, error);
     if (status != VRAM_OK) {
         free(made);
         vr_os_dlclose(library);

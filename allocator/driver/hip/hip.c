@@ -237,7 +237,7 @@ static enum vram_status find_all(void *library, struct hip_driver *driver, struc
     for (size_t i = 0; i < HIP_ROW_COUNT; i++) {
         find_symbol(library, hip_names[i], (char *)&driver->real + rows[i].offset);
         if (vr_os_dlsym(library, hip_names[i]) == NULL && rows[i].version < FIRST_OPTIONAL_VERSION && i != HIP_ROW_stream_get_ctx)
-            return vr_fail(error, VRAM_NO_DRIVER, VRAM_NO_OFFSET, "the HIP runtime has no %s", hip_names[i]);
+            return vr_fail(error, VRAM_NO_DRIVER, VRAM_NO_OFFSET, "the HIP runtime lacks %s", hip_names[i]);
     }
     find_symbol(library, "hipDeviceSynchronize", &driver->own.device_synchronize);
     find_symbol(library, "hipDeviceEnablePeerAccess", &driver->own.device_enable_peer_access);
@@ -251,7 +251,7 @@ static enum vram_status find_all(void *library, struct hip_driver *driver, struc
 static enum vram_status start_hip(void *library, struct hip_driver *driver, struct vram_error *error) {
     vr_cu_result (*init)(unsigned flags);
     find_symbol(library, "hipInit", &init);
-    if (init == NULL) return vr_fail(error, VRAM_NO_DRIVER, VRAM_NO_OFFSET, "the HIP runtime has no hipInit");
+    if (init == NULL) return vr_fail(error, VRAM_NO_DRIVER, VRAM_NO_OFFSET, "the HIP runtime lacks hipInit");
     VR_TRY(find_all(library, driver, error));
     vr_cu_result result = init(0);
     if (result == VR_CU_SUCCESS) result = driver->real.driver_get_version(&driver->version);
@@ -274,14 +274,14 @@ static void *open_library(const char **reason) {
 }
 
 enum vram_status vram_driver_hip(struct vram_driver **driver, struct vram_error *error) {
-    if (driver == NULL) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "no place for the driver");
-    if (sizeof(void *) != sizeof(uint64_t)) return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "HIP needs a 64-bit system");
+    if (driver == NULL) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the pointer for the driver is NULL");
+    if (sizeof(void *) != sizeof(uint64_t)) return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "HIP requires a 64-bit system");
     const char *reason = "";
     void *library = open_library(&reason);
-    if (library == NULL) return vr_fail(error, VRAM_NO_DRIVER, VRAM_NO_OFFSET, "no HIP runtime: %s", reason);
+    if (library == NULL) return vr_fail(error, VRAM_NO_DRIVER, VRAM_NO_OFFSET, "no HIP runtime found: %s", reason);
     struct hip_driver *made = calloc(1, sizeof *made);
     enum vram_status status =
-        made == NULL ? vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory") : start_hip(library, made, error);
+        made == NULL ? vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "not enough host memory") : start_hip(library, made, error);
     if (status != VRAM_OK) {
         free(made);
         vr_os_dlclose(library);

@@ -345,9 +345,9 @@ enum vram_status vram_watch_dma_buf(struct vram_driver *driver, uint64_t address
     const uint64_t low = vr_round_down(address, vr_os_page_bytes()), high = vr_round_up(address + size_bytes, vr_os_page_bytes());
     uint32_t device = 0;
     const uint64_t generation = generation_of(watch, address, size_bytes, &device);
-    if (generation == 0) return vr_fail(error, VRAM_INVALID_POINTER, VRAM_NO_OFFSET, "a byte of the range is not mapped");
+    if (generation == 0) return vr_fail(error, VRAM_INVALID_POINTER, VRAM_NO_OFFSET, "part of the range is not mapped");
     if (!vr_watch_has(watch, device, VR_CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED))
-        return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "device %u, or its driver, has no DMA buffers", device);
+        return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "device %u or its driver does not support DMA buffers", device);
     uint64_t before = 0;
     int descriptor = -1;
     vr_cu_result result = vr_watch_enter(watch, device, &before);
@@ -368,10 +368,9 @@ enum vram_status vram_watch_fabric(struct vram_driver *driver, uint64_t address,
     struct vram_mapping mapping;
     size_t count = 0;
     if (vram_watch_mappings(driver, address, 1, &mapping, 1, &count) != VRAM_OK)
-        return vr_fail(error, VRAM_INVALID_POINTER, VRAM_NO_OFFSET, "nothing is mapped there");
+        return vr_fail(error, VRAM_INVALID_POINTER, VRAM_NO_OFFSET, "nothing is mapped at the address");
     if (!mapping.physical)
-        return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET,
-                       "memory by cuMemAlloc has no handle of the fabric: see vram_watch_one_handle()");
+        return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "memory from cuMemAlloc has no fabric handle; see vram_watch_one_handle()");
     struct vram_fabric_handle made = {.allocation_bytes = mapping.size_bytes, .offset = address - mapping.address};
     uint64_t physical = 0;
     vr_cu_result result = vr_cu(watch->inner, mem_retain_allocation_handle, &physical, address);
@@ -382,7 +381,7 @@ enum vram_status vram_watch_fabric(struct vram_driver *driver, uint64_t address,
     if (can) result = vr_cu(watch->inner, mem_export_to_shareable_handle, made.bytes, physical, VR_CU_MEM_HANDLE_TYPE_FABRIC, 0);
     VR_CU_INSIST(watch->inner, mem_release, physical);
     if (!can)
-        return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "device %u, or its driver, has no handles of the fabric", mapping.device);
+        return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "device %u or its driver does not support fabric handles", mapping.device);
     if (result != VR_CU_SUCCESS) return call_failed(error, "cuMemExportToShareableHandle", result);
     *handle = made;
     return VRAM_OK;

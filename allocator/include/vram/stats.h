@@ -22,24 +22,24 @@ enum vram_stat_pool { VRAM_STAT_ALL, VRAM_STAT_SMALL_POOL, VRAM_STAT_LARGE_POOL,
 
 // X(name, is it in bytes, description)
 #define VRAM_STAT_FAMILIES(X)                                                                                                              \
-    X(allocation, 0, "blocks handed out and not yet freed")                                                                                \
-    X(segment, 0, "segments got by cudaMalloc")                                                                                            \
-    X(active, 0, "blocks handed out and not yet reusable")                                                                                 \
+    X(allocation, 0, "allocated blocks")                                                                                                   \
+    X(segment, 0, "segments allocated by cudaMalloc")                                                                                      \
+    X(active, 0, "blocks that are allocated or not yet reusable")                                                                          \
     X(inactive_split, 0, "free pieces of split segments")                                                                                  \
-    X(allocated_bytes, 1, "bytes of blocks handed out and not yet freed")                                                                  \
+    X(allocated_bytes, 1, "bytes of allocated blocks")                                                                                     \
     X(reserved_bytes, 1, "bytes held from the driver")                                                                                     \
-    X(active_bytes, 1, "bytes of blocks handed out and not yet reusable")                                                                  \
+    X(active_bytes, 1, "bytes of blocks that are allocated or not yet reusable")                                                           \
     X(inactive_split_bytes, 1, "bytes of free pieces of split segments")                                                                   \
-    X(requested_bytes, 1, "bytes asked for in blocks not yet reusable")
+    X(requested_bytes, 1, "bytes requested for blocks that are allocated or not yet reusable")
 
 // X(name, description)
 #define VRAM_STAT_SCALARS(X)                                                                                                               \
     X(num_alloc_retries, "times the whole cache was released to satisfy a request")                                                        \
     X(num_ooms, "requests that failed for lack of memory")                                                                                 \
     X(max_split_size, "max_split_size when the device was set up; -1 without limit")                                                       \
-    X(num_sync_all_streams, "times all pending frees were waited for")                                                                     \
-    X(num_device_alloc, "times memory was got from the driver")                                                                            \
-    X(num_device_free, "times memory was given back to the driver")                                                                        \
+    X(num_sync_all_streams, "times the allocator waited for all pending frees")                                                            \
+    X(num_device_alloc, "driver calls that allocate memory")                                                                               \
+    X(num_device_free, "driver calls that free memory")                                                                                    \
     X(num_oom_rejections, "requests refused before any driver call")
 
 struct vram_stats {

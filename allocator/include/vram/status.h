@@ -37,20 +37,20 @@ extern "C" {
 // X(CONSTANT, sentence)
 #define VRAM_STATUS_MAP(X)                                                                                                                 \
     X(OK, "success")                                                                                                                       \
-    X(INVALID_ARGUMENT, "an argument is outside what the function accepts")                                                                \
-    X(INVALID_POINTER, "the address was not given out by this allocator, or was freed already")                                            \
+    X(INVALID_ARGUMENT, "an argument is outside the range that the function accepts")                                                      \
+    X(INVALID_POINTER, "the address is not from this allocator, or was already freed")                                                     \
     X(BAD_OPTION, "an option string is malformed or names an unknown option")                                                              \
-    X(OUT_OF_MEMORY, "the device has no room for the request, even after the cache was released")                                          \
-    X(REJECTED, "the request was refused before any driver call: it exceeds the allowed share")                                            \
+    X(OUT_OF_MEMORY, "the device has too little free memory for the request, even after releasing the cache")                              \
+    X(REJECTED, "the request exceeds the allowed share and was refused before any driver call")                                            \
     X(MISMATCH, "two things that should be equal differ")                                                                                  \
-    X(NO_HOST_MEMORY, "the host has no memory for the library's own tables")                                                               \
-    X(BAD_INPUT, "a file is damaged or is not what it should be")                                                                          \
+    X(NO_HOST_MEMORY, "not enough host memory for the library's tables")                                                                   \
+    X(BAD_INPUT, "a file is damaged or has another format")                                                                                \
     X(IO, "a file could not be read or written")                                                                                           \
     X(LIMIT, "a fixed limit of this library was reached")                                                                                  \
-    X(NO_DRIVER, "no CUDA driver was found on this machine")                                                                               \
+    X(NO_DRIVER, "no CUDA driver found on this machine")                                                                                   \
     X(DRIVER, "a driver call failed")                                                                                                      \
-    X(UNSUPPORTED, "the device, driver or build cannot do this")                                                                           \
-    X(ASLEEP, "the pool sleeps, and a request does not wake it")
+    X(UNSUPPORTED, "not supported by the device, driver or build")                                                                         \
+    X(ASLEEP, "the pool is asleep, and requests do not wake it")
 
 enum vram_status {
 #define VRAM_STATUS_ENUM(name, sentence) VRAM_##name,

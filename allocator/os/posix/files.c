@@ -154,7 +154,7 @@ enum vram_status vr_os_growfile_create(const char *path, bool replace, struct vr
     struct stat found;
     if (replace && lstat(path, &found) == 0 && S_ISREG(found.st_mode)) {
         if (is_written(path)) {
-            *reason = "another recording is being written into it";
+            *reason = "another process is writing a recording to it";
             return VRAM_IO;
         }
         (void)unlink(path);

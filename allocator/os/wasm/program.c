@@ -12,7 +12,7 @@ const char *vr_os_getenv(const char *name) {
 
 void *vr_os_dlopen(const char *name, const char **reason) {
     (void)name;
-    if (reason != NULL) *reason = "WebAssembly loads no libraries";
+    if (reason != NULL) *reason = "WebAssembly cannot load libraries";
     return NULL;
 }
 

@@ -76,11 +76,11 @@ class _CreateInfo(ctypes.Structure):
 def _load():
     path = _places.shared_library()
     if path is None:
-        raise Error("this wheel has no native code, and so no allocator: take the one for Linux, or let VRAM_LIBRARY name libvram.so")
+        raise Error("this wheel has no native code, so it has no allocator; install the wheel for Linux, or name libvram.so in VRAM_LIBRARY")
     try:
         c = ctypes.CDLL(path)
     except OSError as error:
-        raise Error(f"the library cannot be loaded ({error})") from None
+        raise Error(f"cannot load the library ({error})") from None
     for name, (result, *arguments) in _FUNCTIONS.items():
         function = getattr(c, name)
         function.restype, function.argtypes = result, arguments

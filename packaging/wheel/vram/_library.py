@@ -55,7 +55,7 @@ class Native:
     def _read(self, call, name):
         handle, error = ctypes.c_void_p(), Error()
         if call(ctypes.byref(handle), ctypes.byref(error)) != 0:
-            raise Unreadable(error.message.decode(errors="replace") or f"{name}: it cannot be read")
+            raise Unreadable(error.message.decode(errors="replace") or f"{name}: cannot be read")
         return handle.value
 
     def close(self, handle):
@@ -121,7 +121,7 @@ class Wasm:
         place = exports["malloc"](store, max(1, len(data))) & 0xFFFFFFFF
         name = str(path).encode(errors="surrogateescape")[-500:] + b"\0"
         if scratch == 0 or place == 0:
-            raise MemoryError(f"{path}: more than WebAssembly's memory holds")
+            raise MemoryError(f"{path}: the file is larger than WebAssembly's memory")
         memory.write(store, data, place)
         memory.write(store, name, scratch + 512)
         out = exports["malloc"](store, 600) & 0xFFFFFFFF

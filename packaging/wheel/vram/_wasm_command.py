@@ -47,8 +47,8 @@ def is_text(word):
 
 
 def refuse(word, err):
-    """Reports that an argument cannot be passed on, and returns the exit code."""
-    line = f"vram: {ascii(word)} is not UTF-8: the command in WebAssembly cannot open it; give it another name\n"
+    """Says of a word that it cannot be handed on; the exit code."""
+    line = f"vram: {ascii(word)} is not UTF-8, so the command in WebAssembly cannot open it; rename the file\n"
     if err is None:
         sys.stderr.write(line)
     else:

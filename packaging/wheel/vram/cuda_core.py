@@ -47,7 +47,7 @@ class MemoryResource(cuda.core.MemoryResource):
 
 def _handle(stream):
     if hasattr(stream, "is_building"):
-        raise NotImplementedError("vram.cuda_core: a graph that is being built needs memory of its own: cuda.core's GraphMemoryResource")
+        raise NotImplementedError("vram.cuda_core: use cuda.core's GraphMemoryResource while a graph is being built")
     return int(stream.handle)
 
 

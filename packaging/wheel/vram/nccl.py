@@ -28,7 +28,7 @@ class Memory:
     def malloc(self, size_bytes, device=None, stream=LEGACY_STREAM):
         """Returns an address in a registered segment. Another device than the pool's is an error."""
         if device not in (None, self._device):
-            raise Error(f"vram.nccl: this memory is of device {self._device}, not {device}")
+            raise Error(f"vram.nccl: this memory is on device {self._device}, not {device}")
         return self._pool.malloc(size_bytes, stream)
 
     def register(self, comm):

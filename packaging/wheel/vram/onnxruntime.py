@@ -50,7 +50,7 @@ def provider_options(device=0, allocator=None, **options):
     """Returns options of one session's CUDAExecutionProvider. Make new ones for each session. options: further options of the provider.
     ONNX Runtime does not accept functions for memory together with a stream of the program (user_compute_stream)."""
     if "user_compute_stream" in options:
-        raise ValueError("vram.onnxruntime: ONNX Runtime takes no memory from others with a user_compute_stream")
+        raise ValueError("vram.onnxruntime: with a user_compute_stream, ONNX Runtime accepts no external allocator")
     memory = _Memory(allocator or process_allocator(), int(device))
     _sessions.append(memory)
     names = ("gpu_external_alloc", "gpu_external_free", "gpu_external_empty_cache")

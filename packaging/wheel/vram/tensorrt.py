@@ -42,7 +42,7 @@ class GpuAllocator(tensorrt.IGpuAsyncAllocator):
 
     def _allocate(self, size, alignment, stream):
         if alignment > _MOST_ALIGNMENT:
-            self.last_error = ValueError(f"vram.tensorrt: an alignment of {alignment} bytes, more than {_MOST_ALIGNMENT}")
+            self.last_error = ValueError(f"vram.tensorrt: an alignment of {alignment} bytes exceeds the maximum of {_MOST_ALIGNMENT}")
             return 0
         return self._guarded(malloc_on, 0, self._allocator, int(size), self._device, stream)
 

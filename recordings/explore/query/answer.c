@@ -71,8 +71,7 @@ const char *vr_parameter_text(const struct vr_parameters *parameters, const char
 }
 
 static enum vram_status refuse_parameter(const struct vr_parameters *parameters, const char *key, const char *expected) {
-    return vr_fail(parameters->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "%.40s: '%.40s' should be %s", parameters->name, key,
-                   expected);
+    return vr_fail(parameters->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "%.40s: '%.40s' must be %s", parameters->name, key, expected);
 }
 
 enum vram_status vr_parameter_number(const struct vr_parameters *parameters, const char *key, double fallback, double *value) {

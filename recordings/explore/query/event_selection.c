@@ -59,7 +59,7 @@ static enum vram_status read_actions(const struct vr_query *query, struct filter
                                             memcmp(vr_action_name((enum vr_action)action), text, length) != 0))
             action++;
         if (action == VR_ACTION_COUNT)
-            return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "events: no action is called '%.*s'",
+            return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "events: unknown action '%.*s'",
                            (int)(length < 40 ? length : 40), text);
         filter->actions |= 1u << action;
         text += length + (text[length] == ',');
@@ -74,7 +74,7 @@ static enum vram_status read_address(const struct vr_query *query, struct filter
     filter->by_address = true;
     filter->address = strtoull(text, &end, 16);
     if (end == text || *end != '\0')
-        return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "events: 'address' should be hexadecimal digits");
+        return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "events: 'address' must be hexadecimal digits");
     return VRAM_OK;
 }
 

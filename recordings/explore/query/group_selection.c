@@ -32,7 +32,7 @@ static enum vram_status find_like_device(const struct vr_query *query, const cha
         }
     }
     if (ordinal >= 0 || recording->views.count == 0)
-        return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the recording has no such device");
+        return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the recording does not have this device");
     size_t worst = 0;
     VR_TRY(vr_explored_worst(recording, &worst));
     *device = &recording->devices[worst];
@@ -49,7 +49,7 @@ static enum vram_status find_step(const struct vr_query *query, const char *numb
     VR_TRY(vr_step_search_steps(query, holders->selection.device, SIZE_MAX, &share, &steps));
     const unsigned long long step = strtoull(number, &end, 10);
     if (end == number || *end != '\0' || step == 0 || step > steps->count)
-        return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "there is no step '%.20s': '%.80s' has %zu", number,
+        return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "step '%.20s' does not exist; '%.80s' has %zu steps", number,
                        holders->selection.recording->name, steps->count);
     return vr_step_peak(holders->selection.device, kind, steps, (size_t)step - 1, &holders->event, &bytes);
 }

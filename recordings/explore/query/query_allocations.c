@@ -87,7 +87,7 @@ static enum vram_status find_segment_row(const struct vr_query *query, const str
     VR_TRY(vr_parameter_whole(query->parameters, "segment", 0, (int64_t)rows->count - 1, -1, &number));
     if (number >= 0) *row = (size_t)number;
     if (number < 0 && (label == NULL || !vr_label_find(rows, 's', label, row)))
-        return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the recording has no segment '%.60s'",
+        return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "segment '%.60s' is not in the recording",
                        label == NULL ? "" : label);
     return VRAM_OK;
 }
@@ -136,9 +136,9 @@ static enum vram_status find_described_row(const struct vr_query *query, const s
     VR_TRY(vr_parameter_whole(query->parameters, "row", 0, (int64_t)subject->allocated->count - 1, -1, &number));
     if (number >= 0) *row = (size_t)number;
     if (number < 0 && label == NULL)
-        return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "allocation: 'row' or 'label' is needed");
+        return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "allocation: 'row' or 'label' is required");
     if (number < 0 && !vr_label_find(subject->allocated, 'b', label, row))
-        return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the recording has no allocation '%.60s'", label);
+        return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "allocation '%.60s' is not in the recording", label);
     return VRAM_OK;
 }
 

@@ -156,7 +156,7 @@ enum vram_status vr_query_event(const struct vr_query *query) {
     VR_TRY(vr_select_device(query, &recording, &device));
     const struct vr_history *history = device->view->history;
     VR_TRY(vr_parameter_whole(query->parameters, "event", 0, (int64_t)history->count - 1, -1, &event));
-    if (event < 0) return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "event: 'event' is needed");
+    if (event < 0) return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "event: 'event' is required");
     const struct vr_model *model = vr_recording_model(recording->recording);
     VR_TRY(row_and_version(device, (size_t)event, &row, &version));
     vr_json_i64(&query->answer->json, "event", event);
@@ -230,7 +230,7 @@ enum vram_status vr_query_search(const struct vr_query *query) {
     VR_TRY(vr_select_lifetime_kind(query, &kind));
     VR_TRY(vr_parameter_whole(query->parameters, "regex", 0, 1, 0, &regex));
     const char *text = vr_parameter_text(query->parameters, "text");
-    if (text == NULL) return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "search: 'text' is needed");
+    if (text == NULL) return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "search: 'text' is required");
     VR_TRY(vr_explored_lifetimes(device, kind, &lifetimes));
     VR_TRY(vr_search_init(&search, vr_recording_model(recording->recording), text, regex == 1, query->error));
     const enum vram_status status = answer_search(query, &search, device, lifetimes);

@@ -135,7 +135,7 @@ static enum vram_status compare_holders(const struct vr_query *query, const stru
         const uint32_t *const rows[2] = {holders[0].rows, holders[1].rows};
         const size_t counts[2] = {holders[0].count, holders[1].count};
         if (grouping[0].by == VR_GROUP_STACK)
-            status = vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "compare: stacks are compared by the query 'tree'");
+            status = vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "compare: use the query 'tree' to compare stacks");
         else
             status = vr_pairs_build(both, rows, counts, &pairs);
         if (status == VRAM_OK) {
@@ -254,7 +254,7 @@ enum vram_status vr_query_tree(const struct vr_query *query) {
     VR_TRY(vr_parameter_whole(query->parameters, "limit", 1, MOST_NODES, 20000, &most));
     VR_TRY(vr_parameter_whole(query->parameters, "fold", 0, 1, 0, &folds));
     VR_TRY(vr_parameter_number(query->parameters, "least", 0.0005, &least));
-    if (least < 0 || least > 1) return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "tree: 'least' should be from 0 to 1");
+    if (least < 0 || least > 1) return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "tree: 'least' must be from 0 to 1");
     const bool compared = vr_parameter_text(query->parameters, "rec2") != NULL || vr_parameter_text(query->parameters, "event2") != NULL;
     struct vr_stacktree tree;
     VR_TRY(vr_stacktree_init(&tree, up == 1, compared));

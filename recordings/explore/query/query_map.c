@@ -22,7 +22,8 @@ static enum vram_status select_places(const struct vr_query *query, struct map *
     if (map->low < 0) map->low = 0;
     if (map->high > total) map->high = total < 1 ? 1 : total;
     if (map->high <= map->low)
-        return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "'high' must be greater than 'low', and both be places");
+        return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET,
+                       "'low' and 'high' must be places, and 'high' greater than 'low'");
     return VRAM_OK;
 }
 

@@ -64,7 +64,7 @@ enum vram_status vr_query_oom(const struct vr_query *query) {
 static void put_cure_member(const struct vram_cure *cure, uint64_t events, struct vr_json *json) {
     struct vr_text text = {0};
     if (cure->verdict == VRAM_CURE_UNFINISHED)
-        vr_text_printf(&text, "A history of %s events takes too long to be replayed while you wait: `vram report` looks for the cure.",
+        vr_text_printf(&text, "A history of %s events takes too long to replay here; `vram report` searches for the cure.",
                        vr_count(events).text);
     else
         vr_cure_sentence(cure, &text);

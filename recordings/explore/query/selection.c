@@ -24,7 +24,7 @@ enum vram_status vr_select_device(const struct vr_query *query, struct vr_explor
     struct vr_explored_recording *explored = NULL;
     VR_TRY(vr_select_recording(query, &explored));
     if (explored->views.count == 0)
-        return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the recording has no device: neither events nor segments");
+        return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the recording has no events and no segments");
     int64_t ordinal;
     VR_TRY(vr_parameter_whole(query->parameters, "device", 0, UINT32_MAX, -1, &ordinal));
     size_t found = 0;

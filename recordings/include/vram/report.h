@@ -46,12 +46,12 @@ struct vram_report_lifetime {
 #define VRAM_REPORT_ANOMALIES(X)                                                                                                           \
     X(END_BLOCK_NOT_LIVE, end_block_not_live_in_replay, "blocks of the final state that are not live at the end of the history")           \
     X(END_LIVE_NOT_BLOCK, end_replay_live_not_block, "allocations live at the end of the history, without a block")                        \
-    X(ALLOC_ON_LIVE, replay_alloc_on_live, "allocations at an address that is live already")                                               \
+    X(ALLOC_ON_LIVE, replay_alloc_on_live, "allocations at an address that is already live")                                               \
     X(FREE_NOT_LIVE, replay_free_not_live, "frees of an address that is not live")                                                         \
-    X(FREE_SIZE_DIFFERS, replay_free_size_differs, "frees of another size than the allocation's")                                          \
+    X(FREE_SIZE_DIFFERS, replay_free_size_differs, "frees whose size differs from the allocation's")                                       \
     X(UNDO_ALLOC_NOT_LIVE, undo_alloc_not_live, "allocations that are neither freed later nor in the final state")                         \
-    X(UNDO_ALLOC_SIZE_DIFFERS, undo_alloc_size_differs, "allocations of another size than their free or block")                            \
-    X(UNDO_FREE_ALREADY_LIVE, undo_free_already_live, "addresses freed twice without an allocation between")
+    X(UNDO_ALLOC_SIZE_DIFFERS, undo_alloc_size_differs, "allocations whose size differs from that of their free or block")                 \
+    X(UNDO_FREE_ALREADY_LIVE, undo_free_already_live, "addresses that were freed twice without an allocation in between")
 
 enum vram_report_anomaly {
 #define VRAM_REPORT_ANOMALY(constant, name, text) VRAM_ANOMALY_##constant,
@@ -107,15 +107,15 @@ struct vram_report_point {
 // X(type, member, absent, sentence): vram/facts.h
 #define VRAM_REPORT_USAGE_FACTS(X)                                                                                                         \
     X(U64, reserved_bytes, ALWAYS, "the sum of the segments")                                                                              \
-    X(U64, requested_bytes, ALWAYS, "requested by live allocations")                                                                       \
-    X(U64, rounding_bytes, ALWAYS, "rounding of their blocks")                                                                             \
+    X(U64, requested_bytes, ALWAYS, "requested bytes of live allocations")                                                                 \
+    X(U64, rounding_bytes, ALWAYS, "rounding: the bytes by which their blocks exceed the requests")                                        \
     X(U64, pending_bytes, ALWAYS, "freed, waiting for other streams")                                                                      \
-    X(U64, free_block_bytes, ALWAYS, "free blocks in segments that are partly in use")                                                     \
-    X(U64, cached_bytes, ALWAYS, "wholly free segments, which `empty_cache()` returns")                                                    \
+    X(U64, free_block_bytes, ALWAYS, "free blocks in partly used segments")                                                                \
+    X(U64, cached_bytes, ALWAYS, "entirely free segments, which `empty_cache()` returns")                                                  \
     X(I64, unaccounted_bytes, ALWAYS, "reserved minus the sum of all blocks; 0 in a sound recording")                                      \
     X(U64, free_blocks, ALWAYS, "number of free blocks")                                                                                   \
     X(U64, largest_free_bytes, ALWAYS, "the largest of them")                                                                              \
-    X(U64, page_bytes, ALWAYS, "whole free pages of expandable segments inside `free_block_bytes`, which `empty_cache()` returns as well")
+    X(U64, page_bytes, ALWAYS, "the part of `free_block_bytes` in free pages of expandable segments, which `empty_cache()` also returns")
 
 struct vram_report_usage {
     VRAM_REPORT_USAGE_FACTS(VRAM_FACT_MEMBER)
@@ -125,15 +125,15 @@ enum vram_report_kind { VRAM_REPORT_KIND_UNKNOWN, VRAM_REPORT_KIND_SMALL, VRAM_R
 
 // The segments of one stream, pool and size class at the end: free memory of one row serves requests of that row only.
 #define VRAM_REPORT_POOL_FACTS(X)                                                                                                          \
-    X(U64, segments, ALWAYS, "segments of the row")                                                                                        \
-    X(U64, expandable_segments, ALWAYS, "those that are expandable")                                                                       \
+    X(U64, segments, ALWAYS, "number of segments")                                                                                         \
+    X(U64, expandable_segments, ALWAYS, "number of these that are expandable")                                                             \
     X(U64, reserved_bytes, ALWAYS, "their size")                                                                                           \
-    X(U64, allocated_bytes, ALWAYS, "blocks in use, whole")                                                                                \
+    X(U64, allocated_bytes, ALWAYS, "blocks in use, including rounding")                                                                   \
     X(U64, pending_bytes, ALWAYS, "freed, waiting for other streams")                                                                      \
     X(U64, free_bytes, ALWAYS, "free blocks")                                                                                              \
     X(U64, free_blocks, ALWAYS, "number of free blocks")                                                                                   \
     X(U64, largest_free_bytes, ALWAYS, "the largest of them")                                                                              \
-    X(U64, cached_bytes, ALWAYS, "the part of `free_bytes` in wholly free segments")
+    X(U64, cached_bytes, ALWAYS, "the part of `free_bytes` in entirely free segments")
 
 struct vram_report_pool {
     int64_t stream;
@@ -195,27 +195,31 @@ struct vram_report_accounts {
 
 // The picture of an out of memory at that moment.
 #define VRAM_REPORT_OOM_FACTS(X)                                                                                                           \
-    X(U64, segment_bytes, ALWAYS, "the size of the request to the driver")                                                                 \
+    X(U64, segment_bytes, ALWAYS, "size of the segment that the driver was asked for")                                                     \
     X(U64, reserved_bytes, ALWAYS, "held from the driver")                                                                                 \
     X(U64, allocated_bytes, ALWAYS, "requested bytes in use")                                                                              \
-    X(U64, pending_bytes, ALWAYS, "freed, not yet reusable")                                                                               \
-    X(U64, free_bytes, ALWAYS, "free in segments, of all streams and pools")                                                               \
+    X(U64, pending_bytes, ALWAYS, "freed, but not yet reusable")                                                                           \
+    X(U64, free_bytes, ALWAYS, "free in segments, over all streams and pools")                                                             \
     X(U64, largest_free_bytes, ALWAYS, "the largest free block of those")                                                                  \
-    X(U64, usable_bytes, ALWAYS, "free where the request could look: its stream, size class and pool")                                     \
+    X(U64, usable_bytes, ALWAYS, "free for the request: in its stream, size class and pool")                                               \
     X(U64, usable_largest_bytes, ALWAYS, "the largest free block there")                                                                   \
     X(U64, usable_pieces, ALWAYS, "free blocks there")                                                                                     \
-    X(U64, other_stream_bytes, ALWAYS, "free for other streams, in the request's pool")                                                    \
-    X(U64, other_pool_bytes, ALWAYS, "free for the other size class, on the same stream and in the same pool")                             \
+    X(U64, other_stream_bytes, ALWAYS, "free in the request's pool, but for other streams")                                                \
+    X(U64, other_pool_bytes, ALWAYS, "free in the same stream and pool, but for the other size class")                                     \
     X(U64, private_pool_bytes, ALWAYS, "free in other pools than the request's")                                                           \
-    X(U64, driver_pool_bytes, OMIT_IF_EMPTY, "free in the driver's own pools (`cudaMallocAsync`), in pieces or not yet passed by streams") \
-    X(U64, outside_bytes, ALWAYS, "the rest of the device's total: neither free nor recorded; 0 without a total")                          \
+    X(U64, driver_pool_bytes, OMIT_IF_EMPTY,                                                                                               \
+      "free in the driver's own pools (`cudaMallocAsync`), fragmented or still waiting for streams")                                       \
+    X(U64, outside_bytes, ALWAYS,                                                                                                          \
+      "the part of the device's memory that is not free and not held by the recorded allocator; 0 if the total is not known")              \
     X(U64, device_total_bytes, NULL_IF_EMPTY, "size of the device; null: not known")                                                       \
-    X(U64, limit_bytes, NULL_IF_EMPTY, "the limit of the process; null: no limit is known")                                                \
-    X(U64, room_bytes, NULL_IF_EMPTY, "the memory that the program could have: held and free, within the limit; null: not known")          \
-    X(U64, pin_bytes, ALWAYS, "the fewest bytes of blocks whose removal would join enough free memory; 0: no such blocks")                 \
+    X(U64, limit_bytes, NULL_IF_EMPTY, "memory limit of the process; null: no limit is known")                                             \
+    X(U64, room_bytes, NULL_IF_EMPTY,                                                                                                      \
+      "memory available to the program: what it held plus what was free, within the limit; null: not known")                               \
+    X(U64, pin_bytes, ALWAYS, "fewest bytes of blocks that would have to be freed to make a large enough gap; 0: no such blocks")          \
     X(U64, pin_blocks, ALWAYS, "number of these blocks")                                                                                   \
     X(TEXT, pin_site, ALWAYS, "call site of the largest of them; null: no such blocks")                                                    \
-    X(TEXT, held_site, ALWAYS, "if free memory out of reach or pending memory is the cause: call site of its largest part; else null")
+    X(TEXT, held_site, ALWAYS,                                                                                                             \
+      "call site of the largest part of the unusable memory, if free memory of others or waiting memory is the cause; null otherwise")
 
 // An out-of-memory event. The state at that moment is rebuilt from the final state and the later events; the size of a block that is gone
 // by the end is its request, rounded to 512 bytes.
@@ -255,7 +259,7 @@ struct vram_report_oom {
 #define VRAM_REPORT_STATE_FACTS(X)                                                                                                         \
     X(U64, count, ALWAYS, "number of blocks")                                                                                              \
     X(U64, bytes, ALWAYS, "their sizes")                                                                                                   \
-    X(U64, requested_bytes, ALWAYS, "the requests in them")
+    X(U64, requested_bytes, ALWAYS, "requested bytes in them")
 
 struct vram_report_state {
     VRAM_REPORT_STATE_FACTS(VRAM_FACT_MEMBER)

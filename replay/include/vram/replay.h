@@ -63,30 +63,30 @@ struct vram_placement {
 
 // The result of replaying one device's history, in numbers. X(type, member, absent, sentence): vram/facts.h
 #define VRAM_EXACT_FACTS(X)                                                                                                                \
-    X(U64, events, ALWAYS, "events of the device")                                                                                         \
-    X(U64, allocations, ALWAYS, "`alloc` events replayed")                                                                                 \
-    X(U64, at_recorded_address, ALWAYS, "those where this allocator chose the recorded address")                                           \
+    X(U64, events, ALWAYS, "number of events of the device")                                                                               \
+    X(U64, allocations, ALWAYS, "number of `alloc` events replayed")                                                                       \
+    X(U64, at_recorded_address, ALWAYS, "number of these at the recorded address")                                                         \
     X(U64, segment_events, ALWAYS, "`segment_alloc` and `segment_map`")                                                                    \
-    X(U64, segment_events_agreeing, ALWAYS, "those asked for at the same point, with the same size, address and stream")                   \
+    X(U64, segment_events_agreeing, ALWAYS, "number of these requested at the same point, with the same size, address and stream")         \
     X(U64, releases, ALWAYS, "`segment_free` and `segment_unmap`")                                                                         \
-    X(U64, releases_agreeing, ALWAYS, "those that agree in order, address and size")                                                       \
+    X(U64, releases_agreeing, ALWAYS, "number of these that agree in order, address and size")                                             \
     X(U64, releases_as_recorded, ALWAYS,                                                                                                   \
-      "releases copied from the recording: parts of the cache released by ages or waits that it does not have")                            \
+      "number of releases done only because they were recorded: they depend on ages or waits that the recording lacks")                    \
     X(U64, release_runs, ALWAYS, "runs of releases")                                                                                       \
     X(U64, oom_events, ALWAYS, "out-of-memory events")                                                                                     \
-    X(U64, oom_events_agreeing, ALWAYS, "those where this allocator also fails, with nothing left to release")                             \
-    X(U64, final_blocks, ALWAYS, "blocks of the recorded final picture")                                                                   \
-    X(U64, final_blocks_equal, ALWAYS, "those equal in address, size, state and pool")                                                     \
+    X(U64, oom_events_agreeing, ALWAYS, "number of these where this allocator also fails, with nothing left to release")                   \
+    X(U64, final_blocks, ALWAYS, "blocks of the recorded final state")                                                                     \
+    X(U64, final_blocks_equal, ALWAYS, "number of these with equal address, size, state and pool")                                         \
     X(U64, final_blocks_extra, ALWAYS, "blocks that only this allocator has")                                                              \
     X(U64, start_blocks, ALWAYS, "blocks live before the first event")                                                                     \
-    X(U64, start_sizes_unknown, ALWAYS, "those freed later, whose sizes had to be inferred")                                               \
-    X(U64, start_sizes_from_neighbour, ALWAYS, "of these, those whose size a neighbour gave")                                              \
+    X(U64, start_sizes_unknown, ALWAYS, "number of these freed later, whose sizes were inferred")                                          \
+    X(U64, start_sizes_from_neighbour, ALWAYS, "number of these whose size followed from a neighbour")                                     \
     X(U64, start_ages_inferred, ALWAYS,                                                                                                    \
-      "segments there before the first event whose place among older and younger ones followed from recorded choices between equal "       \
+      "segments from before the first event whose age followed from recorded choices between equal "                                       \
       "blocks")                                                                                                                            \
-    X(U64, private_allocations, ALWAYS, "of the allocations, those in private pools")                                                      \
+    X(U64, private_allocations, ALWAYS, "number of the allocations in private pools")                                                      \
     X(U64, left_out_allocations, ALWAYS, "`alloc` events not replayed because their pool is not known (verdict `partial`)")                \
-    X(U64, ignored_events, ALWAYS, "events of unknown kinds")                                                                              \
+    X(U64, ignored_events, ALWAYS, "events of unknown kind")                                                                               \
     X(U64, difference_count, ALWAYS, "number of differences")
 
 struct vram_exact_device {
@@ -190,7 +190,7 @@ struct vram_whatif_device {
     struct vram_oom oom;
     uint64_t recorded_ooms;        // requests that failed in the recorded program
     uint64_t recorded_ooms_served; // of these, how many succeed here; they are tried, and freed at once, only if memory_bytes is given
-    uint64_t private_allocations;  // of the allocations, those in private pools
+    uint64_t private_allocations;  // number of the allocations in private pools
 };
 
 struct vram_whatif_result {

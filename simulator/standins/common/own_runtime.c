@@ -23,7 +23,7 @@ const char *vr_own_runtime_advice(const char *module) {
     for (size_t i = 0; i < sizeof wheels / sizeof wheels[0]; i++)
         if (strstr(module, wheels[i].part) != NULL) return wheels[i].advice;
     if (strstr(module, "-packages/") != NULL)
-        return "Another version of its wheel may load the shared runtime (libcudart.so.11.0, .12 or .13) and run; no version of this one "
-               "was tried";
-    return "A build with the shared runtime runs (nvcc -cudart shared; CMake: CMAKE_CUDA_RUNTIME_LIBRARY=Shared)";
+        return "Try another version of its wheel that loads the shared runtime (libcudart.so.11.0, .12 or .13); no version of it was "
+               "tested";
+    return "Build it with the shared runtime (nvcc -cudart shared; CMake: CMAKE_CUDA_RUNTIME_LIBRARY=Shared)";
 }

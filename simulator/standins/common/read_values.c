@@ -208,7 +208,7 @@ static bool say_wrong(struct vr_read_wrong *wrong, const char *why, const char *
 static bool read_part(const char *text, size_t length, struct vr_read_value *value, struct vr_read_wrong *wrong) {
     double percent;
     if (!read_real(text, length - 1, &percent) || !(percent >= 0 && percent <= 100))
-        return say_wrong(wrong, "is no part: 0% to 100%", text, length);
+        return say_wrong(wrong, "is not a share from 0% to 100%", text, length);
     *value = (struct vr_read_value){.part = true, .bits = (uint64_t)(percent * 10000 + 0.5)};
     return true;
 }
@@ -220,21 +220,23 @@ static bool read_value(const char *text, size_t length, struct vr_read_value *va
     if (length > 1 && text[length - 1] == '%') return read_part(text, length, value, wrong);
     if (colon != NULL) {
         type = find_type(text, (size_t)(colon - text));
-        if (type == NULL) return say_wrong(wrong, "is of no type of i8, i16, i32, i64, f16, bf16, f32, f64", text, length);
+        if (type == NULL) return say_wrong(wrong, "has an unknown type; expected i8, i16, i32, i64, f16, bf16, f32 or f64", text, length);
     }
     const char *number = colon == NULL ? text : colon + 1;
     const size_t digits = length - (size_t)(number - text);
     if (type != NULL && type->real) {
         double real;
-        if (!read_real(number, digits, &real)) return say_wrong(wrong, "is no number", text, length);
+        if (!read_real(number, digits, &real)) return say_wrong(wrong, "is not a number", text, length);
         *value = (struct vr_read_value){.width = type->width, .bits = real_bits(type, real)};
         return true;
     }
     bool negative;
     uint64_t magnitude;
     if (!read_integer(number, digits, &negative, &magnitude))
-        return say_wrong(wrong, type == NULL ? "is no integer (f32:0.5 is a value with a type)" : "is no integer", text, length);
-    if (type != NULL && !is_in_range(negative, magnitude, type->width)) return say_wrong(wrong, "is out of its type's range", text, length);
+        return say_wrong(wrong, type == NULL ? "is not an integer; write other values with a type, such as f32:0.5" : "is not an integer",
+                         text, length);
+    if (type != NULL && !is_in_range(negative, magnitude, type->width))
+        return say_wrong(wrong, "is out of range for its type", text, length);
     *value = (struct vr_read_value){.width = type == NULL ? 0 : type->width, .bits = negative ? 0 - magnitude : magnitude};
     return true;
 }
@@ -266,14 +268,14 @@ static bool read_place(const char *text, size_t length, struct vr_read_rule *rul
         bool negative;
         uint64_t line;
         if (!read_integer(text + length - digits, digits, &negative, &line) || line == 0 || line > INT32_MAX)
-            return say_wrong(wrong, "has no line that there can be", text, length);
+            return say_wrong(wrong, "has an invalid line number", text, length);
         rule->kind = VR_READ_LINE;
         rule->length -= digits + 1;
         rule->line = (int64_t)line;
         return true;
     }
     if (length == 0 || strcspn(text, "()") < length || text[length - 1] == ':')
-        return say_wrong(wrong, "is no place: FILE:LINE, FILE, FUNCTION(), aten::NAME or *", text, length);
+        return say_wrong(wrong, "is not a place; expected FILE:LINE, FILE, FUNCTION(), aten::NAME or *", text, length);
     return true;
 }
 
@@ -281,7 +283,7 @@ static bool read_place(const char *text, size_t length, struct vr_read_rule *rul
 static bool read_rule(const char *text, size_t length, struct vr_read_values *made, struct vr_read_wrong *wrong) {
     size_t equals = length; // the last '=': a path may contain others
     while (equals > 0 && text[equals - 1] != '=') equals--;
-    if (equals == 0) return say_wrong(wrong, "is no rule: PLACE=VALUE", text, length);
+    if (equals == 0) return say_wrong(wrong, "is not a rule; expected PLACE=VALUE", text, length);
     const char *place = text, *end = text + length;
     size_t place_length = equals - 1;
     trim_blanks(&place, &place_length);
@@ -343,7 +345,7 @@ bool vr_read_values_parse(const char *text, struct vr_read_values *made, struct 
     if (good)
         good = (memcpy(found.text, text, size), read_rules(&found, wrong));
     else
-        (void)snprintf(wrong->why, sizeof wrong->why, "there is not enough memory");
+        (void)snprintf(wrong->why, sizeof wrong->why, "not enough host memory");
     if (good)
         *made = found;
     else

@@ -206,4 +206,4 @@ int cusparseLtGetProperty(int part, int *value) {
 }
 
 const char *cusparseLtGetErrorName(int status) { return status == 0 ? "CUSPARSE_STATUS_SUCCESS" : "CUSPARSE_STATUS_ERROR"; }
-const char *cusparseLtGetErrorString(int status) { return status == 0 ? "success" : "an error of cuSPARSELt"; }
+const char *cusparseLtGetErrorString(int status) { return status == 0 ? "success" : "cuSPARSELt error"; }

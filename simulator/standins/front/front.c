@@ -187,8 +187,7 @@ unsigned la_objopen(struct link_map *map, Lmid_t namespace, uintptr_t *cookie) {
         if (name.stem_length != strlen(decisive[i]) || memcmp(name.stem, decisive[i], name.stem_length) != 0) continue;
         char versions[256];
         put_versions(&name, versions, sizeof versions);
-        (void)dprintf(STDERR_FILENO,
-                      "vram sim: %s is loaded, which does not reach the simulated driver; %s %s are there to stand in for it\n",
+        (void)dprintf(STDERR_FILENO, "vram sim: %s was loaded and does not use the simulated driver; vram has stand-ins for %s %s only\n",
                       map->l_name, decisive[i], versions[0] == '\0' ? "(none)" : versions);
     }
     return 0; // do not intercept calls through this object

@@ -63,14 +63,13 @@ static void say_once(const char *module) {
     if (vr_os_getenv("VRAM_SIM_FRONT") == NULL || vr_own_runtime_needs_no_driver(module) || atomic_flag_test_and_set(&printed)) return;
     if (is_runtime(module))
         (void)fprintf(stderr,
-                      "vram sim: %s is NVIDIA's CUDA runtime, which takes no driver but NVIDIA's; vram has no runtime of that name\n",
+                      "vram sim: %s is NVIDIA's CUDA runtime, which only accepts NVIDIA's driver; vram has no stand-in of that name\n",
                       module);
     else
-        (void)fprintf(
-            stderr,
-            "vram sim: %s has NVIDIA's CUDA runtime linked into it (or is a library of NVIDIA's), which takes no driver but NVIDIA's; "
-            "it finds no device. %s\n",
-            module, vr_own_runtime_advice(module));
+        (void)fprintf(stderr,
+                      "vram sim: %s contains NVIDIA's CUDA runtime (or is an NVIDIA library), which only accepts NVIDIA's driver and finds "
+                      "no device. %s\n",
+                      module, vr_own_runtime_advice(module));
 }
 
 vr_cu_result cuGetExportTable(const void **table, const void *id) {

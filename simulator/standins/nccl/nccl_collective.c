@@ -67,7 +67,7 @@ static int posts_differ(const struct nccl_call *call, int other, const struct nc
         .kind = posted->kind, .type = posted->type, .root = posted->root, .operator= posted->operator, .count = posted->count };
     const struct nccl_post *theirs = &copy;
     return nccl_break(call->comm, NCCL_INVALID_USAGE,
-                      "NCCL: rank %d calls %s (%llu of %s, root %d, operator %d) where rank %d calls %s (%llu of %s, root %d, operator %d), as call %llu",
+                      "NCCL: mismatched calls: rank %d calls %s (%llu of %s, root %d, operator %d), but rank %d calls %s (%llu of %s, root %d, operator %d), as call %llu",
                       call->comm->rank, nccl_kinds[call->kind].name, (unsigned long long)call->count, nccl_type_name(call->type),
                       nccl_kinds[call->kind].has_root ? call->root : 0, nccl_kinds[call->kind].has_operator ? call->operator : 0, other,
                       theirs->kind > 0 && theirs->kind <= NCCL_RECEIVE ? nccl_kinds[theirs->kind].name : "nothing known",
@@ -315,7 +315,7 @@ int nccl_call_begin(struct nccl_call *call) {
     call->moves = is_small(call) && !is_capturing(call->stream);
     const int result = nccl_is_message(call) ? post_message(call) : post_collective(call);
     if (result != NCCL_SUCCESS) return result;
-    return standin_work(call->stream) == 0 ? NCCL_SUCCESS : nccl_fail(comm, NCCL_CUDA_ERROR, "NCCL: a launch was refused");
+    return standin_work(call->stream) == 0 ? NCCL_SUCCESS : nccl_fail(comm, NCCL_CUDA_ERROR, "NCCL: a kernel launch failed");
 }
 
 int nccl_call_finish(struct nccl_call *call) {

@@ -95,8 +95,8 @@ static int prepare_comm(struct nccl_comm *comm, int rank_count) {
     comm->sent = calloc((size_t)rank_count, sizeof *comm->sent);
     comm->received = calloc((size_t)rank_count, sizeof *comm->received);
     if (driver == NULL || driver->ctx_get_device(&comm->device) != 0 || driver->ctx_get_current(&comm->context) != 0)
-        return nccl_fail(comm, NCCL_CUDA_ERROR, "NCCL: there is no device");
-    if (comm->sent == NULL || comm->received == NULL) return nccl_fail(comm, NCCL_SYSTEM_ERROR, "NCCL: out of host memory");
+        return nccl_fail(comm, NCCL_CUDA_ERROR, "NCCL: no current device");
+    if (comm->sent == NULL || comm->received == NULL) return nccl_fail(comm, NCCL_SYSTEM_ERROR, "NCCL: not enough host memory");
     const uint64_t own = standin_size(STANDIN_NCCL_COMMUNICATOR, standin_library_version)->bytes;
     if (rank_count > 1 && !nccl_take(comm, own)) return nccl_fail(comm, NCCL_CUDA_ERROR, "NCCL: out of memory on device %d", comm->device);
     return NCCL_SUCCESS;
@@ -109,7 +109,7 @@ static int begin_comm(struct nccl_comm **result, const char *name, int rank, int
     if (comm == NULL) return NCCL_SYSTEM_ERROR;
     int status = prepare_comm(comm, rank_count);
     if (status == NCCL_SUCCESS && !nccl_fold(comm, rank, rank_count))
-        status = nccl_fail(comm, NCCL_INVALID_USAGE, "NCCL: rank %d of %d is none of VRAM_SIM_RANKS", rank, rank_count);
+        status = nccl_fail(comm, NCCL_INVALID_USAGE, "NCCL: rank %d of %d is not in VRAM_SIM_RANKS", rank, rank_count);
     if (status == NCCL_SUCCESS) status = nccl_join(comm, name, rank, rank_count);
     if (status == NCCL_SUCCESS && nccl_in_group())
         nccl_meet_later(comm);
@@ -190,7 +190,7 @@ int ncclCommSplit(struct nccl_comm *comm, int color, int key, struct nccl_comm *
         return NCCL_SUCCESS;
     }
     if (comm->runs != NULL && members != comm->rank_count)
-        return nccl_fail(comm, NCCL_INVALID_USAGE, "NCCL: rank %d splits a communicator of which only some ranks run", comm->rank);
+        return nccl_fail(comm, NCCL_INVALID_USAGE, "NCCL: rank %d splits a communicator, but only some of its ranks run", comm->rank);
     nccl_derive_name(name, comm->name, "split", comm->posted << 32 | (uint32_t)color);
     return begin_comm(result, name, place, members);
 }

@@ -114,9 +114,9 @@ static int check_call(const struct nccl_call *call) {
     struct nccl_comm *comm = call->comm;
     if (!nccl_is_comm(comm)) return NCCL_INVALID_ARGUMENT;
     if (nccl_width(call->type) == 0)
-        return nccl_fail(comm, NCCL_INVALID_ARGUMENT, "%s: type %d is none", nccl_kinds[call->kind].name, call->type);
+        return nccl_fail(comm, NCCL_INVALID_ARGUMENT, "%s: unknown data type %d", nccl_kinds[call->kind].name, call->type);
     if (nccl_kinds[call->kind].has_root && (call->root < 0 || call->root >= comm->rank_count))
-        return nccl_fail(comm, NCCL_INVALID_ARGUMENT, "%s: rank %d is none of %d", nccl_kinds[call->kind].name, call->root,
+        return nccl_fail(comm, NCCL_INVALID_ARGUMENT, "%s: rank %d is out of range for %d ranks", nccl_kinds[call->kind].name, call->root,
                          comm->rank_count);
     return NCCL_SUCCESS;
 }

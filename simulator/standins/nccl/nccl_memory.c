@@ -176,8 +176,7 @@ int ncclCommResume(struct nccl_comm *comm) {
     if (!nccl_is_comm(comm) || driver == NULL) return NCCL_INVALID_ARGUMENT;
     if (!comm->is_suspended) return NCCL_SUCCESS;
     for (struct nccl_taken *taken = comm->taken; taken != NULL; taken = taken->next)
-        if (!map_taken(driver, comm->device, taken))
-            return nccl_fail(comm, NCCL_CUDA_ERROR, "NCCL: the memory to resume with is not to be had");
+        if (!map_taken(driver, comm->device, taken)) return nccl_fail(comm, NCCL_CUDA_ERROR, "NCCL: cannot allocate the memory to resume");
     comm->is_suspended = false;
     return NCCL_SUCCESS;
 }

@@ -63,7 +63,7 @@ static const struct {
                        {2, "float16"}, {4, "float32"}, {8, "float64"}, {2, "bfloat16"}, {1, "float8_e4m3"}, {1, "float8_e5m2"}};
 
 size_t nccl_width(int type) { return type >= 0 && type < NCCL_TYPES ? types[type].bytes : 0; }
-const char *nccl_type_name(int type) { return type >= 0 && type < NCCL_TYPES ? types[type].name : "a type that is none"; }
+const char *nccl_type_name(int type) { return type >= 0 && type < NCCL_TYPES ? types[type].name : "an unknown type"; }
 
 bool nccl_can_reduce(int type, int operator) { return type >= 0 && type <= BFLOAT16 && operator>= 0 && operator<NCCL_OPERATORS; }
 

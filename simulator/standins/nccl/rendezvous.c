@@ -180,13 +180,13 @@ int nccl_wait(struct nccl_comm *comm, const struct nccl_wait *wait, bool *late) 
         const int gone = gone_rank(comm, wait->needed);
         // Check again: the rank may have done its part just before it ended.
         if (gone >= 0 && !wait->ready(comm, wait->argument))
-            return nccl_break(comm, NCCL_REMOTE_ERROR, "NCCL: rank %d waits in %s for rank %d, which is gone (process %d)", comm->rank,
+            return nccl_break(comm, NCCL_REMOTE_ERROR, "NCCL: rank %d waits in %s for rank %d, which has ended (process %d)", comm->rank,
                               wait->what, gone, atomic_load(&comm->shared->ranks[gone].pid));
         if (monotonic_seconds() > end) break;
         (void)nanosleep(&(struct timespec){.tv_nsec = pause_ns}, NULL);
         if (pause_ns < LONGEST_NS) pause_ns *= 2;
     }
-    if (late == NULL) return nccl_fail(comm, NCCL_TIMEOUT, "NCCL: rank %d waited too long in %s", comm->rank, wait->what);
+    if (late == NULL) return nccl_fail(comm, NCCL_TIMEOUT, "NCCL: rank %d timed out in %s", comm->rank, wait->what);
     *late = true;
     return NCCL_SUCCESS;
 }
@@ -196,12 +196,12 @@ static int claim_rank(struct nccl_comm *comm) {
     struct nccl_shared *shared = comm->shared;
     int count = 0, absent = NCCL_RANK_ABSENT;
     if (!atomic_compare_exchange_strong(&shared->rank_count, &count, comm->rank_count) && count != comm->rank_count)
-        return nccl_fail(comm, NCCL_INVALID_ARGUMENT, "NCCL: rank %d says there are %d ranks, another says %d", comm->rank,
-                         comm->rank_count, count);
+        return nccl_fail(comm, NCCL_INVALID_ARGUMENT, "NCCL: the ranks disagree on their number: rank %d has %d, another rank has %d",
+                         comm->rank, comm->rank_count, count);
     struct nccl_rank *mine = &shared->ranks[comm->rank];
     int nobody = 0;
     if (!atomic_compare_exchange_strong(&mine->pid, &nobody, (int)getpid()) || atomic_load(&mine->state) != absent || !hold_lock(comm))
-        return nccl_fail(comm, NCCL_INVALID_ARGUMENT, "NCCL: two processes say they are rank %d (%d and %d)", comm->rank, nobody,
+        return nccl_fail(comm, NCCL_INVALID_ARGUMENT, "NCCL: two processes have rank %d (processes %d and %d)", comm->rank, nobody,
                          (int)getpid());
     atomic_store(&shared->magic, MAGIC);
     atomic_store(&mine->state, NCCL_RANK_JOINED);
@@ -213,7 +213,7 @@ int nccl_join(struct nccl_comm *comm, const char *name, int rank, int rank_count
     comm->rank_count = rank_count;
     (void)snprintf(comm->name, sizeof comm->name, "%s", name);
     if (!map_rendezvous(comm))
-        return nccl_fail(comm, NCCL_SYSTEM_ERROR, "NCCL: the ranks' meeting place in /dev/shm cannot be made: %s", strerror(errno));
+        return nccl_fail(comm, NCCL_SYSTEM_ERROR, "NCCL: cannot create the ranks' shared memory in /dev/shm: %s", strerror(errno));
     const int result = claim_rank(comm);
     if (result != NCCL_SUCCESS) {
         (void)munmap(comm->shared, comm->shared_bytes);
@@ -234,13 +234,13 @@ static bool all_came(const struct nccl_comm *comm, const void *unused) {
 int nccl_meet(struct nccl_comm *comm) {
     char path[64];
     path_of(comm->name, path);
-    const int result = nccl_wait(comm, &(struct nccl_wait){all_came, NULL, -1, "the meeting of a communicator"}, NULL);
+    const int result = nccl_wait(comm, &(struct nccl_wait){all_came, NULL, -1, "the start of a communicator"}, NULL);
     (void)unlink(path);
     comm->is_joined = result == NCCL_SUCCESS;
     if (result == NCCL_TIMEOUT) {
         int came = 0;
         for (int rank = 0; rank < comm->rank_count; rank++) came += atomic_load(&comm->shared->ranks[rank].state) != NCCL_RANK_ABSENT;
-        return nccl_break(comm, result, "NCCL: rank %d waited for all of %d ranks, %d came", comm->rank, comm->rank_count, came);
+        return nccl_break(comm, result, "NCCL: rank %d timed out waiting for %d ranks; %d joined", comm->rank, comm->rank_count, came);
     }
     return result;
 }

@@ -70,7 +70,7 @@ def put_into_a_queue():
 @row
 def adapter_pluggable():
     vram_torch.enable(way="pluggable")
-    assert vram_torch.way() == "pluggable: as asked for" and torch.cuda.get_allocator_backend() == "pluggable"
+    assert vram_torch.way() == "pluggable: as requested" and torch.cuda.get_allocator_backend() == "pluggable"
     answers()
     out_of_memory()
     observers()

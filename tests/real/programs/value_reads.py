@@ -27,7 +27,7 @@ def places(vram, name):
     if run.returncode != 0 or "ok" not in run.stdout.split():
         return None, run.stderr.strip().splitlines()[-1:]
     listed, without = set(), 0
-    for place in re.split(r"\n  (?=\d+ reads?\b)", run.stderr.partition("reads that do not give")[2])[1:]:
+    for place in re.split(r"\n  (?=\d+ reads?\b)", run.stderr.partition("reads that differ")[2])[1:]:
         lines = re.findall(r"values\.py:(\d+)", place)
         listed |= {int(lines[0])} if lines else set()
         without += not lines
