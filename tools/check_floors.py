@@ -21,7 +21,9 @@ BELOW = {
     "config": "base os model",
     "history": "base os model",
     "driver": "base os",
-    "sim": "base os driver",
+    # Mistakes in the use of memory, from events: it knows neither CUDA nor the simulator.
+    "check": "base",
+    "sim": "base os driver check",
     # The core does not fill a model. It sends records, and its listeners (history, replay) write them into one.
     "core": "base os config history driver",
     "host": "base os config history driver",
@@ -47,7 +49,7 @@ BELOW = {
 STANDINS = {
     "standins/common": "",
     "standins/front": "",
-    "standins/libcuda": "base os driver sim standins/common standins/facts",
+    "standins/libcuda": "base os driver check sim standins/common standins/facts",
     "standins/libnvidia-ml": "base driver sim standins/common standins/facts",
     "standins/libcudart": "base standins/common standins/facts",
     "standins/cublas": "standins/common",

@@ -19,7 +19,7 @@ from pathlib import Path
 PLACES = [Path("allocator"), Path("recordings"), Path("simulator"), Path("replay"), Path()]
 # The rooms of the allocator, lowest first. Folders are copied whole.
 ROOMS = ["allocator/" + room for room in ("base", "os/posix", "config", "driver", "driver/cuda", "driver/hip", "core", "core/*", "host", "graph", "library")]
-SIMULATOR = ["allocator/driver/fault", "simulator/sim", "simulator/sim/*"]
+SIMULATOR = ["allocator/driver/fault", "simulator/check", "simulator/sim", "simulator/sim/*"]
 # Events carry names, which are in a table of the process.
 SINGLE = ["recordings/model/builder.c", "allocator/history/thread_text.c"]
 # These files read recordings, or serve only the command.

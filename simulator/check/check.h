@@ -1,0 +1,139 @@
+// check.h: finds mistakes in the use of memory on streams. The checker gets what a program did (work on streams and the bytes it uses,
+// waits, allocations and frees) and reports uses of the same bytes that nothing orders.
+//
+// It knows neither CUDA nor the simulator: the caller names streams, contexts and stacks with numbers of its own. Order is happens-before,
+// kept in vector clocks, and does not depend on when anything ran. README.md describes the data structures.
+//
+// One thread at a time: the simulator calls it with its lock held. If the host runs out of memory the checker stops, and
+// vr_check_has_failed() returns true; no function fails.
+#ifndef VR_CHECK_CHECK_H
+#define VR_CHECK_CHECK_H
+
+#include "base/base.h"
+
+struct vr_check;
+struct vr_check_point; // a position in the work of a stream, as an event records it
+
+// The kinds of findings: X(name, key).
+#define VR_CHECK_KINDS(X)                                                                                                                  \
+    X(FREED_IN_USE, "freed-in-use")                                                                                                        \
+    X(RACE, "race")                                                                                                                        \
+    X(HOST_RACE, "host-race")                                                                                                              \
+    X(USE_AFTER_FREE, "use-after-free")                                                                                                    \
+    X(OUT_OF_BOUNDS, "out-of-bounds")                                                                                                      \
+    X(MISUSE, "misuse")                                                                                                                    \
+    X(STALE_GRAPH, "stale-graph")
+
+enum vr_check_kind {
+#define X(name, key) VR_CHECK_##name,
+    VR_CHECK_KINDS(X)
+#undef X
+        VR_CHECK_KIND_COUNT
+};
+
+// What work does to bytes. USE: it reads or writes them, and which of the two is unknown.
+enum vr_check_effect { VR_CHECK_READ, VR_CHECK_USE, VR_CHECK_WRITE };
+
+// Bytes that a piece of work uses.
+struct vr_check_access {
+    uint64_t address;
+    uint64_t size_bytes; // 0: unknown; it uses at least the first byte, and at most the rest of the block
+    enum vr_check_effect effect;
+    bool may; // the work may not use them at all
+};
+
+// Where the program caused something. `work` is copied; NULL: unknown.
+struct vr_check_place {
+    uint32_t stack; // 0: unknown
+    const char *work;
+};
+
+// One side of a finding.
+struct vr_check_use {
+    uint32_t stack;
+    const char *work; // lives as long as the checker
+    uint64_t stream;  // 0: the host
+    enum vr_check_effect effect;
+};
+
+struct vr_check_finding {
+    enum vr_check_kind kind;
+    bool may;                           // rests on something that is not certain
+    struct vr_check_use earlier, later; // in the order of the program's calls
+    bool has_block;                     // the fields below are known
+    struct vr_check_use allocated;      // of the block that the earlier use belongs to
+    bool was_freed;
+    struct vr_check_use freed;
+    uint64_t block, block_bytes;
+    uint64_t address, size_bytes; // bytes that both sides use
+};
+
+// Called for every finding, each pair of stacks once.
+typedef void vr_check_report(void *user, const struct vr_check_finding *finding);
+
+// --- check.c --------------------------------------------------------------------------------------------------------
+
+// Creates a checker. NO_HOST_MEMORY. vr_check_destroy(NULL) does nothing.
+enum vram_status vr_check_create(vr_check_report *report, void *user, struct vr_check **check);
+void vr_check_destroy(struct vr_check *check);
+bool vr_check_has_failed(const struct vr_check *check);
+// Returns the key of a kind, as reports and suppressions name it.
+const char *vr_check_kind_key(enum vr_check_kind kind);
+// Reports a mistake that the caller found itself.
+void vr_check_note(struct vr_check *check, const struct vr_check_finding *finding);
+
+// --- check_order.c: streams and waits -------------------------------------------------------------------------------
+
+// LEGACY: the default stream of a context, which is ordered with the BLOCKING streams of that context.
+enum vr_check_stream_kind { VR_CHECK_BLOCKING, VR_CHECK_NON_BLOCKING, VR_CHECK_LEGACY };
+
+// Streams have numbers that are never reused, from 1. A stream that was not opened is ignored.
+void vr_check_stream_open(struct vr_check *check, uint64_t stream, uint64_t context, uint32_t device, enum vr_check_stream_kind kind);
+void vr_check_stream_close(struct vr_check *check, uint64_t stream);
+
+// Makes *point the position after the stream's work so far. *point is NULL or an earlier point, which is reused.
+void vr_check_mark(struct vr_check *check, uint64_t stream, struct vr_check_point **point);
+void vr_check_point_drop(struct vr_check_point *point); // NULL is allowed
+// The stream's next work comes after the point. NULL: nothing was recorded, so nothing is waited for.
+void vr_check_wait(struct vr_check *check, uint64_t stream, const struct vr_check_point *point);
+// The stream's next work comes after something that the checker cannot follow, such as another process. It counts as ordered after
+// everything so far.
+void vr_check_wait_unknown(struct vr_check *check, uint64_t stream);
+// The stream waits for a value in memory. What it does from now on supports no finding until the host waits for it.
+void vr_check_hold(struct vr_check *check, uint64_t stream);
+
+// The host waits for a point, for a stream (and, if it is the legacy one, for the blocking ones), or for all streams of a device
+// (UINT32_MAX: of all devices) and a context (0: of all contexts). All threads of the host count as one.
+void vr_check_host_wait(struct vr_check *check, const struct vr_check_point *point);
+void vr_check_host_wait_stream(struct vr_check *check, uint64_t stream);
+void vr_check_host_wait_streams(struct vr_check *check, uint32_t device, uint64_t context);
+
+// --- check_work.c: work ---------------------------------------------------------------------------------------------
+
+// A piece of work on a stream.
+void vr_check_work(struct vr_check *check, uint64_t stream, struct vr_check_place place, const struct vr_check_access *accesses,
+                   size_t count);
+
+// The launch of a graph: begin, its steps with the indices of earlier steps that they come after, and end. Steps that nothing orders run
+// at the same time.
+void vr_check_launch_begin(struct vr_check *check, uint64_t stream, size_t step_count);
+void vr_check_launch_step(struct vr_check *check, const size_t *after, size_t after_count, struct vr_check_place place,
+                          const struct vr_check_access *accesses, size_t count);
+void vr_check_launch_end(struct vr_check *check);
+
+// --- check_blocks.c: lives of memory ---------------------------------------------------------------------------------
+
+// The driver allocates memory, and takes it back. Whatever was at these addresses before is over.
+void vr_check_segment(struct vr_check *check, uint64_t address, uint64_t size_bytes, struct vr_check_place place);
+// The driver waits for the device itself, or (`waits` is false) the program has to.
+void vr_check_segment_end(struct vr_check *check, uint64_t address, uint64_t size_bytes, bool waits, struct vr_check_place place);
+// The same in the order of a stream's work.
+void vr_check_segment_on(struct vr_check *check, uint64_t address, uint64_t size_bytes, uint64_t stream, struct vr_check_place place);
+void vr_check_segment_end_on(struct vr_check *check, uint64_t address, uint64_t stream, struct vr_check_place place);
+
+// A caching allocator hands a block of a segment out, and gets it back. size_bytes may be 0: up to the next block. captured: for a graph
+// that is being captured, whose launches use the block also after its end.
+void vr_check_block(struct vr_check *check, uint64_t address, uint64_t size_bytes, bool captured, struct vr_check_place place);
+void vr_check_block_end(struct vr_check *check, uint64_t address, struct vr_check_place place);
+
+#endif

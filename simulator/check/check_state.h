@@ -1,0 +1,139 @@
+// check_state.h: the checker's data structures.
+#ifndef VR_CHECK_CHECK_STATE_H
+#define VR_CHECK_CHECK_STATE_H
+
+#include "base/hash.h"
+#include "check/check.h"
+
+// ---- Clocks. A timeline ("lane") is the host, a stream, or a branch of a graph's launch. Its work has ticks, from 1. A clock has the last
+// tick of every lane that comes before a position.
+
+struct vr_check_clock {
+    uint64_t *ticks; // indexed by lane; lanes beyond the end have 0
+    size_t ticks_capacity;
+    size_t count;
+};
+
+struct vr_check_point {
+    struct vr_check_clock clock;
+};
+
+enum vr_check_lane_kind { VR_CHECK_LANE_HOST, VR_CHECK_LANE_STREAM, VR_CHECK_LANE_BRANCH };
+enum { VR_CHECK_HOST = 0 }; // the host's lane
+
+// Invariant: a clock whose entry for a lane is at least t is nowhere below the clock that the lane had at tick t. So a lane's own tick
+// rises with each wait, too.
+struct vr_check_lane {
+    struct vr_check_clock clock; // its own entry is its last tick
+    enum vr_check_lane_kind kind;
+    enum vr_check_stream_kind stream_kind;
+    uint64_t stream, context;
+    uint32_t device;
+    bool open; // a stream or branch uses it
+    bool held; // its stream waits for a value in memory
+};
+
+VR_INLINE uint64_t vr_check_clock_at(const struct vr_check_clock *clock, size_t lane) {
+    return lane < clock->count ? clock->ticks[lane] : 0;
+}
+
+// ---- Memory: cells, sorted by address, that do not overlap. All bytes of a cell have the same life.
+
+// From an allocation to its free. Counted references: cells and records.
+struct vr_check_life {
+    uint32_t references;
+    bool freed;
+    bool block;    // a caching allocator's block, not a segment of the driver
+    bool captured; // handed out for a captured graph
+    uint64_t address, size_bytes;
+    struct vr_check_use allocated, end;
+};
+
+// A use of bytes of a cell: [from, end) for certain, up to `far` perhaps.
+struct vr_check_record {
+    uint64_t from, end, far;
+    uint64_t tick;
+    uint32_t lane;
+    bool may;
+    struct vr_check_use use;
+    struct vr_check_life *life; // in which it was made
+};
+
+struct vr_check_cell {
+    uint64_t from, end;
+    struct vr_check_life *life;
+    struct vr_check_record *records;
+    size_t record_count, records_capacity;
+};
+
+// A step of the launch in progress.
+struct vr_check_step {
+    uint32_t lane;
+    bool last_of_lane;           // the lane's latest step: a successor may continue it
+    struct vr_check_clock clock; // after the step; its memory is reused by later launches
+};
+
+struct vr_check {
+    vr_check_report *report;
+    void *user;
+    bool failed; // out of host memory
+    struct vr_check_lane *lanes;
+    size_t lane_count, lanes_capacity;
+    struct vr_map streams;        // stream -> lane + 1
+    struct vr_check_cell **cells; // sorted
+    size_t cell_count, cells_capacity;
+    struct vr_map reported; // hashes of findings
+    struct vr_hash_index name_index;
+    char **names;
+    size_t name_count, names_capacity;
+    // The launch in progress.
+    bool launching;
+    uint32_t launch_lane;
+    struct vr_check_point *launch_start;
+    struct vr_check_step *steps;
+    size_t step_count, steps_capacity;
+    size_t step_clocks; // steps of `steps` whose clocks are initialized
+};
+
+// --- check.c --------------------------------------------------------------------------------------------------------
+
+// Returns a copy of the text that lives as long as the checker. NULL for NULL, and if the host is out of memory.
+const char *vr_check_name(struct vr_check *check, const char *text);
+struct vr_check_use vr_check_use_of(struct vr_check *check, uint64_t stream, enum vr_check_effect effect, struct vr_check_place place);
+
+// --- check_order.c --------------------------------------------------------------------------------------------------
+
+// Raises each entry to that of `from`. Returns false if the host is out of memory.
+bool vr_check_clock_join(struct vr_check_clock *to, const struct vr_check_clock *from);
+struct vr_check_lane *vr_check_lane_of(struct vr_check *check, uint64_t stream); // NULL: not opened
+// Begins a new tick of the lane: after its work so far, the host's waits and, for blocking and legacy streams, each other's work.
+uint64_t vr_check_advance(struct vr_check *check, struct vr_check_lane *lane);
+// Takes a lane for a branch after the point: one whose last tick comes before it, else a new one. SIZE_MAX if the host is out of memory.
+size_t vr_check_branch(struct vr_check *check, const struct vr_check_clock *after);
+VR_INLINE bool vr_check_comes_before(const struct vr_check_record *record, const struct vr_check_clock *clock) {
+    return vr_check_clock_at(clock, record->lane) >= record->tick;
+}
+
+// --- check_cells.c --------------------------------------------------------------------------------------------------
+
+// Returns the index of the first cell that ends after the address; cell_count if there is none.
+size_t vr_check_cell_after(const struct vr_check *check, uint64_t address);
+// Makes [from, end) one cell with this life (one reference is added). Uses by work that the host has not waited for stay.
+struct vr_check_cell *vr_check_cell_carve(struct vr_check *check, uint64_t from, uint64_t end, struct vr_check_life *life);
+struct vr_check_life *vr_check_life_new(struct vr_check *check, uint64_t address, uint64_t size_bytes);
+void vr_check_life_drop(struct vr_check_life *life);
+// Adds a record to the cell in which it begins, and removes those that it makes superfluous. Bounded.
+void vr_check_record_add(struct vr_check *check, struct vr_check_cell *cell, const struct vr_check_record *record,
+                         const struct vr_check_clock *clock);
+void vr_check_cell_forget(struct vr_check_cell *cell); // removes all records
+void vr_check_cells_release(struct vr_check *check);
+
+// --- check_work.c ---------------------------------------------------------------------------------------------------
+
+// Uses bytes at a tick of a lane: compares with earlier uses, and records it.
+void vr_check_use_bytes(struct vr_check *check, const struct vr_check_lane *lane, uint64_t tick, const struct vr_check_use *use,
+                        const struct vr_check_access *access);
+// Fills in what is known about the block of a life.
+void vr_check_finding_block(struct vr_check_finding *finding, const struct vr_check_life *life);
+
+#endif

@@ -1,0 +1,166 @@
+// Work and the bytes it uses: compares each use with the earlier ones that nothing orders before it.
+#include "check/check_state.h"
+
+void vr_check_finding_block(struct vr_check_finding *finding, const struct vr_check_life *life) {
+    finding->has_block = true;
+    finding->allocated = life->allocated;
+    finding->was_freed = life->freed;
+    finding->freed = life->end;
+    finding->block = life->address;
+    finding->block_bytes = life->size_bytes;
+}
+
+// ---- Conflicts.
+
+static uint64_t later_of(uint64_t a, uint64_t b) { return a > b ? a : b; }
+static uint64_t lesser_of(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+// Gets the bytes that both use. Those of another life count with all of their block: it is the block that was freed too early.
+static bool find_overlap(const struct vr_check_record *old, const struct vr_check_record *record, struct vr_check_finding *finding) {
+    const bool lives = old->life != record->life;
+    const uint64_t from = later_of(old->from, record->from);
+    const uint64_t sure = lesser_of(old->end, record->end), end = lesser_of(old->far, record->far);
+    if (from >= end) return false;
+    const bool certain = from < sure || (lives && old->life->block && old->life->size_bytes != 0);
+    if (!certain) finding->may = true;
+    finding->address = from;
+    finding->size_bytes = (from < sure ? sure : end) - from;
+    return true;
+}
+
+static void compare(struct vr_check *check, const struct vr_check_record *old, const struct vr_check_record *record,
+                    const struct vr_check_lane *lane) {
+    if (old->use.effect == VR_CHECK_READ && record->use.effect == VR_CHECK_READ) return;
+    if (vr_check_comes_before(old, &lane->clock)) return;
+    const bool writes = old->use.effect == VR_CHECK_WRITE || record->use.effect == VR_CHECK_WRITE;
+    struct vr_check_finding finding = {
+        .kind = old->life == record->life ? VR_CHECK_RACE : VR_CHECK_FREED_IN_USE,
+        .may = !writes || old->may || record->may || lane->held || check->lanes[old->lane].held,
+        .earlier = old->use,
+        .later = record->use,
+    };
+    if (!find_overlap(old, record, &finding)) return;
+    vr_check_finding_block(&finding, old->life);
+    vr_check_note(check, &finding);
+}
+
+// Reports a use of freed memory. Not if it goes beyond the block: then it may be a copy of a whole segment. Not in memory of captured
+// graphs: their launches use it after its free.
+static void check_freed(struct vr_check *check, const struct vr_check_record *record, const struct vr_check_access *access,
+                        const struct vr_check_cell *cell) {
+    const struct vr_check_life *life = record->life;
+    if (!life->freed || life->captured || access->address < cell->from || access->address + access->size_bytes > cell->end) return;
+    struct vr_check_finding finding = {.kind = VR_CHECK_USE_AFTER_FREE,
+                                       .may = record->may,
+                                       .earlier = life->end,
+                                       .later = record->use,
+                                       .address = record->from,
+                                       .size_bytes = record->end - record->from};
+    vr_check_finding_block(&finding, life);
+    vr_check_note(check, &finding);
+}
+
+// ---- Uses.
+
+// Uses the part of an access that lies in one cell.
+static void use_cell(struct vr_check *check, struct vr_check_cell *cell, const struct vr_check_lane *lane,
+                     const struct vr_check_access *access, struct vr_check_record record) {
+    record.life = cell->life;
+    check_freed(check, &record, access, cell);
+    for (size_t i = 0; i < cell->record_count; i++) compare(check, &cell->records[i], &record, lane);
+    vr_check_record_add(check, cell, &record, &lane->clock);
+}
+
+void vr_check_use_bytes(struct vr_check *check, const struct vr_check_lane *lane, uint64_t tick, const struct vr_check_use *use,
+                        const struct vr_check_access *access) {
+    const uint64_t bytes = access->size_bytes == 0 ? 1 : access->size_bytes;
+    if (access->address == 0 || access->address > UINT64_MAX - bytes) return;
+    const uint64_t end = access->address + bytes;
+    struct vr_check_record record = {.tick = tick, .lane = (uint32_t)(lane - check->lanes), .may = access->may, .use = *use};
+    record.use.effect = access->effect;
+    for (size_t i = vr_check_cell_after(check, access->address); i < check->cell_count && check->cells[i]->from < end; i++) {
+        struct vr_check_cell *cell = check->cells[i];
+        record.from = later_of(access->address, cell->from);
+        record.end = lesser_of(end, cell->end);
+        record.far = access->size_bytes == 0 ? cell->end : record.end;
+        use_cell(check, cell, lane, access, record);
+    }
+}
+
+static void use_all(struct vr_check *check, const struct vr_check_lane *lane, uint64_t tick, const struct vr_check_use *use,
+                    const struct vr_check_access *accesses, size_t count) {
+    for (size_t i = 0; i < count && !check->failed; i++) vr_check_use_bytes(check, lane, tick, use, &accesses[i]);
+}
+
+void vr_check_work(struct vr_check *check, uint64_t stream, struct vr_check_place place, const struct vr_check_access *accesses,
+                   size_t count) {
+    struct vr_check_lane *lane = vr_check_lane_of(check, stream);
+    if (lane == NULL) return;
+    const uint64_t tick = vr_check_advance(check, lane);
+    const struct vr_check_use use = vr_check_use_of(check, stream, VR_CHECK_USE, place);
+    use_all(check, lane, tick, &use, accesses, count);
+}
+
+// ---- Launches of graphs. Each step continues the lane of a step that it comes after, or begins a branch.
+
+void vr_check_launch_begin(struct vr_check *check, uint64_t stream, size_t step_count) {
+    const struct vr_check_lane *lane = vr_check_lane_of(check, stream);
+    check->launching = lane != NULL;
+    if (lane == NULL) return;
+    vr_check_mark(check, stream, &check->launch_start);
+    check->launch_lane = (uint32_t)(lane - check->lanes);
+    check->step_count = 0;
+    if (VR_GROW(check, steps, step_count + 1) != VRAM_OK) check->failed = true;
+}
+
+// Returns the lane on which the step goes on. SIZE_MAX if the host is out of memory.
+static size_t lane_of_step(struct vr_check *check, const size_t *after, size_t after_count) {
+    for (size_t i = 0; i < after_count; i++) {
+        struct vr_check_step *step = &check->steps[after[i]];
+        if (!step->last_of_lane) continue;
+        step->last_of_lane = false;
+        return step->lane;
+    }
+    return vr_check_branch(check, &check->launch_start->clock);
+}
+
+// Adds a step at the lane's position.
+static void keep_step(struct vr_check *check, size_t lane) {
+    struct vr_check_step *step = &check->steps[check->step_count++];
+    if (check->step_count > check->step_clocks) {
+        step->clock = (struct vr_check_clock){0};
+        check->step_clocks = check->step_count;
+    }
+    step->lane = (uint32_t)lane;
+    step->last_of_lane = true;
+    step->clock.count = 0;
+    if (!vr_check_clock_join(&step->clock, &check->lanes[lane].clock)) check->failed = true;
+}
+
+void vr_check_launch_step(struct vr_check *check, const size_t *after, size_t after_count, struct vr_check_place place,
+                          const struct vr_check_access *accesses, size_t count) {
+    if (check->failed || !check->launching) return;
+    assert(check->step_count < check->steps_capacity);
+    const size_t index = lane_of_step(check, after, after_count);
+    if (index == SIZE_MAX) return;
+    struct vr_check_lane *lane = &check->lanes[index];
+    for (size_t i = 0; i < after_count; i++)
+        if (!vr_check_clock_join(&lane->clock, &check->steps[after[i]].clock)) check->failed = true;
+    const uint64_t tick = vr_check_advance(check, lane);
+    keep_step(check, index);
+    const struct vr_check_use use = vr_check_use_of(check, check->lanes[check->launch_lane].stream, VR_CHECK_USE, place);
+    use_all(check, lane, tick, &use, accesses, count);
+}
+
+void vr_check_launch_end(struct vr_check *check) {
+    if (!check->launching) return;
+    check->launching = false;
+    struct vr_check_lane *lane = &check->lanes[check->launch_lane];
+    for (size_t i = 0; i < check->step_count && !check->failed; i++) {
+        if (!check->steps[i].last_of_lane) continue;
+        struct vr_check_lane *branch = &check->lanes[check->steps[i].lane];
+        branch->open = false;
+        if (!vr_check_clock_join(&lane->clock, &branch->clock)) check->failed = true;
+    }
+    if (!check->failed) (void)vr_check_advance(check, lane);
+}

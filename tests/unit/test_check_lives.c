@@ -1,0 +1,231 @@
+// What the checker finds, by example: blocks freed in use, uses after a free, and what is not a mistake.
+#include "check/check.h"
+#include "unit/sim_fixture.h"
+
+enum { A = 1, B = 2 };      // streams
+#define SEGMENT 0x10000000u // of the driver
+#define SIZE    0x200000u
+
+static struct vr_check_finding last;
+static int found;
+static void note_finding(void *user, const struct vr_check_finding *finding) {
+    (void)user;
+    if (finding->may) return;
+    last = *finding;
+    found++;
+}
+
+static struct vr_check *begin(void) {
+    struct vr_check *check;
+    assert_int_equal(vr_check_create(note_finding, NULL, &check), VRAM_OK);
+    vr_check_stream_open(check, A, 1, 0, VR_CHECK_NON_BLOCKING);
+    vr_check_stream_open(check, B, 1, 0, VR_CHECK_NON_BLOCKING);
+    vr_check_segment(check, SEGMENT, SIZE, (struct vr_check_place){1, "cuMemAlloc"});
+    found = 0;
+    return check;
+}
+
+static void use(struct vr_check *check, uint64_t stream, uint64_t address, uint64_t bytes, enum vr_check_effect effect, uint32_t stack) {
+    const struct vr_check_access access = {.address = address, .size_bytes = bytes, .effect = effect};
+    vr_check_work(check, stream, (struct vr_check_place){stack, "kernel"}, &access, 1);
+}
+
+static void order(struct vr_check *check, uint64_t first, uint64_t second) {
+    struct vr_check_point *point = NULL;
+    vr_check_mark(check, first, &point);
+    vr_check_wait(check, second, point);
+    vr_check_point_drop(point);
+}
+
+static struct vr_check_place at(uint32_t stack) { return (struct vr_check_place){stack, NULL}; }
+
+// The mistake that everybody knows: a block that stream B still reads is freed and handed out again on stream A.
+static void a_block_reused_too_early(void **state) {
+    struct vr_check *check = begin();
+    vr_check_block(check, SEGMENT, 4096, false, at(10));
+    use(check, A, SEGMENT, 4096, VR_CHECK_WRITE, 11);
+    order(check, A, B);
+    use(check, B, SEGMENT, 0, VR_CHECK_READ, 12);
+    vr_check_block_end(check, SEGMENT, at(13));
+    vr_check_block(check, SEGMENT, 2048, false, at(14));
+    assert_int_equal(found, 0);
+    use(check, A, SEGMENT, 0, VR_CHECK_WRITE, 15);
+    assert_int_equal(found, 1);
+    assert_int_equal(last.kind, VR_CHECK_FREED_IN_USE);
+    assert_int_equal(last.earlier.stack, 12);
+    assert_int_equal(last.earlier.stream, B);
+    assert_int_equal(last.later.stack, 15);
+    assert_int_equal(last.freed.stack, 13);
+    assert_int_equal(last.allocated.stack, 10);
+    use(check, A, SEGMENT, 0, VR_CHECK_WRITE, 15); // each once
+    assert_int_equal(found, 1);
+    vr_check_destroy(check);
+    (void)state;
+}
+
+static void a_block_reused_after_a_wait(void **state) {
+    struct vr_check *check = begin();
+    vr_check_block(check, SEGMENT, 4096, false, at(10));
+    use(check, B, SEGMENT, 0, VR_CHECK_READ, 12);
+    vr_check_block_end(check, SEGMENT, at(13));
+    vr_check_block(check, SEGMENT, 4096, false, at(14));
+    order(check, B, A);
+    use(check, A, SEGMENT, 0, VR_CHECK_WRITE, 15);
+    // The same stream needs no wait.
+    vr_check_block_end(check, SEGMENT, at(13));
+    vr_check_block(check, SEGMENT, 512, false, at(14));
+    use(check, A, SEGMENT, 0, VR_CHECK_WRITE, 16);
+    assert_int_equal(found, 0);
+    vr_check_destroy(check);
+    (void)state;
+}
+
+// A kernel whose length is unknown counts with its whole block once the block is freed, but with its first byte while it lives.
+static void parts_of_a_block(void **state) {
+    struct vr_check *check = begin();
+    vr_check_block(check, SEGMENT, 4096, false, at(10));
+    use(check, B, SEGMENT, 0, VR_CHECK_READ, 11);
+    use(check, A, SEGMENT + 2048, 0, VR_CHECK_WRITE, 12);
+    assert_int_equal(found, 0);
+    vr_check_block_end(check, SEGMENT, at(13));
+    vr_check_block(check, SEGMENT + 1024, 1024, false, at(14));
+    use(check, A, SEGMENT + 1024, 0, VR_CHECK_WRITE, 15);
+    assert_int_equal(found, 1);
+    assert_int_equal(last.kind, VR_CHECK_FREED_IN_USE);
+    assert_int_equal(last.earlier.stack, 11);
+    vr_check_destroy(check);
+    (void)state;
+}
+
+// Blocks of unknown size reach to the next live one.
+static void blocks_of_unknown_size(void **state) {
+    struct vr_check *check = begin();
+    vr_check_block(check, SEGMENT, 0, false, at(10));
+    vr_check_block(check, SEGMENT + 4096, 0, false, at(11));
+    use(check, A, SEGMENT + 4096, 512, VR_CHECK_WRITE, 12);
+    vr_check_block_end(check, SEGMENT + 4096, at(13));
+    use(check, B, SEGMENT, 512, VR_CHECK_WRITE, 14);
+    assert_int_equal(found, 0);
+    use(check, B, SEGMENT + 4096, 512, VR_CHECK_READ, 15);
+    assert_int_equal(found, 2); // freed, and unordered
+    vr_check_block(check, SEGMENT + 4096, 0, false, at(16));
+    use(check, A, SEGMENT + 4096, 512, VR_CHECK_WRITE, 17);
+    assert_int_equal(found, 3);
+    assert_int_equal(last.kind, VR_CHECK_FREED_IN_USE);
+    assert_int_equal(last.earlier.stack, 15);
+    vr_check_destroy(check);
+    (void)state;
+}
+
+static void uses_after_a_free(void **state) {
+    struct vr_check *check = begin();
+    vr_check_block(check, SEGMENT, 4096, false, at(10));
+    vr_check_block_end(check, SEGMENT, at(11));
+    use(check, A, SEGMENT, 0, VR_CHECK_USE, 12);
+    assert_int_equal(found, 1);
+    assert_int_equal(last.kind, VR_CHECK_USE_AFTER_FREE);
+    assert_int_equal(last.freed.stack, 11);
+    // Launches of a captured graph use its blocks after their end.
+    vr_check_block(check, SEGMENT + 8192, 4096, true, at(13));
+    vr_check_block_end(check, SEGMENT + 8192, at(14));
+    use(check, A, SEGMENT + 8192, 0, VR_CHECK_WRITE, 15);
+    assert_int_equal(found, 1);
+    // A copy of the whole segment is not a use of one of its blocks.
+    use(check, A, SEGMENT, SIZE, VR_CHECK_READ, 16);
+    assert_int_equal(found, 1);
+    vr_check_segment_end(check, SEGMENT, SIZE, true, at(17));
+    use(check, A, SEGMENT + 8192, 0, VR_CHECK_WRITE, 18);
+    vr_check_destroy(check);
+    (void)state;
+}
+
+static void frees_in_the_order_of_a_stream(void **state) {
+    struct vr_check *check = begin();
+    const uint64_t address = SEGMENT + 2 * SIZE;
+    vr_check_segment_on(check, address, 4096, A, at(20));
+    use(check, B, address, 0, VR_CHECK_WRITE, 21); // not ordered after the allocation
+    assert_int_equal(found, 1);
+    assert_int_equal(last.kind, VR_CHECK_RACE);
+    order(check, A, B);
+    use(check, B, address, 0, VR_CHECK_WRITE, 22);
+    vr_check_segment_end_on(check, address, A, at(23));
+    assert_int_equal(found, 2);
+    assert_int_equal(last.kind, VR_CHECK_FREED_IN_USE);
+    assert_int_equal(last.later.stack, 23);
+    vr_check_segment_on(check, address, 4096, B, at(24));
+    use(check, B, address, 0, VR_CHECK_WRITE, 25);
+    order(check, B, A);
+    vr_check_segment_end_on(check, address, A, at(26));
+    assert_int_equal(found, 2);
+    use(check, A, address, 16, VR_CHECK_READ, 27);
+    assert_int_equal(last.kind, VR_CHECK_USE_AFTER_FREE);
+    vr_check_destroy(check);
+    (void)state;
+}
+
+// Memory that is unmapped without a wait, and memory that the driver itself waits for.
+static void segments_given_back(void **state) {
+    struct vr_check *check = begin();
+    use(check, A, SEGMENT, 64, VR_CHECK_WRITE, 30);
+    vr_check_segment_end(check, SEGMENT, SIZE, false, at(31));
+    assert_int_equal(found, 1);
+    assert_int_equal(last.kind, VR_CHECK_FREED_IN_USE);
+    vr_check_segment(check, SEGMENT, SIZE, at(32));
+    use(check, A, SEGMENT, 64, VR_CHECK_WRITE, 33);
+    vr_check_host_wait_stream(check, A);
+    vr_check_segment_end(check, SEGMENT, SIZE, false, at(34));
+    vr_check_segment(check, SEGMENT, SIZE, at(32));
+    use(check, A, SEGMENT, 64, VR_CHECK_WRITE, 35);
+    vr_check_segment_end(check, SEGMENT, SIZE, true, at(36));
+    assert_int_equal(found, 1);
+    vr_check_destroy(check);
+    (void)state;
+}
+
+// Waits that the checker cannot follow order everything, and a stream that waits for a value supports no finding.
+static void unknown_waits(void **state) {
+    struct vr_check *check = begin();
+    use(check, A, SEGMENT, 64, VR_CHECK_WRITE, 40);
+    vr_check_wait_unknown(check, B);
+    use(check, B, SEGMENT, 64, VR_CHECK_WRITE, 41);
+    vr_check_hold(check, A);
+    use(check, B, SEGMENT, 64, VR_CHECK_WRITE, 42);
+    use(check, A, SEGMENT, 64, VR_CHECK_WRITE, 43);
+    assert_int_equal(found, 0);
+    vr_check_host_wait_stream(check, A);
+    vr_check_host_wait_stream(check, B);
+    use(check, B, SEGMENT, 64, VR_CHECK_WRITE, 44);
+    use(check, A, SEGMENT, 64, VR_CHECK_WRITE, 45);
+    assert_int_equal(found, 1);
+    vr_check_destroy(check);
+    (void)state;
+}
+
+// Streams come and go; a closed stream's work is still compared with.
+static void streams_come_and_go(void **state) {
+    struct vr_check *check = begin();
+    for (uint64_t i = 10; i < 2000; i++) {
+        vr_check_stream_open(check, i, 1, 0, VR_CHECK_NON_BLOCKING);
+        use(check, i, SEGMENT + i * 64, 64, VR_CHECK_WRITE, 50);
+        vr_check_stream_close(check, i);
+        if (i % 7 == 0) vr_check_host_wait_streams(check, 0, 0);
+    }
+    assert_int_equal(found, 0);
+    use(check, A, SEGMENT + 1999 * 64, 64, VR_CHECK_READ, 51);
+    assert_int_equal(found, 1);
+    use(check, A, SEGMENT + 1900 * 64, 64, VR_CHECK_READ, 52);
+    assert_int_equal(found, 1);
+    vr_check_destroy(check);
+    (void)state;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_block_reused_too_early), cmocka_unit_test(a_block_reused_after_a_wait),
+        cmocka_unit_test(parts_of_a_block),         cmocka_unit_test(blocks_of_unknown_size),
+        cmocka_unit_test(uses_after_a_free),        cmocka_unit_test(frees_in_the_order_of_a_stream),
+        cmocka_unit_test(segments_given_back),      cmocka_unit_test(unknown_waits),
+        cmocka_unit_test(streams_come_and_go),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
