@@ -139,8 +139,7 @@ static void keep_step(struct vr_check *check, size_t lane) {
 
 void vr_check_launch_step(struct vr_check *check, const size_t *after, size_t after_count, struct vr_check_place place,
                           const struct vr_check_access *accesses, size_t count) {
-    if (check->failed || !check->launching) return;
-    assert(check->step_count < check->steps_capacity);
+    if (check->failed || !check->launching || check->step_count == check->steps_capacity) return;
     const size_t index = lane_of_step(check, after, after_count);
     if (index == SIZE_MAX) return;
     struct vr_check_lane *lane = &check->lanes[index];

@@ -9,6 +9,7 @@
 
 #include <stdatomic.h>
 
+#include "check/check.h"
 #include "sim/device/sim_device.h"
 #include "sim/memory/sim_content.h"
 #include "sim/memory/sim_memory.h"
@@ -51,6 +52,13 @@ struct vr_sim_callbacks {
     struct vr_sim_callback *items;
     size_t first, count, items_capacity;
     uint64_t posted, done; // numbers of the last entry and of the last completed one
+};
+
+// The checker that gets what the program does (sim_checking.h).
+struct vr_sim_checking {
+    struct vr_check *check;
+    // Returns the calling thread's stack. Called without the lock.
+    uint32_t (*take_stack)(void);
 };
 
 struct vr_sim {
@@ -97,12 +105,14 @@ struct vr_sim {
     uint64_t *written;                // bitmap of where copies and fills wrote (sim_transfer.c); NULL: nowhere, or unknown
     struct vr_sim_captured *captured; // outputs of captured kernels, in order of capture (streams/sim_callbacks.h)
     size_t captured_count, captured_capacity;
-    bool captured_asked;              // collect `captured`
-    uint64_t counted;                 // vr_sim_read.counted of the next reads
-    struct vr_sim_read read;          // device memory that the running call copied to the host
-    struct vr_sim_reader reader;      // of the running call
-    const struct vr_sim_watch *watch; // NULL: reads are not reported. Set before a second thread knows the simulator
-    vr_sim_unpacking *unpack_zstd;    // decompresses code; NULL: Zstandard is not supported
+    bool captured_asked;                    // collect `captured`
+    uint64_t counted;                       // vr_sim_read.counted of the next reads
+    struct vr_sim_read read;                // device memory that the running call copied to the host
+    struct vr_sim_reader reader;            // of the running call
+    const struct vr_sim_watch *watch;       // NULL: reads are not reported. Set before a second thread knows the simulator
+    const struct vr_sim_checking *checking; // NULL: off. Set before a second thread knows the simulator
+    uint32_t stack;                         // of the running call, if `checking` is set and the call uses memory
+    vr_sim_unpacking *unpack_zstd;          // decompresses code; NULL: Zstandard is not supported
     struct vr_sim_shared *shared;
     size_t shared_count, shared_capacity;
     struct vr_sim_binding *bindings; // bindings of memory to multicast objects
@@ -152,11 +162,13 @@ VR_INLINE void vr_sim_wait(struct vr_sim *sim, struct vr_signal *signal, uint64_
     const uint64_t charge_ns = sim->charge_ns;
     const struct vr_sim_read read = sim->read;
     const struct vr_sim_reader reader = sim->reader;
+    const uint32_t stack = sim->stack;
     sim->read = (struct vr_sim_read){0};
     vr_signal_wait(signal, &sim->lock, most_ns);
     sim->charge_ns = charge_ns;
     sim->read = read;
     sim->reader = reader;
+    sim->stack = stack;
 }
 // Returns `driver` as a simulator, or NULL if it is of another kind.
 struct vr_sim *vr_sim_of(struct vram_driver *driver);

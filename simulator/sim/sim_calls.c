@@ -36,11 +36,21 @@ VR_INLINE bool may_read(const char *member) {
     return (strncmp(member, "memcpy", 6) == 0 && strncmp(member, "memcpy_htod", 11) != 0) || strcmp(member, "graph_launch") == 0;
 }
 
-VR_INLINE uint64_t enter_call(struct vr_sim *sim, enum vr_sim_call call, bool reads) {
+VR_INLINE bool begins_with(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
+
+// Can this member use, allocate or free memory, now or in a graph? Resolved at compile time.
+VR_INLINE bool may_use(const char *member) {
+    return begins_with(member, "mem") || begins_with(member, "launch") || begins_with(member, "graph_") ||
+           strcmp(member, "stream_batch_mem_op") == 0 || begins_with(member, "stream_w") || strcmp(member, "stream_destroy") == 0;
+}
+
+VR_INLINE uint64_t enter_call(struct vr_sim *sim, enum vr_sim_call call, bool reads, bool uses) {
     struct vr_sim_reader reader = {0};
+    const uint32_t stack = uses && VR_UNLIKELY(sim->checking != NULL) ? sim->checking->take_stack() : 0;
     if (reads && VR_UNLIKELY(sim->watch != NULL)) sim->watch->come(&reader);
     vr_mutex_lock(&sim->lock);
     if (reads && VR_UNLIKELY(sim->watch != NULL)) sim->reader = reader;
+    if (uses) sim->stack = stack;
     sim->charge_ns = vr_sim_base_cost_ns(sim, call);
     return sim->clock_ns;
 }
@@ -51,7 +61,7 @@ VR_INLINE uint64_t enter_call(struct vr_sim *sim, enum vr_sim_call call, bool re
 #define X(member, symbol, exported, version, parameters, arguments)      \
     static vr_cu_result call_sim_##member WITH_SELF parameters {             \
         struct vr_sim *sim = (struct vr_sim *)(void *)self;              \
-        uint64_t entered_ns = enter_call(sim, VR_SIM_CALL_##member, may_read(#member)); \
+        uint64_t entered_ns = enter_call(sim, VR_SIM_CALL_##member, may_read(#member), may_use(#member)); \
         const bool refused = vr_sim_is_callback_thread(sim);             \
         vr_cu_result result = refused ? VR_CU_NOT_PERMITTED : vr_sim_##member WITH_SIM arguments; \
         leave_call(sim, VR_SIM_CALL_##member, entered_ns, is_question(#member)); \
@@ -63,7 +73,7 @@ VR_INLINE uint64_t enter_call(struct vr_sim *sim, enum vr_sim_call call, bool re
 #define WITH_SIM_FIRST(...) (struct vr_sim *sim, __VA_ARGS__)
 #define X(member, symbol, exported, version, parameters, arguments)      \
     vr_cu_result vr_sim_call_##member WITH_SIM_FIRST parameters {        \
-        uint64_t entered_ns = enter_call(sim, VR_SIM_CALL_##member, may_read(#member)); \
+        uint64_t entered_ns = enter_call(sim, VR_SIM_CALL_##member, may_read(#member), may_use(#member)); \
         const bool refused = vr_sim_is_callback_thread(sim);             \
         vr_cu_result result = refused ? VR_CU_NOT_PERMITTED : vr_sim_##member WITH_SIM arguments; \
         leave_call(sim, VR_SIM_CALL_##member, entered_ns, is_question(#member)); \

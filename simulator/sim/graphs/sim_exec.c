@@ -1,6 +1,7 @@
 // Executable graphs: instantiation, launch and update.
 #include "sim/graphs/sim_graphs.h"
 #include "sim/modules/sim_launch.h"
+#include "sim/modules/sim_operands.h"
 #include "sim/streams/sim_callbacks.h"
 
 // ---- Executable graphs: the steps of a graph in topological order, with child graphs expanded.
@@ -262,6 +263,23 @@ static vr_cu_result do_step(struct vr_sim *sim, struct vr_sim_stream *stream, co
     return vr_sim_launch_fill(sim, stream, work->device, kernel);
 }
 
+// Reports the launch to the checker. Events that its steps wait for or record count for the whole launch.
+static void sim_exec_check(struct vr_sim *sim, const struct vr_sim_stream *stream, struct vr_sim_exec *exec) {
+    struct vr_check *check = sim->checking->check;
+    for (size_t i = 0; i < exec->step_count; i++) {
+        const struct vr_sim_event *event = event_of(sim, &exec->steps[i], VR_CU_GRAPH_NODE_TYPE_WAIT_EVENT);
+        if (event != NULL) vr_check_wait(check, stream->serial, event->point);
+    }
+    vr_check_launch_begin(check, stream->serial, exec->step_count);
+    for (size_t i = 0; i < exec->step_count; i++) {
+        const struct vr_sim_step *step = &exec->steps[i];
+        vr_sim_operands_check_step(sim, step->disabled ? NULL : &step->work, exec->dependencies + step->first_dependency,
+                                   step->dependency_count);
+    }
+    vr_check_launch_end(check);
+    vr_check_mark(check, stream->serial, &exec->launch.point);
+}
+
 static vr_cu_result launch_exec(struct vr_sim *sim, struct vr_sim_stream *stream, struct vr_sim_exec *exec) {
     vr_cu_result result = check_steps(sim, exec, vr_sim_context_find(sim, stream->context)->device);
     uint64_t start_ns, end_ns;
@@ -273,6 +291,7 @@ static vr_cu_result launch_exec(struct vr_sim *sim, struct vr_sim_stream *stream
     result = vr_sim_enqueue(sim, stream, time_steps(sim, exec, start_ns) - start_ns, &end_ns);
     if (result != VR_CU_SUCCESS) return result;
     vr_sim_event_set(sim, &exec->launch, stream, end_ns);
+    if (VR_UNLIKELY(sim->checking != NULL)) sim_exec_check(sim, stream, exec);
     for (size_t i = 0; i < exec->step_count; i++) {
         if (exec->steps[i].disabled) continue;
         struct vr_sim_event *event = event_of(sim, &exec->steps[i], VR_CU_GRAPH_NODE_TYPE_EVENT_RECORD);

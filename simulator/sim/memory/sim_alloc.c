@@ -3,6 +3,7 @@
 #include "sim/memory/sim_managed.h"
 #include "sim/memory/sim_pools.h"
 #include "sim/streams/sim_callbacks.h"
+#include "sim/streams/sim_checking.h"
 
 // ---- Page-locked host memory. It is real memory in every mode of the simulator: the program writes to it.
 
@@ -21,6 +22,8 @@ static vr_cu_result add_host_range(struct vr_sim *sim, uint64_t host, uint64_t s
     range.read_mask = flags;
     if (vr_sim_ranges_insert(&sim->hosts, &range) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
     sim->pinned_bytes += size_bytes;
+    if (VR_UNLIKELY(sim->checking != NULL))
+        vr_check_segment(sim->checking->check, host, size_bytes, vr_sim_checking_place(sim, "the allocation of pinned memory"));
     return VR_CU_SUCCESS;
 }
 
@@ -44,6 +47,12 @@ vr_cu_result vr_sim_mem_host_alloc(struct vr_sim *sim, uint64_t *host, uint64_t 
     return VR_CU_SUCCESS;
 }
 
+// The program has to wait for the copies that use pinned memory before it frees it.
+static void check_unpinned(struct vr_sim *sim, const struct vr_sim_range *range) {
+    const struct vr_check_place place = vr_sim_checking_place(sim, "the free of pinned memory");
+    vr_check_segment_end(sim->checking->check, range->base, range->size_bytes, false, place);
+}
+
 static void remove_range(struct vr_sim *sim, const struct vr_sim_range *range) {
     if (range->kind == VR_SIM_HOST_ALLOCATED) vr_os_unreserve((void *)(uintptr_t)range->base, (size_t)range->size_bytes);
     sim->pinned_bytes -= range->size_bytes;
@@ -57,6 +66,7 @@ vr_cu_result vr_sim_mem_free_host(struct vr_sim *sim, uint64_t host) {
     if (result != VR_CU_SUCCESS) return result;
     const struct vr_sim_range *range = vr_sim_ranges_at(&sim->hosts, host);
     if (range == NULL || range->kind != VR_SIM_HOST_ALLOCATED) return VR_CU_INVALID_VALUE;
+    if (VR_UNLIKELY(sim->checking != NULL)) check_unpinned(sim, range);
     if (!sim->options.manual_completion) vr_sim_wait_device(sim, vr_sim_context_find(sim, range->owner)->device);
     vr_sim_charge_bytes(sim, range->size_bytes, FREE_NS_PER_MIB);
     remove_range(sim, range);
@@ -93,6 +103,7 @@ vr_cu_result vr_sim_mem_host_unregister(struct vr_sim *sim, uint64_t host) {
     if (result != VR_CU_SUCCESS) return result;
     const struct vr_sim_range *range = vr_sim_ranges_at(&sim->hosts, host);
     if (range == NULL || range->kind != VR_SIM_HOST_REGISTERED) return VR_CU_HOST_MEMORY_NOT_REGISTERED;
+    if (VR_UNLIKELY(sim->checking != NULL)) check_unpinned(sim, range);
     remove_range(sim, range);
     return VR_CU_SUCCESS;
 }
@@ -144,6 +155,8 @@ vr_cu_result vr_sim_mem_alloc(struct vr_sim *sim, uint64_t *address, uint64_t si
     }
     device->used_bytes += size_bytes;
     vr_sim_charge_alloc(sim, device, size_bytes);
+    if (VR_UNLIKELY(sim->checking != NULL))
+        vr_check_segment(sim->checking->check, place.address, size_bytes, vr_sim_checking_place(sim, "cuMemAlloc"));
     *address = place.address;
     return VR_CU_SUCCESS;
 }
@@ -152,6 +165,8 @@ static void free_range(struct vr_sim *sim, const struct vr_sim_range *range) {
     const uint32_t number = vr_sim_context_find(sim, range->owner)->device;
     struct vr_sim_device *device = &sim->devices[number];
     const uint64_t address = range->base, span = range->span;
+    if (VR_UNLIKELY(sim->checking != NULL))
+        vr_check_segment_end(sim->checking->check, address, span, true, vr_sim_checking_place(sim, "cuMemFree"));
     device->used_bytes -= range->size_bytes;
     vr_sim_charge_free(sim, device, range->size_bytes);
     vr_sim_back_remove(sim, range->base, range->span);

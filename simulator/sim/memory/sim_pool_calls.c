@@ -1,6 +1,7 @@
 // Calls of stream-ordered pools, and sharing of pools between processes.
 #include "sim/graphs/sim_graphs.h"
 #include "sim/memory/sim_pools.h"
+#include "sim/streams/sim_checking.h"
 
 // ---- Sharing of memory pools between processes. A pool is exported as a descriptor, a piece of it as 64 bytes that name its ticket in the
 // descriptor's file.
@@ -362,7 +363,10 @@ static vr_cu_result take_piece(struct vr_sim *sim, struct vr_sim_stream *queue, 
     uint64_t end_ns;
     const uint32_t index = vr_sim_slots_index(&sim->pools, found);
     const vr_cu_result result = vr_sim_enqueue(sim, queue, 0, &end_ns);
-    return result == VR_CU_SUCCESS ? vr_sim_pool_take(sim, index, queue, size_bytes, address) : result;
+    const vr_cu_result taken = result == VR_CU_SUCCESS ? vr_sim_pool_take(sim, index, queue, size_bytes, address) : result;
+    if (VR_UNLIKELY(sim->checking != NULL) && taken == VR_CU_SUCCESS)
+        vr_check_segment_on(sim->checking->check, *address, size_bytes, queue->serial, vr_sim_checking_place(sim, "cuMemAllocAsync"));
+    return taken;
 }
 
 vr_cu_result vr_sim_mem_alloc_async(struct vr_sim *sim, uint64_t *address, uint64_t size_bytes, uint64_t stream) {
@@ -395,6 +399,8 @@ vr_cu_result vr_sim_mem_free_async(struct vr_sim *sim, uint64_t address, uint64_
     result = vr_sim_enqueue(sim, queue, 0, &point.end_ns);
     if (result != VR_CU_SUCCESS) return result;
     point.work = queue->work;
+    if (VR_UNLIKELY(sim->checking != NULL))
+        vr_check_segment_end_on(sim->checking->check, address, queue->serial, vr_sim_checking_place(sim, "cuMemFreeAsync"));
     if (imported != NULL)
         sim_pool_import_close(sim, imported);
     else
@@ -427,6 +433,10 @@ bool vr_sim_pool_free_now(struct vr_sim *sim, uint64_t address, vr_cu_result *re
         *result = vr_sim_enqueue(sim, legacy, 0, &now.end_ns);
         if (*result != VR_CU_SUCCESS) return true;
         now = (struct vr_sim_point){.serial = legacy->serial, .work = legacy->work, .end_ns = now.end_ns, .stream = context->legacy};
+    }
+    if (VR_UNLIKELY(sim->checking != NULL)) {
+        const uint64_t size_bytes = vr_sim_ranges_at(&sim->pooled, address)->size_bytes;
+        vr_check_segment_end(sim->checking->check, address, size_bytes, true, vr_sim_checking_place(sim, "cuMemFree"));
     }
     vr_sim_piece_free(sim, piece, &now);
     return true;

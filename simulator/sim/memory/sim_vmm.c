@@ -1,6 +1,7 @@
 // Physical memory, its mappings, multicast objects, and inner memory.
 #include "sim/memory/sim_memory.h"
 #include "sim/sim.h"
+#include "sim/streams/sim_checking.h"
 
 // ---- Lifetime of physical allocations: as long as a handle, a mapping or a multicast binding refers to them. A multicast object that ends
 // removes its bindings, and frees memory that only they kept.
@@ -194,6 +195,8 @@ vr_cu_result vr_sim_mem_map(struct vr_sim *sim, uint64_t address, uint64_t size_
         return VR_CU_OUT_OF_MEMORY;
     }
     physical->mappings++;
+    if (VR_UNLIKELY(sim->checking != NULL))
+        vr_check_segment(sim->checking->check, address, size_bytes, vr_sim_checking_place(sim, "cuMemMap"));
     return VR_CU_SUCCESS;
 }
 
@@ -227,6 +230,8 @@ vr_cu_result vr_sim_mem_unmap(struct vr_sim *sim, uint64_t address, uint64_t siz
         at = vr_sim_range_end(mapping);
         remove_mapping(sim, mapping);
     }
+    if (VR_UNLIKELY(sim->checking != NULL))
+        vr_check_segment_end(sim->checking->check, address, size_bytes, false, vr_sim_checking_place(sim, "cuMemUnmap"));
     vr_sim_charge_unmap(sim, count);
     return VR_CU_SUCCESS;
 }

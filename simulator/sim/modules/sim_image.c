@@ -67,6 +67,7 @@ void vr_sim_image_release(struct vr_sim_image *image) {
         free(image->kernels[i].name);
         free(image->kernels[i].parameters);
         free(image->kernels[i].outputs);
+        free(image->kernels[i].operands);
     }
     for (size_t i = 0; i < image->variable_count; i++) free(image->variables[i].name);
     free(image->kernels);

@@ -29,6 +29,13 @@ struct vr_sim_output {
     uint32_t element_bytes;
 };
 
+// The part of an argument that holds addresses that a kernel uses for certain (sim_outputs.h).
+struct vr_sim_operand {
+    uint32_t parameter;
+    uint32_t from, words; // words of 8 bytes, each an address or 0
+    int effect;           // enum vr_check_effect
+};
+
 // Properties of a kernel. Kernels of an open image have the properties of a small kernel.
 struct vr_sim_kernel {
     char *name; // owned
@@ -45,6 +52,9 @@ struct vr_sim_kernel {
     uint32_t counts;     // parameter that holds the number of elements examined by a counting kernel, plus one; 0: it does not count
     struct vr_sim_output *outputs;
     size_t output_count, outputs_capacity;
+    bool has_operands; // `operands` is filled in
+    struct vr_sim_operand *operands;
+    size_t operand_count, operands_capacity;
     uint32_t fill_value_bytes; // it fills memory with a value of this length (vr_sim_launch_fill()); 0: it does not
 };
 

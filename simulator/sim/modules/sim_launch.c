@@ -4,39 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/modules/sim_arguments.h"
+#include "sim/modules/sim_operands.h"
 #include "sim/modules/sim_outputs.h"
 #include "sim/streams/sim_callbacks.h"
 
 // ---- Outputs of a launch: data there becomes unknown.
 
-// The arguments of a launch, as a list of pointers or in one buffer; both NULL if there are no arguments.
-struct arguments {
-    void *const *list;
-    const unsigned char *buffer;
-    uint64_t buffer_bytes;
-};
-
-static struct arguments arguments_of(const struct vr_sim_launch *launch) {
-    struct arguments arguments = {.list = (void *const *)launch->parameters};
-    for (unsigned i = 0; launch->extra != NULL && i < 8 && (uint64_t)(uintptr_t)launch->extra[i] != VR_CU_LAUNCH_PARAM_END; i += 2) {
-        if ((uint64_t)(uintptr_t)launch->extra[i] == VR_CU_LAUNCH_PARAM_BUFFER_POINTER) arguments.buffer = launch->extra[i + 1];
-        if ((uint64_t)(uintptr_t)launch->extra[i] == VR_CU_LAUNCH_PARAM_BUFFER_SIZE && launch->extra[i + 1] != NULL)
-            arguments.buffer_bytes = *(const uint64_t *)launch->extra[i + 1];
-    }
-    return arguments;
-}
-
-static const unsigned char *argument_at(const struct arguments *arguments, const struct vr_sim_kernel *kernel, uint32_t index) {
-    const struct vr_sim_parameter *parameter = &kernel->parameters[index];
-    if (arguments->list != NULL) return arguments->list[index];
-    const bool inside = arguments->buffer != NULL && (uint64_t)parameter->offset_bytes + parameter->size_bytes <= arguments->buffer_bytes;
-    return inside ? arguments->buffer + parameter->offset_bytes : NULL;
-}
-
 // Reads an argument that is a number. Returns false if it is not one.
-static bool number_at(const struct arguments *arguments, const struct vr_sim_kernel *kernel, uint32_t index, uint64_t *number) {
+static bool number_at(const struct vr_sim_arguments *arguments, const struct vr_sim_kernel *kernel, uint32_t index, uint64_t *number) {
     const uint32_t size = kernel->parameters[index].size_bytes;
-    const unsigned char *from = argument_at(arguments, kernel, index);
+    const unsigned char *from = vr_sim_argument_at(arguments, kernel, index);
     if (from == NULL || size > sizeof *number) return false;
     *number = 0;
     memcpy(number, from, size);
@@ -44,7 +22,8 @@ static bool number_at(const struct arguments *arguments, const struct vr_sim_ker
 }
 
 // Returns the number of contiguous bytes written, from the argument that holds the number of elements. UINT64_MAX: unknown.
-static uint64_t written_bytes(const struct arguments *arguments, const struct vr_sim_kernel *kernel, const struct vr_sim_output *output) {
+static uint64_t written_bytes(const struct vr_sim_arguments *arguments, const struct vr_sim_kernel *kernel,
+                              const struct vr_sim_output *output) {
     if (output->elements == 0) return UINT64_MAX;
     uint64_t elements;
     if (!number_at(arguments, kernel, output->elements - 1, &elements)) return UINT64_MAX;
@@ -54,9 +33,9 @@ static uint64_t written_bytes(const struct arguments *arguments, const struct vr
 // Called with the address of each output and its size; UINT64_MAX: unknown.
 typedef void visit_output(struct vr_sim *sim, uint64_t address, uint64_t size_bytes, bool updates);
 
-static void find_output(struct vr_sim *sim, const struct arguments *arguments, const struct vr_sim_kernel *kernel,
+static void find_output(struct vr_sim *sim, const struct vr_sim_arguments *arguments, const struct vr_sim_kernel *kernel,
                         const struct vr_sim_output *output, visit_output *visit) {
-    const unsigned char *bytes = argument_at(arguments, kernel, output->parameter);
+    const unsigned char *bytes = vr_sim_argument_at(arguments, kernel, output->parameter);
     uint32_t found = 0;
     if (bytes == NULL) return;
     for (uint32_t i = 0; i < output->words && found < output->first + output->count; i++) {
@@ -91,7 +70,7 @@ void vr_sim_launch_pass(struct vr_sim *sim, const struct vr_sim_launch *launch) 
     if (!vr_sim_keeps(sim) || kernel == NULL) return;
     vr_sim_content_count_launch(&sim->content);
     if (launch->computed || !knows_outputs(kernel, launch)) return;
-    const struct arguments arguments = arguments_of(launch);
+    const struct vr_sim_arguments arguments = vr_sim_arguments_of(launch);
     if (VR_UNLIKELY(kernel->counts != 0)) (void)number_at(&arguments, kernel, kernel->counts - 1, &sim->counted);
     for (size_t i = 0; i < kernel->output_count; i++) find_output(sim, &arguments, kernel, &kernel->outputs[i], vr_sim_transfer_pass);
 }
@@ -100,7 +79,7 @@ void vr_sim_launch_pass(struct vr_sim *sim, const struct vr_sim_launch *launch) 
 static void sim_launch_note(struct vr_sim *sim, const struct vr_sim_launch *launch) {
     struct vr_sim_kernel *kernel = kernel_of(sim, launch);
     if (!vr_sim_keeps(sim) || kernel == NULL || !knows_outputs(kernel, launch)) return;
-    const struct arguments arguments = arguments_of(launch);
+    const struct vr_sim_arguments arguments = vr_sim_arguments_of(launch);
     for (size_t i = 0; i < kernel->output_count; i++) find_output(sim, &arguments, kernel, &kernel->outputs[i], note_output);
 }
 
@@ -464,6 +443,7 @@ static vr_cu_result launch_on(struct vr_sim *sim, const struct vr_sim_launch *la
     result = vr_sim_enqueue(sim, queue, cost_ns, &end_ns);
     if (VR_UNLIKELY(vr_sim_function_kernel(function)->fill_value_bytes != 0) && result == VR_CU_SUCCESS)
         result = vr_sim_launch_fill(sim, queue, device, launch);
+    if (VR_UNLIKELY(sim->checking != NULL) && result == VR_CU_SUCCESS) vr_sim_operands_check(sim, queue, launch);
     if (VR_UNLIKELY(launch->attribute_count > 0) && result == VR_CU_SUCCESS) record_events(sim, queue, launch, end_ns);
     return result;
 }

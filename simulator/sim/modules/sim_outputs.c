@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check/check.h"
+
 enum { WORD = 8, ALL = 1 << 20, LAST = -1, USUAL_ELEMENT = 8 };
 
 // --- families -------------------------------------------------------------------------------------------------------
@@ -177,6 +179,13 @@ static uint32_t counting_argument(const char *name) {
     return !nonzero && strstr(name, "DeviceSelectSweepKernel") != NULL ? 7 + 1 : 0;
 }
 
+// Reads the types of the kernel's parameters from its name. Returns their number, 0 if the name does not fit the parameters.
+static size_t known_types(const struct vr_sim_kernel *kernel, struct vr_sim_mangled_type types[VR_SIM_PARAMETERS_MOST]) {
+    const size_t count = vr_sim_signature(kernel->name, types);
+    if (count == SIZE_MAX || (count != kernel->parameter_count && (count == 0 || !types[count - 1].pack))) return 0;
+    return count > kernel->parameter_count ? kernel->parameter_count : count;
+}
+
 static bool find_outputs(struct vr_sim_kernel *kernel) {
     struct vr_sim_mangled_type types[VR_SIM_PARAMETERS_MOST];
     const struct family *family = family_of(kernel->name);
@@ -185,10 +194,7 @@ static bool find_outputs(struct vr_sim_kernel *kernel) {
     kernel->updates = strncmp(kernel->name, "_Z", 2) != 0;
     if (kernel->parameter_count == 0 || !kernel->has_parameters) return true;
     if (family != NULL) return add_family(kernel, family);
-    size_t count = vr_sim_signature(kernel->name, types);
-    if (count == SIZE_MAX || (count != kernel->parameter_count && (count == 0 || !types[count - 1].pack))) count = 0;
-    if (count > kernel->parameter_count) count = kernel->parameter_count;
-    return add_by_types(kernel, types, count);
+    return add_by_types(kernel, types, known_types(kernel, types));
 }
 
 bool vr_sim_kernel_find_outputs(struct vr_sim_kernel *kernel) {
@@ -198,5 +204,70 @@ bool vr_sim_kernel_find_outputs(struct vr_sim_kernel *kernel) {
         return false;
     }
     kernel->has_outputs = true;
+    return true;
+}
+
+// --- operands -------------------------------------------------------------------------------------------------------
+
+static bool add_operand(struct vr_sim_kernel *kernel, size_t parameter, uint32_t from, uint32_t words, enum vr_check_effect effect) {
+    if (words == 0 || (from + words) * WORD > kernel->parameters[parameter].size_bytes) return true;
+    if (VR_GROW(kernel, operands, kernel->operand_count + 1) != VRAM_OK) return false;
+    kernel->operands[kernel->operand_count++] =
+        (struct vr_sim_operand){.parameter = (uint32_t)parameter, .from = from, .words = words, .effect = effect};
+    return true;
+}
+
+// Returns the number of operands whose strides an argument holds before its addresses, or 0.
+static uint32_t operands_behind_strides(uint32_t words) {
+    uint32_t operands = 4;
+    while (operands > 0 && strides_bytes(operands) / WORD + operands > words) operands--;
+    return operands;
+}
+
+// An iterator's addresses: the outputs, then the inputs.
+static bool add_iterator(struct vr_sim_kernel *kernel, size_t parameter, uint32_t from, uint32_t outputs, uint32_t all) {
+    return add_operand(kernel, parameter, from, outputs < all ? outputs : all, VR_CHECK_WRITE) &&
+           (all <= outputs || add_operand(kernel, parameter, from + outputs, all - outputs, VR_CHECK_READ));
+}
+
+static bool add_family_operands(struct vr_sim_kernel *kernel, const struct family *family) {
+    const size_t parameter = family->parameter == LAST ? kernel->parameter_count - 1 : (size_t)family->parameter;
+    if (family->parameter == ALL || parameter >= kernel->parameter_count) return true;
+    const uint32_t words = kernel->parameters[parameter].size_bytes / WORD;
+    // An argument of addresses only. Arrays of more than 8 are other structs.
+    if (family->place == EVERYWHERE && family->elements >= 0 && words <= 8) return add_iterator(kernel, parameter, 0, family->count, words);
+    const uint32_t operands = operands_behind_strides(words);
+    if (family->place == BEHIND_STRIDES && operands > 0)
+        return add_iterator(kernel, parameter, strides_bytes(operands) / WORD, family->count, operands);
+    if (family->place == RESULTS && words > 8)
+        return add_operand(kernel, parameter, words - 8, 1, VR_CHECK_READ) && add_operand(kernel, parameter, words - 7, 1, VR_CHECK_WRITE);
+    return true;
+}
+
+static bool add_operands_by_types(struct vr_sim_kernel *kernel, const struct vr_sim_mangled_type *types, size_t count) {
+    for (size_t i = 0; i < kernel->parameter_count; i++) {
+        const enum access access = i < count ? access_of(&types[i]) : UNKNOWN;
+        const bool word = kernel->parameters[i].size_bytes == WORD, pointer = i < count && types[i].pointer && !types[i].pack;
+        const bool tensor = i < count && element_of(&types[i]) != NULL;
+        if (!pointer && !tensor && (count > 0 || !word)) continue;
+        if (!add_operand(kernel, i, 0, 1, access == READ ? VR_CHECK_READ : VR_CHECK_USE)) return false;
+    }
+    return true;
+}
+
+static bool find_operands(struct vr_sim_kernel *kernel) {
+    struct vr_sim_mangled_type types[VR_SIM_PARAMETERS_MOST];
+    const struct family *family = family_of(kernel->name);
+    if (kernel->parameter_count == 0 || !kernel->has_parameters) return true;
+    if (family != NULL) return add_family_operands(kernel, family);
+    return add_operands_by_types(kernel, types, known_types(kernel, types));
+}
+
+bool vr_sim_kernel_find_operands(struct vr_sim_kernel *kernel) {
+    if (!kernel->has_operands && !find_operands(kernel)) {
+        kernel->operand_count = 0;
+        return false;
+    }
+    kernel->has_operands = true;
     return true;
 }

@@ -35,4 +35,13 @@ size_t vr_sim_signature(const char *name, struct vr_sim_mangled_type types[VR_SI
 // Returns false if the host is out of memory.
 bool vr_sim_kernel_find_outputs(struct vr_sim_kernel *kernel);
 
+// ---- Operands of a kernel: what it uses for certain. Unlike outputs they leave out what is only likely.
+
+// Fills in kernel->operands, once.
+// 1. Kernels of known families: the outputs that are written, and the inputs after them where their places are known.
+// 2. A pointer to const, or a tensor of const elements, is read; any other pointer or tensor is used: whether it is written is unknown.
+// 3. If the name reveals nothing, every 8-byte argument is taken for a pointer that is used.
+// Returns false if the host is out of memory.
+bool vr_sim_kernel_find_operands(struct vr_sim_kernel *kernel);
+
 #endif

@@ -2,6 +2,7 @@
 #include "sim/graphs/sim_graphs.h"
 #include "sim/memory/sim_pools.h"
 #include "sim/streams/sim_callbacks.h"
+#include "sim/streams/sim_checking.h"
 
 // ---- Events of whole contexts and green contexts.
 
@@ -36,14 +37,16 @@ vr_cu_result vr_sim_context_record(struct vr_sim *sim, uint64_t context, uint64_
     for (uint32_t i = 0; i < sim->streams.used && result == VR_CU_SUCCESS; i++) {
         const struct vr_sim_stream *stream = vr_sim_stream_at(sim, i);
         if (!is_one(stream, context, green) || stream == last || stream->work == 0) continue;
-        const struct vr_sim_event end = {.recorded = true,
-                                         .stream = i,
-                                         .work = stream->work,
-                                         .complete_ns = stream->tail_ns,
-                                         .serial = stream->serial,
-                                         .callback = stream->callback,
-                                         .hold = stream->hold};
+        struct vr_sim_event end = {.recorded = true,
+                                   .stream = i,
+                                   .work = stream->work,
+                                   .complete_ns = stream->tail_ns,
+                                   .serial = stream->serial,
+                                   .callback = stream->callback,
+                                   .hold = stream->hold};
+        if (VR_UNLIKELY(sim->checking != NULL)) vr_check_mark(sim->checking->check, stream->serial, &end.point);
         result = vr_sim_enqueue_wait(sim, last, &end);
+        vr_check_point_drop(end.point);
     }
     uint64_t end_ns;
     if (result == VR_CU_SUCCESS) result = vr_sim_enqueue(sim, last, 0, &end_ns);
@@ -154,7 +157,9 @@ vr_cu_result vr_sim_event_query(struct vr_sim *sim, uint64_t event) {
         found = event_of(sim, event);
         if (found == NULL) return VR_CU_INVALID_HANDLE;
     }
-    return is_complete(sim, found) ? VR_CU_SUCCESS : VR_CU_NOT_READY;
+    if (!is_complete(sim, found)) return VR_CU_NOT_READY;
+    if (VR_UNLIKELY(sim->checking != NULL)) vr_sim_checking_host_wait(sim, found);
+    return VR_CU_SUCCESS;
 }
 
 vr_cu_result vr_sim_event_synchronize(struct vr_sim *sim, uint64_t event) {
@@ -171,6 +176,7 @@ vr_cu_result vr_sim_event_synchronize(struct vr_sim *sim, uint64_t event) {
     }
     if (!is_complete(sim, found)) vr_sim_wait_work(sim, found->stream, found->work, found->complete_ns);
     vr_sim_pools_synchronized(sim);
+    if (VR_UNLIKELY(sim->checking != NULL)) vr_sim_checking_host_wait(sim, found);
     return VR_CU_SUCCESS;
 }
 
@@ -184,6 +190,8 @@ vr_cu_result vr_sim_stream_wait_event(struct vr_sim *sim, uint64_t stream, uint6
     const bool external = flags == VR_CU_EVENT_WAIT_EXTERNAL;
     if (flags != 0 && !(external && queue->capture != 0)) return VR_CU_INVALID_VALUE;
     if (queue->capture != 0 || found->capture != 0) return vr_sim_capture_wait(sim, queue, event, flags);
+    const bool shared = (found->flags & VR_CU_EVENT_INTERPROCESS) != 0; // another process may have recorded it
+    if (VR_UNLIKELY(sim->checking != NULL && shared)) vr_check_wait_unknown(sim->checking->check, queue->serial);
     return found->recorded ? vr_sim_enqueue_wait(sim, queue, found) : VR_CU_SUCCESS;
 }
 

@@ -1,5 +1,5 @@
 // Streams as queues of work on the virtual clock, and the things they wait for.
-#include "sim/streams/sim_streams.h"
+#include "sim/streams/sim_checking.h"
 
 // ---- Duration of work on the device.
 
@@ -117,6 +117,7 @@ vr_cu_result vr_sim_stream_make(struct vr_sim *sim, uint64_t context, enum vr_si
     stream->context = context;
     stream->kind = kind;
     stream->serial = ++sim->last_stream_serial;
+    if (VR_UNLIKELY(sim->checking != NULL)) vr_sim_checking_open(sim, stream);
     return VR_CU_SUCCESS;
 }
 
@@ -136,6 +137,7 @@ void vr_sim_stream_free(struct vr_sim_stream *stream) {
 void vr_sim_stream_collect(struct vr_sim *sim, uint32_t index) {
     struct vr_sim_stream *stream = vr_sim_stream_at(sim, index);
     if (stream->slot.named || stream->references > 0 || stream->edge_count > 0) return;
+    if (VR_UNLIKELY(sim->checking != NULL)) vr_check_stream_close(sim->checking->check, stream->serial);
     vr_sim_stream_free(stream);
     vr_sim_slots_give(&sim->streams, index);
 }
@@ -246,6 +248,7 @@ static void note_waited(struct vr_sim_stream *stream, const struct vr_sim_event 
 vr_cu_result vr_sim_enqueue_wait(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_event *event) {
     if (sim->options.manual_completion && !add_edge(sim, stream, stream->work + 1, event->stream, event->work)) return VR_CU_OUT_OF_MEMORY;
     if (sim->pools.live != 0) note_waited(stream, event);
+    if (VR_UNLIKELY(sim->checking != NULL)) vr_check_wait(sim->checking->check, stream->serial, event->point);
     stream->tail_ns = later_time(stream->tail_ns, event->complete_ns);
     if (event->hold.width != 0 && !vr_sim_hold_is_over(sim, &event->hold)) stream->hold = event->hold;
     if (event->callback > stream->callback) {
@@ -296,6 +299,7 @@ void vr_sim_complete_stream(struct vr_sim *sim, struct vr_sim_stream *stream) {
 void vr_sim_wait_stream(struct vr_sim *sim, struct vr_sim_stream *stream) {
     if (stream->kind == VR_SIM_STREAM_LEGACY) (void)vr_sim_enqueue(sim, stream, 0, NULL);
     vr_sim_complete_stream(sim, stream);
+    if (VR_UNLIKELY(sim->checking != NULL)) vr_check_host_wait_stream(sim->checking->check, stream->serial);
 }
 
 // Completes the streams of `context` (0: all contexts) on `device` (UINT32_MAX: all devices).
@@ -314,11 +318,13 @@ static void complete_streams(struct vr_sim *sim, uint64_t context, uint32_t devi
 void vr_sim_wait_context(struct vr_sim *sim, uint64_t context) {
     sim->clock_ns = later_time(sim->clock_ns, vr_sim_context_find(sim, context)->tail_ns);
     complete_streams(sim, context, UINT32_MAX);
+    if (VR_UNLIKELY(sim->checking != NULL)) vr_check_host_wait_streams(sim->checking->check, UINT32_MAX, context);
 }
 
 void vr_sim_wait_device(struct vr_sim *sim, uint32_t device) {
     sim->clock_ns = later_time(sim->clock_ns, sim->devices[device].tail_ns);
     complete_streams(sim, 0, device);
+    if (VR_UNLIKELY(sim->checking != NULL)) vr_check_host_wait_streams(sim->checking->check, device, 0);
 }
 
 void vr_sim_wait_all(struct vr_sim *sim) {
@@ -378,6 +384,8 @@ bool vr_sim_fits_in_time(const struct vr_sim *sim, uint64_t from_ns, uint64_t mo
 
 void vr_sim_event_forget(struct vr_sim *sim, struct vr_sim_event *event) {
     if (event->recorded && sim->options.manual_completion) sim_stream_unreference(sim, event->stream);
+    vr_check_point_drop(event->point);
+    event->point = NULL;
     event->recorded = false;
     event->capture = 0;
     event->frontier.count = 0;
@@ -395,4 +403,5 @@ void vr_sim_event_set(struct vr_sim *sim, struct vr_sim_event *event, const stru
     event->serial = stream->serial;
     event->callback = stream->callback;
     event->hold = stream->hold;
+    if (VR_UNLIKELY(sim->checking != NULL)) vr_check_mark(sim->checking->check, stream->serial, &event->point);
 }

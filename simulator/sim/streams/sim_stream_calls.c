@@ -4,6 +4,7 @@
 #include "sim/graphs/sim_graphs.h"
 #include "sim/memory/sim_pools.h"
 #include "sim/streams/sim_callbacks.h"
+#include "sim/streams/sim_checking.h"
 #include "sim/streams/sim_memory_ops.h"
 
 // ---- Submitting work and host functions.
@@ -17,6 +18,7 @@ static vr_cu_result make_queue_room(struct vr_sim *sim, const struct vr_sim_stre
 static vr_cu_result give_callback(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_callback *callback) {
     vr_cu_result result = make_queue_room(sim, stream, callback);
     if (result == VR_CU_SUCCESS) result = vr_sim_enqueue(sim, stream, vr_sim_work_cost_ns(sim, &callback->work), NULL);
+    if (VR_UNLIKELY(sim->checking != NULL) && result == VR_CU_SUCCESS) vr_sim_checking_work(sim, stream, &callback->work);
     return result == VR_CU_SUCCESS ? vr_sim_work_run(sim, stream, callback) : result;
 }
 
@@ -118,6 +120,7 @@ static vr_cu_result do_op(struct vr_sim *sim, struct vr_sim_stream *stream, cons
         hold_stream(stream, op);
         atomic_store_explicit(&sim->progress, 0, memory_order_release);
         if (vr_sim_hold_is_over(sim, &stream->hold)) stream->hold.width = 0;
+        if (VR_UNLIKELY(sim->checking != NULL)) vr_check_hold(sim->checking->check, stream->serial);
         return vr_sim_enqueue(sim, stream, 0, NULL);
     }
     struct vr_sim_work works[2];
@@ -258,7 +261,9 @@ vr_cu_result vr_sim_stream_query(struct vr_sim *sim, uint64_t stream) {
         result = vr_sim_stream_for_waiting(sim, stream, &found);
     }
     if (result != VR_CU_SUCCESS) return result;
-    return vr_sim_stream_is_idle(sim, found) ? VR_CU_SUCCESS : VR_CU_NOT_READY;
+    if (!vr_sim_stream_is_idle(sim, found)) return VR_CU_NOT_READY;
+    if (VR_UNLIKELY(sim->checking != NULL)) vr_check_host_wait_stream(sim->checking->check, found->serial);
+    return VR_CU_SUCCESS;
 }
 
 vr_cu_result vr_sim_stream_synchronize(struct vr_sim *sim, uint64_t stream) {

@@ -76,6 +76,7 @@ struct vr_sim_event {
     uint64_t serial;              // of the stream of the record
     uint64_t callback;            // of the stream at the time of the record
     struct vr_sim_hold hold;      // of the stream at the time of the record
+    struct vr_check_point *point; // position of the record, for the checker; or NULL
 };
 
 // One piece of work. Fields that its type does not use are 0.
@@ -96,6 +97,7 @@ struct vr_sim_work {
     uint32_t child;                 // graphs: slot of the child graph, owned by the node
     uint32_t memory;                // allocations and frees: slot of the graph's memory
     struct vr_sim_payload *payload; // further data of the node's type, or NULL
+    uint32_t stack;                 // of a node, for the checker: of the call that made it
 };
 
 // Immutable data shared by nodes, steps and their copies. Structs of one allocation start with it.

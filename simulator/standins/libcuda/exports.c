@@ -153,6 +153,7 @@ vr_cu_result cuInit(unsigned flags) {
         vram_driver_destroy(made);
         return VR_CU_INVALID_VALUE;
     }
+    vr_libcuda_check((struct vr_sim *)(void *)made);
     if (atomic_compare_exchange_strong(&instance, &none, made))
         vr_libcuda_publish((struct vr_sim *)(void *)made);
     else

@@ -30,6 +30,9 @@ void vr_libcuda_log(const char *name, vr_cu_result result, ...);
 // after a line on standard error, if the rules are malformed. (reads.c)
 bool vr_libcuda_watch_reads(struct vr_sim *sim);
 
+// Gives the simulator a checker if the process runs under `vram check`. (checking.c)
+void vr_libcuda_check(struct vr_sim *sim);
+
 // Decompresses Zstandard. (unpack.c)
 vr_sim_unpacking vr_libcuda_unpack_zstd;
 

@@ -14,7 +14,7 @@
 #include "../common/shared_file.h"
 #include "base/hash.h"
 #include "libcuda.h"
-#include "vram/stack.h"
+#include "stacks.h"
 
 enum { FRAMES_MOST = 64, OPERATION_FRAMES = 128, LINES_MOST = 16, API_FRAMES = 24 };
 
@@ -25,11 +25,7 @@ static struct vr_map rows;           // guarded by `lock`: id of a stack -> inde
 static struct vr_map rules;          // guarded by `lock`: ids of stacks -> index of the matching rule + 1, or NO_RULE
 enum { NO_RULE = 1 };
 
-// Functions of libvram; NULL if it is not available.
-static struct vram_stacks *stacks;
-static uint32_t (*take)(struct vram_stacks *, enum vram_stack_kind, uint32_t);
-static size_t (*frames_of)(struct vram_stacks *, uint32_t, struct vram_frame *, size_t);
-static const char *(*module_of)(struct vram_stacks *, uint32_t, const char *const *, size_t);
+static const struct vr_libcuda_stacks *stacks; // set at the same time as `file`
 
 #define NOT_COUNTED UINT64_MAX // as a row: not counted
 
@@ -58,12 +54,6 @@ static void add_line(struct place *place, const char *format, ...) {
     place->lines++;
 }
 
-// Returns whether it is a function of the driver or the runtime, such as cuMemcpyDtoH_v2 or cudaMemcpyAsync.
-static bool is_api(const char *name) {
-    const char first = strncmp(name, "cuda", 4) == 0 ? name[4] : strncmp(name, "cu", 2) == 0 ? name[2] : '\0';
-    return first >= 'A' && first <= 'Z';
-}
-
 // Is it a frame of adapters/fit/vram_values.py, which replaces PyTorch's kernels?
 static bool is_own(const struct vram_frame *frame) {
     const char *name = strrchr(frame->filename, '/');
@@ -73,10 +63,10 @@ static bool is_own(const struct vram_frame *frame) {
 // Describes a stack. Machine frames start at the caller of the outermost API function.
 static void describe_place(uint32_t stack, struct place *place) {
     struct vram_frame frames[FRAMES_MOST];
-    size_t count = frames_of(stacks, stack, frames, FRAMES_MOST), first = 0;
+    size_t count = stacks->frames_of(stacks->table, stack, frames, FRAMES_MOST), first = 0;
     if (count > FRAMES_MOST) count = FRAMES_MOST;
     for (size_t i = 0; i < count && i < API_FRAMES; i++)
-        if (is_api(frames[i].name)) first = i + 1;
+        if (vr_libcuda_is_api(frames[i].name)) first = i + 1;
     while (first < count && is_own(&frames[first])) first++;
     for (size_t i = first; i < count; i++) {
         const char *name = frames[i].name[0] == '\0' ? "?" : frames[i].name;
@@ -115,7 +105,7 @@ static size_t operation_count, operation_capacity;
 
 static void find_operations(uint32_t stack, struct operations *found) {
     struct vram_frame frames[OPERATION_FRAMES];
-    size_t count = frames_of(stacks, stack, frames, OPERATION_FRAMES);
+    size_t count = stacks->frames_of(stacks->table, stack, frames, OPERATION_FRAMES);
     if (count > OPERATION_FRAMES) count = OPERATION_FRAMES;
     for (size_t i = 0; i < count; i++) vr_read_operations_add(frames[i].name, found->text, sizeof found->text);
 }
@@ -123,7 +113,7 @@ static void find_operations(uint32_t stack, struct operations *found) {
 // Gets the operations on the current stack, cached if memory allows. Returns the stack's id, or 0 if no stack could be captured.
 static uint32_t take_operations(struct operations *found) {
     *found = (struct operations){.text = ""};
-    const uint32_t stack = stacks == NULL ? 0 : take(stacks, VRAM_STACK_C, 0);
+    const uint32_t stack = stacks->table == NULL ? 0 : stacks->take(stacks->table, VRAM_STACK_C, 0);
     if (stack == 0) return 0;
     (void)pthread_mutex_lock(&lock);
     const uint64_t row = vr_map_get(&operations_of_stack, stack);
@@ -163,9 +153,9 @@ static uint64_t find_read_row(const char *place) {
 
 // Prefers Python frames, because the machine frames below them are the interpreter's.
 static uint32_t take_stack(void) {
-    if (stacks == NULL) return 0;
-    const uint32_t python = take(stacks, VRAM_STACK_PYTHON, 0);
-    return python != 0 ? python : take(stacks, VRAM_STACK_C, 0);
+    if (stacks->table == NULL) return 0;
+    const uint32_t python = stacks->take(stacks->table, VRAM_STACK_PYTHON, 0);
+    return python != 0 ? python : stacks->take(stacks->table, VRAM_STACK_C, 0);
 }
 
 static uint64_t known_row(uint32_t stack) {
@@ -178,8 +168,9 @@ static uint64_t known_row(uint32_t stack) {
 // Returns whether NCCL's stand-in is reading. It reads the data that a collective sends, which the program itself does not see.
 static bool is_collective(void) {
     static const char *const below[] = {"libcuda.so", "libvram.so"};
-    const uint32_t stack = stacks == NULL ? 0 : take(stacks, VRAM_STACK_C, 0);
-    return stack != 0 && strncmp(module_of(stacks, stack, below, sizeof below / sizeof *below), "libnccl.so", sizeof "libnccl.so" - 1) == 0;
+    const uint32_t stack = stacks->table == NULL ? 0 : stacks->take(stacks->table, VRAM_STACK_C, 0);
+    return stack != 0 && strncmp(stacks->module_of(stacks->table, stack, below, sizeof below / sizeof *below), "libnccl.so",
+                                 sizeof "libnccl.so" - 1) == 0;
 }
 
 static uint64_t new_row(uint32_t stack) {
@@ -225,7 +216,7 @@ static bool is_at(const struct vr_read_rule *rule, const struct vram_frame *fram
 // Returns the first rule that matches a frame of the stack or an operation, or NULL.
 static struct vr_read_rule *match_rule(uint32_t stack, const struct operations *operations) {
     struct vram_frame frames[FRAMES_MOST];
-    size_t count = stack == 0 ? 0 : frames_of(stacks, stack, frames, FRAMES_MOST);
+    size_t count = stack == 0 ? 0 : stacks->frames_of(stacks->table, stack, frames, FRAMES_MOST);
     if (count > FRAMES_MOST) count = FRAMES_MOST;
     for (size_t i = 0; i < values.rule_count; i++)
         if (vr_read_rule_is_of(&values.rules[i], operations->text) || is_at(&values.rules[i], frames, count)) return &values.rules[i];
@@ -276,22 +267,6 @@ static const struct vr_sim_watch watch = {come_to_read, give_value, notify_read}
 
 // --- opening --------------------------------------------------------------------------------------------------------
 
-static void open_stacks(void) {
-    const char *path = vr_os_getenv("VRAM_SIM_STACKS");
-    void *library = path == NULL ? NULL : dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL) return;
-    enum vram_status (*create)(const struct vram_stack_options *, struct vram_stacks **);
-    void *const found[] = {dlsym(library, "vram_stacks_create"), dlsym(library, "vram_stack_take"), dlsym(library, "vram_stack_frames"),
-                           dlsym(library, "vram_stack_module")};
-    for (size_t i = 0; i < sizeof found / sizeof *found; i++)
-        if (found[i] == NULL) return;
-    memcpy(&create, &found[0], sizeof create);
-    memcpy(&take, &found[1], sizeof take);
-    memcpy(&frames_of, &found[2], sizeof frames_of);
-    memcpy(&module_of, &found[3], sizeof module_of);
-    if (create(NULL, &stacks) != VRAM_OK) stacks = NULL;
-}
-
 static bool open_values(void) {
     const char *text = vr_os_getenv("VRAM_SIM_VALUES");
     struct vr_read_wrong wrong;
@@ -307,7 +282,7 @@ bool vr_libcuda_watch_reads(struct vr_sim *sim) {
     if (!opened) {
         good = opened = open_values();
         if (good) file = vr_shared_file("VRAM_SIM_READS", sizeof *file, VR_READS_MAGIC);
-        if (file != NULL || values.rule_count > 0) open_stacks();
+        if (file != NULL || values.rule_count > 0) stacks = vr_libcuda_stacks();
     }
     if (file != NULL || values.rule_count > 0) sim->watch = &watch;
     (void)pthread_mutex_unlock(&lock);

@@ -1,0 +1,43 @@
+"""Reports the blocks of PyTorch's caching allocator to the checker of `vram check`, by the callbacks that PyTorch has for its own sanitizer."""
+import ctypes
+import importlib
+
+import _vram_shared as shared
+
+
+def reporters():
+    """The functions of the simulated driver that get a block and its end, or None if another driver is loaded."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+        begin, end = driver.vram_sim_check_block, driver.vram_sim_check_block_end
+    except (OSError, AttributeError):
+        return None
+    begin.argtypes, end.argtypes = (ctypes.c_uint64, ctypes.c_uint64), (ctypes.c_uint64,)
+    begin.restype = end.restype = None
+    return begin, end
+
+
+def trace_of(torch):
+    """PyTorch's module of callbacks and the function that switches them on: both were renamed in 2.4. None before 2.0."""
+    for name, switch in (("torch.cuda._gpu_trace", "_activate_gpu_trace"), ("torch.utils._cuda_trace", "_activate_cuda_trace")):
+        if hasattr(torch._C, switch):
+            return importlib.import_module(name), getattr(torch._C, switch)
+    return None
+
+
+def begin(torch):
+    """Called with PyTorch right after its import, so before its first allocation."""
+    functions, trace = reporters(), trace_of(torch) if torch.backends.cuda.is_built() else None
+    if functions is None or trace is None:
+        return
+    allocated, freed = functions
+    callbacks, activate = trace
+    # The size is not passed on; a block reaches at most to the next one.
+    callbacks.register_callback_for_memory_allocation(lambda address: allocated(address, 0))
+    callbacks.register_callback_for_memory_deallocation(freed)
+    activate()
+
+
+def watch_imports():
+    """Called by sitecustomize."""
+    shared.when_imported("torch", begin)

@@ -1,0 +1,84 @@
+#include "sim/modules/sim_operands.h"
+
+#include "sim/modules/sim_arguments.h"
+#include "sim/modules/sim_outputs.h"
+#include "sim/streams/sim_checking.h"
+
+static struct vr_sim_kernel *kernel_of(const struct vr_sim *sim, const struct vr_sim_launch *launch) {
+    struct vr_sim_function *function = vr_sim_function_find(sim, launch->function);
+    return function == NULL ? NULL : &function->image->kernels[function->kernel];
+}
+
+struct list {
+    struct vr_check_access *accesses;
+    size_t count;
+};
+
+static void add_access(struct list *list, uint64_t address, uint64_t size_bytes, enum vr_check_effect effect) {
+    if (list->count == VR_SIM_OPERANDS_MOST) return;
+    list->accesses[list->count++] = (struct vr_check_access){.address = address, .size_bytes = size_bytes, .effect = effect};
+}
+
+// Adds the addresses that an operand's words hold.
+static void add_operand(const struct vr_sim *sim, const struct vr_sim_arguments *arguments, const struct vr_sim_kernel *kernel,
+                        const struct vr_sim_operand *operand, struct list *list) {
+    const unsigned char *bytes = vr_sim_argument_at(arguments, kernel, operand->parameter);
+    for (uint32_t i = 0; bytes != NULL && i < operand->words; i++) {
+        uint64_t word;
+        memcpy(&word, bytes + (operand->from + i) * sizeof word, sizeof word);
+        if (!vr_sim_is_near(&sim->allocated, word) && !vr_sim_is_near(&sim->reserved, word)) continue;
+        add_access(list, word, 0, (enum vr_check_effect)operand->effect);
+    }
+}
+
+// A kernel that only fills memory (sim_launch.c): number of elements, value, address.
+static void add_fill(const struct vr_sim_launch *launch, const struct vr_sim_kernel *kernel, struct list *list) {
+    int32_t count;
+    uint64_t to;
+    memcpy(&count, launch->parameters[0], sizeof count);
+    memcpy(&to, launch->parameters[2], sizeof to);
+    if (count > 0) add_access(list, to, (uint64_t)count * kernel->fill_value_bytes, VR_CHECK_WRITE);
+}
+
+size_t vr_sim_launch_accesses(struct vr_sim *sim, const struct vr_sim_launch *launch,
+                              struct vr_check_access accesses[VR_SIM_OPERANDS_MOST]) {
+    struct vr_sim_kernel *kernel = kernel_of(sim, launch);
+    struct list list = {.accesses = accesses};
+    if (kernel == NULL || !kernel->has_parameters || (launch->parameters == NULL && launch->extra == NULL)) return 0;
+    if (kernel->fill_value_bytes != 0 && launch->parameters != NULL) {
+        add_fill(launch, kernel, &list);
+        return list.count;
+    }
+    if (!kernel->has_operands && !vr_sim_kernel_find_operands(kernel)) return 0;
+    const struct vr_sim_arguments arguments = vr_sim_arguments_of(launch);
+    for (size_t i = 0; i < kernel->operand_count; i++) add_operand(sim, &arguments, kernel, &kernel->operands[i], &list);
+    return list.count;
+}
+
+// ---- Reports.
+
+static const char *name_of(const struct vr_sim *sim, const struct vr_sim_launch *launch) {
+    const struct vr_sim_kernel *kernel = kernel_of(sim, launch);
+    return kernel == NULL ? "a kernel" : kernel->name;
+}
+
+void vr_sim_operands_check(struct vr_sim *sim, const struct vr_sim_stream *stream, const struct vr_sim_launch *launch) {
+    struct vr_check_access accesses[VR_SIM_OPERANDS_MOST];
+    const size_t count = vr_sim_launch_accesses(sim, launch, accesses);
+    vr_check_work(sim->checking->check, stream->serial, vr_sim_checking_place(sim, name_of(sim, launch)), accesses, count);
+}
+
+void vr_sim_operands_check_step(struct vr_sim *sim, const struct vr_sim_work *work, const size_t *after, size_t after_count) {
+    struct vr_check_access accesses[VR_SIM_OPERANDS_MOST];
+    struct vr_check_place place = {.stack = work == NULL ? 0 : work->stack};
+    size_t count = 0;
+    if (work != NULL && work->type == VR_CU_GRAPH_NODE_TYPE_KERNEL && work->payload != NULL) {
+        const struct vr_sim_launch *launch = &((const struct vr_sim_kernel_payload *)(const void *)work->payload)->launch;
+        place.work = name_of(sim, launch);
+        count = vr_sim_launch_accesses(sim, launch, accesses);
+    } else if (work != NULL) {
+        place.work = vr_sim_work_name(sim, work);
+        count = vr_sim_work_accesses(work, accesses);
+    }
+    vr_check_launch_step(sim->checking->check, after, after_count, place, accesses, count);
+}

@@ -1,0 +1,17 @@
+// sim_operands.h: the memory that a launch uses, as far as the kernel's name, types and arguments tell, and its report to the checker.
+#ifndef VR_SIM_MODULES_SIM_OPERANDS_H
+#define VR_SIM_MODULES_SIM_OPERANDS_H
+
+#include "sim/modules/sim_launch.h"
+
+#define VR_SIM_OPERANDS_MOST 64
+
+// Gets what a launch uses for certain, and returns the number of accesses. Addresses in arguments whose meaning is unknown are left out.
+size_t vr_sim_launch_accesses(struct vr_sim *sim, const struct vr_sim_launch *launch,
+                              struct vr_check_access accesses[VR_SIM_OPERANDS_MOST]);
+
+// Report a launch on a stream, or a step of the launch in progress, to sim->checking, which must be set. work NULL: the step does nothing.
+void vr_sim_operands_check(struct vr_sim *sim, const struct vr_sim_stream *stream, const struct vr_sim_launch *launch);
+void vr_sim_operands_check_step(struct vr_sim *sim, const struct vr_sim_work *work, const size_t *after, size_t after_count);
+
+#endif

@@ -1,0 +1,60 @@
+// Streams, copies and sets as the checker gets them.
+#include "sim/streams/sim_checking.h"
+
+void vr_sim_checking_open(struct vr_sim *sim, const struct vr_sim_stream *stream) {
+    static const enum vr_check_stream_kind kinds[] = {
+        [VR_SIM_STREAM_BLOCKING] = VR_CHECK_BLOCKING,
+        [VR_SIM_STREAM_NON_BLOCKING] = VR_CHECK_NON_BLOCKING,
+        [VR_SIM_STREAM_LEGACY] = VR_CHECK_LEGACY,
+    };
+    const uint32_t device = vr_sim_context_find(sim, stream->context)->device;
+    vr_check_stream_open(sim->checking->check, stream->serial, stream->context, device, kinds[stream->kind]);
+}
+
+// Rows and planes with gaps between them are certain for their first row only.
+static struct vr_check_access access_to(const struct vr_sim_work *work, uint64_t address, uint64_t pitch, uint64_t plane,
+                                        enum vr_check_effect effect) {
+    struct vr_check_access access = {.address = address, .size_bytes = work->width_bytes, .effect = effect};
+    const bool dense = (work->rows <= 1 || pitch == work->width_bytes) && (work->planes <= 1 || plane == pitch * work->rows);
+    uint64_t bytes;
+    if (dense && vr_mul_u64(work->width_bytes, work->rows, &bytes) && vr_mul_u64(bytes, work->planes, &bytes)) access.size_bytes = bytes;
+    return access;
+}
+
+size_t vr_sim_work_accesses(const struct vr_sim_work *work, struct vr_check_access accesses[VR_SIM_WORK_ACCESSES]) {
+    size_t count = 0;
+    const bool copy = work->type == VR_CU_GRAPH_NODE_TYPE_MEMCPY;
+    if (!copy && work->type != VR_CU_GRAPH_NODE_TYPE_MEMSET) return 0;
+    if (work->width_bytes == 0 || work->rows == 0 || work->planes == 0) return 0;
+    if (copy) accesses[count++] = access_to(work, work->from, work->from_pitch, work->from_plane, VR_CHECK_READ);
+    accesses[count++] = access_to(work, work->to, work->to_pitch, work->to_plane, VR_CHECK_WRITE);
+    return count;
+}
+
+static bool is_pageable(const struct vr_sim *sim, uint64_t address) {
+    return vr_sim_ranges_holding(&sim->spaces, address) == NULL && vr_sim_ranges_holding(&sim->hosts, address) == NULL;
+}
+
+static bool is_of_device(const struct vr_sim *sim, uint64_t address) { return vr_sim_ranges_holding(&sim->spaces, address) != NULL; }
+
+const char *vr_sim_work_name(const struct vr_sim *sim, const struct vr_sim_work *work) {
+    static const char *const names[2][2] = {{"a copy on the host", "a copy from the device to the host"},
+                                            {"a copy from the host to the device", "a copy on the device"}};
+    switch (work->type) {
+    case VR_CU_GRAPH_NODE_TYPE_MEMCPY: return names[is_of_device(sim, work->to)][is_of_device(sim, work->from)];
+    case VR_CU_GRAPH_NODE_TYPE_MEMSET: return "a memset";
+    case VR_CU_GRAPH_NODE_TYPE_HOST: return "a host function";
+    default: return "work";
+    }
+}
+
+void vr_sim_checking_work(struct vr_sim *sim, const struct vr_sim_stream *stream, const struct vr_sim_work *work) {
+    struct vr_check *check = sim->checking->check;
+    struct vr_check_access accesses[VR_SIM_WORK_ACCESSES];
+    const size_t count = vr_sim_work_accesses(work, accesses);
+    vr_check_work(check, stream->serial, vr_sim_checking_place(sim, vr_sim_work_name(sim, work)), accesses, count);
+    // A copy to pageable memory returns when it is complete. A host function may hand over to a thread of the program, which then knows
+    // that the work before it is complete.
+    const bool copied = work->type == VR_CU_GRAPH_NODE_TYPE_MEMCPY && is_pageable(sim, work->to);
+    if (copied || work->type == VR_CU_GRAPH_NODE_TYPE_HOST) vr_check_host_wait_stream(check, stream->serial);
+}

@@ -1,0 +1,20 @@
+// check_lines.h: how a process under `vram check` passes its findings on. VRAM_SIM_CHECK names a folder; each process appends to a file of
+// its own there. A finding is a group of lines, whose fields are separated by tabs:
+//
+//     finding KIND MAY ADDRESS BYTES     MAY: 0 or 1
+//     block ADDRESS BYTES                if the block is known; 0 bytes: its size is not
+//     use ROLE EFFECT STREAM DEFAULT WORK ROLE: earlier, later, allocated or freed; EFFECT: read, use or write; STREAM: 0 is the
+//                                     host; DEFAULT: 1 for a default stream
+//     frame NAME FILE LINE               of the use before it, innermost first; LINE: 0 is unknown
+//     end
+//
+// Each group is one write, so the file has whole groups even if the process is killed.
+#ifndef VR_STANDINS_CHECK_LINES_H
+#define VR_STANDINS_CHECK_LINES_H
+
+#define VR_CHECK_LINES_FOLDER "VRAM_SIM_CHECK"
+#define VR_CHECK_LINES_SUFFIX ".findings"
+#define VR_CHECK_LINES_FRAMES 48       // of a use at most
+#define VR_CHECK_LINES_FAILED "failed" // a line of its own: the process ran out of memory for the checker
+
+#endif

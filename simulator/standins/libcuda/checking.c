@@ -1,0 +1,155 @@
+// checking.c: the checker of a process under `vram check`, the stacks of its findings, and the blocks that caching allocators report.
+#define _GNU_SOURCE // RTLD_NOLOAD
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "../common/check_lines.h"
+#include "base/text.h"
+#include "libcuda.h"
+#include "sim/streams/sim_checking.h"
+#include "stacks.h"
+
+EXPORT void vram_sim_check_block(uint64_t address, uint64_t size_bytes);
+EXPORT void vram_sim_check_block_end(uint64_t address);
+
+enum { API_FRAMES = 24, FRAMES_MOST = 512 };
+
+// ---- Stacks.
+
+static uint32_t take_stack(void) {
+    const struct vr_libcuda_stacks *stacks = vr_libcuda_stacks();
+    return stacks->table == NULL ? 0 : stacks->take(stacks->table, VRAM_STACK_ALL, 0);
+}
+
+// Is it a frame of adapters/fit/vram_check.py, which reports PyTorch's blocks, or of PyTorch's call of it?
+static bool is_own(const struct vram_frame *frame) {
+    const char *name = strrchr(frame->filename, '/');
+    return (name != NULL && strncmp(name, "/vram_", sizeof "/vram_" - 1) == 0) || strcmp(frame->name, "fire_callbacks") == 0;
+}
+
+// Appends a field without the characters that separate fields and lines.
+static void put_field(struct vr_text *text, const char *field) {
+    vr_text_puts(text, "\t");
+    for (; *field != '\0'; field++) vr_text_append(text, *field == '\t' || *field == '\n' ? " " : field, 1);
+}
+
+static void put_frames(struct vr_text *text, uint32_t stack) {
+    const struct vr_libcuda_stacks *stacks = vr_libcuda_stacks();
+    struct vram_frame frames[FRAMES_MOST];
+    if (stack == 0 || stacks->table == NULL) return;
+    size_t count = stacks->frames_of(stacks->table, stack, frames, FRAMES_MOST), first = 0;
+    if (count > FRAMES_MOST) count = FRAMES_MOST;
+    for (size_t i = 0; i < count && i < API_FRAMES; i++)
+        if (vr_libcuda_is_api(frames[i].name)) first = i + 1;
+    for (size_t i = first, put = 0; i < count && put < VR_CHECK_LINES_FRAMES; i++) {
+        if (is_own(&frames[i])) continue;
+        vr_text_puts(text, "frame");
+        put_field(text, frames[i].name);
+        put_field(text, frames[i].filename);
+        vr_text_printf(text, "\t%" PRId64 "\n", frames[i].line);
+        put++;
+    }
+}
+
+// ---- Findings.
+
+// Appends the name of work; a kernel's as C++ spells it, if the process has the library that can.
+static void put_work(struct vr_text *text, const char *work) {
+    char *(*demangle)(const char *, char *, size_t *, int *) = NULL;
+    void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    void *found = library == NULL ? NULL : dlsym(library, "__cxa_demangle");
+    int status = -1;
+    char *plain = NULL;
+    memcpy(&demangle, &found, sizeof demangle);
+    if (demangle != NULL && work != NULL && strncmp(work, "_Z", 2) == 0) plain = demangle(work, NULL, NULL, &status);
+    put_field(text, plain != NULL ? plain : work == NULL ? "" : work);
+    free(plain);
+    if (library != NULL) (void)dlclose(library);
+}
+
+// Is it a default stream? Called with the simulator's lock held, as all of a finding is.
+static bool is_default(uint64_t serial) {
+    const struct vr_sim *sim = vr_libcuda_sim();
+    for (uint32_t i = 0; sim != NULL && i < sim->streams.used; i++) {
+        const struct vr_sim_stream *stream = vr_sim_stream_at(sim, i);
+        if (stream->slot.live && stream->serial == serial) return stream->kind == VR_SIM_STREAM_LEGACY;
+    }
+    return false;
+}
+
+static void put_use(struct vr_text *text, const char *role, const struct vr_check_use *use) {
+    static const char *const effects[] = {[VR_CHECK_READ] = "read", [VR_CHECK_USE] = "use", [VR_CHECK_WRITE] = "write"};
+    vr_text_printf(text, "use\t%s\t%s\t%" PRIu64 "\t%d", role, effects[use->effect], use->stream, is_default(use->stream));
+    put_work(text, use->work);
+    vr_text_puts(text, "\n");
+    put_frames(text, use->stack);
+}
+
+static void put_finding(struct vr_text *text, const struct vr_check_finding *finding) {
+    vr_text_printf(text, "finding\t%s\t%d\t%" PRIu64 "\t%" PRIu64 "\n", vr_check_kind_key(finding->kind), finding->may, finding->address,
+                   finding->size_bytes);
+    if (finding->has_block) vr_text_printf(text, "block\t%" PRIu64 "\t%" PRIu64 "\n", finding->block, finding->block_bytes);
+    put_use(text, "earlier", &finding->earlier);
+    put_use(text, "later", &finding->later);
+    if (finding->has_block) put_use(text, "allocated", &finding->allocated);
+    if (finding->has_block && finding->was_freed) put_use(text, "freed", &finding->freed);
+    vr_text_puts(text, "end\n");
+}
+
+// The file is opened for each finding: the process may fork.
+static void append_to_file(const char *folder, const struct vr_text *text) {
+    char path[4096];
+    if (snprintf(path, sizeof path, "%s/%ld" VR_CHECK_LINES_SUFFIX, folder, (long)getpid()) >= (int)sizeof path) return;
+    const int file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    if (file < 0) return;
+    const ssize_t written = write(file, vr_text_string(text), text->length);
+    (void)written; // a full disk must not end the program
+    (void)close(file);
+}
+
+static void note_finding(void *user, const struct vr_check_finding *finding) {
+    struct vr_text text = {0};
+    put_finding(&text, finding);
+    if (vr_text_status(&text) == VRAM_OK) append_to_file(user, &text);
+    vr_text_release(&text);
+}
+
+// ---- Blocks of caching allocators.
+
+void vram_sim_check_block(uint64_t address, uint64_t size_bytes) {
+    struct vr_sim *sim = vr_libcuda_sim();
+    if (sim == NULL || sim->checking == NULL || address == 0) return;
+    const struct vr_check_place place = {.stack = take_stack(), .work = "the allocation"};
+    vr_mutex_lock(&sim->lock);
+    vr_check_block(sim->checking->check, address, size_bytes, sim->captures.live > 0, place);
+    vr_mutex_unlock(&sim->lock);
+}
+
+void vram_sim_check_block_end(uint64_t address) {
+    struct vr_sim *sim = vr_libcuda_sim();
+    if (sim == NULL || sim->checking == NULL || address == 0) return;
+    const struct vr_check_place place = {.stack = take_stack(), .work = "the free"};
+    vr_mutex_lock(&sim->lock);
+    vr_check_block_end(sim->checking->check, address, place);
+    vr_mutex_unlock(&sim->lock);
+}
+
+// ---- Opening.
+
+void vr_libcuda_check(struct vr_sim *sim) {
+    static struct vr_sim_checking checking;
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    const char *folder = vr_os_getenv(VR_CHECK_LINES_FOLDER);
+    if (folder == NULL) return;
+    (void)pthread_mutex_lock(&lock);
+    char *kept = checking.check == NULL ? strdup(folder) : NULL;
+    if (kept != NULL && vr_check_create(note_finding, kept, &checking.check) != VRAM_OK) free(kept);
+    checking.take_stack = take_stack;
+    if (checking.check != NULL) sim->checking = &checking;
+    (void)pthread_mutex_unlock(&lock);
+}

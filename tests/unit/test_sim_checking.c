@@ -1,0 +1,229 @@
+// What the simulated driver reports to the checker: findings for calls as a program makes them.
+#include "sim_fixture.h"
+
+#include "check/check.h"
+#include "sim/sim.h"
+
+static struct vr_check_finding last;
+static int found;
+static uint32_t calls; // the number of the call is its stack
+static void note_finding(void *user, const struct vr_check_finding *finding) {
+    (void)user;
+    if (finding->may) return;
+    last = *finding;
+    found++;
+}
+static uint32_t take_stack(void) { return ++calls; }
+
+static struct vr_sim_checking checking = {.take_stack = take_stack};
+
+static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
+                          ".visible .entry _Z4readPKfPf(.param .u64 from, .param .u64 to)\n{\n ret;\n}\n";
+
+static struct vram_driver *open_checked(void) {
+    struct vram_driver *driver = NULL;
+    uint64_t context;
+    assert_int_equal(vr_check_create(note_finding, NULL, &checking.check), VRAM_OK);
+    assert_int_equal(vram_sim_create(&(struct vram_sim_options){.memory_bytes = VR_GIB, .host_thread = true}, &driver), VRAM_OK);
+    vr_sim_of(driver)->checking = &checking;
+    assert_cu(vr_cu(driver, primary_ctx_retain, &context, 0), SUCCESS);
+    assert_cu(vr_cu(driver, ctx_set_current, context), SUCCESS);
+    found = 0;
+    return driver;
+}
+
+static void close_checked(struct vram_driver *driver) {
+    vram_driver_destroy(driver);
+    assert_false(vr_check_has_failed(checking.check));
+    vr_check_destroy(checking.check);
+}
+
+static uint64_t new_stream(struct vram_driver *driver, unsigned flags) {
+    uint64_t stream;
+    assert_cu(vr_cu(driver, stream_create, &stream, flags), SUCCESS);
+    return stream;
+}
+
+static uint64_t new_event(struct vram_driver *driver) {
+    uint64_t event;
+    assert_cu(vr_cu(driver, event_create, &event, VR_CU_EVENT_DISABLE_TIMING), SUCCESS);
+    return event;
+}
+
+static uint64_t alloc(struct vram_driver *driver, uint64_t size_bytes) {
+    uint64_t address = 0;
+    assert_cu(vr_cu(driver, mem_alloc, &address, size_bytes), SUCCESS);
+    return address;
+}
+
+static void set(struct vram_driver *driver, uint64_t address, uint64_t stream) {
+    assert_cu(vr_cu(driver, memset_d8_async, address, 1, 4096, stream), SUCCESS);
+}
+
+static void expect(enum vr_check_kind kind, int number) {
+    assert_int_equal(found, number);
+    if (number > 0) assert_int_equal(last.kind, kind);
+}
+
+static void streams_and_events(void **state) {
+    struct vram_driver *driver = open_checked();
+    const uint64_t a = new_stream(driver, VR_CU_STREAM_NON_BLOCKING), b = new_stream(driver, VR_CU_STREAM_NON_BLOCKING);
+    const uint64_t event = new_event(driver), memory = alloc(driver, 8192);
+    set(driver, memory, a);
+    assert_cu(vr_cu(driver, stream_wait_event, b, event, 0), SUCCESS); // not recorded: no wait
+    set(driver, memory, b);
+    expect(VR_CHECK_RACE, 1);
+    assert_string_equal(last.later.work, "a memset");
+    assert_int_equal(last.later.stack, calls);
+    assert_cu(vr_cu(driver, event_record, event, b), SUCCESS);
+    set(driver, memory + 4096, b);
+    assert_cu(vr_cu(driver, stream_wait_event, a, event, 0), SUCCESS);
+    set(driver, memory, a);
+    expect(VR_CHECK_RACE, 1);
+    set(driver, memory + 4096, a); // after the record
+    expect(VR_CHECK_RACE, 2);
+    assert_cu(vr_cu(driver, stream_synchronize, a), SUCCESS);
+    assert_cu(vr_cu(driver, stream_synchronize, b), SUCCESS);
+    set(driver, memory, b);
+    assert_cu(vr_cu(driver, event_record, event, b), SUCCESS);
+    assert_cu(vr_cu(driver, event_synchronize, event), SUCCESS);
+    set(driver, memory, a);
+    assert_cu(vr_cu(driver, ctx_synchronize, 0), SUCCESS);
+    set(driver, memory, b);
+    expect(VR_CHECK_RACE, 2);
+    assert_cu(vr_cu(driver, event_destroy, event), SUCCESS);
+    close_checked(driver);
+    (void)state;
+}
+
+static void default_streams(void **state) {
+    struct vram_driver *driver = open_checked();
+    const uint64_t blocking = new_stream(driver, 0), free_running = new_stream(driver, VR_CU_STREAM_NON_BLOCKING);
+    const uint64_t memory = alloc(driver, 4096);
+    set(driver, memory, blocking);
+    set(driver, memory, 0);
+    set(driver, memory, blocking);
+    expect(VR_CHECK_RACE, 0);
+    set(driver, memory, free_running);
+    expect(VR_CHECK_RACE, 1);
+    close_checked(driver);
+    (void)state;
+}
+
+// cuMemFree waits for the device. What gets the memory next is ordered.
+static void frees_that_wait(void **state) {
+    struct vram_driver *driver = open_checked();
+    const uint64_t a = new_stream(driver, VR_CU_STREAM_NON_BLOCKING), b = new_stream(driver, VR_CU_STREAM_NON_BLOCKING);
+    uint64_t memory = alloc(driver, 4096);
+    set(driver, memory, a);
+    assert_cu(vr_cu(driver, mem_free, memory), SUCCESS);
+    memory = alloc(driver, 4096);
+    set(driver, memory, b);
+    expect(VR_CHECK_RACE, 0);
+    close_checked(driver);
+    (void)state;
+}
+
+static void pools(void **state) {
+    struct vram_driver *driver = open_checked();
+    const uint64_t a = new_stream(driver, VR_CU_STREAM_NON_BLOCKING), b = new_stream(driver, VR_CU_STREAM_NON_BLOCKING);
+    uint64_t memory;
+    assert_cu(vr_cu(driver, mem_alloc_async, &memory, 4096, a), SUCCESS);
+    set(driver, memory, a);
+    assert_cu(vr_cu(driver, mem_free_async, memory, a), SUCCESS);
+    expect(VR_CHECK_RACE, 0);
+    assert_cu(vr_cu(driver, mem_alloc_async, &memory, 4096, a), SUCCESS);
+    set(driver, memory, b);
+    expect(VR_CHECK_RACE, 1); // b does not wait for the allocation
+    assert_cu(vr_cu(driver, mem_free_async, memory, a), SUCCESS);
+    expect(VR_CHECK_FREED_IN_USE, 2);
+    assert_string_equal(last.later.work, "cuMemFreeAsync");
+    close_checked(driver);
+    (void)state;
+}
+
+// A copy to pageable memory is complete when it returns; one to pinned memory is not.
+static void host_memory(void **state) {
+    struct vram_driver *driver = open_checked();
+    const uint64_t a = new_stream(driver, VR_CU_STREAM_NON_BLOCKING), b = new_stream(driver, VR_CU_STREAM_NON_BLOCKING);
+    const uint64_t memory = alloc(driver, 4096);
+    static char pageable[4096];
+    uint64_t pinned;
+    set(driver, memory, a);
+    assert_cu(vr_cu(driver, memcpy_async, (uint64_t)(uintptr_t)pageable, memory, 4096, a), SUCCESS);
+    set(driver, memory, b);
+    expect(VR_CHECK_RACE, 0);
+    assert_cu(vr_cu(driver, stream_synchronize, b), SUCCESS);
+    assert_cu(vr_cu(driver, mem_host_alloc, &pinned, 4096, 0), SUCCESS);
+    assert_cu(vr_cu(driver, memcpy_async, pinned, memory, 4096, a), SUCCESS);
+    assert_cu(vr_cu(driver, mem_free_host, pinned), SUCCESS);
+    expect(VR_CHECK_FREED_IN_USE, 1);
+    assert_string_equal(last.earlier.work, "a copy from the device to the host");
+    close_checked(driver);
+    (void)state;
+}
+
+static void launch(struct vram_driver *driver, uint64_t kernel, uint64_t from, uint64_t to, uint64_t stream) {
+    void *arguments[] = {&from, &to};
+    assert_cu(vr_sim_call_launch_kernel(vr_sim_of(driver), kernel, 1, 1, 1, 1, 1, 1, 0, stream, arguments, NULL), SUCCESS);
+}
+
+static uint64_t load_kernel(struct vram_driver *driver) {
+    uint64_t module, kernel;
+    assert_cu(vr_sim_call_module_load_data(vr_sim_of(driver), &module, ptx), SUCCESS);
+    assert_cu(vr_sim_call_module_get_function(vr_sim_of(driver), &kernel, module, "_Z4readPKfPf"), SUCCESS);
+    return kernel;
+}
+
+// A pointer to const is read. Another pointer may be written, which is not certain.
+static void kernels(void **state) {
+    struct vram_driver *driver = open_checked();
+    const uint64_t a = new_stream(driver, VR_CU_STREAM_NON_BLOCKING), b = new_stream(driver, VR_CU_STREAM_NON_BLOCKING);
+    const uint64_t from = alloc(driver, 4096), to = alloc(driver, 4096), kernel = load_kernel(driver);
+    launch(driver, kernel, from, to, a);
+    launch(driver, kernel, from, to, b);
+    expect(VR_CHECK_RACE, 0);
+    set(driver, from, b);
+    expect(VR_CHECK_RACE, 1);
+    assert_string_equal(last.earlier.work, "_Z4readPKfPf");
+    assert_int_equal(last.earlier.effect, VR_CHECK_READ);
+    set(driver, to, b);
+    expect(VR_CHECK_RACE, 2);
+    close_checked(driver);
+    (void)state;
+}
+
+// Two branches of a captured graph that write the same bytes, and the work after the launch.
+static void graphs(void **state) {
+    struct vram_driver *driver = open_checked();
+    const uint64_t a = new_stream(driver, VR_CU_STREAM_NON_BLOCKING), b = new_stream(driver, VR_CU_STREAM_NON_BLOCKING);
+    const uint64_t fork = new_event(driver), join = new_event(driver), memory = alloc(driver, 8192), other = alloc(driver, 4096);
+    uint64_t graph, exec;
+    assert_cu(vr_cu(driver, stream_begin_capture, a, VR_CU_STREAM_CAPTURE_MODE_GLOBAL), SUCCESS);
+    set(driver, other, a);
+    assert_cu(vr_cu(driver, event_record, fork, a), SUCCESS);
+    assert_cu(vr_cu(driver, stream_wait_event, b, fork, 0), SUCCESS);
+    set(driver, memory, a);
+    set(driver, memory + 4096, b);
+    set(driver, other, b);
+    assert_cu(vr_cu(driver, event_record, join, b), SUCCESS);
+    assert_cu(vr_cu(driver, stream_wait_event, a, join, 0), SUCCESS);
+    set(driver, memory + 4096, a);
+    assert_cu(vr_cu(driver, stream_end_capture, a, &graph), SUCCESS);
+    assert_cu(vr_cu(driver, graph_instantiate, &exec, graph, 0), SUCCESS);
+    for (int i = 0; i < 3; i++) assert_cu(vr_cu(driver, graph_launch, exec, i == 1 ? b : a), SUCCESS); // a launch waits for the one before
+    set(driver, memory, a);
+    expect(VR_CHECK_RACE, 0);
+    set(driver, other, b);
+    expect(VR_CHECK_RACE, 1);
+    close_checked(driver);
+    (void)state;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(streams_and_events), cmocka_unit_test(default_streams), cmocka_unit_test(frees_that_wait), cmocka_unit_test(pools),
+        cmocka_unit_test(host_memory),        cmocka_unit_test(kernels),         cmocka_unit_test(graphs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
