@@ -2,7 +2,7 @@
 // waits, allocations and frees) and reports uses of the same bytes that nothing orders.
 //
 // It knows neither CUDA nor the simulator: the caller names streams, contexts and stacks with numbers of its own. Order is happens-before,
-// kept in vector clocks, and does not depend on when anything ran. README.md describes the data structures.
+// kept in vector clocks, and does not depend on when anything ran. simulator/README.md describes the data structures.
 //
 // One thread at a time: the simulator calls it with its lock held. If the host runs out of memory the checker stops, and
 // vr_check_has_failed() returns true; no function fails.
@@ -113,6 +113,9 @@ void vr_check_host_wait_streams(struct vr_check *check, uint32_t device, uint64_
 // A piece of work on a stream.
 void vr_check_work(struct vr_check *check, uint64_t stream, struct vr_check_place place, const struct vr_check_access *accesses,
                    size_t count);
+
+// The host reads, writes or frees memory that work of streams uses: what the host has not waited for is a HOST_RACE.
+void vr_check_host_use(struct vr_check *check, struct vr_check_place place, const struct vr_check_access *access);
 
 // The launch of a graph: begin, its steps with the indices of earlier steps that they come after, and end. Steps that nothing orders run
 // at the same time.

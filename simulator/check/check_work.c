@@ -28,13 +28,19 @@ static bool find_overlap(const struct vr_check_record *old, const struct vr_chec
     return true;
 }
 
+static enum vr_check_kind kind_of(const struct vr_check_record *old, const struct vr_check_record *record,
+                                  const struct vr_check_lane *lane) {
+    if (lane->kind == VR_CHECK_LANE_HOST) return VR_CHECK_HOST_RACE;
+    return old->life == record->life ? VR_CHECK_RACE : VR_CHECK_FREED_IN_USE;
+}
+
 static void compare(struct vr_check *check, const struct vr_check_record *old, const struct vr_check_record *record,
                     const struct vr_check_lane *lane) {
     if (old->use.effect == VR_CHECK_READ && record->use.effect == VR_CHECK_READ) return;
     if (vr_check_comes_before(old, &lane->clock)) return;
     const bool writes = old->use.effect == VR_CHECK_WRITE || record->use.effect == VR_CHECK_WRITE;
     struct vr_check_finding finding = {
-        .kind = old->life == record->life ? VR_CHECK_RACE : VR_CHECK_FREED_IN_USE,
+        .kind = kind_of(old, record, lane),
         .may = !writes || old->may || record->may || lane->held || check->lanes[old->lane].held,
         .earlier = old->use,
         .later = record->use,
@@ -84,6 +90,19 @@ void vr_check_use_bytes(struct vr_check *check, const struct vr_check_lane *lane
         record.end = lesser_of(end, cell->end);
         record.far = access->size_bytes == 0 ? cell->end : record.end;
         use_cell(check, cell, lane, access, record);
+    }
+}
+
+// The host's uses need no records: whatever comes later is ordered after them.
+void vr_check_host_use(struct vr_check *check, struct vr_check_place place, const struct vr_check_access *access) {
+    const struct vr_check_lane *host = &check->lanes[VR_CHECK_HOST];
+    const uint64_t end = access->address + access->size_bytes;
+    if (check->failed) return;
+    struct vr_check_record record = {
+        .from = access->address, .end = end, .far = end, .use = vr_check_use_of(check, 0, access->effect, place)};
+    for (size_t i = vr_check_cell_after(check, access->address); i < check->cell_count && check->cells[i]->from < end; i++) {
+        record.life = check->cells[i]->life;
+        for (size_t j = 0; j < check->cells[i]->record_count; j++) compare(check, &check->cells[i]->records[j], &record, host);
     }
 }
 

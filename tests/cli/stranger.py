@@ -23,7 +23,7 @@ READERS = {
     "symbolize": (["-o", "out.json"], ["good.pickle"], True), "flame": (["-o", "out.svg"], ["good.pickle"], False),
     "view": (["--no-open", "-o", "out.html"], ["good.pickle"], False),
 }
-OTHERS = ["run", "sim", "doctor", "attach"]
+OTHERS = ["run", "sim", "check", "doctor", "attach"]
 # Exit codes of bare commands; the others report what is missing.
 BARE = {"view": {0, 4}, "top": {0}, "doctor": {0, 1, 4}}
 NOT_RECORDINGS = ["absent", "dir", "empty", "/dev/null", "/dev/zero", "fifo", "dir/absent", "good.pickle/x", "secret"]

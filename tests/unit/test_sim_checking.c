@@ -157,7 +157,7 @@ static void host_memory(void **state) {
     assert_cu(vr_cu(driver, mem_host_alloc, &pinned, 4096, 0), SUCCESS);
     assert_cu(vr_cu(driver, memcpy_async, pinned, memory, 4096, a), SUCCESS);
     assert_cu(vr_cu(driver, mem_free_host, pinned), SUCCESS);
-    expect(VR_CHECK_FREED_IN_USE, 1);
+    expect(VR_CHECK_HOST_RACE, 1);
     assert_string_equal(last.earlier.work, "a copy from the device to the host");
     close_checked(driver);
     (void)state;

@@ -50,7 +50,9 @@ vr_cu_result vr_sim_mem_host_alloc(struct vr_sim *sim, uint64_t *host, uint64_t 
 // The program has to wait for the copies that use pinned memory before it frees it.
 static void check_unpinned(struct vr_sim *sim, const struct vr_sim_range *range) {
     const struct vr_check_place place = vr_sim_checking_place(sim, "the free of pinned memory");
-    vr_check_segment_end(sim->checking->check, range->base, range->size_bytes, false, place);
+    const struct vr_check_access access = {.address = range->base, .size_bytes = range->size_bytes, .effect = VR_CHECK_WRITE};
+    vr_check_host_use(sim->checking->check, place, &access);
+    vr_check_segment_end(sim->checking->check, range->base, range->size_bytes, true, place);
 }
 
 static void remove_range(struct vr_sim *sim, const struct vr_sim_range *range) {

@@ -1,0 +1,272 @@
+// Reads the files of simulator/standins/common/check_lines.h.
+#define _GNU_SOURCE // versionsort()
+#include "check_findings.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../simulator/standins/common/check_lines.h"
+#include "args.h"
+#include "ui.h"
+
+static const char *const roles[CHECK_ROLES] = {"earlier", "later", "allocated", "freed"};
+
+// ---- Memory.
+
+static void release_use(struct check_use *use) {
+    for (size_t i = 0; i < use->frame_count; i++) {
+        free(use->frames[i].name);
+        free(use->frames[i].file);
+    }
+    free(use->frames);
+    free(use->work);
+}
+
+static void release_finding(struct check_finding *finding) {
+    for (size_t i = 0; i < CHECK_ROLES; i++) release_use(&finding->uses[i]);
+}
+
+void check_findings_release(struct check_findings *findings) {
+    for (size_t i = 0; i < findings->count; i++) release_finding(&findings->items[i]);
+    free(findings->items);
+    *findings = (struct check_findings){0};
+}
+
+static void drop_finding(struct check_findings *findings, size_t at) {
+    release_finding(&findings->items[at]);
+    findings->count--;
+    memmove(&findings->items[at], &findings->items[at + 1], (findings->count - at) * sizeof *findings->items);
+}
+
+// Makes room for one more item of an array.
+static bool make_room(void **items, size_t *capacity, size_t count, size_t item_bytes) {
+    if (count < *capacity) return true;
+    const size_t wider = *capacity == 0 ? 16 : 2 * *capacity;
+    void *moved = realloc(*items, wider * item_bytes);
+    if (moved == NULL) return false;
+    *items = moved;
+    *capacity = wider;
+    return true;
+}
+
+// ---- Lines.
+
+// Cuts the next field off the line. Returns "" after the last one.
+static char *next_field(char **line) {
+    char *field = *line;
+    char *tab = strchr(field, '\t');
+    *line = tab == NULL ? field + strlen(field) : tab + 1;
+    if (tab != NULL) *tab = '\0';
+    return field;
+}
+
+static uint64_t next_number(char **line) { return strtoull(next_field(line), NULL, 10); }
+
+// The finding that is being read. `use` is the one that frames belong to, or NULL.
+struct reading {
+    struct check_finding finding;
+    struct check_use *use;
+    bool open;
+};
+
+static void read_head(struct reading *reading, char *line) {
+    release_finding(&reading->finding);
+    *reading = (struct reading){.open = true};
+    (void)snprintf(reading->finding.kind, sizeof reading->finding.kind, "%s", next_field(&line));
+    reading->finding.may = next_number(&line) != 0;
+    reading->finding.address = next_number(&line);
+    reading->finding.size_bytes = next_number(&line);
+}
+
+static bool read_use(struct reading *reading, char *line) {
+    const char *name = next_field(&line);
+    reading->use = NULL;
+    for (size_t i = 0; i < CHECK_ROLES; i++) {
+        if (strcmp(name, roles[i]) != 0 || reading->finding.has[i]) continue;
+        reading->finding.has[i] = true;
+        reading->use = &reading->finding.uses[i];
+    }
+    if (reading->use == NULL) return true;
+    (void)snprintf(reading->use->effect, sizeof reading->use->effect, "%s", next_field(&line));
+    reading->use->stream = next_number(&line);
+    reading->use->is_default = next_number(&line) != 0;
+    return (reading->use->work = strdup(next_field(&line))) != NULL;
+}
+
+static bool read_frame(struct check_use *use, char *line) {
+    if (!make_room((void **)&use->frames, &use->frames_capacity, use->frame_count, sizeof *use->frames)) return false;
+    struct check_frame *frame = &use->frames[use->frame_count];
+    *frame = (struct check_frame){.name = strdup(next_field(&line))};
+    frame->file = strdup(next_field(&line));
+    frame->line = strtoll(next_field(&line), NULL, 10);
+    use->frame_count++;
+    return frame->name != NULL && frame->file != NULL;
+}
+
+// ---- Findings.
+
+static bool are_equal_uses(const struct check_use *a, const struct check_use *b) {
+    if (a->frame_count != b->frame_count || strcmp(a->work, b->work) != 0) return false;
+    for (size_t i = 0; i < a->frame_count; i++)
+        if (a->frames[i].line != b->frames[i].line || strcmp(a->frames[i].name, b->frames[i].name) != 0 ||
+            strcmp(a->frames[i].file, b->frames[i].file) != 0)
+            return false;
+    return true;
+}
+
+static bool are_equal(const struct check_finding *a, const struct check_finding *b) {
+    return strcmp(a->kind, b->kind) == 0 && a->may == b->may && are_equal_uses(&a->uses[CHECK_EARLIER], &b->uses[CHECK_EARLIER]) &&
+           are_equal_uses(&a->uses[CHECK_LATER], &b->uses[CHECK_LATER]);
+}
+
+// Takes over the finding that was read, unless an equal one is known.
+static bool keep_finding(struct check_findings *findings, struct reading *reading) {
+    const bool whole = reading->open && reading->finding.has[CHECK_EARLIER] && reading->finding.has[CHECK_LATER];
+    bool known = !whole;
+    for (size_t i = 0; i < findings->count && !known; i++) known = are_equal(&findings->items[i], &reading->finding);
+    if (!known && !make_room((void **)&findings->items, &findings->items_capacity, findings->count, sizeof *findings->items)) return false;
+    if (known)
+        release_finding(&reading->finding);
+    else
+        findings->items[findings->count++] = reading->finding;
+    *reading = (struct reading){.open = false};
+    return true;
+}
+
+static bool read_line(struct check_findings *findings, struct reading *reading, char *line) {
+    const char *word = next_field(&line);
+    if (strcmp(word, VR_CHECK_LINES_FAILED) == 0) findings->failed = true;
+    if (strcmp(word, "finding") == 0) read_head(reading, line);
+    if (!reading->open) return true;
+    if (strcmp(word, "block") == 0) {
+        reading->finding.block = next_number(&line);
+        reading->finding.block_bytes = next_number(&line);
+    }
+    if (strcmp(word, "use") == 0) return read_use(reading, line);
+    if (strcmp(word, "frame") == 0 && reading->use != NULL) return read_frame(reading->use, line);
+    return strcmp(word, "end") != 0 || keep_finding(findings, reading);
+}
+
+static bool read_file(struct check_findings *findings, const char *path) {
+    FILE *file = fopen(path, "re");
+    struct reading reading = {.open = false};
+    char *line = NULL;
+    size_t capacity = 0;
+    bool good = true;
+    if (file == NULL) return true;
+    for (ssize_t length; good && (length = getline(&line, &capacity, file)) >= 0;) {
+        if (length > 0 && line[length - 1] == '\n') line[length - 1] = '\0';
+        good = read_line(findings, &reading, line);
+    }
+    release_finding(&reading.finding);
+    free(line);
+    (void)fclose(file);
+    return good;
+}
+
+static int is_findings(const struct dirent *entry) {
+    const size_t length = strlen(entry->d_name), suffix = sizeof VR_CHECK_LINES_SUFFIX - 1;
+    return length > suffix && strcmp(entry->d_name + length - suffix, VR_CHECK_LINES_SUFFIX) == 0;
+}
+
+bool check_findings_read(const char *folder, struct check_findings *findings) {
+    struct dirent **entries = NULL;
+    const int count = scandir(folder, &entries, is_findings, versionsort);
+    bool good = true;
+    for (int i = 0; i < count; i++) {
+        char path[4096];
+        if (good && snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name) < (int)sizeof path) good = read_file(findings, path);
+        free(entries[i]);
+    }
+    free(entries);
+    return good;
+}
+
+void check_findings_drop_may(struct check_findings *findings) {
+    for (size_t i = findings->count; i-- > 0;)
+        if (findings->items[i].may) drop_finding(findings, i);
+}
+
+// ---- Suppressions: lines "KIND PATTERN". KIND may be *; PATTERN is a shell pattern of a frame, "NAME FILE:LINE", of any use.
+
+static bool is_of_pattern(const struct check_finding *finding, const char *pattern) {
+    char frame[8192];
+    for (size_t i = 0; i < CHECK_ROLES; i++)
+        for (size_t j = 0; j < finding->uses[i].frame_count; j++) {
+            const struct check_frame *at = &finding->uses[i].frames[j];
+            (void)snprintf(frame, sizeof frame, "%s %s:%" PRId64, at->name, at->file, at->line);
+            if (fnmatch(pattern, frame, 0) == 0) return true;
+        }
+    return false;
+}
+
+static void suppress(struct check_findings *findings, const char *kind, const char *pattern) {
+    for (size_t i = findings->count; i-- > 0;) {
+        const struct check_finding *finding = &findings->items[i];
+        if ((strcmp(kind, "*") != 0 && strcmp(kind, finding->kind) != 0) || !is_of_pattern(finding, pattern)) continue;
+        findings->suppressed++;
+        drop_finding(findings, i);
+    }
+}
+
+// Returns whether the line is empty, a comment or a rule.
+static bool apply_line(struct check_findings *findings, char *line) {
+    line += strspn(line, " \t");
+    line[strcspn(line, "\r\n")] = '\0';
+    if (line[0] == '\0' || line[0] == '#') return true;
+    char *pattern = line + strcspn(line, " \t");
+    if (*pattern == '\0') return false;
+    *pattern++ = '\0';
+    pattern += strspn(pattern, " \t");
+    suppress(findings, line, pattern);
+    return *pattern != '\0';
+}
+
+int check_findings_suppress(struct check_findings *findings, const char *path) {
+    FILE *file = fopen(path, "re");
+    char *line = NULL;
+    size_t capacity = 0, number = 0;
+    bool good = true;
+    if (file == NULL) {
+        ui_say("vram: %s: %s", path, strerror(errno));
+        return CLI_BAD_INPUT;
+    }
+    while (good && getline(&line, &capacity, file) >= 0) {
+        number++;
+        good = apply_line(findings, line);
+    }
+    if (!good) ui_say("vram: %s: line %zu: expected a kind and a pattern, such as 'race *train.py:31'", path, number);
+    free(line);
+    (void)fclose(file);
+    return good ? CLI_OK : CLI_BAD_INPUT;
+}
+
+// ---- Frames.
+
+bool check_frame_is_python(const struct check_frame *frame) {
+    const size_t length = strlen(frame->file);
+    return (length > 3 && strcmp(frame->file + length - 3, ".py") == 0) || frame->file[0] == '<';
+}
+
+// Python's own source and its libraries come last: the mistake is mostly in the program.
+static bool is_library(const struct check_frame *frame) {
+    return strstr(frame->file, "/site-packages/") != NULL || strstr(frame->file, "/dist-packages/") != NULL ||
+           strstr(frame->file, "/lib/python") != NULL || frame->file[0] == '<';
+}
+
+const struct check_frame *check_use_place(const struct check_use *use) {
+    const struct check_frame *python = NULL, *source = NULL;
+    for (size_t i = 0; i < use->frame_count; i++) {
+        const struct check_frame *frame = &use->frames[i];
+        if (frame->line <= 0) continue;
+        if (check_frame_is_python(frame) && !is_library(frame)) return frame;
+        if (check_frame_is_python(frame) && python == NULL) python = frame;
+        if (source == NULL) source = frame;
+    }
+    return python != NULL ? python : source;
+}

@@ -1,0 +1,207 @@
+// Findings as text: what happened in one sentence, both stacks, and what mends it.
+#define _GNU_SOURCE // open_memstream()
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check_findings.h"
+#include "ui.h"
+
+enum { COLUMNS = 80, FRAMES_SHOWN = 6 };
+
+// ---- Words.
+
+// Prints a kernel's name without its result, template arguments and parameters.
+static void put_work(FILE *text, const struct check_use *use) {
+    const char *name = use->work[0] == '\0' ? "work" : use->work;
+    if (strncmp(name, "void ", 5) == 0 && strchr(name, '(') != NULL) name += 5;
+    const bool is_function = strchr(name, '(') != NULL && strstr(name, "(anonymous") != name;
+    (void)fprintf(text, "%.*s", (int)(is_function ? strcspn(name, "<(") : strlen(name)), name);
+}
+
+static void put_stream(FILE *text, const struct check_use *use) {
+    if (use->stream == 0)
+        (void)fputs("the host", text);
+    else if (use->is_default)
+        (void)fputs("the default stream", text);
+    else
+        (void)fprintf(text, "stream %" PRIu64, use->stream);
+}
+
+// "a memset on the default stream"
+static void put_subject(FILE *text, const struct check_use *use) {
+    put_work(text, use);
+    if (use->stream == 0) return;
+    (void)fputs(" on ", text);
+    put_stream(text, use);
+}
+
+static const char *verb_of(const struct check_use *use) {
+    if (strcmp(use->effect, "read") == 0) return "reads";
+    return strcmp(use->effect, "write") == 0 ? "writes" : "uses";
+}
+
+static void put_place(FILE *text, const struct check_use *use) {
+    const struct check_frame *frame = check_use_place(use);
+    if (frame == NULL) return;
+    const char *name = strrchr(frame->file, '/');
+    (void)fprintf(text, " at %s:%" PRId64, name == NULL ? frame->file : name + 1, frame->line);
+}
+
+static bool is_python(const struct check_use *use) {
+    const struct check_frame *frame = check_use_place(use);
+    return frame != NULL && check_frame_is_python(frame);
+}
+
+static bool is_of(const struct check_finding *finding, const char *kind) { return strcmp(finding->kind, kind) == 0; }
+
+// Is the later side the free itself, not a use of whatever got the memory next?
+static bool is_free(const struct check_finding *finding) {
+    const struct check_use *later = &finding->uses[CHECK_LATER];
+    return strncmp(later->work, "cuMem", 5) == 0 || strncmp(later->work, "the free", 8) == 0;
+}
+
+// ---- The sentence.
+
+static void put_sentence(FILE *text, const struct check_finding *finding) {
+    const struct check_use *earlier = &finding->uses[CHECK_EARLIER], *later = &finding->uses[CHECK_LATER];
+    put_subject(text, later);
+    if (is_free(finding)) {
+        (void)fputs(" gives memory back that ", text);
+        put_subject(text, earlier);
+        (void)fprintf(text, " still %s", verb_of(earlier));
+    } else if (is_of(finding, "freed-in-use")) {
+        (void)fprintf(text, " %s memory that ", verb_of(later));
+        put_subject(text, earlier);
+        (void)fprintf(text, " still %s: the block was freed too early", verb_of(earlier));
+    } else if (is_of(finding, "host-race")) {
+        (void)fprintf(text, " %s memory that ", verb_of(later));
+        put_subject(text, earlier);
+        (void)fprintf(text, " still %s", verb_of(earlier));
+    } else if (is_of(finding, "use-after-free")) {
+        (void)fprintf(text, " %s memory that was freed before", verb_of(later));
+    } else {
+        (void)fprintf(text, " %s memory that ", verb_of(later));
+        put_subject(text, earlier);
+        (void)fprintf(text, " %s, and nothing orders the two", verb_of(earlier));
+    }
+}
+
+// Returns what `put` prints, owned by the caller. NULL if memory runs out.
+static char *print_to_string(void (*put)(FILE *, const struct check_finding *), const struct check_finding *finding) {
+    char *string = NULL;
+    size_t length = 0;
+    FILE *text = open_memstream(&string, &length);
+    if (text == NULL) return NULL;
+    put(text, finding);
+    if (fclose(text) == 0) return string;
+    free(string);
+    return NULL;
+}
+
+char *check_sentence(const struct check_finding *finding) { return print_to_string(put_sentence, finding); }
+
+// ---- The remedy.
+
+// The stream of `later` waits for that of `earlier`.
+static void put_wait(FILE *text, const struct check_use *earlier, const struct check_use *later) {
+    if (is_python(later)) {
+        (void)fputs("let the stream wait before", text);
+        put_place(text, later);
+        (void)fputs(": torch.cuda.current_stream().wait_stream(s), where s is ", text);
+        put_stream(text, earlier);
+        return;
+    }
+    (void)fputs("record an event on ", text);
+    put_stream(text, earlier);
+    (void)fputs(" after its work", text);
+    put_place(text, earlier);
+    (void)fputs(", and call cudaStreamWaitEvent(stream, event, 0) for ", text);
+    put_stream(text, later);
+    (void)fputs(" before", text);
+    put_place(text, later);
+}
+
+static void put_host_wait(FILE *text, const struct check_use *earlier, const struct check_use *later) {
+    (void)fputs("wait before", text);
+    put_place(text, later);
+    (void)fprintf(text, ": %s with ", is_python(later) ? "s.synchronize()" : "cudaStreamSynchronize(s)");
+    put_stream(text, earlier);
+    (void)fputs(" as s", text);
+}
+
+static void put_remedy(FILE *text, const struct check_finding *finding) {
+    const struct check_use *earlier = &finding->uses[CHECK_EARLIER], *later = &finding->uses[CHECK_LATER];
+    const struct check_use *freed = finding->has[CHECK_FREED] ? &finding->uses[CHECK_FREED] : later;
+    if (is_of(finding, "use-after-free")) {
+        (void)fputs("free the memory", text);
+        put_place(text, freed);
+        (void)fputs(" after its last use", text);
+        put_place(text, later);
+    } else if (later->stream == 0) {
+        put_host_wait(text, earlier, later);
+    } else if (is_of(finding, "freed-in-use") && !is_free(finding) && is_python(freed)) {
+        (void)fputs("call tensor.record_stream(s) before the tensor is freed", text);
+        put_place(text, freed);
+        (void)fputs(", where s is ", text);
+        put_stream(text, earlier);
+    } else {
+        put_wait(text, earlier, later);
+    }
+}
+
+char *check_remedy(const struct check_finding *finding) { return print_to_string(put_remedy, finding); }
+
+// ---- The report.
+
+static void print_frame(FILE *file, const struct check_frame *frame) {
+    (void)fputs("      ", file);
+    ui_put(file, frame->name[0] == '\0' ? "?" : frame->name);
+    (void)fputs(frame->line > 0 ? " at " : " in ", file);
+    ui_put(file, frame->file[0] == '\0' ? "?" : frame->file);
+    if (frame->line > 0) (void)fprintf(file, ":%" PRId64, frame->line);
+    (void)fputc('\n', file);
+}
+
+// Prints Python's frames or, without any, the innermost ones of machine code.
+static void print_stack(FILE *file, const char *title, const struct check_use *use) {
+    size_t python = 0, printed = 0;
+    for (size_t i = 0; i < use->frame_count; i++) python += check_frame_is_python(&use->frames[i]);
+    (void)fprintf(file, "    %s:%s\n", title, use->frame_count == 0 ? " (no stack)" : "");
+    for (size_t i = 0; i < use->frame_count && printed < FRAMES_SHOWN; i++) {
+        if (python > 0 && !check_frame_is_python(&use->frames[i])) continue;
+        print_frame(file, &use->frames[i]);
+        printed++;
+    }
+}
+
+static void print_wrapped(FILE *file, const char *lead, char *text) {
+    char *line = NULL;
+    (void)fprintf(file, "%s", lead);
+    if (text != NULL && asprintf(&line, "%s.", text) >= 0) ui_wrap(file, line, (unsigned)strlen(lead), COLUMNS);
+    (void)fputc('\n', file);
+    free(line);
+    free(text);
+}
+
+static void print_finding(FILE *file, size_t number, const struct check_finding *finding) {
+    char lead[32];
+    (void)snprintf(lead, sizeof lead, "%3zu ", number);
+    (void)fprintf(file, "%s%s%s\n", lead, finding->kind, finding->may ? " (perhaps)" : "");
+    print_wrapped(file, "    ", check_sentence(finding));
+    if (!is_of(finding, "use-after-free")) print_stack(file, "the earlier work", &finding->uses[CHECK_EARLIER]);
+    if (finding->has[CHECK_FREED]) print_stack(file, "freed", &finding->uses[CHECK_FREED]);
+    print_stack(file, is_free(finding) ? "freed" : "the later work", &finding->uses[CHECK_LATER]);
+    print_wrapped(file, "    to mend it: ", check_remedy(finding));
+}
+
+void check_text_print(const struct check_findings *findings) {
+    for (size_t i = 0; i < findings->count; i++) print_finding(stderr, i + 1, &findings->items[i]);
+    if (findings->suppressed > 0) ui_say("vram check: %zu suppressed", findings->suppressed);
+    if (findings->count == 0)
+        ui_say("vram check: no mistake found");
+    else
+        ui_say("vram check: %zu mistake%s found", findings->count, findings->count == 1 ? "" : "s");
+    if (findings->failed) ui_say("vram check: there was not enough memory to check all of the run");
+}

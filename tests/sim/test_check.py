@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Tests `vram check` as a command: exit codes, text, JSON, SARIF and suppressions. Usage: test_check.py VRAM"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+VRAM = sys.argv.pop(1)
+RACE = str(Path(__file__).with_name("check_race.py"))
+FIRST, SECOND = (number for number, line in enumerate(Path(RACE).read_text().splitlines(), 1) if line.startswith("cuda.cuMemset"))
+
+
+def check(*options, program=(), **variables):
+    return subprocess.run([VRAM, "check", *options, "--", sys.executable, RACE, *program], capture_output=True, text=True, check=False, timeout=120,
+                          env={**os.environ, **variables})
+
+
+class Check(unittest.TestCase):
+    def test_a_mistake(self):
+        done = check()
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual(done.stdout, "the program's output\n")
+        for text in (" race\n", f"check_race.py:{FIRST}\n", f"check_race.py:{SECOND}\n", "wait_stream", "1 mistake found"):
+            self.assertIn(text, done.stderr)
+        self.assertLessEqual(max(len(line) for line in done.stderr.splitlines() if " at /" not in line), 80)
+
+    def test_no_mistake(self):
+        done = check(program=["wait"])
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "the program's output\n", "vram check: no mistake found\n"))
+
+    def test_a_failed_program(self):
+        done = check(VRAM_TEST_EXIT="7")
+        self.assertEqual(done.returncode, 7)
+        self.assertIn("1 mistake found", done.stderr)
+
+    def test_json(self):
+        done = check("--json")
+        self.assertEqual((done.returncode, done.stderr), (1, "the program's output\n"))
+        answer = json.loads(done.stdout)
+        self.assertEqual((len(answer["findings"]), answer["suppressed"], answer["complete"]), (1, 0, True))
+        finding = answer["findings"][0]
+        self.assertEqual((finding["kind"], finding["may"], finding["size_bytes"], finding["freed"]), ("race", False, 4096, None))
+        for role, line in ("earlier", FIRST), ("later", SECOND):
+            self.assertEqual((finding[role]["work"], finding[role]["effect"], finding[role]["default_stream"]), ("a memset", "write", False))
+            self.assertIn(line, [frame["line"] for frame in finding[role]["stack"] if frame["file"] == RACE])
+        self.assertNotEqual(finding["earlier"]["stream"], finding["later"]["stream"])
+        self.assertEqual(finding["block_bytes"], 4096)
+
+    def test_sarif_and_suppressions(self):
+        with tempfile.TemporaryDirectory() as folder:
+            sarif, rules = Path(folder, "out.sarif"), Path(folder, "rules")
+            check("--sarif", str(sarif))
+            result, = json.loads(sarif.read_text())["runs"][0]["results"]
+            self.assertEqual((result["ruleId"], result["level"]), ("race", "error"))
+            self.assertEqual(result["locations"][0]["physicalLocation"]["region"]["startLine"], SECOND)
+            self.assertEqual(result["relatedLocations"][0]["physicalLocation"]["region"]["startLine"], FIRST)
+            for text, code in (f"# known\n\nrace *check_race.py:{SECOND}\n", 0), ("* *check_race.py*\n", 0), ("race *other.py*\n", 1), \
+                              ("freed-in-use *check_race.py*\n", 1), ("race\n", 3):
+                rules.write_text(text)
+                self.assertEqual(check("--suppress", str(rules)).returncode, code, text)
+            self.assertEqual(check("--suppress", str(Path(folder, "absent"))).returncode, 3)
+
+    def test_nothing_stays(self):
+        with tempfile.TemporaryDirectory() as folder:
+            check(TMPDIR=folder)
+            self.assertEqual(os.listdir(folder), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
