@@ -1,4 +1,4 @@
-"""A hook of a parameter copies its gradient on a side stream, while DDP's all-reduce writes it."""
+"""A side stream copies a gradient of DDP after an event that was recorded before the all-reduce that writes it."""
 import os
 
 import torch

@@ -1,4 +1,4 @@
-// Two kernels on two streams write parts of a buffer that overlap by 256 bytes.
+// Two streams set parts of a buffer that overlap by 256 bytes.
 #include "runtime_calls.h"
 
 int main(void) {
