@@ -74,7 +74,7 @@ def take_rank():
 
 
 def running_ranks(world):
-    """Returns which of `world` ranks are processes."""
+    """Returns the ranks of a group of `world` that run as processes."""
     count, _, running = RANKS.partition(":")
     return [int(rank) for rank in running.split(",")] if RANKS and int(count) == world else range(world)
 

@@ -246,8 +246,8 @@ class Values:
         library.impl(op, kernel_of(self, operation), "CUDA", allow_override=True)
 
     def in_front_of_kernels(self, op, kind, library):
-        """Installs before the choice of a backend. Before 2.9 a replaced kernel cannot be called; the choice of a backend comes right
-        before it, for all devices."""
+        """Installs the operation as its BackendSelect kernel, which runs right before the device's kernel, for all devices. Before 2.9 a
+        replaced CUDA kernel could not be called any more."""
         torch = self.torch
         operation = kind(torch, op, op.redispatch)
         operation.call = self.forgetting(operation) if operation.by_library else operation.call

@@ -44,7 +44,7 @@ enum vr_frame_kind vr_frame_kind(const struct vr_model *model, uint32_t frame);
 bool vr_frame_is_python(const struct vr_model *model, uint32_t frame, bool outside_torch);
 // The choice of a stack's call site. A zeroed struct has seen no frame.
 struct vr_site_choice {
-    uint64_t frame[VR_FRAME_KIND_COUNT]; // by kind: the frame that counts
+    uint64_t frame[VR_FRAME_KIND_COUNT]; // the chosen frame of each kind
     bool has[VR_FRAME_KIND_COUNT];
 };
 // Adds the next frame, innermost first. Returns true if no further frame can be better.

@@ -111,7 +111,7 @@ static bool run(uint64_t seed, enum refusals refusals, uint64_t *faults, uint64_
     if (make(&attack, attack_draw(&attack, 4) == 0)) {
         const uint32_t percent = percents[attack_draw(&attack, VR_COUNT_OF(percents))];
         if (refusals == RANDOM) vr_fault_random(attack.driver, percent, seed);
-        if (attack_draw(&attack, 2) != 0) attack_refuse(&attack, 8); // while the device is set up
+        if (attack_draw(&attack, 2) != 0) attack_refuse(&attack, 8); // refuses calls while the device is set up
         while (attack.operations < OPERATIONS && attack.wrong == NULL) {
             if (attack_draw(&attack, 3) == 0) attack_refuse(&attack, 1 + attack_draw(&attack, 24));
             attack_step(&attack);

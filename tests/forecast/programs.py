@@ -163,7 +163,7 @@ def reinforcement(run):
 
 
 def checkpointed(run):
-    """Length: the data kept per segment, and one segment's recomputation; the optimizer's scratch with short ones."""
+    """Length: data kept for each segment and the recomputation of one; with short ones the optimizer's scratch."""
     n, segments = run.size, 8
     weights(run, segments, 50 * MIB)
     for _ in range(3):

@@ -219,7 +219,7 @@ enum vram_status naive_pool_checkpoint(struct naive *naive, struct naive_pool *p
     return VRAM_OK;
 }
 
-// How much of the saved block's range is mapped memory of the segment still.
+// Returns the bytes of the saved block's range that are still mapped memory of the segment.
 static uint64_t bytes_in(const struct naive_segment *segment, const struct saved *saved) {
     uint64_t bytes = 0;
     for (const struct naive_block *block = segment->first; block; block = block->next) {
@@ -231,7 +231,7 @@ static uint64_t bytes_in(const struct naive_segment *segment, const struct saved
     return bytes;
 }
 
-// Whether all of it is, in one segment of its pool, stream and size class.
+// Returns whether the saved block's whole range is still mapped, in one segment of its pool, stream and size class.
 static bool is_there(const struct naive_device *device, const struct naive_pool *pool, const struct saved *saved) {
     for (size_t i = 0; i < device->segment_count; i++) {
         const struct naive_segment *segment = device->segments[i];
@@ -264,7 +264,7 @@ static bool order_is_forbidden(const struct naive *naive, const struct naive_dev
     return false;
 }
 
-// Free pieces that can be made, besides all live ones.
+// Returns whether a restore allocates the saved block: every live one, and a free one if that is possible.
 static bool is_made(const struct naive_device *device, const struct naive_pool *pool, const struct saved *saved) {
     return saved->live || ((saved->small || saved->size_bytes > VR_MIB) && is_there(device, pool, saved));
 }

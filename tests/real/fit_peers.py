@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Other estimates for the programs of truth.toml, where the truth is a real GPU's recording: PyTorch's MemTracker (under `vram sim`, for it wants a
-device), accelerate's estimate-memory, fitcheck-llm, vramcalc.
+"""Measures other estimators on the programs of truth.toml, whose truth is a real GPU's recording: PyTorch's MemTracker (under `vram sim`, because it
+needs a device), accelerate's estimate-memory, fitcheck-llm, vramcalc.
 
 usage: fit_peers.py (--truth FILE | --own) --out FILE [ID...]
-FILE of --truth is what truth.py --out wrote. --own: programs of our own (programs/peer_programs.py), where the truth is what `vram fit` itself says:
-another table. VRAM_PEERS: a folder with the calculators (pip install --target FOLDER --no-deps accelerate fitcheck-llm
-vramcalc huggingface_hub safetensors). fit_tables.py makes the tables of fit_measured.md from both files."""
+--truth FILE: the output of truth.py --out. --own: our own programs (programs/peer_programs.py) for another table, in which the answer of `vram fit`
+is the truth. VRAM_PEERS: a folder with the calculators (pip install --target FOLDER --no-deps accelerate fitcheck-llm vramcalc huggingface_hub
+safetensors). fit_tables.py makes the tables of fit_measured.md from both outputs."""
 import argparse
 import json
 import os

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Real GPUs' recordings and their own programs, run again here: truth.toml, compared event by event.
+"""Runs the programs of real GPUs' recordings again (truth.toml), and compares the recordings event by event.
 
 usage: truth.py [--list] [--keep] [--explain] [--twice] [--out FILE] [ID...]
-Each program runs under `vram sim`, which gives its own snapshots, and under `vram fit`, whose answer and recording are the prediction.
-Needs recordings (VRAM_RECORDINGS, else the build's), sources (VRAM_PROGRAMS; sources.tsv) and environments (check_real.py --keep makes them): what is
-absent is skipped by name. --out writes what was measured as JSON; fit_tables.py makes the tables of fit_measured.md from it. --twice runs each program two
-times and wants the same events, addresses and times. The last line is "ok" when nothing is worse than truth.toml's `differs` says."""
+Each program runs under `vram sim`, where it writes its own snapshots, and under `vram fit`, whose answer and recording are the prediction.
+Needs recordings (VRAM_RECORDINGS, else the build's), sources (VRAM_PROGRAMS; sources.tsv) and environments (made by check_real.py --keep). Missing
+ones are named, and their programs skipped. --out writes the measurements as JSON; fit_tables.py makes the tables of fit_measured.md from it. --twice
+runs each program twice, and requires the same events, addresses and state. The last line is "ok" if nothing is worse than `differs` of truth.toml."""
 import argparse
 import hashlib
 import json
@@ -157,7 +157,7 @@ def run_fit(runs, folder):
 
 
 def fingerprint(snapshot):
-    """Returns a digest of all events with addresses, and the state at the end. Times are those of the clock, and left out."""
+    """Returns a digest of all events with their addresses, and of the final state. Leaves out times, which are those of the clock."""
     text = [f"{event['action']} {event.get('addr')} {event.get('size')} {event.get('stream')}" for event in snapshot.trace]
     text += [f"{segment['address']} {segment['total_size']} {[(block['size'], block['state']) for block in segment['blocks']]}" for segment in snapshot.segments]
     return hashlib.sha256("\n".join(text).encode()).hexdigest()
@@ -179,7 +179,7 @@ def worse(run, result):
 
 
 def predicted(run, here, folder, answer):
-    """Returns what `vram fit` says about the whole program, and about the part of its recording that the program itself records."""
+    """Returns the answer of `vram fit` about the whole program, and the peaks of the part that the program itself recorded."""
     if "failed" in answer or not is_written(folder / "fit.pickle"):
         return {"failed": answer.get("failed", "vram fit: no recording")}
     whole = snapshots.Snapshot(folder / "fit.pickle")

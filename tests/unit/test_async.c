@@ -45,7 +45,7 @@ static void blocks_are_the_drivers(void **state) {
     EXPECT_OK(vram_free(world.allocator, b));
     EXPECT_CURRENT(&world, allocated_bytes, 0);
     EXPECT_CURRENT(&world, reserved_bytes, CHUNK);
-    // Each with its segment: alloc, alloc, free requested and completed, twice
+    // Each block has its own segment, so there are five records per block.
     assert_int_equal(world.record_count, 10);
     assert_int_equal(world.records[3].action, VR_RECORD_ALLOC);
     assert_int_equal(world.records[3].address, b);

@@ -79,7 +79,7 @@ static void uses_before_the_capture_are_waited_for(void **state) {
     expect_free(world, again);
 }
 
-// Nor work of a stream that takes no part.
+// The graph does not order work of a stream that takes no part either.
 static void uses_beside_the_capture_are_waited_for(void **state) {
     struct scene *scene = *state;
     struct vr_world *world = &scene->world;

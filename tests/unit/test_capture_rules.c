@@ -140,7 +140,7 @@ static void captures_leave_the_current_context(void **state) {
         EXPECT_OK(vram_capture_end(pool, world.stream[0][1], &graph, NULL));
         assert_int_equal(vr_cu(world.sim, ctx_get_current, &current), VR_CU_SUCCESS);
         assert_int_equal(current, contexts[i]);
-        // So does a refused end.
+        // A refused end keeps it, too.
         EXPECT_STATUS(INVALID_ARGUMENT, vram_capture_end(pool, world.stream[0][1], &graph, NULL));
         assert_int_equal(vr_cu(world.sim, ctx_get_current, &current), VR_CU_SUCCESS);
         assert_int_equal(current, contexts[i]);

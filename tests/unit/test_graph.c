@@ -332,7 +332,7 @@ static enum vram_status capture_and_launch(struct vr_world *world) {
     if (status == VRAM_OK) status = ended;
     if (status == VRAM_OK) status = vram_graph_launch(graph, stream, NULL);
     vram_graph_destroy(graph);
-    // Already freed if everything succeeded.
+    // The second block is already freed if everything succeeded.
     const enum vram_status freed = vram_free(world->allocator, kept), again = vram_free(world->allocator, used);
     return status != VRAM_OK || again == VRAM_OK ? status : freed;
 }

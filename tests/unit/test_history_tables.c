@@ -237,7 +237,7 @@ static void a_builder_has_everything_once(void **state) {
         if (status == VRAM_OK) status = vr_builder_stack(&builder, frames, vr_random_below(&random, 5), &stack);
         if (i % 1000 == 0) assert_true(vr_builder_check(&builder));
     }
-    // It ends where its budget does, and is consistent then too.
+    // The builder stops at its budget, and is still consistent.
     assert_int_equal(status, VRAM_LIMIT);
     assert_true(vr_builder_check(&builder));
     vr_builder_release(&builder);

@@ -357,7 +357,7 @@ static const struct {
      "more than 16 classes"},
 };
 
-// PyTorch's snapshots contain it, and programs pass it back.
+// PyTorch's snapshots contain -1, and programs pass it back.
 static void minus_one_is_no_limit(void **state) {
     (void)state;
     const struct vr_options options = parsed("max_split_size_mb:-1,pinned_max_round_threshold_mb:-1,pinned_max_cached_size_mb:-1");

@@ -151,7 +151,7 @@ static void a_child_ends(void **state) {
     expect_end(&world);
 }
 
-// Made by hand, as in a replay or benchmark: the thread is not started.
+// A replay or benchmark makes pages by hand, without starting the thread.
 static void it_can_be_done_by_hand(void **state) {
     (void)state;
     struct vr_world world;
@@ -189,7 +189,7 @@ static void warm_memory_is_made_at_once(void **state) {
     }
 }
 
-// More than there is: makes as much as fits.
+// If warm exceeds the limit, it makes as much as fits.
 static void warm_stops_at_the_limit(void **state) {
     (void)state;
     struct vr_world world;

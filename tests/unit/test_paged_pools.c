@@ -48,7 +48,7 @@ static uint64_t driver_calls(const struct vr_world *world) {
 
 // --- moving -----------------------------------------------------------------------------------------------------------------------------
 
-// From a pool to the default pools, from there to another pool, large and small blocks.
+// Pages move from a pool to the default pools, and from there to another pool.
 static void pools_draw_on_the_same_pages(void **state) {
     (void)state;
     struct vr_world world;
@@ -71,7 +71,7 @@ static void pools_draw_on_the_same_pages(void **state) {
     EXPECT_OK(vram_pool_holds_exactly(b, &third, 1, &equal));
     assert_true(equal);
     expect_free(&world, third);
-    // Also pages of small blocks, if nothing else is left.
+    // Pages of small blocks move, too, if no others are left.
     EXPECT_OK(vram_set_memory_limit(world.allocator, 0, 40 * (uint64_t)MIB));
     const uint64_t little = expect_pool_malloc(a, 1000, 0);
     expect_free(&world, little);

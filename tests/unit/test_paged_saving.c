@@ -91,7 +91,7 @@ static void ask(struct vram_explorer *explorer, const char *question, struct vr_
 
 // The page finds the same saving, one replay at a time. Takes ownership of the recording.
 static void check_page(const char *name, struct vram_recording *recording, const struct vram_paged_saving *saving) {
-    enum { HEAD = 8, MOST_PIECES = 100 }; // of an answer, in bytes; of a search
+    enum { HEAD = 8, MOST_PIECES = 100 }; // HEAD: bytes before an answer; MOST_PIECES: pieces of a search
     struct vram_explorer *explorer;
     struct vr_text answer = {0}, wanted = {0};
     struct vr_json json;

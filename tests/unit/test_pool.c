@@ -443,8 +443,7 @@ static void a_checkpoint_needs_its_memory(void **state) {
     expect_end(&world);
 }
 
-// A window of pages is made for one block: no other one can be put into it, nor to where it was.
-// A piece whose addresses belong to two segments today cannot be made again. Nothing is freed where that is so.
+// A block whose addresses now belong to two segments cannot be restored. The refused restore frees nothing.
 static void a_checkpoint_needs_its_segments(void **state) {
     (void)state;
     struct vr_world world;
@@ -469,6 +468,7 @@ static void a_checkpoint_needs_its_segments(void **state) {
     expect_end(&world);
 }
 
+// A window of pages is made for one block, so no other block can be placed in it or at its former addresses.
 static void large_blocks_of_pages_have_no_exact_address(void **state) {
     (void)state;
     struct vr_world world;

@@ -446,7 +446,7 @@ static void modes_are_the_threads_own(void **state) {
     (void)state;
 }
 
-// Of captures that one call affects, both are lost; a relaxed one is not.
+// A call that two captures forbid ends both; a relaxed capture is not affected.
 static void one_call_harms_many(void **state) {
     struct vram_driver *driver = open_sim(&no_costs);
     const uint64_t a = capturing(driver, APART, GLOBAL), b = capturing(driver, APART, LOCAL), c = capturing(driver, APART, RELAXED);

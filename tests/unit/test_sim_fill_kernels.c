@@ -109,7 +109,7 @@ static void fills_of_a_graph(void **state) {
     (void)state;
 }
 
-// Returns the first `width` bytes, and whether a kernel could have written all of them since they were last written, or none.
+// Returns the first `width` bytes. Checks that all of them count as possibly written by a kernel if `passed`, else none.
 static uint64_t value_at(uint64_t at, uint64_t width, bool passed) {
     uint64_t value = 0;
     sim->read.passed_bytes = 0;
@@ -118,7 +118,7 @@ static uint64_t value_at(uint64_t at, uint64_t width, bool passed) {
     return value;
 }
 
-// A small fill's value remains if an unknown kernel gets it soon afterwards: a counter that it updates.
+// Memory with a small fill is a counter if an unknown kernel gets it soon afterwards: its value remains.
 static void fills_are_updated(void **state) {
     open_kept(VRAM_SIM_BYTES_NONE);
     const uint64_t at = alloc(VR_MIB);

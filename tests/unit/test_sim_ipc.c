@@ -279,7 +279,7 @@ static void a_handle_opens_the_allocation(void **state) {
     assert_int_equal(vram_sim_memory_used(there, 0), 0);
     assert_cu(vr_cu(there, memset_d8, first, 1, 64), SUCCESS);
     assert_int_equal(*words(ours), 0x0101010101010101u);
-    // All but the file's number: both instances are in this process, and one has the other's file open under its own number.
+    // The file's number is left out: both instances are in this process, where one has the other's file open under another number.
     for (size_t bit = 0; bit < 32 * 8; bit++) {
         damaged = handle;
         damaged.reserved[bit / 8] = (char)(damaged.reserved[bit / 8] ^ 1 << bit % 8);

@@ -162,7 +162,7 @@ static void compressed_code_is_read(void **state) {
     vram_driver_destroy(driver);
 }
 
-// Truncated anywhere, with more or less than the stated size, or larger than the limit.
+// Compressed code is refused if it is truncated anywhere, has more or fewer bytes than stated, or exceeds the limit.
 static void damaged_compression_is_refused(void **state) {
     (void)state;
     struct vram_driver *driver = open_sim(NULL);

@@ -74,7 +74,7 @@ static void outputs_are_found(void **state) {
     assert_int_equal(kernel->output_count, 1);
     assert_int_equal(kernel->outputs[0].parameter, 2);
     assert_int_equal(kernel->outputs[0].elements, 0);
-    // The first operand; this many elements of this many bytes.
+    // The first operand is the output, with this many elements of this many bytes.
     kernel =
         make("_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_13AUnaryFunctorIfffNS0_15binary_internal10MulFunctorIfEEEESt5arrayIPcLm"
              "2EEEEviT0_T1_",
@@ -157,7 +157,7 @@ static void outputs_are_not_read_back(void **state) {
     assert_true(reads(driver, at + 512, "what was there"));
     assert_true(reads_zeros(driver, at + 1024, 14));
     assert_true(reads(driver, at + 1536, "what was there")); // another block, which may be in use
-    // Unless it is read as part of the output; later writes are kept.
+    // A read that begins in the output finds the other block unknown, too; later writes are kept.
     assert_true(reads_zeros(driver, at + 1024, 1024));
     write(driver, at + 1536, "anew");
     char bytes[1024];

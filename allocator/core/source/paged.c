@@ -10,7 +10,7 @@ enum {
     SHORT = 4,         // memory is short if less than this part of the memory held is left: pages become small
     SCARCE = 16,       // and scarce below this part: ends of pages are used up
     MANY_PAGES = 64,   // larger needs are checked before they are begun
-    HUGE_PAGES = 4096, // a request for more counts as held when its pages are made
+    HUGE_PAGES = 4096, // the bytes of a larger request count as held when its pages are made
 };
 
 // --- free memory that has windows -------------------------------------------------------------------------------------------------------

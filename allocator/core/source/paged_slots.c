@@ -92,7 +92,7 @@ static void commit_slot(struct vr_paged_shard *own, uint32_t number, uint32_t re
 
 // --- forgetting -------------------------------------------------------------------------------------------------------------------------
 
-// The page must have one. Searches backwards, because the slot is mostly a new one.
+// Returns the page's view of the slot, which must exist. Searches backwards, because the slot is mostly a new one.
 static struct vr_paged_view *view_of(const struct vr_paged_page *page, uint32_t slot) {
     size_t at = page->view_count - 1;
     while (page->views[at].slot != slot) at--;
