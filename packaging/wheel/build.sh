@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes the wheels: build/packages/vram-*.whl. Usage: packaging/wheel/build.sh [BUILD] (BUILD as for packaging/wasm.sh; VRAM_SOURCES as there)
-# Objects are this machine's compiler's; PyPI's ziglang links them with the C library's symbols of glibc 2.28 (it goes to VRAM_SOURCES, too).
-# VRAM_WHEELS=aarch64: that one alone, by Debian's cross compiler (tools/setup.sh arm64).
+# This machine's compiler compiles; PyPI's ziglang, which goes to VRAM_SOURCES, too, links with the symbols of glibc 2.28.
+# VRAM_WHEELS=aarch64: only that wheel, with Debian's cross compiler (tools/setup.sh arm64).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 ZIG_VERSION=0.13.0

@@ -105,7 +105,7 @@ class Driver(unittest.TestCase):
             "cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0), cuda.cuCtxSetCurrent(context)\n"
             "cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(1 << 20))\n"
         )
-        # vram fit's code between the program and PyTorch is not the program's place.
+        # A frame of vram fit between the program and PyTorch is not named as the program's line.
         wrapped = "exec(compile('def wrapper(): cuda.cuMemcpyDtoH_v2(got, address, ctypes.c_size_t(8))', '/fit/vram_fit_weights.py', 'exec'))\nwrapper()\n"
         self.assertIn("<string>:6:<module> (1x)", fit("-q", *python(program + wrapped)).stdout)
         program += "cuda.cuMemcpyDtoH_v2(got, address, ctypes.c_size_t(8))\n" * 5
@@ -138,7 +138,7 @@ class Driver(unittest.TestCase):
             result = fit("--json", "-q", *options, "--", PROGRAM, "0", "10", "found")
             answer = json.loads(result.stdout)
             self.assertEqual((answer["allocated_bytes"], [read["operation"] for read in answer["reads"]]), (size * MIB, ["nonzero"]), result.stderr)
-            # Part of a count that no PyTorch kernel made is nothing.
+            # A share of a count that no PyTorch kernel made is 0.
             self.assertEqual(answer["at_stake"] and answer["at_stake"]["allocated_bytes"] >> 20, stake if stake is None else 10 + stake, options)
             self.assertEqual("running again" in result.stderr, stake is not None)
         self.assertEqual(fit("--nonzero", "x", "--", "true").returncode, 2)
@@ -402,7 +402,7 @@ class Cards(unittest.TestCase):
         self.assertIn("linked statically against NVIDIA's runtime, which only accepts NVIDIA's driver and found no device: the program continued on the CPU, without a device.", result.stderr)
         answer = json.loads(fit("--json", *python(asks, "9")).stdout)
         self.assertEqual((answer["fits"], os.path.isfile(answer["not_reached"])), (None, True))
-        # Part of a program whose rest uses the device.
+        # A part of the program falls back to the CPU; the rest uses the device.
         result = fit("-q", *python(asks + TRAIN, "9"))
         self.assertIn("Not reached", result.stdout)
         self.assertIn("the answer does not cover what it does on a GPU", " ".join(result.stdout.split()))
@@ -433,7 +433,7 @@ class Cards(unittest.TestCase):
         self.assertTrue(fit("-q", "--memory", "565MiB", *python(HEURISTIC)).stdout.startswith("Not sure: needs 563.0 to 568.0 MiB"))
 
     def test_json_is_json_where_a_run_fails(self):
-        """Also if a program leaves no recording, or does not exist."""
+        """A program that leaves no recording, or does not exist, also gives JSON."""
         bad = "import sys\nif sys.argv[-1] == '--a=2': sys.exit(3)\nif sys.argv[-1] == '--a=3': import torch; torch.empty(1 << 20); 1 / 0\n" + TRAIN
         for values, fits in (("1,2", [True, None]), ("2,1", [None]), ("1,3", [True, None]), ("3", [None])):
             result = fit("--json", "-q", "--vary", "--a=" + values, *python(bad, "9"))
@@ -541,7 +541,7 @@ class Cards(unittest.TestCase):
             batch = json.loads(fit("-q", "--json", "--memory", "10GiB", *python(program, "9", *arguments)).stdout)["smaller"]
             self.assertEqual((batch["card"], batch["batch"]["argument"], batch["batch"]["tried"]), (None, name, True))
             self.assertIn(batch["batch"]["about"], (8, 9))
-        # If no argument changes the peak, none is named; nothing is tried without a request.
+        # If no argument changes the peak, none is named. If the program fits, nothing is tried.
         result = fit("-q", "--card", "rtx4090", *python(program, "9", "--eval_batch", "8"))
         self.assertIn("would fit: try a smaller batch or a shorter sequence (--vary)", " ".join(result.stdout.split()))
         self.assertNotIn("running again with", fit("-q", "--card", "h100", *python(program, "9", "--micro_batch", "30")).stderr)

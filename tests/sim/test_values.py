@@ -157,7 +157,7 @@ class Values(unittest.TestCase):
         self.assertEqual((computed.stdout, computed.returncode), (left.stdout, 0), computed.stderr)
 
     def test_a_step_of_an_optimizer(self):
-        """The optimizers' lists of tensors are passed to kernels in memory that still has the addresses of earlier lists."""
+        """Optimizers pass lists of tensors to kernels in memory that still contains the addresses of earlier lists."""
         self.expect("""
             for make in (torch.optim.Adam, torch.optim.AdamW, torch.optim.SGD, torch.optim.RMSprop, torch.optim.Adagrad, lambda p: torch.optim.Adam(p, fused=True),
                          lambda p: torch.optim.SGD(p, momentum=0.9), torch.optim.NAdam):
@@ -176,7 +176,7 @@ class Values(unittest.TestCase):
             """, ["True " * 8], "--reads")
 
     def test_what_a_training_step_updates(self):
-        """Running means and noise are written although the schema does not say so; they are facts, or unknown where the step is large."""
+        """Running means and noise are written although the schema does not say so. They are known, or unknown if the step is large."""
         result = self.expect("""
             def same(make, shape):
                 x, net, own = torch.linspace(-1, 1, 96).view(shape), make(), make().cuda()
@@ -201,7 +201,7 @@ class Values(unittest.TestCase):
         self.assertIn("<module> at <string>:20\n", result.stderr)
 
     def test_norms_losses_and_products_that_only_a_device_has(self):
-        """Forwards and their gradients, as the host's own layers give them."""
+        """Layers and their gradients give the host's results."""
         result = self.expect("""
             def near(some, others):
                 return all(torch.allclose(one.float().cpu(), other.float().cpu(), atol=1e-4) for one, other in zip(some, others))
@@ -233,7 +233,7 @@ class Values(unittest.TestCase):
         self.assertIn("every read returned what a GPU would have returned", result.stderr)
 
     def test_sparse_tensors(self):
-        """How many elements coalesce() leaves is a fact where the indices are, however large the values."""
+        """The number of elements after coalesce() is known if the indices are, however large the values."""
         if not has("import torch; torch.library.get_kernel"):
             self.skipTest("a replaced kernel cannot be called before PyTorch 2.9")
         result = self.expect("""
@@ -256,7 +256,7 @@ class Values(unittest.TestCase):
         self.assertEqual(re.findall(r"<module> at <string>:([0-9]+)\n", result.stderr), ["17"], result.stderr)
 
     def test_types_that_the_host_has_no_kernel_for(self):
-        """They are computed in a wider one: a histogram of integers, by which transformers routes tokens to experts."""
+        """Types without a host kernel are computed in a wider type: a histogram of integers, with which transformers routes tokens to experts."""
         result = self.expect("""
             ids = torch.tensor([0, 1, 1, 3], device="cuda")
             print(torch.histc(ids.int(), 4, 0, 3).tolist(), torch.histc(ids, 4, 0, 3).cumsum(0).tolist(), torch.histc(ids, 4, 0, 3).dtype)
@@ -279,7 +279,7 @@ class Values(unittest.TestCase):
         self.assertIn("every read returned what a GPU would have returned", result.stderr)
 
     def test_what_is_written_in_part(self):
-        """Places that are written are known, also in a tensor that was not: an inverse permutation."""
+        """Elements that are written are known, even in an unknown tensor: an inverse permutation."""
         result = self.expect("""
             order, values = torch.tensor([2, 0, 1], device="cuda"), torch.arange(3, device="cuda")
             def empty():

@@ -206,7 +206,7 @@ static void expect(const char *function, const struct wrong *wrong, int result) 
     failed++;
 }
 
-// Tries those of a list whose name begins with `only`.
+// Tries the calls of a list whose names begin with `only`.
 #define TRY(label, call)                                                                                                                   \
     if (strncmp(#label, only, strlen(only)) == 0) {                                                                                        \
         running = #label;                                                                                                                  \
@@ -222,7 +222,7 @@ static void try_all(const struct wrong *wrong, const char *only) {
     WHOLE(TRY)
 }
 
-// Tries those with their own sizes.
+// Tries calls whose size wraps around.
 static void try_sizes(const struct wrong *wrong) {
     running = "a size that wraps";
     expect("cuMemcpy", wrong, cuMemcpy(wrong->address, other, wrong->size_bytes));

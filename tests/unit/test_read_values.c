@@ -69,9 +69,9 @@ static void values_one_after_the_other(void **state) {
     assert_int_equal(next(&values, 2), 0xeeeeeeeeeeeeffff);
     assert_int_equal(next(&values, 8), -2);
     assert_int_equal(next(&values, 4), 0xeeeeeeee00000007);
-    assert_int_equal(next(&values, 8), 7); // from now on the last one
+    assert_int_equal(next(&values, 8), 7); // the last value stays in force
     vr_read_values_release(&values);
-    // Every element, of the named type, or of eight or four bytes.
+    // A value fills every element: of the named type, or of eight or four bytes.
     uint32_t many[6] = {0};
     assert_true(vr_read_values_parse("*=3", &values, &wrong));
     vr_read_value_fill(vr_read_rule_next(&values, values.rules), 1000, many, 12);

@@ -3,7 +3,7 @@ package vram
 /*
 #include <vram/vram.h>
 
-// The report is the calling thread's: the request and the question are one call of C, for a goroutine may go on on another thread.
+// Gets the report in the same C call as the request: reports are per thread, and a goroutine may change its thread between two calls.
 static enum vram_status malloc_or_report(struct vram_allocator *allocator, struct vram_pool *pool, uint32_t device, uint64_t bytes,
                                          uint64_t stream, uint64_t *address, struct vram_oom *oom) {
     const enum vram_status status = pool != NULL ? vram_pool_malloc(pool, bytes, stream, address)
@@ -23,7 +23,7 @@ func check(status C.enum_vram_status) error {
 	return &Error{Status: int(status), Message: C.GoString(C.vram_status_text(status))}
 }
 
-// told is check with the message of a function that gives one.
+// told is like check, but uses the message of the failed function if it has one.
 func told(status C.enum_vram_status, failure *C.struct_vram_error) error {
 	if status == C.VRAM_OK {
 		return nil

@@ -137,7 +137,7 @@ uint64_t vr_sim_content_place(struct vr_sim_content *content, uint64_t size_byte
 
 // Converts four bytes of a pattern, whose first byte is at place `at`, to a fill's word.
 uint32_t vr_sim_content_word(uint32_t pattern, uint64_t at);
-// Writes the bytes that a fill's word has at places [at, at + size_bytes).
+// Writes the bytes of a fill's word for places [at, at + size_bytes).
 void vr_sim_content_paint(unsigned char *bytes, uint64_t at, uint64_t size_bytes, uint32_t word);
 // Zeroes host memory in steps of VR_SIM_CLEARED_BYTES.
 #define VR_SIM_CLEARED_BYTES 4096

@@ -30,7 +30,7 @@ struct vr_sim_physical {
     uint32_t device;
     uint64_t size_bytes;
     uint64_t mappings;
-    uint64_t file_offset;   // of its bytes in the instance's file, or in that of the other process
+    uint64_t file_offset;   // offset of its bytes in the instance's file, or in the exporting process's
     uint64_t references;    // of the handle: number of releases it needs
     int32_t handle_types;   // requested at creation
     uint64_t ticket;        // offset of its ticket in the file; 0: never exported

@@ -116,7 +116,7 @@ export class Store {
         });
     }
 
-    // Sets the recording that an address without one means. Shows it unless another was chosen.
+    // Sets the recording that is shown if the address names none. Shows it unless another was chosen.
     open(rec: number): void {
         const before = this.usual.rec;
         this.usual = { ...initial, rec };

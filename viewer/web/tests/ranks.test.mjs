@@ -60,7 +60,7 @@ await page.getByRole("button", { name: "Show device 1 of rank5.json" }).click();
 await settles(page, () => document.querySelectorAll(".oom-card").length, null, 1, "its page");
 await settles(page, shown, null, "rank5.json \u26a0 1 OOM", "of that rank");
 
-// A link keeps the rank it names; the page's own choice may be omitted.
+// A link to a rank keeps it; the address may omit the rank that the page chose.
 await go(page, { rec: 0, view: "peak" });
 await settles(page, shown, null, "rank0.json", "the first rank, by a link");
 await settles(page, () => new URLSearchParams(location.hash.slice(1)).get("rec"), null, "0", "the address names it");
