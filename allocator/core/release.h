@@ -11,7 +11,7 @@
 enum vram_status vr_release_all(struct vr_device *device, bool everything);
 // Releases the default pools only: the first part of vr_release_all().
 enum vram_status vr_release_default_pools(struct vr_device *device);
-// Releases what is wholly free in the pools of one kind of these shards, in their order.
+// Releases wholly free memory of the shards' pools of one kind, in the order of the shards.
 enum vram_status vr_release_kind(struct vr_shard *const *shards, size_t count, unsigned kind);
 // Releases oversize blocks, which a request may try first when max_split_size is set (allocator.md §release-of-oversize-blocks). *enough:
 // whether it released at least `rounded` bytes.

@@ -19,7 +19,7 @@ struct vr_walk {
     uint64_t sp;          // its stack pointer there
     uint64_t bp;          // its frame pointer there
     uint64_t high;        // end of the stack
-    uint64_t epoch;       // of the rules at the start
+    uint64_t epoch;       // epoch of the unwind rules when the walk started
     uint64_t link;        // aarch64: the link register, in a frame that a signal interrupted; else 0
     bool low;             // aarch64: sp is only known to be below the frame's
     bool unsure;          // the walk met code that may have been unloaded

@@ -132,7 +132,7 @@ static enum vram_status forecast_runs_name(struct vr_forecast_runs *runs, size_t
 // Maximum error of the reserved bytes, relative to the allocated bytes, in eight real runs that were left out, rounded up
 // (tests/cli/check_forecast.py).
 #define HELD_SHARE 0.04
-// Plus one more or fewer of the segments that PyTorch makes for requests of 1 to 10 MiB, which dominates in a small program.
+// Added to it: one segment of the size that PyTorch makes for requests of 1 to 10 MiB. In a small program this dominates.
 #define HELD_BYTES (20.0 * (1 << 20))
 
 // Number of moments considered in addition to the peaks of the runs: those that may become the highest.

@@ -91,7 +91,7 @@ static enum vram_status do_work(struct play *play, const struct words *words) {
     return vram_sim_busy(play->world.sim, here(play)->device, handle_here(play), 0);
 }
 
-// Makes `to` continue after what `from` has.
+// Makes the later work of `to` wait for the present work of `from`.
 static enum vram_status order(struct play *play, uint64_t from, uint64_t to) {
     uint64_t event;
     VR_TRY(driver_status(vr_cu(play->world.sim, event_create, &event, VR_CU_EVENT_DISABLE_TIMING)));
