@@ -282,7 +282,7 @@ TABLE = {
     "another_process": ("outside", r"process 4711 \(trainer\) held", "trainer", None),
     "a_fraction": ("limit", r"a memory limit of the process: it may hold 20\.0 GiB", "train.py:3:load", None),
     "pool_of_a_graph": ("private_pools", r"6\.0 GiB was free, but in other pools \(CUDA graphs", "serve.py:20:capture", None),
-    "waits_for_a_stream": ("pending", r"5\.0 GiB was freed, but still waited", "data.py:12:prefetch", None),
+    "waits_for_a_stream": ("pending", r"5\.0 GiB was freed, but was still waiting", "data.py:12:prefetch", None),
     "cache_of_a_stream": ("other_streams", r"5\.0 GiB was free, but in the caches of other streams", "data.py:30:copy_ahead", None),
     "blocks_that_are_not_split": ("full", r"blocks are 1\.8 GiB larger than", "train.py:33:gather", None),
     "a_library_s_workspace": ("full", r"workspaces hold 3\.9 GiB", "model.py:40:forward", None),

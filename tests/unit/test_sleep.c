@@ -365,7 +365,7 @@ static void snapshots_and_histories_tell(void **state) {
     assert_int_equal(oom.asleep_bytes, 30 * VR_MIB);
     char text[1024];
     (void)vram_oom_text(&oom, text, sizeof text);
-    assert_non_null(strstr(text, "30.00 MiB more sleep"));
+    assert_non_null(strstr(text, "30.00 MiB more is suspended"));
     EXPECT_OK(vram_wake(world.allocator, 0, NULL, 0, NULL, NULL));
     EXPECT_OK(vram_snapshot_write(world.allocator, NULL, VRAM_FORMAT_JSON, collect, &awake, NULL));
     assert_null(strstr(awake.bytes, "\"asleep\":"));
