@@ -21,7 +21,6 @@ import check_programs as sources
 
 SKIPPED = 77
 LIMIT_S = 300
-NEVER_WRITTEN = "--never-written"  # the option for the kind of that name
 
 
 def skip(reason):
@@ -61,8 +60,7 @@ class Runner:
         compiler, arguments = sources.command(program, file, self.libraries)
         if compiler:
             subprocess.run(compiler, check=True)
-        never = [NEVER_WRITTEN] if "never-written" in program.kinds else []
-        how = ["sim"] if self.only_run else [*self.check, *never]
+        how = ["sim"] if self.only_run else [*self.check, *program.options]
         return subprocess.run([self.vram, *how, "--devices", "2", "--", *arguments], capture_output=True, text=True, timeout=LIMIT_S, check=False,
                               env={**sources.environment(program.language), "TRITON_CACHE_DIR": str(folder / "triton")})
 

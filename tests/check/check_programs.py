@@ -36,6 +36,7 @@ class Program(NamedTuple):
     language: str
     name: str
     kinds: tuple
+    options: tuple  # of `vram check`
     thread: str
 
     @property
@@ -77,7 +78,8 @@ def twin_line(line):
 def programs():
     """Returns the rows of cases.tsv."""
     rows = (line.split("\t") for line in (HERE / "cases.tsv").read_text(encoding="utf-8").splitlines() if line and not line.startswith("#"))
-    return [Program(language, name, tuple(kind.split("|")), "" if thread == "-" else thread) for language, name, kind, thread in rows]
+    return [Program(language, name, tuple(kind.split("|")), () if options == "-" else tuple(options.split()), "" if thread == "-" else thread)
+            for language, name, kind, options, thread in rows]
 
 
 def interpreter(language):

@@ -6,10 +6,10 @@ int main(void) {
     stream_handle first = make_stream(), second = make_stream();
     event_handle done = make_event();
     const address a = make_written(MIB), b = make_written(MIB), target = make_written(MIB);
-    launch_fill(a, MIB, first);
+    must(cuMemsetD8Async(a, 1, MIB, first));
     must(cuEventRecord(done, first));
     must(cuStreamWaitEvent(second, done, 0));
-    launch_fill(b, MIB, first); // use
+    must(cuMemsetD8Async(b, 1, MIB, first)); // use
     must(cuEventRecord(done, first));
     //+ must(cuStreamWaitEvent(second, done, 0));
     launch_scale(target, a, MIB, second);

@@ -7,7 +7,7 @@ int main(void) {
     void *source = make_written(MIB), *target = make_written(MIB);
     for (int step = 0; step < 2; step++) {
         must(cudaStreamSynchronize(second));
-        launch_fill(source, MIB, first);                   // use
+        must(cudaMemsetAsync(source, 1, MIB, first));      // use
         if (step == 0) must(cudaEventRecord(done, first)); //-
         //+ must(cudaEventRecord(done, first));
         must(cudaStreamWaitEvent(second, done, 0));

@@ -6,7 +6,7 @@ int main(void) {
     stream_handle there = make_stream(NON_BLOCKING);
     event_handle done = make_event();
     void *source = make_written(MIB);
-    launch_fill(source, MIB, there); // use
+    must(cudaMemsetAsync(source, 1, MIB, there)); // use
     must(cudaEventRecord(done, there));
     must(cudaSetDevice(0));
     stream_handle here = make_stream(NON_BLOCKING);

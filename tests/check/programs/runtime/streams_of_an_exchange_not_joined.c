@@ -6,7 +6,7 @@ int main(void) {
     event_handle done[2] = {make_event(), make_event()};
     char *gathered = make_written(2 * MIB), *result = make_written(2 * MIB);
     for (int i = 0; i < 2; i++) {
-        launch_fill(gathered + i * MIB, MIB, compute[i]); // use
+        must(cudaMemsetAsync(gathered + i * MIB, 1, MIB, compute[i])); // use
         must(cudaEventRecord(done[i], compute[i]));
     }
     must(cudaStreamWaitEvent(main_stream, done[1], 0));
