@@ -169,14 +169,14 @@ static void look_at_conf(struct doctor *doctor) {
     }
     if (in_force == NULL)
         doctor_explain(doctor_add(doctor, "settings", conf_names[0], DOCTOR_OK, "not set"),
-                       "nor %s nor %s is set: all options have their defaults", conf_names[1], conf_names[2]);
+                       "%s and %s are not set either: all options have their defaults", conf_names[1], conf_names[2]);
 }
 
 static void look_at_variables(struct doctor *doctor) {
     static const struct {
         const char *name, *text;
     } variables[] = {
-        {"VRAM_HISTORY", "allocators of this library record their history"},
+        {"VRAM_HISTORY", "history recording by vram's allocators"},
         {"VRAM_ON_OOM", "action when memory runs out"},
         {"VRAM_PROMETHEUS", "statistics are written for Prometheus"},
         {"VRAM_NO_CACHING", "1: every request goes directly to the driver"},

@@ -63,7 +63,7 @@ static bool knows_segments(const struct vram_report_device *device) {
 static void missing_segments(struct note_writer *writer, const struct vram_report_device *device) {
     if (knows_segments(device)) return;
     write_note(writer, VRAM_NOTE_MISSING, device->device, "no_segments",
-               "no segments were recorded: reserved memory is not known, and live blocks are shown as segments");
+               "no segments were recorded: memory held from the driver is not known, and live blocks are shown as segments");
 }
 
 static void missing_actions(struct note_writer *writer, const struct vram_report_device *device) {

@@ -323,7 +323,7 @@ static void nothing_to_change(struct vr_text *text, const struct vram_style *sty
 static void hold_less(struct vr_text *text, const struct vram_style *style, const struct vram_tune_result *result) {
     const struct vram_tune_setting *today = &result->settings[0], *less = &result->settings[result->holds_less];
     vr_text_printf(text, "\n  No setting needs less than today's, %s per device, but it holds\n", vr_bytes(today->needed_bytes).text);
-    vr_text_printf(text, "  %s with memory to spare. Less is held with\n", vr_bytes(today->peak_reserved_bytes).text);
+    vr_text_printf(text, "  %s with memory to spare. This setting holds less:\n", vr_bytes(today->peak_reserved_bytes).text);
     line_to_paste(text, style, result->variable, less);
     compare_with_today(text, less, today);
     print_floor(text, result, less);

@@ -577,7 +577,7 @@ static enum vram_status collect_all(struct vr_machine *machine, struct parts *pa
         return status;
     }
     if (!vr_machine_items(machine, resolved, &items, &count))
-        return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "not a recording: it holds %s", vr_machine_what(machine, resolved));
+        return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "not a recording: it contains %s", vr_machine_what(machine, resolved));
     VR_TRY(vr_misplaced_list(machine, items, count));
     model->form = VR_FORM_SEGMENT_LIST;
     VR_TRY(collect_rows(machine, "segments", top, VR_TAG_SEGMENT, &parts->segments));

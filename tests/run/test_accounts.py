@@ -128,7 +128,7 @@ class FakeCard(unittest.TestCase):
     def test_nobody_not_even_this_one(self):
         accounts, page = self.go("")
         self.assertEqual((accounts["processes"], accounts["other_bytes"], accounts["unknown_bytes"]), ([], None, 100 * MIB - HELD))
-        self.assertIn("others not known: NVML lists no process of the device, not even this one", page)
+        self.assertIn("others not known: NVML lists no processes on the device, as in many containers", page)
 
     def test_bytes_that_are_not_available(self):
         accounts, page = self.go("self:- 4000000001:- 4000000002:7")

@@ -177,7 +177,7 @@ static void whoever_goes_first_the_bytes_stay(void **state) {
         struct vram_imported none;
         EXPECT_OK(vram_import_release(pair.here.allocator, imported.address));
         EXPECT_STATUS(INVALID_POINTER, vram_import(pair.here.allocator, exported.handle, exported.handle_bytes, &none, &error));
-        assert_non_null(strstr(error.message, "given"));
+        assert_non_null(strstr(error.message, "released"));
         EXPECT_STATUS(INVALID_POINTER, other_do(&pair.there, &(struct other_order){.what = OTHER_EXPORT, .address = theirs}).status);
         close_pair(&pair);
     }
@@ -291,7 +291,7 @@ static void what_cannot_be_shared_says_why(void **state) {
         refused(pair.here.allocator, handle, exported.handle_bytes, VRAM_UNSUPPORTED, "cannot see");
         memcpy(handle, exported.handle, exported.handle_bytes);
         handle[offsetof(struct vr_handle, started)] ^= 1;
-        refused(pair.here.allocator, handle, exported.handle_bytes, VRAM_INVALID_POINTER, "is gone");
+        refused(pair.here.allocator, handle, exported.handle_bytes, VRAM_INVALID_POINTER, "has ended");
         expect_free(&pair.here, ours);
         EXPECT_STATUS(INVALID_POINTER, vram_export(pair.here.allocator, ours, handle, sizeof handle, &size, &error));
         EXPECT_STATUS(INVALID_POINTER, vram_export_size(pair.here.allocator, ours, &size));

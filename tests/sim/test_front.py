@@ -83,7 +83,7 @@ class Front(unittest.TestCase):
         ours = os.path.realpath(RUNTIME)
         self.assertEqual(self.run_sim(path, before=("sh", "-c", 'exec "$@"', "sh"))[0][1][1], ours)
         self.assertEqual(self.run_sim("dlmopen", "libcudart.so.13")[0][1][1], ours)
-        self.assertIn(f"vram sim: {path} is loaded", self.run_sim("dlmopen", path)[1])
+        self.assertIn(f"vram sim: {path} was loaded", self.run_sim("dlmopen", path)[1])
         rows, said = self.run_sim(path, LD_AUDIT=AUDITOR)
         self.assertEqual((rows[1][1], said), (ours, "audited\n" * 2))  # audits vram itself too
         rows, said = self.run_sim(path, LD_PRELOAD="libm.so.6")

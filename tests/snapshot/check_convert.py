@@ -309,7 +309,7 @@ class Convert(unittest.TestCase):
         self.write("bomb.pickle", pickle.dumps(dict(SNAPSHOT, future=value), 4))
         self.assertEqual(self.vram("report", "bomb.pickle").returncode, 0)
         for extension in ("json", "pickle", "vram"):
-            self.refused(3, "what `future` holds is too much", "bomb.pickle", "-o", "out." + extension)
+            self.refused(3, "the value of `future` was not read", "bomb.pickle", "-o", "out." + extension)
 
     def test_a_folder_is_read_past_pipes_and_sockets(self):
         """Opening one would block: a user with write access to a folder could stop all reports of it."""

@@ -453,7 +453,7 @@ static void what_is_held_in_vain_is_said(void **state) {
         .settings = settings, .setting_count = 2, .holds_less = 1, .cheaper = VRAM_TUNE_NONE, .variable = "PYTORCH_CUDA_ALLOC_CONF"};
     size_t widest;
     struct vr_text text = text_of(&result, 80, &widest);
-    assert_non_null(strstr(text.bytes, "but holds\n  3.5 GiB with memory to spare. Less is held with\n"));
+    assert_non_null(strstr(text.bytes, "but it holds\n  3.5 GiB with memory to spare. This setting holds less:\n"));
     assert_non_null(strstr(text.bytes, "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"));
     vr_text_release(&text);
     result.holds_less = VRAM_TUNE_NONE;

@@ -196,14 +196,14 @@ static void damage_is_refused_with_its_place(void **state) {
     REFUSED("\x80\x04]NNs.", VRAM_BAD_INPUT, 5, "keys are set in an empty list");
     REFUSED("\x80\x04U\x01\xff.", VRAM_BAD_INPUT, 2, "not UTF-8");
     REFUSED("\x80\x04\x8b\xff\xff\xff\xff.", VRAM_BAD_INPUT, 2, "cut short");
-    REFUSED("\x80\x04L18446744073709551616L\n.", VRAM_BAD_INPUT, VRAM_NO_OFFSET, "it holds a number with more than 64 bits");
+    REFUSED("\x80\x04L18446744073709551616L\n.", VRAM_BAD_INPUT, VRAM_NO_OFFSET, "it contains a number with more than 64 bits");
     REFUSED("\x80\x04Itwo\n.", VRAM_BAD_INPUT, 2, "malformed");
     REFUSED("\x80\x04V\\u12\n.", VRAM_BAD_INPUT, 2, "malformed escape");
 }
 
 static void what_is_no_recording_is_refused(void **state) {
     (void)state;
-    REFUSED("\x80\x04K\x01.", VRAM_BAD_INPUT, VRAM_NO_OFFSET, "it holds a number");
+    REFUSED("\x80\x04K\x01.", VRAM_BAD_INPUT, VRAM_NO_OFFSET, "it contains a number");
     REFUSED("\x80\x04}.", VRAM_BAD_INPUT, VRAM_NO_OFFSET, "neither `segments` nor `device_traces`");
     REFUSED("\x80\x04]K\x01"
             "a.",

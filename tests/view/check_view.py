@@ -96,7 +96,7 @@ def check_read_back(vram, folder):
     assert contents(report(vram, page + "#c.vram").stdout) == [wanted[2]]
     with open(page, "rb") as file:
         piped = subprocess.run([vram, "report", "-"], stdin=file, capture_output=True, text=True, timeout=60)
-        assert piped.returncode == 3 and "standard input: the page has several" in piped.stderr, piped
+        assert piped.returncode == 3 and "standard input: the page contains several" in piped.stderr, piped
         packed = gzip.compress(open(page, "rb").read())
     with open(page + ".gz", "wb") as file:
         file.write(packed)
@@ -104,8 +104,8 @@ def check_read_back(vram, folder):
     again = os.path.join(folder, "again.html")  # a page of a page
     assert run(vram, page, "-o", again, "--no-open").returncode == 0 and contents(report(vram, again).stdout) == wanted
     for arguments, code, words in [  # one line; a usage error of convert has a second one that lists the formats
-        (["report", page + "#6"], 3, "no such recording"),
-        (["report", page + "#none"], 3, "no such recording"),
+        (["report", page + "#6"], 3, "the page has no such recording"),
+        (["report", page + "#none"], 3, "the page has no such recording"),
         (["report", paths[0] + "#1"], 3, "#NAME works only with a page"),
         (["convert", page, "-o", again], 2, "infer a format"),
         (["convert", page, "-o", os.path.join(folder, "x.json")], 3, "several recordings"),
@@ -187,7 +187,7 @@ def check_server(vram, folder):
             names = [item["name"] for item in json.loads(answer[8:8 + length])["recordings"]]
             assert status == 200 and names == ["rank2.pickle", "rank10.pickle"], names
         status, text, _ = served.get(served.path + "ask?nothing")
-        assert status == 400 and b"no query 'nothing'" in text, text
+        assert status == 400 and b"unknown query 'nothing'" in text, text
         assert served.get("/")[0] == 404
         assert served.get(served.path[:-2] + "x/ask?list")[0] == 404
         assert served.get(served.path, method="POST")[0] == 405

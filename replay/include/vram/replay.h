@@ -82,7 +82,7 @@ struct vram_placement {
     X(U64, start_sizes_unknown, ALWAYS, "number of these freed later, whose sizes were inferred")                                          \
     X(U64, start_sizes_from_neighbour, ALWAYS, "number of these whose size followed from a neighbour")                                     \
     X(U64, start_ages_inferred, ALWAYS,                                                                                                    \
-      "segments from before the first event whose age followed from recorded choices between equal "                                       \
+      "segments from before the first event whose age was inferred from recorded choices between equal "                                   \
       "blocks")                                                                                                                            \
     X(U64, private_allocations, ALWAYS, "number of the allocations in private pools")                                                      \
     X(U64, left_out_allocations, ALWAYS, "`alloc` events not replayed because their pool is not known (verdict `partial`)")                \
