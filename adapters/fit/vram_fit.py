@@ -593,4 +593,5 @@ class Finder:
 
 def watch_imports():
     take_rank()
-    sys.meta_path.insert(0, Finder({"torch": torch_is_there, **part("engines").modules(RECORDER, RECORDER.serving), **part("weights").modules(RECORDER)}))
+    engines, parts = part("engines").modules(RECORDER, RECORDER.serving), (part("weights"), part("kernels"))
+    sys.meta_path.insert(0, Finder({"torch": torch_is_there, **engines, **{name: after for each in parts for name, after in each.modules(RECORDER).items()}}))

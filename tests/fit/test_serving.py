@@ -143,6 +143,15 @@ class Servers(unittest.TestCase):
             self.assertIn(f"loads {format} with one", result.stderr)
 
 
+class Kernels(unittest.TestCase):
+    def test_kernels_without_a_compiler(self):
+        for name, code in (("sampling", 0), ("batch_decode", 3)):
+            program = f"import torch\nfrom flashinfer.jit.core import JitSpec\ntorch.empty(1 << 20)\nJitSpec({name!r}).build_and_load().top_k(1, 2)\n"
+            result = fit(*python(program))
+            self.assertEqual(result.returncode, code, result.stderr)
+            self.assertIn("there is no nvcc: FlashInfer's sampling kernels are not compiled" if code == 0 else "its package flashinfer-jit-cache", result.stderr)
+
+
 class Files(unittest.TestCase):
     def test_a_missing_file_is_named(self):
         result = fit(*python("import torch\ntorch.empty(1)\ntorch.load('runs/not-there.pt')\n"))
