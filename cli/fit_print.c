@@ -492,6 +492,7 @@ static void print_ranks(const struct fit_run *run, const struct fit_fold *fold) 
 
 static void print_ending(const struct fit_run *run) {
     const char *unseen = run->ending == FIT_READY || run->ending == FIT_SERVED ? "not seen: requests (longer ones, more at once)"
+                         : run->ending == FIT_PLAYED                           ? "not seen: other requests"
                          : fit_run_failed(run)                                 ? "not seen: what comes after that"
                                                                                : "not seen: evaluation, checkpoints, longer batches later";
     static const char *const texts[FIT_ENDING_COUNT] = {"the program ended",
@@ -499,6 +500,7 @@ static void print_ending(const struct fit_run *run) {
                                                         "stopped: model calls repeat, or 100 brought no new peak",
                                                         "stopped: the server answers",
                                                         "stopped: it served 100 steps without a new peak",
+                                                        "stopped: all requests were played",
                                                         "stopped: steps differ, but their peaks are the same, or 100 brought no new one",
                                                         "stopped after the requested steps",
                                                         "stopped: its output matched --until",
@@ -554,6 +556,7 @@ int fit_print_text(const struct fit_answer *answer) {
     if (!failed) print_cures(answer);
     print_cards(verdict, failed);
     fit_serving_print(&answer->serving, verdict);
+    fit_played_print(&answer->run->played, &answer->serving);
     if (answer->unrunnable != NULL)
         printf("                 This PyTorch has no kernels for %s: it ran on %s.\n", answer->unrunnable, verdict->ran_on.key);
     print_ranks(answer->run, answer->fold);

@@ -46,6 +46,18 @@ if __name__ == "__main__":
 """
 
 
+COUNTERS = """
+import json, sys
+from vllm import LLM, SamplingParams
+if __name__ == "__main__":
+    llm = LLM(model=sys.argv[1], max_model_len=1024, enforce_eager=True, num_gpu_blocks_override=BLOCKS, disable_log_stats=False)
+    prompts = [{"prompt_token_ids": [7] * 32 + [11 + i] * 268} for i in range(COUNT)]
+    llm.generate(prompts, SamplingParams(max_tokens=100, ignore_eos=True, detokenize=False), use_tqdm=False)
+    counters = {each.name: each.value for each in llm.get_metrics() if hasattr(each, "value")}
+    print("counters", json.dumps(counters))
+"""
+
+
 def model(config):
     folder = tempfile.mkdtemp(prefix="model.")
     pathlib.Path(folder, "config.json").write_text(json.dumps(config))
@@ -125,6 +137,34 @@ def fit_vllm_script(vram, _):
     answer = fit(vram, "--card", "h100,rtx4090", "--", sys.executable, "-c", LLM, model(CONFIG))
     engine(answer, 1)
     assert answer["ended"] == "served", answer["ended"]
+
+
+def free_port():
+    with socket.socket() as place:
+        place.bind(("127.0.0.1", 0))
+        return place.getsockname()[1]
+
+
+def serve(vram, folder, requests, *options, code=0):
+    return fit(vram, "--card", "h100", "--requests", requests, *options[:options.index("--")], "--", "vllm", "serve", folder, "--max-model-len", "1024",
+               "--enforce-eager", "--port", free_port(), *options[options.index("--") + 1:], code=code)
+
+
+def fit_vllm_requests(vram, _):
+    """Requests that the cache has no room for: the same on every run, and as many preemptions and hits as vLLM counts itself."""
+    folder, blocks, count = model(CONFIG), 401, 24
+    shape = f"prompt=300,output=100,count={count},prefix=32"
+    answers = [serve(vram, folder, shape, "--", "--num-gpu-blocks-override", blocks) for _ in range(2)]
+    first, second = (answer["played"] for answer in answers)
+    assert first == second, (first, second)
+    assert first["served"] == count and first["preemptions"] > 0 and first["blocks"] == first["pool_blocks"] == blocks - 1, first
+    script = COUNTERS.replace("BLOCKS", str(blocks)).replace("COUNT", str(count))
+    run = subprocess.run([vram, "sim", "--card", "h100", "--", sys.executable, "-c", script, folder], stdout=subprocess.PIPE, text=True, check=True)
+    own = json.loads(next(line for line in run.stdout.splitlines() if line.startswith("counters ")).partition(" ")[2])
+    print(own)
+    for name, value in (("num_preemptions", first["preemptions"]), ("prefix_cache_hits", first["prefix_hit_tokens"]), ("prefix_cache_queries", first["prefix_queried_tokens"]),
+                        ("generation_tokens", first["output_tokens"])):
+        assert own[f"vllm:{name}"] == value, (name, own[f"vllm:{name}"], value)
 
 
 def fit_gguf_header(vram, folder):
