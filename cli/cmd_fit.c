@@ -8,6 +8,7 @@
 #include "output.h"
 #include "args.h"
 #include "fit_cards.h"
+#include "fit_engine_plan.h"
 #include "fit_fold.h"
 #include "fit_print.h"
 #include "fit_run.h"
@@ -36,6 +37,7 @@ struct settings {
     struct sim_values values;
     const char *traffic;          // --requests; NULL: none
     struct fit_requests requests; // read from it
+    const char *plan_folder;      // --write-plan; NULL: none
     const char *folds;            // which ranks to run; NULL: all, or a few if there are very many
     struct fit_fold fold;
     char unrunnable[32];     // the `largest` that another model replaced; "" if none
@@ -105,6 +107,7 @@ static bool are_steps(const char *text) {
 // Reads --requests. The end of the requests then ends the program, not its steps.
 static bool settle_requests(struct settings *settings) {
     char wrong[FIT_WRONG_CAPACITY];
+    if (settings->traffic == NULL && settings->plan_folder != NULL) return usage_problem("--write-plan needs --requests") == CLI_OK;
     if (settings->traffic == NULL) return true;
     if (strcmp(settings->steps, "auto") != 0) return usage_problem("--requests and --steps exclude each other") == CLI_OK;
     settings->steps = "0";
@@ -257,6 +260,7 @@ static int answer_run(struct settings *settings, const struct fit_plan *plan, co
     complete_verdict(settings, plan, &verdict, &answer);
     code = print_answer(settings, &answer);
     if (code == CLI_OK && settings->output != NULL) code = copy_recording(&verdict, settings->output);
+    if (code == CLI_OK && settings->plan_folder != NULL) code = fit_engine_plan_keep(&answer, settings->plan_folder);
     if (code == CLI_OK && (!answer.fits || answer.unsure)) code = CLI_FINDING;
     fit_remedies_release(&answer.remedies);
     fit_verdict_release(&verdict);
@@ -333,7 +337,8 @@ static int fit_program(struct settings *settings, char **program) {
                             .most_seconds = settings->most_seconds,
                             .quiet = settings->quiet,
                             .dummy_weights = settings->dummy_weights,
-                            .requests = settings->traffic == NULL ? NULL : &settings->requests};
+                            .requests = settings->traffic == NULL ? NULL : &settings->requests,
+                            .keeps_plan = settings->plan_folder != NULL};
     int code = run_where_it_can(settings, &plan, &run);
     if (code != CLI_OK) return code;
     if (run.exit_code == 137) ui_say("vram fit: the program was killed (signal 9): this machine may have run out of memory");
@@ -484,6 +489,11 @@ int cmd_fit(int argc, char **argv) {
          .value = "FILE|SHAPE",
          .help = "play these requests against the model server: lengths in a file, or rate=8/s,prompt=512..4096,output=256,count=1000",
          .target = &settings.traffic},
+        {.name = "write-plan",
+         .kind = ARGS_STRING,
+         .value = "FOLDER",
+         .help = "write what the engine takes at its next start instead of measuring, if it served all of --requests",
+         .target = &settings.plan_folder},
         {.name = "dummy-weights",
          .kind = ARGS_FLAG,
          .help = "make up weights: models of transformers and diffusers, and GGUF files, then need only their configuration or header",

@@ -267,6 +267,7 @@ static bool put_recorders(const struct running *running) {
     if (running->plan->requests != NULL && !fit_requests_write(running->plan->requests, list)) return false;
     return setenv("VRAM_FIT", running->run->folder, 1) == 0 && setenv("VRAM_FIT_STEPS", running->plan->steps, 1) == 0 &&
            (!running->plan->dummy_weights || setenv("VRAM_FIT_DUMMY", "1", 1) == 0) &&
+           (!running->plan->keeps_plan || setenv("VRAM_FIT_PLAN", "1", 1) == 0) &&
            (!find_fit_folder(module, sizeof module) || put_first("PYTHONPATH", module));
 }
 

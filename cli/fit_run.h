@@ -26,6 +26,7 @@ struct fit_plan {
     bool quiet;                          // shows the program's output only if it fails
     bool dummy_weights;                  // makes up weights from configurations
     const struct fit_requests *requests; // to play against the model server; NULL: none
+    bool keeps_plan;                     // the engine writes a plan for its next start
 };
 
 // The reason for the end of a run. X(constant, JSON name)

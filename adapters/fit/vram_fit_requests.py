@@ -205,6 +205,8 @@ class VllmPlay:
 
     def end(self):
         self.played.facts["pool_blocks"] = self.pool.num_gpu_blocks - 1
+        if os.environ.get("VRAM_FIT_PLAN"):
+            shared.part("vram_fit_plan").write_vllm(self.core, self.played.folder)
         self.played.write()
         self.recorder.serving.passed("serving", self.begun)
         self.recorder.finish("played")
@@ -230,5 +232,6 @@ def modules(recorder):
     """Maps each module to the function to call after its import."""
     if not os.path.exists(os.path.join(os.environ["VRAM_FIT"], FILE)):
         return {}
-    shared.part("vram_fit_pace")  # other processes of the engine call its functions by name
+    for name in ("vram_fit_pace", "vram_fit_plan"):
+        shared.part(name)  # other processes of the engine call their functions by name
     return {"vllm.v1.engine.core": functools.partial(play_vllm, recorder)}

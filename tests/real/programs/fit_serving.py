@@ -167,6 +167,23 @@ def fit_vllm_requests(vram, _):
         assert own[f"vllm:{name}"] == value, (name, own[f"vllm:{name}"], value)
 
 
+def fit_vllm_plan(vram, _):
+    """The engine starts from the plan of a simulated run, without profiling, with as many blocks."""
+    folder, plan = model(CONFIG), tempfile.mkdtemp(prefix="plan.")
+    first = serve(vram, folder, "prompt=100..500,output=20,count=50", "--write-plan", plan, "--")
+    written = [path.name for path in pathlib.Path(plan).rglob("*") if path.is_file()]
+    assert "options" in written and any(name.startswith("startup_plan_") for name in written), written
+    os.environ.update(VLLM_ENABLE_STARTUP_PLAN="1", VLLM_CACHE_ROOT=plan)
+    second = serve(vram, folder, "prompt=100..500,output=20,count=50", "--")
+    assert second["serving"]["blocks"] == first["serving"]["blocks"] > 1000, (first["serving"], second["serving"])
+    # With the bytes given, the engine does not measure, and its share of the device does not matter.
+    assert (first["serving"]["share_option"], second["serving"]["share_option"]) == ("gpu_memory_utilization", ""), second["serving"]
+    option = pathlib.Path(plan, "options").read_text().split()
+    os.environ["VLLM_ENABLE_STARTUP_PLAN"] = "0"
+    third = serve(vram, folder, "prompt=100..500,output=20,count=50", "--", *option)
+    assert third["serving"]["blocks"] == first["serving"]["blocks"]
+
+
 def fit_gguf_header(vram, folder):
     """llama.cpp: weights, cache and scratch of a model of which only the header exists."""
     path = os.path.join(tempfile.mkdtemp(prefix="model."), "model.gguf")
