@@ -67,7 +67,7 @@ static void say_use(const struct fit_answer *answer, const char *folder, bool ha
         ui_say("vram fit: plan written: VLLM_ENABLE_STARTUP_PLAN=1 VLLM_CACHE_ROOT=%s, or without it %s", folder, option);
     else
         ui_say("vram fit: plan written: this engine takes %s", option);
-    ui_say("vram fit: with it %s of a %s stay free for what a real card needs in addition", left, verdict->ran_on.key);
+    ui_say("vram fit: with it %s of the %s stay free for what a real card needs in addition", left, verdict->ran_on.key);
 }
 
 int fit_engine_plan_keep(const struct fit_answer *answer, const char *folder) {

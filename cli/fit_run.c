@@ -364,9 +364,7 @@ static bool program_serves(struct running *running) {
 static bool program_refuses_requests(struct running *running) {
     const struct fit_control *control = running->control.file;
     if (running->plan->requests == NULL || atomic_load(&control->playing) != 0 || !fit_ready_is(&running->ready)) return false;
-    if (++running->ready_ticks < LATE_TICKS) return false;
-    ui_say("vram fit: --requests: this server answers, but no engine that vram knows takes the requests: vLLM's V1 engine");
-    return true;
+    return ++running->ready_ticks >= LATE_TICKS;
 }
 
 static bool is_over(struct running *running) {
@@ -468,7 +466,9 @@ static int run_program(struct running *running) {
     if (code != CLI_OK) return code;
     char played[sizeof run->folder + 20];
     (void)snprintf(played, sizeof played, "%s/played", run->folder);
-    (void)fit_played_read(&run->played, played);
+    if (!fit_played_read(&run->played, played) && running->plan->requests != NULL)
+        ui_say("vram fit: --requests: no engine took the requests; vLLM's takes them, unless it is data-parallel or part of a script's "
+               "process");
     add_contexts(running);
     take_last_step(running);
     run->signal = ending_signal(run);

@@ -111,11 +111,12 @@ METHODS = (
     ("sglang.srt.model_executor.model_runner", "ModelRunner", "init_device_graphs", "capture", None, False),
     ("sglang.srt.model_executor.model_runner", "ModelRunner", "forward", "", None, True),
 )
-READY = ("cache", "capture")  # phases after which the engine serves
+# Phases after which an engine may serve. vLLM always has both; an early recording of a large model takes seconds.
+READY = (("vllm.v1.worker.gpu_worker", "capture"), ("sglang.srt.model_executor.model_runner", "cache"), ("sglang.srt.model_executor.model_runner", "capture"))
 WANTED_BY_ENGINE = "VRAM_FIT_DUMMY"
 
 
-def wrap(serving, owner, name, phase, tell, is_step):
+def wrap(serving, owner, name, phase, tell, is_step, is_ready):
     method = owner.__dict__.get(name)
     if not callable(method):
         return
@@ -134,7 +135,7 @@ def wrap(serving, owner, name, phase, tell, is_step):
                     serving.passed(phase, begin)
                 if tell is not None:
                     serving.values.update(tell(self, result, *args, *kwargs.values()))
-                if phase in READY:
+                if is_ready:
                     serving.recorder.write_early()
                 if is_step and serving.values and not serving.inside:
                     serving.step()
@@ -147,7 +148,7 @@ def wrap(serving, owner, name, phase, tell, is_step):
 def watch_methods(serving, module):
     for place, owner, name, phase, tell, is_step in METHODS:
         if place == module.__name__ and hasattr(module, owner):
-            wrap(serving, getattr(module, owner), name, phase, tell, is_step)
+            wrap(serving, getattr(module, owner), name, phase, tell, is_step, (place, phase) in READY)
 
 
 def watch_captures(serving, torch):

@@ -219,6 +219,8 @@ def play_vllm(recorder, module):
 
     @functools.wraps(take)
     def _process_input_queue(core):
+        if core.vllm_config.parallel_config.data_parallel_size > 1:
+            return take(core)  # each of its engines would play all requests
         if core not in plays:
             plays[core] = VllmPlay(core, recorder, Played(os.environ["VRAM_FIT"]))
             recorder.begin_playing()

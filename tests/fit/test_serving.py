@@ -201,6 +201,34 @@ class Requests(unittest.TestCase):
                      "1 waiting at most", "Preemptions 1: the cache was full", "Virtual time", "all requests were played"):
             self.assertIn(part, told)
 
+    def test_nothing_that_takes_requests(self):
+        for program, variables in (("import torch\ntorch.empty(1 << 20)\n", {}), (PLAYS, {"FAKE_ENGINES": "2"})):
+            result = fit("--json", "--for", "5s", "--requests", "prompt=1,output=1", *python(program), **variables)
+            self.assertIn("--requests: no engine took the requests", result.stderr)
+            self.assertIsNone(json.loads(result.stdout)["played"])
+
+    def test_a_plan_is_written_when_all_was_served(self):
+        with tempfile.TemporaryDirectory() as folder:
+            plan = pathlib.Path(folder, "new/plan")
+            result = fit("-q", "--write-plan", str(plan), "--requests", "prompt=100,output=4,count=3", *python(PLAYS))
+            self.assertEqual(result.returncode, 0, result.stderr)
+            size = 101 * 16 * 1024
+            self.assertEqual(plan.joinpath("options").read_text(), f"--kv-cache-memory-bytes {size}\n")
+            written = json.loads(plan.joinpath("startup_plan/startup_plan_fake.json").read_text())
+            self.assertEqual(written, {"kv_cache_memory_bytes": size, "free_memory_baseline": 60 * GIB})
+            for part in (f"VLLM_ENABLE_STARTUP_PLAN=1 VLLM_CACHE_ROOT={plan}, or without it --kv-cache-memory-bytes {size}\n", "of the h100 stay free"):
+                self.assertIn(part, result.stderr)
+
+    def test_no_plan_of_what_was_not_served(self):
+        with tempfile.TemporaryDirectory() as folder:
+            plan = pathlib.Path(folder, "plan")
+            result = fit("-q", "--write-plan", str(plan), "--requests", "prompt=1000..1040,output=10,count=20", *python(PLAYS), FAKE_BLOCKS="2001")
+            self.assertEqual((result.returncode, plan.exists()), (1, False), result.stderr)
+            self.assertIn("no plan is written: not all requests were served\n", result.stderr)
+            result = fit("--write-plan", str(plan), *python("print('ran')\n"))
+            self.assertEqual((result.returncode, plan.exists()), (2, False))
+            self.assertIn("--write-plan needs --requests", result.stderr)
+
     def test_mistakes_come_before_the_program_runs(self):
         for shape in ("rate=8", "nothing.jsonl"):
             result = fit("--requests", shape, *python("print('ran')\n"))

@@ -157,7 +157,7 @@ def fit_vllm_requests(vram, _):
     answers = [serve(vram, folder, shape, "--", "--num-gpu-blocks-override", blocks) for _ in range(2)]
     first, second = (answer["played"] for answer in answers)
     assert first == second, (first, second)
-    assert first["served"] == count and first["preemptions"] > 0 and first["blocks"] == first["pool_blocks"] == blocks - 1, first
+    assert first["served"] == count and first["preemptions"] > 0 and 0.9 * blocks < first["blocks"] <= first["pool_blocks"] == blocks - 1, first
     script = COUNTERS.replace("BLOCKS", str(blocks)).replace("COUNT", str(count))
     run = subprocess.run([vram, "sim", "--card", "h100", "--", sys.executable, "-c", script, folder], stdout=subprocess.PIPE, text=True, check=True)
     own = json.loads(next(line for line in run.stdout.splitlines() if line.startswith("counters ")).partition(" ")[2])
