@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 // A part of a prompt that other requests have too: equal ids mean equal tokens.
 struct fit_piece {
@@ -39,6 +40,7 @@ bool fit_requests_write(const struct fit_requests *requests, const char *path);
 // The two sources. Rows need not be in order.
 bool fit_requests_shape(struct fit_requests *requests, const char *text, char wrong[FIT_WRONG_CAPACITY]);
 bool fit_requests_file(struct fit_requests *requests, const char *path, char wrong[FIT_WRONG_CAPACITY]);
+bool fit_requests_rows(struct fit_requests *requests, FILE *file, char wrong[FIT_WRONG_CAPACITY]); // of an open file
 // Both return false if host memory runs out. A piece belongs to the row that is added next.
 bool fit_requests_add_piece(struct fit_requests *requests, uint64_t id, uint64_t tokens);
 bool fit_requests_add(struct fit_requests *requests, uint64_t arrival_ns, uint64_t prompt_tokens, uint64_t output_tokens);

@@ -1,6 +1,7 @@
 // Reads files of requests: JSON lines of lengths (our own, and the traces of Mooncake that SGLang's benchmark plays), and the tables of
 // BurstGPT (a data set of vLLM's benchmark) and Azure. Data sets of texts (ShareGPT, a prompt per line) have no lengths without the model's
 // tokenizer: refused.
+#define _POSIX_C_SOURCE 200809L // getline
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -164,18 +165,23 @@ static bool read_line(struct reading *reading, char *line) {
     return first && begin[0] != '{' ? read_header(reading, line) : read_object(reading, begin);
 }
 
-bool fit_requests_file(struct fit_requests *requests, const char *path, char wrong[FIT_WRONG_CAPACITY]) {
+bool fit_requests_rows(struct fit_requests *requests, FILE *file, char wrong[FIT_WRONG_CAPACITY]) {
     struct reading reading = {.requests = requests, .wrong = wrong, .arrival_column = -1, .prompt_column = -1, .output_column = -1};
-    FILE *file = fopen(path, "r");
-    if (file == NULL) {
-        (void)snprintf(wrong, FIT_WRONG_CAPACITY, "%.200s: %s", path, strerror(errno));
-        return false;
-    }
     char *line = NULL;
     size_t capacity = 0;
     bool good = true;
     while (good && getline(&line, &capacity, file) >= 0) good = read_line(&reading, line);
     free(line);
+    return good;
+}
+
+bool fit_requests_file(struct fit_requests *requests, const char *path, char wrong[FIT_WRONG_CAPACITY]) {
+    FILE *file = fopen(path, "r");
+    if (file == NULL) {
+        (void)snprintf(wrong, FIT_WRONG_CAPACITY, "%.200s: %s", path, strerror(errno));
+        return false;
+    }
+    const bool good = fit_requests_rows(requests, file, wrong);
     (void)fclose(file);
     return good;
 }

@@ -1,4 +1,5 @@
 // Tests requests of `vram fit --requests`: shapes, the formats of files, what is refused, and the file for the player.
+#define _POSIX_C_SOURCE 200809L // mkstemp
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
