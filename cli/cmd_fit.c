@@ -8,10 +8,12 @@
 #include "output.h"
 #include "args.h"
 #include "fit_cards.h"
+#include "fit_engine_plan.h"
 #include "fit_fold.h"
 #include "fit_print.h"
 #include "fit_run.h"
 #include "fit_remedies.h"
+#include "fit_requests.h"
 #include "fit_stake.h"
 #include "fit_failure.h"
 #include "sim_settings.h"
@@ -33,7 +35,10 @@ struct settings {
     const char *vary;   // "--name=A,B,C"; NULL if not given
     const char *varied; // the argument with its value in this run
     struct sim_values values;
-    const char *folds; // which ranks to run; NULL: all, or a few if there are very many
+    const char *traffic;          // --requests; NULL: none
+    struct fit_requests requests; // read from it
+    const char *plan_folder;      // --write-plan; NULL: none
+    const char *folds;            // which ranks to run; NULL: all, or a few if there are very many
     struct fit_fold fold;
     char unrunnable[32];     // the `largest` that another model replaced; "" if none
     struct answers *answers; // one, or several with --vary and --each
@@ -97,6 +102,17 @@ static bool settle_time(struct settings *settings) {
 
 static bool are_steps(const char *text) {
     return strcmp(text, "auto") == 0 || strcmp(text, "all") == 0 || (text[0] != '\0' && text[strspn(text, "0123456789")] == '\0');
+}
+
+// Reads --requests. The end of the requests then ends the program, not its steps.
+static bool settle_requests(struct settings *settings) {
+    char wrong[FIT_WRONG_CAPACITY];
+    if (settings->traffic == NULL && settings->plan_folder != NULL) return usage_problem("--write-plan needs --requests") == CLI_OK;
+    if (settings->traffic == NULL) return true;
+    if (strcmp(settings->steps, "auto") != 0) return usage_problem("--requests and --steps exclude each other") == CLI_OK;
+    settings->steps = "0";
+    if (fit_requests_open(&settings->requests, settings->traffic, wrong)) return true;
+    return ui_usage("fit", "vram fit: --requests: %s", wrong) == CLI_OK;
 }
 
 // --- the work -----------------------------------------------------------------------------------------------------------------------
@@ -244,6 +260,7 @@ static int answer_run(struct settings *settings, const struct fit_plan *plan, co
     complete_verdict(settings, plan, &verdict, &answer);
     code = print_answer(settings, &answer);
     if (code == CLI_OK && settings->output != NULL) code = copy_recording(&verdict, settings->output);
+    if (code == CLI_OK && settings->plan_folder != NULL) code = fit_engine_plan_keep(&answer, settings->plan_folder);
     if (code == CLI_OK && (!answer.fits || answer.unsure)) code = CLI_FINDING;
     fit_remedies_release(&answer.remedies);
     fit_verdict_release(&verdict);
@@ -319,7 +336,9 @@ static int fit_program(struct settings *settings, char **program) {
                             .until = settings->until,
                             .most_seconds = settings->most_seconds,
                             .quiet = settings->quiet,
-                            .dummy_weights = settings->dummy_weights};
+                            .dummy_weights = settings->dummy_weights,
+                            .requests = settings->traffic == NULL ? NULL : &settings->requests,
+                            .keeps_plan = settings->plan_folder != NULL};
     int code = run_where_it_can(settings, &plan, &run);
     if (code != CLI_OK) return code;
     if (run.exit_code == 137) ui_say("vram fit: the program was killed (signal 9): this machine may have run out of memory");
@@ -465,6 +484,16 @@ int cmd_fit(int argc, char **argv) {
          .value = "ARGUMENT=A,B,C",
          .help = "run once for each value of a program argument: '--batch-size=16,8,4'; exit code 0 if one fits",
          .target = &settings.vary},
+        {.name = "requests",
+         .kind = ARGS_STRING,
+         .value = "FILE|SHAPE",
+         .help = "play these requests against the model server: lengths in a file, or rate=8/s,prompt=512..4096,output=256,count=1000",
+         .target = &settings.traffic},
+        {.name = "write-plan",
+         .kind = ARGS_STRING,
+         .value = "FOLDER",
+         .help = "write what the engine takes at its next start instead of measuring, if it served all of --requests",
+         .target = &settings.plan_folder},
         {.name = "dummy-weights",
          .kind = ARGS_FLAG,
          .help = "make up weights, so that models of transformers and diffusers and GGUF files need only their configuration or header",
@@ -501,6 +530,7 @@ int cmd_fit(int argc, char **argv) {
                     "  vram fit --card rtx4090,a100-40 -- python train.py --batch-size 8\n"
                     "  vram fit --all --json -- torchrun --nproc-per-node 8 train.py\n"
                     "  vram fit --card rtx4090 --vary '--batch-size=16,8,4' -q -- python train.py --batch-size 16\n"
+                    "  vram fit --requests rate=8/s,prompt=512..4096,output=256 -- vllm serve ./model\n"
                     "  vram fit --memory 22GiB -q -- python train.py   # in CI: exit code 1 when it needs more\n",
         .options = options,
         .min_operands = 1,
@@ -524,5 +554,8 @@ int cmd_fit(int argc, char **argv) {
     if (settings.vary != NULL && (settings.vary[0] == '=' || strchr(settings.vary, '=') == NULL))
         return usage_problem("--vary takes an argument of the program and values: '--batch-size=16,8,4'");
     if (settings.each && settings.vary != NULL) return usage_problem("--each and --vary exclude each other");
-    return fit_all(&settings, argv + 1);
+    if (!settle_requests(&settings)) return CLI_USAGE;
+    code = fit_all(&settings, argv + 1);
+    fit_requests_release(&settings.requests);
+    return code;
 }

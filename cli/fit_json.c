@@ -166,7 +166,8 @@ static void put_stake(struct vr_json *json, const char *name, const struct fit_s
 
 #define FIT_ENDING_FACTS(X)                                                                                                                \
     X(TEXT, "ended", fit_ending_names[it->ending], ALWAYS,                                                                                 \
-      "`end`, `repeats`, `stands` (ten steps with the same peak, or 100 without a new one), `steps`, `until`, `time`, `oom`, "             \
+      "`end`, `repeats`, `calls`, `ready`, `served`, `played`, `stands` (ten steps with the same peak, or 100 without a new one), "        \
+      "`steps`, `until`, `time`, `oom`, "                                                                                                  \
       "`interrupted` or "                                                                                                                  \
       "`failed`")                                                                                                                          \
     X(I64, "exit_code", it->exit_code, ALWAYS, "of the program")                                                                           \
@@ -228,6 +229,8 @@ static void put_need(struct vr_json *json, const struct fit_answer *answer) {
     X(MAP, "roles", put_roles(json, key, verdict), ALWAYS, "requested bytes that were live at the peak, by role; null without PyTorch")    \
     X(OBJECT, "serving", fit_serving_json(json, key, &it->serving, verdict), NULL_UNLESS(it->serving.any),                                 \
       "facts about a served model: below; null: no KV cache")                                                                              \
+    X(OBJECT, "played", fit_played_json(json, key, &run->played, &it->serving), NULL_UNLESS(run->played.any),                              \
+      "what the server did with the requests of `--requests`: below; null: no requests were played")                                       \
     X(OBJECT, "smaller", put_smaller(json, key, it), NULL_UNLESS(it->setting.any),                                                         \
       "the largest given card that is too small, else the next smaller card: below; null: it fits on all")                                 \
     X(ARRAY, "not_known", put_called(json, key, run->sizes, run->size_count), ALWAYS, "sizes that were assumed: below")                    \

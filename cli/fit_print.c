@@ -485,6 +485,7 @@ static void print_ranks(FILE *page, const struct fit_run *run, const struct fit_
 
 static void print_ending(FILE *page, const struct fit_run *run) {
     const char *unseen = run->ending == FIT_READY || run->ending == FIT_SERVED ? "not seen: requests (longer ones, more at once)"
+                         : run->ending == FIT_PLAYED                           ? "not seen: other requests"
                          : fit_run_failed(run)                                 ? "not seen: the rest of the program"
                                                                                : "not seen: evaluation, checkpoints, later longer batches";
     static const char *const texts[FIT_ENDING_COUNT] = {
@@ -493,6 +494,7 @@ static void print_ending(FILE *page, const struct fit_run *run) {
         "stopped: model calls repeat, or 100 calls brought no new peak",
         "stopped: the server responds",
         "stopped: it served 100 steps without a new peak",
+        "stopped: all requests were played",
         "stopped: steps differ, but their peaks are the same, or 100 steps brought no new one",
         "stopped after the requested steps",
         "stopped: its output matched --until",
@@ -550,6 +552,7 @@ int fit_print_text(const struct fit_answer *answer) {
     if (!failed) print_cures(page, answer);
     print_cards(page, verdict, failed);
     fit_serving_print(page, &answer->serving, verdict);
+    fit_played_print(page, &answer->run->played, &answer->serving);
     if (answer->unrunnable != NULL)
         fprintf(page, "                 This PyTorch has no kernels for %s: it ran on %s.\n", answer->unrunnable, verdict->ran_on.key);
     print_ranks(page, answer->run, answer->fold);

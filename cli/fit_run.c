@@ -24,6 +24,7 @@
 
 #include "args.h"
 #include "run_environment.h"
+#include "fit_requests.h"
 #include "fit_run.h"
 #include "input.h"
 #include "program.h"
@@ -60,7 +61,8 @@ struct fit_control {
     _Atomic uint64_t alone;    // not 0: ranks no longer wait for each other
     _Atomic uint64_t finished; // not 0: a process has recorded enough; the command ends all
     _Atomic uint64_t ending;   // not 0: the command ends the run; each process writes its recording
-    uint64_t unused[4];
+    _Atomic uint64_t playing;  // not 0: an engine plays the requests
+    uint64_t unused[3];
     struct fit_control_row rows[FIT_CONTROL_ROWS];
 };
 
@@ -261,8 +263,11 @@ static bool put_recorders(const struct running *running) {
     const struct run_environment environment = {
         .library = running->library.path, .output = output, .list = list, .stacks = "all", .on_oom = "report"};
     if (running->library.path[0] != '\0' && !run_environment_put(&environment)) return false;
+    (void)snprintf(list, sizeof list, "%s/requests", running->run->folder);
+    if (running->plan->requests != NULL && !fit_requests_write(running->plan->requests, list)) return false;
     return setenv("VRAM_FIT", running->run->folder, 1) == 0 && setenv("VRAM_FIT_STEPS", running->plan->steps, 1) == 0 &&
            (!running->plan->dummy_weights || setenv("VRAM_FIT_DUMMY", "1", 1) == 0) &&
+           (!running->plan->keeps_plan || setenv("VRAM_FIT_PLAN", "1", 1) == 0) &&
            (!find_fit_folder(module, sizeof module) || put_first("PYTHONPATH", module));
 }
 
@@ -355,11 +360,18 @@ static bool program_serves(struct running *running) {
     return ++running->ready_ticks >= (fit_end_began(running->run) ? READY_TICKS : LATE_TICKS);
 }
 
+// Returns whether requests are to be played but the server that answers does not play them.
+static bool program_refuses_requests(struct running *running) {
+    const struct fit_control *control = running->control.file;
+    if (running->plan->requests == NULL || atomic_load(&control->playing) != 0 || !fit_ready_is(&running->ready)) return false;
+    return ++running->ready_ticks >= LATE_TICKS;
+}
+
 static bool is_over(struct running *running) {
     const struct fit_control *control = running->control.file;
     running->time_over = running->plan->most_seconds != 0 && seconds_since(&running->begin) >= (double)running->plan->most_seconds;
     running->finished = running->finished || atomic_load(&control->finished) != 0;
-    running->serves = running->serves || program_serves(running);
+    running->serves = running->serves || program_serves(running) || program_refuses_requests(running);
     return running->time_over || running->found || running->finished || running->serves;
 }
 
@@ -419,6 +431,7 @@ static enum fit_ending ending_of(const struct running *running) {
         asked = asked || strcmp(run->processes[i].ended, "asked") == 0;
     }
     for (size_t i = 0; i < run->holding_count; i++) oom = oom || run->holdings[i].ooms > 0;
+    if (run->played.any) return FIT_PLAYED;
     if (running->found) return FIT_UNTIL;
     if (running->time_over) return FIT_TIME;
     if (running->serves) return FIT_READY;
@@ -451,6 +464,11 @@ static int run_program(struct running *running) {
     run->size_count = sim_missing_list(&running->missing, true, &run->sizes);
     const int code = fit_folder_read(run);
     if (code != CLI_OK) return code;
+    char played[sizeof run->folder + 20];
+    (void)snprintf(played, sizeof played, "%s/played", run->folder);
+    if (!fit_played_read(&run->played, played) && running->plan->requests != NULL)
+        ui_say("vram fit: --requests: no engine took the requests; vLLM's takes them, unless it is data-parallel or part of a script's "
+               "process");
     add_contexts(running);
     take_last_step(running);
     run->signal = ending_signal(run);

@@ -8,21 +8,25 @@
 #include <stdint.h>
 
 #include "fit_failure.h"
+#include "fit_played.h"
 #include "fit_serving.h"
 #include "sim_counts.h"
 #include "sim_settings.h"
 
 struct vram_recording;
+struct fit_requests;
 
 // The settings of a run.
 struct fit_plan {
-    struct sim_settings sim; // `models` names one device
-    char **program;          // ends with NULL
-    const char *steps;       // "auto", or a number
-    const char *until;       // a regular expression; a matching line of output ends the run; NULL: none
-    uint64_t most_seconds;   // 0: no limit
-    bool quiet;              // shows the program's output only if it fails
-    bool dummy_weights;      // makes up weights from configurations
+    struct sim_settings sim;             // `models` names one device
+    char **program;                      // ends with NULL
+    const char *steps;                   // "auto", or a number
+    const char *until;                   // a regular expression; a matching line of output ends the run; NULL: none
+    uint64_t most_seconds;               // 0: no limit
+    bool quiet;                          // shows the program's output only if it fails
+    bool dummy_weights;                  // makes up weights from configurations
+    const struct fit_requests *requests; // to play against the model server; NULL: none
+    bool keeps_plan;                     // the engine writes a plan for its next start
 };
 
 // The reason for the end of a run. X(constant, JSON name)
@@ -32,6 +36,7 @@ struct fit_plan {
     X(FIT_CALLS, calls)             /* its calls of models repeat */                                                                       \
     X(FIT_READY, ready)             /* it is a server, and serves */                                                                       \
     X(FIT_SERVED, served)           /* it served without a new peak */                                                                     \
+    X(FIT_PLAYED, played)           /* all requests were played */                                                                         \
     X(FIT_STANDS, stands)           /* its steps differ, but not its peak */                                                               \
     X(FIT_STEPS, steps)             /* the requested number of steps */                                                                    \
     X(FIT_UNTIL, until)             /* its output contains the text to wait for */                                                         \
@@ -95,6 +100,7 @@ struct fit_run {
     size_t missing_count;
     struct sim_wanted *sizes; // assumed needs of libraries that have no source
     size_t size_count;
+    struct fit_played played; // the requests that were played
 };
 
 // Runs the program to its end and reads the recordings. Returns CLI_OK even if the program failed; otherwise an exit code after a line on

@@ -17,11 +17,12 @@ static bool number_fact(struct fit_served *served, const char *line) {
     const struct {
         const char *name;
         uint64_t *to;
-    } numbers[] = {{"tokens", &served->tokens},
-                   {"blocks", &served->blocks},
-                   {"block_tokens", &served->block_tokens},
-                   {"length", &served->length},
-                   {"sequences", &served->sequences}};
+    } numbers[] = {{"tokens", &served->tokens},    {"blocks", &served->blocks},       {"block_tokens", &served->block_tokens},
+                   {"length", &served->length},    {"sequences", &served->sequences},
+#define FIT_ESTIMATE_ROW(member) {#member, &served->member##_bytes},
+                   FIT_ESTIMATES(FIT_ESTIMATE_ROW)
+#undef FIT_ESTIMATE_ROW
+    };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         const size_t length = strlen(numbers[i].name);
         if (strncmp(line, numbers[i].name, length) == 0 && line[length] == ' ')

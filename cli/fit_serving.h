@@ -22,13 +22,26 @@ struct fit_phase {
     int64_t begin_us, end_us; // by the recording's clock
 };
 
+// What an engine measured to size its cache. X(member)
+#define FIT_ESTIMATES(X)                                                                                                                   \
+    X(estimated_weight)                                                                                                                    \
+    X(estimated_consumed)                                                                                                                  \
+    X(estimated_activation)                                                                                                                \
+    X(estimated_graph)                                                                                                                     \
+    X(taken_graph)                                                                                                                         \
+    X(estimated_requested)                                                                                                                 \
+    X(estimated_cache)
+
 // Facts the program's engine wrote (adapters/fit/vram_fit_engines.py).
 struct fit_served {
     char engine[16];       // "" if unknown
     char share_option[48]; // "" if the cache's size is set directly
     double share;          // of the device's memory
     uint64_t tokens, blocks, block_tokens, length, sequences;
-    uint64_t captures, graph_bytes; // number of graphs, and bytes of their pools
+    uint64_t captures, graph_bytes;                          // number of graphs, and bytes of their pools
+#define FIT_ESTIMATE_MEMBER(member) uint64_t member##_bytes; // 0: unknown
+    FIT_ESTIMATES(FIT_ESTIMATE_MEMBER)
+#undef FIT_ESTIMATE_MEMBER
     struct fit_phase phases[FIT_PHASES];
     size_t phase_count;
 };

@@ -7,6 +7,7 @@
 #include "output.h"
 #include "fit_cards.h"
 #include "fit_page.h"
+#include "fit_print.h"
 #include "fit_run.h"
 #include "fit_serving.h"
 #include "base/json_rows.h"
@@ -21,20 +22,7 @@ static void put_row(FILE *page, const char *title, const char *text) {
     fprintf(page, "\n");
 }
 
-// Writes a number as "1,234,567".
-static const char *grouped_number(uint64_t number, char text[32]) {
-    char digits[24];
-    const int length = snprintf(digits, sizeof digits, "%" PRIu64, number);
-    size_t used = 0;
-    for (int i = 0; i < length; i++) {
-        if (i > 0 && (length - i) % 3 == 0) text[used++] = ',';
-        text[used++] = digits[i];
-    }
-    text[used] = '\0';
-    return text;
-}
-
-#define COUNT(number) grouped_number((number), (char[32]){0})
+#define COUNT(number) ui_count((number), (char[UI_COUNT_CAPACITY]){0})
 
 static void print_cache(FILE *page, const struct fit_serving *serving) {
     const struct fit_served *served = serving->served;
@@ -74,6 +62,23 @@ static void print_phases(FILE *page, const struct fit_serving *serving) {
         if (serving->capture_bytes == 0) *strchr(text, ';') = '\0';
         put_row(page, "CUDA graphs", text);
     }
+}
+
+// Prints what the engine measured, and where that differs from what it then took.
+static void print_estimate(FILE *page, const struct fit_serving *serving, const struct fit_verdict *verdict) {
+    const struct fit_served *served = serving->served;
+    char text[500];
+    if (served->estimated_requested_bytes == 0) return;
+    int used =
+        snprintf(text, sizeof text, "%s weights, %s with context and libraries, %s activations", SIZE(served->estimated_weight_bytes),
+                 SIZE(served->estimated_consumed_bytes), SIZE(served->estimated_activation_bytes));
+    if (served->estimated_graph_bytes != 0)
+        used += snprintf(text + used, sizeof text - (size_t)used, " of which %s for graphs, which took %s",
+                         SIZE(served->estimated_graph_bytes), SIZE(served->taken_graph_bytes));
+    const int64_t over = (int64_t)fit_need_bytes(verdict) - (int64_t)served->estimated_requested_bytes;
+    (void)snprintf(text + used, sizeof text - (size_t)used, "; it asked for %s, and used %s %s", SIZE(served->estimated_requested_bytes),
+                   SIZE((uint64_t)(over < 0 ? -over : over)), over < 0 ? "less" : "more");
+    put_row(page, "Its estimate", text);
 }
 
 static void print_card(FILE *page, const struct fit_serving *serving, const struct fit_verdict *verdict, const struct fit_card *card) {
@@ -126,6 +131,7 @@ void fit_serving_print(FILE *page, const struct fit_serving *serving, const stru
         print_growth(page, serving, verdict);
         return;
     }
+    print_estimate(page, serving, verdict);
     fprintf(page, "  Share          %s %.3g\n", served->share_option, served->share);
     print_beyond(page, serving, verdict);
     for (size_t i = 0; i < verdict->card_count; i++)
@@ -172,6 +178,14 @@ static void put_cards(struct vr_json *json, const char *name, const struct fit_s
     X(U64, "capture_bytes", it->capture_bytes, ALWAYS, "highest live bytes while capturing graphs; 0: no such phase")                      \
     X(U64, "graphs", served->captures, ALWAYS, "number of captured CUDA graphs")                                                           \
     X(U64, "graph_bytes", served->graph_bytes, ALWAYS, "bytes in their pools")                                                             \
+    X(U64, "estimated_weight_bytes", served->estimated_weight_bytes, NULL_IF_EMPTY, "weights, by the engine's own measure")                \
+    X(U64, "estimated_consumed_bytes", served->estimated_consumed_bytes, NULL_IF_EMPTY, "the same with context and libraries")             \
+    X(U64, "estimated_activation_bytes", served->estimated_activation_bytes, NULL_IF_EMPTY,                                                \
+      "the engine's figure for activations and graphs")                                                                                    \
+    X(U64, "estimated_graph_bytes", served->estimated_graph_bytes, NULL_IF_EMPTY, "the engine's estimate for graphs")                      \
+    X(U64, "taken_graph_bytes", served->taken_graph_bytes, NULL_IF_EMPTY, "memory of the graphs, by the engine's own measure")             \
+    X(U64, "estimated_requested_bytes", served->estimated_requested_bytes, NULL_IF_EMPTY, "the engine's share of the device")              \
+    X(U64, "estimated_cache_bytes", served->estimated_cache_bytes, NULL_IF_EMPTY, "the rest of it, for the cache")                         \
     X(U64, "held_bytes", it->held_bytes, ALWAYS, "highest reserved bytes, with activations as while profiling")                            \
     X(I64, "beyond_bytes", fit_serving_by_share(it) ? it->beyond_bytes : 0, ALWAYS, "bytes that the share does not cover")                 \
     X(ARRAY, "cards", put_cards(json, key, it, verdict), ALWAYS, "the given cards: below")

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <inttypes.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <stdarg.h>
@@ -185,6 +186,18 @@ int ui_error(const char *file, const struct vram_error *error) {
 int ui_result(enum vram_status status, bool found, const char *file, const struct vram_error *error) {
     if (status == VRAM_OK) return found ? CLI_FINDING : CLI_OK;
     return status == VRAM_IO || error == NULL ? CLI_BAD_INPUT : ui_error(file, error);
+}
+
+const char *ui_count(uint64_t number, char text[UI_COUNT_CAPACITY]) {
+    char digits[24];
+    const int length = snprintf(digits, sizeof digits, "%" PRIu64, number);
+    size_t used = 0;
+    for (int i = 0; i < length; i++) {
+        if (i > 0 && (length - i) % 3 == 0) text[used++] = ',';
+        text[used++] = digits[i];
+    }
+    text[used] = '\0';
+    return text;
 }
 
 const char *ui_size(uint64_t bytes, char text[UI_SIZE_CAPACITY]) {

@@ -42,5 +42,8 @@ bool ui_finish(void);
 #define UI_SIZE_CAPACITY 16
 // Writes a size as the library's reports do: "512 B", "1.5 KiB", "23.9 GiB". Returns text.
 const char *ui_size(uint64_t bytes, char text[UI_SIZE_CAPACITY]);
+#define UI_COUNT_CAPACITY 32
+// Writes a number as "1,234,567". Returns text.
+const char *ui_count(uint64_t number, char text[UI_COUNT_CAPACITY]);
 
 #endif

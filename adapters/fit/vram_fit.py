@@ -31,6 +31,7 @@ ROW_BYTES, ROWS = 64, 1024
 ALONE = 8  # in the head: ranks no longer wait for each other
 FINISHED = 16  # in the head: enough was recorded; the command ends the program
 ENDING = 24  # in the head: the command ends the program; each process with device memory writes its recording
+PLAYING = 32  # in the head: an engine plays the requests
 BEGUN = time.monotonic()
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -304,6 +305,11 @@ class Recorder:
             self.control.put(self.control.row(rank, 3), self.ready)
         if self.together(world):
             self.stop(why)
+
+    def begin_playing(self):
+        """Says that this process plays the requests. It may be one that uses no device."""
+        self.control = self.control or Control()
+        self.control.put(PLAYING, 1)
 
     def finish(self, why):
         """Ends this process's recording. The command ends the other processes."""
@@ -593,4 +599,5 @@ class Finder:
 
 def watch_imports():
     take_rank()
-    sys.meta_path.insert(0, Finder({"torch": torch_is_there, **part("engines").modules(RECORDER, RECORDER.serving), **part("weights").modules(RECORDER)}))
+    engines, parts = part("engines").modules(RECORDER, RECORDER.serving), (part("weights"), part("kernels"), part("requests"))
+    sys.meta_path.insert(0, Finder({"torch": torch_is_there, **engines, **{name: after for each in parts for name, after in each.modules(RECORDER).items()}}))

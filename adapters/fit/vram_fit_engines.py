@@ -3,6 +3,7 @@ and the share of the device they may use. One table covers all engines; for othe
 
 The facts (text, in PID.facts): `serving engine NAME`, `serving share OPTION VALUE` (of the device's memory), `serving tokens N`,
 `serving block_tokens N`, `serving length N` (the longest sequence), `serving sequences N` (at once), `serving graphs COUNT BYTES`,
+`serving estimated_NAME BYTES` (the engine's own figures, by which it sized its cache; cli/fit_serving.h),
 `phase NAME BEGIN END` (microseconds of the recording's clock)."""
 import functools
 import os
@@ -58,7 +59,7 @@ class Serving:
 # --- the engines ------------------------------------------------------------------------------------------------------------------
 
 
-def vllm_cache(worker, config):
+def vllm_cache(worker, _, config):
     """Returns the facts after vLLM's worker created its cache from `config`."""
     settings = worker.vllm_config
     block = getattr(config.kv_cache_groups[0].kv_cache_spec, "block_size", None) if config.kv_cache_groups else None
@@ -72,6 +73,20 @@ def vllm_cache(worker, config):
             "sequences": settings.scheduler_config.max_num_seqs}
 
 
+def vllm_estimate(worker, *_):
+    """Returns what vLLM measured to size its cache, after it captured its graphs."""
+    if not hasattr(worker, "available_kv_cache_memory_bytes"):
+        return {}
+    of = {"weight": worker.model_runner.model_memory_usage, "requested": worker.requested_memory, "cache": worker.available_kv_cache_memory_bytes,
+          "consumed": getattr(worker, "total_consumed", None), "activation": getattr(worker, "peak_activation_memory", None),
+          "graph": getattr(worker, "cudagraph_memory_estimate", None)}
+    return {f"estimated_{name}": int(value) for name, value in of.items() if value is not None}
+
+
+def vllm_graphs(_, taken, *__):
+    return {"taken_graph": int(taken)} if isinstance(taken, int) else {}
+
+
 def sglang_cache(runner, *_):
     """Returns the facts after SGLang's runner created its pools."""
     arguments = runner.server_args
@@ -81,12 +96,14 @@ def sglang_cache(runner, *_):
             "block_tokens": page, "length": runner.model_config.context_len, "sequences": getattr(runner, "max_running_requests", None)}
 
 
-# Module, class, method; its phase ("": none); the function that returns its facts; whether it is a step.
+# Module, class, method; its phase ("": none); the function that returns its facts, of its object, result and arguments; whether it is a step.
 METHODS = (
     ("vllm.v1.worker.gpu_worker", "Worker", "load_model", "loading", None, False),
     ("vllm.v1.worker.gpu_worker", "Worker", "determine_available_memory", "profiling", None, False),
     ("vllm.v1.worker.gpu_worker", "Worker", "initialize_from_config", "cache", vllm_cache, False),
-    ("vllm.v1.worker.gpu_worker", "Worker", "compile_or_warm_up_model", "capture", None, False),
+    ("vllm.v1.worker.gpu_worker", "Worker", "compile_or_warm_up_model", "capture", vllm_estimate, False),
+    ("vllm.v1.worker.gpu.model_runner", "GPUModelRunner", "capture_model", "", vllm_graphs, False),
+    ("vllm.v1.worker.gpu_model_runner", "GPUModelRunner", "capture_model", "", vllm_graphs, False),
     ("vllm.v1.worker.gpu_worker", "Worker", "execute_model", "", None, True),
     ("sglang.srt.model_executor.model_runner", "ModelRunner", "load_model", "loading", None, False),
     ("sglang.srt.model_executor.model_runner", "ModelRunner", "init_memory_pool", "cache", sglang_cache, False),
@@ -94,29 +111,31 @@ METHODS = (
     ("sglang.srt.model_executor.model_runner", "ModelRunner", "init_device_graphs", "capture", None, False),
     ("sglang.srt.model_executor.model_runner", "ModelRunner", "forward", "", None, True),
 )
-READY = ("cache", "capture")  # phases after which the engine serves
+# Phases after which an engine may serve. vLLM always has both; an early recording of a large model takes seconds.
+READY = (("vllm.v1.worker.gpu_worker", "capture"), ("sglang.srt.model_executor.model_runner", "cache"), ("sglang.srt.model_executor.model_runner", "capture"))
 WANTED_BY_ENGINE = "VRAM_FIT_DUMMY"
 
 
-def wrap(serving, owner, name, phase, tell, is_step):
+def wrap(serving, owner, name, phase, tell, is_step, is_ready):
     method = owner.__dict__.get(name)
     if not callable(method):
         return
 
     @functools.wraps(method)
     def wrapper(self, *args, **kwargs):
-        begin = now()
+        begin, result = now(), None
         serving.inside += bool(phase)
         try:
-            return method(self, *args, **kwargs)
+            result = method(self, *args, **kwargs)
+            return result
         finally:
             serving.inside -= bool(phase)
             try:
                 if phase:
                     serving.passed(phase, begin)
                 if tell is not None:
-                    serving.values.update(tell(self, *args, *kwargs.values()))
-                if phase in READY:
+                    serving.values.update(tell(self, result, *args, *kwargs.values()))
+                if is_ready:
                     serving.recorder.write_early()
                 if is_step and serving.values and not serving.inside:
                     serving.step()
@@ -129,7 +148,7 @@ def wrap(serving, owner, name, phase, tell, is_step):
 def watch_methods(serving, module):
     for place, owner, name, phase, tell, is_step in METHODS:
         if place == module.__name__ and hasattr(module, owner):
-            wrap(serving, getattr(module, owner), name, phase, tell, is_step)
+            wrap(serving, getattr(module, owner), name, phase, tell, is_step, (place, phase) in READY)
 
 
 def watch_captures(serving, torch):

@@ -55,8 +55,9 @@ class Loops:
         self.begun = False
 
     def is_counting(self):
-        recorder = self.recorder
-        return not self.inside and threading.get_ident() == self.thread and recorder.is_recording() and not recorder.trains and not recorder.serving.values
+        recorder, serving = self.recorder, self.recorder.serving
+        serves = serving.values or serving.inside  # an engine is ready, or tries its largest batch
+        return not self.inside and threading.get_ident() == self.thread and recorder.is_recording() and not recorder.trains and not serves
 
     def begin_call(self, frame):
         """Begins an outermost call of a model. It ends the previous step unless it belongs to the same library call."""

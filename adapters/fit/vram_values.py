@@ -148,6 +148,7 @@ class Values:
         self.stream = torch._C._cuda_getCurrentRawStream
         self.generator = torch.Generator()
         self.libraries, self.taken = {}, set()  # by namespace
+        self.stopped = False  # nothing is computed any more
         self.graphs = part("graphs").Graphs(self)
         self.begin, self.plain = part("call").begin, torch._C.DisableTorchFunction
 
@@ -155,7 +156,7 @@ class Values:
         """Runs an operation that may be small; PyTorch calls this. Operations that it calls itself are also computed, because they may
         decide sizes."""
         local = self.local
-        if operation.failures >= FAILURES or getattr(local, "counted", False):
+        if operation.failures >= FAILURES or self.stopped or getattr(local, "counted", False):
             return operation.call(self.cuda, *args, **kwargs)
         if self.graphs.current is not None and self.torch._C._cuda_isCurrentStreamCapturing():
             return self.graphs.operation(operation, args, kwargs, functools.partial(operation.call, self.cuda, *args, **kwargs))
@@ -318,6 +319,15 @@ def own_code():
                     yield code
 
 
+BEGUN = []  # this process's Values
+
+
+def stop():
+    """Computes nothing from now on. What kernels write is then unknown, and reads of it are listed."""
+    for values in BEGUN:
+        values.stopped = True
+
+
 def begin(torch):
     """Called when PyTorch is imported. The operations are replaced when it initialises CUDA."""
     if LIMIT <= 0 or not hasattr(torch, "library"):
@@ -331,6 +341,7 @@ def begin(torch):
             values.install()
             part("graphs").watch(values.graphs)
             part("triton").begin(values)
+            BEGUN.append(values)
             for code in own_code():
                 shared.leave_to_python(torch, code)
         except Exception as error:

@@ -42,7 +42,7 @@ class Triton:
         kernel = self.kernels.get(key)
         if kernel is None:
             kernel = self.kernels[key] = Kernel()
-        if kernel.failures >= FAILURES or kernel.done >= MOST_OF_ONE or self.done >= MOST_OF_ALL or getattr(self.local, "idle", False):
+        if self.values.stopped or kernel.failures >= FAILURES or kernel.done >= MOST_OF_ONE or self.done >= MOST_OF_ALL or getattr(self.local, "idle", False):
             return call()
         if numbers is not None:
             grid = kernel.grids.get(numbers) or self.find_grid(kernel, grid_of, numbers)
@@ -77,7 +77,8 @@ class Triton:
         tensors = [value for value in given.values() if isinstance(value, self.torch.Tensor)]
 
         def again():
-            pages = self.compute(kernel, function_of, lambda: grid, lambda: given) if kernel.failures < FAILURES and kernel.done < MOST_OF_ONE else None
+            computed = not self.values.stopped and kernel.failures < FAILURES and kernel.done < MOST_OF_ONE
+            pages = self.compute(kernel, function_of, lambda: grid, lambda: given) if computed else None
             if pages is not None:
                 pages.commit()
             for tensor in tensors if pages is None else ():

@@ -143,6 +143,109 @@ class Servers(unittest.TestCase):
             self.assertIn(f"loads {format} with one", result.stderr)
 
 
+PLAYS = "from vllm.v1.engine.core import EngineCoreProc\nEngineCoreProc().run()\n"
+
+
+class Requests(unittest.TestCase):
+    def played(self, shape, code=0, **variables):
+        result = fit("--json", "--requests", shape, *python(PLAYS), **variables)
+        self.assertEqual(result.returncode, code, result.stderr)
+        answer = json.loads(result.stdout)
+        self.assertEqual(answer["ended"], "played")
+        return answer["played"]
+
+    def test_all_at_once(self):
+        """100 blocks: six requests of 16 blocks fit, the seventh waits."""
+        played = self.played("prompt=250,output=6,count=10")
+        self.assertEqual((played["asked"], played["served"], played["refused"], played["preemptions"]), (10, 10, 0, 0))
+        self.assertEqual((played["running"], played["waiting"], played["blocks"], played["pool_blocks"]), (6, 4, 96, 100))
+        self.assertEqual((played["prompt_tokens"], played["output_tokens"], played["longest_tokens"], played["steps"]), (2500, 60, 256, 12))
+
+    def test_the_cache_runs_out(self):
+        """Prompts of 16 blocks, which grow by one: of six one is preempted."""
+        played = self.played("prompt=256,output=6,count=6")
+        self.assertEqual((played["served"], played["running"]), (6, 6))
+        self.assertEqual((played["preemptions"], played["blocks"]), (1, 96))
+
+    def test_arrivals(self):
+        """A request per second, each served at once: the clock goes on from one to the next."""
+        with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
+            for second in range(5):
+                print(json.dumps({"arrival": second, "prompt_tokens": 100, "output_tokens": 10}), file=file)
+            file.flush()
+            played = self.played(file.name)
+        self.assertEqual((played["served"], played["running"], played["waiting"], played["steps"]), (5, 1, 0, 50))
+        self.assertAlmostEqual(played["lasted_ns"], 4e9 + 10 * (16 << 30) / 3.352e9 * 1e9 / 1e3, delta=5e6)
+
+    def test_at_most_so_many_at_once(self):
+        played = self.played("prompt=16,output=8,count=20,concurrency=3")
+        self.assertEqual((played["served"], played["running"], played["waiting"]), (20, 3, 0))
+
+    def test_requests_that_are_too_long(self):
+        played = self.played("prompt=1000..1040,output=10,count=50", FAKE_BLOCKS="2001")
+        self.assertEqual(played["served"] + played["refused"], 50)
+        self.assertGreater(played["served"], 5)
+        self.assertGreater(played["refused_tokens"], 1024)
+
+    def test_shared_prefixes_are_found(self):
+        self.assertEqual(self.played("prompt=64,output=2,count=10")["prefix_hit_tokens"], 0)
+        self.assertEqual(self.played("prompt=64,output=2,count=10,prefix=32")["prefix_hit_tokens"], 9 * 16)
+
+    def test_the_same_on_every_run(self):
+        shape = "rate=40/s,prompt=1..900,output=1..100,count=60,prefix=1"
+        self.assertEqual(self.played(shape), self.played(shape))
+
+    def test_text(self):
+        told = " ".join(fit("-q", "--requests", "prompt=256,output=6,count=6", *python(PLAYS)).stdout.split())
+        for part in ("Requests 6 of 6 served, in", "Tokens 1,536 in prompts, 36 in outputs", "KV cache at most 96 of 100 blocks in use (96.0 %)", "Running at most 6",
+                     "at most 1 waited", "Preemptions 1: the cache was full", "Virtual time", "all requests were played"):
+            self.assertIn(part, told)
+
+    def test_nothing_that_takes_requests(self):
+        for program, variables in (("import torch\ntorch.empty(1 << 20)\n", {}), (PLAYS, {"FAKE_ENGINES": "2"})):
+            result = fit("--json", "--for", "5s", "--requests", "prompt=1,output=1", *python(program), **variables)
+            self.assertIn("--requests: no engine took the requests", result.stderr)
+            self.assertIsNone(json.loads(result.stdout)["played"])
+
+    def test_a_plan_is_written_when_all_was_served(self):
+        with tempfile.TemporaryDirectory() as folder:
+            plan = pathlib.Path(folder, "new/plan")
+            result = fit("-q", "--write-plan", str(plan), "--requests", "prompt=100,output=4,count=3", *python(PLAYS))
+            self.assertEqual(result.returncode, 0, result.stderr)
+            size = 101 * 16 * 1024
+            self.assertEqual(plan.joinpath("options").read_text(), f"--kv-cache-memory-bytes {size}\n")
+            written = json.loads(plan.joinpath("startup_plan/startup_plan_fake.json").read_text())
+            self.assertEqual(written, {"kv_cache_memory_bytes": size, "free_memory_baseline": 60 * GIB})
+            for part in (f"VLLM_ENABLE_STARTUP_PLAN=1 VLLM_CACHE_ROOT={plan}, or without it --kv-cache-memory-bytes {size}\n", "of the h100 stay free"):
+                self.assertIn(part, result.stderr)
+
+    def test_no_plan_of_what_was_not_served(self):
+        with tempfile.TemporaryDirectory() as folder:
+            plan = pathlib.Path(folder, "plan")
+            result = fit("-q", "--write-plan", str(plan), "--requests", "prompt=1000..1040,output=10,count=20", *python(PLAYS), FAKE_BLOCKS="2001")
+            self.assertEqual((result.returncode, plan.exists()), (1, False), result.stderr)
+            self.assertIn("no plan is written: not all requests were served\n", result.stderr)
+            result = fit("--write-plan", str(plan), *python("print('ran')\n"))
+            self.assertEqual((result.returncode, plan.exists()), (2, False))
+            self.assertIn("--write-plan needs --requests", result.stderr)
+
+    def test_mistakes_come_before_the_program_runs(self):
+        for shape in ("rate=8", "nothing.jsonl"):
+            result = fit("--requests", shape, *python("print('ran')\n"))
+            self.assertEqual((result.returncode, "ran" in result.stderr), (2, False), result.stderr)
+        result = fit("--requests", "prompt=1,output=1", "--steps", "3", *python("print('ran')\n"))
+        self.assertIn("--requests and --steps exclude each other", result.stderr)
+
+
+class Kernels(unittest.TestCase):
+    def test_kernels_without_a_compiler(self):
+        for name, code in (("sampling", 0), ("batch_decode", 3)):
+            program = f"import torch\nfrom flashinfer.jit.core import JitSpec\ntorch.empty(1 << 20)\nJitSpec({name!r}).build_and_load().top_k(1, 2)\n"
+            result = fit(*python(program))
+            self.assertEqual(result.returncode, code, result.stderr)
+            self.assertIn("there is no nvcc: FlashInfer's sampling kernels are not compiled" if code == 0 else "its package flashinfer-jit-cache", result.stderr)
+
+
 class Files(unittest.TestCase):
     def test_a_missing_file_is_named(self):
         result = fit(*python("import torch\ntorch.empty(1)\ntorch.load('runs/not-there.pt')\n"))

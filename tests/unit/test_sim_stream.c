@@ -297,6 +297,24 @@ static void destroyed_streams_finish_their_work(void **state) {
     (void)state;
 }
 
+// A program divides by the time that it measured, even around nothing.
+static void measured_time_is_not_zero(void **state) {
+    for (uint64_t kernel_ns = 0; kernel_ns <= 10000; kernel_ns += 10000) {
+        struct vram_driver *driver = open_sim(&(struct vram_sim_options){.profile = VRAM_SIM_FREE, .kernel_ns = kernel_ns});
+        uint64_t stream = new_stream(driver, DEFAULT_FLAGS);
+        busy(driver, stream, 1000000);
+        const uint64_t start = mark(driver, stream), end = mark(driver, stream);
+        float elapsed_ms = 7;
+        assert_cu(vr_cu(driver, stream_synchronize, stream), SUCCESS);
+        assert_cu(vr_cu(driver, event_elapsed_ms, &elapsed_ms, start, end), SUCCESS);
+        assert_true(kernel_ns == 0 ? elapsed_ms == 0 : elapsed_ms > 0.0004f && elapsed_ms < 0.0006f);
+        assert_cu(vr_cu(driver, event_elapsed_ms, &elapsed_ms, end, end), SUCCESS);
+        assert_true(elapsed_ms == 0);
+        vram_driver_destroy(driver);
+    }
+    (void)state;
+}
+
 static void events_and_streams_check_their_arguments(void **state) {
     struct vram_driver *driver = open_sim(&(struct vram_sim_options){.device_count = 2});
     uint64_t context, event, timed, stream, here;
@@ -340,6 +358,7 @@ int main(void) {
         cmocka_unit_test(by_hand_default_stream_completes_alone),
         cmocka_unit_test(by_hand_random_work_is_as_modelled),
         cmocka_unit_test(destroyed_streams_finish_their_work),
+        cmocka_unit_test(measured_time_is_not_zero),
         cmocka_unit_test(events_and_streams_check_their_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

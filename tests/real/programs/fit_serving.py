@@ -46,6 +46,19 @@ if __name__ == "__main__":
 """
 
 
+COUNTERS = """
+import json, sys
+from vllm import LLM, SamplingParams
+if __name__ == "__main__":
+    llm = LLM(model=sys.argv[1], max_model_len=1024, enforce_eager=True, num_gpu_blocks_override=BLOCKS, disable_log_stats=False, load_format="dummy",
+              skip_tokenizer_init=True)
+    prompts = [{"prompt_token_ids": [7] * 32 + [11 + i] * 268} for i in range(COUNT)]
+    llm.generate(prompts, SamplingParams(max_tokens=100, ignore_eos=True, detokenize=False), use_tqdm=False)
+    counters = {each.name: each.value for each in llm.get_metrics() if hasattr(each, "value")}
+    print("counters", json.dumps(counters))
+"""
+
+
 def model(config):
     folder = tempfile.mkdtemp(prefix="model.")
     pathlib.Path(folder, "config.json").write_text(json.dumps(config))
@@ -125,6 +138,52 @@ def fit_vllm_script(vram, _):
     answer = fit(vram, "--card", "h100,rtx4090", "--", sys.executable, "-c", LLM, model(CONFIG))
     engine(answer, 1)
     assert answer["ended"] == "served", answer["ended"]
+
+
+def free_port():
+    with socket.socket() as place:
+        place.bind(("127.0.0.1", 0))
+        return place.getsockname()[1]
+
+
+def serve(vram, folder, requests, *options, code=0):
+    return fit(vram, "--card", "h100", "--requests", requests, *options[:options.index("--")], "--", "vllm", "serve", folder, "--max-model-len", "1024",
+               "--enforce-eager", "--port", free_port(), *options[options.index("--") + 1:], code=code)
+
+
+def fit_vllm_requests(vram, _):
+    """Requests that the cache has no room for: the same on every run, and as many preemptions and hits as vLLM counts itself."""
+    folder, blocks, count = model(CONFIG), 401, 24
+    shape = f"prompt=300,output=100,count={count},prefix=32"
+    answers = [serve(vram, folder, shape, "--", "--num-gpu-blocks-override", blocks) for _ in range(2)]
+    first, second = (answer["played"] for answer in answers)
+    assert first == second, (first, second)
+    assert first["served"] == count and first["preemptions"] > 0 and 0.9 * blocks < first["blocks"] <= first["pool_blocks"] == blocks - 1, first
+    script = COUNTERS.replace("BLOCKS", str(blocks)).replace("COUNT", str(count))
+    run = subprocess.run([vram, "sim", "--card", "h100", "--", sys.executable, "-c", script, folder], stdout=subprocess.PIPE, text=True, check=True,
+                         env={**os.environ, "VLLM_USE_FLASHINFER_SAMPLER": "0"})  # the sampler does not matter to the scheduler
+    own = json.loads(next(line for line in run.stdout.splitlines() if line.startswith("counters ")).partition(" ")[2])
+    print(own)
+    for name, value in (("num_preemptions", first["preemptions"]), ("prefix_cache_hits", first["prefix_hit_tokens"]), ("prefix_cache_queries", first["prefix_queried_tokens"]),
+                        ("generation_tokens", first["output_tokens"])):
+        assert own[f"vllm:{name}"] == value, (name, own[f"vllm:{name}"], value)
+
+
+def fit_vllm_plan(vram, _):
+    """The engine starts from the plan of a simulated run, without profiling, with as many blocks."""
+    folder, plan = model(CONFIG), tempfile.mkdtemp(prefix="plan.")
+    first = serve(vram, folder, "prompt=100..500,output=20,count=50", "--write-plan", plan, "--")
+    written = [path.name for path in pathlib.Path(plan).rglob("*") if path.is_file()]
+    assert "options" in written and any(name.startswith("startup_plan_") for name in written), written
+    os.environ.update(VLLM_ENABLE_STARTUP_PLAN="1", VLLM_CACHE_ROOT=plan)
+    second = serve(vram, folder, "prompt=100..500,output=20,count=50", "--")
+    assert second["serving"]["blocks"] == first["serving"]["blocks"] > 1000, (first["serving"], second["serving"])
+    # With the bytes given, the engine does not measure, and its share of the device does not matter.
+    assert (first["serving"]["share_option"], second["serving"]["share_option"]) == ("gpu_memory_utilization", ""), second["serving"]
+    option = pathlib.Path(plan, "options").read_text().split()
+    os.environ["VLLM_ENABLE_STARTUP_PLAN"] = "0"
+    third = serve(vram, folder, "prompt=100..500,output=20,count=50", "--", *option)
+    assert third["serving"]["blocks"] == first["serving"]["blocks"]
 
 
 def fit_gguf_header(vram, folder):

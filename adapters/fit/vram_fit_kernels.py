@@ -1,0 +1,52 @@
+"""Kernels that an engine compiles at run time, on a machine without NVIDIA's compiler. On a GPU they usually come compiled: the engines' images
+contain the package flashinfer-jit-cache."""
+import functools
+import os
+import shutil
+import sys
+
+# Modules of FlashInfer whose functions allocate and return nothing: their callers in Python allocate what the kernels fill. As a simulated kernel
+# computes nothing, functions that do nothing leave the same memory and the same values.
+FILLING = ("sampling",)
+
+
+class DoesNothing:
+    """In place of a compiled module. Every function of it does nothing."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *_: None
+
+
+def compiler_exists():
+    """Returns whether FlashInfer finds nvcc."""
+    try:
+        return shutil.which(os.path.join(sys.modules["flashinfer.jit.cpp_ext"].get_cuda_path(), "bin/nvcc")) is not None
+    except RuntimeError:
+        return False
+
+
+def replace_builds(recorder, module):
+    """Replaces failing builds in flashinfer.jit.core, and says what to do about those that cannot be replaced."""
+    build = module.JitSpec.build_and_load
+
+    @functools.wraps(build)
+    def build_and_load(self, *args, **kwargs):
+        try:
+            return build(self, *args, **kwargs)
+        except Exception:
+            if compiler_exists():
+                raise
+            if self.name in FILLING:
+                recorder.say(f"there is no nvcc: FlashInfer's {self.name} kernels are not compiled, and do nothing")
+                return DoesNothing()
+            recorder.say(f"there is no nvcc: FlashInfer cannot compile {self.name}; its package flashinfer-jit-cache contains the compiled kernels")
+            raise
+
+    module.JitSpec.build_and_load = build_and_load
+
+
+def modules(recorder):
+    """Maps each module to the function to call after its import."""
+    return {"flashinfer.jit.core": functools.partial(replace_builds, recorder)}

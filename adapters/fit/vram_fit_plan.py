@@ -1,0 +1,48 @@
+"""What an engine can begin with next time, for `vram fit --write-plan`: vLLM's start-up plan, and its option for the size of the cache. vLLM's own code
+writes the plan, in each of its workers, after all requests were served. The command takes the files from the folder `plan` of the run.
+
+The plan has the cache's bytes of this run, and the free memory that a device must have for it: what the engine asked for (gpu_memory_utilization of the
+whole), as vLLM itself demands at its start, rather than all that was free here, which a real device may miss by a few MiB."""
+import contextlib
+import copy
+import os
+
+FOLDER, OPTIONS = "plan", "options"
+
+
+@contextlib.contextmanager
+def replaced(owner, **values):
+    """Sets attributes for a while. Those that did not exist are removed again."""
+    before = {name: vars(owner)[name] for name in values if name in vars(owner)}
+    for name, value in values.items():
+        setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        for name in values:
+            delattr(owner, name)
+        for name, value in before.items():
+            setattr(owner, name, value)
+
+
+def save_in_worker(worker, folder, cache_bytes):
+    """Called in each worker of vLLM. Returns whether a plan was written."""
+    try:
+        from vllm.v1.worker import startup_plan
+    except ImportError:
+        return False  # before 0.33
+    snapshot = copy.copy(worker.init_snapshot)
+    snapshot.free_memory = int(worker.requested_memory)
+    with replaced(startup_plan.envs, VLLM_ENABLE_STARTUP_PLAN=True, VLLM_CACHE_ROOT=folder), replaced(worker, init_snapshot=snapshot):
+        startup_plan.maybe_save_startup_plan(worker, cache_bytes)
+    return True
+
+
+def write_vllm(core, folder):
+    """Called in vLLM's engine core."""
+    folder = os.path.join(folder, FOLDER)
+    os.makedirs(folder, exist_ok=True)
+    cache_bytes = sum(each.size for each in core.scheduler.kv_cache_config.kv_cache_tensors)
+    core.model_executor.collective_rpc(save_in_worker, args=(folder, cache_bytes))
+    with open(os.path.join(folder, OPTIONS), "w", encoding="ascii") as file:
+        file.write(f"--kv-cache-memory-bytes {cache_bytes}\n")
