@@ -102,6 +102,10 @@ void vr_check_wait_unknown(struct vr_check *check, uint64_t stream);
 // The stream waits for a value in memory. What it does from now on supports no finding until the host waits for it.
 void vr_check_hold(struct vr_check *check, uint64_t stream);
 
+// Returns the position of the stream's last work, and whether the host has waited for a position.
+uint64_t vr_check_position(struct vr_check *check, uint64_t stream);
+bool vr_check_host_knows(const struct vr_check *check, uint64_t position);
+
 // The host waits for a point, for a stream (and, if it is the legacy one, for the blocking ones), or for all streams of a device
 // (UINT32_MAX: of all devices) and a context (0: of all contexts). All threads of the host count as one.
 void vr_check_host_wait(struct vr_check *check, const struct vr_check_point *point);

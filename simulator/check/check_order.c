@@ -192,3 +192,16 @@ void vr_check_host_wait_streams(struct vr_check *check, uint32_t device, uint64_
     }
     (void)next_tick(check, host);
 }
+
+// A position is a lane and its tick.
+enum { TICK_BITS = 48 };
+
+uint64_t vr_check_position(struct vr_check *check, uint64_t stream) {
+    const struct vr_check_lane *lane = vr_check_lane_of(check, stream);
+    return lane == NULL ? 0 : (uint64_t)index_of(check, lane) << TICK_BITS | last_tick(check, lane);
+}
+
+bool vr_check_host_knows(const struct vr_check *check, uint64_t position) {
+    const size_t lane = (size_t)(position >> TICK_BITS);
+    return vr_check_clock_at(&check->lanes[VR_CHECK_HOST].clock, lane) >= (position & (((uint64_t)1 << TICK_BITS) - 1));
+}

@@ -119,6 +119,7 @@ static void destroy_sim(struct vram_driver *driver) {
     }
     free(sim->threads);
     free(sim->shared);
+    free(sim->guards);
     free(sim->bindings);
     free(sim->files);
 #define X(table, type) free(sim->table.items);

@@ -54,11 +54,23 @@ struct vr_sim_callbacks {
     uint64_t posted, done; // numbers of the last entry and of the last completed one
 };
 
+// What the host may do with a page: nothing, read it, or both.
+enum vr_sim_page_access { VR_SIM_PAGE_CLOSED, VR_SIM_PAGE_READABLE, VR_SIM_PAGE_OPEN };
+
 // The checker that gets what the program does (sim_checking.h).
 struct vr_sim_checking {
     struct vr_check *check;
     // Returns the calling thread's stack. Called without the lock.
     uint32_t (*take_stack)(void);
+    // Protects pages of pinned memory (streams/sim_guards.h); NULL: they are not guarded.
+    void (*protect)(uint64_t address, uint64_t size_bytes, enum vr_sim_page_access access);
+};
+
+// Pinned memory that a copy uses.
+struct vr_sim_guard {
+    uint64_t from, end;
+    uint64_t position; // of the copy, as vr_check_position() returns it
+    bool written;      // by the copy
 };
 
 struct vr_sim {
@@ -111,8 +123,10 @@ struct vr_sim {
     struct vr_sim_reader reader;            // of the running call
     const struct vr_sim_watch *watch;       // NULL: reads are not reported. Set before a second thread knows the simulator
     const struct vr_sim_checking *checking; // NULL: off. Set before a second thread knows the simulator
-    uint32_t stack;                         // of the running call, if `checking` is set and the call uses memory
-    vr_sim_unpacking *unpack_zstd;          // decompresses code; NULL: Zstandard is not supported
+    struct vr_sim_guard *guards;
+    size_t guard_count, guards_capacity;
+    uint32_t stack;                // of the running call, if `checking` is set and the call uses memory
+    vr_sim_unpacking *unpack_zstd; // decompresses code; NULL: Zstandard is not supported
     struct vr_sim_shared *shared;
     size_t shared_count, shared_capacity;
     struct vr_sim_binding *bindings; // bindings of memory to multicast objects

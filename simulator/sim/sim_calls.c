@@ -1,6 +1,7 @@
 // sim_calls.c: the call table of the simulated driver. Each row of calls.def gets a function that takes the lock, counts the call, runs
 // vr_sim_<member>() and moves the clock by the call's cost.
 #include "sim/streams/sim_callbacks.h"
+#include "sim/streams/sim_guards.h"
 
 // Calls that an allocator makes when it checks its fences. They complete nothing, so they count as progress only if they take time.
 VR_INLINE bool is_question(const char *member) {
@@ -9,6 +10,7 @@ VR_INLINE bool is_question(const char *member) {
 }
 
 static void leave_call(struct vr_sim *sim, enum vr_sim_call call, uint64_t entered_ns, bool question) {
+    if (VR_UNLIKELY(sim->guard_count != 0)) vr_sim_guards_refresh(sim);
     sim->clock_ns += sim->charge_ns;
     if (!question || sim->clock_ns != entered_ns) vr_sim_moved(sim);
     sim->counts[call]++;

@@ -2,7 +2,7 @@
 #include "sim_fixture.h"
 
 #include "check/check.h"
-#include "sim/sim.h"
+#include "sim/streams/sim_guards.h"
 
 static struct vr_check_finding last;
 static int found;
@@ -163,6 +163,52 @@ static void host_memory(void **state) {
     (void)state;
 }
 
+static struct {
+    uint64_t address, size_bytes;
+    enum vr_sim_page_access access;
+} protected;
+static void protect(uint64_t address, uint64_t size_bytes, enum vr_sim_page_access access) {
+    protected.address = address;
+    protected.size_bytes = size_bytes;
+    protected.access = access;
+}
+
+// Pinned memory is closed until the host has waited for the copy that writes it, and readable while a copy reads it.
+static void guards(void **state) {
+    checking.protect = protect;
+    struct vram_driver *driver = open_checked();
+    struct vr_sim *sim = vr_sim_of(driver);
+    const uint64_t a = new_stream(driver, VR_CU_STREAM_NON_BLOCKING), memory = alloc(driver, 1 << 16), page = vr_os_page_bytes();
+    uint64_t pinned;
+    assert_cu(vr_cu(driver, mem_host_alloc, &pinned, 1 << 16, 0), SUCCESS);
+    assert_cu(vr_cu(driver, memcpy_async, pinned + 8, memory, page, a), SUCCESS);
+    assert_int_equal(protected.address, pinned);
+    assert_int_equal(protected.size_bytes, 2 * page);
+    assert_int_equal(protected.access, VR_SIM_PAGE_CLOSED);
+    assert_cu(vr_cu(driver, stream_synchronize, a), SUCCESS);
+    assert_int_equal(protected.access, VR_SIM_PAGE_OPEN);
+    assert_false(vr_sim_guards_fault(sim, pinned + 8, false, (struct vr_check_place){0}));
+
+    assert_cu(vr_cu(driver, memcpy_async, memory, pinned, 4096, a), SUCCESS);
+    assert_int_equal(protected.access, VR_SIM_PAGE_READABLE);
+    assert_true(vr_sim_guards_fault(sim, pinned + 4, true, (struct vr_check_place){7, "the host"}));
+    assert_int_equal(protected.access, VR_SIM_PAGE_OPEN);
+    expect(VR_CHECK_HOST_RACE, 1);
+    assert_int_equal(last.later.stack, 7);
+
+    // Bytes of the page that the copy does not use: no mistake, but the page is open again.
+    assert_cu(vr_cu(driver, stream_synchronize, a), SUCCESS);
+    assert_cu(vr_cu(driver, memcpy_async, pinned, memory, 16, a), SUCCESS);
+    assert_int_equal(protected.access, VR_SIM_PAGE_CLOSED);
+    assert_true(vr_sim_guards_fault(sim, pinned + 64, true, (struct vr_check_place){8, "the host"}));
+    assert_int_equal(protected.access, VR_SIM_PAGE_OPEN);
+    expect(VR_CHECK_HOST_RACE, 1);
+    assert_int_equal(sim->guard_count, 0);
+    close_checked(driver);
+    checking.protect = NULL;
+    (void)state;
+}
+
 static void launch(struct vram_driver *driver, uint64_t kernel, uint64_t from, uint64_t to, uint64_t stream) {
     void *arguments[] = {&from, &to};
     assert_cu(vr_sim_call_launch_kernel(vr_sim_of(driver), kernel, 1, 1, 1, 1, 1, 1, 0, stream, arguments, NULL), SUCCESS);
@@ -222,8 +268,14 @@ static void graphs(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(streams_and_events), cmocka_unit_test(default_streams), cmocka_unit_test(frees_that_wait), cmocka_unit_test(pools),
-        cmocka_unit_test(host_memory),        cmocka_unit_test(kernels),         cmocka_unit_test(graphs),
+        cmocka_unit_test(streams_and_events),
+        cmocka_unit_test(default_streams),
+        cmocka_unit_test(frees_that_wait),
+        cmocka_unit_test(pools),
+        cmocka_unit_test(host_memory),
+        cmocka_unit_test(guards),
+        cmocka_unit_test(kernels),
+        cmocka_unit_test(graphs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

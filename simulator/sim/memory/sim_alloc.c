@@ -4,6 +4,7 @@
 #include "sim/memory/sim_pools.h"
 #include "sim/streams/sim_callbacks.h"
 #include "sim/streams/sim_checking.h"
+#include "sim/streams/sim_guards.h"
 
 // ---- Page-locked host memory. It is real memory in every mode of the simulator: the program writes to it.
 
@@ -56,6 +57,7 @@ static void check_unpinned(struct vr_sim *sim, const struct vr_sim_range *range)
 }
 
 static void remove_range(struct vr_sim *sim, const struct vr_sim_range *range) {
+    if (VR_UNLIKELY(sim->guard_count != 0)) vr_sim_guards_end(sim, range->base, range->size_bytes);
     if (range->kind == VR_SIM_HOST_ALLOCATED) vr_os_unreserve((void *)(uintptr_t)range->base, (size_t)range->size_bytes);
     sim->pinned_bytes -= range->size_bytes;
     vr_sim_ranges_remove(&sim->hosts, range->base);

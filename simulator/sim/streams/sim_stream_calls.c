@@ -5,6 +5,7 @@
 #include "sim/memory/sim_pools.h"
 #include "sim/streams/sim_callbacks.h"
 #include "sim/streams/sim_checking.h"
+#include "sim/streams/sim_guards.h"
 #include "sim/streams/sim_memory_ops.h"
 
 // ---- Submitting work and host functions.
@@ -19,7 +20,9 @@ static vr_cu_result give_callback(struct vr_sim *sim, struct vr_sim_stream *stre
     vr_cu_result result = make_queue_room(sim, stream, callback);
     if (result == VR_CU_SUCCESS) result = vr_sim_enqueue(sim, stream, vr_sim_work_cost_ns(sim, &callback->work), NULL);
     if (VR_UNLIKELY(sim->checking != NULL) && result == VR_CU_SUCCESS) vr_sim_checking_work(sim, stream, &callback->work);
-    return result == VR_CU_SUCCESS ? vr_sim_work_run(sim, stream, callback) : result;
+    if (result == VR_CU_SUCCESS) result = vr_sim_work_run(sim, stream, callback);
+    if (VR_UNLIKELY(sim->checking != NULL) && result == VR_CU_SUCCESS) vr_sim_guards_add(sim, stream, &callback->work);
+    return result;
 }
 
 vr_cu_result vr_sim_submit(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_work *work) {

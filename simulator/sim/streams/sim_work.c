@@ -2,6 +2,7 @@
 #include "sim/graphs/sim_graphs.h"
 #include "sim/memory/sim_pools.h"
 #include "sim/streams/sim_callbacks.h"
+#include "sim/streams/sim_guards.h"
 #include "sim/streams/sim_memory_ops.h"
 #include "vram/sim.h"
 
@@ -233,11 +234,7 @@ static void give_values(struct vr_sim *sim) {
     sim->read.gap_count = 0;
 }
 
-static vr_cu_result do_bytes(struct vr_sim *sim, const struct vr_sim_work *work) {
-    if (!is_bytes(work)) {
-        if (work->function != NULL) work->function(work->argument);
-        return VR_CU_SUCCESS;
-    }
+static vr_cu_result move_bytes(struct vr_sim *sim, const struct vr_sim_work *work) {
     if (work->width_bytes == 0 || !has_bytes(sim, work->to)) return VR_CU_SUCCESS;
     if (work->type == VR_CU_GRAPH_NODE_TYPE_MEMCPY && !has_bytes(sim, work->from)) return VR_CU_SUCCESS;
     for (uint64_t plane = 0; plane < work->planes; plane++)
@@ -248,6 +245,18 @@ static vr_cu_result do_bytes(struct vr_sim *sim, const struct vr_sim_work *work)
     sim_answers_give(sim, work);
     if (sim->read.gap_count > 0) give_values(sim);
     return VR_CU_SUCCESS;
+}
+
+static vr_cu_result do_bytes(struct vr_sim *sim, const struct vr_sim_work *work) {
+    if (!is_bytes(work)) {
+        if (work->function != NULL) work->function(work->argument);
+        return VR_CU_SUCCESS;
+    }
+    if (VR_LIKELY(sim->guard_count == 0)) return move_bytes(sim, work);
+    vr_sim_guards_open(sim, work);
+    const vr_cu_result result = move_bytes(sim, work);
+    vr_sim_guards_close(sim, work);
+    return result;
 }
 
 // Does the writes of a graph's node; its waits do not hold a launch.

@@ -1,17 +1,24 @@
 // checking.c: the checker of a process under `vram check`, the stacks of its findings, and the blocks that caching allocators report.
-#define _GNU_SOURCE // RTLD_NOLOAD
+#define _GNU_SOURCE // RTLD_DEFAULT, RTLD_NOLOAD
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "../common/check_lines.h"
 #include "base/text.h"
 #include "libcuda.h"
 #include "sim/streams/sim_checking.h"
+#include "sim/streams/sim_guards.h"
 #include "stacks.h"
 
 EXPORT void vram_sim_check_block(uint64_t address, uint64_t size_bytes);
@@ -32,6 +39,14 @@ static bool is_own(const struct vram_frame *frame) {
     return (name != NULL && strncmp(name, "/vram_", sizeof "/vram_" - 1) == 0) || strcmp(frame->name, "fire_callbacks") == 0;
 }
 
+// Is it a frame of the stand-ins, or of the signal that a guard raised?
+static bool is_of_standins(const struct vram_frame *frame) {
+    static const char *const parts[] = {"simulator/standins/", "simulator/sim/", "/libcuda.so", "/libcudart.so"};
+    for (size_t i = 0; i < VR_COUNT_OF(parts); i++)
+        if (strstr(frame->filename, parts[i]) != NULL) return true;
+    return strcmp(frame->name, "__restore_rt") == 0;
+}
+
 // Appends a field without the characters that separate fields and lines.
 static void put_field(struct vr_text *text, const char *field) {
     vr_text_puts(text, "\t");
@@ -45,7 +60,7 @@ static void put_frames(struct vr_text *text, uint32_t stack) {
     size_t count = stacks->frames_of(stacks->table, stack, frames, FRAMES_MOST), first = 0;
     if (count > FRAMES_MOST) count = FRAMES_MOST;
     for (size_t i = 0; i < count && i < API_FRAMES; i++)
-        if (vr_libcuda_is_api(frames[i].name)) first = i + 1;
+        if (vr_libcuda_is_api(frames[i].name) || is_of_standins(&frames[i])) first = i + 1;
     for (size_t i = first, put = 0; i < count && put < VR_CHECK_LINES_FRAMES; i++) {
         if (is_own(&frames[i])) continue;
         vr_text_puts(text, "frame");
@@ -139,17 +154,118 @@ void vram_sim_check_block_end(uint64_t address) {
     vr_mutex_unlock(&sim->lock);
 }
 
+// ---- Guards of pinned memory: a signal handler reports what the host does with it too early, and lets the access go on.
+
+#define LOCK_TRIES   2000
+#define LOCK_WAIT_NS 1000000 // together 2 s; then the lock is held by the thread that faulted
+
+static struct sigaction program_action; // of SIGSEGV, before ours
+
+// Bounds of all pages that were ever guarded.
+static _Atomic(uint64_t) guarded_from = UINT64_MAX, guarded_end;
+
+static void protect_pages(uint64_t address, uint64_t size_bytes, enum vr_sim_page_access access) {
+    static const int rights[] = {
+        [VR_SIM_PAGE_CLOSED] = PROT_NONE, [VR_SIM_PAGE_READABLE] = PROT_READ, [VR_SIM_PAGE_OPEN] = PROT_READ | PROT_WRITE};
+    (void)mprotect((void *)(uintptr_t)address, (size_t)size_bytes, rights[access]);
+}
+
+static bool is_write(const void *context) {
+#ifdef __x86_64__
+    return (((const ucontext_t *)context)->uc_mcontext.gregs[REG_ERR] & 2) != 0;
+#else
+    (void)context;
+    return false;
+#endif
+}
+
+static bool lock_for_fault(struct vr_sim *sim) {
+    for (int i = 0; i < LOCK_TRIES; i++) {
+        if (vr_mutex_try_lock(&sim->lock)) return true;
+        (void)nanosleep(&(const struct timespec){.tv_nsec = LOCK_WAIT_NS}, NULL);
+    }
+    return false;
+}
+
+static bool has_python(void) { return dlsym(RTLD_DEFAULT, "Py_IsInitialized") != NULL; }
+
+static bool runs_python(void) {
+    const struct vr_libcuda_stacks *stacks = vr_libcuda_stacks();
+    return stacks->table == NULL || stacks->take(stacks->table, VRAM_STACK_PYTHON, 0) != 0;
+}
+
+// Returns whether the fault was a guard's.
+static bool handle_fault(uint64_t address, bool write) {
+    struct vr_sim *sim = vr_libcuda_sim();
+    if (sim == NULL || sim->checking == NULL || address < atomic_load(&guarded_from) || address >= atomic_load(&guarded_end)) return false;
+    // One of PyTorch's worker threads: the thread that started them will fault, too, and has Python's stack.
+    const bool worker = has_python() && !runs_python();
+    const struct vr_check_place place = {.stack = worker ? 0 : take_stack(), .work = "the host"};
+    if (worker || !lock_for_fault(sim)) {
+        protect_pages(vr_round_down(address, VR_SIM_PAGE_BYTES), VR_SIM_PAGE_BYTES, VR_SIM_PAGE_OPEN);
+        return true;
+    }
+    const bool guarded = vr_sim_guards_fault(sim, address, write, place);
+    vr_mutex_unlock(&sim->lock);
+    return guarded;
+}
+
+static void handle_signal(int number, siginfo_t *info, void *context) {
+    const int error = errno;
+    const bool handled = handle_fault((uint64_t)(uintptr_t)info->si_addr, is_write(context));
+    errno = error;
+    if (handled) return;
+    if ((program_action.sa_flags & SA_SIGINFO) != 0)
+        program_action.sa_sigaction(number, info, context);
+    else if (program_action.sa_handler != SIG_DFL && program_action.sa_handler != SIG_IGN)
+        program_action.sa_handler(number);
+    else
+        (void)sigaction(number, &program_action, NULL); // the access faults again
+}
+
+// The program may have set a handler of its own since the last guard.
+static void keep_handler(void) {
+    struct sigaction action;
+    if (sigaction(SIGSEGV, NULL, &action) != 0 || ((action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == handle_signal)) return;
+    program_action = action;
+    action = (struct sigaction){.sa_sigaction = handle_signal, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
+    (void)sigaction(SIGSEGV, &action, NULL);
+}
+
+static void guard_pages(uint64_t address, uint64_t size_bytes, enum vr_sim_page_access access) {
+    if (access != VR_SIM_PAGE_OPEN) {
+        keep_handler();
+        if (address < atomic_load(&guarded_from)) atomic_store(&guarded_from, address);
+        if (address + size_bytes > atomic_load(&guarded_end)) atomic_store(&guarded_end, address + size_bytes);
+    }
+    protect_pages(address, size_bytes, access);
+}
+
 // ---- Opening.
 
+static struct vr_sim_checking checking;
+static const char *checking_folder;
+
+static __attribute__((destructor)) void note_failure(void) {
+    struct vr_text text = {0};
+    if (checking.check == NULL || !vr_check_has_failed(checking.check)) return;
+    vr_text_puts(&text, VR_CHECK_LINES_FAILED "\n");
+    if (vr_text_status(&text) == VRAM_OK) append_to_file(checking_folder, &text);
+    vr_text_release(&text);
+}
+
 void vr_libcuda_check(struct vr_sim *sim) {
-    static struct vr_sim_checking checking;
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     const char *folder = vr_os_getenv(VR_CHECK_LINES_FOLDER);
     if (folder == NULL) return;
     (void)pthread_mutex_lock(&lock);
     char *kept = checking.check == NULL ? strdup(folder) : NULL;
-    if (kept != NULL && vr_check_create(note_finding, kept, &checking.check) != VRAM_OK) free(kept);
+    if (kept != NULL && vr_check_create(note_finding, kept, &checking.check) != VRAM_OK)
+        free(kept);
+    else if (kept != NULL)
+        checking_folder = kept;
     checking.take_stack = take_stack;
+    checking.protect = guard_pages;
     if (checking.check != NULL) sim->checking = &checking;
     (void)pthread_mutex_unlock(&lock);
 }

@@ -1,0 +1,23 @@
+// sim_guards.h: pinned memory that a copy still uses, guarded against the host. A page that a copy will write cannot be accessed, one that
+// it will read cannot be written, until the host has waited for the copy. What the process does with a fault is its own affair.
+//
+// Only pages of cuMemHostAlloc are guarded: those of registered memory may hold other objects of the program. All functions require
+// sim->checking and the lock.
+#ifndef VR_SIM_STREAMS_SIM_GUARDS_H
+#define VR_SIM_STREAMS_SIM_GUARDS_H
+
+#include "sim/streams/sim_streams.h"
+
+// Guards the pinned memory of a copy that was just put into the stream.
+void vr_sim_guards_add(struct vr_sim *sim, const struct vr_sim_stream *stream, const struct vr_sim_work *work);
+// Ends the guards of copies that the host has waited for.
+void vr_sim_guards_refresh(struct vr_sim *sim);
+// Ends all guards of the pages of a range, for its free or after a fault.
+void vr_sim_guards_end(struct vr_sim *sim, uint64_t address, uint64_t size_bytes);
+// Opens the pages of the work's memory for the simulator itself, and guards them again.
+void vr_sim_guards_open(struct vr_sim *sim, const struct vr_sim_work *work);
+void vr_sim_guards_close(struct vr_sim *sim, const struct vr_sim_work *work);
+// Called with a fault at an address. Returns whether it was a guard's; then its pages are open, and the mistake, if it is one, is reported.
+bool vr_sim_guards_fault(struct vr_sim *sim, uint64_t address, bool write, struct vr_check_place place);
+
+#endif
