@@ -1,4 +1,5 @@
-"""Reports the blocks of PyTorch's caching allocator to the checker of `vram check`, by the callbacks that PyTorch has for its own sanitizer."""
+"""Reports to the checker of `vram check`: the blocks of PyTorch's caching allocator, by the callbacks that PyTorch has for its own sanitizer,
+and the code of Triton's kernels."""
 import ctypes
 import importlib
 
@@ -38,6 +39,25 @@ def begin(torch):
     activate()
 
 
+def begin_triton(compiler):
+    """Passes the PTX of Triton's kernels on: it shows what they read and write, which their cubins do not."""
+    init = getattr(compiler.CompiledKernel, "_init_handles", None)
+    if init is None or reporters() is None:
+        return
+    driver = ctypes.CDLL("libcuda.so.1")
+    driver.vram_sim_check_code.argtypes, driver.vram_sim_check_code.restype = (ctypes.c_uint64, ctypes.c_char_p), None
+
+    def _init_handles(self, *arguments, **options):
+        result = init(self, *arguments, **options)
+        code, function = self.asm.get("ptx"), getattr(self, "function", None)
+        if isinstance(code, str) and isinstance(function, int):
+            driver.vram_sim_check_code(function, code.encode())
+        return result
+
+    compiler.CompiledKernel._init_handles = _init_handles
+
+
 def watch_imports():
     """Called by sitecustomize."""
+    shared.when_imported("triton.compiler.compiler", begin_triton)
     shared.when_imported("torch", begin)

@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (bytes == NULL) return 0;
     if (size != 0) memcpy(bytes, data, size);
     struct vr_sim_image *image = NULL;
-    const vr_cu_result result = vr_sim_image_read(bytes, size, 90, vr_libcuda_unpack_zstd, &image);
+    const vr_cu_result result = vr_sim_image_read(bytes, size, 90, vr_libcuda_unpack_zstd, true, &image);
     if ((result == VR_CU_SUCCESS) != (image != NULL)) __builtin_trap();
     for (size_t i = 0; image != NULL && i < image->kernel_count; i++)
         if (vr_sim_image_kernel(image, image->kernels[i].name) > i || !vr_sim_kernel_find_outputs(&image->kernels[i])) __builtin_trap();

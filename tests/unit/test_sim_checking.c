@@ -18,7 +18,8 @@ static uint32_t take_stack(void) { return ++calls; }
 static struct vr_sim_checking checking = {.take_stack = take_stack};
 
 static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
-                          ".visible .entry _Z4readPKfPf(.param .u64 from, .param .u64 to)\n{\n ret;\n}\n";
+                          ".visible .entry _Z4readPKfPf(.param .u64 from, .param .u64 to)\n{\n ret;\n}\n"
+                          ".visible .entry _Z4bothPfS_(.param .u64 one, .param .u64 other)\n{\n ret;\n}\n";
 
 static struct vram_driver *open_checked(void) {
     struct vram_driver *driver = NULL;
@@ -214,27 +215,36 @@ static void launch(struct vram_driver *driver, uint64_t kernel, uint64_t from, u
     assert_cu(vr_sim_call_launch_kernel(vr_sim_of(driver), kernel, 1, 1, 1, 1, 1, 1, 0, stream, arguments, NULL), SUCCESS);
 }
 
-static uint64_t load_kernel(struct vram_driver *driver) {
+static uint64_t load_kernel(struct vram_driver *driver, const char *name) {
     uint64_t module, kernel;
     assert_cu(vr_sim_call_module_load_data(vr_sim_of(driver), &module, ptx), SUCCESS);
-    assert_cu(vr_sim_call_module_get_function(vr_sim_of(driver), &kernel, module, "_Z4readPKfPf"), SUCCESS);
+    assert_cu(vr_sim_call_module_get_function(vr_sim_of(driver), &kernel, module, name), SUCCESS);
     return kernel;
 }
 
-// A pointer to const is read. Another pointer may be written, which is not certain.
+// A pointer to const is read, and the other one of such a kernel is written.
 static void kernels(void **state) {
     struct vram_driver *driver = open_checked();
     const uint64_t a = new_stream(driver, VR_CU_STREAM_NON_BLOCKING), b = new_stream(driver, VR_CU_STREAM_NON_BLOCKING);
-    const uint64_t from = alloc(driver, 4096), to = alloc(driver, 4096), kernel = load_kernel(driver);
-    launch(driver, kernel, from, to, a);
-    launch(driver, kernel, from, to, b);
+    const uint64_t from = alloc(driver, 4096), to = alloc(driver, 8192);
+    const uint64_t copy = load_kernel(driver, "_Z4readPKfPf"), both = load_kernel(driver, "_Z4bothPfS_");
+    launch(driver, copy, from, to, a);
+    launch(driver, copy, from, to + 4096, b); // both only read `from`
     expect(VR_CHECK_RACE, 0);
-    set(driver, from, b);
+    launch(driver, copy, from, to, b);
     expect(VR_CHECK_RACE, 1);
+    assert_int_equal(last.address, to);
+    set(driver, from, b);
+    expect(VR_CHECK_RACE, 2);
     assert_string_equal(last.earlier.work, "_Z4readPKfPf");
     assert_int_equal(last.earlier.effect, VR_CHECK_READ);
-    set(driver, to, b);
+    // Which of its two pointers the other kernel writes is unknown.
+    assert_cu(vr_cu(driver, ctx_synchronize, 0), SUCCESS);
+    launch(driver, both, from, to, a);
+    launch(driver, both, from, to, b);
     expect(VR_CHECK_RACE, 2);
+    set(driver, to, b);
+    expect(VR_CHECK_RACE, 3);
     close_checked(driver);
     (void)state;
 }

@@ -178,7 +178,7 @@ static vr_cu_result read_code(struct vr_sim_image *image, const struct code *cod
     return VR_CU_SUCCESS;
 }
 
-vr_cu_result vr_sim_image_read(const void *bytes, size_t size_bytes, uint32_t architecture, vr_sim_unpacking *zstd,
+vr_cu_result vr_sim_image_read(const void *bytes, size_t size_bytes, uint32_t architecture, vr_sim_unpacking *zstd, bool effects,
                                struct vr_sim_image **image) {
     struct code code = {0};
     vr_cu_result result = find_code(bytes, size_bytes, architecture, &code);
@@ -187,6 +187,7 @@ vr_cu_result vr_sim_image_read(const void *bytes, size_t size_bytes, uint32_t ar
     if (made == NULL) return VR_CU_OUT_OF_MEMORY;
     made->references = 1;
     made->jit = code.ptx;
+    made->asks_effects = effects;
     made->binary_version = code.ptx ? architecture : code.architecture;
     made->ptx_version = code.architecture;
     result = read_code(made, &code, zstd);

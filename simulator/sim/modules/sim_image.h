@@ -52,6 +52,7 @@ struct vr_sim_kernel {
     uint32_t counts;     // parameter that holds the number of elements examined by a counting kernel, plus one; 0: it does not count
     struct vr_sim_output *outputs;
     size_t output_count, outputs_capacity;
+    uint8_t *effects;  // on the memory behind each parameter (sim_ptx.h), owned; NULL: unknown
     bool has_operands; // `operands` is filled in
     struct vr_sim_operand *operands;
     size_t operand_count, operands_capacity;
@@ -71,6 +72,7 @@ struct vr_sim_image {
     uint32_t constant_bytes;              // of its variables in constant memory
     bool open;                            // its names are unknown
     bool jit;                             // compiled from PTX
+    bool asks_effects;                    // of kernels: fill in `effects`
     struct vr_sim_kernel *kernels;
     size_t kernel_count, kernels_capacity;
     struct vr_sim_variable *variables;
@@ -83,7 +85,8 @@ struct vr_sim_image {
 // compiled for an architecture's specific features needs that architecture. The highest suitable cubin wins; PTX is used only without a
 // suitable cubin. `zstd` decompresses Zstandard; NULL: not supported. On SUCCESS, *image has one reference. INVALID_IMAGE,
 // NO_BINARY_FOR_GPU, INVALID_PTX, OUT_OF_MEMORY.
-vr_cu_result vr_sim_image_read(const void *bytes, size_t size_bytes, uint32_t architecture, vr_sim_unpacking *zstd,
+// effects: also find what the kernels of PTX do with memory.
+vr_cu_result vr_sim_image_read(const void *bytes, size_t size_bytes, uint32_t architecture, vr_sim_unpacking *zstd, bool effects,
                                struct vr_sim_image **image);
 // Gets the length of an image in memory from its headers. If *bytes is nvcc's wrapper of a container, moves it to the container.
 // INVALID_IMAGE.
@@ -97,6 +100,8 @@ size_t vr_sim_image_kernel(struct vr_sim_image *image, const char *name);
 size_t vr_sim_image_variable(const struct vr_sim_image *image, const char *name);
 // For the readers. name need not be NUL-terminated. Return NULL or false if the host is out of memory.
 struct vr_sim_kernel *vr_sim_image_add_kernel(struct vr_sim_image *image, const char *name, size_t length);
+// Finds the effects of a kernel's code, which begins with the "(" of its parameters. If the host is out of memory they stay unknown.
+void vr_sim_kernel_follow(struct vr_sim_kernel *kernel, const char *code, size_t length);
 bool vr_sim_kernel_add_parameter(struct vr_sim_kernel *kernel, uint32_t ordinal, uint32_t offset_bytes, uint32_t size_bytes);
 
 // --- sim_launch.c ----------------------------------------------------------------------------------------------

@@ -74,7 +74,8 @@ static vr_cu_result load_module(struct vr_sim *sim, uint64_t *module, const void
     if (result != VR_CU_SUCCESS) return result;
     const uint64_t handle = vr_sim_context_handle(sim, context);
     struct vr_sim_image *image;
-    result = vr_sim_image_read(bytes, size_bytes, vr_sim_architecture(sim, context->device), sim->unpack_zstd, &image);
+    result =
+        vr_sim_image_read(bytes, size_bytes, vr_sim_architecture(sim, context->device), sim->unpack_zstd, sim->checking != NULL, &image);
     if (result != VR_CU_SUCCESS) return result;
     result = sim_module_make(sim, handle, image, 0, module);
     vr_sim_image_release(image);
@@ -204,7 +205,8 @@ static vr_cu_result read_images(struct vr_sim *sim, struct vr_sim_library *libra
         struct vr_sim_library_image *entry = &library->images[library->image_count];
         entry->architecture = vr_sim_architecture(sim, device);
         if (has_image(library, entry->architecture)) continue;
-        const vr_cu_result result = vr_sim_image_read(bytes, size_bytes, entry->architecture, sim->unpack_zstd, &entry->image);
+        const vr_cu_result result =
+            vr_sim_image_read(bytes, size_bytes, entry->architecture, sim->unpack_zstd, sim->checking != NULL, &entry->image);
         if (result == VR_CU_SUCCESS)
             library->image_count++;
         else

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "check/check.h"
+#include "sim/modules/sim_ptx.h"
 
 enum { WORD = 8, ALL = 1 << 20, LAST = -1, USUAL_ELEMENT = 8 };
 
@@ -244,13 +245,40 @@ static bool add_family_operands(struct vr_sim_kernel *kernel, const struct famil
     return true;
 }
 
+// Do the types tell what the kernel writes? They do if it has pointers to const, too, so that the others are not const for a reason, and if
+// it has a single pointer, because a kernel that writes nothing does nothing.
+static bool types_show_writes(const struct vr_sim_kernel *kernel, const struct vr_sim_mangled_type *types, size_t count) {
+    size_t pointers = 0, unknown = kernel->parameter_count - count;
+    for (size_t i = 0; i < count; i++) {
+        const bool pointer = (types[i].pointer && !types[i].pack) || element_of(&types[i]) != NULL;
+        if (pointer && access_of(&types[i]) == READ) return true;
+        pointers += pointer;
+        unknown += !pointer && access_of(&types[i]) == UNKNOWN;
+    }
+    return pointers == 1 && unknown == 0;
+}
+
+// What the kernel's code does through a parameter comes before what types tell.
+static enum vr_check_effect effect_of(const struct vr_sim_kernel *kernel, size_t parameter, enum vr_check_effect otherwise) {
+    const uint8_t effects = kernel->effects != NULL && parameter < VR_SIM_PTX_PARAMETERS ? kernel->effects[parameter] : 0;
+    if ((effects & VR_SIM_PTX_KNOWN) == 0) return otherwise;
+    if ((effects & VR_SIM_PTX_WRITES) != 0) return VR_CHECK_WRITE;
+    return (effects & VR_SIM_PTX_ESCAPES) == 0 ? VR_CHECK_READ : VR_CHECK_USE;
+}
+
+// Does the code leave the memory behind a parameter alone?
+static bool is_unused(const struct vr_sim_kernel *kernel, size_t parameter) {
+    return kernel->effects != NULL && parameter < VR_SIM_PTX_PARAMETERS && kernel->effects[parameter] == VR_SIM_PTX_KNOWN;
+}
+
 static bool add_operands_by_types(struct vr_sim_kernel *kernel, const struct vr_sim_mangled_type *types, size_t count) {
+    const enum vr_check_effect other = types_show_writes(kernel, types, count) ? VR_CHECK_WRITE : VR_CHECK_USE;
     for (size_t i = 0; i < kernel->parameter_count; i++) {
         const enum access access = i < count ? access_of(&types[i]) : UNKNOWN;
         const bool word = kernel->parameters[i].size_bytes == WORD, pointer = i < count && types[i].pointer && !types[i].pack;
         const bool tensor = i < count && element_of(&types[i]) != NULL;
-        if (!pointer && !tensor && (count > 0 || !word)) continue;
-        if (!add_operand(kernel, i, 0, 1, access == READ ? VR_CHECK_READ : VR_CHECK_USE)) return false;
+        if ((!pointer && !tensor && (count > 0 || !word)) || is_unused(kernel, i)) continue;
+        if (!add_operand(kernel, i, 0, 1, effect_of(kernel, i, access == READ ? VR_CHECK_READ : other))) return false;
     }
     return true;
 }

@@ -17,12 +17,14 @@
 #include "../common/check_lines.h"
 #include "base/text.h"
 #include "libcuda.h"
+#include "sim/modules/sim_modules.h"
 #include "sim/streams/sim_checking.h"
 #include "sim/streams/sim_guards.h"
 #include "stacks.h"
 
 EXPORT void vram_sim_check_block(uint64_t address, uint64_t size_bytes);
 EXPORT void vram_sim_check_block_end(uint64_t address);
+EXPORT void vram_sim_check_code(uint64_t function, const char *ptx);
 
 enum { API_FRAMES = 24, FRAMES_MOST = 512 };
 
@@ -151,6 +153,19 @@ void vram_sim_check_block_end(uint64_t address) {
     const struct vr_check_place place = {.stack = take_stack(), .work = "the free"};
     vr_mutex_lock(&sim->lock);
     vr_check_block_end(sim->checking->check, address, place);
+    vr_mutex_unlock(&sim->lock);
+}
+
+// ---- Code of kernels that a compiler knows as PTX although it loads a cubin.
+
+void vram_sim_check_code(uint64_t function, const char *ptx) {
+    struct vr_sim *sim = vr_libcuda_sim();
+    const char *entry = ptx == NULL ? NULL : strstr(ptx, ".entry");
+    const char *code = entry == NULL ? NULL : strchr(entry, '(');
+    if (sim == NULL || sim->checking == NULL || code == NULL) return;
+    vr_mutex_lock(&sim->lock);
+    const struct vr_sim_function *found = vr_sim_function_find(sim, function);
+    if (found != NULL) vr_sim_kernel_follow(&found->image->kernels[found->kernel], code, strlen(code));
     vr_mutex_unlock(&sim->lock);
 }
 
