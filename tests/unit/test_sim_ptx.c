@@ -21,14 +21,14 @@ static void expect(const char *code, const char *wanted) {
 static void loads_and_stores(void **state) {
     (void)state;
     // As nvcc and Triton write it: y[i] = x[i] * a, if i < n.
-    expect(
-        "(\n .param .u64 .ptr .global .align 1 x,\n .param .u64 y, .param .f32 a, .param .u32 n\n)\n.reqntid 128\n{\n"
-        ".reg .pred %p<2>; .reg .b64 %rd<9>;\n ld.param.u64 %rd1, [x]; // the input\n ld.param.u64 %rd2, [y+0];\n ld.param.f32 %f1, [a];\n"
-        "ld.param.u32 %r9, [n];\n mov.u32 %r1, %ctaid.x;\n setp.ge.s32 %p1, %r1, %r9;\n @%p1 bra $L__BB0_2;\n"
-        "cvta.to.global.u64 %rd3, %rd1;\n cvta.to.global.u64 %rd4, %rd2;\n mul.wide.s32 %rd5, %r1, 4;\n add.s64 %rd6, %rd3, %rd5;\n"
-        "add.s64 %rd7, %rd4, %rd5;\n ld.global.f32 %f2, [%rd6];\n mul.f32 %f3, %f2, %f1;\n @!%p1 st.global.f32 [%rd7+4], %f3;\n"
-        "$L__BB0_2: ret;\n}\n",
-        "rw--");
+    expect("(\n .param .u64 .ptr .global .align 1 x,\n .param .u64 y, .param .f32 a, .param .u32 n\n)\n.reqntid 128\n{\n"
+           ".reg .pred %p<2>; .reg .b64 %rd<9>;\n .loc 1 9 14 // x.py:9\n ld.param.u64 %rd1, [x]; // the input\n ld.param.u64 %rd2, "
+           "[y+0];\n ld.param.f32 %f1, [a];\n"
+           "ld.param.u32 %r9, [n];\n mov.u32 %r1, %ctaid.x;\n setp.ge.s32 %p1, %r1, %r9;\n @%p1 bra $L__BB0_2;\n"
+           "cvta.to.global.u64 %rd3, %rd1;\n cvta.to.global.u64 %rd4, %rd2;\n mul.wide.s32 %rd5, %r1, 4;\n add.s64 %rd6, %rd3, %rd5;\n"
+           "add.s64 %rd7, %rd4, %rd5;\n ld.global.f32 %f2, [%rd6];\n mul.f32 %f3, %f2, %f1;\n @!%p1 st.global.f32 [%rd7+4], %f3;\n"
+           "$L__BB0_2: ret;\n}\n",
+           "rw--");
     expect("(.param .u64 x)\n{ ld.param.u64 %rd1, [x]; red.global.add.f32 [%rd1], 0f3F800000; ret; }", "w");
     expect(
         "(.param .u64 x, .param .u64 y)\n{ ld.param.u64 %rd1, [x]; ld.global.v2.u32 {%r1, %r2}, [%rd1]; st.global.u32 [%rd1], %r1; ret; }",

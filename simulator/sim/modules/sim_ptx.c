@@ -58,6 +58,14 @@ static bool is_register(struct vr_sim_ptx_word word) {
            !(word.start[1] == 'p' && word.length > 2 && word.start[2] >= '0' && word.start[2] <= '9');
 }
 
+// Lines of source are directives that end with their line.
+static bool is_line_directive(struct vr_sim_ptx_word word) { return vr_sim_ptx_equals(word, ".loc") || vr_sim_ptx_equals(word, ".file"); }
+
+static void skip_line(struct vr_sim_ptx_text *text) {
+    const char *end = memchr(text->at, '\n', (size_t)(text->end - text->at));
+    text->at = end == NULL ? text->end : end;
+}
+
 // Reads to the next semicolon, or the brace of a block. Returns false at the end of the code.
 static bool next_instruction(struct vr_sim_ptx_text *text, struct instruction *instruction) {
     unsigned depth = 0;
@@ -66,6 +74,10 @@ static bool next_instruction(struct vr_sim_ptx_text *text, struct instruction *i
     for (struct vr_sim_ptx_word word = vr_sim_ptx_next(text); word.length != 0; word = vr_sim_ptx_next(text)) {
         const char first = word.start[0];
         if (first == ';' || ((first == '{' || first == '}') && instruction->opcode.length == 0)) return true; // else a vector
+        if (is_line_directive(word)) {
+            skip_line(text);
+            continue;
+        }
         if (first == '[') depth++;
         if (first == ']' && depth > 0) depth--;
         if (first == '@') predicate = true;
