@@ -64,9 +64,28 @@ static bool is_free(const struct check_finding *finding) {
 
 // ---- The sentence.
 
+// A call that cannot be right, whatever else runs. Returns false for other kinds.
+static bool put_misuse(FILE *text, const struct check_finding *finding) {
+    const bool freed = finding->has[CHECK_FREED];
+    if (is_of(finding, "misuse") && !finding->has[CHECK_ALLOCATED])
+        (void)fputs(" is refused", text);
+    else if (is_of(finding, "misuse"))
+        (void)fputs(freed ? " frees memory that was freed before" : " gets an address that is not the beginning of a block of its own",
+                    text);
+    else if (is_of(finding, "out-of-bounds"))
+        (void)fprintf(text, " leaves its block of %" PRIu64 " bytes", finding->block_bytes);
+    else if (is_of(finding, "stale-graph"))
+        (void)fputs(freed ? " uses memory that was freed after its capture" : " uses memory that was handed out again after its capture",
+                    text);
+    else
+        return false;
+    return true;
+}
+
 static void put_sentence(FILE *text, const struct check_finding *finding) {
     const struct check_use *earlier = &finding->uses[CHECK_EARLIER], *later = &finding->uses[CHECK_LATER];
     put_subject(text, later);
+    if (put_misuse(text, finding)) return;
     if (is_free(finding)) {
         (void)fputs(" gives memory back that ", text);
         put_subject(text, earlier);
@@ -131,9 +150,27 @@ static void put_host_wait(FILE *text, const struct check_use *earlier, const str
     (void)fputs(" as s", text);
 }
 
+// Returns false for kinds that a wait mends.
+static bool put_correction(FILE *text, const struct check_finding *finding) {
+    if (is_of(finding, "stale-graph")) {
+        (void)fputs("keep the memory until the last launch, or capture the graph again", text);
+    } else if (is_of(finding, "out-of-bounds")) {
+        (void)fprintf(text, "use at most %" PRIu64 " bytes from there", finding->block + finding->block_bytes - finding->address);
+    } else if (is_of(finding, "misuse") && finding->has[CHECK_ALLOCATED]) {
+        (void)fputs("free each block once, with the address and the kind of function that allocated it", text);
+    } else if (is_of(finding, "misuse")) {
+        (void)fputs("destroy it after its last use, not before", text);
+        put_place(text, &finding->uses[CHECK_LATER]);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 static void put_remedy(FILE *text, const struct check_finding *finding) {
     const struct check_use *earlier = &finding->uses[CHECK_EARLIER], *later = &finding->uses[CHECK_LATER];
     const struct check_use *freed = finding->has[CHECK_FREED] ? &finding->uses[CHECK_FREED] : later;
+    if (put_correction(text, finding)) return;
     if (is_of(finding, "use-after-free")) {
         (void)fputs("free the memory", text);
         put_place(text, freed);
@@ -185,14 +222,26 @@ static void print_wrapped(FILE *file, const char *lead, char *text) {
     free(text);
 }
 
+static const char *title_of_earlier(const struct check_finding *finding) {
+    if (is_of(finding, "stale-graph")) return "captured";
+    return is_of(finding, "misuse") && !finding->has[CHECK_ALLOCATED] ? "destroyed" : "the earlier work";
+}
+
+// Is the earlier side the block's allocation or free, which is printed as such?
+static bool is_life(const struct check_finding *finding) {
+    return is_of(finding, "use-after-free") || is_of(finding, "out-of-bounds") ||
+           (is_of(finding, "misuse") && finding->has[CHECK_ALLOCATED]);
+}
+
 static void print_finding(FILE *file, size_t number, const struct check_finding *finding) {
     char lead[32];
     (void)snprintf(lead, sizeof lead, "%3zu ", number);
     (void)fprintf(file, "%s%s%s\n", lead, finding->kind, finding->may ? " (perhaps)" : "");
     print_wrapped(file, "    ", check_sentence(finding));
-    if (!is_of(finding, "use-after-free")) print_stack(file, "the earlier work", &finding->uses[CHECK_EARLIER]);
+    if (!is_life(finding)) print_stack(file, title_of_earlier(finding), &finding->uses[CHECK_EARLIER]);
+    if (is_life(finding) || is_of(finding, "stale-graph")) print_stack(file, "allocated", &finding->uses[CHECK_ALLOCATED]);
     if (finding->has[CHECK_FREED]) print_stack(file, "freed", &finding->uses[CHECK_FREED]);
-    print_stack(file, is_free(finding) ? "freed" : "the later work", &finding->uses[CHECK_LATER]);
+    print_stack(file, is_free(finding) && !is_life(finding) ? "freed" : "the later work", &finding->uses[CHECK_LATER]);
     print_wrapped(file, "    to mend it: ", check_remedy(finding));
 }
 

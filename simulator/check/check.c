@@ -37,6 +37,8 @@ void vr_check_destroy(struct vr_check *check) {
     free(check->steps);
     vr_check_point_drop(check->launch_start);
     vr_map_release(&check->streams);
+    vr_map_release(&check->destroyed);
+    free(check->ends);
     vr_map_release(&check->reported);
     vr_hash_index_release(&check->name_index);
     free(check);

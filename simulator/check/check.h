@@ -122,16 +122,29 @@ void vr_check_work(struct vr_check *check, uint64_t stream, struct vr_check_plac
 void vr_check_host_use(struct vr_check *check, struct vr_check_place place, const struct vr_check_access *access);
 
 // The launch of a graph: begin, its steps with the indices of earlier steps that they come after, and end. Steps that nothing orders run
-// at the same time.
-void vr_check_launch_begin(struct vr_check *check, uint64_t stream, size_t step_count);
-void vr_check_launch_step(struct vr_check *check, const size_t *after, size_t after_count, struct vr_check_place place,
+// at the same time. `place` of a step is where it was captured; `captured`: vr_check_lives() then, or 0. A step that uses memory that was
+// freed, or handed out again, since then is a STALE_GRAPH.
+void vr_check_launch_begin(struct vr_check *check, uint64_t stream, size_t step_count, struct vr_check_place place);
+void vr_check_launch_step(struct vr_check *check, const size_t *after, size_t after_count, struct vr_check_place place, uint64_t captured,
                           const struct vr_check_access *accesses, size_t count);
 void vr_check_launch_end(struct vr_check *check);
 
+// The driver refused work, or a free, because of its memory. Reports an address whose block was freed, an access that leaves its block,
+// and a free that is not one of a block's beginning; nothing if it knows no reason.
+void vr_check_refused(struct vr_check *check, uint64_t stream, struct vr_check_place place, const struct vr_check_access *access);
+void vr_check_refused_free(struct vr_check *check, uint64_t address, struct vr_check_place place);
+// A handle was destroyed, and one that was destroyed is used.
+void vr_check_destroyed(struct vr_check *check, uint64_t handle, struct vr_check_place place);
+void vr_check_used_handle(struct vr_check *check, uint64_t handle, struct vr_check_place place);
+
 // --- check_blocks.c: lives of memory ---------------------------------------------------------------------------------
 
+// Returns the number of allocations so far.
+uint64_t vr_check_lives(const struct vr_check *check);
+
 // The driver allocates memory, and takes it back. Whatever was at these addresses before is over.
-void vr_check_segment(struct vr_check *check, uint64_t address, uint64_t size_bytes, struct vr_check_place place);
+// mapped: pages at an address that the program chose, where it may have had others before.
+void vr_check_segment(struct vr_check *check, uint64_t address, uint64_t size_bytes, bool mapped, struct vr_check_place place);
 // The driver waits for the device itself, or (`waits` is false) the program has to.
 void vr_check_segment_end(struct vr_check *check, uint64_t address, uint64_t size_bytes, bool waits, struct vr_check_place place);
 // The same in the order of a stream's work.

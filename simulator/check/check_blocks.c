@@ -43,9 +43,12 @@ static void note_uses(struct vr_check *check, const struct vr_check_cell *cell, 
 
 // ---- Segments.
 
-void vr_check_segment(struct vr_check *check, uint64_t address, uint64_t size_bytes, struct vr_check_place place) {
+uint64_t vr_check_lives(const struct vr_check *check) { return check->last_life; }
+
+void vr_check_segment(struct vr_check *check, uint64_t address, uint64_t size_bytes, bool mapped, struct vr_check_place place) {
     if (check->failed || size_bytes == 0) return;
-    (void)begin_cell(check, address, address + size_bytes, 0, place);
+    struct vr_check_cell *cell = begin_cell(check, address, address + size_bytes, 0, place);
+    if (cell != NULL) cell->life->mapped = mapped;
 }
 
 // Ends the lives in the range. `clock` is the position of the free; NULL: the driver waits for all work that uses the memory.

@@ -14,7 +14,7 @@ struct vr_check_life *vr_check_life_new(struct vr_check *check, uint64_t address
         check->failed = true;
         return NULL;
     }
-    *life = (struct vr_check_life){.references = 1, .address = address, .size_bytes = size_bytes};
+    *life = (struct vr_check_life){.references = 1, .address = address, .size_bytes = size_bytes, .serial = ++check->last_life};
     return life;
 }
 

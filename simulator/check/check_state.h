@@ -45,6 +45,8 @@ struct vr_check_life {
     bool freed;
     bool block;    // a caching allocator's block, not a segment of the driver
     bool captured; // handed out for a captured graph
+    bool mapped;
+    uint64_t serial; // number of the allocation, from 1
     uint64_t address, size_bytes;
     struct vr_check_use allocated, end;
 };
@@ -86,8 +88,13 @@ struct vr_check {
     struct vr_hash_index name_index;
     char **names;
     size_t name_count, names_capacity;
+    uint64_t last_life;
+    struct vr_map destroyed; // handle -> 1 + index of its row
+    struct vr_check_use *ends;
+    size_t end_count, ends_capacity;
     // The launch in progress.
     bool launching;
+    struct vr_check_use launch_use;
     uint32_t launch_lane;
     struct vr_check_point *launch_start;
     struct vr_check_step *steps;

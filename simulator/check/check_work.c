@@ -55,7 +55,9 @@ static void compare(struct vr_check *check, const struct vr_check_record *old, c
 static void check_freed(struct vr_check *check, const struct vr_check_record *record, const struct vr_check_access *access,
                         const struct vr_check_cell *cell) {
     const struct vr_check_life *life = record->life;
-    if (!life->freed || life->captured || access->address < cell->from || access->address + access->size_bytes > cell->end) return;
+    if (!life->freed || life->captured || check->launching || access->address < cell->from ||
+        access->address + access->size_bytes > cell->end)
+        return;
     struct vr_check_finding finding = {.kind = VR_CHECK_USE_AFTER_FREE,
                                        .may = record->may,
                                        .earlier = life->end,
@@ -122,13 +124,14 @@ void vr_check_work(struct vr_check *check, uint64_t stream, struct vr_check_plac
 
 // ---- Launches of graphs. Each step continues the lane of a step that it comes after, or begins a branch.
 
-void vr_check_launch_begin(struct vr_check *check, uint64_t stream, size_t step_count) {
+void vr_check_launch_begin(struct vr_check *check, uint64_t stream, size_t step_count, struct vr_check_place place) {
     const struct vr_check_lane *lane = vr_check_lane_of(check, stream);
     check->launching = lane != NULL;
     if (lane == NULL) return;
     vr_check_mark(check, stream, &check->launch_start);
     check->launch_lane = (uint32_t)(lane - check->lanes);
     check->step_count = 0;
+    check->launch_use = vr_check_use_of(check, stream, VR_CHECK_USE, place);
     if (VR_GROW(check, steps, step_count + 1) != VRAM_OK) check->failed = true;
 }
 
@@ -156,7 +159,24 @@ static void keep_step(struct vr_check *check, size_t lane) {
     if (!vr_check_clock_join(&step->clock, &check->lanes[lane].clock)) check->failed = true;
 }
 
-void vr_check_launch_step(struct vr_check *check, const size_t *after, size_t after_count, struct vr_check_place place,
+// Reports an access of a step to memory that is not what it was at the capture. Memory of captured graphs is used by their launches after
+// its end, and pages that were mapped again are meant to be the old ones.
+static void check_stale(struct vr_check *check, const struct vr_check_use *use, uint64_t captured, const struct vr_check_access *access) {
+    const size_t place = vr_check_cell_after(check, access->address);
+    if (captured == 0 || access->may || place == check->cell_count || check->cells[place]->from > access->address) return;
+    const struct vr_check_life *life = check->cells[place]->life;
+    if (life->captured || life->mapped || (!life->freed && life->serial <= captured)) return;
+    struct vr_check_finding finding = {.kind = VR_CHECK_STALE_GRAPH,
+                                       .earlier = *use,
+                                       .later = check->launch_use,
+                                       .address = access->address,
+                                       .size_bytes = access->size_bytes == 0 ? 1 : access->size_bytes};
+    finding.earlier.effect = finding.later.effect = access->effect;
+    vr_check_finding_block(&finding, life);
+    vr_check_note(check, &finding);
+}
+
+void vr_check_launch_step(struct vr_check *check, const size_t *after, size_t after_count, struct vr_check_place place, uint64_t captured,
                           const struct vr_check_access *accesses, size_t count) {
     if (check->failed || !check->launching || check->step_count == check->steps_capacity) return;
     const size_t index = lane_of_step(check, after, after_count);
@@ -167,6 +187,7 @@ void vr_check_launch_step(struct vr_check *check, const size_t *after, size_t af
     const uint64_t tick = vr_check_advance(check, lane);
     keep_step(check, index);
     const struct vr_check_use use = vr_check_use_of(check, check->lanes[check->launch_lane].stream, VR_CHECK_USE, place);
+    for (size_t i = 0; i < count; i++) check_stale(check, &use, captured, &accesses[i]);
     use_all(check, lane, tick, &use, accesses, count);
 }
 

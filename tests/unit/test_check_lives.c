@@ -20,7 +20,7 @@ static struct vr_check *begin(void) {
     assert_int_equal(vr_check_create(note_finding, NULL, &check), VRAM_OK);
     vr_check_stream_open(check, A, 1, 0, VR_CHECK_NON_BLOCKING);
     vr_check_stream_open(check, B, 1, 0, VR_CHECK_NON_BLOCKING);
-    vr_check_segment(check, SEGMENT, SIZE, (struct vr_check_place){1, "cuMemAlloc"});
+    vr_check_segment(check, SEGMENT, SIZE, false, (struct vr_check_place){1, "cuMemAlloc"});
     found = 0;
     return check;
 }
@@ -170,11 +170,11 @@ static void segments_given_back(void **state) {
     vr_check_segment_end(check, SEGMENT, SIZE, false, at(31));
     assert_int_equal(found, 1);
     assert_int_equal(last.kind, VR_CHECK_FREED_IN_USE);
-    vr_check_segment(check, SEGMENT, SIZE, at(32));
+    vr_check_segment(check, SEGMENT, SIZE, false, at(32));
     use(check, A, SEGMENT, 64, VR_CHECK_WRITE, 33);
     vr_check_host_wait_stream(check, A);
     vr_check_segment_end(check, SEGMENT, SIZE, false, at(34));
-    vr_check_segment(check, SEGMENT, SIZE, at(32));
+    vr_check_segment(check, SEGMENT, SIZE, false, at(32));
     use(check, A, SEGMENT, 64, VR_CHECK_WRITE, 35);
     vr_check_segment_end(check, SEGMENT, SIZE, true, at(36));
     assert_int_equal(found, 1);

@@ -104,7 +104,7 @@ static void do_random_launch(struct vr_check *check, int stream) {
     struct naive_work *start = add_on(stream);
     start->end = start->address;
     const int first = naive.count;
-    vr_check_launch_begin(check, (uint64_t)stream + 1, STEPS);
+    vr_check_launch_begin(check, (uint64_t)stream + 1, STEPS, (struct vr_check_place){0});
     for (int i = 0; i < STEPS; i++) {
         struct naive_work *work = add_work();
         size_t after[STEPS], count = 0;
@@ -115,7 +115,7 @@ static void do_random_launch(struct vr_check *check, int stream) {
             come_after(work, first + j);
         }
         const struct vr_check_access access = random_access(work);
-        vr_check_launch_step(check, after, count, (struct vr_check_place){.stack = (uint32_t)naive.count}, &access, 1);
+        vr_check_launch_step(check, after, count, (struct vr_check_place){.stack = (uint32_t)naive.count}, 0, &access, 1);
         compare_last();
     }
     vr_check_launch_end(check);
@@ -170,7 +170,7 @@ static void run_random(uint64_t with) {
     for (int i = 0; i < EVENTS; i++) naive.events[i] = -1;
     assert_int_equal(vr_check_create(note_finding, NULL, &check), VRAM_OK);
     for (int i = 0; i < STREAMS; i++) vr_check_stream_open(check, (uint64_t)i + 1, 7, 0, kinds[i]);
-    vr_check_segment(check, 0x1000, BYTES, (struct vr_check_place){0});
+    vr_check_segment(check, 0x1000, BYTES, false, (struct vr_check_place){0});
     while (naive.count < WORKS - 20) {
         const int stream = (int)number_below(STREAMS);
         const uint64_t what = number_below(20);

@@ -276,6 +276,56 @@ static void graphs(void **state) {
     (void)state;
 }
 
+// A launch of a graph whose memory was freed and allocated again, and of one whose memory was not.
+static void stale_graphs(void **state) {
+    struct vram_driver *driver = open_checked();
+    const uint64_t a = new_stream(driver, VR_CU_STREAM_NON_BLOCKING);
+    uint64_t memory = alloc(driver, 4096), graph, exec;
+    assert_cu(vr_cu(driver, stream_begin_capture, a, VR_CU_STREAM_CAPTURE_MODE_GLOBAL), SUCCESS);
+    set(driver, memory, a);
+    const uint32_t captured = calls;
+    assert_cu(vr_cu(driver, stream_end_capture, a, &graph), SUCCESS);
+    assert_cu(vr_cu(driver, graph_instantiate, &exec, graph, 0), SUCCESS);
+    assert_cu(vr_cu(driver, graph_launch, exec, a), SUCCESS);
+    expect(VR_CHECK_STALE_GRAPH, 0);
+    assert_cu(vr_cu(driver, mem_free, memory), SUCCESS);
+    assert_int_equal(vram_sim_queue_address(driver, memory), VRAM_OK);
+    assert_int_equal(alloc(driver, 4096), memory);
+    assert_cu(vr_cu(driver, graph_launch, exec, a), SUCCESS);
+    expect(VR_CHECK_STALE_GRAPH, 1);
+    assert_int_equal(last.earlier.stack, captured);
+    assert_int_equal(last.later.stack, calls);
+    close_checked(driver);
+    (void)state;
+}
+
+static void refused_calls(void **state) {
+    struct vram_driver *driver = open_checked();
+    const uint64_t a = new_stream(driver, VR_CU_STREAM_NON_BLOCKING), memory = alloc(driver, 4096), event = new_event(driver);
+    assert_cu(vr_cu(driver, memset_d8_async, memory, 1, 8192, a), INVALID_VALUE);
+    expect(VR_CHECK_OUT_OF_BOUNDS, 1);
+    assert_cu(vr_cu(driver, mem_free, memory + 512), INVALID_VALUE);
+    expect(VR_CHECK_MISUSE, 2);
+    assert_false(last.was_freed);
+    assert_cu(vr_cu(driver, mem_free, memory), SUCCESS);
+    const uint32_t freed = calls;
+    assert_cu(vr_cu(driver, mem_free, memory), INVALID_VALUE);
+    expect(VR_CHECK_MISUSE, 3);
+    assert_int_equal(last.freed.stack, freed);
+    assert_cu(vr_cu(driver, memset_d8_async, memory, 1, 16, a), INVALID_VALUE);
+    expect(VR_CHECK_USE_AFTER_FREE, 4);
+    assert_cu(vr_cu(driver, mem_free, 1234), INVALID_VALUE); // nothing is known about it
+    assert_cu(vr_cu(driver, event_destroy, event), SUCCESS);
+    assert_cu(vr_cu(driver, stream_wait_event, a, event, 0), INVALID_HANDLE);
+    expect(VR_CHECK_MISUSE, 5);
+    assert_cu(vr_cu(driver, stream_destroy, a), SUCCESS);
+    assert_cu(vr_cu(driver, stream_synchronize, a), INVALID_HANDLE);
+    expect(VR_CHECK_MISUSE, 6);
+    assert_string_equal(last.earlier.work, "the destruction of the stream");
+    close_checked(driver);
+    (void)state;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(streams_and_events),
@@ -286,6 +336,8 @@ int main(void) {
         cmocka_unit_test(guards),
         cmocka_unit_test(kernels),
         cmocka_unit_test(graphs),
+        cmocka_unit_test(stale_graphs),
+        cmocka_unit_test(refused_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -270,7 +270,8 @@ static void sim_exec_check(struct vr_sim *sim, const struct vr_sim_stream *strea
         const struct vr_sim_event *event = event_of(sim, &exec->steps[i], VR_CU_GRAPH_NODE_TYPE_WAIT_EVENT);
         if (event != NULL) vr_check_wait(check, stream->serial, event->point);
     }
-    vr_check_launch_begin(check, stream->serial, exec->step_count);
+    const struct vr_check_place place = {.stack = sim->stack, .work = "the launch of a graph"};
+    vr_check_launch_begin(check, stream->serial, exec->step_count, place);
     for (size_t i = 0; i < exec->step_count; i++) {
         const struct vr_sim_step *step = &exec->steps[i];
         vr_sim_operands_check_step(sim, step->disabled ? NULL : &step->work, exec->dependencies + step->first_dependency,

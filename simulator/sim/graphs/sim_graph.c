@@ -345,6 +345,7 @@ vr_cu_result vr_sim_node_add(struct vr_sim *sim, uint32_t graph, const struct vr
     made->dependencies = own;
     made->work.cost_ns = vr_sim_work_cost_ns(sim, &copy);
     if (made->work.stack == 0) made->work.stack = sim->stack;
+    if (VR_UNLIKELY(sim->checking != NULL) && made->work.lives == 0) made->work.lives = vr_check_lives(sim->checking->check);
     vr_sim_graph_memory_reference(sim, &copy);
     vr_sim_payload_keep(copy.payload);
     *node = vr_sim_slots_handle(&sim->nodes, index);

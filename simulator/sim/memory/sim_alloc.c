@@ -24,7 +24,7 @@ static vr_cu_result add_host_range(struct vr_sim *sim, uint64_t host, uint64_t s
     if (vr_sim_ranges_insert(&sim->hosts, &range) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
     sim->pinned_bytes += size_bytes;
     if (VR_UNLIKELY(sim->checking != NULL))
-        vr_check_segment(sim->checking->check, host, size_bytes, vr_sim_checking_place(sim, "the allocation of pinned memory"));
+        vr_check_segment(sim->checking->check, host, size_bytes, false, vr_sim_checking_place(sim, "the allocation of pinned memory"));
     return VR_CU_SUCCESS;
 }
 
@@ -160,7 +160,7 @@ vr_cu_result vr_sim_mem_alloc(struct vr_sim *sim, uint64_t *address, uint64_t si
     device->used_bytes += size_bytes;
     vr_sim_charge_alloc(sim, device, size_bytes);
     if (VR_UNLIKELY(sim->checking != NULL))
-        vr_check_segment(sim->checking->check, place.address, size_bytes, vr_sim_checking_place(sim, "cuMemAlloc"));
+        vr_check_segment(sim->checking->check, place.address, size_bytes, false, vr_sim_checking_place(sim, "cuMemAlloc"));
     *address = place.address;
     return VR_CU_SUCCESS;
 }
@@ -187,6 +187,8 @@ vr_cu_result vr_sim_mem_free(struct vr_sim *sim, uint64_t address) {
     if (range == NULL || range->kind != VR_SIM_ALLOCATION) { // memory of pools and graphs is in ranges of other kinds
         if (vr_sim_pool_free_now(sim, address, &result)) return result;
         if (range == NULL && vr_sim_managed_free(sim, address, &result)) return result;
+        if (VR_UNLIKELY(sim->checking != NULL))
+            vr_check_refused_free(sim->checking->check, address, vr_sim_checking_place(sim, "cuMemFree"));
         return VR_CU_INVALID_VALUE;
     }
     // With manual completion, only explicit synchronization completes work; the implicit wait of cuMemFree does not.

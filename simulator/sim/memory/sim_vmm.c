@@ -196,7 +196,7 @@ vr_cu_result vr_sim_mem_map(struct vr_sim *sim, uint64_t address, uint64_t size_
     }
     physical->mappings++;
     if (VR_UNLIKELY(sim->checking != NULL))
-        vr_check_segment(sim->checking->check, address, size_bytes, vr_sim_checking_place(sim, "cuMemMap"));
+        vr_check_segment(sim->checking->check, address, size_bytes, true, vr_sim_checking_place(sim, "cuMemMap"));
     return VR_CU_SUCCESS;
 }
 

@@ -80,5 +80,5 @@ void vr_sim_operands_check_step(struct vr_sim *sim, const struct vr_sim_work *wo
         place.work = vr_sim_work_name(sim, work);
         count = vr_sim_work_accesses(work, accesses);
     }
-    vr_check_launch_step(sim->checking->check, after, after_count, place, accesses, count);
+    vr_check_launch_step(sim->checking->check, after, after_count, place, work == NULL ? 0 : work->lives, accesses, count);
 }

@@ -58,3 +58,10 @@ void vr_sim_checking_work(struct vr_sim *sim, const struct vr_sim_stream *stream
     const bool copied = work->type == VR_CU_GRAPH_NODE_TYPE_MEMCPY && is_pageable(sim, work->to);
     if (copied || work->type == VR_CU_GRAPH_NODE_TYPE_HOST) vr_check_host_wait_stream(check, stream->serial);
 }
+
+void vr_sim_checking_refused(struct vr_sim *sim, const struct vr_sim_stream *stream, const struct vr_sim_work *work) {
+    struct vr_check_access accesses[VR_SIM_WORK_ACCESSES];
+    const size_t count = vr_sim_work_accesses(work, accesses);
+    const struct vr_check_place place = vr_sim_checking_place(sim, vr_sim_work_name(sim, work));
+    for (size_t i = 0; i < count; i++) vr_check_refused(sim->checking->check, stream->serial, place, &accesses[i]);
+}

@@ -21,6 +21,8 @@ VR_INLINE void vr_sim_checking_host_wait(struct vr_sim *sim, const struct vr_sim
 size_t vr_sim_work_accesses(const struct vr_sim_work *work, struct vr_check_access accesses[VR_SIM_WORK_ACCESSES]);
 // Returns what the work is called in findings.
 const char *vr_sim_work_name(const struct vr_sim *sim, const struct vr_sim_work *work);
+// Reports why a copy or a set was refused.
+void vr_sim_checking_refused(struct vr_sim *sim, const struct vr_sim_stream *stream, const struct vr_sim_work *work);
 // Reports work of a stream that is not a kernel of a module.
 void vr_sim_checking_work(struct vr_sim *sim, const struct vr_sim_stream *stream, const struct vr_sim_work *work);
 

@@ -3,17 +3,24 @@
 #include "sim/memory/sim_arrays.h"
 #include "sim/memory/sim_managed.h"
 #include "sim/streams/sim_callbacks.h"
+#include "sim/streams/sim_checking.h"
 
 // ---- Copies in two and three dimensions, to and from arrays and between devices; sets of elements and of rows. Each is one piece of work.
 
 // --- submission -----------------------------------------------------------------------------------------------------
+
+static bool is_valid(struct vr_sim *sim, const struct vr_sim_stream *queue, const struct vr_sim_work *work) {
+    const bool valid = vr_sim_work_is_valid(sim, work);
+    if (VR_UNLIKELY(sim->checking != NULL) && !valid) vr_sim_checking_refused(sim, queue, work);
+    return valid;
+}
 
 static vr_cu_result submit_copy(struct vr_sim *sim, struct vr_sim_work *work, uint64_t stream) {
     struct vr_sim_stream *queue;
     const vr_cu_result result = vr_sim_stream_for_work(sim, stream, &queue);
     if (result != VR_CU_SUCCESS || work->width_bytes == 0 || work->rows == 0 || work->planes == 0) return result;
     work->device = vr_sim_context_find(sim, queue->context)->device;
-    return vr_sim_work_is_valid(sim, work) ? vr_sim_submit(sim, queue, work) : VR_CU_INVALID_VALUE;
+    return is_valid(sim, queue, work) ? vr_sim_submit(sim, queue, work) : VR_CU_INVALID_VALUE;
 }
 
 // Submits a synchronous copy.
@@ -259,7 +266,7 @@ vr_cu_result vr_sim_memset_d2d32(struct vr_sim *sim, uint64_t address, uint64_t 
 
 static vr_cu_result submit_on(struct vr_sim *sim, struct vr_sim_stream *queue, struct vr_sim_work *work) {
     work->device = vr_sim_context_find(sim, queue->context)->device;
-    if (!vr_sim_work_is_valid(sim, work)) return VR_CU_INVALID_VALUE;
+    if (!is_valid(sim, queue, work)) return VR_CU_INVALID_VALUE;
     // Any device can copy to any other, but a set is done by one device, which must have access to the memory.
     const struct vr_sim_range *space = vr_sim_ranges_holding(&sim->spaces, work->to);
     const bool set =
@@ -308,7 +315,7 @@ static vr_cu_result copy_and_wait(struct vr_sim *sim, struct vr_sim_work *work, 
     work->device = vr_sim_context_find(sim, queue->context)->device;
     work->to_device = write;
     work->from_device = !write;
-    if (!vr_sim_work_is_valid(sim, work)) return VR_CU_INVALID_VALUE;
+    if (!is_valid(sim, queue, work)) return VR_CU_INVALID_VALUE;
     result = vr_sim_submit(sim, queue, work);
     if (result != VR_CU_SUCCESS) return result;
     vr_sim_wait_stream(sim, queue);

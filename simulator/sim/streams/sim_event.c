@@ -83,7 +83,12 @@ vr_cu_result vr_sim_ctx_wait_event(struct vr_sim *sim, uint64_t context, uint64_
 
 // ---- Events. An event stores when the work before its record ends and, for manual completion, the number of that work.
 
-static struct vr_sim_event *event_of(const struct vr_sim *sim, uint64_t event) { return vr_sim_slots_find(&sim->events, event); }
+static struct vr_sim_event *event_of(struct vr_sim *sim, uint64_t event) {
+    struct vr_sim_event *found = vr_sim_slots_find(&sim->events, event);
+    if (VR_UNLIKELY(sim->checking != NULL) && found == NULL)
+        vr_check_used_handle(sim->checking->check, event, vr_sim_checking_place(sim, "a call with a destroyed event"));
+    return found;
+}
 
 static bool is_complete(const struct vr_sim *sim, const struct vr_sim_event *event) {
     if (!event->recorded) return true;
@@ -126,6 +131,8 @@ vr_cu_result vr_sim_event_create(struct vr_sim *sim, uint64_t *event, unsigned f
 vr_cu_result vr_sim_event_destroy(struct vr_sim *sim, uint64_t event) {
     struct vr_sim_event *found = event_of(sim, event);
     if (found == NULL) return VR_CU_INVALID_HANDLE;
+    if (VR_UNLIKELY(sim->checking != NULL))
+        vr_check_destroyed(sim->checking->check, event, vr_sim_checking_place(sim, "the destruction of the event"));
     end_event(sim, found);
     return VR_CU_SUCCESS;
 }

@@ -360,7 +360,11 @@ vr_cu_result vr_sim_stream_in(struct vr_sim *sim, uint64_t context, uint64_t han
     }
     if (handle == VR_CU_STREAM_PER_THREAD) return per_thread_stream(sim, context, stream);
     struct vr_sim_stream *found = vr_sim_slots_find(&sim->streams, handle);
-    if (found == NULL) return VR_CU_INVALID_HANDLE;
+    if (found == NULL) {
+        if (VR_UNLIKELY(sim->checking != NULL))
+            vr_check_used_handle(sim->checking->check, handle, vr_sim_checking_place(sim, "a call with a destroyed stream"));
+        return VR_CU_INVALID_HANDLE;
+    }
     *stream = found;
     return VR_CU_SUCCESS;
 }

@@ -235,6 +235,8 @@ vr_cu_result vr_sim_stream_get_priority(struct vr_sim *sim, uint64_t stream, int
 vr_cu_result vr_sim_stream_destroy(struct vr_sim *sim, uint64_t stream) {
     struct vr_sim_stream *found = vr_sim_slots_find(&sim->streams, stream);
     if (found == NULL || !found->user) return VR_CU_INVALID_HANDLE;
+    if (VR_UNLIKELY(sim->checking != NULL))
+        vr_check_destroyed(sim->checking->check, stream, vr_sim_checking_place(sim, "the destruction of the stream"));
     vr_sim_capture_leave(sim, found);
     found->slot.named = false;
     sim->user_streams--;

@@ -98,6 +98,7 @@ struct vr_sim_work {
     uint32_t memory;                // allocations and frees: slot of the graph's memory
     struct vr_sim_payload *payload; // further data of the node's type, or NULL
     uint32_t stack;                 // of a node, for the checker: of the call that made it
+    uint64_t lives;                 // the same: vr_check_lives() then
 };
 
 // Immutable data shared by nodes, steps and their copies. Structs of one allocation start with it.
