@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
 """Runs the programs of cases.tsv under `vram check`: each mistake has to be found with its kind and its lines, and no twin may have a finding.
 
-Usage: check_cases.py VRAM [--only-run] [--command check] LANGUAGE [NAME...]
+Usage: check_cases.py VRAM [--only-run] LANGUAGE [NAME...]
 
 --only-run runs the programs under `vram sim` instead: mistakes and twins have to run to their ends. Skipped (77) without the language's
 interpreter or a C compiler, or where VRAM has no command `check`. Prints a line for each mistake that is missed and each twin that has a finding,
-and a table by kinds at the end.
+and a table by kinds at the end. Mistakes in missed.tsv are not found yet: there the test fails once they are.
 """
 import argparse
 import collections
 import json
-import re
 import shutil
 import subprocess
 import sys
@@ -35,19 +34,19 @@ def findings_of(text):
 
 
 def lines_in(value, file):
-    """Returns the lines of a file that the stacks of a finding name, at whatever depth."""
-    if isinstance(value, dict):
-        own = {value["line"]} if Path(str(value.get("file", ""))).name == file and isinstance(value.get("line"), int) else set()
-        return own.union(*(lines_in(part, file) for part in value.values()))
+    """Returns the lines of a file that the frames of a finding's stacks name."""
     if isinstance(value, list):
         return set().union(*(lines_in(part, file) for part in value))
-    return {int(line) for line in re.findall(re.escape(file) + r":(\d+)", value)} if isinstance(value, str) else set()
+    if not isinstance(value, dict):
+        return set()
+    own = {value["line"]} if Path(value.get("file", "")).name == file else set()
+    return own.union(*(lines_in(part, file) for part in value.values()))
 
 
 class Runner:
     def __init__(self, options, folder):
         self.vram, self.only_run, self.folder = options.vram, options.only_run, Path(folder)
-        self.check = [*options.command.split(), "--json"]
+        self.known = sources.known_misses()
         build = Path(self.vram).resolve().parents[1]
         self.libraries = [str(build / name) for name in ("simcudart/libcudart.so.13", "simcuda/libcuda.so.1")]
 
@@ -60,7 +59,7 @@ class Runner:
         compiler, arguments = sources.command(program, file, self.libraries)
         if compiler:
             subprocess.run(compiler, check=True)
-        how = ["sim"] if self.only_run else [*self.check, *program.options]
+        how = ["sim"] if self.only_run else ["check", "--json", *program.options]
         return subprocess.run([self.vram, *how, "--devices", "2", "--", *arguments], capture_output=True, text=True, timeout=LIMIT_S, check=False,
                               env={**sources.environment(program.language), "TRITON_CACHE_DIR": str(folder / "triton")})
 
@@ -75,7 +74,12 @@ class Runner:
         found = findings_of(result.stdout)
         if found is None:
             return f"printed no findings (exit {result.returncode}): {result.stderr[-500:]}"
-        return self.false_alarm(result, found) if is_twin else self.missed(program, result, found)
+        if is_twin:
+            return self.false_alarm(result, found)
+        missed = self.missed(program, result, found)
+        if program.name in self.known:
+            return "" if missed else "is found: take it out of missed.tsv"
+        return missed
 
     @staticmethod
     def false_alarm(result, found):
@@ -103,7 +107,7 @@ def ready(language, options):
             skip("no C compiler")
     elif not Path(sources.interpreter(language)).exists():
         skip(f"no interpreter for {language} ({sources.PYTHONS[language][0]}, or `make check-real ROWS={sources.PYTHONS[language][1]}`)")
-    if not options.only_run and subprocess.run([options.vram, *options.command.split(), "--help"], capture_output=True, check=False).returncode != 0:
+    if not options.only_run and subprocess.run([options.vram, "check", "--help"], capture_output=True, check=False).returncode != 0:
         skip("vram has no command `check`")
 
 
@@ -113,7 +117,6 @@ def main():
     parser.add_argument("language", choices=sources.LANGUAGES)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--only-run", action="store_true")
-    parser.add_argument("--command", default="check")
     options = parser.parse_args()
     ready(options.language, options)
     programs = [program for program in sources.programs() if program.language == options.language and (not options.names or program.name in options.names)]

@@ -21,6 +21,9 @@ class Sources(unittest.TestCase):
         self.assertEqual(sorted(files), sorted(rows))
         self.assertEqual(len(rows), len({program.name for program in self.programs}))
 
+    def test_known_misses_are_programs(self):
+        self.assertLessEqual(sources.known_misses().keys(), {program.name for program in self.programs})
+
     def test_there_are_enough_of_all_kinds(self):
         rebuilt = [program for program in self.programs if program.thread]
         self.assertGreaterEqual(len(self.programs) - len(rebuilt), LEAST)
