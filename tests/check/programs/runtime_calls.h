@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels.h"
+
 typedef struct stream *stream_handle;
 typedef struct event *event_handle;
 typedef struct graph *graph_handle;
@@ -102,12 +104,6 @@ static inline void *make_written(size_t bytes) {
     must(cudaDeviceSynchronize());
     return address;
 }
-
-static const char kernel_code[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
-                                  ".visible .entry _Z4fillPfi(\n .param .u64 _Z4fillPfi_param_0,\n .param .u32 _Z4fillPfi_param_1\n)\n"
-                                  "{\n ret;\n}\n"
-                                  ".visible .entry _Z5scalePfPKfi(\n .param .u64 _Z5scalePfPKfi_param_0,\n"
-                                  " .param .u64 _Z5scalePfPKfi_param_1,\n .param .u32 _Z5scalePfPKfi_param_2\n)\n{\n ret;\n}\n";
 
 static inline void *kernel_of(const char *name) {
     static void *library;
