@@ -47,11 +47,13 @@ class Runner:
     def __init__(self, options, folder):
         self.vram, self.only_run, self.folder = options.vram, options.only_run, Path(folder)
         self.known = sources.known_misses()
+        self.help = subprocess.run([self.vram, "check", "--help"], capture_output=True, text=True, check=False).stdout
         build = Path(self.vram).resolve().parents[1]
         self.libraries = [str(build / name) for name in ("simcudart/libcudart.so.13", "simcuda/libcuda.so.1")]
 
     def run(self, program, is_twin):
-        """Runs a mistake or a twin, each in a folder of its own so that both files have the same name."""
+        """Runs a mistake or a twin, each in a folder of its own so that both files have the same name. Without an option that vram does not have yet
+        the mistake is missed."""
         folder = self.folder / ("twin" if is_twin else "mistake")
         folder.mkdir(exist_ok=True)
         file = folder / program.path.name
@@ -59,7 +61,7 @@ class Runner:
         compiler, arguments = sources.command(program, file, self.libraries)
         if compiler:
             subprocess.run(compiler, check=True)
-        how = ["sim"] if self.only_run else ["check", "--json", *program.options]
+        how = ["sim"] if self.only_run else ["check", "--json", *(option for option in program.options if option in self.help)]
         return subprocess.run([self.vram, *how, "--devices", "2", "--", *arguments], capture_output=True, text=True, timeout=LIMIT_S, check=False,
                               env={**sources.environment(program.language), "TRITON_CACHE_DIR": str(folder / "triton")})
 
