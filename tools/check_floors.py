@@ -28,6 +28,8 @@ BELOW = {
     # Graphs are made of the core's pools and captures: one floor up, beside replay.
     "graph": "base os config driver core",
     "library": "base os config driver core",
+    # The sanitizer of verify:True, which vram_create() attaches to the core's seam (core/verifier.h).
+    "verify": "base os config history driver core",
     # What a running allocator records and shows: the core's listener, and its state as a model. One floor up, beside replay.
     "live": "base os model config history driver core host",
     "snapshot": "base os model config history",
@@ -39,7 +41,7 @@ BELOW = {
     # Facts of recordings and replays as text and JSON.
     "present": "base model config analyze replay",
     # vram_create() with what the environment asks for: histories, pages with their cures. Above what it puts together.
-    "entry": "base os model config history driver core host live replay",
+    "entry": "base os model config history driver core host verify live replay",
 }
 # What a foreign program loads in place of NVIDIA's libraries. One stands on the simulated device, or on another one at run time (libcudart
 # on libcuda), never on the library as a whole.

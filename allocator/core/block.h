@@ -103,7 +103,11 @@ struct vr_segment {
     uint8_t oversize;  // counted in oversize_segments, as max_split_size was when it was made
     uint8_t vacant;    // its memory is away (source_ops.h, vacate)
     uint8_t uncertain; // while it is vacant: the driver kept mappings, which no device may be allowed to use
-    uint32_t stack;    // where it was made, or first mapped; 0: unknown
+    // Of the verifier:
+    uint8_t front;      // a redzone precedes the first block
+    uint8_t poisoned;   // bytes outside of live requests hold the poison
+    uint8_t unverified; // graphs may write to it, or its bytes were lost in a sleep: redzones are not checked
+    uint32_t stack;     // where it was made, or first mapped; 0: unknown
 };
 
 // The segments of a private pool, or of all default pools of a device, in the order in which they came there.

@@ -11,7 +11,8 @@ VR_NOINLINE static enum vram_status malloc_cached(struct vr_shard *shard, const 
     struct vr_device *device = shard->device;
     const uint32_t gate = atomic_load_explicit(&device->gate, memory_order_relaxed);
     bool polled = true;
-    if (size_bytes - 1 >= VR_REQUEST_LIMIT - 1 || (gate & (VR_GATE_RAW | VR_GATE_CAPTURE | VR_GATE_COLLECT)) != 0) return VRAM_OK;
+    if (size_bytes - 1 >= VR_REQUEST_LIMIT - 1 || (gate & (VR_GATE_RAW | VR_GATE_CAPTURE | VR_GATE_COLLECT | VR_GATE_VERIFY)) != 0)
+        return VRAM_OK;
     // NVIDIA's documents name no error of cuEventQuery for want of a context: none is made current. Where a driver answers so all the same,
     // the way that has one looks again.
     if ((gate & VR_GATE_FENCES) != 0) VR_TRY(vr_fences_poll(device, &polled));

@@ -5,7 +5,7 @@
 // convert a device address. Stream 0 is the legacy default stream.
 //
 // All functions may be called from any thread at any time unless they say otherwise. An allocator must not be destroyed while a call on it
-// is in progress. Nothing here prints, exits or throws.
+// is in progress. Nothing here prints, exits or throws, unless the option verify is set (vram/verify.h).
 //
 // In every header of vram, a NULL pointer that the comment does not allow is an INVALID_ARGUMENT (with a message, where the function takes
 // a struct vram_error). A function that returns no status then returns 0, false, NULL or nothing. Nothing else is touched. An array may be
