@@ -7,7 +7,7 @@
 
 // The free of a block with uses: it waits for them, by fences, or in a capture until that shows that they are over. Where one of the
 // streams was destroyed there is no fence for it: the host waits, once captures allow it.
-static enum vram_status free_used(struct vr_device *device, uint32_t block) {
+VR_INLINE enum vram_status free_used(struct vr_device *device, uint32_t block) {
     struct vr_block *item = vr_block_at(device->allocator, block);
     struct vr_context_guard guard;
     VR_TRY(vr_context_enter(device, &guard));

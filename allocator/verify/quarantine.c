@@ -34,6 +34,7 @@ static struct vr_block *pending_block(const struct vr_device *device, const stru
 // The block, which is in no list any more, becomes reusable.
 static void end_block(struct vr_verify *verify, struct vr_device *device, struct vr_verified_block *block) {
     const struct vr_block *item = pending_block(device, block);
+    vr_trap_clear(device, block);
     check_block(verify, device, block, item);
     if (block->unchecked) vr_segment_at(device->allocator, item->segment)->poisoned = false;
     verify->devices[device->ordinal].quarantined_bytes -= block->size;
@@ -48,6 +49,7 @@ void vr_quarantine_add(struct vr_verify *verify, struct vr_device *device, struc
     *(own->last != NULL ? &own->last->next : &own->first) = block;
     own->last = block;
     own->quarantined_bytes += block->size;
+    if (!block->unchecked) vr_trap_set(device, block, pending_block(device, block));
     // While something is captured nothing can be checked: the blocks wait longer.
     while (own->first != NULL && own->quarantined_bytes > verify->quarantine_limit && vr_may_touch(device, own->first->stream)) {
         struct vr_verified_block *oldest = own->first;
@@ -83,6 +85,12 @@ void vr_quarantine_release(struct vr_verifier *verifier, struct vr_device *devic
 }
 
 void vr_quarantine_check(struct vr_verify *verify, struct vr_device *device) {
-    for (struct vr_verified_block *block = verify->devices[device->ordinal].first; block != NULL; block = block->next)
-        check_block(verify, device, block, pending_block(device, block));
+    for (struct vr_verified_block *block = verify->devices[device->ordinal].first; block != NULL; block = block->next) {
+        const struct vr_block *item = pending_block(device, block);
+        if (!vr_may_touch(device, block->stream)) continue;
+        const bool trapped = block->trap_low != block->trap_high;
+        vr_trap_clear(device, block);
+        check_block(verify, device, block, item);
+        if (trapped) vr_trap_set(device, block, item);
+    }
 }

@@ -24,6 +24,21 @@ static bool read_bytes(const struct vr_device *device, uint64_t stream, uint64_t
     return result == VR_CU_SUCCESS;
 }
 
+// The C library compares many bytes at a time: a range of one byte is equal to itself, moved by one.
+static bool is_poison(const unsigned char *bytes, uint64_t size) {
+    return bytes[0] == VRAM_POISON_BYTE && memcmp(bytes, bytes + 1, size - 1) == 0;
+}
+
+// Widens the damage by what differs in the piece of `size` bytes that was read from `address`.
+static void find_damage(const unsigned char *bytes, uint64_t address, uint64_t size, bool *differs, struct vr_damage *damage) {
+    for (uint64_t i = 0; i < size; i++) {
+        if (bytes[i] == VRAM_POISON_BYTE) continue;
+        if (!*differs) damage->first = address + i;
+        damage->last = address + i;
+        *differs = true;
+    }
+}
+
 bool vr_poison_differs(struct vr_verify *verify, const struct vr_device *device, uint64_t stream, uint64_t address, uint64_t size,
                        struct vr_damage *damage) {
     struct vr_verified_device *own = &verify->devices[device->ordinal];
@@ -33,12 +48,7 @@ bool vr_poison_differs(struct vr_verify *verify, const struct vr_device *device,
     for (uint64_t at = 0, piece; at < size; at += piece) {
         piece = size - at < VR_BOUNCE_BYTES ? size - at : VR_BOUNCE_BYTES;
         if (!read_bytes(device, stream, address + at, piece, own->bounce)) return false;
-        for (uint64_t i = 0; i < piece; i++) {
-            if (own->bounce[i] == VRAM_POISON_BYTE) continue;
-            if (!differs) damage->first = address + at + i;
-            damage->last = address + at + i;
-            differs = true;
-        }
+        if (!is_poison(own->bounce, piece)) find_damage(own->bounce, address + at, piece, &differs, damage);
     }
     return differs;
 }

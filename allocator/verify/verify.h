@@ -4,6 +4,7 @@
 //   verified_calls.c  what happens at a malloc, a free and a call with a dead address
 //   on_demand.c       vram_verify(): all blocks at once
 //   quarantine.c      freed blocks until they may be reused
+//   traps.c           pages of quarantined blocks that nothing may touch
 //   redzones.c        driver calls: fills memory with the poison and finds what changed
 //   blocks.c          the records of blocks, live and freed
 //   faults.c          the report of a fault
@@ -37,6 +38,7 @@ struct vr_verified_block {
     bool unchecked;                 // in the quarantine: freed when nothing could be checked, not poisoned
     uint32_t number;                // in the quarantine: of the pool's block
     uint64_t serial;                // number of its free
+    uint64_t trap_low, trap_high;   // in the quarantine: pages without access; equal: none
     struct vr_verified_block *next; // in the quarantine
 };
 
@@ -134,6 +136,13 @@ void vr_quarantine_add(struct vr_verify *verify, struct vr_device *device, struc
 void vr_quarantine_release(struct vr_verifier *verifier, struct vr_device *device, bool all, const struct vram_pool *only);
 // Compares all quarantined blocks with the poison.
 void vr_quarantine_check(struct vr_verify *verify, struct vr_device *device);
+
+// --- traps.c: under all locks, context current
+// --------------------------------------------------------------------------------------------
+
+// Takes the access to the whole pages in a poisoned block away, where its segment is made of pages, and gives it back.
+void vr_trap_set(const struct vr_device *device, struct vr_verified_block *block, const struct vr_block *item);
+void vr_trap_clear(const struct vr_device *device, struct vr_verified_block *block);
 
 // --- verified_calls.c
 // -----------------------------------------------------------------------------------------------------------------------------

@@ -252,6 +252,24 @@ static void the_quarantine_is_released_before_a_request_fails(void **state) {
     close_world(&world);
 }
 
+// Of memory that is made of pages, the device itself refuses the access.
+static void a_late_access_of_pages_is_refused(void **state) {
+    (void)state;
+    struct vr_world world;
+    open_world(&world, "verify:True,expandable_segments:True", VRAM_SIM_BYTES_ALL);
+    const uint64_t address = expect_malloc(&world, 50 * MIB), inside = address + 25 * MIB;
+    write_to(&world, inside, 4);
+    EXPECT_OK(vram_free(world.allocator, address));
+    assert_int_not_equal(vr_cu(world.sim, memset_d8_async, inside, 0x11, 4, STREAM(&world)), VR_CU_SUCCESS);
+    EXPECT_OK(vram_verify(world.allocator, NULL));
+    assert_int_not_equal(vr_cu(world.sim, memset_d8_async, inside, 0x11, 4, STREAM(&world)), VR_CU_SUCCESS);
+    EXPECT_OK(vram_empty_cache(world.allocator));
+    const uint64_t again = expect_malloc(&world, 50 * MIB);
+    write_to(&world, again, 50 * MIB);
+    EXPECT_OK(vram_free(world.allocator, again));
+    close_world(&world);
+}
+
 // After a report the redzone is as it was: the same damage is reported once.
 static void a_fault_is_reported_once(void **state) {
     (void)state;
@@ -304,6 +322,7 @@ int main(void) {
         cmocka_unit_test(sleep_gives_no_alarm),
         cmocka_unit_test(statistics_count_what_was_asked_for),
         cmocka_unit_test(the_quarantine_is_released_before_a_request_fails),
+        cmocka_unit_test(a_late_access_of_pages_is_refused),
         cmocka_unit_test(a_fault_is_reported_once),
         cmocka_unit_test(new_memory_holds_the_poison),
     };
