@@ -28,6 +28,11 @@ VR_INLINE uint64_t vr_front_redzone(const struct vram_allocator *allocator) { re
 // The redzones around a raw block.
 VR_INLINE uint64_t vr_raw_redzones(const struct vram_allocator *allocator) { return 2 * vr_front_redzone(allocator); }
 
+// The bytes of a live block that the program may use: with a verifier those that it asked for, because a redzone follows.
+VR_INLINE uint64_t vr_usable_size(const struct vram_allocator *allocator, const struct vr_block *block) {
+    return allocator->verifier != NULL && !vr_is_cached(block->state) ? block->requested : block->size;
+}
+
 // Gives up the check of the redzones in all segments of a pool (NULL: of the default pools), because others write to its free memory or its
 // bytes are lost. Under all locks.
 VR_INLINE void vr_pool_give_up_check(struct vr_device *device, const struct vram_pool *pool) {

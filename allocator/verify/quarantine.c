@@ -67,7 +67,7 @@ void vr_quarantine_release(struct vr_verifier *verifier, struct vr_device *devic
     struct vr_verify *verify = (struct vr_verify *)(void *)verifier;
     struct vr_verified_device *own = &verify->devices[device->ordinal];
     struct vr_context_guard guard;
-    if (own->first == NULL || vr_context_enter(device, &guard) != VRAM_OK) return;
+    if (own->first == NULL || !vr_context_insist(device, &guard)) return;
     struct vr_verified_block *left = own->first;
     own->first = own->last = NULL;
     while (left != NULL) {

@@ -24,6 +24,11 @@ static bool read_bytes(const struct vr_device *device, uint64_t stream, uint64_t
     return result == VR_CU_SUCCESS;
 }
 
+static bool has_bounce(struct vr_verified_device *own) {
+    if (own->bounce == NULL) own->bounce = malloc(VR_BOUNCE_BYTES);
+    return own->bounce != NULL;
+}
+
 // The C library compares many bytes at a time: a range of one byte is equal to itself, moved by one.
 static bool is_poison(const unsigned char *bytes, uint64_t size) {
     return bytes[0] == VRAM_POISON_BYTE && memcmp(bytes, bytes + 1, size - 1) == 0;
@@ -42,8 +47,7 @@ static void find_damage(const unsigned char *bytes, uint64_t address, uint64_t s
 bool vr_poison_differs(struct vr_verify *verify, const struct vr_device *device, uint64_t stream, uint64_t address, uint64_t size,
                        struct vr_damage *damage) {
     struct vr_verified_device *own = &verify->devices[device->ordinal];
-    if (own->bounce == NULL) own->bounce = malloc(VR_BOUNCE_BYTES);
-    if (own->bounce == NULL) return false;
+    if (!has_bounce(own)) return false;
     bool differs = false;
     for (uint64_t at = 0, piece; at < size; at += piece) {
         piece = size - at < VR_BOUNCE_BYTES ? size - at : VR_BOUNCE_BYTES;
@@ -55,9 +59,12 @@ bool vr_poison_differs(struct vr_verify *verify, const struct vr_device *device,
 
 bool vr_keeps_bytes(struct vr_verify *verify, const struct vr_device *device, uint64_t stream, uint64_t address, uint64_t size) {
     struct vr_verified_device *own = &verify->devices[device->ordinal];
-    struct vr_damage damage;
-    if (own->bytes == VR_BYTES_UNKNOWN)
-        own->bytes = vr_poison_differs(verify, device, stream, address, size, &damage) ? VR_BYTES_LOST : VR_BYTES_KEPT;
+    if (own->bytes == VR_BYTES_UNKNOWN && has_bounce(own)) {
+        assert(size <= VR_BOUNCE_BYTES);
+        memset(own->bounce, 0, size); // a driver without bytes leaves the destination of a copy as it is
+        if (read_bytes(device, stream, address, size, own->bounce))
+            own->bytes = is_poison(own->bounce, size) ? VR_BYTES_KEPT : VR_BYTES_LOST;
+    }
     return own->bytes == VR_BYTES_KEPT;
 }
 

@@ -29,7 +29,9 @@ static bool guard_block(struct vr_verify *verify, struct vr_device *device, cons
            vr_keeps_bytes(verify, device, shard->stream, item->address, item->size < VR_REDZONE_BYTES ? item->size : VR_REDZONE_BYTES);
 }
 
-static void describe_block(struct vr_verify *verify, struct vr_device *device, uint64_t address, struct vr_verified_block *facts) {
+// guards: the device's context is current, so that the driver can be called.
+static void describe_block(struct vr_verify *verify, struct vr_device *device, uint64_t address, bool guards,
+                           struct vr_verified_block *facts) {
     const uint32_t number = vr_address_map_find(&device->allocator->addresses, address);
     const struct vr_block *item = vr_block_at(device->allocator, number);
     struct vr_raw_block raw;
@@ -37,14 +39,14 @@ static void describe_block(struct vr_verify *verify, struct vr_device *device, u
         facts->requested = item->requested;
         facts->size = item->size;
         facts->stream = vr_shard_of(device->allocator, item)->stream;
-        facts->guarded = guard_block(verify, device, item);
+        facts->guarded = guards && guard_block(verify, device, item);
     } else if (vr_raw_find(device->allocator, address, &raw)) {
         facts->raw = true;
         facts->requested = raw.size;
         facts->size = raw.size + VR_REDZONE_BYTES;
         facts->stream = raw.stream;
         const uint64_t begin = address - VR_REDZONE_BYTES;
-        facts->guarded = raw.capture == 0 && vr_may_touch(device, raw.stream) &&
+        facts->guarded = guards && raw.capture == 0 && vr_may_touch(device, raw.stream) &&
                          vr_poison_fill(device, raw.stream, begin, facts->size + VR_REDZONE_BYTES) &&
                          vr_keeps_bytes(verify, device, raw.stream, begin, VR_REDZONE_BYTES);
     }
@@ -54,12 +56,16 @@ void vr_verify_handed_out(struct vr_verifier *verifier, struct vr_device *device
     struct vr_verify *verify = verify_of(verifier);
     struct vr_verified_block facts = {.address = address, .device = device->ordinal, .allocated = vr_verify_stack(verify)};
     struct vr_context_guard guard;
-    if (vr_context_enter(device, &guard) != VRAM_OK) return;
-    vr_device_lock_guarded(device, &guard);
-    describe_block(verify, device, address, &facts);
+    const bool entered = vr_context_insist(device, &guard);
+    if (entered) {
+        vr_device_lock_guarded(device, &guard);
+    } else {
+        vr_device_lock(device);
+    }
+    describe_block(verify, device, address, entered, &facts);
     if (facts.size != 0) (void)vr_verified_enter(verify, &facts);
     vr_device_unlock(device);
-    vr_context_leave(&guard);
+    if (entered) vr_context_leave(&guard);
 }
 
 // --- free --------------------------------------------------------------------------------------------------------------------------------
@@ -130,7 +136,9 @@ static enum vram_status free_raw(struct vr_verify *verify, struct vr_verified_bl
 }
 
 // A block that came without a request, from a checkpoint or an address that the program chose; or none at all.
-static enum vram_status free_unrecorded(struct vr_verify *verify, struct vr_device *device, uint64_t address, uint32_t stack) {
+// freed: an older block at the address; NULL: there was none.
+static enum vram_status free_unrecorded(struct vr_verify *verify, struct vr_device *device, uint64_t address, uint32_t stack,
+                                        const struct vr_verified_block *freed) {
     struct vr_device *locked = NULL;
     enum vram_status status = VRAM_INVALID_POINTER;
     const uint32_t number = device == NULL ? 0 : vr_find_and_lock_device(verify->allocator, address, &locked);
@@ -142,7 +150,7 @@ static enum vram_status free_unrecorded(struct vr_verify *verify, struct vr_devi
         return status;
     }
     status = vr_raw_free(verify->allocator, address);
-    return status == VRAM_INVALID_POINTER ? refuse_free(verify, address, stack, NULL) : status;
+    return status == VRAM_INVALID_POINTER ? refuse_free(verify, address, stack, freed) : status;
 }
 
 enum vram_status vr_verify_free(struct vr_verifier *verifier, struct vr_device *device, uint64_t address) {
@@ -151,8 +159,7 @@ enum vram_status vr_verify_free(struct vr_verifier *verifier, struct vr_device *
     struct vr_verified_block found;
     bool known = false;
     struct vr_verified_block *block = vr_verified_claim(verify, address, stack, &found, &known);
-    if (block == NULL && known) return refuse_free(verify, address, stack, &found);
-    if (block == NULL) return free_unrecorded(verify, device, address, stack);
+    if (block == NULL) return free_unrecorded(verify, device, address, stack, known ? &found : NULL);
     const enum vram_status status = block->raw ? free_raw(verify, block) : free_of_pool(verify, device, block);
     // A checkpoint may have freed the block, or the driver refused: then it is still the program's.
     if (status == VRAM_INVALID_POINTER) {

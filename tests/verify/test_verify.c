@@ -220,8 +220,59 @@ static void sleep_gives_no_alarm(void **state) {
     }
 }
 
-// --- the state
-// ----------------------------------------------------------------------------------------------------------------------------
+// A restored block comes without a request, at an address whose last block was freed.
+static void a_restored_block_can_be_freed(void **state) {
+    (void)state;
+    struct vr_world world;
+    struct vram_pool *pool = NULL;
+    struct vram_checkpoint *checkpoint = NULL;
+    uint64_t address = 0;
+    int faults = 0;
+    open_world(&world, "verify:True", VRAM_SIM_BYTES_ALL);
+    EXPECT_OK(vram_set_fault_handler(world.allocator, count_fault, &faults));
+    EXPECT_OK(vram_pool_create(world.allocator, 0, NULL, &pool));
+    EXPECT_OK(vram_pool_malloc(pool, 8 * MIB, STREAM(&world), &address));
+    EXPECT_OK(vram_pool_checkpoint(pool, &checkpoint));
+    EXPECT_OK(vram_free(world.allocator, address));
+    EXPECT_OK(vram_pool_restore(pool, checkpoint, NULL));
+    write_to(&world, address, 8 * MIB);
+    EXPECT_OK(vram_free(world.allocator, address));
+    EXPECT_OK(vram_verify(world.allocator, NULL));
+    vram_checkpoint_destroy(checkpoint);
+    vram_pool_release(pool);
+    close_world(&world);
+    assert_int_equal(faults, 0);
+}
+
+// Whatever driver call fails, and whenever: no block is blamed for it.
+static void refused_driver_calls_give_no_alarm(void **state) {
+    (void)state;
+    uint64_t refused = 1;
+    for (uint64_t nth = 1; refused != 0; nth++) {
+        const struct vr_world_options options = {.sim = {.memory_bytes = 4 * VR_GIB, .bytes = VRAM_SIM_BYTES_ALL},
+                                                 .conf = "verify:True,expandable_segments:True",
+                                                 .faults = true};
+        struct vr_world world;
+        int faults = 0;
+        EXPECT_OK(vr_world_open(&world, &options));
+        EXPECT_OK(vram_set_fault_handler(world.allocator, count_fault, &faults));
+        EXPECT_OK(vram_driver_fault_set(world.driver, NULL, nth, VR_CU_OUT_OF_MEMORY));
+        for (int turn = 0; turn < 3; turn++) {
+            uint64_t address = 0;
+            while (vram_malloc(world.allocator, 0, 25 * MIB, STREAM(&world), &address) != VRAM_OK) continue;
+            write_to(&world, address, 25 * MIB);
+            while (vram_free(world.allocator, address) != VRAM_OK) continue;
+            if (turn == 1) (void)!vram_empty_cache(world.allocator);
+        }
+        (void)!vram_verify(world.allocator, NULL);
+        refused = vram_driver_fault_count(world.driver);
+        EXPECT_OK(vram_driver_fault_set(world.driver, NULL, 0, VR_CU_SUCCESS));
+        (void)vr_world_close(&world);
+        assert_int_equal(faults, 0);
+    }
+}
+
+// --- the state --------------------------------------------------------------------------------------------------------------------------
 
 static void statistics_count_what_was_asked_for(void **state) {
     (void)state;
@@ -241,6 +292,20 @@ static void statistics_count_what_was_asked_for(void **state) {
     EXPECT_OK(vram_get_stats(world.allocator, 0, &stats));
     assert_int_equal(stats.reserved_bytes[VRAM_STAT_ALL].current, 0);
     assert_int_equal(counts_of(&world).quarantined_bytes, 0);
+    close_world(&world);
+}
+
+// As malloc_usable_size() under a sanitizer: what lies behind is a redzone.
+static void the_usable_size_is_what_was_asked_for(void **state) {
+    (void)state;
+    struct vr_world world;
+    struct vram_block_info info;
+    open_world(&world, "verify:True", VRAM_SIM_BYTES_ALL);
+    const uint64_t address = expect_malloc(&world, 4001);
+    EXPECT_OK(vram_get_block_info(world.allocator, address, &info));
+    assert_int_equal(info.size_bytes, 4001);
+    assert_int_equal(vram_allocated_size(world.allocator, address), 4001);
+    EXPECT_OK(vram_free(world.allocator, address));
     close_world(&world);
 }
 
@@ -320,6 +385,9 @@ int main(void) {
         cmocka_unit_test(graphs_give_no_alarm),
         cmocka_unit_test(a_free_during_a_capture_is_checked_later),
         cmocka_unit_test(sleep_gives_no_alarm),
+        cmocka_unit_test(a_restored_block_can_be_freed),
+        cmocka_unit_test(refused_driver_calls_give_no_alarm),
+        cmocka_unit_test(the_usable_size_is_what_was_asked_for),
         cmocka_unit_test(statistics_count_what_was_asked_for),
         cmocka_unit_test(the_quarantine_is_released_before_a_request_fails),
         cmocka_unit_test(a_late_access_of_pages_is_refused),
