@@ -16,6 +16,22 @@ bool vr_verify_poison(struct vr_verifier *verifier, struct vr_shard *shard, uint
            vr_keeps_bytes(verify, shard->device, shard->stream, address, VR_REDZONE_BYTES);
 }
 
+// Takes all locks of the device, with its context current if the driver makes it so: without it nothing is checked. Returns whether it is.
+static bool lock_entered(struct vr_device *device, struct vr_context_guard *guard) {
+    const bool entered = vr_context_insist(device, guard);
+    if (entered) {
+        vr_device_lock_guarded(device, guard);
+    } else {
+        vr_device_lock(device);
+    }
+    return entered;
+}
+
+static void unlock_entered(struct vr_device *device, struct vr_context_guard *guard, bool entered) {
+    vr_device_unlock(device);
+    if (entered) vr_context_leave(guard);
+}
+
 // --- malloc ------------------------------------------------------------------------------------------------------------------------------
 
 // Makes sure that the new block holds the poison. Returns whether it does.
@@ -56,16 +72,10 @@ void vr_verify_handed_out(struct vr_verifier *verifier, struct vr_device *device
     struct vr_verify *verify = verify_of(verifier);
     struct vr_verified_block facts = {.address = address, .device = device->ordinal, .allocated = vr_verify_stack(verify)};
     struct vr_context_guard guard;
-    const bool entered = vr_context_insist(device, &guard);
-    if (entered) {
-        vr_device_lock_guarded(device, &guard);
-    } else {
-        vr_device_lock(device);
-    }
+    const bool entered = lock_entered(device, &guard);
     describe_block(verify, device, address, entered, &facts);
     if (facts.size != 0) (void)vr_verified_enter(verify, &facts);
-    vr_device_unlock(device);
-    if (entered) vr_context_leave(&guard);
+    unlock_entered(device, &guard, entered);
 }
 
 // --- free --------------------------------------------------------------------------------------------------------------------------------
@@ -110,26 +120,23 @@ static enum vram_status free_block(struct vr_verify *verify, struct vr_device *d
 
 static enum vram_status free_of_pool(struct vr_verify *verify, struct vr_device *device, struct vr_verified_block *block) {
     struct vr_context_guard guard;
-    VR_TRY(vr_context_enter(device, &guard));
-    vr_device_lock_guarded(device, &guard);
+    const bool entered = lock_entered(device, &guard);
+    block->guarded &= entered;
     const uint32_t number = vr_address_map_find(&device->allocator->addresses, block->address);
     const struct vr_block *item = vr_block_at(device->allocator, number);
     enum vram_status status = VRAM_INVALID_POINTER;
     if (number != 0 && vr_is_allocated_at(item, block->address, vr_shard_of(device->allocator, item)))
         status = free_block(verify, device, block, number);
-    vr_device_unlock(device);
-    vr_context_leave(&guard);
+    unlock_entered(device, &guard, entered);
     return status;
 }
 
 static enum vram_status free_raw(struct vr_verify *verify, struct vr_verified_block *block) {
     struct vr_device *device = vr_device_if_used(verify->allocator, block->device);
     struct vr_context_guard guard;
-    VR_TRY(vr_context_enter(device, &guard));
-    vr_device_lock_guarded(device, &guard);
-    if (block->guarded && vr_may_touch(device, block->stream)) vr_redzones_check(verify, device, block, NULL);
-    vr_device_unlock(device);
-    vr_context_leave(&guard);
+    const bool entered = lock_entered(device, &guard);
+    if (entered && block->guarded && vr_may_touch(device, block->stream)) vr_redzones_check(verify, device, block, NULL);
+    unlock_entered(device, &guard, entered);
     VR_TRY(vr_raw_free(verify->allocator, block->address));
     vr_verified_retire(verify, block);
     return VRAM_OK;
