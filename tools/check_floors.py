@@ -30,6 +30,8 @@ BELOW = {
     # Graphs use the core's pools and captures, so they are one floor above it, like replay.
     "graph": "base os config driver core",
     "library": "base os config driver core",
+    # The sanitizer of verify:True, which vram_create() attaches to the core's seam (core/verifier.h).
+    "verify": "base os config history driver core",
     # Records and shows a running allocator: the core's listener, and its state as a model. One floor above the core.
     "live": "base os model config history driver core host",
     "snapshot": "base os model config history",
@@ -42,7 +44,7 @@ BELOW = {
     "present": "base model config analyze replay",
     # vram_create() with the recording that the environment asks for: histories, and pages with their cures. Above the rooms that it
     # combines.
-    "entry": "base os model config history driver core host live replay",
+    "entry": "base os model config history driver core host verify live replay",
 }
 # Libraries that foreign programs load instead of NVIDIA's. One is built on the simulated device, or uses another one at run time (libcudart
 # uses libcuda), but never uses the library as a whole.

@@ -77,6 +77,10 @@ struct vr_options {
     bool sleepable;
     bool grow_ahead;
     struct vr_reserve warm;
+    bool verify; // vram/verify.h
+    bool verify_halt;
+    bool verify_leaks;
+    uint64_t verify_quarantine_bytes;
     uint32_t pytorch; // VR_PYTORCH() of the version whose rules apply
 };
 

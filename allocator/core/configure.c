@@ -6,12 +6,15 @@
 // Takes ownership of `conf`.
 static enum vram_status apply_to_devices(struct vram_allocator *allocator, const struct vr_options *options, char *conf,
                                          struct vram_error *error) {
+    const bool verify_changes = options->verify != allocator->options.verify && allocator->verifier != NULL;
     const bool backend_changes = options->backend != allocator->options.backend, rules_change = options->pytorch != allocator->pytorch;
-    if (backend_changes || rules_change || conf == NULL) {
+    if (backend_changes || rules_change || verify_changes || conf == NULL) {
         free(conf);
         return conf == NULL ? vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "not enough host memory for the option string")
                             : vr_fail(error, VRAM_BAD_OPTION, VRAM_NO_OFFSET, "%s cannot be changed after the allocator was created",
-                                      backend_changes ? "the backend" : "the PyTorch version");
+                                      backend_changes ? "the backend"
+                                      : rules_change  ? "the PyTorch version"
+                                                      : "verify");
     }
     free(allocator->conf);
     allocator->conf = conf;

@@ -66,6 +66,7 @@ static enum vram_status open_device(struct vr_device *device) {
     vr_device_apply_options(device, options);
     vr_device_listen(device);
     vr_device_gate(device, VR_GATE_NUMBERS, allocator->arena.numbers != NULL);
+    vr_device_gate(device, VR_GATE_VERIFY, allocator->verifier != NULL);
     vr_device_gate(device, VR_GATE_RAW,
                    !allocator->backend->has_blocks || !atomic_load_explicit(&allocator->caching, memory_order_relaxed));
     return VRAM_OK;

@@ -1,6 +1,7 @@
 #include "core/fences.h"
 #include "core/alloc.h"
 #include "core/front.h"
+#include "core/verifier.h"
 
 // Returns the link to the stream's use in the tree of a non-empty list. If the stream has no use, returns the link, which is 0, where it
 // would be inserted. NULL: the stream's use is the oldest, which has no link.
@@ -386,8 +387,15 @@ static enum vram_status wait_queue(struct vr_device *device, struct vr_fence_que
     return VRAM_OK;
 }
 
+// Freed blocks that the verifier still holds back.
+static void release_quarantine(struct vr_device *device, bool all, const struct vram_pool *only) {
+    struct vr_verifier *verifier = device->allocator->verifier;
+    if (verifier != NULL) verifier->release(verifier, device, all, only);
+}
+
 enum vram_status vr_fences_wait(struct vr_device *device) {
     VR_ASSERT_ALL_LOCKED(device);
+    release_quarantine(device, true, NULL);
     device->stats.num_sync_all_streams++;
     enum vram_status status = VRAM_OK;
     for (size_t i = 0; i < device->fences.count && status == VRAM_OK; i++) status = wait_queue(device, &device->fences.queues[i]);
@@ -443,11 +451,13 @@ static enum vram_status pass_pool(struct vr_device *device, const struct vram_po
 enum vram_status vr_fences_wait_pool(struct vr_device *device, const struct vram_pool *pool) {
     VR_ASSERT_ALL_LOCKED(device);
     device->stats.num_sync_all_streams++;
+    release_quarantine(device, false, pool);
     return pass_pool(device, pool, host_waits);
 }
 
 enum vram_status vr_fences_order_pool(struct vr_device *device, const struct vram_pool *pool) {
     VR_ASSERT_ALL_LOCKED(device);
+    release_quarantine(device, false, pool);
     return pass_pool(device, pool, stream_waits);
 }
 

@@ -2,6 +2,7 @@
 #include "core/alloc.h"
 #include "core/source/backend.h"
 #include "core/source/source_ops.h"
+#include "core/verifier.h"
 
 enum vram_status vram_device_count(struct vram_allocator *allocator, uint32_t *count) {
     VR_REQUIRE(allocator && count);
@@ -101,7 +102,7 @@ static struct vram_block_info info_of_block(const struct vram_allocator *allocat
     const struct vr_segment *segment = vr_segment_at(allocator, block->segment);
     return (struct vram_block_info){
         .address = block->address,
-        .size_bytes = block->size,
+        .size_bytes = vr_usable_size(allocator, block),
         .requested_bytes = vr_is_cached(block->state) ? 0 : block->requested,
         .segment_address = segment->address,
         .segment_bytes = segment->mapped,
@@ -146,7 +147,7 @@ uint64_t vram_allocated_size(struct vram_allocator *allocator, uint64_t address)
     struct vr_raw_block raw;
     const uint32_t block = vr_find_and_lock(allocator, address, &shard);
     if (block == 0) return vr_raw_find(allocator, address, &raw) ? raw.size : 0;
-    const uint64_t size = vr_block_at(allocator, block)->size;
+    const uint64_t size = vr_usable_size(allocator, vr_block_at(allocator, block));
     vr_device_unlock_short(shard->device);
     return size;
 }

@@ -11,7 +11,8 @@ VR_NOINLINE static enum vram_status malloc_cached(struct vr_shard *shard, const 
     struct vr_device *device = shard->device;
     const uint32_t gate = atomic_load_explicit(&device->gate, memory_order_relaxed);
     bool polled = true;
-    if (size_bytes - 1 >= VR_REQUEST_LIMIT - 1 || (gate & (VR_GATE_RAW | VR_GATE_CAPTURE | VR_GATE_COLLECT)) != 0) return VRAM_OK;
+    if (size_bytes - 1 >= VR_REQUEST_LIMIT - 1 || (gate & (VR_GATE_RAW | VR_GATE_CAPTURE | VR_GATE_COLLECT | VR_GATE_VERIFY)) != 0)
+        return VRAM_OK;
     // NVIDIA's documents list no error of cuEventQuery for a missing context, so none is made current. If a driver returns one, the slow
     // path polls again with a context.
     if ((gate & VR_GATE_FENCES) != 0) VR_TRY(vr_fences_poll(device, &polled));

@@ -1,6 +1,7 @@
 // Creates shards at the first use of a stream, with the settings of their pool and the options.
 #include "core/device.h"
 #include "core/source/source_ops.h"
+#include "core/verifier.h"
 
 static void set_source(struct vr_shard *shard) {
     const struct vr_device *device = shard->device;
@@ -24,9 +25,10 @@ static void init_shard(struct vr_shard *shard, struct vram_pool *owner, uint64_t
 void vr_device_apply_options(struct vr_device *device, const struct vr_options *options) {
     device->options = *options;
     device->options.large_segment_bytes = vr_large_segment(options);
+    device->options.request_padding_bytes += (uint32_t)vr_front_redzone(device->allocator);
     const uint32_t count = atomic_load_explicit(&device->shards.count, memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++) set_source(device->shards.items[i]);
-    device->divisions = options->request_padding_bytes != 0;
+    device->divisions = device->options.request_padding_bytes != 0;
     for (int i = 0; i < VR_ROUNDUP_BUCKETS; i++) device->divisions |= options->roundup_divisions[i] > 1;
     vr_device_gate(device, VR_GATE_ALIGNED, options->base_alignment_kib != 0);
     vr_device_gate(device, VR_GATE_COLLECT, options->garbage_collection_threshold > 0 && device->limit_bytes != VR_UNLIMITED);

@@ -7,6 +7,7 @@
 #include "core/release.h"
 #include "core/source/backend.h"
 #include "core/source/source_ops.h"
+#include "core/verifier.h"
 
 // The result of an attempt to get new memory.
 struct attempt {
@@ -248,8 +249,8 @@ enum vram_status vr_native_malloc(struct vr_shard *shard, struct vram_pool *pool
     return status;
 }
 
-enum vram_status vr_malloc_fallback(struct vr_device *device, struct vram_pool *pool, uint64_t size_bytes, uint64_t stream,
-                                    uint64_t *address) {
+static enum vram_status serve_request(struct vr_device *device, struct vram_pool *pool, uint64_t size_bytes, uint64_t stream,
+                                      uint64_t *address) {
     const struct vram_allocator *allocator = device->allocator;
     struct vr_shard *home = vr_shard_find(device, stream);
     if (size_bytes == 0) {
@@ -262,4 +263,13 @@ enum vram_status vr_malloc_fallback(struct vr_device *device, struct vram_pool *
         return allocator->backend->malloc(home, pool, size_bytes, address);
     const enum vram_status status = vr_raw_malloc(device, size_bytes, stream, address);
     return status == VRAM_OUT_OF_MEMORY ? refuse_request(device, home, size_bytes) : status;
+}
+
+enum vram_status vr_malloc_fallback(struct vr_device *device, struct vram_pool *pool, uint64_t size_bytes, uint64_t stream,
+                                    uint64_t *address) {
+    struct vr_verifier *verifier = device->allocator->verifier;
+    VR_TRY(serve_request(device, pool, size_bytes, stream, address));
+    if (VR_UNLIKELY(verifier != NULL) && *address != 0) verifier->handed_out(verifier, device, *address);
+    VR_NO_TAIL_CALL();
+    return VRAM_OK;
 }

@@ -92,7 +92,8 @@ enum {
     VR_GATE_CAPTURE = 16,
     VR_GATE_LISTENER = 32,
     VR_GATE_NUMBERS = 64,
-    VR_GATE_ALIGNED = 128 // a request may split off memory below its block too, which is booked separately (allocator.md §splitting)
+    VR_GATE_ALIGNED = 128, // a request may split off memory below its block too, which is booked separately (allocator.md §splitting)
+    VR_GATE_VERIFY = 256   // requests and frees go through the verifier (verifier.h)
 };
 
 // A device's listener, and the sequence number of its next record.
@@ -190,9 +191,12 @@ struct vr_callback {
     void *user;
 };
 
+struct vr_verifier;
+
 struct vram_allocator {
     struct vram_driver *driver;
     bool owns_driver;
+    struct vr_verifier *verifier;         // set before any device is opened, for good; NULL: the option verify is off
     uint32_t pytorch;                     // VR_PYTORCH(): the version whose rules apply; fixed like the backend
     const struct vr_backend_ops *backend; // fixed at creation, so that it can be read without a lock
     _Atomic uint64_t pools_made[2];       // ids given out: [0] for graphs, [1] for users

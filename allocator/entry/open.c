@@ -8,6 +8,7 @@
 #include "live/prometheus.h"
 #include "live/tracer.h"
 #include "os/os.h"
+#include "verify/verify.h"
 #include "vram/snapshot.h"
 
 // Actions that the environment requests: one when memory runs out, and a snapshot when the allocator is destroyed.
@@ -148,6 +149,10 @@ enum vram_status vram_create(const struct vram_create_info *info, struct vram_al
     VR_REQUIRE_OR_FAIL(error, allocator);
     struct vram_allocator *made = NULL;
     VR_TRY(vr_allocator_create(info, &made, error));
+    if (vr_verify_open(made) != VRAM_OK) {
+        vr_allocator_destroy(made);
+        return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for verify:True");
+    }
     if (info == NULL || !info->ignore_environment) {
         enum vram_status status = apply_environment(made, error);
         if (status == VRAM_OK) status = vr_prometheus_start_text(made, vr_os_getenv("VRAM_PROMETHEUS"), error);
@@ -162,5 +167,8 @@ enum vram_status vram_create(const struct vram_create_info *info, struct vram_al
 
 void vram_destroy(struct vram_allocator *allocator) {
     if (allocator == NULL) return;
+    struct vr_verify *verify = vr_verify_of(allocator);
+    vr_verify_end(verify);
     vr_allocator_destroy(allocator);
+    vr_verify_release(verify);
 }

@@ -81,6 +81,10 @@ bool vr_os_main_memory(uint64_t *available_bytes, uint64_t *total_bytes);
 
 // --- process.c --------------------------------------------------------------------------------------------------------
 uint64_t vr_os_process_id(void);
+// Writes the text to the standard error stream, without a lock.
+void vr_os_print_error(const char *text);
+// Ends the process abnormally, as abort() does.
+void vr_os_abort(void);
 // Copies the machine's name, or "localhost" without one. Always NUL-terminated, cut to fit.
 void vr_os_host_name(char *name, size_t capacity);
 // Copies a process's own name (Linux: the first 15 bytes), any bytes but 0; cut to fit. IO if there is no such process, or it may not be

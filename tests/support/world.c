@@ -1,5 +1,6 @@
 #include "support/world.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,9 +36,12 @@ static enum vram_status make_streams(struct vr_world *world, uint32_t device) {
 static enum vram_status open_allocator(struct vr_world *world, const struct vr_world_options *options) {
     world->driver = world->sim;
     if (options->faults) VR_TRY(vram_driver_fault(world->sim, &world->driver));
+    char conf[512];
+    const bool verified = getenv("VRAM_TEST_VERIFY") != NULL;
+    (void)snprintf(conf, sizeof conf, "%s%s", verified ? "verify:True," : "", options->conf ? options->conf : "");
     const struct vram_create_info info = {
         .driver = world->driver,
-        .conf = options->conf ? options->conf : "",
+        .conf = conf,
         .tie_break = options->tie_break,
         .ignore_environment = true,
     };

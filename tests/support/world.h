@@ -18,7 +18,7 @@
 // A zeroed struct means one device of 80 GiB, no manual completion, default options, lowest address first.
 struct vr_world_options {
     struct vram_sim_options sim;
-    const char *conf; // NULL: ""; the environment is never read
+    const char *conf; // NULL: ""; of the environment only VRAM_TEST_VERIFY is read: verify:True in front of it
     enum vram_tie_break tie_break;
     bool faults;         // put a fault wrapper between allocator and simulator
     bool without_record; // attach no recorder

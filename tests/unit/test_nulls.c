@@ -199,6 +199,10 @@ static void of_pools_and_graphs(void **state) {
     SAYS(vram_sleep(any, 0, NULL, 1, NULL, &error));
     SAYS(vram_wake(NULL, 0, any, 1, NULL, &error));
     SAYS(vram_wake(any, 0, NULL, 1, NULL, &error));
+    REFUSES(vram_set_fault_handler(NULL, NULL, NULL));
+    REFUSES(vram_verify(NULL, NULL));
+    REFUSES(vram_get_verify_counts(NULL, any));
+    REFUSES(vram_get_verify_counts(any, NULL));
     REFUSES(vram_sleep_read(NULL, 0, 1, any));
     REFUSES(vram_sleep_read(any, 0, 1, NULL));
     REFUSES(vram_sleepers(NULL, 0, any, 1, any));

@@ -3,6 +3,7 @@
 #include "core/alloc.h"
 #include "core/source/backend.h"
 #include "core/source/source_ops.h"
+#include "core/verifier.h"
 
 struct saved_block {
     uint64_t address;
@@ -189,6 +190,7 @@ static enum vram_status restore_locked(struct vram_pool *pool, const struct vram
     VR_TRY(list_pieces(pool, false, all));
     VR_TRY(check_places(pool, checkpoint));
     VR_TRY(order_uses(pool, all));
+    vr_pool_give_up_check(pool->device, pool); // its blocks come and go without the verifier
     for (size_t i = 0; i < all->count; i++) {
         if (all->blocks[i].live) free_live(pool, &all->blocks[i]);
     }

@@ -3,6 +3,7 @@
 #include "core/raw.h"
 #include "core/share/share.h"
 #include "core/source/source_ops.h"
+#include "core/verifier.h"
 
 enum { PAGE_BYTES = sizeof(struct vr_handle_page) };
 
@@ -57,8 +58,9 @@ static void describe_shared(struct shared_block *shared, struct vram_allocator *
     shared->address = item->address;
     shared->size_bytes = item->size;
     shared->requested_bytes = item->requested;
-    shared->base = segment->address;
-    shared->extent_bytes = segment->size;
+    const uint64_t front = segment->front ? VR_REDZONE_BYTES : 0;
+    shared->base = segment->address - front;
+    shared->extent_bytes = segment->size + front;
     shared->refusal = refusal_of(segment->source);
     if (segment->source->sharing != VR_SHARING_PAGES) return;
     uint64_t at = segment->address + mapped_at(shared->device, segment, item->address).entry * segment->page_size;
@@ -85,8 +87,10 @@ static enum vram_status open_shared(struct vram_allocator *allocator, uint64_t a
         describe_shared(shared, allocator, block);
     } else if (vr_raw_find(allocator, address, &raw)) {
         if (raw.driver_pool) return VRAM_UNSUPPORTED;
-        shared->base = shared->address = raw.address;
-        shared->extent_bytes = shared->size_bytes = shared->requested_bytes = raw.size;
+        shared->address = raw.address;
+        shared->base = raw.address - vr_front_redzone(allocator);
+        shared->size_bytes = shared->requested_bytes = raw.size;
+        shared->extent_bytes = raw.size + vr_raw_redzones(allocator);
         VR_TRY(vr_device_get(allocator, raw.device, &shared->device));
     } else {
         return VRAM_INVALID_POINTER;

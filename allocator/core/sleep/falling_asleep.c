@@ -2,6 +2,7 @@
 #include "core/share/share.h"
 #include "core/sleep/sleepers.h"
 #include "core/source/paged.h"
+#include "core/verifier.h"
 
 static enum vram_status refuse_sleep(const struct vram_pool *pool, const struct vr_segment *segment, const char *why,
                                      struct vram_error *error) {
@@ -58,6 +59,7 @@ void vr_sleeper_begin(struct vr_device *device, struct vr_sleeper *sleeper, stru
     const int64_t before = device->stats.reserved[VRAM_STAT_ALL].current;
     vr_sleeper_add(device, sleeper);
     vr_sleeper_set_shards(device, sleeper->pool, true);
+    vr_pool_give_up_check(device, sleeper->pool);
     for (uint32_t number = 0; (number = vr_segment_of_pool_after(device, sleeper->pool, number)) != 0;) {
         struct vr_segment *segment = vr_segment_at(device->allocator, number);
         if (segment->source->vacate == NULL) continue; // a reservation of another source, without memory

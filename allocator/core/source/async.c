@@ -6,6 +6,7 @@
 #include "core/raw.h"
 #include "core/alloc.h"
 #include "core/source/backend.h"
+#include "core/verifier.h"
 
 // --- the driver's pool ------------------------------------------------------------------------------------------------------------------
 
@@ -179,9 +180,10 @@ static enum vram_status give_to_driver(struct vr_device *device, const struct vr
     vr_cu_result result = VR_CU_SUCCESS;
     if (capture != 0) VR_TRY(make_join_room(device));
     VR_TRY(order_free(device, block, capture, &stream, &result));
-    if (result == VR_CU_SUCCESS) result = vr_cu(driver, mem_free_async, block->address, stream);
+    const uint64_t base = block->address - vr_front_redzone(device->allocator);
+    if (result == VR_CU_SUCCESS) result = vr_cu(driver, mem_free_async, base, stream);
     // A destroyed stream cannot free: mem_free waits for the device instead.
-    if (vr_stream_is_gone(result) && !vr_any_captures(device)) result = vr_cu(driver, mem_free, block->address);
+    if (vr_stream_is_gone(result) && !vr_any_captures(device)) result = vr_cu(driver, mem_free, base);
     if (result == VR_CU_INVALID_VALUE && block->capture != 0 && capture == 0) result = VR_CU_SUCCESS;
     if (result == VR_CU_SUCCESS && capture != 0) note_join(device, stream, capture);
     return vr_driver_status(result);
@@ -317,11 +319,14 @@ static enum vram_status serve_locked(const struct vr_alloc_request *request, con
     const uint64_t used = (uint64_t)vr_totals_active(&device->stats.totals, VR_LARGE, VR_F_BYTES);
     if (device->limit_bytes != VR_UNLIMITED && (used > device->limit_bytes || request->size_bytes > device->limit_bytes - used))
         return fail_request(request, VR_CU_OUT_OF_MEMORY, true, oom);
-    const vr_cu_result result = ask_driver_pool(device, request->size_bytes, stream, block.capture != 0, &block.address);
+    const uint64_t bytes = request->size_bytes + vr_raw_redzones(allocator);
+    uint64_t base = 0;
+    const vr_cu_result result = ask_driver_pool(device, bytes, stream, block.capture != 0, &base);
     if (result != VR_CU_SUCCESS) return fail_request(request, result, false, oom);
+    block.address = base + vr_front_redzone(allocator);
     const enum vram_status status = vr_raw_remember(allocator, &block);
     if (status != VRAM_OK) {
-        VR_CU_INSIST(allocator->driver, mem_free_async, block.address, stream);
+        VR_CU_INSIST(allocator->driver, mem_free_async, base, stream);
         return status;
     }
     book_block(device, &block, 1, 1, 0);

@@ -2,6 +2,7 @@
 // functions.
 #include "core/device.h"
 #include "core/source/source_ops.h"
+#include "core/verifier.h"
 
 static void count_segment(struct vr_shard *shard, const struct vr_segment *segment, int64_t sign) {
     struct vr_device *device = shard->device;
@@ -32,6 +33,14 @@ static enum vram_status enter_books(struct vr_shard *shard, bool small, const st
     return VRAM_OK;
 }
 
+// Poisons a new segment, with the redzone in front of it.
+static void poison_segment(struct vr_shard *shard, struct vr_segment *segment) {
+    struct vr_verifier *verifier = shard->device->allocator->verifier;
+    const uint64_t front = segment->source == &vr_source_cu_mem_alloc ? VR_REDZONE_BYTES : 0;
+    segment->front = front != 0;
+    segment->poisoned = verifier->poison(verifier, shard, segment->address - front, segment->size + front);
+}
+
 enum vram_status vr_whole_make(struct vr_shard *shard, const struct vr_source_ops *source, bool small, uint64_t segment_bytes,
                                uint32_t *block) {
     struct vr_device *device = shard->device;
@@ -48,6 +57,7 @@ enum vram_status vr_whole_make(struct vr_shard *shard, const struct vr_source_op
     device->stats.num_device_alloc++;
     struct vr_segment *made = vr_segment_at(device->allocator, vr_block_at(device->allocator, *block)->segment);
     count_segment(shard, made, 1);
+    if (device->allocator->verifier != NULL) poison_segment(shard, made);
     if (vr_has_listener(device)) made->stack = vr_current_stack_kept();
     vr_notify_range(shard, VR_RECORD_SEGMENT_ALLOC, made, facts.address, segment_bytes);
     return VRAM_OK;
@@ -81,7 +91,11 @@ void vr_whole_drop(struct vr_device *device, struct vr_segment *segment) {
 // --- cuMemAlloc: the counterpart of PyTorch's cudaMalloc ---------------------------------------------------------------------------------
 
 static vr_cu_result ask_driver(struct vr_shard *shard, uint64_t size, uint64_t *address) {
-    return vr_cu(shard->device->allocator->driver, mem_alloc, address, size);
+    const uint64_t front = vr_front_redzone(shard->device->allocator);
+    uint64_t base = 0;
+    const vr_cu_result result = vr_cu(shard->device->allocator->driver, mem_alloc, &base, size + front);
+    if (result == VR_CU_SUCCESS) *address = base + front;
+    return result;
 }
 
 // The option release_lock_on_cudamalloc makes this driver call without the locks. Everything else of the device may change meanwhile, so
@@ -105,7 +119,8 @@ static vr_cu_result give_memory(struct vram_driver *driver, uint64_t address, ui
 }
 
 static enum vram_status give_cu_memory(struct vr_shard *shard, uint64_t address, uint64_t size) {
-    return vr_give_back(shard->device, &(struct vr_driver_memory){give_memory, address, size});
+    const uint64_t front = vr_front_redzone(shard->device->allocator);
+    return vr_give_back(shard->device, &(struct vr_driver_memory){give_memory, address - front, size + front});
 }
 
 const struct vr_source_ops vr_source_cu_mem_alloc = {

@@ -5,7 +5,7 @@
 // convert a device address. Stream 0 is the legacy default stream.
 //
 // All functions may be called from any thread at any time unless they say otherwise. An allocator must not be destroyed while a call on it
-// is in progress. Nothing here prints, exits or throws.
+// is in progress. Nothing here prints, exits or throws, unless the option verify is set (vram/verify.h).
 //
 // In every header of vram, a NULL pointer that the comment does not allow is an INVALID_ARGUMENT (with a message, where the function takes
 // a struct vram_error). A function that returns no status then returns 0, false, NULL or nothing. Nothing else is touched. An array may be
@@ -91,7 +91,7 @@ struct vram_pool_id {
 // --- questions about an address ---------------------------------------------------------------------------------------
 struct vram_block_info {
     uint64_t address;         // of the block
-    uint64_t size_bytes;      // of the block; at least the requested bytes
+    uint64_t size_bytes;      // of the block; at least the requested bytes, and with verify:True exactly these
     uint64_t requested_bytes; // as the caller asked
     uint64_t segment_address; // base of the segment (of the whole reservation, if it is expandable)
     uint64_t segment_bytes;   // mapped bytes of the segment
@@ -103,7 +103,7 @@ struct vram_block_info {
 // Describes the live block that starts at `address`. INVALID_POINTER otherwise.
 VRAM_API VRAM_NODISCARD enum vram_status vram_get_block_info(struct vram_allocator *allocator, uint64_t address,
                                                              struct vram_block_info *info);
-// Returns the size of a live block (at least the requested bytes), or 0 for anything else.
+// Returns the size of a live block (at least the requested bytes; with verify:True exactly these), or 0 for anything else.
 VRAM_API uint64_t vram_allocated_size(struct vram_allocator *allocator, uint64_t address);
 // Finds the live block that contains `address` (any byte of it). INVALID_POINTER if none exists. Takes all locks of each device: not for
 // hot paths.

@@ -18,6 +18,7 @@
 #include "vram/sleep.h"
 #include "vram/stats.h"
 #include "vram/status.h"
+#include "vram/verify.h"
 #include "vram/workspace.h"
 
 #ifdef __cplusplus

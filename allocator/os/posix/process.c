@@ -23,6 +23,16 @@
 
 uint64_t vr_os_process_id(void) { return (uint64_t)getpid(); }
 
+void vr_os_print_error(const char *text) {
+    for (size_t left = strlen(text); left != 0;) {
+        const ssize_t written = write(STDERR_FILENO, text, left);
+        if (written < 0 && errno != EINTR) return;
+        if (written > 0) text += written, left -= (size_t)written;
+    }
+}
+
+void vr_os_abort(void) { abort(); }
+
 static ssize_t read_small(const char *path, char *text, size_t capacity) {
     const int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0) return -1;

@@ -26,6 +26,8 @@ void vr_os_dlclose(void *library) { (void)library; }
 // There is a single process, without descriptors.
 
 uint64_t vr_os_process_id(void) { return 1; }
+void vr_os_print_error(const char *text) { (void)text; }
+void vr_os_abort(void) { __builtin_trap(); }
 void vr_os_close_descriptor(int descriptor) { (void)descriptor; }
 
 // A page has one stack and no signals, so the function runs on the caller's stack.

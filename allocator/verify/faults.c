@@ -1,0 +1,122 @@
+// faults.c: the report of a fault: one sentence, the block, and the stacks; to the program's handler or in print.
+#include "base/text.h"
+#include "verify/verify.h"
+
+// Frames of the library in front of the public function, at most: of a call, and where a check goes through all blocks.
+enum { MOST_FRAMES = 64, FRAMES_OF_CALL = 4, FRAMES_OF_CHECK = 12 };
+
+static const char *const names[] = {
+#define NAME(constant, name, sentence) [VRAM_FAULT_##constant] = name,
+    VRAM_FAULT_MAP(NAME)
+#undef NAME
+};
+static const char *const sentences[] = {
+#define SENTENCE(constant, name, sentence) [VRAM_FAULT_##constant] = sentence,
+    VRAM_FAULT_MAP(SENTENCE)
+#undef SENTENCE
+};
+
+const char *vram_fault_name(enum vram_fault_kind kind) { return (unsigned)kind < VRAM_FAULT_KINDS ? names[kind] : "unknown"; }
+
+uint32_t vr_verify_stack(const struct vr_verify *verify) { return vram_stack_take(verify->stacks, VRAM_STACK_ALL, 1); }
+
+// The first frame to print: that of the public function that the program called. A compiler may have left it out; the static functions of
+// the library in front of it are printed then.
+static size_t first_frame(const struct vram_frame *frames, size_t count, size_t own) {
+    size_t first = 0;
+    for (size_t i = 0; i < count && i < own; i++)
+        if (strncmp(frames[i].name, "vram_", 5) == 0) return i;
+    while (first < count && strncmp(frames[first].name, "vr_", 3) == 0) first++;
+    return first < count ? first : 0;
+}
+
+static void put_stack(struct vr_text *text, struct vram_stacks *stacks, const char *title, uint32_t stack, size_t own) {
+    struct vram_frame frames[MOST_FRAMES];
+    if (stack == 0) return;
+    const size_t all = vram_stack_frames(stacks, stack, frames, MOST_FRAMES), count = all < MOST_FRAMES ? all : MOST_FRAMES;
+    const size_t first = first_frame(frames, count, own);
+    vr_text_printf(text, "  %s\n", title);
+    for (size_t i = first; i < count; i++) {
+        vr_text_printf(text, "    #%zu %s %s", i - first, frames[i].name[0] == '\0' ? "?" : frames[i].name, frames[i].filename);
+        if (frames[i].line > 0) vr_text_printf(text, ":%lld", (long long)frames[i].line);
+        vr_text_puts(text, "\n");
+    }
+}
+
+// Where the address is, seen from the block.
+static void put_place(struct vr_text *text, const struct vram_fault *fault) {
+    const uint64_t begin = fault->block_address, end = begin + fault->block_bytes;
+    const char *unit = "bytes";
+    if (fault->address >= end) {
+        vr_text_printf(text, "%llu %s behind", (unsigned long long)(fault->address - end), unit);
+    } else if (fault->address >= begin) {
+        vr_text_printf(text, "%llu %s inside", (unsigned long long)(fault->address - begin), unit);
+    } else {
+        vr_text_printf(text, "%llu %s in front of", (unsigned long long)(begin - fault->address), unit);
+    }
+}
+
+static void put_fault(struct vr_text *text, const struct vram_fault *fault) {
+    vr_text_printf(text, "vram: %s: %s\n", vram_fault_name(fault->kind), sentences[fault->kind]);
+    if (fault->kind == VRAM_FAULT_LEAK) {
+        vr_text_printf(text, "  %llu bytes in %llu blocks on device %u, the first at 0x%llx\n", (unsigned long long)fault->block_bytes,
+                       (unsigned long long)fault->blocks, fault->device, (unsigned long long)fault->address);
+        return;
+    }
+    if (fault->wrong_bytes != 0) {
+        vr_text_printf(text, "  changed: 0x%llx to 0x%llx (%llu bytes)\n", (unsigned long long)fault->address,
+                       (unsigned long long)(fault->address + fault->wrong_bytes - 1), (unsigned long long)fault->wrong_bytes);
+    } else {
+        vr_text_printf(text, "  address: 0x%llx\n", (unsigned long long)fault->address);
+    }
+    if (fault->block_address == 0) return;
+    vr_text_puts(text, "  this is ");
+    put_place(text, fault);
+    vr_text_printf(text, " the block of %llu bytes at 0x%llx (device %u, stream 0x%llx)\n", (unsigned long long)fault->block_bytes,
+                   (unsigned long long)fault->block_address, fault->device, (unsigned long long)fault->stream);
+}
+
+static void put_stacks(struct vr_text *text, const struct vram_fault *fault) {
+    const bool found = fault->wrong_bytes != 0;
+    put_stack(text, fault->stacks, "allocated by", fault->allocated, FRAMES_OF_CALL);
+    put_stack(text, fault->stacks, "freed by", fault->freed, FRAMES_OF_CALL);
+    put_stack(text, fault->stacks, found ? "found by" : "called by", fault->current, found ? FRAMES_OF_CHECK : FRAMES_OF_CALL);
+}
+
+static void deliver_fault(struct vr_verify *verify, const struct vram_fault *fault) {
+    const vram_fault_handler handler = atomic_load_explicit(&verify->handler, memory_order_acquire);
+    if (handler != NULL) {
+        handler(fault, atomic_load_explicit(&verify->user, memory_order_relaxed));
+        return;
+    }
+    vr_os_print_error(fault->text);
+    if (verify->halts) vr_os_abort();
+}
+
+void vr_fault_report(struct vr_verify *verify, struct vram_fault *fault, const struct vr_verified_block *block) {
+    struct vr_text text = {0};
+    fault->stacks = verify->stacks;
+    if (block != NULL) {
+        fault->device = block->device;
+        fault->stream = block->stream;
+        fault->block_address = block->address;
+        fault->allocated = block->allocated;
+        fault->freed = block->freed;
+        if (fault->blocks == 0) fault->blocks = 1, fault->block_bytes = block->requested;
+    }
+    atomic_fetch_add_explicit(&verify->faults, 1, memory_order_relaxed);
+    put_fault(&text, fault);
+    put_stacks(&text, fault);
+    fault->text = vr_text_status(&text) == VRAM_OK ? vr_text_string(&text) : "vram: a fault, and no memory for its report\n";
+    deliver_fault(verify, fault);
+    vr_text_release(&text);
+}
+
+enum vram_status vram_set_fault_handler(struct vram_allocator *allocator, vram_fault_handler handler, void *user) {
+    VR_REQUIRE(allocator);
+    struct vr_verify *verify = vr_verify_of(allocator);
+    if (verify == NULL) return VRAM_UNSUPPORTED;
+    atomic_store_explicit(&verify->user, user, memory_order_relaxed);
+    atomic_store_explicit(&verify->handler, handler, memory_order_release);
+    return VRAM_OK;
+}
