@@ -10,7 +10,10 @@ VR_INLINE bool is_question(const char *member) {
 }
 
 static void leave_call(struct vr_sim *sim, enum vr_sim_call call, uint64_t entered_ns, bool question) {
-    if (VR_UNLIKELY(sim->guard_count != 0)) vr_sim_guards_refresh(sim);
+    if (VR_UNLIKELY(sim->checking != NULL)) {
+        vr_sim_guards_refresh(sim);
+        sim->stack = 0;
+    }
     sim->clock_ns += sim->charge_ns;
     if (!question || sim->clock_ns != entered_ns) vr_sim_moved(sim);
     sim->counts[call]++;

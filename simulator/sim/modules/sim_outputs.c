@@ -240,6 +240,9 @@ static bool add_family_operands(struct vr_sim_kernel *kernel, const struct famil
     const uint32_t operands = operands_behind_strides(words);
     if (family->place == BEHIND_STRIDES && operands > 0)
         return add_iterator(kernel, parameter, strides_bytes(operands) / WORD, family->count, operands);
+    // A lambda of contiguous tensors captures its output first.
+    if (family->place == BEHIND_STRIDES && family->parameter == LAST && words <= 4)
+        return add_operand(kernel, parameter, 0, 1, VR_CHECK_WRITE);
     if (family->place == RESULTS && words > 8)
         return add_operand(kernel, parameter, words - 8, 1, VR_CHECK_READ) && add_operand(kernel, parameter, words - 7, 1, VR_CHECK_WRITE);
     return true;

@@ -388,8 +388,10 @@ bool vr_sim_fits_in_time(const struct vr_sim *sim, uint64_t from_ns, uint64_t mo
 
 void vr_sim_event_forget(struct vr_sim *sim, struct vr_sim_event *event) {
     if (event->recorded && sim->options.manual_completion) sim_stream_unreference(sim, event->stream);
-    vr_check_point_drop(event->point);
-    event->point = NULL;
+    if (VR_UNLIKELY(event->point != NULL)) {
+        vr_check_point_drop(event->point);
+        event->point = NULL;
+    }
     event->recorded = false;
     event->capture = 0;
     event->frontier.count = 0;
