@@ -393,7 +393,7 @@ class Cards(unittest.TestCase):
 
     def test_an_unknown_card_is_answered_with_the_nearest(self):
         self.assertIn("unknown card 'rtx9090'; did you mean 'rtx4090'? 'vram sim --cards' lists all", fit("--card", "rtx9090", "--", "true").stderr)
-        self.assertIn("'mi300x' is AMD's", fit("--card", "mi300x", "--", "true").stderr)
+        self.assertIn("'mi300x' is an AMD card", fit("--card", "mi300x", "--", "true").stderr)
 
     def test_a_program_that_falls_back_to_the_cpu_is_told_so(self):
         asks = "import ctypes\nctypes.CDLL('libcuda.so.1').cuGetExportTable(None, None)\n"

@@ -75,7 +75,7 @@ def test_versions_that_are_not_known():
         try:
             release.check()
         except vram_torch_native.Unavailable as error:
-            assert f"PyTorch {version} is not known" in str(error)
+            assert f"PyTorch {version} is not supported" in str(error)
         else:
             raise AssertionError(version)
     vram_torch_native.Release("2.6.0+cu124", "0" * 40, False).check()
