@@ -36,7 +36,7 @@ class Sleep(unittest.TestCase):
         self.assertGreaterEqual(vram_torch.sleepers()[0].pool[1], 1 << 24)  # PyTorch numbers its own pools from 1
         self.assertEqual(vram_torch.sleep({"weights": "zero", "kv_cache": "zero"}), 30 * MIB)  # sleeping memory does not change
         self.assertEqual(vram_torch.memory_allocated(0), 91 * MIB)
-        with self.assertRaisesRegex(vram_torch.Error, "sleeps"), vram_torch.tagged("weights"):
+        with self.assertRaisesRegex(vram_torch.Error, "asleep"), vram_torch.tagged("weights"):
             self.made.malloc(MIB)
         self.assertEqual(vram_torch.wake(), 80 * MIB)
         self.assertEqual(ctypes.string_at(weights, len(data)), data)

@@ -45,7 +45,7 @@ def addresses_and_bytes():
             vram_torch.sleep("weights")
             torch.empty(MIB, device="cuda")
     except RuntimeError as error:
-        assert "sleeps" in str(error), error
+        assert "asleep" in str(error), error
     else:
         raise AssertionError("a pool that sleeps served a request")
     del kept[0]  # frees while it sleeps
