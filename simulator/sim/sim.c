@@ -86,7 +86,9 @@ static void end_objects(struct vr_sim *sim) {
     }
     for (uint32_t i = 0; i < sim->events.used; i++) {
         struct vr_sim_event *event = live_item(&sim->events, i);
-        if (event != NULL) vr_sim_nodes_free(&event->frontier);
+        if (event == NULL) continue;
+        vr_sim_nodes_free(&event->frontier);
+        vr_check_point_drop(event->point);
     }
     for (uint32_t i = 0; i < sim->streams.used; i++)
         if (live_item(&sim->streams, i) != NULL) vr_sim_stream_free(live_item(&sim->streams, i));
