@@ -1,4 +1,5 @@
-"""Two streams set the same bytes. With an argument the second one waits for the first. Exits with VRAM_TEST_EXIT."""
+"""Two streams set the same bytes. With `wait` the second one waits for the first; with `hold` the first waits for a value
+in memory. Exits with VRAM_TEST_EXIT."""
 import ctypes
 import os
 import sys
@@ -21,9 +22,11 @@ call("cuInit", 0)
 call("cuCtxSetCurrent", made("cuDevicePrimaryCtxRetain", 0))
 first, second, done = made("cuStreamCreate", 1), made("cuStreamCreate", 1), made("cuEventCreate", 2)
 memory = made("cuMemAlloc_v2", ctypes.c_size_t(4096))
+if sys.argv[1:] == ["hold"]:
+    call("cuStreamWaitValue32_v2", first, memory, 0, 0)
 cuda.cuMemsetD8Async(memory, 1, ctypes.c_size_t(4096), first)
 call("cuEventRecord", done, first)
-if len(sys.argv) > 1:
+if sys.argv[1:] == ["wait"]:
     call("cuStreamWaitEvent", second, done, 0)
 cuda.cuMemsetD8Async(memory, 1, ctypes.c_size_t(4096), second)
 print("the program's output")

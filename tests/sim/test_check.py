@@ -31,6 +31,12 @@ class Check(unittest.TestCase):
         done = check(program=["wait"])
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "the program's output\n", "vram check: no mistake found\n"))
 
+    def test_may(self):
+        self.assertEqual(check(program=["hold"]).returncode, 0)
+        done = check("--may", program=["hold"])
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(" race (perhaps)\n", done.stderr)
+
     def test_a_failed_program(self):
         done = check(VRAM_TEST_EXIT="7")
         self.assertEqual(done.returncode, 7)
