@@ -8,6 +8,6 @@ with torch.no_grad(), torch.cuda.graph(graph):
     y = layer.weight * 2  # capture
 layer.weight.data = torch.zeros(1024, 1024, device="cuda")  # free #-
 #+ layer.weight.data.zero_()
-noise = torch.ones(1024, 1024, device="cuda")
+noise = torch.ones(1024, 1024, device="cuda")  # reuse
 graph.replay()  # launch
 torch.cuda.synchronize()
