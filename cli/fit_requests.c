@@ -74,19 +74,22 @@ bool fit_requests_open(struct fit_requests *requests, const char *text, char wro
     return good;
 }
 
-bool fit_requests_write(const struct fit_requests *requests, const char *path) {
-    FILE *file = fopen(path, "w");
-    if (file == NULL) return false;
-    for (size_t i = 0; i < requests->count; i++) {
-        const struct fit_request *row = &requests->rows[i];
-        (void)fprintf(file, "%" PRIu64 " %" PRIu64 " %" PRIu64, row->arrival_ns, row->prompt_tokens, row->output_tokens);
-        for (size_t j = 0; j < row->piece_count; j++) {
-            const struct fit_piece *piece = &requests->pieces[row->first_piece + j];
-            (void)fprintf(file, " %" PRIu64 ":%" PRIu64, piece->id, piece->tokens);
-        }
-        (void)fputc('\n', file);
+static bool write_row(const struct fit_requests *requests, const struct fit_request *row, vram_write write, void *user) {
+    char text[64];
+    int length = snprintf(text, sizeof text, "%" PRIu64 " %" PRIu64 " %" PRIu64, row->arrival_ns, row->prompt_tokens, row->output_tokens);
+    bool good = write(user, text, (size_t)length);
+    for (size_t i = 0; i < row->piece_count && good; i++) {
+        const struct fit_piece *piece = &requests->pieces[row->first_piece + i];
+        length = snprintf(text, sizeof text, " %" PRIu64 ":%" PRIu64, piece->id, piece->tokens);
+        good = write(user, text, (size_t)length);
     }
-    (void)fprintf(file, "together %" PRIu64 "\n", requests->together);
-    const bool good = ferror(file) == 0;
-    return fclose(file) == 0 && good;
+    return good && write(user, "\n", 1);
+}
+
+bool fit_requests_write(const struct fit_requests *requests, vram_write write, void *user) {
+    char text[64];
+    for (size_t i = 0; i < requests->count; i++)
+        if (!write_row(requests, &requests->rows[i], write, user)) return false;
+    const int length = snprintf(text, sizeof text, "together %" PRIu64 "\n", requests->together);
+    return write(user, text, (size_t)length);
 }

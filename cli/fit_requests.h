@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "vram/status.h"
+
 // A part of a prompt that other requests have too: equal ids mean equal tokens.
 struct fit_piece {
     uint64_t id, tokens;
@@ -34,8 +36,8 @@ struct fit_requests {
 // false, with a sentence in `wrong` and an empty *requests. Release with fit_requests_release().
 bool fit_requests_open(struct fit_requests *requests, const char *text, char wrong[FIT_WRONG_CAPACITY]);
 void fit_requests_release(struct fit_requests *requests);
-// Writes the file that the engine's player reads (adapters/fit/vram_fit_requests.py). Returns false with errno set.
-bool fit_requests_write(const struct fit_requests *requests, const char *path);
+// Writes the lines that the engine's player reads (adapters/fit/vram_fit_requests.py). Returns false if `write` does.
+bool fit_requests_write(const struct fit_requests *requests, vram_write write, void *user);
 
 // The two sources. Rows need not be in order.
 bool fit_requests_shape(struct fit_requests *requests, const char *text, char wrong[FIT_WRONG_CAPACITY]);

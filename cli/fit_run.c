@@ -27,6 +27,7 @@
 #include "fit_requests.h"
 #include "fit_run.h"
 #include "input.h"
+#include "output.h"
 #include "program.h"
 #include "sim_counts.h"
 #include "sim_environment.h"
@@ -255,6 +256,14 @@ static bool put_first(const char *name, const char *first) {
     return length > 0 && (size_t)length < sizeof value && setenv(name, value, 1) == 0;
 }
 
+static bool put_requests(const struct running *running) {
+    char path[sizeof running->run->folder + 20];
+    (void)snprintf(path, sizeof path, "%s/requests", running->run->folder);
+    struct output *output = output_open(path);
+    const bool good = output != NULL && fit_requests_write(running->plan->requests, output_write, output);
+    return output_close(output, good) == CLI_OK && good;
+}
+
 // A Python module records PyTorch's allocator; the library of `vram run` records calls to the driver.
 static bool put_recorders(const struct running *running) {
     char output[4200], list[4200], module[4096];
@@ -263,8 +272,7 @@ static bool put_recorders(const struct running *running) {
     const struct run_environment environment = {
         .library = running->library.path, .output = output, .list = list, .stacks = "all", .on_oom = "report"};
     if (running->library.path[0] != '\0' && !run_environment_put(&environment)) return false;
-    (void)snprintf(list, sizeof list, "%s/requests", running->run->folder);
-    if (running->plan->requests != NULL && !fit_requests_write(running->plan->requests, list)) return false;
+    if (running->plan->requests != NULL && !put_requests(running)) return false;
     return setenv("VRAM_FIT", running->run->folder, 1) == 0 && setenv("VRAM_FIT_STEPS", running->plan->steps, 1) == 0 &&
            (!running->plan->dummy_weights || setenv("VRAM_FIT_DUMMY", "1", 1) == 0) &&
            (!running->plan->keeps_plan || setenv("VRAM_FIT_PLAN", "1", 1) == 0) &&

@@ -1,6 +1,7 @@
 // Reads any bytes as a file of requests and as a shape: gives requests or a sentence, never a crash. The pieces of a prompt are no longer
 // than it.
 #define _POSIX_C_SOURCE 200809L // fmemopen
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,6 +25,13 @@ static void check(struct fit_requests *requests, bool good, const char *wrong) {
     fit_requests_release(requests);
 }
 
+// Returns whether no number has more than five digits: a shape of millions of requests takes seconds.
+static bool is_small(const char *text) {
+    size_t digits = 0;
+    for (; *text != '\0' && digits <= 5; text++) digits = *text >= '0' && *text <= '9' ? digits + 1 : 0;
+    return digits <= 5;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char *text = malloc(size + 1), wrong[FIT_WRONG_CAPACITY] = "";
     struct fit_requests requests = {.rows = NULL};
@@ -36,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         (void)fclose(file);
         check(&requests, good, wrong);
     }
-    if (strstr(text, "count=") != NULL && size < 512) { // without it a shape has 1000 requests, which is slow to make every time
+    if (is_small(text) && size < 512) {
         const bool good = strlen(text) == size && fit_requests_shape(&requests, text, wrong);
         check(&requests, good, wrong);
     }

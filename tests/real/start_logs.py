@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -82,7 +83,9 @@ def main():
     vram, logs, wanted = os.path.abspath(sys.argv[1]), sys.argv[2], sys.argv[3:]
     with open(logs, newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
-    version = subprocess.run(["vllm", "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout.split()[-1]
+    python = pathlib.Path(shutil.which("vllm")).with_name("python")  # vLLM itself cannot be imported without a device
+    code = "import importlib.metadata; print(importlib.metadata.version('vllm'))"
+    version = subprocess.run([python, "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
     errors, left_out = {}, {}
     for row in rows:
         reason = obstacle(row)
