@@ -1,7 +1,7 @@
 // fit_fold.h: sets how many ranks a launcher starts, and judges a program of many ranks by a few that run.
 //
-// The launcher starts only the ranks that run. Each process takes its rank's number (adapters/fit/vram_fit.py) and sees the full count; the
-// stand-in for NCCL does not wait for the others (simulator/standins/nccl/nccl_comm.c).
+// The launcher starts only the ranks that run. Each process takes its rank's number (adapters/fit/vram_fit_fold.py) and sees the full
+// count; the stand-in for NCCL does not wait for the others (simulator/standins/nccl/nccl_fold.c).
 #ifndef CLI_FIT_FOLD_H
 #define CLI_FIT_FOLD_H
 

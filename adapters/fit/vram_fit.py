@@ -20,7 +20,7 @@ import time
 import _vram_shared as shared
 
 FOLDER = os.environ.get("VRAM_FIT", "")
-# If the program sees more ranks than run: "COUNT:RANK,...", the ranks that run. The stand-in for NCCL reads it too.
+# Set if the program sees more ranks than run (vram_fit_fold.py).
 RANKS = os.environ.get("VRAM_SIM_RANKS", "")
 MAX_ENTRIES = 1_000_000  # of a device's history; PyTorch needs about 1 KiB for each
 ALIKE = 3  # consecutive steps
@@ -56,49 +56,8 @@ def remove_own_frames(snapshot):
             clean(block)
 
 
-def take_rank():
-    """Sets this process's rank before the program reads it. A launcher starts only as many processes as run; each takes its rank from the
-    list."""
-    count, _, running = RANKS.partition(":")
-    running = [int(rank) for rank in running.split(",") if rank]
-    index = os.environ.get("RANK")
-    if not running or index is None or not index.isdigit() or int(index) >= len(running) or "LOCAL_RANK" not in os.environ:
-        return
-    if os.environ.get("WORLD_SIZE") != str(len(running)):
-        return  # a parent process has set it
-    os.environ["RANK"] = str(running[int(index)])
-    os.environ["WORLD_SIZE"] = os.environ["ROLE_WORLD_SIZE"] = count
-    if "ROLE_RANK" in os.environ:
-        os.environ["ROLE_RANK"] = os.environ["RANK"]
-    # LOCAL_RANK stays, so that each process has its own device; the number per machine is what the launcher was given.
-    os.environ["LOCAL_WORLD_SIZE"] = os.environ.get("VRAM_FIT_LOCAL_WORLD", count)
-
-
 def running_ranks(world):
-    """Returns the ranks of a group of `world` that run as processes."""
-    count, _, running = RANKS.partition(":")
-    return [int(rank) for rank in running.split(",")] if RANKS and int(count) == world else range(world)
-
-
-def refuse_parts(torch):
-    """Refuses groups of only some ranks. Ranks that do not run can be left out only of groups of all ranks; in any other group the running ranks
-    would wait for them forever."""
-    import torch.distributed.distributed_c10d as c10d
-
-    made = c10d.new_group
-
-    @functools.wraps(made)
-    def new_group(ranks=None, *args, **kwargs):
-        world = torch.distributed.get_world_size()
-        missing = sorted(set(ranks or ()) - set(running_ranks(world)))
-        if missing and len(set(ranks)) < world and torch.distributed.get_rank() in ranks:
-            sys.stderr.write(f"vram fit: the program creates a process group of ranks {sorted(ranks)}, but ranks {missing} do not run. Name them"
-                             " in --fold: only groups of all ranks can be folded\n")
-            sys.stderr.flush()
-            os._exit(77)
-        return made(ranks, *args, **kwargs)
-
-    c10d.new_group = torch.distributed.new_group = new_group
+    return part("fold").running_ranks(world)
 
 
 class Control:
@@ -544,9 +503,9 @@ def torch_is_there(torch):
 
         after_step._torchdynamo_disable = True
         hook(after_step)
-    if RANKS and torch.distributed.is_available():
-        refuse_parts(torch)
     watch_optimizers(getattr(optimizer, "Optimizer", None))
+    if RANKS and torch.distributed.is_available():
+        part("fold").watch(torch)
 
 
 def watch_optimizers(kind):
@@ -598,6 +557,7 @@ class Finder:
 
 
 def watch_imports():
-    take_rank()
+    if RANKS:
+        part("fold").take_rank()
     engines, parts = part("engines").modules(RECORDER, RECORDER.serving), (part("weights"), part("kernels"), part("requests"))
     sys.meta_path.insert(0, Finder({"torch": torch_is_there, **engines, **{name: after for each in parts for name, after in each.modules(RECORDER).items()}}))

@@ -254,15 +254,65 @@ static int run_folded(struct id id, int process) {
     return 0;
 }
 
+static struct id new_id(const char *running) {
+    struct id id;
+    EXPECT(CALL("ncclGetUniqueId", (struct id *), &id) == 0);
+    (void)strcat(id.bytes, running);
+    return id;
+}
+
+// Ranks 4 and 5 of eight form a group. Only 5 runs: the group's first rank is absent, and what it would contribute is rank 5's.
+static void pair_with_absent_root(uint64_t stream) {
+    const int32_t number = 7;
+    int32_t results[2] = {0};
+    void *pair = comm_of(new_id(":1"), 2, 1);
+    const uint64_t memory = device_copy(&number, sizeof number), all = device_memory(4096), other = device_copy(results, sizeof results);
+    EXPECT(ALL_REDUCE(memory, all, 1, INT32, SUM, pair, stream) == 0);
+    host_copy(results, all, sizeof *results);
+    EXPECT(results[0] == 14);
+    EXPECT(CALL("ncclAllGather", (uint64_t, uint64_t, size_t, int, void *, uint64_t), memory, all, 1, INT32, pair, stream) == 0);
+    host_copy(results, all, sizeof results);
+    EXPECT(results[0] == 7 && results[1] == 7);
+    EXPECT(CALL("ncclSend", (uint64_t, size_t, int, int, void *, uint64_t), memory, 1, INT32, 0, pair, stream) == 0);
+    EXPECT(CALL("ncclRecv", (uint64_t, size_t, int, int, void *, uint64_t), all, 1, INT32, 0, pair, stream) == 0);
+    EXPECT(CALL("ncclBroadcast", (uint64_t, uint64_t, size_t, int, int, void *, uint64_t), memory, other, 1, INT32, 0, pair, stream) == 0);
+    host_copy(results, other, sizeof *results);
+    EXPECT(results[0] == 7);
+    EXPECT(CALL("ncclCommDestroy", (void *), pair) == 0);
+}
+
+// The ranks that run may be named in the id of a group of some ranks.
+static int run_folded_groups(struct id id, int process) {
+    static const char *const wrong[] = {":", ":0", ":x", ":1,", ":1,9", ":1;0", "0", ":-1,1", ": 1"};
+    (void)setenv("VRAM_SIM_RANKS", "8:0,5", 1);
+    const int32_t number = process == 0 ? 1 : 100, excluded = 1;
+    int32_t sum = 0;
+    const uint64_t stream = new_stream(), memory = device_copy(&number, sizeof number), all = device_memory(4096);
+    if (process == 1) pair_with_absent_root(stream);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        void *none = NULL;
+        EXPECT(CALL("ncclCommInitRank", (void **, int, struct id, int), &none, 2, new_id(wrong[i]), 1) != 0 && none == NULL);
+    }
+    (void)strcat(id.bytes, ":0,3"); // ranks 0, 1, 4 and 5
+    void *comm = comm_of(id, 4, process * 3), *fewer = NULL;
+    EXPECT(ALL_REDUCE(memory, all, 1, INT32, SUM, comm, stream) == 0);
+    host_copy(&sum, all, sizeof sum);
+    EXPECT(sum == 3 * 1 + 100);
+    EXPECT(CALL("ncclCommShrink", (void *, const int *, int, void **, void *, int), comm, &excluded, 1, &fewer, NULL, 0) == 0);
+    EXPECT(ALL_REDUCE(memory, all, 1, INT32, SUM, fewer, stream) == 0);
+    host_copy(&sum, all, sizeof sum);
+    EXPECT(sum == 2 * 1 + 100);
+    EXPECT(CALL("ncclCommDestroy", (void *), fewer) == 0 && CALL("ncclCommDestroy", (void *), comm) == 0);
+    return 0;
+}
+
 static const struct {
     const char *name;
     int (*run)(struct id id, int rank);
     int lines; // lines on standard error, of all ranks
-} scenarios[] = {{"ok", run_ok, 0},
-                 {"mismatch", run_mismatch, 1},
-                 {"death", run_death, 1},
-                 {"hostile", run_hostile, ANY_LINES},
-                 {"folded", run_folded, 0}};
+} scenarios[] = {{"ok", run_ok, 0},         {"mismatch", run_mismatch, 1},
+                 {"death", run_death, 1},   {"hostile", run_hostile, ANY_LINES},
+                 {"folded", run_folded, 0}, {"folded groups", run_folded_groups, 0}};
 enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
 
 // One process with two devices.

@@ -142,11 +142,15 @@ int nccl_broken(struct nccl_comm *comm);
 // Stores a sentence for ncclGetLastError() and returns `result`.
 int nccl_fail(struct nccl_comm *comm, int result, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-// --- nccl_comm.c -----------------------------------------------------------------------------------------------------------------------
-// Finds out which ranks of a new communicator run. Returns false if the setting does not suit it or the host is out of memory.
-bool nccl_fold(struct nccl_comm *comm, int rank, int rank_count);
+// --- nccl_fold.c -----------------------------------------------------------------------------------------------------------------------
+// Finds out which ranks of a new communicator run: those that its id names (`of_id`), else (NULL) those of VRAM_SIM_RANKS, which counts
+// for communicators of all ranks. *runs is NULL if all run; the caller owns it. Returns false if this rank is not among them or the host is
+// out of memory.
+bool nccl_fold(const char *of_id, int rank, int rank_count, unsigned char **runs);
+// Does the same for a communicator of `count` ranks of `parent`, given the place of each of the parent's ranks in it, or -1.
+bool nccl_fold_part(const struct nccl_comm *parent, const int *places, int count, unsigned char **runs);
 bool nccl_runs(const struct nccl_comm *comm, int rank);
-// Returns the rank whose data replaces this rank's: itself if it runs.
+// Returns the rank whose data replaces this rank's: itself if it runs, else the next lower one that runs, else the next higher one.
 int nccl_stands_for(const struct nccl_comm *comm, int rank);
 
 // --- nccl_memory.c -----------------------------------------------------------------------------------------------------------------------

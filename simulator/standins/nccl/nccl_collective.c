@@ -19,9 +19,14 @@ const struct nccl_kind_facts nccl_kinds[NCCL_KINDS] = {[NCCL_ALL_REDUCE] = {"ncc
 
 // --- payloads -------------------------------------------------------------------------------------------------------
 
+// Returns the rank whose data a call from a root distributes. What a root that does not run would broadcast is its representative's input.
+static int root_of(const struct nccl_call *call) {
+    return call->kind == NCCL_BROADCAST ? nccl_stands_for(call->comm, call->root) : call->root;
+}
+
 // Returns the number of parts that a rank contributes: one per rank if every rank gets its own part.
 static uint64_t parts_contributed(const struct nccl_call *call) {
-    const bool is_root = call->root == call->comm->rank;
+    const bool is_root = root_of(call) == call->comm->rank;
     switch (call->kind) {
     case NCCL_REDUCE_SCATTER:
     case NCCL_ALL_TO_ALL: return (uint64_t)call->comm->rank_count;
@@ -129,17 +134,16 @@ static bool has_posted(const struct nccl_comm *comm, const void *argument) {
     const struct nccl_call *call = argument;
     const bool from_root = call->kind == NCCL_BROADCAST || call->kind == NCCL_SCATTER;
     for (int rank = 0; rank < comm->rank_count; rank++)
-        if (nccl_runs(comm, rank) && (!from_root || rank == call->root) && atomic_load(&comm->shared->ranks[rank].posted) < call->number)
+        if (nccl_runs(comm, rank) && (!from_root || rank == root_of(call)) && atomic_load(&comm->shared->ranks[rank].posted) < call->number)
             return false;
     return true;
 }
 
 // Returns the payload of a rank, or NULL if it posted no data, as while it captures or after a timeout.
 static const unsigned char *payload_of(const struct nccl_call *call, int rank) {
-    const bool from_root = call->kind == NCCL_BROADCAST || call->kind == NCCL_SCATTER;
     const int giver = nccl_stands_for(call->comm, rank);
     const struct nccl_post *post = &call->comm->shared->ranks[giver].posts[call->number % NCCL_POSTS];
-    if (giver != rank && from_root) return NULL; // only the root contributes
+    if (giver != rank && call->kind == NCCL_SCATTER) return NULL; // only the root has something to scatter
     return atomic_load(&post->number) == call->number && post->payload_bytes != 0 ? nccl_payload(call->comm, giver, call->number) : NULL;
 }
 
@@ -206,7 +210,7 @@ static void write_results(const struct nccl_call *call) {
 
 // Returns whether the rank gets data. If not, it does not wait.
 static bool gets_something(const struct nccl_call *call) {
-    const bool is_root = call->root == call->comm->rank;
+    const bool is_root = root_of(call) == call->comm->rank;
     if (call->kind == NCCL_REDUCE || call->kind == NCCL_GATHER) return is_root;
     if (call->kind == NCCL_BROADCAST) return !is_root || call->from != call->to;
     return true;
@@ -216,7 +220,7 @@ static int finish_collective(struct nccl_call *call) {
     struct nccl_comm *comm = call->comm;
     bool late = false;
     int result = NCCL_SUCCESS;
-    const int needed = call->kind == NCCL_BROADCAST || call->kind == NCCL_SCATTER ? call->root : -1;
+    const int needed = call->kind == NCCL_BROADCAST || call->kind == NCCL_SCATTER ? root_of(call) : -1;
     if (call->moves && gets_something(call)) {
         result = nccl_wait(comm, &(struct nccl_wait){has_posted, call, needed, nccl_kinds[call->kind].name},
                            call->kind == NCCL_SPLIT ? NULL : &late);

@@ -1,4 +1,4 @@
-// Communicators, including those with ranks that do not run.
+// Communicators: unique ids, creation, splitting, shrinking, destruction and queries.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -6,46 +6,6 @@
 #include <string.h>
 
 #include "nccl.h"
-
-// ---- Ranks that do not run. VRAM_SIM_RANKS=COUNT:RANK,... (`vram fit --fold`) sets the number of ranks and which of them are processes.
-// In a communicator of COUNT ranks the others are never waited for; the next lower rank that runs supplies their data.
-
-// Reads a rank at *text and moves *text past it. Returns -1 if it is not a valid rank.
-static int read_rank(const char **text, int count) {
-    char *end;
-    const long number = strtol(*text, &end, 10);
-    if (end == *text || number < 0 || number >= count) return -1;
-    *text = end;
-    return (int)number;
-}
-
-static bool read_ranks(const char *text, int count, unsigned char *runs) {
-    for (;; text++) {
-        const int rank = read_rank(&text, count);
-        if (rank < 0) return false;
-        runs[rank] = 1;
-        if (*text != ',') return *text == '\0' && runs[0] != 0;
-    }
-}
-
-bool nccl_fold(struct nccl_comm *comm, int rank, int rank_count) {
-    const char *text = getenv("VRAM_SIM_RANKS");
-    if (text == NULL) return true;
-    char *end;
-    const long count = strtol(text, &end, 10);
-    if (*end != ':' || count != rank_count) return true; // another communicator, whose ranks all run
-    comm->runs = calloc((size_t)rank_count, 1);
-    return comm->runs != NULL && read_ranks(end + 1, rank_count, comm->runs) && comm->runs[rank] != 0;
-}
-
-bool nccl_runs(const struct nccl_comm *comm, int rank) { return comm->runs == NULL || comm->runs[rank] != 0; }
-
-int nccl_stands_for(const struct nccl_comm *comm, int rank) {
-    while (rank > 0 && !nccl_runs(comm, rank)) rank--;
-    return rank;
-}
-
-// ---- Communicators: unique ids, creation, splitting, shrinking, destruction and queries.
 
 static _Thread_local char thread_error[512]; // of calls without a communicator
 
@@ -63,13 +23,16 @@ int ncclGetUniqueId(struct nccl_unique_id *id) {
     return NCCL_SUCCESS;
 }
 
-// Reads the name in an id. Only ids made by ncclGetUniqueId() are valid, so that no id leads to another file.
-static bool name_of_id(const struct nccl_unique_id *id, char name[NCCL_NAME_BYTES]) {
+// Reads an id: the name, and after a second colon the ranks that run, which `vram fit --fold` adds to the ids of groups; else *running is
+// NULL. Only ids made by ncclGetUniqueId() are valid, so that no id leads to another file.
+static bool read_id(const struct nccl_unique_id *id, char name[NCCL_NAME_BYTES], const char **running) {
     enum { DIGITS = 32 };
-    if (strncmp(id->bytes, id_mark, sizeof id_mark - 1) != 0) return false;
-    const char *digits = id->bytes + sizeof id_mark - 1;
-    if (strnlen(digits, DIGITS + 1) != DIGITS || strspn(digits, "0123456789abcdef") != DIGITS) return false;
-    memcpy(name, digits, DIGITS + 1);
+    if (memchr(id->bytes, '\0', sizeof id->bytes) == NULL || strncmp(id->bytes, id_mark, sizeof id_mark - 1) != 0) return false;
+    const char *digits = id->bytes + sizeof id_mark - 1, *after = digits + strspn(digits, "0123456789abcdef");
+    if (after - digits != DIGITS || (*after != '\0' && *after != ':')) return false;
+    memcpy(name, digits, DIGITS);
+    name[DIGITS] = '\0';
+    *running = *after == ':' ? after + 1 : NULL;
     return true;
 }
 
@@ -102,14 +65,16 @@ static int prepare_comm(struct nccl_comm *comm, int rank_count) {
     return NCCL_SUCCESS;
 }
 
-// Creates a communicator. In a group the meeting is deferred to its end, because other ranks of this process still have to join.
-static int begin_comm(struct nccl_comm **result, const char *name, int rank, int rank_count) {
-    if (result == NULL || rank_count < 1 || rank_count > NCCL_MOST_RANKS || rank < 0 || rank >= rank_count) return NCCL_INVALID_ARGUMENT;
+// Creates a communicator, which owns `runs`. In a group the meeting is deferred to its end, because other ranks of this process still have
+// to join.
+static int begin_comm(struct nccl_comm **result, const char *name, int rank, int rank_count, unsigned char *runs) {
     struct nccl_comm *comm = standin_new(NCCL_COMMUNICATOR, sizeof *comm);
-    if (comm == NULL) return NCCL_SYSTEM_ERROR;
+    if (comm == NULL) {
+        free(runs);
+        return NCCL_SYSTEM_ERROR;
+    }
+    comm->runs = runs;
     int status = prepare_comm(comm, rank_count);
-    if (status == NCCL_SUCCESS && !nccl_fold(comm, rank, rank_count))
-        status = nccl_fail(comm, NCCL_INVALID_USAGE, "NCCL: rank %d of %d is not in VRAM_SIM_RANKS", rank, rank_count);
     if (status == NCCL_SUCCESS) status = nccl_join(comm, name, rank, rank_count);
     if (status == NCCL_SUCCESS && nccl_in_group())
         nccl_meet_later(comm);
@@ -122,8 +87,15 @@ static int begin_comm(struct nccl_comm **result, const char *name, int rank, int
 
 int ncclCommInitRankConfig(struct nccl_comm **comm, int rank_count, struct nccl_unique_id id, int rank, void *config) {
     char name[NCCL_NAME_BYTES];
-    if (!name_of_id(&id, name)) return NCCL_INVALID_ARGUMENT;
-    return begin_comm(comm, name, rank, rank_count);
+    const char *running;
+    unsigned char *runs;
+    if (comm == NULL || rank_count < 1 || rank_count > NCCL_MOST_RANKS || rank < 0 || rank >= rank_count) return NCCL_INVALID_ARGUMENT;
+    if (!read_id(&id, name, &running)) return NCCL_INVALID_ARGUMENT;
+    if (!nccl_fold(running, rank, rank_count, &runs)) {
+        (void)snprintf(thread_error, sizeof thread_error, "NCCL: rank %d of %d is not among the ranks that run", rank, rank_count);
+        return NCCL_INVALID_USAGE;
+    }
+    return begin_comm(comm, name, rank, rank_count, runs);
 }
 
 int ncclCommInitRank(struct nccl_comm **comm, int rank_count, struct nccl_unique_id id, int rank) {
@@ -162,54 +134,78 @@ int ncclCommInitAll(struct nccl_comm **comms, int count, const int *devices) {
 
 // --- creation from another communicator -----------------------------------------------------------------------------
 
-// Orders the members with this rank's color by key, then by rank. Returns this rank's place.
-static int place_among(const struct nccl_member *all, int count, int rank, int *members) {
-    int place = 0;
-    *members = 0;
+// Orders the members with this rank's color by key, then by rank. Writes each rank's place, or -1, and returns the number of members.
+static int place_members(const struct nccl_member *all, int count, int rank, int *places) {
+    int members = 0;
     for (int other = 0; other < count; other++) {
-        if (all[other].color != all[rank].color) continue;
-        ++*members;
-        place += all[other].key < all[rank].key || (all[other].key == all[rank].key && other < rank);
+        places[other] = all[other].color == all[rank].color ? 0 : -1;
+        if (places[other] < 0) continue;
+        members++;
+        for (int before = 0; before < count; before++) {
+            if (all[before].color != all[rank].color) continue;
+            places[other] += all[before].key < all[other].key || (all[before].key == all[other].key && before < other);
+        }
     }
-    return place;
+    return members;
+}
+
+// Creates a communicator of the ranks of `comm` that have a place.
+static int begin_part(const struct nccl_comm *comm, struct nccl_comm **result, const char *name, const int *places, int members) {
+    unsigned char *runs;
+    if (!nccl_fold_part(comm, places, members, &runs)) return NCCL_SYSTEM_ERROR;
+    return begin_comm(result, name, places[comm->rank], members, runs);
+}
+
+static int split(struct nccl_comm *comm, struct nccl_member mine, struct nccl_comm **result, struct nccl_member *all, int *places) {
+    enum { NO_COLOR = -1 };
+    char name[NCCL_NAME_BYTES];
+    const int status = nccl_exchange_members(comm, mine, all);
+    if (status != NCCL_SUCCESS) return status;
+    *result = NULL;
+    if (mine.color == NO_COLOR) return NCCL_SUCCESS;
+    const int members = place_members(all, comm->rank_count, comm->rank, places);
+    if (comm->runs != NULL && members != comm->rank_count)
+        return nccl_fail(comm, NCCL_INVALID_USAGE, "NCCL: rank %d splits a communicator, but only some of its ranks run", comm->rank);
+    nccl_derive_name(name, comm->name, "split", comm->posted << 32 | (uint32_t)mine.color);
+    return begin_part(comm, result, name, places, members);
 }
 
 int ncclCommSplit(struct nccl_comm *comm, int color, int key, struct nccl_comm **result, void *config) {
-    enum { NO_COLOR = -1 };
-    if (!nccl_is_comm(comm) || result == NULL || color < NO_COLOR) return NCCL_INVALID_ARGUMENT;
+    if (!nccl_is_comm(comm) || result == NULL || color < -1) return NCCL_INVALID_ARGUMENT;
     struct nccl_member *all = calloc((size_t)comm->rank_count, sizeof *all);
-    char name[NCCL_NAME_BYTES];
-    int members = 0;
-    if (all == NULL) return NCCL_SYSTEM_ERROR;
-    const int status = nccl_exchange_members(comm, (struct nccl_member){color, key}, all);
-    const int place = status == NCCL_SUCCESS ? place_among(all, comm->rank_count, comm->rank, &members) : 0;
+    int *places = calloc((size_t)comm->rank_count, sizeof *places);
+    const int status =
+        all == NULL || places == NULL ? NCCL_SYSTEM_ERROR : split(comm, (struct nccl_member){color, key}, result, all, places);
     free(all);
-    if (status != NCCL_SUCCESS) return status;
-    if (color == NO_COLOR) {
-        *result = NULL;
-        return NCCL_SUCCESS;
+    free(places);
+    return status;
+}
+
+// Gives the ranks that are not excluded their places. Returns how many there are, and a number that depends on who they are.
+static int place_remaining(const struct nccl_comm *comm, const int *excluded, int excluded_count, int *places, uint64_t *who) {
+    int members = 0;
+    for (int rank = 0; rank < comm->rank_count; rank++) {
+        bool is_out = false;
+        for (int i = 0; i < excluded_count; i++) is_out |= excluded[i] == rank;
+        *who = *who * 31 + is_out;
+        places[rank] = is_out ? -1 : members++;
     }
-    if (comm->runs != NULL && members != comm->rank_count)
-        return nccl_fail(comm, NCCL_INVALID_USAGE, "NCCL: rank %d splits a communicator, but only some of its ranks run", comm->rank);
-    nccl_derive_name(name, comm->name, "split", comm->posted << 32 | (uint32_t)color);
-    return begin_comm(result, name, place, members);
+    return members;
 }
 
 int ncclCommShrink(struct nccl_comm *comm, const int *excluded, int excluded_count, struct nccl_comm **result, void *config, int flags) {
     if (!nccl_is_comm(comm) || result == NULL || excluded == NULL || excluded_count < 1) return NCCL_INVALID_ARGUMENT;
     char name[NCCL_NAME_BYTES];
-    int place = 0, members = 0;
     uint64_t who = 0;
-    for (int rank = 0; rank < comm->rank_count; rank++) {
-        bool is_out = false;
-        for (int i = 0; i < excluded_count; i++) is_out |= excluded[i] == rank;
-        if (is_out && rank == comm->rank) return NCCL_INVALID_ARGUMENT;
-        who = who * 31 + is_out;
-        members += !is_out;
-        place += !is_out && rank < comm->rank;
+    int *places = calloc((size_t)comm->rank_count, sizeof *places), status = NCCL_INVALID_ARGUMENT;
+    if (places == NULL) return NCCL_SYSTEM_ERROR;
+    const int members = place_remaining(comm, excluded, excluded_count, places, &who);
+    if (places[comm->rank] >= 0) {
+        nccl_derive_name(name, comm->name, "shrink", ++comm->shrinks << 48 ^ who);
+        status = begin_part(comm, result, name, places, members);
     }
-    nccl_derive_name(name, comm->name, "shrink", ++comm->shrinks << 48 ^ who);
-    return begin_comm(result, name, place, members);
+    free(places);
+    return status;
 }
 
 int ncclCommGetUniqueId(struct nccl_comm *comm, struct nccl_unique_id *id) {

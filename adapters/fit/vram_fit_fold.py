@@ -1,0 +1,191 @@
+"""Groups of which only some ranks run (`vram fit --fold`). VRAM_SIM_RANKS is "COUNT:RANK,...": the number of ranks that the program sees, and
+those that run as processes. The stand-in for NCCL reads it too (simulator/standins/nccl/nccl_fold.c).
+
+A group of some ranks gets a communicator of its own, whose unique id names the members that run. The store that the ranks meet in answers
+for the others: if the member that makes a unique id does not run, the running member that asks first makes it."""
+import functools
+import os
+import sys
+
+RANKS = os.environ.get("VRAM_SIM_RANKS", "")
+ID_BYTES = 128  # of NCCL's unique ids, with a NUL at the end
+WATCHING = ("TORCH_NCCL_ENABLE_MONITORING", "TORCH_NCCL_DUMP_ON_TIMEOUT")  # their threads would call the store at exit
+
+
+def take_rank():
+    """Sets this process's rank before the program reads it. A launcher starts only as many processes as run; each takes its rank from the
+    list."""
+    count, _, running = RANKS.partition(":")
+    running = [int(rank) for rank in running.split(",") if rank]
+    index = os.environ.get("RANK")
+    if not running or index is None or not index.isdigit() or int(index) >= len(running) or "LOCAL_RANK" not in os.environ:
+        return
+    if os.environ.get("WORLD_SIZE") != str(len(running)):
+        return  # a parent process has set it
+    os.environ["RANK"] = str(running[int(index)])
+    os.environ["WORLD_SIZE"] = os.environ["ROLE_WORLD_SIZE"] = count
+    if "ROLE_RANK" in os.environ:
+        os.environ["ROLE_RANK"] = os.environ["RANK"]
+    # LOCAL_RANK stays, so that each process has its own device; the number per machine is what the launcher was given.
+    os.environ["LOCAL_WORLD_SIZE"] = os.environ.get("VRAM_FIT_LOCAL_WORLD", count)
+    for key in WATCHING:
+        os.environ.setdefault(key, "0")
+
+
+def running_ranks(world):
+    """Returns the ranks of a group of `world` that run as processes."""
+    count, _, running = RANKS.partition(":")
+    return [int(rank) for rank in running.split(",")] if RANKS and int(count) == world else range(world)
+
+
+def refuse(reason):
+    """Ends the program with one sentence."""
+    sys.stderr.write(f"vram fit: {reason}\n")
+    sys.stderr.flush()
+    os._exit(77)
+
+
+class Members:
+    """The ranks of a communicator, in its order, and the places of those that run."""
+
+    def __init__(self, ranks, running):
+        self.ranks = list(ranks)
+        self.running = [place for place, rank in enumerate(self.ranks) if rank in running]
+        # The stand-in knows the ranks that run of all ranks in their order.
+        self.is_known = len(self.running) == len(self.ranks) or self.ranks == list(range(int(RANKS.partition(":")[0])))
+
+    def named(self, unique_id):
+        """Returns the unique id with the places of the running members, which the stand-in for NCCL reads."""
+        if self.is_known:
+            return unique_id
+        named = unique_id.partition(b"\0")[0] + b":" + ",".join(map(str, self.running)).encode()
+        if len(named) >= ID_BYTES:
+            refuse(f"{len(self.running)} of the ranks that run are in one process group, which is too many to fold. Name fewer in --fold")
+        return named.ljust(ID_BYTES, b"\0")
+
+
+class Groups:
+    """The process groups by name, as their keys in the store begin with it."""
+
+    def __init__(self, make_id):
+        self.by_name, self.make_id = {}, make_id
+
+    def add(self, name, ranks, running):
+        self.by_name[name] = list(ranks), running
+
+    def asked(self, key):
+        """Returns the members of the communicator whose unique id is stored under the key, and the place of the member that makes it; None for
+        other keys. The key is the group's name, the device, then a number, `0:1` for a communicator of two members, or `UniqueNCCLID:0`. From
+        PyTorch 2.15 on it ends in `nccl_storekey_0`."""
+        *_, name, device, call = [""] * 2 + key.split("//")
+        call = call.rpartition("/nccl_storekey_")[2]
+        ranks, running = self.by_name.get(name.rpartition("/")[2], (None, None))
+        part, _, number = call.rpartition(":")
+        if ranks is None or not device.startswith("cuda") or not number.isdigit():
+            return None
+        if part.isdigit():
+            return Members([ranks[int(part)], ranks[int(number)]], running), 0
+        # Each part of a large group has an id, of which the first is used.
+        return (Members(ranks, running), 0 if not part or number == "0" else -1) if part in ("", "UniqueNCCLID") else None
+
+    def is_absent(self, key):
+        """Returns whether the key is a unique id of a rank that does not run."""
+        members, maker = self.asked(key) or (None, None)
+        return members is not None and maker not in members.running
+
+    def set(self, store, key, value):
+        members, _ = self.asked(key) or (None, None)
+        store.set(key, members.named(value) if members else value)
+
+    def get(self, store, key):
+        if not self.is_absent(key):
+            return store.get(key)
+        return store.compare_set(key, "", self.asked(key)[0].named(self.make_id()))
+
+
+def store_class(torch, groups):
+    """Returns a class of stores that hold another one and answer for the ranks that do not run. PyTorch holds only the C++ part of a store, so
+    the class keeps them."""
+
+    class FoldedStore(torch.distributed.Store):
+        made = []
+
+        def __init__(self, store):
+            super().__init__()
+            self.store = store
+            self.made.append(self)
+
+        def set(self, key, value):
+            groups.set(self.store, key, value)
+
+        def get(self, key):
+            return groups.get(self.store, key)
+
+        def multi_get(self, keys):
+            return [self.get(key) for key in keys]
+
+        def wait(self, keys, *timeout):
+            self.store.wait([key for key in keys if not groups.is_absent(key)], *timeout)
+
+        def clone(self):
+            return FoldedStore(self.store.clone())
+
+    for name in ("add", "append", "check", "compare_set", "delete_key", "has_extended_api", "multi_set", "num_keys", "set_timeout", "list_keys",
+                 "queue_len", "queue_pop", "queue_push"):
+
+        def call(self, *args, name=name, **kwargs):
+            return getattr(self.store, name)(*args, **kwargs)
+
+        setattr(FoldedStore, name, call)
+    FoldedStore.get_num_keys = FoldedStore.num_keys
+    FoldedStore.timeout = property(lambda self: self.store.timeout)
+    return FoldedStore
+
+
+def own_groups(c10d, groups, folded_store):
+    """Gives each group a communicator of its own, and notes its ranks. A communicator cannot be split where ranks do not say in which part
+    they are."""
+    make = c10d._new_process_group_helper
+
+    @functools.wraps(make)
+    def new_process_group_helper(group_size, group_rank, ranks, backend, store, group_name, *args, **kwargs):
+        running = running_ranks(group_size if not ranks else c10d.get_world_size())
+        groups.add(group_name, ranks or range(group_size), running)
+        if not ranks:
+            store = folded_store(store)
+        return make(group_size, group_rank, ranks, backend, store, group_name, *args, **kwargs)
+
+    c10d._new_process_group_helper = new_process_group_helper
+    if hasattr(c10d, "_get_split_source"):
+        c10d._get_split_source = lambda *args, **kwargs: None
+
+
+def replace_split(torch, c10d):
+    """Replaces split_group() by a new group of the same ranks."""
+    split = getattr(c10d, "split_group", None)
+    if split is None:
+        return
+
+    @functools.wraps(split)
+    def split_group(parent_pg=None, split_ranks=None, timeout=None, pg_options=None, group_desc=None, **kwargs):
+        parent = parent_pg or c10d._get_default_group()
+        by_place = {place: rank for rank, place in c10d._world.pg_group_ranks[parent].items()}
+        for places in split_ranks:
+            ranks = [by_place[place] for place in places]
+            if c10d.get_rank() in ranks:
+                return c10d._new_group_with_tag(ranks, timeout, kwargs.get("backend"), pg_options, use_local_synchronization=True, group_desc=group_desc)
+        return c10d.GroupMember.NON_GROUP_MEMBER
+
+    c10d.split_group = split_group
+    for name in ("torch.distributed", "torch.distributed.device_mesh"):
+        if getattr(sys.modules.get(name), "split_group", None) is split:
+            sys.modules[name].split_group = split_group
+
+
+def watch(torch):
+    """Called when PyTorch is imported, if some ranks do not run."""
+    import torch.distributed.distributed_c10d as c10d
+
+    groups = Groups(torch.cuda.nccl.unique_id)
+    own_groups(c10d, groups, store_class(torch, groups))
+    replace_split(torch, c10d)
