@@ -69,9 +69,12 @@ class Groups:
 
     def __init__(self, make_id):
         self.by_name, self.make_id = {}, make_id
+        self.folds_gloo = False
+        self.current = None  # members of the group that is being made, or was made last
 
     def add(self, name, ranks, running):
         self.by_name[name] = list(ranks), running
+        self.current = Members(ranks, running)
 
     def asked(self, key):
         """Returns the members of the communicator whose unique id is stored under the key, and the place of the member that makes it; None for
@@ -142,6 +145,15 @@ def store_class(torch, groups):
     return FoldedStore
 
 
+def refuse_gloo(c10d, groups, backend):
+    members = groups.current
+    if groups.folds_gloo or len(members.running) == len(members.ranks) or c10d.is_initialized() and c10d.get_rank() not in members.ranks:
+        return
+    if "gloo" in c10d.BackendConfig(c10d.Backend(backend)).get_device_backend_map().values():
+        refuse(f"the program makes a gloo group of {len(members.ranks)} ranks, of which {len(members.running)} run; with this version of PyTorch only"
+               " groups of NCCL can be folded. Name the backend `nccl`, or all members in --fold")
+
+
 def own_groups(c10d, groups, folded_store):
     """Gives each group a communicator of its own, and notes its ranks. A communicator cannot be split where ranks do not say in which part
     they are."""
@@ -151,6 +163,7 @@ def own_groups(c10d, groups, folded_store):
     def new_process_group_helper(group_size, group_rank, ranks, backend, store, group_name, *args, **kwargs):
         running = running_ranks(group_size if not ranks else c10d.get_world_size())
         groups.add(group_name, ranks or range(group_size), running)
+        refuse_gloo(c10d, groups, backend)
         if not ranks:
             store = folded_store(store)
         return make(group_size, group_rank, ranks, backend, store, group_name, *args, **kwargs)
@@ -158,6 +171,45 @@ def own_groups(c10d, groups, folded_store):
     c10d._new_process_group_helper = new_process_group_helper
     if hasattr(c10d, "_get_split_source"):
         c10d._get_split_source = lambda *args, **kwargs: None
+
+
+def fold_gloo(c10d, groups):
+    """Replaces gloo in groups of which only some ranks run."""
+    import _vram_shared
+
+    getattr(c10d.Backend, "_ensure_backend_registered", str)("gloo")
+    plugins = getattr(c10d.Backend, "_plugins", {})
+    groups.folds_gloo = "GLOO" in plugins
+    if not groups.folds_gloo:  # an older PyTorch, whose gloo cannot be replaced
+        return
+    make = plugins["GLOO"].creator_fn
+
+    def create(*args):
+        running = groups.current.running
+        if len(running) == len(groups.current.ranks):
+            return make(*args)
+        options = args[0]
+        store, rank, size, timeout = args if len(args) == 4 else (options.store, options.group_rank, options.group_size, options.timeout)
+        return _vram_shared.part("vram_fit_gloo").FoldedGloo(store, rank, size, timeout, running)
+
+    plugins["GLOO"] = plugins["GLOO"]._replace(creator_fn=create)
+
+
+def broadcast_objects(torch, c10d):
+    """Lets the representative of a rank that does not run broadcast its own objects, whose sizes the others have to know."""
+    broadcast = c10d.broadcast_object_list
+
+    @functools.wraps(broadcast)
+    def broadcast_object_list(object_list, src=None, group=None, device=None, group_src=None):
+        ranks = list(c10d._world.pg_group_ranks[group or c10d._get_default_group()])
+        root = ranks[group_src] if src is None and group_src is not None else src or 0
+        running = [rank for rank in ranks if rank in running_ranks(c10d.get_world_size())]
+        if root not in running and running:
+            below = [rank for rank in running if ranks.index(rank) < ranks.index(root)]
+            root = below[-1] if below else running[0]
+        return broadcast(object_list, root, group, device)
+
+    c10d.broadcast_object_list = torch.distributed.broadcast_object_list = broadcast_object_list
 
 
 def replace_split(torch, c10d):
@@ -188,4 +240,6 @@ def watch(torch):
 
     groups = Groups(torch.cuda.nccl.unique_id)
     own_groups(c10d, groups, store_class(torch, groups))
+    fold_gloo(c10d, groups)
+    broadcast_objects(torch, c10d)
     replace_split(torch, c10d)

@@ -278,6 +278,16 @@ static void pair_with_absent_root(uint64_t stream) {
     EXPECT(CALL("ncclBroadcast", (uint64_t, uint64_t, size_t, int, int, void *, uint64_t), memory, other, 1, INT32, 0, pair, stream) == 0);
     host_copy(results, other, sizeof *results);
     EXPECT(results[0] == 7);
+    const uint64_t gathered = device_copy((int32_t[2]){0}, sizeof results); // by broadcasts into the output
+    EXPECT(CALL("ncclGroupStart", (void)) == 0);
+    for (int root = 0; root < 2; root++) {
+        const uint64_t to = gathered + (uint64_t)root * sizeof number, from = root == 1 ? memory : to;
+        EXPECT(CALL("ncclBroadcast", (uint64_t, uint64_t, size_t, int, int, void *, uint64_t), from, to, 1, INT32, root, pair, stream) ==
+               0);
+    }
+    EXPECT(CALL("ncclGroupEnd", (void)) == 0);
+    host_copy(results, gathered, sizeof results);
+    EXPECT(results[0] == 7 && results[1] == 7);
     EXPECT(CALL("ncclCommDestroy", (void *), pair) == 0);
 }
 

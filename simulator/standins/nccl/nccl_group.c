@@ -67,6 +67,18 @@ static int finish_those_begun(struct nccl_call *calls, size_t count, size_t *don
     return result;
 }
 
+// Gives a broadcast of a root that does not run the input of its representative's own broadcast in the group: an all-gather may be a
+// broadcast from every rank, into the output itself.
+static void give_for_absent_root(struct nccl_call *call, const struct nccl_call *calls, size_t count) {
+    const struct nccl_comm *comm = call->comm;
+    if (call->kind != NCCL_BROADCAST || nccl_runs(comm, call->root) || nccl_stands_for(comm, call->root) != comm->rank) return;
+    for (size_t i = 0; i < count; i++) {
+        const struct nccl_call *own = &calls[i];
+        if (own->comm != comm || own->kind != NCCL_BROADCAST || own->root != comm->rank) continue;
+        if (own->type == call->type && own->count == call->count) call->from = own->from;
+    }
+}
+
 // Begins as many calls as there are places for, finishes them, and repeats. Ranks stay in step: a message or collective has the same number
 // on every rank, so that no rank waits for a call that another one begins only later.
 static int run_calls(struct nccl_call *calls, size_t count) {
@@ -76,6 +88,7 @@ static int run_calls(struct nccl_call *calls, size_t count) {
     size_t done = 0;
     if (driver == NULL) return NCCL_CUDA_ERROR;
     (void)driver->ctx_get_current(&context);
+    for (size_t i = 0; i < count; i++) give_for_absent_root(&calls[i], calls, count);
     while (done < count && result == NCCL_SUCCESS) {
         result = begin_those_that_fit(calls, count);
         if (result == NCCL_SUCCESS) result = finish_those_begun(calls, count, &done);
