@@ -9,7 +9,7 @@ import sys
 
 RANKS = os.environ.get("VRAM_SIM_RANKS", "")
 ID_BYTES = 128  # of NCCL's unique ids, with a NUL at the end
-WATCHING = ("TORCH_NCCL_ENABLE_MONITORING", "TORCH_NCCL_DUMP_ON_TIMEOUT")  # their threads would call the store at exit
+WATCHING = ("TORCH_NCCL_ENABLE_MONITORING", "TORCH_NCCL_DUMP_ON_TIMEOUT")  # their threads would use the store while the program ends
 
 
 def take_rank():
