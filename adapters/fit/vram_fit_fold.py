@@ -212,6 +212,22 @@ def broadcast_objects(torch, c10d):
     c10d.broadcast_object_list = torch.distributed.broadcast_object_list = broadcast_object_list
 
 
+def refuse_objects(torch, c10d):
+    """Refuses to receive objects from a rank that does not run: their sizes are not known."""
+    receive = c10d.recv_object_list
+
+    @functools.wraps(receive)
+    def recv_object_list(object_list, src=None, group=None, device=None, group_src=None, **kwargs):
+        ranks = list(c10d._world.pg_group_ranks[group or c10d._get_default_group()])
+        source = ranks[group_src] if group_src is not None else src
+        if source is not None and source not in running_ranks(c10d.get_world_size()):
+            refuse(f"rank {c10d.get_rank()} receives objects from rank {source}, which does not run. Name it in --fold, as all stages of one pipeline")
+        more = {} if group_src is None else {"group_src": group_src}
+        return receive(object_list, src, group, device, **more, **kwargs)
+
+    c10d.recv_object_list = torch.distributed.recv_object_list = recv_object_list
+
+
 def replace_split(torch, c10d):
     """Replaces split_group() by a new group of the same ranks."""
     split = getattr(c10d, "split_group", None)
@@ -242,4 +258,5 @@ def watch(torch):
     own_groups(c10d, groups, store_class(torch, groups))
     fold_gloo(c10d, groups)
     broadcast_objects(torch, c10d)
+    refuse_objects(torch, c10d)
     replace_split(torch, c10d)

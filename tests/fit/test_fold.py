@@ -71,6 +71,18 @@ class UniqueIds(unittest.TestCase):
         self.assertIn("63 of the ranks that run are in one process group", result.stderr)
 
 
+class Objects(unittest.TestCase):
+    def test_objects_of_an_absent_rank_are_refused(self):
+        program = ("import sys; sys.path.append(sys.argv[1]); from types import SimpleNamespace as Names; import vram_fit_fold as fold\n"
+                   "c10d = Names(recv_object_list=lambda *args: print(args, flush=True), _world=Names(pg_group_ranks={'pair': {4: 0, 5: 1}}),"
+                   " get_world_size=lambda: 8, get_rank=lambda: 5)\n"
+                   "fold.refuse_objects(Names(distributed=Names()), c10d)\n"
+                   "c10d.recv_object_list([], 5, 'pair')\nc10d.recv_object_list([], group='pair', group_src=0)\n")
+        result = subprocess.run([sys.executable, "-c", program, os.path.dirname(fold.__file__)], capture_output=True, text=True, check=False)
+        self.assertEqual((result.returncode, result.stdout), (77, "([], 5, 'pair', None)\n"))
+        self.assertIn("rank 5 receives objects from rank 4, which does not run", result.stderr)
+
+
 class Ranks(unittest.TestCase):
     def test_a_process_takes_its_rank(self):
         launched = {"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2", "ROLE_RANK": "1"}
