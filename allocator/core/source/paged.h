@@ -19,7 +19,7 @@
 
 // The largest page, whatever is held; and a new one is at most this part of what is held (of a huge request: with it).
 #define VR_PAGED_LARGEST (64 * VR_MIB)
-enum { VR_PAGED_LADDER = 256, VR_PAGED_MOST_FRESH = 4096 };
+enum { VR_PAGED_LADDER = 256, VR_PAGED_MOST_FRESH = 16384 };
 
 struct vr_paged_range {
     uint64_t low, high;
@@ -73,6 +73,7 @@ struct vr_paged_page {
     size_t used_count, used_capacity;
     struct vr_paged_window *windows;
     size_t window_count, windows_capacity;
+    uint32_t open_count;         // of windows that have holes
     struct vr_paged_view *views; // of linked slots
     size_t view_count, views_capacity;
     uint32_t slots_made;          // on it
@@ -151,6 +152,7 @@ struct vr_paged_size {
     size_t fresh_count; // of these, not linked and not live: the fast way finds none before they are linked, so that the lowest place goes
                         // first
     size_t full;        // so many words from the first have no place left
+    uint64_t period;    // in which a slot of it was made last (vr_paged_device.period)
     uint32_t next;      // entry that no size has; 0: the last
 };
 
@@ -226,10 +228,9 @@ struct vr_paged_device {
     uint64_t ahead_bytes; // of these, nobody's yet
     uint64_t live_pages;
     uint64_t window_count;
-    uint64_t slots_made, slots_reused; // new slots, and uses of linked ones, since there were too many windows
-    uint32_t few_windows;              // so many more times few windows per page are too many; 0: many are (paged_windows.c)
-    bool is_narrow;                    // a page that gets a window has holes behind that one alone
-    uint64_t narrow_at;                // so many windows, before it is looked at again whether sizes come back
+    uint64_t period;                              // of requests; it begins with 1 (paged_windows.c)
+    uint64_t slots_made, slots_reused, sizes_met; // in this period: new slots, uses of linked ones, different sizes of the new ones
+    uint32_t few_windows;                         // for so many more periods a page has few windows, and holes behind one alone; 0: many
     uint64_t uses;
     uint64_t rounds;              // requests that looked for slots whose pages others have
     size_t live_slots;            // slots that exist, live or not

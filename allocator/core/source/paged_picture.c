@@ -287,7 +287,8 @@ static enum vram_status check_holes(const struct vr_paged_shard *own, struct vra
             windows += page->windows[k].own == own;
             open += page->windows[k].has_holes;
         }
-        VR_INVARIANT(open <= windows && (open != 0) == (windows != 0 && !own->is_small), "a page has no holes, or those of others", i);
+        VR_INVARIANT(open == page->open_count && open <= windows && (open != 0) == (windows != 0 && !own->is_small),
+                     "a page has no holes, or those of others", i);
         expected += open * (page->size - page->used_bytes);
         if (page->used_bytes == 0) free_bytes += page->size;
     }

@@ -125,6 +125,8 @@ void vr_paged_slot_enter(struct vr_paged_shard *own, uint32_t slot, uint64_t byt
     size->looks[item->place].slot = slot;
     vr_paged_slot_look(item);
     size->count++;
+    own->device->sizes_met += size->period != own->device->period;
+    size->period = own->device->period;
     vr_paged_fresh_set(item);
 }
 

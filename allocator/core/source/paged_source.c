@@ -19,6 +19,7 @@ static enum vram_status make_device(struct vr_device *device) {
     made->device = device;
     made->unit = vr_round_up(VR_SMALL_SEGMENT, device->physical.granularity);
     made->kept.source = &vr_source_paged;
+    made->period = 1;
     device->kept = &made->kept;
     return VRAM_OK;
 }
