@@ -329,6 +329,7 @@ static enum vram_status check_owners(const struct vr_paged_device *paged, struct
 }
 
 enum vram_status vr_paged_check(struct vr_device *device, struct vram_error *error) {
+    VR_ASSERT_ALL_LOCKED(device);
     struct vr_paged_device *paged = vr_paged_device(device);
     if (paged == NULL) return VRAM_OK;
     VR_TRY(vr_paged_settle(paged));

@@ -200,6 +200,7 @@ void vr_paged_unhide(struct vr_paged_device *device, uint32_t number) {
 }
 
 void vr_paged_give(struct vr_shard *shard, uint32_t block) {
+    VR_ASSERT_LOCKED(shard->device);
     struct vr_paged_shard *own = vr_paged_of(shard);
     struct vr_paged_device *device = own->device;
     struct vr_block *item = vr_block_at(shard->device->allocator, block);

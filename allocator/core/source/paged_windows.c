@@ -72,6 +72,7 @@ void vr_paged_window_add(struct vr_paged_shard *own, uint32_t number, uint64_t a
 }
 
 enum vram_status vr_paged_map(struct vr_paged_shard *own, const uint32_t *pages, size_t count, uint64_t address) {
+    VR_ASSERT_ALL_LOCKED(own->device->device);
     struct vr_device *device = own->device->device;
     struct vr_address_map *addresses = &device->allocator->addresses;
     struct vr_paged_region *region = vr_paged_region_of(own, address);
@@ -128,6 +129,7 @@ static void forget_slots(struct vr_paged_device *device, const struct vr_paged_p
 }
 
 enum vram_status vr_paged_unmap(struct vr_paged_device *device, uint32_t number, size_t which) {
+    VR_ASSERT_ALL_LOCKED(device->device);
     struct vr_paged_page *page = vr_paged_page_at(device, number);
     const struct vr_paged_window window = page->windows[which];
     VR_TRY(vr_paged_hole_room(page->own, (page->used_count + 1) * page->window_count));
