@@ -157,6 +157,7 @@ void vr_allocator_set_recorder(struct vram_allocator *allocator, vr_recorder rec
 
 // Replaces the clients' contexts of blocks and segments with the history's stacks. Under all locks of the device.
 static void forget_in_device(struct vr_device *device) {
+    VR_ASSERT_ALL_LOCKED(device);
     const struct vram_allocator *allocator = device->allocator;
     for (uint32_t number = vr_segment_first(device); number != 0; number = vr_segment_after(device, number)) {
         struct vr_segment *segment = vr_segment_at(allocator, number);

@@ -40,6 +40,7 @@ enum vram_status vr_uses_enter(struct vram_allocator *allocator, uint32_t *uses,
 }
 
 enum vram_status vr_uses_add(struct vram_allocator *allocator, struct vr_block *block, uint64_t stream, bool captured) {
+    VR_ASSERT_LOCKED(vr_shard_of(allocator, block)->device);
     return vr_uses_enter(allocator, &block->held.uses, stream, captured, &vr_shard_of(allocator, block)->spare_uses);
 }
 
@@ -213,6 +214,7 @@ static void retract_fence(struct vr_device *device, uint64_t stream) {
 
 // Updates VR_GATE_FENCES. Under the device's lock, as all changes of that bit are.
 static void gate_fences(struct vr_device *device) {
+    VR_ASSERT_LOCKED(device);
     const bool gated = (atomic_load_explicit(&device->gate, memory_order_relaxed) & VR_GATE_FENCES) != 0,
                wanted = vr_fences_wait_for_any(&device->fences);
     if (gated != wanted) vr_device_gate(device, VR_GATE_FENCES, wanted);
@@ -283,6 +285,7 @@ static enum vram_status wait_for_devices(struct vram_allocator *allocator) {
 }
 
 enum vram_status vr_uses_wait(struct vram_allocator *allocator, struct vr_block *block) {
+    VR_ASSERT_ALL_LOCKED(vr_shard_of(allocator, block)->device);
     VR_TRY(wait_for_devices(allocator));
     vr_uses_clear(allocator, block);
     return VRAM_OK;

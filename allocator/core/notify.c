@@ -41,6 +41,7 @@ VR_INLINE struct vr_record of_block(const struct vr_shard *shard, enum vr_record
 }
 
 void vr_notify_block_now(struct vr_shard *shard, enum vr_record_action action, const struct vr_block *block) {
+    VR_ASSERT_LOCKED(shard->device);
     struct vr_record record = of_block(shard, action, block);
     send_record(shard->device, &record);
 }
@@ -105,6 +106,7 @@ static void send_raw(struct vr_device *device, enum vr_record_action action, con
 }
 
 void vr_notify_raw_now(struct vr_device *device, enum vr_record_action action, const struct vr_raw_block *block) {
+    VR_ASSERT_LOCKED(device);
     if (action == VR_RECORD_ALLOC) send_raw(device, VR_RECORD_SEGMENT_ALLOC, block);
     send_raw(device, action, block);
     if (action == VR_RECORD_FREE_COMPLETED) send_raw(device, VR_RECORD_SEGMENT_FREE, block);

@@ -125,6 +125,7 @@ static int raw_by_address(const void *a, const void *b) {
 }
 
 enum vram_status vr_raw_copy(const struct vr_device *device, const struct vram_pool *only, struct vr_raw_block **blocks, size_t *count) {
+    VR_ASSERT_ALL_LOCKED(device);
     struct vr_raw *raw = &device->allocator->raw;
     size_t found = 0;
     vr_mutex_lock(&raw->mutex);

@@ -11,6 +11,7 @@ static void set_source(struct vr_shard *shard) {
 }
 
 void vr_pool_apply_options(const struct vram_pool *pool) {
+    VR_ASSERT_ALL_LOCKED(pool->device);
     for (size_t i = 0; i < pool->shard_count; i++) set_source(pool->shards[i]);
 }
 

@@ -1,9 +1,10 @@
 // bench_capacity.c: measures the smallest device on which each recorded history completes, divided by the least that any allocator needs
 // (the peak of active bytes, each block rounded to 512, the sum rounded up to 2 MiB).
-// usage: bench_capacity [--passes N] [--repeat | --time | --fragmentation | --cold] [--only SETTING]... RECORDING...
+// usage: bench_capacity [--passes N] [--repeat | --calls | --time | --fragmentation | --cold] [--only SETTING]... RECORDING...
 //   --passes N       repeats each history N times (default 1; with --time 30)
 //   --time           instead: processor time of a served pair, in the quickest pass; the settings take turns, ten each
 //   --repeat         instead: driver calls per pass, with 6 passes in 1.01 times the bound, of histories with a bound of at least 1 GiB
+//   --calls          the same on a large device, of all histories: of the first pass, of the second, and of the others together
 //   --fragmentation  instead: the peak of reserved bytes minus that of allocated bytes, on a large device: as a share of the reserved bytes
 //                    (the measure of STAlloc, arXiv 2507.16274: 1 - allocated / reserved), and the saving over the default
 //   --cold           instead: milliseconds of the simulated driver's time for one history without a cache, at cheap and at dear prices, on
@@ -298,7 +299,7 @@ struct sums {
     uint64_t calls[SETTINGS][PASSES];
 };
 
-enum mode { CAPACITY, REPEAT, TIME, FRAGMENTATION, COLD };
+enum mode { CAPACITY, REPEAT, CALLS, TIME, FRAGMENTATION, COLD };
 
 static int ascending(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -331,9 +332,9 @@ static void measure(struct job *job, unsigned passes, struct sums *sums) {
     printf("   %s device %u\n", job->file, job->device);
 }
 
-static void repeat(struct job *job, struct sums *sums) {
-    if (job->bound < VR_GIB) return;
-    const uint64_t memory = (uint64_t)((double)job->bound * 1.01);
+static void repeat(struct job *job, bool is_large, struct sums *sums) {
+    if (job->bound < VR_GIB && !is_large) return;
+    const uint64_t memory = is_large ? (uint64_t)1 << 40 : (uint64_t)((double)job->bound * 1.01);
     sums->jobs++;
     printf("%9.0f MiB", (double)job->bound / (double)VR_MIB);
     for (int s = 0; s < SETTINGS; s++) {
@@ -344,6 +345,7 @@ static void repeat(struct job *job, struct sums *sums) {
         sums->complete[s] += complete;
         for (int p = 0; p < PASSES && complete; p++) sums->calls[s][p] += calls[p];
         if (complete) {
+            if (is_large) printf(" %10" PRIu64 " %10" PRIu64, calls[0], calls[1]);
             printf(" %10" PRIu64, calls[2] + calls[3] + calls[4] + calls[5]);
         } else {
             printf(" %10s", "-");
@@ -422,10 +424,11 @@ static int play_file(const char *file, unsigned passes, enum mode mode, struct s
     if (vr_script_init(&script, recording, false, 0, &error) == VRAM_OK) {
         for (size_t i = 0; i < script.device_count && sums->count < MOST; i++) {
             struct job job;
-            if (make_job(&script.devices[i], file, mode != REPEAT && mode != TIME, &job)) {
+            if (make_job(&script.devices[i], file, mode != REPEAT && mode != CALLS && mode != TIME, &job)) {
                 switch (mode) {
                 case CAPACITY: measure(&job, passes, sums); break;
-                case REPEAT: repeat(&job, sums); break;
+                case REPEAT:
+                case CALLS: repeat(&job, mode == CALLS, sums); break;
                 case TIME: time_pairs(&job, passes == 1 ? PASSES_TIMED : passes, sums); break;
                 case FRAGMENTATION: fragment(&job, sums); break;
                 case COLD: cold(&job, sums); break;
@@ -459,7 +462,7 @@ static void tell_all(struct sums *sums, enum mode mode) {
     for (int s = 0; s < SETTINGS; s++) {
         char what[64];
         if (skipped[s]) continue;
-        if (mode == REPEAT) {
+        if (mode == REPEAT || mode == CALLS) {
             tell_calls(sums, s);
             continue;
         }
@@ -496,6 +499,8 @@ static int read_options(int argc, char **argv, unsigned *passes, enum mode *mode
         const bool has_value = at + 1 < argc;
         if (strcmp(argv[at], "--repeat") == 0) {
             *mode = REPEAT;
+        } else if (strcmp(argv[at], "--calls") == 0) {
+            *mode = CALLS;
         } else if (strcmp(argv[at], "--time") == 0) {
             *mode = TIME;
         } else if (strcmp(argv[at], "--fragmentation") == 0) {
@@ -512,14 +517,14 @@ static int read_options(int argc, char **argv, unsigned *passes, enum mode *mode
 }
 
 int main(int argc, char **argv) {
-    static const char *const heads[] = {"bound", "calls 3 to 6", "ns per pair", "not alive", "ms, 2 prices"};
+    static const char *const heads[] = {"bound", "calls 3 to 6", "calls", "ns per pair", "not alive", "ms, 2 prices"};
     static struct sums sums;
     unsigned passes = 1;
     enum mode mode = CAPACITY;
     int at = read_options(argc, argv, &passes, &mode);
     if (at == 0) {
-        fprintf(stderr,
-                "usage: bench_capacity [--passes N] [--repeat | --time | --fragmentation | --cold] [--only SETTING]... RECORDING...\n");
+        fprintf(stderr, "usage: bench_capacity [--passes N] [--repeat | --calls | --time | --fragmentation | --cold] [--only SETTING]... "
+                        "RECORDING...\n");
         return 2;
     }
     skipped[SETTINGS - 1] |= mode == TIME; // its pairs equal those of paged:True, and its work would interfere

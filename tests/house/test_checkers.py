@@ -161,6 +161,27 @@ class Seam(unittest.TestCase):
         self.assertEqual(self.check(11 * self.COUNTED[1], "allocator/core/sleep/a.c"), 0)
 
 
+
+class Locks(unittest.TestCase):
+    def exit_of(self, comment, body):
+        with tempfile.TemporaryDirectory() as folder:
+            core = Path(folder, "allocator/core")
+            core.mkdir(parents=True)
+            core.joinpath("a.h").write_text(f"// {comment}\nvoid vr_a(struct vr_device *device);\n")
+            core.joinpath("a.c").write_text(f"void vr_a(struct vr_device *device) {{\n    {body}\n}}\n")
+            return run(sys.executable, TOOLS / "check_locks.py", folder)
+
+    def test_a_promise_needs_an_assertion(self):
+        for comment in ("Ends it. Under all locks.", "Ends it. Under the device's lock.", "Called with the device locked."):
+            code, output = self.exit_of(comment, "end(device);")
+            self.assertEqual(1, code, comment)
+            self.assertIn("vr_a() does not assert its lock", output)
+
+    def test_assertions_and_functions_without_a_promise_pass(self):
+        for name in ("VR_ASSERT_ALL_LOCKED", "VR_ASSERT_LOCKED", "VR_ASSERT_SETTLED"):
+            self.assertEqual(0, self.exit_of("Ends it. Under all locks.", f"{name}(device);")[0], name)
+        self.assertEqual(0, self.exit_of("Ends it. Takes all locks.", "end(device);")[0])
+
 class Citations(unittest.TestCase):
     GOOD = {
         "README.md": "# Read me\n[the allocator](docs/internals/allocator.md), https://example.org/elsewhere.md\n",

@@ -15,6 +15,7 @@ static enum vram_status make_capture_room(struct vr_device *device) {
 
 // Adds a capture that was already counted, and opens its route; a mark (pool NULL) has no route. Under all locks.
 static enum vram_status enter_locked(struct vr_device *device, struct vram_pool *pool, uint64_t stream, bool others) {
+    VR_ASSERT_ALL_LOCKED(device);
     const struct vram_route route = {.kind = VRAM_ROUTE_CAPTURE, .stream = stream};
     VR_TRY(make_capture_room(device));
     if (pool != NULL) VR_TRY(vr_route_open(pool, &route));
@@ -34,6 +35,7 @@ static struct vr_capture *find_capture(const struct vr_device *device, const str
 
 // Removes an ended capture and closes its route. Under all locks.
 static void leave_locked(struct vr_device *device, struct vr_capture *capture) {
+    VR_ASSERT_ALL_LOCKED(device);
     const struct vram_route route = {.kind = VRAM_ROUTE_CAPTURE, .stream = capture->stream};
     struct vram_pool *pool = capture->pool;
     const size_t after = (size_t)(&device->captures.items[--device->captures.count] - capture);
@@ -110,6 +112,7 @@ static vr_cu_result end_in_driver(struct vr_device *device, uint64_t stream, uin
 // Completes deferred frees after a capture has ended. With graph_capture_record_stream_reuse the pool's blocks become free at once; all
 // others with the next request. Frees a pool that has neither references nor memory. Under all locks.
 static enum vram_status settle_ended(struct vr_device *device, struct vram_pool *pool) {
+    VR_ASSERT_ALL_LOCKED(device);
     const bool late = device->options.graph_capture_record_stream_reuse && pool != NULL && !vr_device_captures(device);
     const enum vram_status status = late ? vr_deferred_convert_pool(device, pool) : VRAM_OK;
     if (!vr_any_captures(device)) vr_pasts_release(&device->captures.pasts);

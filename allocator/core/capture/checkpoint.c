@@ -184,6 +184,7 @@ static enum vram_status check_places(const struct vram_pool *pool, const struct 
 
 // Called under all locks. Stores the pool's previous blocks in *all.
 static enum vram_status restore_locked(struct vram_pool *pool, const struct vram_checkpoint *checkpoint, struct vram_checkpoint *all) {
+    VR_ASSERT_ALL_LOCKED(pool->device);
     if (vr_is_vacant(pool->device, pool)) return VRAM_ASLEEP;
     if (has_slots(pool)) return VRAM_UNSUPPORTED;
     VR_TRY(complete_all_frees(pool->device));

@@ -325,6 +325,7 @@ static int by_id(const void *a, const void *b) {
 
 // Adds the blocks in the device's segments to the entries of their pools. Sorts the entries by pool. Called with the device locked.
 static void count_segments(struct vr_device *device, struct pool_entry *entries, size_t count) {
+    VR_ASSERT_ALL_LOCKED(device);
     const struct vram_allocator *allocator = device->allocator;
     qsort(entries, count, sizeof *entries, by_pool);
     for (uint32_t number = vr_segment_first(device); number != 0; number = vr_segment_after(device, number)) {
@@ -349,6 +350,7 @@ enum vram_status vram_get_pool_stats(struct vram_pool *pool, struct vram_pool_st
 
 // Gets an entry for each private pool that has ever held memory. *entries is freed by the caller. Called with the device locked.
 static enum vram_status list_entries(struct vr_device *device, struct pool_entry **entries, size_t *count) {
+    VR_ASSERT_ALL_LOCKED(device);
     struct pool_entry *all = malloc((device->known.count + 1) * sizeof *all);
     if (all == NULL) return VRAM_NO_HOST_MEMORY;
     size_t at = 0, found = 0;

@@ -12,6 +12,7 @@ void vr_private_mark_captured(struct vram_pool *pool) {
 }
 
 void vr_private_retain(struct vram_pool *pool) {
+    VR_ASSERT_ALL_LOCKED(pool->device);
     if (pool->references++ == 0) pool->device->unheld_pools--;
 }
 void vr_private_drop(struct vram_pool *pool) {

@@ -14,6 +14,7 @@ static bool route_accepts(const struct vr_device *device, const struct vr_open_r
 }
 
 struct vram_pool *vr_route(struct vr_device *device, uint64_t stream) {
+    VR_ASSERT_LOCKED(device);
     for (size_t i = device->routes.count; i-- > 0;) {
         if (route_accepts(device, &device->routes.items[i], stream)) return device->routes.items[i].pool;
     }

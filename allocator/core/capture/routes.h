@@ -21,7 +21,7 @@ struct vr_routes {
     size_t items_capacity;
 };
 
-// Returns the pool to which a request by this thread on `stream` is routed, or NULL for the default pools. Under all locks.
+// Returns the pool to which a request by this thread on `stream` is routed, or NULL for the default pools. Under the device's lock.
 struct vram_pool *vr_route(struct vr_device *device, uint64_t stream);
 
 // Returns whether the stream takes part in a capture whose requests are routed to a pool, and sets *id to that pool's id. Otherwise leaves

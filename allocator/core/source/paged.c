@@ -303,6 +303,7 @@ static enum vram_status grow_from_small(struct vr_paged_shard *own, uint64_t siz
 }
 
 bool vr_paged_must_grow(struct vr_shard *shard, uint64_t size) {
+    VR_ASSERT_ALL_LOCKED(shard->device);
     const struct vr_paged_shard *own = vr_paged_of(shard); // NULL: the stream has no pages yet
     struct vr_paged_device *device = vr_paged_device(shard->device);
     if (device == NULL || vr_paged_settle(device) != VRAM_OK) return true;

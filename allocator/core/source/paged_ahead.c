@@ -160,6 +160,7 @@ static enum vram_status book_batch(struct vr_device *device, const struct batch 
 
 // Under all locks.
 static bool finish_batch(struct vr_device *device, const struct batch *batch, bool made, size_t created, size_t mapped) {
+    VR_ASSERT_ALL_LOCKED(device);
     if (made && book_batch(device, batch) == VRAM_OK) return true;
     unmake_batch(device, batch, created, mapped);
     return false;

@@ -190,9 +190,11 @@ static void continue_run(struct vr_paged_runs *runs, uint64_t low, uint64_t high
 
 void vr_paged_runs_add(struct vr_paged_runs *runs, const struct vr_paged_page *page, uint64_t low, uint64_t high) {
     runs->pages++;
-    for (size_t i = 0; i < page->window_count; i++) {
-        const struct vr_paged_window *window = &page->windows[i];
-        if (window->has_holes) continue_run(runs, window->address + low, window->address + high);
+    const struct vr_paged_window *window = page->windows + page->window_count;
+    for (uint32_t left = page->open_count; left != 0;) {
+        if (!(--window)->has_holes) continue;
+        continue_run(runs, window->address + low, window->address + high);
+        left--;
     }
     close_ended(runs);
 }
@@ -248,6 +250,7 @@ void vr_paged_change_holes(struct vr_paged_page *page, struct vr_paged_window *w
         low = i < page->used_count ? page->used[i].high : page->size;
     }
     window->has_holes = has_holes;
+    page->open_count += has_holes ? 1 : UINT32_MAX;
 }
 
 void vr_paged_close_holes(struct vr_paged_page *page) {
@@ -259,6 +262,6 @@ void vr_paged_open_holes(struct vr_paged_page *page) {
     for (size_t i = page->window_count; i-- > 0 && !is_open;) {
         if (page->windows[i].own != page->own) continue;
         vr_paged_change_holes(page, &page->windows[i], true);
-        is_open = page->own->device->is_narrow;
+        is_open = page->own->device->few_windows != 0;
     }
 }

@@ -185,6 +185,7 @@ static void show_block(const struct vr_paged_shard *own, uint32_t block) {
 }
 
 void vr_paged_take_found(struct vr_shard *shard, const struct vr_paged_found *found) {
+    VR_ASSERT_LOCKED(shard->device);
     struct vr_paged_shard *own = vr_paged_of(shard);
     assert((*found->ready & found->bit) != 0 && !vr_paged_is_live(own->device, found->slot));
     assert(VRAM_CHECK < 2 || may_be_taken(own, found));
@@ -217,6 +218,7 @@ void vr_paged_take(struct vr_shard *shard, uint32_t block) {
 
 // Settles the newest shard first.
 enum vram_status vr_paged_settle(struct vr_paged_device *device) {
+    VR_ASSERT_ALL_LOCKED(device->device);
     for (size_t word = (device->numbered_count + 63) / 64; word-- > 0;) {
         uint64_t left = atomic_load_explicit(&device->unsettled[word], memory_order_relaxed);
         while (left != 0) {
@@ -232,6 +234,7 @@ enum vram_status vr_paged_settle(struct vr_paged_device *device) {
 // --- moving -----------------------------------------------------------------------------------------------------------------------------
 
 enum vram_status vr_paged_page_move(struct vr_paged_device *device, uint32_t page, struct vr_paged_shard *to) {
+    VR_ASSERT_ALL_LOCKED(device->device);
     struct vr_paged_page *item = vr_paged_page_at(device, page);
     struct vr_paged_shard *from = item->own;
     assert(item->used_bytes == 0 && from != to);

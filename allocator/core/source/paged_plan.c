@@ -1,7 +1,7 @@
-// Plans a new window: whole pages, and at its ends the free ends of partly used pages.
+// What a new window is made of: whole pages, and at its ends what is left of pages that are partly used.
 #include "core/source/paged.h"
 
-#define BORROW_MOST (2 * VR_MIB) // bytes of borrowed ends that may be wasted while whole pages are free
+#define BORROW_MOST (2 * VR_MIB) // bytes of borrowed ends that may be left over while whole pages are free
 
 // A free end of a page.
 struct page_end {
@@ -12,6 +12,7 @@ struct page_end {
 struct page_ends {
     struct page_end *items;
     size_t count, items_capacity;
+    struct page_end longest[2]; // the longest first
 };
 
 static int by_bytes(const void *a, const void *b) {
@@ -20,28 +21,32 @@ static int by_bytes(const void *a, const void *b) {
 }
 
 static enum vram_status add_end(struct page_ends *ends, uint64_t bytes, uint32_t page) {
-    if (bytes == 0 && page != 0) return VRAM_OK;
     VR_TRY(VR_GROW(ends, items, ends->count + 1));
     ends->items[ends->count++] = (struct page_end){bytes, page};
+    if (bytes <= ends->longest[1].bytes) return VRAM_OK;
+    const bool is_longest = bytes > ends->longest[0].bytes;
+    if (is_longest) ends->longest[1] = ends->longest[0];
+    ends->longest[is_longest ? 0 : 1] = (struct page_end){bytes, page};
     return VRAM_OK;
 }
 
-static enum vram_status collect_ends(const struct vr_paged_shard *own, struct page_ends *high, struct page_ends *low) {
+// Those of at most `most` bytes.
+static enum vram_status collect_ends(const struct vr_paged_shard *own, uint64_t most, struct page_ends *high, struct page_ends *low) {
     VR_TRY(add_end(high, 0, 0));
     VR_TRY(add_end(low, 0, 0));
     for (uint32_t page = own->first[VR_PAGED_PARTIAL]; page != 0; page = vr_paged_page_at(own->device, page)->next) {
         const struct vr_paged_page *item = vr_paged_page_at(own->device, page);
-        VR_TRY(add_end(high, item->size - item->used[item->used_count - 1].high, page));
-        VR_TRY(add_end(low, item->used[0].low, page));
+        const uint64_t above = item->size - item->used[item->used_count - 1].high, below = item->used[0].low;
+        if (above != 0 && above <= most) VR_TRY(add_end(high, above, page));
+        if (below != 0 && below <= most) VR_TRY(add_end(low, below, page));
     }
     return VRAM_OK;
 }
 
-// Keeps only the ends with `least` to `most` bytes.
-static void keep_ends(struct page_ends *ends, uint64_t least, uint64_t most) {
+static void keep_ends(struct page_ends *ends, uint64_t least) {
     size_t kept = 0;
     for (size_t i = 0; i < ends->count; i++)
-        if (ends->items[i].bytes >= least && ends->items[i].bytes <= most) ends->items[kept++] = ends->items[i];
+        if (ends->items[i].bytes >= least) ends->items[kept++] = ends->items[i];
     ends->count = kept;
 }
 
@@ -64,36 +69,22 @@ static bool tightest_pair(const struct page_ends *high, const struct page_ends *
     return least != UINT64_MAX;
 }
 
-// Moves the two longest to the end.
-static void longest_last(struct page_ends *ends) {
-    for (size_t place = ends->count; place-- > 0 && place + 2 >= ends->count;) {
-        size_t longest = place;
-        for (size_t i = 0; i < place; i++)
-            if (by_bytes(&ends->items[i], &ends->items[longest]) > 0) longest = i;
-        const struct page_end moved = ends->items[place];
-        ends->items[place] = ends->items[longest];
-        ends->items[longest] = moved;
-    }
-}
-
 // Returns the most bytes that a pair of two different pages has. The two longest of each must be last.
 static uint64_t most_of(const struct page_ends *high, const struct page_ends *low) {
     uint64_t most = 0;
-    for (size_t i = high->count; i-- > 0 && i + 2 >= high->count;) {
-        for (size_t k = low->count; k-- > 0 && k + 2 >= low->count;) {
-            if (high->items[i].page == low->items[k].page && high->items[i].page != 0) continue;
-            const uint64_t sum = high->items[i].bytes + low->items[k].bytes;
-            if (sum > most) most = sum;
-        }
+    for (size_t i = 0; i < 4; i++) {
+        const struct page_end *head = &high->longest[i / 2], *tail = &low->longest[i % 2];
+        if (head->page == tail->page && head->page != 0) continue;
+        if (head->bytes + tail->bytes > most) most = head->bytes + tail->bytes;
     }
     return most;
 }
 
-// Keeps the ends that can be part of a pair with `need` to `most` bytes. The longest of each must be last.
-static void keep_useful(struct page_ends *high, struct page_ends *low, uint64_t need, uint64_t most) {
-    const uint64_t highest = high->items[high->count - 1].bytes, lowest = low->items[low->count - 1].bytes;
-    keep_ends(high, need > lowest ? need - lowest : 0, most);
-    keep_ends(low, need > highest ? need - highest : 0, most);
+// Leaves those that a pair with at least `need` bytes can be of.
+static void keep_useful(struct page_ends *high, struct page_ends *low, uint64_t need) {
+    const uint64_t highest = high->longest[0].bytes, lowest = low->longest[0].bytes;
+    keep_ends(high, need > lowest ? need - lowest : 0);
+    keep_ends(low, need > highest ? need - highest : 0);
     if (low->count != 0) qsort(low->items, low->count, sizeof *low->items, by_bytes);
 }
 
@@ -101,10 +92,10 @@ static void choose_ends(struct page_ends *high, struct page_ends *low, uint64_t 
     const uint64_t whole = vr_round_up(size, unit) / unit, most = most_of(high, low);
     struct page_end head = {0}, tail = {0};
     const uint64_t units = !few ? whole - 1 : most >= size ? 0 : vr_round_up(size - most, unit) / unit;
-    const uint64_t need = size - (units < whole ? units : whole - 1) * unit;
     *plan = (struct vr_paged_plan){.units = whole};
     if (units >= whole) return;
-    keep_useful(high, low, need, few ? UINT64_MAX : need + BORROW_MOST);
+    const uint64_t need = size - units * unit;
+    keep_useful(high, low, need);
     if (tightest_pair(high, low, need, &head, &tail) && (few || head.bytes + tail.bytes - need <= BORROW_MOST)) {
         *plan = (struct vr_paged_plan){
             .head = head.page, .tail = tail.page, .head_bytes = head.bytes, .tail_bytes = tail.bytes, .units = units};
@@ -113,12 +104,9 @@ static void choose_ends(struct page_ends *high, struct page_ends *low, uint64_t 
 
 enum vram_status vr_paged_plan(const struct vr_paged_shard *own, uint64_t size, bool few, struct vr_paged_plan *plan) {
     struct page_ends high = {0}, low = {0};
-    const enum vram_status status = collect_ends(own, &high, &low);
-    if (status == VRAM_OK) {
-        longest_last(&high);
-        longest_last(&low);
-        choose_ends(&high, &low, size, own->device->unit, few, plan);
-    }
+    const uint64_t unit = own->device->unit, rest = size - (vr_round_up(size, unit) - unit);
+    const enum vram_status status = collect_ends(own, few ? UINT64_MAX : rest + BORROW_MOST, &high, &low);
+    if (status == VRAM_OK) choose_ends(&high, &low, size, unit, few, plan);
     free(high.items);
     free(low.items);
     return status;

@@ -127,6 +127,8 @@ void vr_paged_slot_enter(struct vr_paged_shard *own, uint32_t slot, uint64_t byt
     size->looks[item->place].slot = slot;
     vr_paged_slot_look(item);
     size->count++;
+    own->device->sizes_met += size->period != own->device->period;
+    size->period = own->device->period;
     vr_paged_fresh_set(item);
 }
 
@@ -200,6 +202,7 @@ void vr_paged_unhide(struct vr_paged_device *device, uint32_t number) {
 }
 
 void vr_paged_give(struct vr_shard *shard, uint32_t block) {
+    VR_ASSERT_LOCKED(shard->device);
     struct vr_paged_shard *own = vr_paged_of(shard);
     struct vr_paged_device *device = own->device;
     struct vr_block *item = vr_block_at(shard->device->allocator, block);

@@ -19,6 +19,7 @@ static enum vram_status make_device(struct vr_device *device) {
     made->device = device;
     made->unit = vr_round_up(VR_SMALL_SEGMENT, device->physical.granularity);
     made->kept.source = &vr_source_paged;
+    made->period = 1;
     device->kept = &made->kept;
     return VRAM_OK;
 }
@@ -72,6 +73,7 @@ static enum vram_status grow_paged(struct vr_shard *shard, bool small, uint64_t 
 // --- giving back ------------------------------------------------------------------------------------------------------------------------
 
 enum vram_status vr_paged_release(struct vr_device *device, uint64_t enough) {
+    VR_ASSERT_ALL_LOCKED(device);
     struct vr_paged_device *paged = vr_paged_device(device);
     if (paged == NULL || !vr_paged_may_wait(paged)) return VRAM_OK;
     paged->grown = NULL; // nothing is made ahead until the next growth

@@ -1,4 +1,4 @@
-// Maps and unmaps windows.
+// Windows: mapping and unmapping.
 #include "core/capture/captures.h"
 #include "core/device.h"
 #include "core/share/share.h"
@@ -8,8 +8,11 @@
 enum {
     MOST_WINDOWS = 400000, // a context can have about 520,000
     MANY = 8,              // windows per page at which those used longest ago are unmapped
+    PART = 6,              // a sixth of all windows goes at a time
     FEW = 2,               // fewer while most slots are new: kept windows are then not reused, and cost time at every use of their pages
-    PATIENCE = 64,         // number of checks before more windows are tried again
+    PERIOD = 4096,         // requests that make a slot or take a linked one, before look_at_use() decides again
+    MANY_SIZES = 512,      // of the new slots of a period
+    PATIENCE = 16,         // periods with few windows, before many are tried again
 };
 
 // --- mapping ----------------------------------------------------------------------------------------------------------------------------
@@ -63,12 +66,13 @@ void vr_paged_window_add(struct vr_paged_shard *own, uint32_t number, uint64_t a
     if (page->shown_count == 0) vr_paged_show(page, 0, page->size, address);
     if (own->is_small || page->list == VR_PAGED_AHEAD) return;
     const bool has_others = page->used_bytes != 0 && page->window_count > 1;
-    if (own->device->is_narrow && has_others) return;
-    if (own->device->is_narrow) vr_paged_close_holes(page);
+    if (own->device->few_windows != 0 && has_others) return;
+    if (own->device->few_windows != 0) vr_paged_close_holes(page);
     vr_paged_change_holes(page, &page->windows[page->window_count - 1], true);
 }
 
 enum vram_status vr_paged_map(struct vr_paged_shard *own, const uint32_t *pages, size_t count, uint64_t address) {
+    VR_ASSERT_ALL_LOCKED(own->device->device);
     struct vr_device *device = own->device->device;
     struct vr_address_map *addresses = &device->allocator->addresses;
     struct vr_paged_region *region = vr_paged_region_of(own, address);
@@ -124,13 +128,8 @@ static void forget_slots(struct vr_paged_device *device, const struct vr_paged_p
     }
 }
 
-static bool has_holes(const struct vr_paged_page *page) {
-    bool any = false;
-    for (size_t i = 0; i < page->window_count; i++) any |= page->windows[i].has_holes;
-    return any;
-}
-
 enum vram_status vr_paged_unmap(struct vr_paged_device *device, uint32_t number, size_t which) {
+    VR_ASSERT_ALL_LOCKED(device->device);
     struct vr_paged_page *page = vr_paged_page_at(device, number);
     const struct vr_paged_window window = page->windows[which];
     VR_TRY(vr_paged_hole_room(page->own, (page->used_count + 1) * page->window_count));
@@ -139,7 +138,7 @@ enum vram_status vr_paged_unmap(struct vr_paged_device *device, uint32_t number,
     forget_slots(device, page, &window);
     vr_paged_change_holes(page, &page->windows[which], false);
     forget_window(device, page, which);
-    if (!has_holes(page)) vr_paged_open_holes(page);
+    if (page->open_count == 0) vr_paged_open_holes(page);
     return VRAM_OK;
 }
 
@@ -218,44 +217,32 @@ static uint64_t most_windows(const struct vr_paged_device *device) {
     return of_pages < MOST_WINDOWS ? of_pages : MOST_WINDOWS;
 }
 
-// Decides whether few windows per page are enough, by the slots handed out since the last time.
-static void look_at_use(struct vr_paged_device *device) {
-    const bool comes_back = device->slots_reused >= device->slots_made;
-    if (comes_back || device->few_windows != 0) {
-        device->few_windows = comes_back ? 0 : device->few_windows - 1;
-    } else {
-        device->few_windows = PATIENCE;
-    }
-    device->slots_reused = device->slots_made = 0;
-}
-
 // Closes the holes behind all windows but the newest. Without host memory, does nothing.
 static void close_all_but_newest(struct vr_paged_page *page) {
     bool is_newest = true;
-    if (page->window_count < 2 || vr_paged_hole_room(page->own, (page->used_count + 1) * page->window_count) != VRAM_OK) return;
+    if (page->open_count < 2 || vr_paged_hole_room(page->own, (page->used_count + 1) * page->window_count) != VRAM_OK) return;
     for (size_t i = page->window_count; i-- > 0;) {
         if (page->windows[i].has_holes && !is_newest) vr_paged_change_holes(page, &page->windows[i], false);
         is_newest &= !page->windows[i].has_holes;
     }
 }
 
-// Decides whether pages have holes behind their newest window only: if there are more than few windows per page, and most slots are new.
-static void look_how_wide(struct vr_paged_device *device) {
-    const bool are_few = device->few_windows == 0 && device->window_count <= FEW * device->live_pages + 64;
-    if (!are_few && device->window_count < device->narrow_at) return;
-    device->is_narrow = !are_few && device->slots_reused < device->slots_made;
-    device->narrow_at = device->window_count + device->live_pages / 4;
-    for (uint32_t page = 1; page < device->page_count && device->is_narrow; page++) close_all_but_newest(&device->pages[page]);
+// Decides whether few windows per page are enough, by the slots handed out since the last time.
+static void look_at_use(struct vr_paged_device *device) {
+    if (device->slots_made + device->slots_reused < PERIOD) return;
+    const bool comes_back = device->slots_reused >= device->slots_made || device->sizes_met < MANY_SIZES;
+    device->few_windows = comes_back ? 0 : device->few_windows != 0 ? device->few_windows - 1 : PATIENCE;
+    device->slots_reused = device->slots_made = device->sizes_met = 0;
+    device->period++;
+    for (uint32_t page = 1; page < device->page_count && device->few_windows != 0; page++) close_all_but_newest(&device->pages[page]);
 }
 
 enum vram_status vr_paged_evict(struct vr_paged_device *device) {
-    look_how_wide(device);
-    if (device->window_count <= most_windows(device) || !vr_paged_may_wait(device)) return VRAM_OK;
     look_at_use(device);
     const uint64_t most = most_windows(device);
-    if (device->window_count <= most) return VRAM_OK;
+    if (device->window_count <= most || !vr_paged_may_wait(device)) return VRAM_OK;
     VR_TRY(vr_paged_wait(device));
-    return evict_idle(device, device->few_windows != 0 ? device->live_pages : most - most / 4);
+    return evict_idle(device, device->few_windows != 0 ? device->live_pages : most - most / PART);
 }
 
 // --- the end of a page -------------------------------------------------------------------------------------------------------------------
