@@ -42,21 +42,24 @@ static const char *verb_of(const struct check_use *use) {
     return strcmp(use->effect, "write") == 0 ? "writes" : "uses";
 }
 
-static void put_place(FILE *text, const struct check_use *use) {
+// Prints the preposition and "train.py:31", or nothing if the place is not known.
+static void put_place(FILE *text, const char *preposition, const struct check_use *use) {
     const struct check_frame *frame = check_use_place(use);
     if (frame == NULL) return;
     const char *name = strrchr(frame->file, '/');
-    (void)fprintf(text, " at %s:%" PRId64, name == NULL ? frame->file : name + 1, frame->line);
+    (void)fprintf(text, " %s %s:%" PRId64, preposition, name == NULL ? frame->file : name + 1, frame->line);
 }
 
-static bool is_python(const struct check_use *use) {
-    const struct check_frame *frame = check_use_place(use);
-    return frame != NULL && check_frame_is_python(frame);
+// Returns whether a frame is PyTorch's, so that the remedy can name its functions.
+static bool uses_torch(const struct check_use *use) {
+    for (size_t i = 0; i < use->frame_count; i++)
+        if (strstr(use->frames[i].file, "torch") != NULL) return true;
+    return false;
 }
 
 static bool is_of(const struct check_finding *finding, const char *kind) { return strcmp(finding->kind, kind) == 0; }
 
-// Is the later side the free itself, not a use of whatever got the memory next?
+// Returns whether the later side is the free itself, not a use of the block that got the memory next.
 static bool is_free(const struct check_finding *finding) {
     const struct check_use *later = &finding->uses[CHECK_LATER];
     return strncmp(later->work, "cuMem", 5) == 0 || strncmp(later->work, "the free", 8) == 0;
@@ -125,29 +128,28 @@ char *check_sentence(const struct check_finding *finding) { return print_to_stri
 
 // The stream of `later` waits for that of `earlier`.
 static void put_wait(FILE *text, const struct check_use *earlier, const struct check_use *later) {
-    if (is_python(later)) {
-        (void)fputs("let the stream wait before", text);
-        put_place(text, later);
-        (void)fputs(": torch.cuda.current_stream().wait_stream(s), where s is ", text);
+    if (uses_torch(later)) {
+        (void)fputs("call torch.cuda.current_stream().wait_stream(s)", text);
+        put_place(text, "before", later);
+        (void)fputs(", where s is ", text);
         put_stream(text, earlier);
         return;
     }
     (void)fputs("record an event on ", text);
     put_stream(text, earlier);
-    (void)fputs(" after its work", text);
-    put_place(text, earlier);
-    (void)fputs(", and call cudaStreamWaitEvent(stream, event, 0) for ", text);
+    (void)fputs(" after the work", text);
+    put_place(text, "at", earlier);
+    (void)fputs(", and let ", text);
     put_stream(text, later);
-    (void)fputs(" before", text);
-    put_place(text, later);
+    (void)fputs(" wait for it (cudaStreamWaitEvent)", text);
+    put_place(text, "before", later);
 }
 
 static void put_host_wait(FILE *text, const struct check_use *earlier, const struct check_use *later) {
-    (void)fputs("wait before", text);
-    put_place(text, later);
-    (void)fprintf(text, ": %s with ", is_python(later) ? "s.synchronize()" : "cudaStreamSynchronize(s)");
+    (void)fprintf(text, "call %s", uses_torch(later) ? "s.synchronize()" : "cudaStreamSynchronize(s)");
+    put_place(text, "before", later);
+    (void)fputs(", where s is ", text);
     put_stream(text, earlier);
-    (void)fputs(" as s", text);
 }
 
 // Returns false for kinds that a wait mends.
@@ -159,8 +161,8 @@ static bool put_correction(FILE *text, const struct check_finding *finding) {
     } else if (is_of(finding, "misuse") && finding->has[CHECK_ALLOCATED]) {
         (void)fputs("free each block once, with the address and the kind of function that allocated it", text);
     } else if (is_of(finding, "misuse")) {
-        (void)fputs("destroy it after its last use, not before", text);
-        put_place(text, &finding->uses[CHECK_LATER]);
+        (void)fputs("destroy it after its last use", text);
+        put_place(text, "at", &finding->uses[CHECK_LATER]);
     } else {
         return false;
     }
@@ -173,14 +175,14 @@ static void put_remedy(FILE *text, const struct check_finding *finding) {
     if (put_correction(text, finding)) return;
     if (is_of(finding, "use-after-free")) {
         (void)fputs("free the memory", text);
-        put_place(text, freed);
+        put_place(text, "at", freed);
         (void)fputs(" after its last use", text);
-        put_place(text, later);
+        put_place(text, "at", later);
     } else if (later->stream == 0) {
         put_host_wait(text, earlier, later);
-    } else if (is_of(finding, "freed-in-use") && !is_free(finding) && is_python(freed)) {
+    } else if (is_of(finding, "freed-in-use") && !is_free(finding) && uses_torch(freed)) {
         (void)fputs("call tensor.record_stream(s) before the tensor is freed", text);
-        put_place(text, freed);
+        put_place(text, "at", freed);
         (void)fputs(", where s is ", text);
         put_stream(text, earlier);
     } else {
@@ -227,7 +229,7 @@ static const char *title_of_earlier(const struct check_finding *finding) {
     return is_of(finding, "misuse") && !finding->has[CHECK_ALLOCATED] ? "destroyed" : "the earlier work";
 }
 
-// Is the earlier side the block's allocation or free, which is printed as such?
+// Returns whether the earlier side is the block's allocation or free, which has a stack of its own.
 static bool is_life(const struct check_finding *finding) {
     return is_of(finding, "use-after-free") || is_of(finding, "out-of-bounds") ||
            (is_of(finding, "misuse") && finding->has[CHECK_ALLOCATED]);

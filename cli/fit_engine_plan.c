@@ -50,7 +50,7 @@ static const char *why_not(const struct fit_answer *answer) {
     return !played->any                      ? "no requests were played"
            : played->served != played->asked ? "not all requests were served"
            : !answer->fits                   ? "it does not fit"
-           : answer->unsure                  ? "it may not fit"
+           : answer->unsure                  ? "it is not certain that it fits"
                                              : NULL;
 }
 

@@ -22,7 +22,7 @@ struct fit_phase {
     int64_t begin_us, end_us; // by the recording's clock
 };
 
-// What an engine measured to size its cache. X(member)
+// The measurements of an engine from which it sizes its cache. X(member)
 #define FIT_ESTIMATES(X)                                                                                                                   \
     X(estimated_weight)                                                                                                                    \
     X(estimated_consumed)                                                                                                                  \

@@ -49,7 +49,7 @@ IMPORTS = {
     "the compiler and the loader": """_GLOBAL_OFFSET_TABLE_ __stack_chk_fail __tls_get_addr __errno_location _ITM_deregisterTMCloneTable
         _ITM_registerTMCloneTable __cxa_finalize __gmon_start__""",
 }
-# What one object alone may take: the option verify:True prints a fault and ends the process.
+# Symbols that only one object may import: the option verify:True prints a fault and ends the process.
 IMPORTS_OF = {"process.c.o": {"abort"}}
 ALLOWED = {name for names in IMPORTS.values() for name in names.split()}
 # _FORTIFY_SOURCE and newer C libraries rename some functions.

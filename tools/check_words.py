@@ -5,12 +5,14 @@ Usage: check_words.py SOURCE_DIR               checks messages, help texts and e
        check_words.py SOURCE_DIR --comments    checks the comments of all sources
        check_words.py SOURCE_DIR --pages [PATH...]   checks all pages (*.md), or those at or below these paths of the tree
 
-Messages are string literals with a space in them, of C and Python code that users run. It is a floor, not the goal: docs/glossary.md has the words of the field.
+Messages are string literals with a space in them, of C and Python code that users run. The check is a floor, not the goal: docs/glossary.md has the words of the field.
 """
 import ast
 import pathlib
 import re
 import sys
+
+import prose
 
 ROOMS = ("allocator", "recordings", "replay", "simulator", "cli", "adapters", "packaging/wheel/vram")
 OUT = re.compile(r"\b(beside|whoever|nobody|somebody|anew|is none|at hand|as wanted|is told|has none|lay free|would have fitted|are wanted|is wanted|so much|"
@@ -22,11 +24,95 @@ ONE = re.compile(r"(?<![\d.,\w])1 (?:more |other |live )?(blocks|allocations|eve
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 
 
-def words_of(text, comments):
-    return OUT.findall(text) + ([] if comments else STIFF.findall(text))
+# --- prose: comments and pages --------------------------------------------------------------------------------------------------------------
+
+# Patterns that are out, and what to write instead. `(?! ...)` excludes good uses.
+PROSE = {
+    r"beside\b": "with, next to, in addition to",
+    r"whoever\b": "the name of the program, thread or caller",
+    r"(?:no|some|any)body\b": "the name of the program, thread or caller; no program",
+    r"anew\b": "again",
+    r"(?<!there )is none\b": "is not one",
+    r"has none\b": "has no ...",
+    r"at hand\b": "available",
+    r"as wanted\b": "as requested",
+    r"(?:is|are|was|were|be) told\b": "receives, reports",
+    r"stands\b(?! (?:in )?for| out)": "is, contains",
+    r"lay free\b": "was free",
+    r"so many\b(?! that| \w+ that)|so much\b": "this many, this much",
+    r"in place of\b": "instead of",
+    r"goes by\b|go by\b": "uses, follows",
+    r"all the same\b": "nevertheless",
+    r"once more\b": "again",
+    r"the same of\b": "the subject of the sentence again",
+    r"for want of\b": "without",
+    r"(?:may|can|could|is|are|to) be had\b": "is available",
+    r"hand-out\b": "allocation",
+    r"on its way\b": "in progress",
+    r"where there (?:is|are) none\b": "if there is none",
+}
+# Beginnings of comments that lack a subject or verb. Pages have them in headings.
+FRAGMENTS = {
+    r"What (?!if\b)": "begin with a verb, or with a noun and its verb",
+    r"Who\b": "name the program, thread or caller",
+    r"Of (?!course|[^.]{3,60}, (?:the|one|only|both|all|each)\b)": "begin with a noun",
+    r"That (?:a|an|the|something|nothing) ": "begin with a verb: Checks that ...",
+    r"The same (?:of|for|as)\b": "Like f(), but ...",
+}
+MOST_WORDS = 35  # of a sentence; colons and semicolons end one, too
+PLURAL = re.compile(r"(?<![\d.,\w/-])(?<!- )1 (?:more |other |live )?(?:allocations|blocks|bytes|calls|cards|devices|events|files|frames|gaps|pages|pools|processes|ranks|replays|"
+                    r"requests|rows|segments|settings|steps|streams|threads|times|words)\b")
+# Uses that are allowed: (file, words of the piece with the use): the reason.
+ALLOWED = {
+    ("docs/reference/formats/queries.md", "freed by the program before the recording"): "a list of a result's columns, with their values in brackets",
+    ("docs/reference/formats/queries.md", "if it was only pending"): "the same",
+}
 
 
-def lines_of(path, comments):
+def compiled(patterns, prefix):
+    """Returns (expression, better words) of each row. With a prefix the case does not matter."""
+    return [(re.compile(prefix + pattern, re.IGNORECASE if prefix else 0), better) for pattern, better in patterns.items()]
+
+
+WORDS, BEGINNINGS = compiled(PROSE, r"\b"), compiled(FRAGMENTS, "")
+
+
+def faults_of(piece, is_comment):
+    """Yields what is wrong with a comment or a paragraph."""
+    text = prose.words_of(piece)
+    for pattern, better in WORDS:
+        for match in pattern.finditer(text):
+            yield f"'{match[0]}': {better}"
+    for pattern, better in BEGINNINGS if is_comment else ():
+        if match := pattern.match(text):
+            yield f"'{match[0].strip()} ...': {better}"
+    if match := PLURAL.search(text):
+        yield f"'{match[0]}'"
+    if (words := prose.longest_sentence(piece)) > MOST_WORDS:
+        yield f"a sentence of {words} words: at most {MOST_WORDS}"
+
+
+def check_prose(root, is_comment, paths):
+    """Prints the faults of all comments, or of the pages at or below these paths (none: all). Returns whether there is one."""
+    count = faults = 0
+    pieces = prose.comments_of if is_comment else prose.paragraphs_of
+    for path in prose.files(root, prose.COMMENTED if is_comment else prose.PAGES):
+        name = path.relative_to(root).as_posix()
+        if paths and not any(name == wanted or name.startswith(wanted.rstrip("/") + "/") for wanted in paths):
+            continue
+        for line, piece in pieces(path, path.read_text(encoding="utf-8", errors="replace")):
+            count += 1
+            found = [] if any(name == file and part in piece for file, part in ALLOWED) else list(faults_of(piece, is_comment))
+            faults += len(found)
+            for fault in found:
+                print(f"{name}:{line}: {fault}")
+    print(f"{count} {'comments' if is_comment else 'paragraphs'}, {faults} faults")
+    return faults != 0
+
+
+# --- messages -------------------------------------------------------------------------------------------------------------------------------
+
+def lines_of(path):
     for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").split("\n"), 1):
         code = line.partition("//")[0]
         if '"' in code and not code.lstrip().startswith(("#include", "*")):
@@ -40,20 +126,28 @@ def messages_of_python(path):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value and node not in documents]
 
 
+def sources(root, *suffixes):
+    return sorted(path for room in ROOMS for path in (root / room).rglob("*") if path.suffix in suffixes)
+
+
+def check_messages(root):
+    """Prints the words that should be others. Returns whether there is one."""
+    messages = [(path, number, text) for path in sources(root, ".c", ".cpp", ".h", ".def") for number, text in lines_of(path)]
+    messages += [(path, number, text) for path in sources(root, ".py") for number, text in messages_of_python(path)]
+    found = [f"{path.relative_to(root)}:{number}: '{word}'" for path, number, text in messages for word in OUT.findall(text) + STIFF.findall(text)]
+    for path in sorted((root / "tests").glob("*/golden/*.txt")):
+        found += [f"{path.relative_to(root)}:{number}: '{match[0]}'" for number, line in enumerate(path.read_text(errors="replace").split("\n"), 1)
+                  for match in [ONE.search(line)] if match]
+    print("\n".join([*found, f"{len(found)} words that should be others"]))
+    return bool(found)
+
+
 def main():
-    root, comments = pathlib.Path(sys.argv[1]), "--comments" in sys.argv
-    found = []
-    for path in sorted(path for room in ROOMS for path in (root / room).rglob("*") if path.suffix in (".c", ".cpp", ".h", ".def")):
-        found += [f"{path.relative_to(root)}:{number}: '{word}'" for number, text in lines_of(path, comments) for word in words_of(text, comments)]
-    for path in sorted(path for room in ROOMS for path in (root / room).rglob("*.py") if not comments):
-        found += [f"{path.relative_to(root)}:{number}: '{word}'" for number, text in messages_of_python(path) for word in words_of(text, comments)]
-    if not comments:
-        for path in sorted((root / "tests").glob("*/golden/*.txt")):
-            found += [f"{path.relative_to(root)}:{number}: '{match[0]}'" for number, line in enumerate(path.read_text(errors="replace").split("\n"), 1)
-                      for match in [ONE.search(line)] if match]
-        print("\n".join(found))
-    print(f"{len(found)} words that should be others")
-    sys.exit(1 if found and not comments else 0)
+    root, *rest = sys.argv[1:]
+    root, kind = pathlib.Path(root), rest[0] if rest else ""
+    if kind in ("--comments", "--pages"):
+        sys.exit(check_prose(root, kind == "--comments", rest[1:]))
+    sys.exit(check_messages(root))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ KEYS = re.compile(r"^(<!--((?:\w+_FACTS ?)+)-->\n)(?:- .*\n)*", re.M)
 
 
 def arguments(text):
-    """The arguments of a macro call, whose text begins behind its parenthesis; and the text behind the call."""
+    """Returns the arguments of a macro call whose text begins behind its parenthesis, and the text behind the call."""
     found, start, depth, i = [], 0, 0, 0
     while True:
         if text[i] == '"':
@@ -38,7 +38,7 @@ def arguments(text):
 
 
 def string(text):
-    """The characters of adjacent string literals."""
+    """Returns the characters of adjacent string literals."""
     pieces = re.findall(r'"((?:[^"\\]|\\.)*)"', text)
     return re.sub(r"\\(.)", r"\1", "".join(pieces))
 

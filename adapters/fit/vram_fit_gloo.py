@@ -84,7 +84,7 @@ class FoldedGloo(Backend):
         return self.allgather([list(output.view(self.count, *tensor.shape))], [tensor])
 
     def scatter(self, outputs, inputs, options):
-        """What a root that does not run would scatter is not known: the outputs stay."""
+        """Leaves the outputs unchanged if the root does not run, because its values are not known."""
         if options.rootRank not in self.running:
             return done(outputs)
         own = ScatterOptions()

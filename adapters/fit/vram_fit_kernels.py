@@ -11,7 +11,7 @@ FILLING = ("sampling",)
 
 
 class DoesNothing:
-    """In place of a compiled module. Every function of it does nothing."""
+    """Replaces a compiled module. Each of its functions does nothing."""
 
     def __getattr__(self, name):
         if name.startswith("__"):

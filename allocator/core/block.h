@@ -103,11 +103,11 @@ struct vr_segment {
     uint8_t oversize;  // counted in oversize_segments, by the max_split_size when it was created
     uint8_t vacant;    // its memory is away (source_ops.h, vacate)
     uint8_t uncertain; // while vacant: the driver kept mappings, so no device may be given access
-    // Of the verifier:
+    // These three belong to the verifier.
     uint8_t front;      // a redzone precedes the first block
     uint8_t poisoned;   // bytes outside of live requests hold the poison
     uint8_t unverified; // graphs may write to it, or its bytes were lost in a sleep: redzones are not checked
-    uint32_t stack;    // the stack of the call that created it, or first mapped it; 0: unknown
+    uint32_t stack;     // the stack of the call that created it, or first mapped it; 0: unknown
 };
 
 // The segments of a private pool, or of all default pools of a device, in the order of their arrival.

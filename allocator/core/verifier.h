@@ -11,10 +11,10 @@
 struct vr_verifier {
     // A request got this block. Without locks.
     void (*handed_out)(struct vr_verifier *verifier, struct vr_device *device, uint64_t address);
-    // Frees the block in place of vram_free(), whose statuses it returns. device: that of the pools' block at this address; NULL: there is
-    // none. Without locks.
+    // Frees the block for vram_free() and returns its statuses. device: the device of the pools' block at this address; NULL: no block is
+    // there. Called without locks.
     enum vram_status (*free)(struct vr_verifier *verifier, struct vr_device *device, uint64_t address);
-    // vram_record_stream() got an address that is no live block. Without locks.
+    // vram_record_stream() got an address that is not a live block. Called without locks.
     void (*refused)(struct vr_verifier *verifier, uint64_t address);
     // Poisons new memory for the shard's stream. Returns whether all of it holds the poison then. Under all locks, context current.
     bool (*poison)(struct vr_verifier *verifier, struct vr_shard *shard, uint64_t address, uint64_t size);

@@ -151,7 +151,7 @@ enum vram_status vram_create(const struct vram_create_info *info, struct vram_al
     VR_TRY(vr_allocator_create(info, &made, error));
     if (vr_verify_open(made) != VRAM_OK) {
         vr_allocator_destroy(made);
-        return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for verify:True");
+        return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "not enough host memory for verify:True");
     }
     if (info == NULL || !info->ignore_environment) {
         enum vram_status status = apply_environment(made, error);

@@ -76,7 +76,7 @@ bool vr_verified_containing(struct vr_verify *verify, uint64_t address, struct v
     for (size_t at = 0; vr_map_next(&verify->blocks, &at, &entry);) {
         const struct vr_verified_block *block = (const struct vr_verified_block *)(uintptr_t)entry.value;
         if (address < block->address || address - block->address >= block->size) continue;
-        // Of freed blocks the one freed last.
+        // Among freed blocks, the one that was freed last is the best.
         const bool better = !any || block->state < found->state || (block->state == found->state && block->serial > found->serial);
         if (better) *found = *block;
         any = true;

@@ -1,7 +1,8 @@
 // on_demand.c: vram_verify(): the redzones of all live blocks, the quarantine, and free memory, at once.
 #include "verify/verify.h"
 
-// Free memory of a poisoned segment must hold the poison, too: something wrote to it long after a free, or far beside a block.
+// Checks the free memory of a poisoned segment. If it does not hold the poison, something wrote to it long after a free, or far outside a
+// block.
 static void check_free_memory(struct vr_verify *verify, struct vr_device *device, const struct vr_segment *segment) {
     const uint64_t stream = device->allocator->shards[segment->shard]->stream;
     for (uint32_t number = segment->first; number != 0; number = vr_block_at(device->allocator, number)->next) {

@@ -112,7 +112,7 @@ void vr_verified_release(struct vr_verify *verify);
 // --- redzones.c: all under the device's locks, context current
 // -----------------------------------------------------------------------------
 
-// What differs from the poison in a range.
+// The bytes of a range that differ from the poison.
 struct vr_damage {
     uint64_t first, last; // addresses
 };

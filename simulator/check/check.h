@@ -31,7 +31,7 @@ enum vr_check_kind {
         VR_CHECK_KIND_COUNT
 };
 
-// What work does to bytes. USE: it reads or writes them, and which of the two is unknown.
+// The effect of work on bytes. USE: it reads or writes them; which of the two is not known.
 enum vr_check_effect { VR_CHECK_READ, VR_CHECK_USE, VR_CHECK_WRITE };
 
 // Bytes that a piece of work uses.

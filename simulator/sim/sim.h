@@ -54,7 +54,7 @@ struct vr_sim_callbacks {
     uint64_t posted, done; // numbers of the last entry and of the last completed one
 };
 
-// What the host may do with a page: nothing, read it, or both.
+// The host's access to a page: none, reads, or reads and writes.
 enum vr_sim_page_access { VR_SIM_PAGE_CLOSED, VR_SIM_PAGE_READABLE, VR_SIM_PAGE_OPEN };
 
 // The checker that gets what the program does (sim_checking.h).

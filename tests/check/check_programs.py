@@ -59,8 +59,8 @@ class Program(NamedTuple):
         return lines
 
     def missing(self, shown):
-        """Returns the marks of which a finding that shows these lines has none. Of a free, the next use of the memory and an allocation
-        one is enough, and a captured node need not be shown where its launch is."""
+        """Returns the marks that a finding with these lines does not show. One of `free`, `reuse` and `made` is enough, and a captured
+        node is not needed if its launch is shown."""
         marks = self.marks()
         life = [mark for mark in ("free", "reuse", "made") if mark in marks]
         wanted = [[mark] for mark in ("use", "conflict", "launch") if mark in marks] + ([life] if life else [])
@@ -83,7 +83,7 @@ def programs():
 
 
 def known_misses():
-    """Returns what `vram check` does not find yet, with the reason: the rows of missed.tsv. The goal is none."""
+    """Returns the mistakes that `vram check` does not find yet, each with its reason: the rows of missed.tsv, which should become empty."""
     rows = (line.split("\t") for line in (HERE / "missed.tsv").read_text(encoding="utf-8").splitlines() if line and not line.startswith("#"))
     return dict(rows)
 

@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 VRAM, EXAMPLE = sys.argv[1:3]
-ELSEWHERE = {"fit": "tests/fit", "top": "tests/attach", "symbolize": "tests/stacks", "doctor": "here, without recordings"}
+ELSEWHERE = {"fit": "tests/fit", "top": "tests/attach", "symbolize": "tests/stacks", "doctor": "here, without recordings", "check": "tests/sim"}
 
 
 def no_constant(name):

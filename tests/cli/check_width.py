@@ -20,8 +20,8 @@ import unicodedata
 WIDTHS = (60, 80, 120)
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 COMMANDS = "fit report view replay convert export run tune symbolize sim doctor flame diff leaks forecast top attach mcp".split()
-MOST_BYTES = 400_000  # of a recording that `tune` replays many times
-MOST_FILES = 30  # of a folder, the smallest
+MOST_BYTES = 400_000  # most bytes of a recording, because `tune` replays it many times
+MOST_FILES = 30  # most files of a folder; the smallest are taken
 FIT = pathlib.Path(__file__).resolve().parent.parent / "fit"
 # A model that fits on some cards, with steps that repeat; the same one that fails; and one whose activations are too large for some cards.
 TRAIN = """
@@ -41,7 +41,7 @@ for i in range(8):
     [torch.free(one) for one in gradients]
     if i == int(sys.argv[2]): raise RuntimeError("the program does not know what to do with a batch of this size: it is neither a power of two nor 1")
 """
-# What is pasted: a setting, a command line of an example, a usage line, a word without a space that fills the line by itself.
+# Text to paste is not broken: a setting, an example's command line, a usage line, a word without spaces that fills the line by itself.
 PASTED = re.compile(r"PYTORCH_\w+=|^\s*(\w+=\S+ )*(vram|ssh|claude|unset) |^Usage|^\s*\S+$")
 
 

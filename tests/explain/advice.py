@@ -348,7 +348,7 @@ ROWS = {
     "FULL HOST|PYTHON": (r"prefetch_factor", [pinned_all], [lambda: others(pinned_all()), training]),
     "FULL HOST": (r"pin less at once: smaller buffers, or memory that is not pinned", [lambda: others(pinned_all())], [in_c]),
     "DRIVER_POOLS PYTHON": (r"backend:native", [lambda: others(pools_of_the_driver(), *TRAIN)], [pools_of_the_driver]),
-    "DRIVER_POOLS 0": (r"request repeating sizes(?!;)", [pools_of_the_driver], [in_c]),
+    "DRIVER_POOLS 0": (r"request sizes that repeat(?!;)", [pools_of_the_driver], [in_c]),
     "LIMIT OWN_POOL": (r"raise the pool's maxSize", [maximum_of_a_pool], [whole_program_under_a_limit]),
     "LIMIT LIMIT": (r"raise the limit, or reduce what the program needs", [a_fraction], [without_setting(a_fraction, "per_process_memory_fraction")]),
     "LIMIT ALLOCATOR": (r"set_per_process_memory_fraction", [without_setting(a_fraction, "per_process_memory_fraction")], [whole_program_under_a_limit]),

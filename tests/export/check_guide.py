@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Keeps the outputs in guides current.
 usage: check_guide.py VRAM ROOT TEN_LINES [--write]
-Runs the lines that begin with "$ " in every ```console block of PAGES, in a folder with the example recording and the program TEN_LINES
-(examples/ten_lines.c), and compares their output with the block; with --write, replaces it.
+Runs the lines that begin with "$ " in every ```console block of PAGES, and compares their output with the block. With --write, replaces it.
+The folder has the example recording and the program TEN_LINES (examples/ten_lines.c).
 """
 import os
 import re

@@ -22,7 +22,7 @@ HERE = pathlib.Path(__file__).parent
 MODELS = json.loads((HERE / "programs/models.json").read_text())
 GIB = 1 << 30
 CARDS = {"H100 80GB": "h100"}
-# Terms: name, what the log prints, and the same of the answer's `serving`. Before 0.21 vLLM did not take its estimate for graphs from the cache.
+# Terms: name, the log's text, and the value in the answer's `serving`. Before 0.21 vLLM did not take its estimate for graphs from the cache.
 TERMS = (
     ("weights", r"weights ([\d.]+) GiB", lambda serving: serving["estimated_weight_bytes"] / GIB),
     ("activations", r"torch peak increase ([\d.]+) GiB", lambda serving: (serving["estimated_activation_bytes"] - (serving["estimated_graph_bytes"] or 0)) / GIB),

@@ -23,7 +23,7 @@ class Check(unittest.TestCase):
         done = check()
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertEqual(done.stdout, "the program's output\n")
-        for text in (" race\n", f"check_race.py:{FIRST}\n", f"check_race.py:{SECOND}\n", "wait_stream", "1 mistake found"):
+        for text in (" race\n", f"check_race.py:{FIRST}\n", f"check_race.py:{SECOND}\n", "cudaStreamWaitEvent", "1 mistake found"):
             self.assertIn(text, done.stderr)
         self.assertLessEqual(max(len(line) for line in done.stderr.splitlines() if " at /" not in line), 80)
 

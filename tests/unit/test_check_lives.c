@@ -1,4 +1,4 @@
-// What the checker finds, by example: blocks freed in use, uses after a free, and what is not a mistake.
+// Examples for the checker: blocks freed in use, uses after a free, and correct programs.
 #include "check/check.h"
 #include "unit/sim_fixture.h"
 

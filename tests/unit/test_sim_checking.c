@@ -1,4 +1,4 @@
-// What the simulated driver reports to the checker: findings for calls as a program makes them.
+// The simulated driver's reports to the checker: findings for calls as a program makes them.
 #include "sim_fixture.h"
 
 #include "check/check.h"

@@ -1,4 +1,4 @@
-// What the code of PTX does with the memory behind a kernel's parameters.
+// The effects of PTX code on the memory behind a kernel's parameters.
 #include "sim/modules/sim_ptx.h"
 #include "sim_fixture.h"
 

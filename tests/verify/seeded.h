@@ -34,7 +34,7 @@ uint64_t allocate_in_pool(struct vram_pool *pool, uint64_t bytes, uint64_t strea
 enum vram_status free_buffer(struct vr_world *world, uint64_t address);
 enum vram_status free_once_more(struct vr_world *world, uint64_t address);
 void verify_all(struct vr_world *world);
-// What a kernel would do: writes bytes on a stream.
+// Writes bytes on a stream, like a kernel.
 void write_bytes(struct vr_world *world, uint64_t address, uint64_t bytes, uint64_t stream);
 
 #endif

@@ -40,6 +40,7 @@ EXAMPLES = {
     "tune": ("", "vram tune oom.pickle.gz", "docs/guides/tune.md"),
     "symbolize": (RUN, "vram symbolize run.vram -o named.vram", "docs/guides/stacks.md"),
     "sim": ("", "vram sim --card rtx4090 -- python3 allocate.py", "docs/guides/simulator.md"),
+    "check": ("", "vram check -- python3 two_streams.py", "docs/guides/check.md"),
     "doctor": ("", "vram doctor --sim", "docs/guides/install.md"),
     "flame": ("", "vram flame leak.pickle -o peak.svg && ls peak.svg", "docs/guides/profile.md"),
     "diff": ("", "vram diff rows1024.pickle rows4096.pickle", "docs/guides/profile.md"),
@@ -62,7 +63,8 @@ class Shell:
         subprocess.run(["tar", "--zstd", "-xf", ROOT / "tests/recordings/own.tar.zst", "-C", unpacked], check=True)
         for name, source in RECORDINGS.items():
             shutil.copyfile(source if isinstance(source, Path) else unpacked / source, folder / name)
-        shutil.copyfile(HERE / "allocate.py", folder / "allocate.py")
+        for name in ("allocate.py", "two_streams.py"):
+            shutil.copyfile(HERE / name, folder / name)
         (folder / "messages.jsonl").write_text("".join(json.dumps(message) + "\n" for message in MESSAGES), encoding="utf-8")
         kept = {name: os.environ[name] for name in ("LANG",) if name in os.environ}
         self.environment = {**kept, "PATH": f"{vram.parent}:/usr/bin:/bin", "COLUMNS": "80", "NO_COLOR": "1", "HOME": str(folder), "TMPDIR": str(folder)}

@@ -1,15 +1,15 @@
-// paged.h: memory of the large pool made of pages that may be mapped at several addresses (paged:True, allocator.md §paged-memory).
+// paged.h: memory of the large pool, made of pages that may be mapped at several addresses (paged:True, allocator.md §paged-memory).
 //
-// A page is physical memory of one shard at a time; only one that is wholly free changes hands. A window is one mapping of a page. A slot
-// is an address and a size that was handed out once: a block record that stays. Physical bytes belong to at most one live block, whatever
-// window shows them:
-//   - a slot may be handed out while nothing blocks it: no live slot of its shard shares a physical byte with it, and no page of it is
-//     another shard's. The fast way finds one by its exact size (vr_paged_find()), looks at the bits of those in its way, 64 at a time,
-//     and touches no page;
-//   - no run of windows without a gap shows a page twice.
-// What a hand-out and a free change of pages and holes is caught up on when somebody looks (vr_paged_settle()): the slow way.
+// A page is physical memory that belongs to one shard at a time; only a wholly free page moves to another shard. A window is one mapping of
+// a page. A slot is an address and a size that was handed out once: a block record that is kept. A physical byte belongs to at most one
+// live block, whichever windows show it:
+//   - A slot may be handed out if no live slot of its shard shares a physical byte with it, and all its pages belong to its shard. The fast
+//     path finds one by its exact size (vr_paged_find()) and checks the bits of the slots that overlap it, 64 at a time, without touching a
+//     page.
+//   - No contiguous run of windows shows a page twice.
+// The slow path updates pages and holes only when it needs them (vr_paged_settle()), for all slots handed out and freed since.
 //
-// What slots say of being live is guarded by the device's lock, all else by its mutex as well.
+// The device's lock guards which slots are live. Everything else is also guarded by the device's mutex.
 #ifndef VR_CORE_SOURCE_PAGED_H
 #define VR_CORE_SOURCE_PAGED_H
 
@@ -51,7 +51,7 @@ struct vr_paged_window {
     struct vr_paged_shard *own;
     uint64_t last_use; // the device's count of settled uses
     uint32_t live;     // number of live slots in it
-    bool away;         // of a page that sleeps: nothing is mapped there
+    bool away;         // its page sleeps: nothing is mapped there
     bool has_holes;    // the free bytes behind it are in holes of `own`, which also owns the page
 };
 
@@ -65,7 +65,7 @@ struct vr_paged_shown {
 enum vr_paged_list { VR_PAGED_FULL, VR_PAGED_FREE, VR_PAGED_PARTIAL, VR_PAGED_AHEAD, VR_PAGED_LISTS };
 
 struct vr_paged_page {
-    uint64_t handle; // meaningless while size is 0: the entry is unused
+    uint64_t handle; // meaningless while size is 0, which marks an unused entry
     uint64_t size;
     struct vr_paged_shard *own;
     uint64_t used_bytes;
@@ -83,7 +83,7 @@ struct vr_paged_page {
     uint32_t previous, next; // in its list
     uint8_t list;            // enum vr_paged_list
     size_t dropped;          // while the device is closed: number of windows dropped
-    bool away;               // its pool sleeps: it has no memory, and no handle
+    bool away;               // its pool sleeps: it has no memory and no handle
     bool uncertain;          // its pool sleeps, but some windows are still mapped
 };
 
@@ -106,10 +106,10 @@ struct vr_paged_way {
 struct vr_paged_slot {
     struct vr_paged_shard *own; // NULL: the entry is unused
     uint32_t size;              // index in its shard's sizes
-    uint32_t place;             // there
+    uint32_t place;             // its place in that size
     uint32_t first_waiting;     // first of the slots hidden because of it
     uint32_t next_waiting;      // next of the slots hidden because of the same one
-    uint32_t blocker;           // a live slot in its way, while it is hidden; 0: it is not
+    uint32_t blocker;           // a live slot that overlaps it, while it is hidden; 0: not hidden
     uint32_t foreign;           // number of its pages that belong to another shard
     uint32_t block;
     uint32_t way_count;
@@ -136,7 +136,7 @@ struct vr_paged_look {
 // found blocked may be hidden until the live slot that blocked it is freed.
 struct vr_paged_word {
     uint64_t ready;
-    uint64_t used;  // there is such a slot
+    uint64_t used;  // the slot exists
     uint64_t fresh; // the slot is neither linked nor live
 };
 
@@ -148,12 +148,12 @@ struct vr_paged_size {
     struct vr_paged_word *words; // words[0] is unused
     uint64_t *some;              // a bit per word except the first: the word may have a ready slot
     size_t words_capacity, some_capacity, looks_capacity;
-    size_t count;       // of slots
+    size_t count;       // number of slots
     size_t fresh_count; // slots neither linked nor live. While there are any, the fast path finds no slot:
                         // they are linked first, so that the lowest place is used first
     size_t full;        // the number of words at the beginning without a free place
     uint64_t period;    // in which a slot of it was made last (vr_paged_device.period)
-    uint32_t next;      // entry that no size has; 0: the last
+    uint32_t next;      // next unused entry; 0: the last
 };
 
 // A size and its entry, at the position that the size gives. Most requests find their size here.
@@ -188,7 +188,7 @@ struct vr_paged_shard {
     uint32_t hole_root;                                   // of the tree by address
     struct vr_paged_classes *hole_classes;                // NULL: no hole yet
     uint32_t first[VR_PAGED_LISTS], last[VR_PAGED_LISTS]; // pages; the free ones in the order in which they became free. 0: none
-    uint64_t free_bytes;                                  // of wholly free pages
+    uint64_t free_bytes;                                  // bytes of wholly free pages
     struct vr_map numbers;                                // size -> its entry
     struct vr_paged_hint hints[VR_PAGED_HINTS];           // sizes requested lately
     struct vr_paged_size *sizes;                          // [0] is unused
@@ -205,7 +205,7 @@ struct vr_paged_shard {
     uint64_t fence_at;
     uint64_t asked;              // the round (vr_paged_device.rounds) in which `fence` was last queried for another shard's slot
     struct vr_paged_shard *next; // the device's shard made before this one
-    uint32_t number;             // of those that were made before it
+    uint32_t number;             // its index in `numbered`
 };
 
 struct vr_paged_device {
@@ -228,9 +228,9 @@ struct vr_paged_device {
     uint64_t ahead_bytes; // of these, made ahead and not claimed yet
     uint64_t live_pages;
     uint64_t window_count;
-    uint64_t period;                              // of requests; it begins with 1 (paged_windows.c)
-    uint64_t slots_made, slots_reused, sizes_met; // in this period: new slots, uses of linked ones, different sizes of the new ones
-    uint32_t few_windows;                         // number of further checks that keep few windows per page; 0: many are kept (paged_windows.c)
+    uint64_t period;                              // number of the present period of requests, from 1 (paged_windows.c)
+    uint64_t slots_made, slots_reused, sizes_met; // in this period: new slots, uses of linked slots, different sizes of the new slots
+    uint32_t few_windows;                         // number of further periods in which pages keep few windows; 0: many are kept
     uint64_t uses;
     uint64_t rounds;              // number of requests that searched for slots with other shards' pages
     size_t live_slots;            // slots that exist, whether live or not
@@ -241,7 +241,7 @@ struct vr_paged_device {
     size_t prune_at;              // number of slots at which they are pruned again (paged_slots.c)
     struct vr_paged_fresh {       // slots that were freed and are not linked, the last VR_PAGED_MOST_FRESH
         uint32_t slot;
-        uint64_t last_use; // another one by now: it was handed out, or linked and used, or forgotten
+        uint64_t last_use; // if it differs from the slot's, the slot was handed out, linked and used, or forgotten since
     } * fresh;
     uint64_t fresh_made; // number ever entered
 };
@@ -441,7 +441,7 @@ struct vr_paged_walk {
     uint64_t at, end; // the rest of the range
     uint32_t number;
     struct vr_paged_page *page;
-    uint64_t base;      // where the page begins, before the range perhaps
+    uint64_t base;      // where the page's window begins, possibly before the range
     uint64_t low, high; // the part of the page within the range
 };
 VR_INLINE bool vr_paged_walk_next(struct vr_paged_walk *walk) {
@@ -487,7 +487,7 @@ enum vram_status vr_paged_evict(struct vr_paged_device *device);
 bool vr_paged_may_wait(const struct vr_paged_device *device);
 enum vram_status vr_paged_wait(const struct vr_paged_device *device);
 
-// --- what a new window is made of: paged_plan.c ----------------------------------------------------------------------------------------
+// --- planning a new window: paged_plan.c -----------------------------------------------------------------------------------------------
 
 // A range of `size` bytes: the high end of a partly used page, whole units, and the low end of another page. 0: no such page.
 struct vr_paged_plan {
@@ -525,7 +525,7 @@ enum vram_status vr_paged_small_take(struct vr_paged_shard *own, uint32_t page);
 enum vram_status vr_paged_small_return(struct vr_paged_shard *own);
 enum vram_status vr_paged_small_return_asleep(struct vr_paged_shard *own);
 
-// --- pages change hands: paged_moves.c ------------------------------------------------------------------------------------------------
+// --- pages change shards: paged_moves.c ------------------------------------------------------------------------------------------------
 
 // Takes free pages from other shards until `own` has `enough` wholly free bytes. wait: makes its stream (never the host) wait for streams
 // that have not finished with them. Pages of another pool on its own stream need no wait.
@@ -575,8 +575,7 @@ void vr_paged_asleep_trim(struct vr_device *device, const struct vram_pool *pool
 enum vram_status vr_paged_grow_large(struct vr_paged_shard *own, uint64_t size, uint32_t *block);
 enum vram_status vr_paged_grow_small(struct vr_paged_shard *own, uint64_t size, uint32_t *block);
 
-// --- the source: paged_source.c, paged_windows.c
-// ----------------------------------------------------------------------------------------------
+// --- the source: paged_source.c, paged_windows.c ---------------------------------------------------------------------------------------
 
 // Gets the source's data for the shard, made with its first request. NO_HOST_MEMORY.
 enum vram_status vr_paged_shard_of(struct vr_shard *shard, struct vr_paged_shard **own);

@@ -1,4 +1,4 @@
-// Paged memory as others see it: blocks in the order of their addresses, and what must hold.
+// Paged memory for snapshots, counts and checks: blocks by address, and the invariants.
 #include "base/invariant.h"
 #include "base/hash.h"
 #include "core/device.h"
@@ -167,7 +167,7 @@ void vr_paged_cached(struct vr_device *device, uint64_t *bytes, uint64_t *larges
     }
 }
 
-// --- what must hold ---------------------------------------------------------------------------------------------------------------------
+// --- invariants -------------------------------------------------------------------------------------------------------------------------
 
 struct in_the_way {
     uint32_t foreign, slots, live, covered;
@@ -217,27 +217,26 @@ static enum vram_status check_slot(const struct vr_paged_device *device, uint32_
         live += count_bits(slot->ways[i].slots & device->marks[slot->ways[i].word].live);
     }
     VR_INVARIANT(slot->foreign == found.foreign && slots == found.slots && (!slot->linked || live == found.live),
-                 "a slot is not blocked by those that share its bytes", item->address);
+                 "a slot is not marked as overlapped by the slots that share its bytes", item->address);
     VR_INVARIANT(slot->covered == found.covered && slot->covers == (is_live && !slot->linked),
-                 "a slot that is not linked does not cover those that share its bytes", item->address);
+                 "an unlinked slot does not mark the slots that share its bytes", item->address);
     const bool hidden = slot->blocker != 0;
     struct vr_paged_size *size = &slot->own->sizes[slot->size];
     const struct vr_paged_word *word = vr_paged_word_at(size, slot->place / 64);
     const struct vr_paged_look *look = &size->looks[slot->place];
     const uint64_t bit = (uint64_t)1 << slot->place % 64;
     const bool ready = (word->ready & bit) != 0;
-    VR_INVARIANT(look->slot == number && look->block == slot->block && (word->used & bit) != 0, "a slot is not where its size is",
+    VR_INVARIANT(look->slot == number && look->block == slot->block && (word->used & bit) != 0, "a slot is in the list of another size",
                  item->address);
-    VR_INVARIANT(((word->fresh & bit) != 0) == (!is_live && !slot->linked && !hidden), "a slot is fresh and linked, or neither",
+    VR_INVARIANT(((word->fresh & bit) != 0) == (!is_live && !slot->linked && !hidden), "a slot is both fresh and linked, or neither",
                  item->address);
     VR_INVARIANT(ready == (!is_live && !hidden && slot->linked && slot->covered == 0 && slot->foreign == 0),
-                 "a slot is ready and live, or neither", item->address);
+                 "a slot is both ready and live, or neither", item->address);
     VR_INVARIANT(!ready || slot->place < 64 || (size->some[slot->place / 4096] >> slot->place / 64 % 64 & 1) != 0,
-                 "a ready slot is not found", item->address);
+                 "a ready slot cannot be found", item->address);
     VR_INVARIANT(!hidden || (vr_paged_is_live(device, slot->blocker) && (!slot->linked || vr_paged_blocker(device, slot) != 0)),
-                 "a free slot is hidden", item->address);
-    VR_INVARIANT(is_live == (item->state == VR_ALLOCATED || item->state == VR_PENDING), "a slot does not know whether it is live",
-                 item->address);
+                 "a free slot cannot be reached", item->address);
+    VR_INVARIANT(is_live == (item->state == VR_ALLOCATED || item->state == VR_PENDING), "a slot's live bit is wrong", item->address);
     VR_INVARIANT(!is_live || found.foreign == 0, "a live block lies on another shard's page", item->address);
     return VRAM_OK;
 }
@@ -245,19 +244,19 @@ static enum vram_status check_slot(const struct vr_paged_device *device, uint32_
 static enum vram_status check_shown(const struct vr_paged_page *page, uint32_t number, struct vram_error *error) {
     uint64_t at = 0;
     for (size_t i = 0; i < page->shown_count; i++) {
-        VR_INVARIANT(page->shown[i].low == at && page->shown[i].high > at, "the bytes that are shown of a page are not all, once", number);
+        VR_INVARIANT(page->shown[i].low == at && page->shown[i].high > at, "a byte of a page is mapped twice, or not at all", number);
         at = page->shown[i].high;
     }
-    VR_INVARIANT(at == page->size, "bytes of a page are shown nowhere", number);
+    VR_INVARIANT(at == page->size, "bytes of a page are not mapped", number);
     return VRAM_OK;
 }
 
 static enum vram_status check_page(const struct vr_paged_device *device, uint32_t number, struct vram_error *error) {
     const struct vr_paged_page *page = vr_paged_page_at(device, number);
     VR_TRY(check_shown(page, number, error));
-    VR_INVARIANT(!page->away || page->own->shard->vacant, "a page sleeps in a pool that is awake", number);
+    VR_INVARIANT(!page->away || page->own->shard->vacant, "a page is suspended in a pool that is awake", number);
     uint64_t used = 0, low = 0, live = 0;
-    VR_INVARIANT(!page->own->is_small || vr_paged_small_window(page->own, number) != 0, "the small pool cannot see a page of its own",
+    VR_INVARIANT(!page->own->is_small || vr_paged_small_window(page->own, number) != 0, "the small pool cannot access one of its pages",
                  number);
     if (page->own->is_small) return VRAM_OK;
     for (size_t i = 0; i < page->used_count; i++) {
@@ -289,22 +288,22 @@ static enum vram_status check_holes(const struct vr_paged_shard *own, struct vra
             open += page->windows[k].has_holes;
         }
         VR_INVARIANT(open == page->open_count && open <= windows && (open != 0) == (windows != 0 && !own->is_small),
-                     "a page has no holes, or those of others", i);
+                     "a page has no holes, or holes of another page", i);
         expected += open * (page->size - page->used_bytes);
         if (page->used_bytes == 0) free_bytes += page->size;
     }
     size_t count = 0;
     for (const struct vr_paged_range *hole = NULL; (hole = vr_paged_hole_above(own, hole == NULL ? 0 : hole->low)) != NULL;) {
-        VR_INVARIANT(hole->high > hole->low && hole->low > low, "two holes touch", hole->low);
+        VR_INVARIANT(hole->high > hole->low && hole->low > low, "two adjacent holes are not merged", hole->low);
         const struct vr_paged_range *fit = vr_paged_hole_fit(own, hole->high - hole->low);
         VR_INVARIANT(fit != NULL && fit->high - fit->low == hole->high - hole->low && fit->low <= hole->low,
-                     "a hole is not found by its length", hole->low);
+                     "a hole cannot be found by its length", hole->low);
         low = hole->high;
         found += hole->high - hole->low;
         count++;
     }
     VR_INVARIANT(count == own->hole_count, "the holes are miscounted", own->shard->stream);
-    VR_INVARIANT(expected == found, "the free bytes behind windows are not the holes", own->shard->stream);
+    VR_INVARIANT(expected == found, "the free bytes in windows differ from the holes", own->shard->stream);
     VR_INVARIANT(free_bytes == own->free_bytes, "the free pages of a shard are miscounted", own->shard->stream);
     return VRAM_OK;
 }
@@ -324,7 +323,7 @@ static enum vram_status check_owners(const struct vr_paged_device *paged, struct
     }
     for (const struct vr_paged_shard *own = paged->shards; own != NULL; own = own->next) {
         for (int list = 0; list < VR_PAGED_LISTS; list++)
-            VR_INVARIANT(!own->parked || own->first[list] == 0, "a pool that has ended has pages", own->shard->stream);
+            VR_INVARIANT(!own->parked || own->first[list] == 0, "a destroyed pool still has pages", own->shard->stream);
     }
     return VRAM_OK;
 }
@@ -346,7 +345,7 @@ enum vram_status vr_paged_check(struct vr_device *device, struct vram_error *err
     for (const struct vr_paged_shard *own = paged->shards; own != NULL; own = own->next)
         if (!own->is_small) VR_TRY(check_holes(own, error));
     VR_TRY(check_owners(paged, error));
-    VR_INVARIANT(ahead == paged->ahead_bytes, "the bytes that were made ahead are miscounted", ahead);
+    VR_INVARIANT(ahead == paged->ahead_bytes, "bytes allocated ahead are miscounted", ahead);
     VR_INVARIANT(held == paged->held_bytes, "the bytes of pages are miscounted", held);
     return VRAM_OK;
 }

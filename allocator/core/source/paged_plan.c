@@ -1,7 +1,7 @@
-// What a new window is made of: whole pages, and at its ends what is left of pages that are partly used.
+// Plans a new window: whole pages, and at its ends the free ends of partly used pages.
 #include "core/source/paged.h"
 
-#define BORROW_MOST (2 * VR_MIB) // bytes of borrowed ends that may be left over while whole pages are free
+#define BORROW_MOST (2 * VR_MIB) // bytes of borrowed ends that may be wasted while whole pages are free
 
 // A free end of a page.
 struct page_end {
@@ -43,6 +43,7 @@ static enum vram_status collect_ends(const struct vr_paged_shard *own, uint64_t 
     return VRAM_OK;
 }
 
+// Keeps only the ends with at least `least` bytes.
 static void keep_ends(struct page_ends *ends, uint64_t least) {
     size_t kept = 0;
     for (size_t i = 0; i < ends->count; i++)
@@ -69,7 +70,7 @@ static bool tightest_pair(const struct page_ends *high, const struct page_ends *
     return least != UINT64_MAX;
 }
 
-// Returns the most bytes that a pair of two different pages has. The two longest of each must be last.
+// Returns the most bytes that a pair of two different pages has.
 static uint64_t most_of(const struct page_ends *high, const struct page_ends *low) {
     uint64_t most = 0;
     for (size_t i = 0; i < 4; i++) {
@@ -80,7 +81,7 @@ static uint64_t most_of(const struct page_ends *high, const struct page_ends *lo
     return most;
 }
 
-// Leaves those that a pair with at least `need` bytes can be of.
+// Keeps only the ends that can be part of a pair with at least `need` bytes.
 static void keep_useful(struct page_ends *high, struct page_ends *low, uint64_t need) {
     const uint64_t highest = high->longest[0].bytes, lowest = low->longest[0].bytes;
     keep_ends(high, need > lowest ? need - lowest : 0);

@@ -1,4 +1,4 @@
-// Windows: mapping and unmapping.
+// Maps and unmaps windows.
 #include "core/capture/captures.h"
 #include "core/device.h"
 #include "core/share/share.h"
@@ -8,11 +8,11 @@
 enum {
     MOST_WINDOWS = 400000, // a context can have about 520,000
     MANY = 8,              // windows per page at which those used longest ago are unmapped
-    PART = 6,              // a sixth of all windows goes at a time
-    FEW = 2,               // fewer while most slots are new: kept windows are then not reused, and cost time at every use of their pages
-    PERIOD = 4096,         // requests that make a slot or take a linked one, before look_at_use() decides again
-    MANY_SIZES = 512,      // of the new slots of a period
-    PATIENCE = 16,         // periods with few windows, before many are tried again
+    PART = 6,              // a sixth of all windows is removed at a time
+    FEW = 2,               // per page while sizes do not come back: an old window then only makes each use of its page more expensive
+    PERIOD = 4096,         // number of requests that make a slot or take a linked one, after which look_at_use() decides again
+    MANY_SIZES = 512,      // number of different sizes of the new slots in a period, from which on sizes do not come back
+    PATIENCE = 16,         // number of periods with few windows before many are tried again
 };
 
 // --- mapping ----------------------------------------------------------------------------------------------------------------------------
@@ -227,7 +227,8 @@ static void close_all_but_newest(struct vr_paged_page *page) {
     }
 }
 
-// Decides whether few windows per page are enough, by the slots handed out since the last time.
+// Decides at the end of a period whether sizes come back. They do not if most slots were new and had many sizes; new slots of few sizes
+// come back with a program's next step.
 static void look_at_use(struct vr_paged_device *device) {
     if (device->slots_made + device->slots_reused < PERIOD) return;
     const bool comes_back = device->slots_reused >= device->slots_made || device->sizes_met < MANY_SIZES;

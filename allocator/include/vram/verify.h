@@ -1,9 +1,9 @@
 // vram/verify.h: a sanitizer for device memory: the option verify:True (docs/guides/verify.md).
 //
-// With the option, every block has a redzone in front of it and behind it, memory that no block holds is filled with a poison byte, and a
-// freed block waits in a quarantine before it is reused. The allocator reads redzones and quarantined blocks back and reports what changed,
-// and it reports wrong frees, each with the call stack of the allocation and of the free. A report goes to the handler of the program, or
-// else to the standard error stream; then the process aborts, unless the option verify_halt:False is set. These are the only texts that the
+// With the option, every block has a redzone in front of it and behind it. Memory outside of blocks is filled with a poison byte, and a
+// freed block waits in a quarantine before it is reused. The allocator reads redzones and quarantined blocks back and reports changes. It
+// also reports wrong frees. Each report has the call stacks of the allocation and of the free. It goes to the program's handler or, without
+// one, to the standard error stream; then the process aborts, unless the option verify_halt:False is set. These are the only texts that the
 // library prints, and the only calls that end the process.
 //
 // The option is read by vram_create() only. Without it no call takes longer, and the functions below return UNSUPPORTED.

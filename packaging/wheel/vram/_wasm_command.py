@@ -47,7 +47,7 @@ def is_text(word):
 
 
 def refuse(word, err):
-    """Says of a word that it cannot be handed on; the exit code."""
+    """Reports that an argument cannot be passed on, and returns the exit code."""
     line = f"vram: {ascii(word)} is not UTF-8, so the command in WebAssembly cannot open it; rename the file\n"
     if err is None:
         sys.stderr.write(line)

@@ -261,7 +261,7 @@ static bool types_show_writes(const struct vr_sim_kernel *kernel, const struct v
     return pointers == 1 && unknown == 0;
 }
 
-// What the kernel's code does through a parameter comes before what types tell.
+// Returns the effect of a kernel on the memory behind a parameter: by its code or, without it, `otherwise`, which types tell.
 static enum vr_check_effect effect_of(const struct vr_sim_kernel *kernel, size_t parameter, enum vr_check_effect otherwise) {
     const uint8_t effects = kernel->effects != NULL && parameter < VR_SIM_PTX_PARAMETERS ? kernel->effects[parameter] : 0;
     if ((effects & VR_SIM_PTX_KNOWN) == 0) return otherwise;

@@ -62,7 +62,7 @@ VR_INLINE bool vr_sim_ptx_equals(struct vr_sim_ptx_word word, const char *text) 
     return strlen(text) == word.length && memcmp(word.start, text, word.length) == 0;
 }
 
-// What the code does with the memory behind a parameter: bits.
+// The effects of the code on the memory behind a parameter, as bits.
 enum {
     VR_SIM_PTX_READS = 1,
     VR_SIM_PTX_WRITES = 2,

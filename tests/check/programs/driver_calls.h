@@ -1,4 +1,4 @@
-// What the C programs here call of the CUDA driver, without NVIDIA's headers, and two kernels. Used by the programs in driver/.
+// Declares the functions of the CUDA driver that the programs in driver/ call, without NVIDIA's headers, and defines two kernels.
 #ifndef CHECK_PROGRAMS_DRIVER_CALLS_H
 #define CHECK_PROGRAMS_DRIVER_CALLS_H
 #include <stddef.h>

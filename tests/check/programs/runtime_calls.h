@@ -1,5 +1,5 @@
-// What the C programs here call of the CUDA runtime, without NVIDIA's headers, and two kernels. Used by the programs in runtime/ and
-// reports/.
+// Declares the functions of the CUDA runtime that the programs in runtime/ and reports/ call, without NVIDIA's headers, and defines two
+// kernels.
 #ifndef CHECK_PROGRAMS_RUNTIME_CALLS_H
 #define CHECK_PROGRAMS_RUNTIME_CALLS_H
 #include <stddef.h>

@@ -1,4 +1,4 @@
-// A buffer is freed in the order of a stream, and once more by cudaFree().
+// A buffer is freed in the order of a stream, and again by cudaFree().
 #include "runtime_calls.h"
 
 int main(void) {

@@ -123,6 +123,22 @@ pub type vram_sleep_level = c_uint;
 pub const VRAM_SLEEP_KEEP: vram_sleep_level = 0;
 pub const VRAM_SLEEP_DISCARD: vram_sleep_level = 1;
 pub const VRAM_SLEEP_ZERO: vram_sleep_level = 2;
+pub type vram_stack_kind = c_uint;
+pub const VRAM_STACK_NONE: vram_stack_kind = 0;
+pub const VRAM_STACK_PYTHON: vram_stack_kind = 1;
+pub const VRAM_STACK_C: vram_stack_kind = 2;
+pub const VRAM_STACK_ALL: vram_stack_kind = 3;
+pub type vram_fault_kind = c_uint;
+pub const VRAM_FAULT_OVERFLOW: vram_fault_kind = 0;
+pub const VRAM_FAULT_UNDERFLOW: vram_fault_kind = 1;
+pub const VRAM_FAULT_USE_AFTER_FREE: vram_fault_kind = 2;
+pub const VRAM_FAULT_DOUBLE_FREE: vram_fault_kind = 3;
+pub const VRAM_FAULT_INNER_FREE: vram_fault_kind = 4;
+pub const VRAM_FAULT_FOREIGN_FREE: vram_fault_kind = 5;
+pub const VRAM_FAULT_UNKNOWN_FREE: vram_fault_kind = 6;
+pub const VRAM_FAULT_LEAK: vram_fault_kind = 7;
+pub const VRAM_FAULT_KINDS: vram_fault_kind = 8;
+pub type vram_fault_handler = Option<unsafe extern "C" fn(*const vram_fault, *mut c_void)>;
 pub type vram_workspace_kind = c_uint;
 pub const VRAM_WORKSPACE_CUBLAS: vram_workspace_kind = 0;
 pub const VRAM_WORKSPACE_CUBLASLT: vram_workspace_kind = 1;
@@ -582,6 +598,58 @@ pub struct vram_sleeper {
     pub host_bytes: u64,
 }
 #[repr(C)]
+pub struct vram_log {
+    _private: [u8; 0],
+}
+#[repr(C)]
+pub struct vram_stacks {
+    _private: [u8; 0],
+}
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct vram_stack_options {
+    pub max_frames: u32,
+}
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct vram_frame {
+    pub name: *const c_char,
+    pub filename: *const c_char,
+    pub line: i64,
+}
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct vram_stacks_counts {
+    pub stacks: u64,
+    pub frames: u64,
+    pub bytes: u64,
+}
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct vram_fault {
+    pub kind: vram_fault_kind,
+    pub device: u32,
+    pub address: u64,
+    pub wrong_bytes: u64,
+    pub block_address: u64,
+    pub block_bytes: u64,
+    pub blocks: u64,
+    pub stream: u64,
+    pub allocated: u32,
+    pub freed: u32,
+    pub current: u32,
+    pub stacks: *mut vram_stacks,
+    pub text: *const c_char,
+}
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct vram_verify_counts {
+    pub faults: u64,
+    pub live_blocks: u64,
+    pub unguarded_blocks: u64,
+    pub quarantined_bytes: u64,
+}
+#[repr(C)]
 #[derive(Clone, Copy)]
 pub struct vram_workspace_env {
     pub cublas: *const c_char,
@@ -838,6 +906,19 @@ extern "C" {
     pub fn vram_sleep_read(allocator: *mut vram_allocator, address: u64, size_bytes: u64, to: *mut c_void) -> vram_status;
     pub fn vram_pool_set_tag(pool: *mut vram_pool, tag: *const c_char) -> vram_status;
     pub fn vram_pool_tag(pool: *const vram_pool, tag: *mut c_char, capacity: usize) -> usize;
+    pub fn vram_stacks_create(options: *const vram_stack_options, stacks: *mut *mut vram_stacks) -> vram_status;
+    pub fn vram_stacks_destroy(stacks: *mut vram_stacks);
+    pub fn vram_stack_take(stacks: *mut vram_stacks, kind: vram_stack_kind, skip: u32) -> u32;
+    pub fn vram_stack_take_at(stacks: *mut vram_stacks, kind: vram_stack_kind, frame_address: *const c_void) -> u32;
+    pub fn vram_stack_frames(stacks: *mut vram_stacks, stack: u32, frames: *mut vram_frame, capacity: usize) -> usize;
+    pub fn vram_stack_log(stacks: *mut vram_stacks, stack: u32, log: *mut vram_log, id: *mut u32) -> vram_status;
+    pub fn vram_stack_module(stacks: *mut vram_stacks, stack: u32, skip: *mut *const c_char, skip_count: usize) -> *const c_char;
+    pub fn vram_stack_spare(function: Option<unsafe extern "C" fn(*mut c_void)>, argument: *mut c_void);
+    pub fn vram_get_stacks_counts(stacks: *mut vram_stacks, counts: *mut vram_stacks_counts);
+    pub fn vram_set_fault_handler(allocator: *mut vram_allocator, handler: vram_fault_handler, user: *mut c_void) -> vram_status;
+    pub fn vram_verify(allocator: *mut vram_allocator, faults: *mut u64) -> vram_status;
+    pub fn vram_get_verify_counts(allocator: *mut vram_allocator, counts: *mut vram_verify_counts) -> vram_status;
+    pub fn vram_fault_name(kind: vram_fault_kind) -> *const c_char;
     pub fn vram_get_workspace_sizes(env: *const vram_workspace_env, major: c_int, minor: c_int, sizes: *mut vram_workspace_sizes);
     pub fn vram_workspaces_create(allocator: *mut vram_allocator, workspaces: *mut *mut vram_workspaces) -> vram_status;
     pub fn vram_workspaces_destroy(workspaces: *mut vram_workspaces);
