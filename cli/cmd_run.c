@@ -121,7 +121,7 @@ static bool has_driver(void) {
 }
 
 // Reads the list that the preloaded library wrote and prints a summary on standard error: one line per recording, one per missed thing, and
-// the report after an out of memory if `wants_report`. `program` names the run.
+// the report after an out-of-memory error if `wants_report`. `program` names the run.
 static void run_list_summary(FILE *list, const char *program, bool wants_report) {
     char *fields[3] = {NULL};
     size_t files = 0;

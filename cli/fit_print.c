@@ -219,7 +219,7 @@ static void print_moment(FILE *page, const struct fit_verdict *verdict, const st
 }
 
 #define KEY_WIDTH     8 // minimum width of a card's key
-#define MOST_DETAILED 3 // cards whose out of memory is described; with more cards, only the largest
+#define MOST_DETAILED 3 // cards described in detail if they run out of memory; with more cards, only the largest
 
 // --- the cards ----------------------------------------------------------------------------------------------------------------------
 

@@ -103,7 +103,7 @@ struct report_rank {
     uint32_t device;
     uint64_t allocated_bytes, reserved_bytes, end_bytes;
     size_t ooms;
-    char *why; // of the last out of memory; NULL: none, or no memory for it
+    char *why; // of the last out-of-memory error; NULL: none, or no memory for the text
     bool knows_reserved;
     bool shown; // in a table without room for all rows
 };

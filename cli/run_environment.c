@@ -108,7 +108,7 @@ static bool find_program(const char *program, char *path) {
     return false;
 }
 
-// Returns false also for scripts and other files that are not 64-bit ELF, which the kernel handles or refuses.
+// Also returns false for scripts and other files that are not 64-bit ELF, which the kernel handles or refuses.
 static bool is_static(FILE *file) {
     Elf64_Ehdr head;
     if (fread(&head, sizeof head, 1, file) != 1 || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_ident[EI_CLASS] != ELFCLASS64 ||

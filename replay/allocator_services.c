@@ -1,4 +1,4 @@
-// The services of libvram-recordings for a running allocator: snapshot files, and the report after an out of memory.
+// The services of libvram-recordings for a running allocator: snapshot files, and the report after an out-of-memory error.
 #include <string.h>
 
 #include "live/recordings_library.h"

@@ -31,7 +31,7 @@ void vr_cure_end(struct vr_cure_search *search);
 
 struct vr_paged_search;
 
-// Begins the search; reads only the peaks and the last out of memory of the report's device, and only during this call. Borrows the
+// Begins the search; reads only the peaks and the last out-of-memory error of the report's device, and only during this call. Borrows the
 // recording. end_ns: monotonic time at which the search ends; 0: no end. The caller owns *search: vr_paged_search_end(). NO_HOST_MEMORY.
 enum vram_status vr_paged_search_begin(const struct vram_recording *recording, const struct vram_report_device *device, uint64_t end_ns,
                                        struct vr_paged_search **search);

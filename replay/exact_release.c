@@ -74,7 +74,7 @@ static enum vram_status compare_releases(struct vr_exact *exact, size_t event, s
 // With max_split_size, a failing request first releases a part of the cache (replay.md §releases). For the allocator to do the same, the
 // simulated device gets exactly the memory with which the recorded releases are necessary and sufficient. Returns true if the run belongs
 // to such a request: an allocation follows that no cached block serves, and new segments precede it. Sets *needed_bytes to their size. Sets
-// *alloc to the allocation, also if no segments precede it; to SIZE_MAX if a cached block serves it or no allocation follows.
+// *alloc to the allocation, even if no segments precede it; to SIZE_MAX if a cached block serves it or no allocation follows.
 static bool find_retry(struct vr_exact *exact, size_t end, size_t *alloc, uint64_t *needed_bytes) {
     const struct vr_history *history = exact->recorded->history;
     if (exact->recorded->options->max_split_bytes == VR_UNLIMITED) return false;
@@ -434,7 +434,7 @@ static bool keep_free_block(const struct vram_block_view *view, void *user) {
     return !kept->failed;
 }
 
-// Allocates each of these blocks as a whole, so that nothing can be released. *held is their number, also after a failure.
+// Allocates each of these blocks as a whole, so that nothing can be released. *held is their number, even after a failure.
 static enum vram_status hold_cache(struct vr_exact *exact, const struct kept_cache *kept, uint32_t pool, size_t *held) {
     for (*held = 0; *held < kept->count; ++*held) {
         const struct vram_block_view *view = &kept->views[*held];

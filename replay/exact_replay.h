@@ -66,7 +66,7 @@ struct vr_exact_lessons {
 VR_INLINE bool vr_exact_verdict_agrees(enum vram_exact_verdict verdict) {
     return verdict == VRAM_EXACT_EQUAL || verdict == VRAM_EXACT_NO_HISTORY;
 }
-// Replays one device as often as necessary; *device is the best result. Call vr_exact_release_device() also after a failure.
+// Replays one device as often as necessary; *device is the best result. Call vr_exact_release_device() even after a failure.
 enum vram_status vr_exact_replay_device(const struct vr_model *model, const struct vr_options *settings, uint32_t ordinal,
                                         const struct vr_exact_rules *how, struct vram_exact_device *device, struct vram_error *error);
 void vr_exact_release_device(struct vram_exact_device *device);

@@ -170,7 +170,7 @@ static enum vram_status attribute(struct attribution *work, const struct vr_pool
 }
 
 // Numbers the pools and attributes the events. The segments are those of the device. BAD_INPUT for more pools than a replay can hold;
-// NO_HOST_MEMORY. Call pools_release() also after a failure.
+// NO_HOST_MEMORY. Call pools_release() even after a failure.
 static enum vram_status pools_find(struct vr_pools *pools, const struct vr_history *history, const struct vr_pool_segment *segments,
                                    size_t segment_count, struct vram_error *error) {
     *pools = (struct vr_pools){0};

@@ -185,7 +185,7 @@ static enum vram_status begin_following(struct following *following, const struc
     return VRAM_OK;
 }
 
-// Finds the reservations. longest: maximum length of a reservation, UINT64_MAX if unknown. Call reservations_release() also after a
+// Finds the reservations. longest: maximum length of a reservation, UINT64_MAX if unknown. Call reservations_release() even after a
 // failure. NO_HOST_MEMORY, LIMIT.
 static enum vram_status reservations_find(const struct vr_recorded_device *recorded, const struct vr_start *start, uint64_t longest,
                                           struct reservations *reservations) {

@@ -36,7 +36,7 @@ struct vr_stage_options {
     bool high_addresses; // place the simulator's own memory above all recorded addresses
 };
 
-// Opens a stage. BAD_OPTION, NO_HOST_MEMORY, DRIVER. Call vr_stage_close() also after a failure.
+// Opens a stage. BAD_OPTION, NO_HOST_MEMORY, DRIVER. Call vr_stage_close() even after a failure.
 enum vram_status vr_stage_open(struct vr_replay_stage *stage, const struct vr_recorded_device *recorded,
                                const struct vr_stage_options *options, struct vram_error *error);
 void vr_stage_close(struct vr_replay_stage *stage);

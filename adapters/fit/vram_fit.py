@@ -123,7 +123,7 @@ class Recorder:
     # --- start -----------------------------------------------------------------------------------------------------------
 
     def begin(self):
-        """Starts recording when PyTorch initialises CUDA, also in a child of a process that had imported PyTorch."""
+        """Starts recording when PyTorch initialises CUDA, even in a child of a process that had imported PyTorch."""
         if self.process == os.getpid():
             return
         self.process = os.getpid()

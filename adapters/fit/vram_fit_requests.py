@@ -12,7 +12,7 @@ import time
 import _vram_shared as shared
 
 FILE, FACTS = "requests", "played"
-OWN = 9  # first tokens of a prompt that number it
+OWN = 9  # tokens at the beginning of a prompt that encode its number
 
 
 class Request:

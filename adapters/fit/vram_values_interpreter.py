@@ -82,7 +82,7 @@ class Interpreter:
         return found
 
     def library(self):
-        """Yields the functions of libdevice for each of its modules; one of the modules has only names."""
+        """Yields the functions of libdevice for each of its modules. One of the modules only declares them."""
         modules = [module for name, module in sorted(sys.modules.items()) if name.startswith("triton.language.extra.") and name.endswith(".libdevice")]
         own = next((module for module in modules if ".cuda." in module.__name__), None)
         for name, value in dict(vars(own)).items() if own is not None else ():

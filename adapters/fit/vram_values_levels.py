@@ -146,7 +146,7 @@ def concatenation(call):
 
 
 def moved(call):
-    """Applies an operation that moves elements to their levels."""
+    """Moves the levels as the operation moves the elements: runs it on the levels of `self`."""
     arguments = [levels(call, value) if value is call.argument("self") else call.to_host(value) for value in call.args]
     return call.operation.host(*arguments, **{name: call.to_host(value) for name, value in call.kwargs.items() if name != "out"})
 

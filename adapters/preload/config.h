@@ -3,7 +3,7 @@
 //   VRAM_RUN_LIST      a file that gets an entry per recording, and per missed part of a program
 //   VRAM_RUN_LIMIT     bytes per device
 //   VRAM_RUN_STACKS    none, python, c, all (the default)
-//   VRAM_RUN_ON_OOM    dump: copies the recording at each out of memory
+//   VRAM_RUN_ON_OOM    dump: copies the recording at each out-of-memory error
 //   VRAM_RUN_CACHE     1: vram's allocator serves the allocations
 //   VRAM_RUN_DEEPBIND  set: dlopen() keeps RTLD_DEEPBIND
 #ifndef PL_CONFIG_H

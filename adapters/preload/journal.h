@@ -33,7 +33,7 @@ void pl_journal_prepare(void);
 // Records the event; an allocation's end becomes two events, requested and completed. A failure ends the recording and is reported once.
 // Returns the event's time; 0 if nothing is recorded.
 uint64_t pl_journal_write(const struct pl_entry *entry);
-// Records which processes used the device at the out of memory of that time. The newest VRAM_ACCOUNTS_SLOTS are kept.
+// Records which processes used the device at the out-of-memory error of that time. The newest VRAM_ACCOUNTS_SLOTS are kept.
 void pl_journal_accounts(struct vram_accounts *accounts, uint64_t time_ns);
 // Records the device's total memory, as the driver gives it, once per device.
 void pl_journal_total(uint32_t device, uint64_t total_bytes);

@@ -93,7 +93,7 @@ pl_function *pl_next(const char *name);
 
 // --- doors.c ------------------------------------------------------------------------------------------------------------
 
-// A driver's function and the door that leads to it.
+// The driver's function behind a door, and the copy of libcuda that contains it.
 struct pl_slot {
     pl_function *real;
     const struct pl_driver *driver;

@@ -44,7 +44,7 @@ def untagged(device=None):
 
 
 def tag_pool(pool, tag, device=None):
-    """Gives a torch.cuda.MemPool a tag. Its allocations from now on can be suspended, also as the pool of a CUDA graph. Only the native way
+    """Gives a torch.cuda.MemPool a tag. Its allocations from now on can be suspended, even if it is the pool of a CUDA graph. Only the native way
     supports it."""
     number = vram_torch._index(device)
     vram_torch.allocator().tag_pool(pool.id, tag, number)

@@ -123,7 +123,7 @@ int vr_order_u64(const void *a, const void *b);
 int vr_order_u64_pair(const void *a, const void *b);
 
 // Binary search: sets `place` to the first index of [begin, end) at which `comes_before`, an expression of `index`, is false, or to `end`.
-// It must be false from that index on.
+// `comes_before` must be false from that index on.
 #define VR_LOWER_BOUND(place, index, begin, end, comes_before)                                                                             \
     do {                                                                                                                                   \
         size_t vr_low_ = (begin), vr_high_ = (end);                                                                                        \

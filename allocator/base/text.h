@@ -26,7 +26,7 @@ enum vram_status vr_text_status(const struct vr_text *text);
 // Never returns NULL: "" for an empty buffer.
 const char *vr_text_string(const struct vr_text *text);
 
-// Copies the text into a string that the caller owns: free(). NO_HOST_MEMORY, also if an append failed.
+// Copies the text into a string that the caller owns: free(). NO_HOST_MEMORY if this or an append failed.
 enum vram_status vr_text_copy(const struct vr_text *text, char **copy);
 
 void vr_text_append(struct vr_text *text, const char *bytes, size_t length);

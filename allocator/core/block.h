@@ -63,7 +63,7 @@ struct vr_block {
     union {
         uint8_t marks; // 0 while the block is free; an allocated block with any bit set takes the slow path of vram_free()
         struct {
-            uint8_t oversize : 1; // counted in oversize_allocations, by the max_split_size when it was allocated
+            uint8_t oversize : 1; // counted in oversize_allocations: it was not below max_split_size when it was allocated
             uint8_t lent : 1;     // a private pool lent it to a request of the default pools
         };
     };
@@ -100,7 +100,7 @@ struct vr_segment {
     uint32_t previous;
     uint8_t small;
     uint8_t expandable;
-    uint8_t oversize;  // counted in oversize_segments, by the max_split_size when it was created
+    uint8_t oversize;  // counted in oversize_segments: it was not below max_split_size when it was created
     uint8_t vacant;    // its memory is away (source_ops.h, vacate)
     uint8_t uncertain; // while vacant: the driver kept mappings, so no device may be given access
     // These three belong to the verifier.
@@ -115,9 +115,9 @@ struct vr_segment_list {
     uint32_t first, last; // 0: empty
 };
 
-// A stream, other than its own, that uses a live block. The uses of a block form a list, newest first. They also form a tree by the bits of
-// the stream's hash, lowest bit first, so that a block used by thousands of streams finds one of them at once. The newest use is a leaf,
-// the oldest the root.
+// A use of a live block by a stream other than the block's own. The uses of a block form a list, newest first. They also form a tree by the
+// bits of the stream's hash, lowest bit first, so that a block used by thousands of streams finds one of them at once. The newest use is a
+// leaf, the oldest the root.
 struct vr_use {
     uint64_t stream;
     uint32_t next; // the use recorded before this one

@@ -36,7 +36,7 @@ struct vr_picture {
 };
 
 // Copies the state of the device, or of one pool if `only` is not NULL, into an empty picture. Then calls `at` (may be NULL), still under
-// the locks. Call vr_picture_release() afterwards, also on failure. NO_HOST_MEMORY.
+// the locks. Call vr_picture_release() afterwards, even on failure. NO_HOST_MEMORY.
 enum vram_status vr_picture_take(struct vr_device *device, const struct vram_pool *only, struct vr_picture *picture,
                                  void (*at)(struct vr_device *device, const struct vr_picture *picture, void *user), void *user);
 void vr_picture_release(struct vr_picture *picture);

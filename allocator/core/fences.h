@@ -65,7 +65,7 @@ enum vram_status vr_fences_record(struct vr_device *device, uint32_t block, bool
 // under way, which the wait would invalidate. Under all locks. DRIVER.
 enum vram_status vr_uses_wait(struct vram_allocator *allocator, struct vr_block *block);
 // Makes the stream `after` wait for the work that `before` has now. If one of them was destroyed, the host waits for all devices instead.
-// Not while a capture is under way. Under all locks, with the context current. DRIVER.
+// Must not be called while a capture is under way. Under all locks, with the context current. DRIVER.
 enum vram_status vr_streams_order(struct vr_device *device, uint64_t before, uint64_t after);
 // Records an event on the stream. *event: 0 if the stream was destroyed or belongs to another device. Not on a stream that is capturing.
 // DRIVER.

@@ -18,7 +18,7 @@ struct vram_log {
     uint64_t max_bytes;       // UINT64_MAX: no limit
     enum vram_status stopped; // status of every further call: OK, IO, LIMIT
     uint64_t events;          // in blocks and tail; those of the tail are also in the maker's encoder
-    // The last event. A next event that equals it, except for action, address, size, time and stack, has known ids.
+    // The last event. If the next one differs from it only in action, address, size, time and stack, its ids are known.
     struct vram_log_event usual;
     bool has_usual;
     size_t room; // number of events that need only the comparison with `usual`; 0: unknown

@@ -70,7 +70,7 @@ VR_INLINE struct vr_event *vr_ring_next_locked(struct vr_ring *ring) {
 // held.
 VR_INLINE struct vr_event *vr_ring_room_locked(struct vr_ring *ring, uint64_t count) {
     const uint64_t next = ring->next;
-    if (VR_UNLIKELY(next + count >= ring->reserved)) return NULL; // true also if nothing is reserved
+    if (VR_UNLIKELY(next + count >= ring->reserved)) return NULL; // also true if nothing is reserved
     ring->next = next + count;
     if (ring->kept != ring->reserved) ring->kept = next + count; // not full yet: vr_ring_check_locked()
     ring->stored += count;

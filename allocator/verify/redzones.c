@@ -2,7 +2,7 @@
 #include "core/capture/captures.h"
 #include "verify/verify.h"
 
-// Of a redzone that is longer, both ends are compared.
+// If a redzone is longer, only so many bytes at its beginning, and those at its end, are compared.
 enum { FAR_BYTES = 4096 };
 
 bool vr_may_touch(const struct vr_device *device, uint64_t stream) {

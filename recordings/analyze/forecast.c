@@ -188,7 +188,7 @@ static enum vram_status add_forecast_run(struct forecasting *making, size_t numb
 
 static uint64_t whole_bytes(double bytes) { return bytes <= 0 ? 0 : bytes >= 0x1p62 ? UINT64_C(1) << 62 : (uint64_t)(bytes + 0.5); }
 
-// Adds the forecast of `bytes`, which are of `count` allocations in each run, to the group.
+// Adds the forecast of `bytes`, one sum per run, to the group's. `count` is the number of allocations in the last run's sum.
 static void foresee_bytes(const struct forecasting *making, const uint64_t *bytes, double count, struct vr_forecast_group *group) {
     struct vr_size_points points = {.count = making->runs.count, .single = count == 1};
     for (size_t i = 0; i < points.count; i++) {

@@ -1,7 +1,7 @@
 // Finds what would lower the highest demand, by a modified curve or by a sum.
 #include "analyze/advice.h"
 
-// ---- Remedies that are computed from the course of the passes.
+// ---- Remedies computed from the program's passes.
 
 enum {
     CHUNKS_TRIED = 8, // numbers of parts tried for the largest tensors

@@ -9,7 +9,7 @@ struct kept_life {
     uint32_t birth; // event, or VR_BEFORE_TRACE
     uint32_t death; // event, or VR_NEVER
     uint32_t stack;
-    bool always; // live at an out of memory, or at the end
+    bool always; // live at an out-of-memory error, or at the end
 };
 
 // The progress of one kind of lifetime. Totals are relative to those before event 0, as two's complement.
@@ -107,7 +107,7 @@ VR_INLINE void end_life(struct pass_forward *pass, struct course *course, size_t
     course->count--;
     course->out->born_and_freed.count++;
     course->out->born_and_freed.bytes += size;
-    // The current peak and the last out of memory are before `death`.
+    // The current peak and the last out-of-memory error are before `death`.
     if (VR_UNLIKELY((int64_t)birth <= course->peak_event || pass->last_oom >= (int64_t)birth || death - birth >= course->least_age))
         consider_death(pass, course, birth, death);
 }

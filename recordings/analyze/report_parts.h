@@ -17,7 +17,7 @@
 enum { VR_LIFETIME_KINDS = 2 };
 
 struct vr_report_lifetimes {
-    // The rows that were live at the peak, at an out of memory or at the end, the `top` longest, and perhaps others. In the order of
+    // The rows that were live at the peak, at an out-of-memory error or at the end, the `top` longest, and perhaps others. In the order of
     // lifetimes.h; totals, anomalies and final blocks include all rows.
     struct vr_lifetimes rows;
     // Totals by whether lifetimes begin and end in the history, and the largest allocation of the history.
@@ -91,7 +91,7 @@ struct vr_report_facts {
 };
 
 // Fills *facts, which must be zeroed, except for notes, and for the text and advice of out-of-memory events. The caller releases the arena,
-// also after a failure. LIMIT, NO_HOST_MEMORY.
+// even after a failure. LIMIT, NO_HOST_MEMORY.
 enum vram_status vr_report_facts_find(const struct vram_recording *recording, const struct vram_report_options *options,
                                       struct vr_report_facts *facts, struct vram_error *error);
 

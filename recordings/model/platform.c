@@ -41,7 +41,7 @@ enum vr_platform vr_platform_of(const struct vr_model *model) {
     return found;
 }
 
-// Matches "C:\\work\\train.py", also with forward slashes.
+// Matches "C:\\work\\train.py", and the same with forward slashes.
 static bool is_of_windows(const char *file) {
     const bool drive = (file[0] >= 'a' && file[0] <= 'z') || (file[0] >= 'A' && file[0] <= 'Z');
     return drive && file[1] == ':' && (file[2] == '\\' || file[2] == '/');

@@ -53,7 +53,7 @@ struct vr_event_list {
     size_t annotation_capacity;
 };
 
-// Initializes an empty list, whose tables may grow with the bytes of `input`. NO_HOST_MEMORY. Release it also after a failure.
+// Initializes an empty list, whose tables may grow with the bytes of `input`. NO_HOST_MEMORY. Release it even after a failure.
 enum vram_status vr_event_list_init(struct vr_event_list *list, struct vr_input *input);
 void vr_event_list_release(struct vr_event_list *list, struct vr_input *input);
 // Appends an event of a device, which must be below VR_EVENTLIST_DEVICES. LIMIT, NO_HOST_MEMORY.

@@ -1,4 +1,4 @@
-// Reads the bytes of a recording, also of a pickle embedded in an HTML page.
+// Reads the bytes of a recording, or of a pickle embedded in an HTML page.
 #include "snapshot/input.h"
 
 // Small enough to stay in a core's private cache between filling and reading.

@@ -1,8 +1,8 @@
 // check.h: finds mistakes in the use of memory on streams. The checker gets what a program did (work on streams and the bytes it uses,
 // waits, allocations and frees) and reports uses of the same bytes that nothing orders.
 //
-// It knows neither CUDA nor the simulator: the caller names streams, contexts and stacks with numbers of its own. Order is happens-before,
-// kept in vector clocks, and does not depend on when anything ran. simulator/README.md describes the data structures.
+// The checker knows neither CUDA nor the simulator: the caller names streams, contexts and stacks with numbers of its own. Order is
+// happens-before, kept in vector clocks, and does not depend on when anything ran. simulator/README.md describes the data structures.
 //
 // One thread at a time: the simulator calls it with its lock held. If the host runs out of memory the checker stops, and
 // vr_check_has_failed() returns true; no function fails.
@@ -152,7 +152,7 @@ void vr_check_segment_on(struct vr_check *check, uint64_t address, uint64_t size
 void vr_check_segment_end_on(struct vr_check *check, uint64_t address, uint64_t stream, struct vr_check_place place);
 
 // A caching allocator hands a block of a segment out, and gets it back. size_bytes may be 0: up to the next block. captured: for a graph
-// that is being captured, whose launches use the block also after its end.
+// that is being captured, whose launches use the block even after its end.
 void vr_check_block(struct vr_check *check, uint64_t address, uint64_t size_bytes, bool captured, struct vr_check_place place);
 void vr_check_block_end(struct vr_check *check, uint64_t address, struct vr_check_place place);
 

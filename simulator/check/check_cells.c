@@ -34,7 +34,7 @@ static bool is_past(const struct vr_check *check, const struct vr_check_record *
     return vr_check_comes_before(record, &check->lanes[VR_CHECK_HOST].clock);
 }
 
-// Does every conflict with `old` that is still possible show as a conflict with the new record, too?
+// Returns whether every conflict with `old` that is still possible shows as a conflict with the new record, too.
 static bool is_covered(const struct vr_check_record *old, const struct vr_check_record *record, const struct vr_check_clock *clock) {
     if (!vr_check_comes_before(old, clock) || old->from < record->from || old->end > record->end || old->far > record->far) return false;
     if (record->may && !old->may) return false;

@@ -137,7 +137,7 @@ void vr_check_cells_release(struct vr_check *check);
 
 // --- check_work.c ---------------------------------------------------------------------------------------------------
 
-// Uses bytes at a tick of a lane: compares with earlier uses, and records it.
+// Compares a use of bytes, at a tick of a lane, with earlier uses, and records it.
 void vr_check_use_bytes(struct vr_check *check, const struct vr_check_lane *lane, uint64_t tick, const struct vr_check_use *use,
                         const struct vr_check_access *access);
 // Fills in what is known about the block of a life.

@@ -14,8 +14,8 @@ struct grammar_string {
 
 // Draws a string. The texts keep their memory between calls; free them with vr_text_release().
 void grammar_draw(uint64_t *random, struct grammar_string *string);
-// Appends a JSON object: `allocator_settings` with keys in every spelling that recordings have. `conf` is the value of one that contains an
-// option string.
+// Appends a JSON object: `allocator_settings` with keys in every spelling that recordings have. `conf` is the value of the keys that hold
+// an option string.
 void grammar_draw_settings(uint64_t *random, const char *conf, struct vr_text *json);
 
 #endif

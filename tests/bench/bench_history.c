@@ -20,7 +20,7 @@
 enum { CHUNKS = 60, PAIRS_PER_CHUNK = 20000, DEPTH = 20, MODES = 6 };
 
 // Makes time advance evenly while instructions are counted: the encoded size of times must not depend on the load. Replaces the C library's
-// function, also for linked code.
+// function, even for linked code.
 static bool counts;
 int clock_gettime(clockid_t clock, struct timespec *now) {
     static uint64_t even_ns = UINT64_C(1700000000000000000);

@@ -151,7 +151,7 @@ def main(vram):
             refused(reader + ["--max-unpacked=32MiB", "string.json.gz"], "32.0 MiB")
         with open(os.path.join(folder, "string.json.gz"), "rb") as stdin:
             refused(["report", "--max-unpacked=32MiB", "-"], "32.0 MiB", stdin=stdin)
-        # Without the option: 1 GiB, also for a pipe.
+        # Without the option: 1 GiB, even for a pipe.
         refused(["report", "beyond.json.gz"], "1.0 GiB")
         with subprocess.Popen(["cat", os.path.join(folder, "beyond.json.gz")], stdout=subprocess.PIPE) as cat:
             refused(["report", "-"], "1.0 GiB", stdin=cat.stdout)

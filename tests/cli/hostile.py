@@ -169,7 +169,7 @@ def usage_and_names(bench, plain):
     for reader in (["report"], ["report", "--json"], ["replay"], ["leaks", "--json"], ["--help"], ["replay", "--help"], ["doctor"]):
         with open("/dev/full", "wb") as full:
             operands = [] if "--help" in reader or reader == ["doctor"] else ["good.pickle"]
-            bench.run(reader + operands, "full disk", {3, 4} if reader == ["doctor"] else {3}, stdout=full)  # 4: also without a device
+            bench.run(reader + operands, "full disk", {3, 4} if reader == ["doctor"] else {3}, stdout=full)  # 4: without a device
     bench.run(["report", "-", "-"], "standard input twice", {2, 3}, data=plain)
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Recordings with a known cause of out of memory. `vram report`, its JSON and `vram mcp` must name the cause and what holds the memory.
+"""Recordings with a known cause of their out-of-memory error. `vram report`, its JSON and `vram mcp` must name the cause and what holds the memory.
 
 usage: causes.py VRAM [FOLDER OF RECORDINGS]      checks them (those of real GPUs are skipped by name if they are missing)
        causes.py --make TARGET [FOLDER OF RECORDINGS]   writes them and the table (causes.json), for the page's test

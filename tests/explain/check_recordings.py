@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Compares the page of every real recording with an out of memory with a manually checked one, and its cure with `vram replay`.
+"""Compares the page of every real recording with an out-of-memory error with a manually checked one, and its cure with `vram replay`.
 
 Usage: check_recordings.py VRAM FOLDER [--update]   (the checked pages are in golden/, named by recording and device)
 
-The independent facts say which recordings have an out of memory. A proposed setting must fit in the memory there was, and the settings in
+The independent facts say which recordings have an out-of-memory error. A proposed setting must fit in the memory there was, and the settings in
 force must not; if no setting helps, none may fit, and twice the demand must be enough.
 """
 import json

@@ -328,7 +328,7 @@ class Export(unittest.TestCase):
             self.assertEqual(lines[f"vram_up{{{labels}}}"], "0")
         for name in {line.split("{")[0] for line in lines}:
             self.assertEqual(text.count(f"# TYPE {name} {'counter' if name.endswith('_total') else 'gauge'}\n"), 1)
-        # Files left by an out of memory are not followed, and do no harm.
+        # Files left by an out-of-memory error are not followed, and do no harm.
         shutil.copy(RECORDING, os.path.join(job, "oom_rank2.json.gz"))
         self.assertEqual(vram("export", job).stdout.decode(), text)
         path = os.path.join(FOLDER, "vram.prom")

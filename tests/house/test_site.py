@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 VRAM = Path(sys.argv[1]).resolve()
 SITE = ROOT / "tools/site"
 sys.path.insert(0, str(SITE))
-import links  # noqa: E402: is in the tree under test
+import links  # noqa: E402: the module is in the tree under test
 import source_pages  # noqa: E402
 
 

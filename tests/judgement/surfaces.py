@@ -11,7 +11,7 @@ import struct
 import subprocess
 
 ENVIRONMENT = {"COLUMNS": "4000", "LC_ALL": "C", "PATH": os.environ.get("PATH", "")}
-QUESTIONS = ("list", "oom", "cure", "paged", "notes", "leaks")  # the contents of the page's first screen and of its card of an out of memory
+QUESTIONS = ("list", "oom", "cure", "paged", "notes", "leaks")  # the contents of the page's first screen and of its card of an out-of-memory error
 TOOLS = ("open", "summary", "why", "cure", "leaks")
 LONG = 200  # seconds for one answer, since test machines are shared
 

@@ -7,7 +7,7 @@ rm -rf "$out"
     -DFETCHCONTENT_FULLY_DISCONNECTED=ON >/dev/null
 "$cmake" --build "$out" >/dev/null
 "$out/fetched"
-# It adds no tools, tests or installation rules, and no library that the project did not ask for.
+# The fetched project adds no tools, tests or installation rules, and no library that the project did not ask for.
 for name in vram cli tests libvram.so; do
     test ! -e "$out/_deps/vram-build/$name" || { echo "built, and not asked for: $name"; exit 1; }
 done

@@ -1,8 +1,8 @@
 """Compares a recording of `vram run` with the calls that the simulated driver answered (VRAM_SIM_LOG), event by event, per thread.
 
-The log does not depend on the recording library, nor the recording on the log. Compared are allocations and frees of memory of every
-kind, with address and size, and out of memory; arrays are counted only, because no driver reports their size. The contents of a driver's
-pool and the mapping of physical memory (`segment_map`) are left out: pools are not calls."""
+The log does not depend on the recording library, nor the recording on the log. Allocations and frees of memory of
+every kind are compared, with address and size, and so are out-of-memory errors; arrays are only counted, because no driver reports their
+size. The contents of a driver's pool and the mapping of physical memory (`segment_map`) are left out: pools are not calls."""
 import collections
 import pathlib
 import re

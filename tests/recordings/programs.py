@@ -75,7 +75,7 @@ def segments(torch, begin):
 
 
 def leak(torch, begin):
-    """Keeps a loss for a log in each step, and with it its graph."""
+    """Keeps the loss of each step for a log, and with it the loss's graph."""
     net, losses = layers(torch, 256, 4), []
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     begin()

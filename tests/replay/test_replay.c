@@ -242,7 +242,7 @@ static void options_beyond_pytorch_are_exact(void **state) {
 }
 
 // A request without room in its reservation fails in a new one; the next mapping may still be in the old one. The length of reservations is
-// in the settings, or follows from an out of memory, or from the place of another reservation.
+// in the settings, or follows from an out-of-memory error, or from the place of another reservation.
 static void used_up_reservations_are_exact(void **state) {
     (void)state;
     static const struct {

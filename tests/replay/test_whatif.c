@@ -2,7 +2,7 @@
 #include "replay/replaying.h"
 #include "replay/selfmade.h"
 
-// With its own settings, a program needs what it needed.
+// Replayed with its own settings, a program needs as much memory as when it was recorded.
 static void own_settings_give_own_peaks(void **state) {
     (void)state;
     for (size_t c = 0; c < SELFMADE_CONFS; c++) {

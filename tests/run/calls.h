@@ -46,7 +46,7 @@
 CALLS(X)
 #undef X
 
-// Ends the program at once, also in a child of vfork().
+// Ends the program at once, even in a child of vfork().
 #define CHECK(expression)                                                                                                                  \
     do {                                                                                                                                   \
         if (!(expression)) {                                                                                                               \

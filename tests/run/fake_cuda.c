@@ -1,6 +1,6 @@
 // fake_cuda.c: a libcuda.so.1 with every function of doors.def. It only returns numbers, and writes each call with its result to the file
 // FAKE_CUDA_LOG (an environment variable), so that a test can check that each call is recorded once, through whichever door it came.
-// It counts the memory of contexts and modules, and refuses a request of a TiB or more.
+// The library counts the memory of contexts and modules, and refuses a request of a TiB or more.
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -20,7 +20,7 @@ IN_USE = (100 + 300 + 8) * MIB  # on the fake driver's device: before the progra
 
 
 def report(ran):
-    """Returns the last out of memory as JSON, and the page."""
+    """Returns the last out-of-memory error as JSON, and the page."""
     path = next(ran.folder.glob("*.vram"))
     done = subprocess.run([CLI, "report", "--json", path], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr

@@ -172,7 +172,7 @@ static void whoever_goes_first_the_bytes_stay(void **state) {
         assert_int_equal(there.used_bytes, 0);
         assert_int_equal(there.stats.descriptors, 0);
         assert_true(other_is(imported.address, 25 * VR_MIB, 6));
-        // It can no longer be imported.
+        // The block can no longer be imported.
         struct vram_error error;
         struct vram_imported none;
         EXPECT_OK(vram_import_release(pair.here.allocator, imported.address));

@@ -52,7 +52,7 @@ class Values(unittest.TestCase):
             unknown = torch.empty(4, device="cuda") > 1
             known = torch.tensor([True, False, True, False], device="cuda")
             print((known | unknown)[::2].all().item(), (~known & unknown)[::2].any().item(), torch.where(known, 5, unknown.long())[0].item())
-            # Of lists, place by place.
+            # Operations on lists: place by place.
             copied = [torch.empty(2, device="cuda"), torch.empty(4, device="cuda")]
             torch._foreach_copy_(copied, [torch.ones(2, device="cuda"), torch.empty(4, device="cuda")])
             print(copied[0].tolist(), torch._foreach_norm([copied[0], unknown.float()], 1)[0].item())

@@ -43,7 +43,7 @@ enum vram_status vr_world_open(struct vr_world *world, const struct vr_world_opt
 uint64_t vr_world_close(struct vr_world *world);
 // Destroys only the allocator, so that its remains can be inspected. Call vr_world_close() afterwards.
 void vr_world_destroy_allocator(struct vr_world *world);
-// Calls vram_sim_complete(), also for a device's legacy stream.
+// Calls vram_sim_complete(), even for a device's legacy stream.
 enum vram_status vr_world_complete(struct vr_world *world, uint32_t device, uint64_t stream);
 // Drops the records seen so far.
 void vr_world_forget(struct vr_world *world);

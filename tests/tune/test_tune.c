@@ -125,7 +125,7 @@ static void what_is_needed_is_found(void **state) {
     // The defaults reserve all the 30 MiB segments and the new ones; when memory is short they release the free segments.
     assert_int_equal(defaults->peak_reserved_bytes, (40 * 30 + 20 * 40) * MIB);
     assert_int_equal(defaults->needed_bytes, 1400 * MIB);
-    // Of a hole of 30 MiB, one page of 20 MiB can be released: 20 holes keep 10 MiB each.
+    // In a hole of 30 MiB, one page of 20 MiB can be released: 20 holes keep 10 MiB each.
     assert_int_equal(expandable->needed_bytes, (1400 + 20 * 10) * MIB);
     assert_int_equal(result->settings[result->best].needed_bytes, 1400 * MIB);
     assert_true(result->settings[0].today && strcmp(result->settings[0].conf, "") == 0);
@@ -269,7 +269,7 @@ static void the_floor_is_what_was_live(void **state) {
     assert_int_equal(VRAM_OK, vram_tune(&one, 1, NULL, &result, NULL));
     assert_int_equal(result->live_bytes, 1400 * MIB);
     assert_int_equal(result->active_bytes, 1400 * MIB);
-    // It needs the minimum, but reserves 2000 MiB with ample memory: pages reserve less, and need more.
+    // Today's setting needs the minimum, but reserves 2000 MiB with ample memory: pages reserve less, and need more.
     const struct vram_tune_setting *best = &result->settings[result->best];
     assert_true(best->needed_bytes <= result->settings[0].needed_bytes);
     assert_true(best->peak_reserved_bytes <= result->settings[0].peak_reserved_bytes);

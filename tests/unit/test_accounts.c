@@ -1,4 +1,4 @@
-// Tests recorded accounts of other users of a device: their division of the memory outside the allocator, also in forged files.
+// Tests recorded accounts of other users of a device: their division of the memory outside the allocator, even in forged files.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

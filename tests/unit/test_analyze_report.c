@@ -299,8 +299,7 @@ static void machine_code_is_told_by_what_it_did(void **state) {
     }
 }
 
-// Sorts equal bytes and counts by name, even if one file's name is a prefix of the other's. If one function allocates for everything, the
-// page says where its callers are listed.
+// Returns whether the page says where the callers of a function are listed that makes all allocations.
 static bool hints_at_callers(const char *second_caller) {
     struct vr_text json = {0}, page = {0};
     static const char *const callers[] = {"weights", NULL};
@@ -328,6 +327,7 @@ static void callers_of_one_function_are_hinted_at(void **state) {
     assert_false(hints_at_callers("weights"));
 }
 
+// Equal bytes and counts are sorted by name, even if one file's name is a prefix of the other's.
 static void ties_are_ordered_by_name(void **state) {
     (void)state;
     struct vr_text text = {0};

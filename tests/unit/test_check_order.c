@@ -53,7 +53,7 @@ static void host_waits(int other) {
     naive.last[STREAMS] = naive.count - 1;
 }
 
-// Does an earlier work use the same bytes, one of the two writing, without coming before this one?
+// Returns whether an earlier work uses the same bytes, one of the two writing, without coming before this one.
 static bool conflicts(int number) {
     const struct naive_work *work = &naive.works[number];
     for (int i = 0; i < number; i++) {

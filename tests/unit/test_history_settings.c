@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-// Tests the memory history's settings as text: file names, the environment, what an out of memory leaves.
+// Tests the memory history's settings as text: file names, the environment, what an out-of-memory error leaves.
 #include <stdio.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// Tests the recording file: appended events are read back, also from a killed program, a truncated file, and while it grows.
+// Tests the recording file: appended events are read back, even from a killed program, a truncated file, and while it grows.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
@@ -107,7 +107,7 @@ static void test_events_come_back(void **state) {
     }
 }
 
-// Makes an event of a run: columns that seldom change do so one at a time, occasionally, also at a block's border.
+// Makes an event of a run: columns that seldom change do so one at a time, occasionally, even at a block's border.
 static struct vram_log_event changed(struct vram_log_event event, unsigned what, uint32_t text) {
     event.action = VRAM_LOG_ALLOC;
     switch (what % 9) {

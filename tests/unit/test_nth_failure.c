@@ -44,7 +44,8 @@ static void put(struct round *round, uint64_t address) {
     assert_int_equal(vram_allocated_size(round->world.allocator, address), 0);
 }
 
-// A device of 300 MiB: small and large blocks, other streams, releases, an out of memory, a limit, options at run time, uncached blocks.
+// A device of 300 MiB: small and large blocks, other streams, releases, an out-of-memory error, a limit, options at run time, uncached
+// blocks.
 static void workload(struct round *round) {
     struct vram_allocator *allocator = round->world.allocator;
     const uint64_t own = round->world.stream[0][1], other = round->world.stream[0][2];

@@ -171,7 +171,7 @@ static void refused_pinned_memory(void **state) {
     }
 }
 
-// Sites without a source line are named by their function or library, also after a stack number.
+// Sites without a source line are named by their function or library, even after a stack number.
 static void sites_are_shortened(void **state) {
     (void)state;
     static const char *const cases[][2] = {

@@ -78,7 +78,7 @@ static void what_an_object_is_asked_to_be(void **state) {
     const struct vr_cu_multicast_prop fabric = {.device_count = 2, .size_bytes = PAGE, .handle_types = VR_CU_MEM_HANDLE_TYPE_FABRIC};
     assert_cu(vr_sim_call_multicast_create(sim, &object, &fabric), NOT_SUPPORTED);
     assert_cu(vr_sim_call_multicast_create(sim, NULL, &of_2), INVALID_VALUE);
-    // It uses no device memory.
+    // A multicast object uses no device memory.
     object = create(sim);
     assert_int_equal(vram_sim_memory_used(driver, 0) + vram_sim_memory_used(driver, 1), 0);
     struct vr_cu_allocation_prop told;

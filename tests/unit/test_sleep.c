@@ -120,7 +120,7 @@ static void keeps(const char *conf) {
     for (unsigned i = 0; i < 4; i++) assert_true(holds(of_weights[i], sizes[i], i) && holds(of_cache[i], sizes[i], 10 + i));
     expect_sound(&world);
     EXPECT_CURRENT(&world, allocated_bytes, live);
-    // It works as before.
+    // The woken pool works as before.
     expect_free(&world, of_weights[2]);
     const uint64_t again = pool_malloc(weights, sizes[2], 0);
     fill(again, sizes[2], 7);

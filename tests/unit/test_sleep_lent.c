@@ -153,7 +153,7 @@ static void sleep_and_wake_default(struct scene *scene) {
     assert_true(holds(scene->lent, LENT, 0x5a) && holds(scene->own, 2048, 0x33));
     expect_sound(scene);
     expect_free(&scene->world, scene->lent);
-    // Of two pools that have lent nothing, only the named one wakes.
+    // If two pools have lent nothing, only the named one wakes.
     EXPECT_OK(vram_sleep(allocator, 0, NULL, 0, NULL, NULL));
     EXPECT_OK(vram_wake(allocator, 0, &defaults, 1, &result, NULL));
     assert_int_equal(result.pools, 1);

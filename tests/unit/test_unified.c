@@ -39,7 +39,7 @@ static void free_is_what_is_available(void **state) {
     assert_int_equal(vr_cu(driver, mem_get_info, &told, &total), VR_CU_SUCCESS);
     assert_int_equal(told, total - 100 * VR_GIB);
     assert_int_equal(vram_malloc(allocator, 0, 50 * VR_GIB, 0, &more), VRAM_OK);
-    // The report of an out of memory has these figures too.
+    // The report of an out-of-memory error has these figures too.
     struct vram_oom oom;
     assert_int_equal(vram_malloc(allocator, 0, 30 * VR_GIB, 0, &more), VRAM_OUT_OF_MEMORY);
     assert_true(vram_last_oom(&oom));

@@ -220,7 +220,7 @@ static void a_graph_works_in_a_workspace_of_its_own(void **state) {
     assert_false(expect_workspace(workspaces, 1, world.stream[0][2]).captured);
     EXPECT_OK(vram_graph_end(graph, NULL));
     assert_int_equal(expect_workspace(workspaces, 1, stream).address, before.address);
-    // It was returned to the graph's pool, which keeps the address for the graph.
+    // The captured workspace was returned to the graph's pool, which keeps the address for the graph.
     assert_int_equal(expect_size(&world, inside.address), 0);
     EXPECT_OK(vram_workspaces_clear(workspaces));
     EXPECT_OK(vram_empty_cache(world.allocator));

@@ -317,7 +317,7 @@ static void the_quarantine_is_released_before_a_request_fails(void **state) {
     close_world(&world);
 }
 
-// Of memory that is made of pages, the device itself refuses the access.
+// If memory is made of pages, the device itself refuses a late access to it.
 static void a_late_access_of_pages_is_refused(void **state) {
     (void)state;
     struct vr_world world;

@@ -1,4 +1,4 @@
-"""Makes a page for each command: its purpose, its output for an example, and its options. The command printed everything on it."""
+"""Makes a page for each command: its purpose, its output for an example, and its options. Everything on it is printed by the command."""
 import json
 import os
 import re

@@ -347,8 +347,8 @@ enum vram_status vr_paged_grow_large(struct vr_paged_shard *own, uint64_t size, 
 
 // --- the small pool ---------------------------------------------------------------------------------------------------------------------
 
-// Returns a free page that the small pool shows. Else, if `any`, returns the page with the fewest slots, and of these the smallest. 0:
-// none.
+// Returns a free page of which the small pool has a window. If there is none and `any` is set, returns the free page with the fewest slots,
+// and of these the smallest; otherwise 0.
 static uint32_t page_for_small(const struct vr_paged_shard *own, bool any) {
     const struct vr_paged_device *device = own->device;
     uint32_t best = 0;

@@ -1,5 +1,5 @@
-// Sleep of pages: a page loses its memory behind all its windows, and later gets new memory there. Slots, views and holes stay.
-// vr_paged_find() hands out nothing of a sleeping shard.
+// Puts pages to sleep: a page loses its memory behind all its windows, and later gets new memory there. Slots, views and holes stay.
+// vr_paged_find() hands out nothing from a sleeping shard.
 #include "core/device.h"
 #include "core/share/share.h"
 #include "core/source/paged.h"

@@ -201,7 +201,7 @@ struct vram_oom {
 VRAM_API bool vram_last_oom(struct vram_oom *oom);
 // Writes the report as one paragraph for people. Always NUL-terminated; returns the full length, without the NUL.
 VRAM_API size_t vram_oom_text(const struct vram_oom *oom, char *text, size_t capacity);
-// Called on the failing thread, without any lock, in order of attachment. May call the allocator, also to remove itself; failures inside an
+// Called on the failing thread, without any lock, in order of attachment. May call the allocator, even to remove itself; failures inside an
 // observer are reported to no observer. Adding: INVALID_ARGUMENT for NULL, NO_HOST_MEMORY. Removing: INVALID_ARGUMENT for a pair that was
 // not added; does not wait for a call that is running on another thread.
 typedef void (*vram_oom_observer)(const struct vram_oom *oom, void *user);

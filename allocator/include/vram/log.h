@@ -93,8 +93,8 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_log_stack(struct vram_log *log, co
 
 // Appends events. INVALID_ARGUMENT for an id that the log did not give; IO, LIMIT, NO_HOST_MEMORY.
 VRAM_API VRAM_NODISCARD enum vram_status vram_log_append(struct vram_log *log, const struct vram_log_event *events, size_t count);
-// Appends a FREE_REQUESTED and its FREE_COMPLETED, which differ only in the action. Same statuses; INVALID_ARGUMENT also for an event with
-// another action.
+// Appends a FREE_REQUESTED and its FREE_COMPLETED, which differ only in the action. Same statuses; INVALID_ARGUMENT is also returned for an
+// event with another action.
 VRAM_API VRAM_NODISCARD enum vram_status vram_log_append_free(struct vram_log *log, const struct vram_log_event *event);
 // Appends a mark: "START" and "END" of a named range, or "STEP" for a step of the program. time_ns 0: now.
 VRAM_API VRAM_NODISCARD enum vram_status vram_log_annotation(struct vram_log *log, uint32_t device, const char *stage, const char *name,

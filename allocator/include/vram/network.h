@@ -5,7 +5,7 @@
 // mapped. A watching driver sits between an allocator and its driver and sees every piece of memory that is mapped. It tells observers
 // before a piece goes, and numbers each mapping with a generation, unique in the process, which shows whether a cached registration is
 // stale. It is exact for every kind of segment (plain, expandable, paged, asleep and awake), because it sees the driver calls themselves.
-// It does not see memory that the driver's own pools hand out (backend:cudaMallocAsync).
+// The watching driver does not see memory that the driver's own pools hand out (backend:cudaMallocAsync).
 //
 // All functions take a driver made by vram_driver_watch() (INVALID_ARGUMENT for another) and may be called from any thread. Inside an
 // observer only vram_watch_mappings(), vram_watch_dma_buf() and vram_watch_fabric() may be called. See docs/guides/network.md.
@@ -68,7 +68,7 @@ VRAM_API VRAM_EXPERIMENTAL VRAM_NODISCARD enum vram_status vram_watch_dma_buf(st
                                                                               struct vram_error *error);
 
 #define VRAM_FABRIC_BYTES 64
-// A handle of one whole physical allocation, which other processes can import, also on other machines of the same NVLink domain.
+// A handle of one whole physical allocation, which other processes can import, even on other machines of the same NVLink domain.
 struct vram_fabric_handle {
     unsigned char bytes[VRAM_FABRIC_BYTES];
     uint64_t allocation_bytes; // of the physical allocation

@@ -3,7 +3,7 @@
 //     auto &manager = umpire::ResourceManager::getInstance();
 //     auto allocator = manager.makeAllocator<vram::umpire_strategy>("vram", 0); // of device 0
 //
-// It is itself a pool, so Umpire's pools are not needed on top. Umpire's records are kept, so that its copies and queries work.
+// The strategy is itself a pool, so Umpire's pools are not needed on top. Umpire's records are kept, so that its copies and queries work.
 // docs/in/umpire.md.
 #ifndef VRAM_UMPIRE_HPP
 #define VRAM_UMPIRE_HPP

@@ -26,7 +26,7 @@ class Recorded:
 
 class record:
     """Used as `with vram.record("step.pickle") as recorded: ...`. Writes a recording of PyTorch's allocations in the block when it ends,
-    also if it fails. Without a path, writes a new file in the temporary folder. Record programs without PyTorch from outside: `vram run
+    even if it fails. Without a path, writes a new file in the temporary folder. Record programs without PyTorch from outside: `vram run
     -- PROGRAM`."""
 
     def __init__(self, path=None, max_entries=MOST_EVENTS, stacks="python"):

@@ -42,7 +42,7 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_recording_read(const struct vram_i
 // vram_recording_read().
 VRAM_API VRAM_NODISCARD enum vram_status vram_recording_read_memory(const void *data, size_t size, const char *name,
                                                                     struct vram_recording **recording, struct vram_error *error);
-// Reads a recording from the regular file at `path`. IO also if it cannot be opened. Otherwise as vram_recording_read().
+// Reads a recording from the regular file at `path`. Also IO if it cannot be opened. Otherwise as vram_recording_read().
 VRAM_API VRAM_NODISCARD enum vram_status vram_recording_read_file(const char *path, struct vram_recording **recording,
                                                                   struct vram_error *error);
 // Frees the recording. NULL is ignored.

@@ -193,7 +193,7 @@ struct vram_report_accounts {
     uint64_t unknown_bytes; // of unknown owner
 };
 
-// The picture of an out of memory at that moment.
+// The picture of an out-of-memory error at that moment.
 #define VRAM_REPORT_OOM_FACTS(X)                                                                                                           \
     X(U64, segment_bytes, ALWAYS, "size of the segment that the driver was asked for")                                                     \
     X(U64, reserved_bytes, ALWAYS, "held from the driver")                                                                                 \
@@ -390,7 +390,7 @@ VRAM_API const struct vram_report_device *vram_report_worst_device(const struct 
 struct vram_report_source {
     const char *file;              // its name
     uint64_t bytes;                // its size, decompressed
-    const struct vram_cure *cures; // settings that would have avoided an out of memory (vram/oom.h), for the device and event in each
+    const struct vram_cure *cures; // settings that would have avoided an out-of-memory error (vram/oom.h), for the device and event in each
     size_t cure_count;
     const struct vram_paged_saving *savings; // what paged:True would have saved (vram/replay.h), for the device in each
     size_t saving_count;

@@ -1,4 +1,4 @@
-// vram/oom.h: after an out of memory, which settings would have let the program fit. The report (vram/report.h) has the causes.
+// vram/oom.h: after an out-of-memory error, which settings would have let the program fit. The report (vram/report.h) has the causes.
 #ifndef VRAM_OOM_H
 #define VRAM_OOM_H
 
@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-// The cure for an out of memory: settings with which the program would have fitted. The device's history is replayed on the simulated
+// The cure for an out-of-memory error: settings with which the program would have fitted. The device's history is replayed on the simulated
 // driver, in the memory that the program could have had when its request failed: first with the settings in force, then with one option
 // changed, then with two. If a replay cannot decide the question, the verdict says so.
 

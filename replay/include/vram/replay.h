@@ -127,7 +127,7 @@ struct vram_exact_result {
     enum vram_rules_source pytorch_by;
 };
 
-// Replays every device's history at the recorded addresses. options may be NULL. The caller owns *result, also if something differs, which
+// Replays every device's history at the recorded addresses. options may be NULL. The caller owns *result, even if something differs, which
 // is not an error. BAD_OPTION for a malformed conf; NO_HOST_MEMORY; BAD_INPUT for histories beyond this library's limits.
 VRAM_API VRAM_NODISCARD enum vram_status vram_replay_exact(const struct vram_recording *recording, const struct vram_exact_options *options,
                                                            struct vram_exact_result **result, struct vram_error *error);
@@ -205,7 +205,7 @@ struct vram_whatif_result {
     bool inferred_conf; // recorded_conf, but the recording has no settings: they were inferred from its segments
 };
 
-// Runs every device's history once. options may be NULL. The caller owns *result, also after an OOM, which is not an error. BAD_OPTION for
+// Runs every device's history once. options may be NULL. The caller owns *result, even after an OOM, which is not an error. BAD_OPTION for
 // a malformed conf, NO_HOST_MEMORY, BAD_INPUT.
 VRAM_API VRAM_NODISCARD enum vram_status vram_replay_whatif(const struct vram_recording *recording,
                                                             const struct vram_whatif_options *options, struct vram_whatif_result **result,
@@ -261,7 +261,7 @@ struct vram_tune_result {
     size_t holds_less;     // as good, and holds the least, by at least a tenth; VRAM_TUNE_NONE: no such setting, or memory_bytes were given
     uint64_t live_bytes;   // the device with the most: peak of bytes allocated by the recorded program; no setting needs less
     uint64_t active_bytes; // the same, including freed bytes that waited for other streams
-    enum vram_whatif_start start; // of the replays: the options', or RECORDED if only that reproduces an out of memory of the recording
+    enum vram_whatif_start start; // of the replays: the options', or RECORDED if only that reproduces a recorded out-of-memory error
     uint64_t memory_bytes;        // from the options
     uint64_t runs;                // number of replays
     uint64_t devices;             // number of devices whose history was replayed
@@ -324,7 +324,7 @@ struct vram_paged_side {
 struct vram_paged_saving {
     uint32_t device;
     enum vram_paged_verdict verdict;
-    uint64_t room_bytes;               // after an out of memory: vram_report_oom.room_bytes of the last one; 0: no request failed
+    uint64_t room_bytes;               // after an out-of-memory error: vram_report_oom.room_bytes of the last one; 0: no request failed
     uint64_t live_bytes;               // with ample memory: peak of live bytes, as blocks
     struct vram_paged_side today;      // for LESS and AS_MUCH; for AS_MUCH, the next two only if they had to be replayed
     struct vram_paged_side expandable; // with expandable_segments:True added; unknown if that was in force
@@ -349,7 +349,7 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_paged_savings_find(const struct vr
 // NULL is ignored.
 VRAM_API void vram_paged_savings_destroy(struct vram_paged_savings *savings);
 // Writes the saving in two or three sentences, as in the report. Writes nothing if there is nothing to gain (only LESS has sentences, and
-// after an out of memory only if paged:True makes the difference). Statuses as for vram_exact_json().
+// after an out-of-memory error only if paged:True makes the difference). Statuses as for vram_exact_json().
 VRAM_API VRAM_NODISCARD enum vram_status vram_paged_saving_text(const struct vram_paged_saving *saving, vram_write write, void *user);
 
 #ifdef __cplusplus

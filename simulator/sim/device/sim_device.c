@@ -121,7 +121,7 @@ const char *vram_sim_model_estimated(const char *key) {
 enum {
     ALLOC_NS = 4000,            // from a 2 MiB page that the driver already holds
     ALLOC_NEW_NS = 60000,       // with new physical memory
-    ALLOC_NS_PER_MIB = 400,     // of new memory, also by cuMemCreate above 2 MiB
+    ALLOC_NS_PER_MIB = 400,     // of new memory, including that of cuMemCreate above 2 MiB
     FREE_NS_PER_MIB = 200,      // of memory freed
     RECORD_TIMING_NS = 2250,    // on top of a record without timing
     SET_ACCESS_CHEAP_NS = 500,  // per 2 MiB after the first

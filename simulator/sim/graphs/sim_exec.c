@@ -168,7 +168,7 @@ void vr_sim_exec_end(struct vr_sim *sim, struct vr_sim_exec *exec) {
     vr_sim_slots_give(&sim->execs, vr_sim_slots_index(&sim->execs, exec));
 }
 
-// Lays out a graph for comparison. Undo with sim_exec_unlay(), also after a failure.
+// Lays out a graph for comparison. Undo with sim_exec_unlay(), even after a failure.
 static vr_cu_result sim_exec_lay(struct vr_sim *sim, struct vr_sim_exec *exec, uint32_t graph) {
     return lay_graph(sim, exec, graph, NO_STEP, NULL);
 }

@@ -187,7 +187,7 @@ vr_cu_result vr_sim_ticket_read(int file, uint64_t place, enum vr_sim_ticket_kin
 void vr_sim_ticket_end(struct vr_sim *sim, uint64_t place, uint64_t offset, uint64_t size_bytes);
 // Opens a descriptor of the file that holds the ticket; its file position is the ticket's place. OPERATING_SYSTEM.
 vr_cu_result vr_sim_ticket_descriptor(int file, uint64_t place, int *descriptor);
-// Takes a reference to the ticket's entry, creating and holding it at first. Consumes `file`, also on failure. *index is the entry's.
+// Takes a reference to the ticket's entry, creating and holding it at first. Consumes `file`, even on failure. *index is the entry's.
 vr_cu_result vr_sim_shared_take(struct vr_sim *sim, int file, uint64_t place, enum vr_sim_ticket_kind kind, uint32_t *index);
 // Like vr_sim_shared_take(), for the ticket of a descriptor, which stays the caller's.
 vr_cu_result vr_sim_shared_take_descriptor(struct vr_sim *sim, void *descriptor, enum vr_sim_ticket_kind kind, uint32_t *index);

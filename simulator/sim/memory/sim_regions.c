@@ -299,7 +299,7 @@ static void free_small(struct vr_sim *sim, uint32_t device, uint64_t address) {
         free_pages(sim, device, base, base + PAGE_BYTES);
         return;
     }
-    free_pages(sim, device, vr_round_down(address, PAGE_BYTES), vr_round_up(address + 1, PAGE_BYTES)); // it was one of the others
+    free_pages(sim, device, vr_round_down(address, PAGE_BYTES), vr_round_up(address + 1, PAGE_BYTES)); // no small page contains it
 }
 
 // Notes that the memory at `address` was freed. Frees a region once it is empty.

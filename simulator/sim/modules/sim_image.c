@@ -283,7 +283,7 @@ static vr_cu_result read_sections(struct cubin *file) {
 
 // --- the file -------------------------------------------------------------------------------------------------------
 
-// Does the section .nv.compat restrict the file to one architecture?
+// Returns whether the section .nv.compat restricts the file to one architecture.
 static bool is_exact(const struct cubin *file) {
     for (uint32_t i = 0; i < file->count; i++) {
         const char *section = section_at(file, i);

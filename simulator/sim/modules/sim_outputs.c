@@ -269,7 +269,7 @@ static enum vr_check_effect effect_of(const struct vr_sim_kernel *kernel, size_t
     return (effects & VR_SIM_PTX_ESCAPES) == 0 ? VR_CHECK_READ : VR_CHECK_USE;
 }
 
-// Does the code leave the memory behind a parameter alone?
+// Returns whether the code leaves the memory behind a parameter alone.
 static bool is_unused(const struct vr_sim_kernel *kernel, size_t parameter) {
     return kernel->effects != NULL && parameter < VR_SIM_PTX_PARAMETERS && kernel->effects[parameter] == VR_SIM_PTX_KNOWN;
 }

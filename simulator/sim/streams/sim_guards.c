@@ -44,7 +44,7 @@ static void remove_guard(struct vr_sim *sim, size_t at) {
 
 // ---- Guards.
 
-// Can the range be guarded?
+// Returns whether the range can be guarded.
 static bool is_ours(const struct vr_sim *sim, uint64_t from, uint64_t end) {
     const struct vr_sim_range *range = vr_sim_ranges_holding(&sim->hosts, from);
     return range != NULL && range->kind == VR_SIM_HOST_ALLOCATED && end <= vr_sim_range_end(range);

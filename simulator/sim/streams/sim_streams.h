@@ -142,7 +142,7 @@ vr_cu_result vr_sim_stream_in(struct vr_sim *sim, uint64_t context, uint64_t han
 vr_cu_result vr_sim_enqueue(struct vr_sim *sim, struct vr_sim_stream *stream, uint64_t work_ns, uint64_t *end_ns);
 // Appends a wait for a recorded event.
 vr_cu_result vr_sim_enqueue_wait(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_event *event);
-// Manual completion: is work number `work` of the stream in slot `stream` complete?
+// Manual completion: returns whether work number `work` of the stream in slot `stream` is complete.
 bool vr_sim_work_complete(const struct vr_sim *sim, uint32_t stream, uint64_t work);
 // These move the clock to the end of the work and complete it.
 void vr_sim_wait_work(struct vr_sim *sim, uint32_t stream, uint64_t work, uint64_t end_ns);

@@ -35,13 +35,13 @@ static uint32_t take_stack(void) {
     return stacks->table == NULL ? 0 : stacks->take(stacks->table, VRAM_STACK_ALL, 0);
 }
 
-// Is it a frame of adapters/fit/vram_check.py, which reports PyTorch's blocks, or of PyTorch's call of it?
+// Returns whether the frame is one of adapters/fit/vram_check.py, which reports PyTorch's blocks, or of PyTorch's call of it.
 static bool is_own(const struct vram_frame *frame) {
     const char *name = strrchr(frame->filename, '/');
     return (name != NULL && strncmp(name, "/vram_", sizeof "/vram_" - 1) == 0) || strcmp(frame->name, "fire_callbacks") == 0;
 }
 
-// Is it a frame of the stand-ins, or of the signal that a guard raised?
+// Returns whether the frame is one of the stand-ins, or of the signal that a guard raised.
 static bool is_of_standins(const struct vram_frame *frame) {
     static const char *const parts[] = {"simulator/standins/", "simulator/sim/", "/libcuda.so", "/libcudart.so"};
     for (size_t i = 0; i < VR_COUNT_OF(parts); i++)

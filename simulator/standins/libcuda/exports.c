@@ -123,7 +123,7 @@ static bool read_sim_options(struct vram_sim_options *options) {
     return text == NULL || vr_sim_parse_into(text, options, NULL) == VRAM_OK;
 }
 
-// Returns the CUDA version that the driver reports, also before cuInit.
+// Returns the CUDA version that the driver reports, even before cuInit.
 static int libcuda_version(void) {
     static _Atomic(int) known; // cached, because every lookup of a name needs it
     const struct vr_sim *sim = vr_libcuda_sim();

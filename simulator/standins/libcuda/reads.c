@@ -54,7 +54,7 @@ static void add_line(struct place *place, const char *format, ...) {
     place->lines++;
 }
 
-// Is it a frame of adapters/fit/vram_values.py, which replaces PyTorch's kernels?
+// Returns whether the frame is one of adapters/fit/vram_values.py, which replaces PyTorch's kernels.
 static bool is_own(const struct vram_frame *frame) {
     const char *name = strrchr(frame->filename, '/');
     return name != NULL && strncmp(name, "/vram_values", sizeof "/vram_values" - 1) == 0;

@@ -15,7 +15,7 @@ struct vr_libcuda_stacks {
 // Opens libvram at the first call, and returns the same object at every call. Any thread.
 const struct vr_libcuda_stacks *vr_libcuda_stacks(void);
 
-// Is it the name of a function of the driver or the runtime, such as cuMemcpyDtoH_v2 or cudaMemcpyAsync?
+// Returns whether the name is that of a function of the driver or the runtime, such as cuMemcpyDtoH_v2 or cudaMemcpyAsync.
 bool vr_libcuda_is_api(const char *name);
 
 #endif

@@ -23,8 +23,8 @@ int ncclGetUniqueId(struct nccl_unique_id *id) {
     return NCCL_SUCCESS;
 }
 
-// Reads an id: the name, and after a second colon the ranks that run, which `vram fit --fold` adds to the ids of groups; else *running is
-// NULL. Only ids made by ncclGetUniqueId() are valid, so that no id leads to another file.
+// Reads an id: the name and, after a second colon, the ranks that run (*running; NULL: not given). `vram fit --fold` adds these to the ids
+// of groups. Only ids made by ncclGetUniqueId() are valid, so that no id leads to another file.
 static bool read_id(const struct nccl_unique_id *id, char name[NCCL_NAME_BYTES], const char **running) {
     enum { DIGITS = 32 };
     if (memchr(id->bytes, '\0', sizeof id->bytes) == NULL || strncmp(id->bytes, id_mark, sizeof id_mark - 1) != 0) return false;

@@ -1,6 +1,6 @@
 """Runs one program of training.py or untrained.py and writes its recording: record.py MODULE PROGRAM FILE.
 
-The recording is made at an out of memory, else at the program's end. Its paths are not those of a real machine.
+The recording is made at an out-of-memory error, else at the program's end. Its paths are not those of a real machine.
 """
 import gzip
 import importlib

@@ -42,7 +42,7 @@ def loading_or_inference(rows):
 
 
 def attention_or_mlp(tokens):
-    """Small: the wide layer; large: scores, which grow with the square."""
+    """Small: the wide layer; large: the attention scores, which grow with the square of `tokens`."""
     model = nn.Sequential(Block(1024), Attention(1024)).cuda()
     with torch.no_grad():
         model(batch(tokens, 1024))

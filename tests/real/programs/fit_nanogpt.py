@@ -44,7 +44,7 @@ def fit_nanogpt():
     assert 12.5 * GIB < answer["allocated_bytes"] < 13.5 * GIB and is_named(answer)
     assert answer["roles"]["parameters"] == answer["roles"]["gradients"] and answer["roles"]["optimizer_state"] > 1.99 * answer["roles"]["parameters"]
     out = next(card["out_of_memory"] for card in answer["cards"] if card["key"] == "rtx3060")
-    assert "train.py" in out["site"] or "model.py" in out["site"], out  # also if the backward pass makes the request
+    assert "train.py" in out["site"] or "model.py" in out["site"], out  # even if the backward pass makes the request
 
 
 def fit_nanogpt_old():

@@ -29,7 +29,7 @@ export function emptyState(frame: Frame): HTMLElement {
     );
 }
 
-// Replaces it while a file is being read.
+// Replaces the empty state while a file is being read.
 export function openingState(names: string): HTMLElement {
     return el("section", { class: "empty", "aria-label": "Opening" }, el("div", { class: "zone" }, el("p", { class: "zone-title opening" }, `Opening ${names}\u2026`)));
 }

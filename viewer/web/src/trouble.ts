@@ -1,5 +1,5 @@
-// Finds the trouble: an out of memory, else the highest peak. The page opens on its recording and device; the menus and the out-of-memory
-// tab count the failed requests.
+// Finds the trouble: an out-of-memory error, else the highest peak. The page opens on its recording and device; the menus and the
+// out-of-memory tab count the failed requests.
 import type { Device, Recording } from "./app";
 import type { Engine } from "./engine";
 import { count } from "./format";

@@ -1,5 +1,5 @@
-// Tests recordings with a known cause of out of memory (tests/explain/causes.py: handmade, from real PyTorch on the simulator, from a real
-// GPU): the sentence above every view names the cause and the holder of the memory; a long one is complete in its title.
+// Tests recordings with a known cause of their out-of-memory error (tests/explain/causes.py: handmade, from real PyTorch on the simulator,
+// from a real GPU): the sentence above every view names the cause and the holder of the memory; a long one is complete in its title.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

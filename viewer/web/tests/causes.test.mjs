@@ -1,5 +1,5 @@
-// Tests recordings with a known cause of out of memory (tests/explain/causes.py): the view's first screen names it, and the holder of the
-// memory.
+// Tests recordings with a known cause of their out-of-memory error (tests/explain/causes.py): the view's first screen names it, and the
+// holder of the memory.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

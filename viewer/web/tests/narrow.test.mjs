@@ -36,8 +36,8 @@ for (const view of await phone.page.$$eval('[role="tab"]:not([hidden])', (all) =
     equal(wide, 390, `${view}: the view has the whole width`);
 }
 
-// Long names, many call sites, several devices, an out of memory: no text is cut off or hidden without a way to read it, and the page does
-// not scroll sideways. Only the row of tabs and program text scroll by themselves.
+// Long names, many call sites, several devices, an out-of-memory error: no text is cut off or hidden without a way to read it, and the page
+// does not scroll sideways. Only the row of tabs and program text scroll by themselves.
 const long = (i) => [{ name: `very_long_function_name_of_a_layer_${i}`, filename: `/home/somebody/projects/some_model/src/package/module_${i}.py`, line: 1200 + i }];
 const loop = [];
 for (let step = 0; step < 12; step++) {

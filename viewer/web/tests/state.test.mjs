@@ -8,7 +8,7 @@ import { openFiles, openPage } from "./browser.mjs";
 import { go, html, recordingPaths, recordings, rests, vram } from "./check.mjs";
 
 const example = join(dirname(fileURLToPath(import.meta.url)), "../../../examples/recordings/train.json.gz");
-// Expandable segments and an out of memory on several devices; no completions; no times; no settings; private pools; a bare list.
+// Expandable segments and an out-of-memory error on several devices; no completions; no times; no settings; private pools; a bare list.
 const files = [example, ...(recordings ? recordingPaths("001", "016", "022", "052", "071", "091", "104") : [])];
 
 function listed(what, file) {
@@ -82,7 +82,7 @@ async function setEvent(page, event, before) {
 async function walk(page, truth) {
     const last = truth.events.length - 1;
     await page.keyboard.press("2");
-    // It opens at the failure; without one at the end.
+    // The view opens at the last failure, or at the end if there is none.
     await checkMoment(page, truth, truth.events.filter((event) => event.action === "oom").at(-1)?.event ?? last);
     if (last < 3) return;
     await page.keyboard.press("Home");

@@ -70,7 +70,7 @@ await settles(page, message, null, "The link names device 7, of which peaks.json
 await settles(page, device, null, "1", "another one is shown");
 await go(page, { rec: 0 });
 await settles(page, message, null, "", "a link to what is there takes the sentence back");
-// Also a link that comes before the page has drawn its correction: frames come on request.
+// A link does so even before the page has drawn its correction: frames come on request.
 await page.evaluate(() => {
     const [held, ask] = [[], window.requestAnimationFrame];
     window.requestAnimationFrame = (callback) => held.push(callback);
