@@ -142,8 +142,7 @@ int cmd_check(int argc, char **argv) {
             "Runs a program on simulated GPUs, as `vram sim` does, and reports mistakes in its use of memory on streams: memory that is\n"
             "freed or handed out again while another stream uses it, streams that use the same bytes without a wait, and memory\n"
             "that is used after its free. Each mistake is reported once, with both stacks and what mends it, on standard error.\n"
-            "What the timing of the run happened to be makes no difference. The exit code is the program's; 1 if that is 0 and a\n"
-            "mistake was found.",
+            "The result does not depend on the run's timing. The exit code is the program's; 1 if that is 0 and a mistake was found.",
         .examples = "  vram check -- python train.py\n"
                     "  vram check --card a100-80 --devices 2 -- torchrun --nproc-per-node 2 train.py\n"
                     "  vram check --sarif check.sarif --suppress known.txt -- python -m pytest tests\n"

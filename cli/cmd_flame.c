@@ -57,7 +57,7 @@ int cmd_flame(int argc, char **argv) {
          .letter = 'o',
          .kind = ARGS_STRING,
          .value = "FILE",
-         .help = "the file to write: a picture (.svg) or folded stacks (.folded), also with .gz, .zst, .xz; - for standard output",
+         .help = "the file to write: a picture (.svg) or folded stacks (.folded), optionally with .gz, .zst or .xz; - for standard output",
          .target = &settings.output},
         {.name = "before",
          .kind = ARGS_STRING,

@@ -77,10 +77,10 @@ int cmd_forecast(int argc, char **argv) {
     const struct args_command command = {
         .name = "forecast",
         .usage = "--size SIZE [options] SIZE=FILE SIZE=FILE [SIZE=FILE]",
-        .summary = "Forecasts the peak of another size (of the batch, the sequence, the ranks) from recordings in two or three sizes.\n"
-                   "The moments that may be the peak are matched across the runs, and each call site is extended along the simplest curve\n"
-                   "that fits it. The range shows what else is possible. Three sizes distinguish curves from straight lines. `vram fit`\n"
-                   "makes such recordings without a GPU.",
+        .summary = "Forecasts the peak of another size (of the batch, the sequence, the ranks) from recordings of two or three sizes.\n"
+                   "The moments that may be the peak are matched across the runs, and the bytes of each call site are extrapolated along\n"
+                   "the simplest curve that fits them. The range shows what else is possible. Three sizes distinguish curves from\n"
+                   "straight lines. `vram fit` makes such recordings without a GPU.",
         .examples = "  vram forecast --size 64 8=batch8.pickle 16=batch16.pickle\n"
                     "  vram forecast --size 8192 --by role 1024=a.vram 2048=b.vram 4096=c.vram\n",
         .options = options,

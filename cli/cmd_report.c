@@ -181,7 +181,8 @@ int cmd_report(int argc, char **argv) {
          .target = &settings.memory_bytes},
         {.name = "no-cure",
          .kind = ARGS_FLAG,
-         .help = "do not replay the history with other settings: show no cure after an out of memory and no comparison with paged:True",
+         .help =
+             "do not replay the history with other settings: show no cure after an out-of-memory error and no comparison with paged:True",
          .target = &settings.no_cure},
         {.name = "summary",
          .kind = ARGS_FLAG,
@@ -192,7 +193,7 @@ int cmd_report(int argc, char **argv) {
          .kind = ARGS_FLAG,
          .help = "choose call sites as other tools do: the innermost Python frame outside torch, else the innermost frame",
          .target = &settings.plain_sites},
-        {.name = "check", .kind = ARGS_FLAG, .help = "exit code 1 if the recording has an out of memory", .target = &settings.check},
+        {.name = "check", .kind = ARGS_FLAG, .help = "exit code 1 if the recording has an out-of-memory error", .target = &settings.check},
         {.name = "fail-over",
          .kind = ARGS_SIZE,
          .value = "SIZE",
@@ -214,8 +215,8 @@ int cmd_report(int argc, char **argv) {
         .name = "report",
         .usage = "[options] FILE|FOLDER...",
         .summary = "Explains a recording of GPU memory: how high memory went and when, where the reserved bytes are, which call\n"
-                   "sites held the peak, and what the recording lacks. After an out of memory: why it failed, and which setting would\n"
-                   "have made it fit, found by replaying the history on a simulated device.\n"
+                   "sites held the peak, and what the recording lacks. After an out-of-memory error: why it failed, and which setting\n"
+                   "would have made it fit, found by replaying the history on a simulated device.\n"
                    "Sizes of allocations are what the program requested, so peaks are below torch.cuda.max_memory_allocated(),\n"
                    "which counts whole blocks.",
         .examples = "  vram report snapshot.pickle\n"

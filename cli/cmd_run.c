@@ -270,7 +270,8 @@ int cmd_run(int argc, char **argv) {
         {.name = "on-oom",
          .kind = ARGS_CHOICE,
          .value = "report|dump",
-         .help = "after an out of memory, report (default): explain it at the end; dump: keep a copy of the recording from that moment",
+         .help =
+             "after an out-of-memory error, report (default): explain it at the end; dump: keep a copy of the recording from that moment",
          .target = &settings.on_oom,
          .choices = oom_choices},
         {.name = "cache",

@@ -264,7 +264,7 @@ static void look_at_nvml(struct doctor *doctor) {
     struct vram_error error = {.status = VRAM_OK};
     const bool there = vram_processes_available(&error) == VRAM_OK;
     struct doctor_row *row = doctor_add(doctor, "system", "NVML", there ? DOCTOR_OK : DOCTOR_OFF, there ? "yes" : "no");
-    doctor_explain(row, "%s", there ? "the report of an out of memory names the other processes on the device" : error.message);
+    doctor_explain(row, "%s", there ? "the report of an out-of-memory error names the other processes on the device" : error.message);
 }
 
 static void look_at_parts(struct doctor *doctor) {

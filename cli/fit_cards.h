@@ -48,7 +48,7 @@ struct fit_card {
     struct vram_sim_model model;
     bool asked; // on the command line
     bool fits;
-    bool unsure; // it may not fit: the program failed early, or the data-dependent bytes decide
+    bool unsure; // it might not fit: the program failed early, or the data-dependent bytes decide
     enum fit_method method;
     uint64_t room_bytes; // for the allocator of the holding with the least room
     uint64_t need_bytes; // of the device, with context and libraries, for the reserved peak

@@ -64,7 +64,7 @@ static void say_use(const struct fit_answer *answer, const char *folder, bool ha
     const uint64_t need = fit_need_bytes(verdict), memory = verdict->ran_memory_bytes;
     (void)ui_size(memory > need ? memory - need : 0, left);
     if (has_plan)
-        ui_say("vram fit: plan written: VLLM_ENABLE_STARTUP_PLAN=1 VLLM_CACHE_ROOT=%s, or without it %s", folder, option);
+        ui_say("vram fit: plan written: to use it, set VLLM_ENABLE_STARTUP_PLAN=1 VLLM_CACHE_ROOT=%s; without it, use %s", folder, option);
     else
         ui_say("vram fit: plan written: this engine takes %s", option);
     ui_say("vram fit: with it %s of the %s stay free for what a real card needs in addition", left, verdict->ran_on.key);

@@ -37,7 +37,7 @@ static void put_oom(struct vr_json *json, const char *name, const struct fit_oom
     X(U64, "room_bytes", it->room_bytes, ALWAYS, "memory available to the allocator")                                                      \
     X(U64, "need_bytes", it->need_bytes, ALWAYS, "highest sum of reserved memory, context and libraries")                                  \
     X(U64, "retries", it->retries, ALWAYS, "releases of the whole cache on this card")                                                     \
-    X(OBJECT, "out_of_memory", put_oom(json, key, &it->oom), NULL_UNLESS(it->oom.known), "the out of memory: below")
+    X(OBJECT, "out_of_memory", put_oom(json, key, &it->oom), NULL_UNLESS(it->oom.known), "the out-of-memory error: below")
 
 static void put_cards(struct vr_json *json, const char *name, const struct fit_verdict *verdict) {
     vr_json_array(json, name);

@@ -48,8 +48,8 @@ static void print_named(FILE *page, const struct fit_verdict *verdict, enum verd
 
 // Prints the requested cards by verdict.
 static void print_where(FILE *page, const struct fit_verdict *verdict) {
-    static const char *const first[VERDICTS] = {"Fits on ", "Not sure on ", "Does not fit on "};
-    static const char *const further[VERDICTS] = {"", ", not sure on ", ", not on "};
+    static const char *const first[VERDICTS] = {"Fits on ", "Might not fit on ", "Does not fit on "};
+    static const char *const further[VERDICTS] = {"", ", might not fit on ", ", not on "};
     size_t counts[VERDICTS] = {0}, asked = 0;
     for (size_t i = 0; i < verdict->card_count; i++) {
         if (!verdict->cards[i].asked) continue;
@@ -63,7 +63,7 @@ static void print_where(FILE *page, const struct fit_verdict *verdict) {
         if (asked <= MOST_NAMED)
             print_named(page, verdict, of);
         else if (counts[of] == asked)
-            fprintf(page, of == DOES_NOT_FIT ? "any of %zu cards" : "all %zu cards", asked);
+            fprintf(page, of == FITS ? "all %zu cards" : "any of %zu cards", asked);
         else
             fprintf(page, begun ? "%zu" : "%zu of %zu cards", counts[of], asked);
         begun = true;

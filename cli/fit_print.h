@@ -25,7 +25,7 @@ struct fit_answer {
     uint64_t limit_bytes;   // UINT64_MAX: none
     uint64_t stake_bytes;   // data-dependent bytes: library sizes without a source, results of masks
     bool fits;              // on every requested card, and within the limit
-    bool unsure;            // it may not fit: the program failed, or the data-dependent bytes decide
+    bool unsure;            // it might not fit: the program failed, or the data-dependent bytes decide
 };
 
 // Returns the most device memory in use: reserved by the allocator, context and libraries.

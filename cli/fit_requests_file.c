@@ -117,7 +117,7 @@ static bool read_header(struct reading *reading, char *line) {
         for (size_t j = 0; j < sizeof names / sizeof *names; j++)
             if (strcmp(cells[i], names[j].name) == 0) *columns[names[j].column] = i;
     reading->is_table = reading->prompt_column >= 0 && reading->output_column >= 0;
-    return reading->is_table || fail(reading, "neither a JSON object nor the head of a table of BurstGPT or Azure");
+    return reading->is_table || fail(reading, "neither a JSON object nor the header of a BurstGPT or Azure table");
 }
 
 // Reads seconds, or a moment: "2023-11-16 18:15:46.6805900", of which only differences matter. Returns false if it is neither.

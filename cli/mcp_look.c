@@ -64,7 +64,7 @@ void mcp_tool_open(struct mcp_server *server, const cJSON *arguments, struct mcp
     const struct vram_report_device *worst = vram_report_worst_device(report);
     if (worst != NULL && report->device_count > 1) mcp_about(answer, worst->device);
     if (worst != NULL && worst->oom_count != 0)
-        mcp_next(answer, "why {\"file\": \"r%u\"} - the out of memory, explained", open->id);
+        mcp_next(answer, "why {\"file\": \"r%u\"} - the out-of-memory error, explained", open->id);
     else
         mcp_next(answer, "peak {\"file\": \"r%u\", \"by\": \"role\"} - what holds the peak", open->id);
 }

@@ -323,7 +323,7 @@ enum vram_status vram_cures_find_within(const struct vram_recording *recording, 
     }
     if (status != VRAM_OK) {
         vram_cures_destroy(made);
-        return status == VRAM_NO_HOST_MEMORY ? vr_fail(error, status, VRAM_NO_OFFSET, "not enough host memory for the search of a cure")
+        return status == VRAM_NO_HOST_MEMORY ? vr_fail(error, status, VRAM_NO_OFFSET, "not enough host memory for the search for a cure")
                                              : status;
     }
     *cures = made;

@@ -221,7 +221,7 @@ def refuse_objects(torch, c10d):
         ranks = list(c10d._world.pg_group_ranks[group or c10d._get_default_group()])
         source = ranks[group_src] if group_src is not None else src
         if source is not None and source not in running_ranks(c10d.get_world_size()):
-            refuse(f"rank {c10d.get_rank()} receives objects from rank {source}, which does not run. Name it in --fold, as all stages of one pipeline")
+            refuse(f"rank {c10d.get_rank()} receives objects from rank {source}, which does not run. Name it in --fold, together with all other stages of its pipeline")
         more = {} if group_src is None else {"group_src": group_src}
         return receive(object_list, src, group, device, **more, **kwargs)
 

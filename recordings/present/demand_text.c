@@ -191,7 +191,7 @@ static void do_sharding(struct vr_text *out, const struct vram_report_remedy *re
 static void say_sharding(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
     put_blocks(out, remedy);
-    vr_text_printf(out, ", 1/%u of each; a gathered layer comes on top", remedy->divisor);
+    vr_text_printf(out, ", 1/%u of each, plus one gathered layer", remedy->divisor);
 }
 
 static void do_kv_cache(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {

@@ -56,7 +56,7 @@ static void put_calls(struct vr_json *json, const char *key, const struct vram_w
     X(U64, "device", it->device, ALWAYS, "the device's number")                                                                            \
     X(BOOL, "contradiction", it->contradiction, ALWAYS, "the history is impossible")                                                       \
     X(TEXT, "reason", it->reason, ALWAYS, "reason; empty without a contradiction")                                                         \
-    X(U64, "events", it->events, ALWAYS, "number of events replayed, up to an out of memory")                                              \
+    X(U64, "events", it->events, ALWAYS, "number of events replayed, up to an out-of-memory error")                                        \
     X(U64, "allocations", it->allocations, ALWAYS, "number of `alloc` events among them")                                                  \
     X(U64, "private_allocations", it->private_allocations, ALWAYS, "number of these in private pools")                                     \
     X(U64, "peak_allocated_bytes", it->peak_allocated_bytes, ALWAYS, "peak of blocks in use")                                              \
@@ -73,7 +73,7 @@ static void put_calls(struct vr_json *json, const char *key, const struct vram_w
     X(MS, "driver_time_ms", it->driver_time_ns, ALWAYS, "time of the driver calls on the simulator's clock")                               \
     X(MAP, "driver_calls", put_calls(json, key, it), ALWAYS,                                                                               \
       "driver calls by name. A cold run includes the allocations from before the first event")                                             \
-    X(OBJECT, "out_of_memory", put_oom(json, key, it), NULL_UNLESS(it->out_of_memory), "the out of memory of the run: below")
+    X(OBJECT, "out_of_memory", put_oom(json, key, it), NULL_UNLESS(it->out_of_memory), "the out-of-memory error of the run: below")
 
 static void put_whatif_devices(struct vr_json *json, const char *name, const struct vram_whatif_result *run) {
     vr_json_array(json, name);

@@ -215,7 +215,7 @@ static void take_captured_pair(struct run *run) { give(run, take_on(run, 0, 4096
 
 static void fail_to_take(struct run *run) {
     uint64_t address = 0;
-    if (vram_malloc(run->allocator, 0, 64 * (MIB << 20), 0, &address) != VRAM_OUT_OF_MEMORY) must(VRAM_LIMIT, "no out of memory");
+    if (vram_malloc(run->allocator, 0, 64 * (MIB << 20), 0, &address) != VRAM_OUT_OF_MEMORY) must(VRAM_LIMIT, "no out-of-memory error");
 }
 
 // --- the table --------------------------------------------------------------------------------------------------------------------------

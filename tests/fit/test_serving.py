@@ -216,7 +216,7 @@ class Requests(unittest.TestCase):
             self.assertEqual(plan.joinpath("options").read_text(), f"--kv-cache-memory-bytes {size}\n")
             written = json.loads(plan.joinpath("startup_plan/startup_plan_fake.json").read_text())
             self.assertEqual(written, {"kv_cache_memory_bytes": size, "free_memory_baseline": 60 * GIB})
-            for part in (f"VLLM_ENABLE_STARTUP_PLAN=1 VLLM_CACHE_ROOT={plan}, or without it --kv-cache-memory-bytes {size}\n", "of the h100 stay free"):
+            for part in (f"to use it, set VLLM_ENABLE_STARTUP_PLAN=1 VLLM_CACHE_ROOT={plan}; without it, use --kv-cache-memory-bytes {size}\n", "of the h100 stay free"):
                 self.assertIn(part, result.stderr)
 
     def test_no_plan_of_what_was_not_served(self):

@@ -199,7 +199,7 @@ static void what_is_no_file_of_requests(void **state) {
                  "hash_ids has something other than numbers");
     expect_wrong(file_of("{\"prompt\": \"Once upon\", \"output_len\": 20}"), "line 1: a data set of texts");
     expect_wrong(file_of("[{\"conversations\": []}]"), "line 1: a JSON array (ShareGPT's texts?)");
-    expect_wrong(file_of("a,b\n1,2\n"), "line 1: neither a JSON object nor the head of a table");
+    expect_wrong(file_of("a,b\n1,2\n"), "line 1: neither a JSON object nor the header of a BurstGPT or Azure table");
     expect_wrong(file_of("Timestamp,Request tokens,Response tokens\n1,2\n"), "line 2: fewer cells");
     expect_wrong(file_of("Timestamp,Request tokens,Response tokens\nnoon,2,3\n"), "line 2: the arrival is not a time");
     expect_wrong(file_of("Timestamp,Request tokens,Response tokens\n5,2,3\n4,2,3\n"), "line 3: the arrival");

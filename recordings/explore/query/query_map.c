@@ -23,7 +23,7 @@ static enum vram_status select_places(const struct vr_query *query, struct map *
     if (map->high > total) map->high = total < 1 ? 1 : total;
     if (map->high <= map->low)
         return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET,
-                       "'low' and 'high' must be places, and 'high' greater than 'low'");
+                       "'low' and 'high' must select a range of places, and 'high' must be greater than 'low'");
     return VRAM_OK;
 }
 

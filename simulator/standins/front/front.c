@@ -187,8 +187,13 @@ unsigned la_objopen(struct link_map *map, Lmid_t namespace, uintptr_t *cookie) {
         if (name.stem_length != strlen(decisive[i]) || memcmp(name.stem, decisive[i], name.stem_length) != 0) continue;
         char versions[256];
         put_versions(&name, versions, sizeof versions);
-        (void)dprintf(STDERR_FILENO, "vram sim: %s was loaded and does not use the simulated driver; vram has stand-ins for %s %s only\n",
-                      map->l_name, decisive[i], versions[0] == '\0' ? "(none)" : versions);
+        if (versions[0] == '\0')
+            (void)dprintf(STDERR_FILENO, "vram sim: %s was loaded and does not use the simulated driver; vram has no stand-in for %s\n",
+                          map->l_name, decisive[i]);
+        else
+            (void)dprintf(STDERR_FILENO,
+                          "vram sim: %s was loaded and does not use the simulated driver; vram has stand-ins for %s %s only\n", map->l_name,
+                          decisive[i], versions);
     }
     return 0; // do not intercept calls through this object
 }

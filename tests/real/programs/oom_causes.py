@@ -208,7 +208,7 @@ def record(cause, folder):
     except torch.OutOfMemoryError:
         snapshots.append(torch.cuda.memory._snapshot())
     if not snapshots:
-        print(f"{cause.__name__}: no out of memory")
+        print(f"{cause.__name__}: no out-of-memory error")
         return False
     snapshot = snapshots[0]
     for trace in snapshot["device_traces"]:

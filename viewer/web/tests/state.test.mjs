@@ -142,7 +142,7 @@ async function outOfMemory(page, truth) {
     await page.waitForSelector(".oom-view h2");
     assert.equal(await page.locator(".oom-card").count(), Math.min(200, ooms.length));
     if (ooms.length === 0) {
-        assert.match(await page.locator(".oom-view h2").textContent(), /^No out of memory is recorded$|^It was device \d that ran out of memory$/);
+        assert.match(await page.locator(".oom-view h2").textContent(), /^No out-of-memory error is recorded$|^It was device \d that ran out of memory$/);
         return;
     }
     const last = ooms.at(-1).event;

@@ -31,7 +31,7 @@ function elsewhereOf(app: App, device: Device): Elsewhere | undefined {
 
 // If nothing failed: shows how much room there would have been on a card of some size.
 function none(body: HTMLElement, facts: Ooms, device: Device, go: (event: number) => void, elsewhere: Elsewhere | undefined, open: (trouble: Trouble) => void): void {
-    add(body, el("h2", {}, elsewhere ? `It was ${elsewhere.place} that ran out of memory` : "No out of memory is recorded"));
+    add(body, el("h2", {}, elsewhere ? `It was ${elsewhere.place} that ran out of memory` : "No out-of-memory error is recorded"));
     if (elsewhere) add(body, el("p", {}, `${counted(elsewhere.device.ooms, "request")} failed there, and none ${elsewhere.here}. `, el("button", { type: "button", class: "link", onclick: () => open(elsewhere) }, `Show ${elsewhere.place}`)));
     else add(body, el("p", {}, device.events === 0 ? "The recording has no history: it cannot tell whether a request failed." : `${counted(device.events, "event")} recorded, and no request that failed.`));
     const peak = el("button", { type: "button", class: "link", onclick: () => go(facts.peak_event) }, facts.peak_event < 0 ? "the beginning" : `event ${count(facts.peak_event)}`);
