@@ -236,8 +236,8 @@ static enum vram_status check_slot(const struct vr_paged_device *device, uint32_
                  "a ready slot cannot be found", item->address);
     VR_INVARIANT(!hidden || (vr_paged_is_live(device, slot->blocker) && (!slot->linked || vr_paged_blocker(device, slot) != 0)),
                  "a free slot cannot be reached", item->address);
-    VR_INVARIANT(is_live == (item->state == VR_ALLOCATED || item->state == VR_PENDING), "a slot's live bit is wrong", item->address);
     VR_INVARIANT(is_live == (item->state == VR_ALLOCATED || item->state == VR_PENDING), "a slot and its block differ in whether it is live",
+                 item->address);
     VR_INVARIANT(!is_live || found.foreign == 0, "a live block lies on another shard's page", item->address);
     return VRAM_OK;
 }
