@@ -2,7 +2,7 @@
 #include "core/capture/captures.h"
 #include "verify/verify.h"
 
-// If a redzone is longer, only so many bytes at its beginning, and those at its end, are compared.
+// Number of bytes that are compared at the beginning and at the end of a longer redzone.
 enum { FAR_BYTES = 4096 };
 
 bool vr_may_touch(const struct vr_device *device, uint64_t stream) {

@@ -102,15 +102,13 @@ class Runner:
         return "" if result.returncode == 1 else f"is found, and the exit code is {result.returncode}"
 
 
-def ready(language, options):
+def ready(language):
     """Skips where something that the language needs is not there."""
     if language in sources.C_LANGUAGES:
         if not shutil.which("cc"):
             skip("no C compiler")
     elif not Path(sources.interpreter(language)).exists():
         skip(f"no interpreter for {language} ({sources.PYTHONS[language][0]}, or `make check-real ROWS={sources.PYTHONS[language][1]}`)")
-    if not options.only_run and subprocess.run([options.vram, "check", "--help"], capture_output=True, check=False).returncode != 0:
-        skip("vram has no command `check`")
 
 
 def main():
@@ -120,7 +118,7 @@ def main():
     parser.add_argument("names", nargs="*")
     parser.add_argument("--only-run", action="store_true")
     options = parser.parse_args()
-    ready(options.language, options)
+    ready(options.language)
     programs = [program for program in sources.programs() if program.language == options.language and (not options.names or program.name in options.names)]
     failures, counts = 0, collections.defaultdict(lambda: [0, 0, 0])
     with tempfile.TemporaryDirectory() as folder:
