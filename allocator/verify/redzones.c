@@ -2,7 +2,7 @@
 #include "core/capture/captures.h"
 #include "verify/verify.h"
 
-// Number of bytes that are compared at the beginning and at the end of a longer redzone.
+// Number of bytes that are compared at the beginning of a longer redzone. At its end, VR_REDZONE_BYTES are compared.
 enum { FAR_BYTES = 4096 };
 
 bool vr_may_touch(const struct vr_device *device, uint64_t stream) {
