@@ -285,7 +285,7 @@ static enum vram_status wait_for_devices(struct vram_allocator *allocator) {
 }
 
 enum vram_status vr_uses_wait(struct vram_allocator *allocator, struct vr_block *block) {
-    VR_ASSERT_ALL_LOCKED(vr_shard_of(allocator, block)->device);
+    VR_ASSERT_LOCKED(vr_shard_of(allocator, block)->device);
     VR_TRY(wait_for_devices(allocator));
     vr_uses_clear(allocator, block);
     return VRAM_OK;

@@ -62,7 +62,7 @@ void vr_uses_clear(struct vram_allocator *allocator, struct vr_block *block);
 // NO_HOST_MEMORY.
 enum vram_status vr_fences_record(struct vr_device *device, uint32_t block, bool *gone);
 // Waits until all devices are idle, and forgets the block's uses: for streams on which no fence can be recorded. Not while a capture is
-// under way, which the wait would invalidate. Under all locks. DRIVER.
+// under way, which the wait would invalidate. Under the device's lock. DRIVER.
 enum vram_status vr_uses_wait(struct vram_allocator *allocator, struct vr_block *block);
 // Makes the stream `after` wait for the work that `before` has now. If one of them was destroyed, the host waits for all devices instead.
 // Must not be called while a capture is under way. Under all locks, with the context current. DRIVER.

@@ -274,8 +274,8 @@ static void sim_exec_check(struct vr_sim *sim, const struct vr_sim_stream *strea
     vr_check_launch_begin(check, stream->serial, exec->step_count, place);
     for (size_t i = 0; i < exec->step_count; i++) {
         const struct vr_sim_step *step = &exec->steps[i];
-        vr_sim_operands_check_step(sim, step->disabled ? NULL : &step->work, exec->dependencies + step->first_dependency,
-                                   step->dependency_count);
+        const size_t *after = step->dependency_count == 0 ? NULL : exec->dependencies + step->first_dependency;
+        vr_sim_operands_check_step(sim, step->disabled ? NULL : &step->work, after, step->dependency_count);
     }
     vr_check_launch_end(check);
     vr_check_mark(check, stream->serial, &exec->launch.point);
