@@ -1,4 +1,4 @@
-// Findings as text: what happened in one sentence, both stacks, and what mends it.
+// Prints findings as text: a sentence, both stacks, and the remedy.
 #define _GNU_SOURCE // open_memstream()
 #include <inttypes.h>
 #include <stdio.h>
@@ -67,7 +67,7 @@ static bool is_free(const struct check_finding *finding) {
 
 // ---- The sentence.
 
-// A call that cannot be right, whatever else runs. Returns false for other kinds.
+// Describes a call that is wrong by itself, without another use. Returns false for other kinds.
 static bool put_misuse(FILE *text, const struct check_finding *finding) {
     const bool freed = finding->has[CHECK_FREED];
     if (is_of(finding, "misuse") && !finding->has[CHECK_ALLOCATED])
@@ -254,5 +254,5 @@ void check_text_print(const struct check_findings *findings) {
         ui_say("vram check: no mistake found");
     else
         ui_say("vram check: %zu mistake%s found", findings->count, findings->count == 1 ? "" : "s");
-    if (findings->failed) ui_say("vram check: there was not enough memory to check all of the run");
+    if (findings->failed) ui_say("vram check: not enough host memory: a part of the run was not checked");
 }

@@ -67,7 +67,7 @@ static int run_program(const struct asked *asked, char **program, bool *started)
 static int report(const struct asked *asked, const char *folder) {
     struct check_findings findings = {0};
     int code = check_findings_read(folder, &findings) ? CLI_OK : CLI_BAD_INPUT;
-    if (code != CLI_OK) ui_say("vram check: there is not enough memory");
+    if (code != CLI_OK) ui_say("vram check: not enough host memory");
     if (!asked->may) check_findings_drop_may(&findings);
     if (code == CLI_OK && asked->suppress != NULL) code = check_findings_suppress(&findings, asked->suppress);
     if (code == CLI_OK && asked->sarif != NULL) code = check_sarif_write(&findings, asked->sarif);
@@ -78,7 +78,7 @@ static int report(const struct asked *asked, const char *folder) {
     return code;
 }
 
-// A failed program's code comes before a finding: the run is not what was meant to be checked.
+// Returns a failed program's exit code even if there are findings, because the run did not do what was to be checked.
 static int run_checked(const struct asked *asked, const char *values, const struct sim_values *rules, char **program) {
     char folder[4096];
     bool started = false;
@@ -110,28 +110,7 @@ int cmd_check(int argc, char **argv) {
          .help = "leave out the findings that the file names: KIND PATTERN, one per line",
          .target = &asked.suppress},
         {.name = "may", .kind = ARGS_FLAG, .help = "also report what is likely but not certain", .target = &asked.may},
-        {.name = "card",
-         .kind = ARGS_STRING,
-         .value = "NAME,...",
-         .help = "cards to simulate (default h100; `vram sim --cards` lists them)",
-         .target = &settings.models,
-         .also = "device gpu model"},
-        {.name = "devices",
-         .kind = ARGS_COUNT,
-         .value = "N",
-         .help = "number of devices (default: as many as --card names)",
-         .target = &settings.devices},
-        {.name = "memory",
-         .letter = 'm',
-         .kind = ARGS_SIZE,
-         .value = "SIZE",
-         .help = "memory of each device (default: the device's own)",
-         .target = &settings.memory_bytes},
-        {.name = "set",
-         .kind = ARGS_STRING,
-         .value = "KEY=VALUE,...",
-         .help = "further settings of the simulator (docs/guides/simulator.md)",
-         .target = &settings.more},
+        SIM_MACHINE_OPTIONS(settings),
         SIM_VALUES_OPTIONS(&rules),
         {.name = NULL},
     };
@@ -141,7 +120,7 @@ int cmd_check(int argc, char **argv) {
         .summary =
             "Runs a program on simulated GPUs, as `vram sim` does, and reports mistakes in its use of memory on streams: memory that is\n"
             "freed or handed out again while another stream uses it, streams that use the same bytes without a wait, and memory\n"
-            "that is used after its free. Each mistake is reported once, with both stacks and what mends it, on standard error.\n"
+            "that is used after its free. Each mistake is reported once, with both stacks and a remedy, on standard error.\n"
             "The result does not depend on the run's timing. The exit code is the program's; 1 if that is 0 and a mistake was found.",
         .examples = "  vram check -- python train.py\n"
                     "  vram check --card a100-80 --devices 2 -- torchrun --nproc-per-node 2 train.py\n"

@@ -18,6 +18,30 @@ struct sim_settings {
     const char *more;               // further keys and values, appended; may be NULL
 };
 
+// The options of commands that run a program on simulated devices. `settings` is a struct sim_settings; include args.h.
+#define SIM_MACHINE_OPTIONS(settings)                                                                                                      \
+    {.name = "card",                                                                                                                       \
+     .kind = ARGS_STRING,                                                                                                                  \
+     .value = "NAME,...",                                                                                                                  \
+     .help = "cards to simulate: t4, a100-80, rtx4090, ... (default h100; `vram sim --cards` lists them)",                                 \
+     .target = &(settings).models,                                                                                                         \
+     .also = "device gpu model"},                                                                                                          \
+        {.name = "devices",                                                                                                                \
+         .kind = ARGS_COUNT,                                                                                                               \
+         .value = "N",                                                                                                                     \
+         .help = "number of devices (default: the number of cards in --card)",                                                             \
+         .target = &(settings).devices},                                                                                                   \
+        {.name = "memory",                                                                                                                 \
+         .letter = 'm',                                                                                                                    \
+         .kind = ARGS_SIZE,                                                                                                                \
+         .value = "SIZE",                                                                                                                  \
+         .help = "memory of each device (default: the device's own)",                                                                      \
+         .target = &(settings).memory_bytes},                                                                                              \
+    {                                                                                                                                      \
+        .name = "set", .kind = ARGS_STRING, .value = "KEY=VALUE,...",                                                                      \
+        .help = "further settings of the simulator (docs/guides/simulator.md)", .target = &(settings).more                                 \
+    }
+
 // Writes the text of VRAM_SIM. Returns false, with the reason in `wrong` (one line), if a value is out of range, a device is unknown, or
 // the text is too long.
 bool sim_settings_text(const struct sim_settings *settings, char *text, size_t capacity, char *wrong, size_t wrong_capacity);

@@ -150,13 +150,13 @@ struct vr_formatted vr_bytes(uint64_t bytes) {
     return bytes_with(bytes, 1);
 }
 
-struct vr_formatted vr_bytes_beside(uint64_t bytes, uint64_t other) {
+struct vr_formatted vr_bytes_unlike(uint64_t bytes, uint64_t other) {
     enum { MOST_DECIMALS = 4 };
     struct vr_formatted result = vr_bytes(bytes);
     for (int decimals = 1; decimals <= MOST_DECIMALS && bytes != other; decimals++) {
-        const struct vr_formatted beside = bytes_with(other, decimals);
+        const struct vr_formatted other_text = bytes_with(other, decimals);
         result = bytes_with(bytes, decimals);
-        if (strcmp(result.text, beside.text) != 0) return result;
+        if (strcmp(result.text, other_text.text) != 0) return result;
     }
     if (bytes != other) (void)snprintf(result.text, sizeof result.text, "%llu B", (unsigned long long)bytes);
     return result;

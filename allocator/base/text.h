@@ -49,7 +49,7 @@ struct vr_formatted {
 // Formats in binary units, with one decimal from KiB up: "512 B", "1.5 KiB", "23.9 GiB".
 struct vr_formatted vr_bytes(uint64_t bytes);
 // Like vr_bytes(), with as many decimals as distinguish it from `other`; in bytes if four do not.
-struct vr_formatted vr_bytes_beside(uint64_t bytes, uint64_t other);
+struct vr_formatted vr_bytes_unlike(uint64_t bytes, uint64_t other);
 // Formats with thousands separators: "1,234,567".
 struct vr_formatted vr_count(uint64_t count);
 // "1 block", "1,234 blocks": a noun whose plural ends in s.

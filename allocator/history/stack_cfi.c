@@ -294,8 +294,8 @@ static bool find_return_address(const struct unwind_row *row, struct vr_cfi_rule
     }
     if (row->ra != AT_CFA || row->ra_offset % 8 != 0 || !offset_fits(row->ra_offset, 1 << 17) || rule->bp == VR_CFI_AT_BP) return false;
     if (rule->bp == VR_CFI_SAME) rule->saved = (int32_t)row->ra_offset;
-    rule->beside = ((int32_t)row->ra_offset - rule->saved) / 8;
-    return offset_fits(rule->beside, 4); // compilers save pairs in adjacent words
+    rule->ra_words = ((int32_t)row->ra_offset - rule->saved) / 8;
+    return offset_fits(rule->ra_words, 4); // compilers save pairs in adjacent words
 }
 
 static struct vr_cfi_rule make_rule(const struct machine *machine) {

@@ -29,9 +29,9 @@ struct vr_cfi_rule {
     enum vr_cfi_saved bp;
     int32_t offset;
     int32_t saved;
-    // aarch64: the return address is at CFA + saved + 8 * `beside` (at `saved` itself if the frame pointer still is the caller's), or still
-    // in the link register, as in leaf functions.
-    int32_t beside;
+    // aarch64: the return address is at CFA + saved + 8 * `ra_words` (at `saved` itself if the frame pointer still is the caller's), or
+    // still in the link register, as in leaf functions.
+    int32_t ra_words;
     bool in_link;
 };
 

@@ -19,7 +19,7 @@ static struct {
 } cache[SETS] __attribute__((aligned(64)));
 
 // Bits of a packed rule, from bit 0: kind 4, place of the frame pointer 2, unsure 1, in link 1, generation 15, free 1, saved / 8 16 bits,
-// `beside` 3 bits, offset / 8 21 bits.
+// `ra_words` 3 bits, offset / 8 21 bits.
 #define UNSURE  ((uint64_t)1 << 6)
 #define IN_LINK ((uint64_t)1 << 7)
 
@@ -31,7 +31,7 @@ enum { LINKED = false, ADDRESS_BITS = 47 };
 
 static uint64_t pack_rule(struct vr_cfi_rule rule, uint32_t generation, bool unsure) {
     return (uint64_t)rule.kind | (uint64_t)rule.bp << 4 | (unsure ? UNSURE : 0) | (rule.in_link ? IN_LINK : 0) | (uint64_t)generation << 8 |
-           ((uint64_t)(uint16_t)(rule.saved / 8)) << 24 | ((uint64_t)(uint32_t)rule.beside & 7) << 40 |
+           ((uint64_t)(uint16_t)(rule.saved / 8)) << 24 | ((uint64_t)(uint32_t)rule.ra_words & 7) << 40 |
            ((uint64_t)(uint32_t)(rule.offset / 8) & 0x1fffff) << 43;
 }
 VR_INLINE unsigned rule_kind(uint64_t rule) { return rule & 15; }

@@ -25,7 +25,7 @@ static uint32_t gather_nothing(bool frees, uint32_t skip, void *user) {
 }
 
 // The listener while only a program listens.
-static const struct vr_host_listener nobody = {record_nothing, gather_nothing, 0, NULL};
+static const struct vr_host_listener no_listener = {record_nothing, gather_nothing, 0, NULL};
 
 static void notify_client(const struct vram_host *host, enum vr_host_action what, const struct vr_host_block *block) {
     static const enum vram_event_action actions[] = {
@@ -49,7 +49,7 @@ static void notify_client(const struct vram_host *host, enum vr_host_action what
 }
 
 static void listen_locked(struct vram_host *host, const struct vr_host_listener *listener) {
-    if (listener == NULL && host->event != NULL) listener = &nobody;
+    if (listener == NULL && host->event != NULL) listener = &no_listener;
     atomic_store_explicit(&host->listener, listener, memory_order_release);
 }
 
@@ -59,7 +59,7 @@ void vram_host_set_event_listener(struct vram_host *host, vram_host_event_functi
     const struct vr_host_listener *listener = atomic_load_explicit(&host->listener, memory_order_relaxed);
     host->event = event;
     host->event_user = user;
-    listen_locked(host, listener == &nobody ? NULL : listener);
+    listen_locked(host, listener == &no_listener ? NULL : listener);
     vr_host_unlock(host);
 }
 

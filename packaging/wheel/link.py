@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Stands in for a compiler's driver: compiles or links with ziglang, for glibc 2.28.
+"""Replaces a compiler driver: compiles or links with ziglang, for glibc 2.28.
 
 usage: link.py ZIG TARGET cc|c++ COMPILER ARGUMENT...   (COMPILER: the one that made the objects)
 ziglang's linker does not know --exclude-libs: what the archives of a link define is made local by a version script instead. Nor does it know GCC's

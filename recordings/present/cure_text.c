@@ -141,17 +141,17 @@ static void put_cure(const struct vram_paged_saving *saving, struct vr_text *out
     const struct vram_paged_side *own = &saving->expandable, *paged = &saving->paged;
     vr_text_printf(out, "paged:True (" OWN_ONLY ") also fits in the %s available", vr_bytes(saving->room_bytes).text);
     const uint64_t beside = own->known && own->needed_bytes != 0 ? own->needed_bytes : paged->needed_bytes;
-    if (paged->needed_bytes != 0) vr_text_printf(out, " and needs %s", vr_bytes_beside(paged->needed_bytes, beside).text);
+    if (paged->needed_bytes != 0) vr_text_printf(out, " and needs %s", vr_bytes_unlike(paged->needed_bytes, beside).text);
     if (own->known && own->fits && own->needed_bytes != 0)
-        vr_text_printf(out, "; PyTorch's expandable_segments:True needs %s", vr_bytes_beside(own->needed_bytes, paged->needed_bytes).text);
+        vr_text_printf(out, "; PyTorch's expandable_segments:True needs %s", vr_bytes_unlike(own->needed_bytes, paged->needed_bytes).text);
     else if (own->known && !own->fits)
         vr_text_puts(out, "; PyTorch's expandable_segments:True does not fit");
     vr_text_puts(out, ".");
 }
 
 static void put_instead(const struct vram_paged_side *side, const struct vram_paged_side *today, struct vr_text *out) {
-    vr_text_printf(out, "%s ", vr_bytes_beside(paged_side_bytes(side), paged_side_bytes(today)).text);
-    vr_text_printf(out, "instead of %s", vr_bytes_beside(paged_side_bytes(today), paged_side_bytes(side)).text);
+    vr_text_printf(out, "%s ", vr_bytes_unlike(paged_side_bytes(side), paged_side_bytes(today)).text);
+    vr_text_printf(out, "instead of %s", vr_bytes_unlike(paged_side_bytes(today), paged_side_bytes(side)).text);
 }
 
 static void put_headline(const struct vram_paged_saving *saving, struct vr_text *out) {
@@ -169,7 +169,7 @@ static void put_less(const struct vram_paged_saving *saving, struct vr_text *out
                        vr_bytes(paged_side_bytes(paged)).text);
     else if (own->known)
         vr_text_printf(out, "; PyTorch's expandable_segments:True %s %s", verb,
-                       vr_bytes_beside(paged_side_bytes(own), paged_side_bytes(paged)).text);
+                       vr_bytes_unlike(paged_side_bytes(own), paged_side_bytes(paged)).text);
     vr_text_puts(out, ".");
 }
 

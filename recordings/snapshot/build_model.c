@@ -388,7 +388,7 @@ static enum vram_status keep_top(struct vr_machine *machine, uint64_t key, uint6
 // Reads allocator_settings, and the two settings that some versions write as top-level keys: those count unless allocator_settings has the
 // key, too.
 static enum vram_status read_settings(struct vr_machine *machine, const uint64_t *top, size_t top_count, struct vr_model *model) {
-    static const enum vr_word beside[] = {VR_WORD_TRACE_ALLOC_MAX_ENTRIES, VR_WORD_TRACE_ALLOC_OVERFLOWED};
+    static const enum vr_word top_keys[] = {VR_WORD_TRACE_ALLOC_MAX_ENTRIES, VR_WORD_TRACE_ALLOC_OVERFLOWED};
     uint64_t *settings = NULL;
     size_t count = 0, capacity = 0;
     uint64_t resolved = vr_machine_resolve(machine, value_of_key(top, top_count, VR_WORD_ALLOCATOR_SETTINGS));
@@ -398,8 +398,8 @@ static enum vram_status read_settings(struct vr_machine *machine, const uint64_t
         status = add_setting(machine, model, &capacity, settings[2 * i], settings[2 * i + 1]);
     }
     free(settings);
-    for (size_t i = 0; i < VR_COUNT_OF(beside) && status == VRAM_OK; i++) {
-        uint64_t key = vr_value(VR_TAG_STRING, beside[i]), value = value_of_key(top, top_count, beside[i]);
+    for (size_t i = 0; i < VR_COUNT_OF(top_keys) && status == VRAM_OK; i++) {
+        uint64_t key = vr_value(VR_TAG_STRING, top_keys[i]), value = value_of_key(top, top_count, top_keys[i]);
         if (value == 0) continue;
         status = has_setting(model, key) ? keep_top(machine, key, value) : add_setting(machine, model, &capacity, key, value);
     }
@@ -506,9 +506,9 @@ static enum vram_status keep_unread(struct vr_machine *machine, const uint64_t *
         uint64_t key = top[2 * i], value = vr_machine_resolve(machine, top[2 * i + 1]), word = vr_payload(key);
         bool is_known = word >= VR_WORD_FIRST_TOP && word <= VR_WORD_LAST_TOP,
              is_host = word == VR_WORD_HOST_SEGMENTS || word == VR_WORD_HOST_TRACES;
-        bool is_beside = word == VR_WORD_TRACE_ALLOC_MAX_ENTRIES || word == VR_WORD_TRACE_ALLOC_OVERFLOWED;
+        bool is_top_setting = word == VR_WORD_TRACE_ALLOC_MAX_ENTRIES || word == VR_WORD_TRACE_ALLOC_OVERFLOWED;
         bool is_settings = word == VR_WORD_ALLOCATOR_SETTINGS && vr_tag_of(value) != VR_TAG_DICT && vr_tag_of(value) != VR_TAG_NO_KEYS;
-        bool is_none = is_known && !is_beside && !is_host && vr_tag_of(value) == VR_TAG_NONE;
+        bool is_none = is_known && !is_top_setting && !is_host && vr_tag_of(value) == VR_TAG_NONE;
         if (word == VR_WORD_VRAM_MODULES) is_known = read_modules(machine, value, model);
         if (!is_known || is_settings || is_none) VR_TRY(keep_top(machine, key, top[2 * i + 1]));
     }

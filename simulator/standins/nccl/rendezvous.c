@@ -199,9 +199,9 @@ static int claim_rank(struct nccl_comm *comm) {
         return nccl_fail(comm, NCCL_INVALID_ARGUMENT, "NCCL: the ranks disagree on their number: rank %d has %d, another rank has %d",
                          comm->rank, comm->rank_count, count);
     struct nccl_rank *mine = &shared->ranks[comm->rank];
-    int nobody = 0;
-    if (!atomic_compare_exchange_strong(&mine->pid, &nobody, (int)getpid()) || atomic_load(&mine->state) != absent || !hold_lock(comm))
-        return nccl_fail(comm, NCCL_INVALID_ARGUMENT, "NCCL: two processes have rank %d (processes %d and %d)", comm->rank, nobody,
+    int owner_pid = 0;
+    if (!atomic_compare_exchange_strong(&mine->pid, &owner_pid, (int)getpid()) || atomic_load(&mine->state) != absent || !hold_lock(comm))
+        return nccl_fail(comm, NCCL_INVALID_ARGUMENT, "NCCL: two processes have rank %d (processes %d and %d)", comm->rank, owner_pid,
                          (int)getpid());
     atomic_store(&shared->magic, MAGIC);
     atomic_store(&mine->state, NCCL_RANK_JOINED);
