@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define FIT_RANKS_MOST     1024
-#define FIT_RANKS_RUN_MOST 16 // by default: each rank is a process
+#define FIT_RANKS_RUN_MOST 16 // by default, up to this many ranks all run as processes
 
 struct fit_fold {
     uint64_t ranks; // that the program sees; 0: no ranks are left out

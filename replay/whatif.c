@@ -89,7 +89,8 @@ static enum vram_status replay_release(struct whatif *whatif, size_t event) {
     return vram_empty_cache_device(whatif->stage.allocator, DEVICE);
 }
 
-// Replays a request that failed in the recorded program. What the program would have done with the memory is unknown, so frees it at once.
+// Replays a request that failed in the recorded program. What the program would have done with the memory is unknown, so it is freed at
+// once.
 static enum vram_status try_again(struct whatif *whatif, size_t event) {
     const struct vr_history *history = whatif->recorded->history;
     uint64_t address = 0;

@@ -128,7 +128,7 @@ struct vr_prometheus {
     struct vram_allocator *allocator;
     char *file;
     uint64_t interval_ns;
-    uint64_t process; // that has the thread; its children do not
+    uint64_t process; // the process that has the thread; forked children do not have it
     struct vr_thread thread;
     struct vr_mutex mutex;
     struct vr_signal signal;

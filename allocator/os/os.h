@@ -170,7 +170,7 @@ void vr_os_growfile_close(struct vr_growfile *file);
 void vr_os_growfile_discard(struct vr_growfile *file);
 
 // --- window_guard.c: windows over files that may be truncated: a store beyond the file's end does not end the program --------------------
-// The first window installs a handler of SIGBUS, which passes on signals that do not concern a window. Any thread.
+// The first window installs a SIGBUS handler, which passes on signals that do not concern a window. Any thread.
 void vr_os_window_guard(void *memory, size_t size_bytes);
 void vr_os_window_release(const void *memory);
 // Returns whether a store found the file truncated; the window is private memory since then.

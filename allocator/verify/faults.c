@@ -20,8 +20,8 @@ const char *vram_fault_name(enum vram_fault_kind kind) { return (unsigned)kind <
 
 uint32_t vr_verify_stack(const struct vr_verify *verify) { return vram_stack_take(verify->stacks, VRAM_STACK_ALL, 1); }
 
-// The first frame to print: that of the public function that the program called. A compiler may have left it out; the static functions of
-// the library in front of it are printed then.
+// The first frame to print: that of the public function that the program called. A compiler may have left it out; printing then starts at
+// the first frame that is not named vr_*, so static functions of the library may appear.
 static size_t first_frame(const struct vram_frame *frames, size_t count, size_t own) {
     size_t first = 0;
     for (size_t i = 0; i < count && i < own; i++)

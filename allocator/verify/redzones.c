@@ -68,8 +68,8 @@ bool vr_keeps_bytes(struct vr_verify *verify, const struct vr_device *device, ui
     return own->bytes == VR_BYTES_KEPT;
 }
 
-// Reports damage in the redzone between two blocks, and repairs it. It is the overflow of the first block or the underflow of the second:
-// of the one that is nearer.
+// Reports damage in the redzone between two blocks, and repairs it. Counts it as an overflow of the first block or an underflow of the
+// second, whichever is nearer to the damage.
 static void report_damage(struct vr_verify *verify, const struct vr_device *device, const struct vr_verified_block *before,
                           const struct vr_verified_block *after, const struct vr_damage *damage) {
     const uint64_t behind = before != NULL ? damage->first - (before->address + before->requested) : UINT64_MAX;

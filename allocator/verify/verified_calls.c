@@ -5,7 +5,7 @@
 
 static struct vr_verify *verify_of(struct vr_verifier *verifier) { return (struct vr_verify *)(void *)verifier; }
 
-// Memory that graphs know is written by each launch, whatever the allocator handed out since.
+// Returns whether graphs use the shard's memory: each launch writes to it, whatever the allocator has handed out since.
 static bool is_graphs(const struct vr_shard *shard) {
     return shard->owner != NULL && (shard->owner->captured || shard->owner->options.for_graph);
 }

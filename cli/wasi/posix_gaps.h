@@ -18,7 +18,7 @@ struct winsize {
 };
 #define TIOCGWINSZ 0x5413
 
-// As in POSIX, but only for descriptors of files (dup: EBADF).
+// mkstemp() and mkdtemp() are as in POSIX. dup() always fails with EBADF.
 int dup(int file);
 int mkstemp(char *name);
 char *mkdtemp(char *name);

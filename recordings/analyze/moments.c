@@ -70,7 +70,7 @@ static double integer_power(double x, int exponent) {
     return product;
 }
 
-// Returns the curve through the first and the last point, at `at`.
+// Returns the value at `at` of the family's curve through the first and the last point.
 static double of_family(const struct curve_family *family, const double *x, const double *y, double at) {
     const double p0 = integer_power(x[0], family->powers[0]), q0 = integer_power(x[0], family->powers[1]);
     const double p2 = integer_power(x[2], family->powers[0]), q2 = integer_power(x[2], family->powers[1]), area = p0 * q2 - p2 * q0;

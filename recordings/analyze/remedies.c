@@ -29,8 +29,8 @@ static enum vram_status find_fixed_sizes(const struct vr_demand_work *work, stru
     return VRAM_OK;
 }
 
-// Returns whether a row does not depend on the batch. In the backward pass, a parameter's size is taken for its gradient; anywhere, half
-// its size for a copy. This errs towards a smaller batch.
+// Returns whether a row does not depend on the batch, judged by its size: in the backward pass, a row as large as a parameter counts as its
+// gradient; in any pass, a row half as large counts as a copy of it. This errs towards a smaller batch.
 static bool is_fixed(enum vr_role_pass pass, uint64_t of_size) {
     return (of_size & SIZE_OF_HALF) != 0 || (pass == VR_PASS_BACKWARD && of_size != 0);
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Tests the checkpoints made by `vram fit --dummy-weights`: holes, in shards if the host has less memory; existing files stay.
+"""Tests the checkpoints made by `vram fit --dummy-weights`: files with holes, in several shards if one file would exceed half the host's memory; existing
+files stay.
 
 usage: test_weights.py ADAPTERS
 """

@@ -112,7 +112,7 @@ def configured(template, place, values, defined):
 
 
 def umpire(at):
-    """Umpire with CUDA, only its C++; camp and fmt are sources in folders next to it."""
+    """Umpire with CUDA, its C++ part only; camp and fmt are sources in folders next to it."""
     camp, fmt, made = at.source.parent / "camp", at.source.parent / "fmt", at.objects / "include"
     numbers = {"MAJOR": "2024", "MINOR": "7", "PATCH": "0"}
     configured(at.source / "src/umpire/config.hpp.in", made / "umpire/config.hpp", numbers, {"UMPIRE_ENABLE_CUDA", "UMPIRE_ENABLE_DEVICE", "UMPIRE_ENABLE_UM",

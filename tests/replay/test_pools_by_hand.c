@@ -309,7 +309,7 @@ static void an_oom_in_a_capture_keeps_the_cache(void **state) {
                                    {"active_allocated", LARGE + 1024, 1024, NONE},
                                    {"inactive", LARGE + 2048, SMALL - 2048, NONE}};
     assert_int_equal(VERDICT(parts, picture, events, true), VRAM_EXACT_EQUAL);
-    // A cached block of the pool that would have served is a difference, even in a capture.
+    // A failed request that a cached block of its pool could have served is a difference, even in a capture.
     struct line served[VR_COUNT_OF(events)];
     memcpy(served, events, sizeof served);
     served[6].size = 1024;

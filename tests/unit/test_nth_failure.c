@@ -67,7 +67,7 @@ static void workload(struct round *round) {
     (void)passed(round, vram_set_memory_fraction(allocator, 0, 0.5));
     const uint64_t refused = get(round, 129 * VR_MIB, 0);
     if (much != 0 || most != 0) assert_int_equal(refused, 0);
-    put(round, refused); // exists if two faults kept the others' memory free
+    put(round, refused); // not 0 only if faults failed both `much` and `most`, whose memory was then free
     (void)passed(round, vram_set_memory_limit(allocator, 0, UINT64_MAX));
     put(round, much);
     put(round, middle);

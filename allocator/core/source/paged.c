@@ -9,7 +9,7 @@
 enum {
     SHORT = 4,         // memory is short if less than this part of the memory held is left: pages become small
     SCARCE = 16,       // and scarce below this part: ends of pages are used up
-    MANY_PAGES = 64,   // larger needs are checked before they are begun
+    MANY_PAGES = 64,   // for more than this many of the smallest pages, first ask whether the driver has the memory
     HUGE_PAGES = 4096, // the bytes of a larger request count as held when its pages are made
 };
 
@@ -56,8 +56,8 @@ static uint64_t bytes_left(const struct vr_paged_device *device) {
     return owner->limit_bytes > held ? owner->limit_bytes - held : 0;
 }
 
-// Returns whether the driver has the memory. A need for many pages is not begun without it, because other requests would find nothing until
-// all of them were returned.
+// Returns whether the driver has the memory. Without this check, a request for many pages could take all that is left and then fail, and
+// other requests would find nothing until its pages were returned.
 static bool is_there(const struct vr_paged_device *device, uint64_t bytes) {
     const uint64_t left = bytes > MANY_PAGES * device->unit ? bytes_left(device) : 0;
     return left == 0 || bytes <= left;

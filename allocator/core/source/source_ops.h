@@ -37,8 +37,8 @@ struct vr_source_ops {
     uint32_t (*ready)(const struct vr_shard *shard, bool small, uint64_t rounded);
     // Returns whether a free block, in the index, can be returned to the driver. NULL: any block can, as far as it covers whole pages.
     bool (*returnable)(const struct vr_block *block);
-    // Returns such a block to the driver. DRIVER if the driver refuses; memory that was already removed from the tables is then retried
-    // later.
+    // Returns such a block to the driver. DRIVER if the driver refuses; if the memory is already out of the tables by then, returning it is
+    // retried later.
     enum vram_status (*give_back)(struct vr_shard *shard, uint32_t block);
     // Removes a segment without memory. NULL: the source has no such segments.
     void (*abandon)(struct vr_shard *shard, uint32_t segment);

@@ -55,7 +55,7 @@ struct vram_event_listener {
     // Called without any lock, once per call that may need it. Returns one reference, or NULL if the call has no context. Without this
     // function there are no contexts.
     void *(*take_context)(void *user);
-    // Add or drop one reference to a context that take_context returned; NULL without take_context. release_context is called on any
+    // Add or drop one reference to a context that take_context returned; NULL without take_context. release_context may be called on any
     // thread, possibly under locks of the allocator, so it must not call the allocator.
     void (*retain_context)(void *context, void *user);
     void (*release_context)(void *context, void *user);

@@ -57,7 +57,7 @@ enum vram_remedy {
 // A change of the program that would lower the peak.
 struct vram_report_remedy {
     enum vram_remedy remedy;
-    const char *site;     // where to make the change, "file:line:function"; "" if not a single place
+    const char *site;     // where to make the change, "file:line:function"; "" if there is no single place
     uint64_t saved_bytes; // how far the highest demand falls
     uint64_t left_bytes;  // the highest demand afterwards
     bool fits;            // left_bytes is within the room

@@ -52,7 +52,7 @@ struct vram_cure {
     unsigned tried;             // number of settings replayed
     bool from_recorded_start;   // SETTING: replayed from the memory state at the beginning of the recording, because from an empty cache
                                 // nothing fails
-    bool windows;               // recorded on Windows, where PyTorch ignores expandable_segments (as of 2.9), so that it was not tried
+    bool windows;               // recorded on Windows, where PyTorch ignores expandable_segments (as of 2.9), so it was not tried
     const char *usual;          // NOT_REPRODUCED, NO_REPLAY: the option that usually helps with this cause; NULL: none is known
     uint64_t limit_bytes;       // LIMIT: the process's limit; 0: the recording does not say
     uint64_t limit_from_bytes;  // LIMIT: bytes held when the request failed

@@ -156,8 +156,8 @@ struct vr_sim_graph_memory *vr_sim_graph_memory_at(const struct vr_sim *sim, uin
 // These add and drop the reference of a node or step that allocates.
 void vr_sim_graph_memory_reference(struct vr_sim *sim, const struct vr_sim_work *work);
 void vr_sim_graph_memory_unreference(struct vr_sim *sim, const struct vr_sim_work *work);
-// Claims the memory for an executable graph; each memory has one claimant at a time. NOT_SUPPORTED if it is claimed. Each claim needs one
-// disclaim.
+// Claims the memory that an executable graph allocates; each graph memory has at most one claimant. NOT_SUPPORTED if any of it is already
+// claimed. Each successful claim needs one vr_sim_exec_disclaim().
 vr_cu_result vr_sim_exec_claim(struct vr_sim *sim, const struct vr_sim_exec *exec);
 void vr_sim_exec_disclaim(struct vr_sim *sim, const struct vr_sim_exec *exec);
 // Allocates everything for a launch: INVALID_VALUE if an earlier launch's memory is still live, OUT_OF_MEMORY. vr_sim_exec_free() then does

@@ -10,7 +10,7 @@ enum { WORD = 8, ALL = 1 << 20, LAST = -1, USUAL_ELEMENT = 8 };
 
 // --- families -------------------------------------------------------------------------------------------------------
 
-// Places of addresses in an argument. Unset fields may contain anything, also addresses, so nothing else is searched.
+// Places of addresses in an argument. Unset fields may contain anything, even addresses, so nothing else is searched.
 enum where {
     EVERYWHERE,
     BEHIND_STRIDES, // the first word after an OffsetCalculator with as many operands as fit

@@ -107,7 +107,7 @@ struct nccl_comm {
     uint64_t posted;           // number of calls of this rank
     uint64_t shrinks;          // number of shrinks of this communicator
     uint64_t *sent, *received; // number of messages by peer
-    unsigned char *runs;       // by rank: it is a process; NULL: all are
+    unsigned char *runs;       // by rank: whether it is a process; NULL: all are
     struct nccl_taken *taken;  // its device memory
     uint64_t taken_bytes;
     bool has_buffers, is_suspended, is_joined;

@@ -3,8 +3,9 @@ import type { Engine, Question } from "./engine";
 import type { Answer } from "./protocol";
 import { prepare } from "./working";
 
-// Returns a function that asks. It resolves to null for a question overtaken by a newer one; errors are those of the newest. With `tell`,
-// the answer's basis is first prepared in pieces, so that a newer question waits for at most one piece.
+// Returns a function that asks the engine a question. Its promise resolves to null if a newer question overtook this one; it is rejected
+// only for the newest question. With `tell`, the answer's basis is first prepared in pieces, so that a newer question waits for at most one
+// piece.
 export function latest<T = Record<string, unknown>>(engine: Engine, tell?: (share: number | null) => void): (question: Question) => Promise<Answer<T> | null> {
     let waiting: { question: Question; resolve(answer: Answer<T> | null): void; reject(error: unknown): void } | null = null;
     let busy = false;

@@ -46,7 +46,7 @@ class Ranks {
 
     private isUnlike = ({ apart }: Rank): boolean => Math.abs(apart) > this.middle * UNLIKE;
 
-    // Orders by out of memory first, then by the peak's distance from the median.
+    // Sort key: ranks that ran out of memory first, then unlike ranks by their peak's distance from the median; 0 for the others.
     private unlikeness(rank: Rank): number {
         return rank.device.ooms > 0 ? Number.MAX_SAFE_INTEGER : this.isUnlike(rank) ? Math.abs(rank.apart) : 0;
     }
