@@ -102,7 +102,7 @@ int cmd_check(int argc, char **argv) {
         {.name = "sarif",
          .kind = ARGS_STRING,
          .value = "FILE",
-         .help = "also write the findings for code hosts, which show them at their lines",
+         .help = "also write the findings as SARIF, which code hosts show next to the lines",
          .target = &asked.sarif},
         {.name = "suppress",
          .kind = ARGS_STRING,

@@ -109,7 +109,7 @@ static bool settle_requests(struct settings *settings) {
     char wrong[FIT_WRONG_CAPACITY];
     if (settings->traffic == NULL && settings->plan_folder != NULL) return usage_problem("--write-plan needs --requests") == CLI_OK;
     if (settings->traffic == NULL) return true;
-    if (strcmp(settings->steps, "auto") != 0) return usage_problem("--requests and --steps exclude each other") == CLI_OK;
+    if (strcmp(settings->steps, "auto") != 0) return usage_problem("--requests and --steps cannot be used together") == CLI_OK;
     settings->steps = "0";
     if (fit_requests_open(&settings->requests, settings->traffic, wrong)) return true;
     return ui_usage("fit", "vram fit: --requests: %s", wrong) == CLI_OK;
@@ -553,7 +553,7 @@ int cmd_fit(int argc, char **argv) {
     if (settings.device_count == 0) settings.device_count = fit_count_devices(argv + 1);
     if (settings.vary != NULL && (settings.vary[0] == '=' || strchr(settings.vary, '=') == NULL))
         return usage_problem("--vary takes an argument of the program and values: '--batch-size=16,8,4'");
-    if (settings.each && settings.vary != NULL) return usage_problem("--each and --vary exclude each other");
+    if (settings.each && settings.vary != NULL) return usage_problem("--each and --vary cannot be used together");
     if (!settle_requests(&settings)) return CLI_USAGE;
     code = fit_all(&settings, argv + 1);
     fit_requests_release(&settings.requests);

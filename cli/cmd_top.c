@@ -456,7 +456,7 @@ int cmd_top(int argc, char **argv) {
         .summary = "Shows the live memory of a program that is being recorded (by `vram run`, or by vram's allocator with a "
                    "history\nfile), by library, kind, call site, stream or pool. It only reads the recording as it grows and does not "
                    "disturb the\nprogram. Without a PID it lists the recorded processes, or shows the only one.\n"
-                   "Keys: 1 to 5 or Tab group, s sorts, / searches, arrows scroll, space pauses, q ends.",
+                   "Keys: 1 to 5 or Tab choose the grouping, s sorts, / searches, arrows scroll, space pauses, q ends.",
         .examples = "  vram run -- python train.py &\n"
                     "  vram top $!\n"
                     "  vram top --once --by site 4711\n",

@@ -37,7 +37,7 @@ static void put_oom(struct vr_json *json, const char *name, const struct fit_oom
     X(U64, "room_bytes", it->room_bytes, ALWAYS, "memory available to the allocator")                                                      \
     X(U64, "need_bytes", it->need_bytes, ALWAYS, "highest sum of reserved memory, context and libraries")                                  \
     X(U64, "retries", it->retries, ALWAYS, "releases of the whole cache on this card")                                                     \
-    X(OBJECT, "out_of_memory", put_oom(json, key, &it->oom), NULL_UNLESS(it->oom.known), "the out-of-memory error: below")
+    X(OBJECT, "out_of_memory", put_oom(json, key, &it->oom), NULL_UNLESS(it->oom.known), "the out-of-memory error (see below)")
 
 static void put_cards(struct vr_json *json, const char *name, const struct fit_verdict *verdict) {
     vr_json_array(json, name);
@@ -110,9 +110,9 @@ static const char *card_key(const struct fit_card *card, const char *otherwise) 
     X(BOOL, "tried", it->tried, ALWAYS, "true: settings were replayed")                                                                    \
     X(TEXT, "conf", it->conf, NULL_UNLESS(it->found), "the setting that makes it fit; null: none does")                                    \
     X(OBJECT, "batch", put_batch(json, key, &answer->batch), NULL_UNLESS(answer->batch.known),                                             \
-      "effect of a smaller batch, if no setting helps: below")                                                                             \
+      "effect of a smaller batch, if no setting helps (see below)")                                                                        \
     X(ARRAY, "remedies", fit_remedies_json(json, key, &answer->remedies), NULL_UNLESS(answer->remedies.demand != NULL),                    \
-      "changes to the program, if no setting helps, as in the report of the same peak: below; null: not computed")
+      "changes to the program, if no setting helps, as in the report of the same peak (see below); null: not computed")
 
 static void put_smaller(struct vr_json *json, const char *name, const struct fit_answer *answer) {
     const struct fit_setting *it = &answer->setting;
@@ -228,26 +228,28 @@ static void put_need(struct vr_json *json, const struct fit_answer *answer) {
 #define FIT_ANSWER_FACTS(X)                                                                                                                \
     X(MAP, "roles", put_roles(json, key, verdict), ALWAYS, "requested bytes that were live at the peak, by role; null without PyTorch")    \
     X(OBJECT, "serving", fit_serving_json(json, key, &it->serving, verdict), NULL_UNLESS(it->serving.any),                                 \
-      "facts about a served model: below; null: no KV cache")                                                                              \
+      "facts about a served model (see below); null: no KV cache")                                                                         \
     X(OBJECT, "played", fit_played_json(json, key, &run->played, &it->serving), NULL_UNLESS(run->played.any),                              \
-      "what the server did with the requests of `--requests`: below; null: no requests were played")                                       \
+      "what the server did with the requests of `--requests` (see below); null: no requests were played")                                  \
     X(OBJECT, "smaller", put_smaller(json, key, it), NULL_UNLESS(it->setting.any),                                                         \
-      "the largest given card that is too small, else the next smaller card: below; null: it fits on all")                                 \
-    X(ARRAY, "not_known", put_called(json, key, run->sizes, run->size_count), ALWAYS, "sizes that were assumed: below")                    \
-    X(ARRAY, "not_simulated", put_called(json, key, run->missing, run->missing_count), ALWAYS, "functions that are not simulated: below")  \
+      "the largest given card that is too small, else the next smaller card (see below); null: it fits on all")                            \
+    X(ARRAY, "not_known", put_called(json, key, run->sizes, run->size_count), ALWAYS, "sizes that were assumed (see below)")               \
+    X(ARRAY, "not_simulated", put_called(json, key, run->missing, run->missing_count), ALWAYS,                                             \
+      "functions that are not simulated (see below)")                                                                                      \
     X(TEXT, "not_reached", fit_unreached_module(run), ALWAYS,                                                                              \
       "file of a module that contains NVIDIA's runtime and therefore found no device, or null. If a program left no "                      \
       "recording, too")                                                                                                                    \
-    X(ARRAY, "reads", put_reads(json, key, run), ALWAYS, "places where the program reads kernel results: below")                           \
+    X(ARRAY, "reads", put_reads(json, key, run), ALWAYS, "places where the program reads kernel results (see below)")                      \
     X(OBJECT, "at_stake", put_stake(json, key, &it->stake), NULL_UNLESS(it->stake.tried),                                                  \
-      "a second run in which `nonzero()`, masks and `unique()` found all: below; null: the program read no such values, or `--nonzero` "   \
+      "a second run in which `nonzero()`, masks and `unique()` found all (see below); null: the program read no such values, or "          \
+      "`--nonzero` "                                                                                                                       \
       "set their number")                                                                                                                  \
     X(TEXT, "no_kernels", it->unrunnable, ALWAYS,                                                                                          \
       "requested card for which PyTorch has no kernels, so that it ran on `ran_on`; null: none")                                           \
     X(U64, "ranks", it->fold->ranks == 0 ? (uint64_t)run->process_count : it->fold->ranks, ALWAYS,                                         \
       "number of ranks; with `--fold`, more than in `holdings`")                                                                           \
-    X(ARRAY, "cards", put_cards(json, key, verdict), ALWAYS, "every known card, by memory: below")                                         \
-    X(ARRAY, "holdings", put_holdings(json, key, run), ALWAYS, "one object per process and device: below")
+    X(ARRAY, "cards", put_cards(json, key, verdict), ALWAYS, "every known card, by memory (see below)")                                    \
+    X(ARRAY, "holdings", put_holdings(json, key, run), ALWAYS, "one object per process and device (see below)")
 
 int fit_json_answer(const struct fit_answer *it, struct answers *answers) {
     const struct fit_verdict *verdict = it->verdict;

@@ -342,10 +342,11 @@ static void print_place(FILE *page, const struct sim_read_place *place) {
 static void print_reads(FILE *page, const struct fit_run *run) {
     char text[200];
     if (run->read_count == 0) return;
-    (void)snprintf(text, sizeof text,
-                   "kernel results, at %zu %s; here they are zero or a likely value. The answer holds unless one of them determines a size "
-                   "or the number of steps",
-                   run->read_count, run->read_count == 1 ? "place" : "places");
+    (void)snprintf(
+        text, sizeof text,
+        "kernel results, at %zu %s; this run had zero or a likely value instead. The answer holds unless one of them determines a size "
+        "or the number of steps",
+        run->read_count, run->read_count == 1 ? "place" : "places");
     print_wrapped(page, "Values read", text);
     for (size_t i = 0; i < run->read_count && i < MOST_PLACES; i++) print_place(page, &run->reads[i]);
     if (run->read_count > MOST_PLACES) fprintf(page, "                 and %zu more (--json has all)\n", run->read_count - MOST_PLACES);

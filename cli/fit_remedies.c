@@ -72,7 +72,7 @@ void fit_remedies_print(FILE *page, const struct fit_remedies *remedies, bool ba
     X(BOOL, "fits", it->fits, ALWAYS, "it makes the program fit")                                                                          \
     X(U64, "saved_bytes", it->saved_bytes, ALWAYS, "reduction of the highest demand")                                                      \
     X(U64, "left_bytes", it->left_bytes, ALWAYS, "highest demand afterwards")                                                              \
-    X(TEXT, "site", it->site, ALWAYS, "place of the change; empty: not a single place")                                                    \
+    X(TEXT, "site", it->site, ALWAYS, "place of the change; empty: no single place")                                                       \
     X(TEXT, "text", it->text, ALWAYS, "the remedy and its effect, as a sentence")
 
 void fit_remedies_json(struct vr_json *json, const char *key, const struct fit_remedies *remedies) {
@@ -212,7 +212,7 @@ void fit_find_batch(const struct fit_verdict *verdict, const struct fit_setting 
     if (!setting->any || setting->found || verdict->highest->process->whole_program) return;
     if (vram_roles_create(verdict->recording, &options, &roles, NULL) != VRAM_OK) return;
     for (size_t i = 0; i < sizeof varying / sizeof *varying; i++) batch->varying_bytes += roles->at_peak[varying[i]].bytes;
-    // Without nearly any of these, the temporaries belong to the optimizer.
+    // If there is almost none of these, the temporaries belong to the optimizer.
     if (batch->varying_bytes > verdict->highest->allocated_bytes / 100) batch->varying_bytes += roles->at_peak[VRAM_ROLE_TEMPORARIES].bytes;
     vram_roles_destroy(roles);
     const uint64_t allocated = verdict->highest->allocated_bytes, room = setting->room_bytes;

@@ -188,7 +188,7 @@ static void put_cards(struct vr_json *json, const char *name, const struct fit_s
     X(U64, "estimated_cache_bytes", served->estimated_cache_bytes, NULL_IF_EMPTY, "the rest of it, for the cache")                         \
     X(U64, "held_bytes", it->held_bytes, ALWAYS, "highest reserved bytes, with activations as while profiling")                            \
     X(I64, "beyond_bytes", fit_serving_by_share(it) ? it->beyond_bytes : 0, ALWAYS, "bytes that the share does not cover")                 \
-    X(ARRAY, "cards", put_cards(json, key, it, verdict), ALWAYS, "the given cards: below")
+    X(ARRAY, "cards", put_cards(json, key, it, verdict), ALWAYS, "the given cards (see below)")
 
 void fit_serving_json(struct vr_json *json, const char *name, const struct fit_serving *it, const struct fit_verdict *verdict) {
     const struct fit_served *served = it->served;

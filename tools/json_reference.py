@@ -68,7 +68,7 @@ def line(kind, key, absent, sentence):
     unit = next((unit for suffix, unit in UNITS.items() if key.endswith(suffix) and kind in ("U64", "I64", "MS", "DOUBLE")), TYPES[kind])
     suffix = " or `null`" if absent.startswith("NULL") else ", optional" if absent.startswith("OMIT") else ""
     shown = "" if not suffix and unit in ("integer", "bytes") else f" ({unit}{suffix})"
-    return f"- `{key}`{shown}: {re.sub(': below(?=[.;]|$)', '', sentence)}\n"
+    return f"- `{key}`{shown}: {re.sub(r' [(]see below[)](?=[.;]|$)', '', sentence)}\n"
 
 
 def main():

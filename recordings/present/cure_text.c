@@ -99,7 +99,7 @@ static const char *verdict_word(enum vram_cure_verdict verdict) {
 #define CURE_FACTS(X)                                                                                                                      \
     X(U64, "device", it->device, ALWAYS, "the device")                                                                                     \
     X(U64, "index", it->event, ALWAYS, "event of the device's last out-of-memory error")                                                   \
-    X(TEXT, "verdict", verdict_word(it->verdict), ALWAYS, "one word: the table below")                                                     \
+    X(TEXT, "verdict", verdict_word(it->verdict), ALWAYS, "one word; see the table below")                                                 \
     X(TEXT, "conf", it->conf, NULL_UNLESS(it->verdict == VRAM_CURE_SETTING), "with `setting`: the value for `variable`")                   \
     X(TEXT, "variable", it->variable, ALWAYS,                                                                                              \
       "`PYTORCH_CUDA_ALLOC_CONF`, or `PYTORCH_HIP_ALLOC_CONF` for ROCm, or `PYTORCH_NPU_ALLOC_CONF` for Ascend")                           \
@@ -225,10 +225,10 @@ static void put_side(struct vr_json *json, const char *name, const struct vram_p
 
 #define PAGED_FACTS(X)                                                                                                                     \
     X(U64, "device", it->device, ALWAYS, "the device")                                                                                     \
-    X(TEXT, "verdict", vram_paged_verdict_name(it->verdict), ALWAYS, "one word: the table below")                                          \
+    X(TEXT, "verdict", vram_paged_verdict_name(it->verdict), ALWAYS, "one word; see the table below")                                      \
     X(U64, "room_bytes", it->room_bytes, NULL_IF_EMPTY, "memory available at the last out-of-memory error; null: nothing failed")          \
     X(U64, "live_bytes", it->live_bytes, ALWAYS, "highest bytes of live blocks; 0: not replayed")                                          \
-    X(OBJECT, "today", put_side(json, key, &it->today), NULL_UNLESS(it->today.known), "replayed with the recorded setting: below")         \
+    X(OBJECT, "today", put_side(json, key, &it->today), NULL_UNLESS(it->today.known), "replayed with the recorded setting (see below)")    \
     X(OBJECT, "expandable", put_side(json, key, &it->expandable), NULL_UNLESS(it->expandable.known),                                       \
       "with `expandable_segments:True` added, which PyTorch has")                                                                          \
     X(OBJECT, "paged", put_side(json, key, &it->paged), NULL_UNLESS(it->paged.known), "with `paged:True` added (vram's allocator only)")   \

@@ -395,7 +395,7 @@ void vr_demand_list(struct vr_text *text, const struct vram_style *style, const 
     X(TEXT, "remedy", vram_remedy_name(it->remedy), ALWAYS, "kind of remedy: see the table of remedies below")                             \
     X(TEXT, "text", it->text, ALWAYS, "the remedy and its effect, as a sentence")                                                          \
     X(TEXT, "basis", it->basis, ALWAYS, "how the effect was computed, and its assumptions")                                                \
-    X(TEXT, "site", it->site, NULL_IF_EMPTY, "place of the change; null: not a single place")                                              \
+    X(TEXT, "site", it->site, NULL_IF_EMPTY, "place of the change; null: no single place")                                                 \
     X(U64, "saved_bytes", it->saved_bytes, ALWAYS, "reduction of the highest demand")                                                      \
     X(U64, "left_bytes", it->left_bytes, ALWAYS, "highest demand afterwards")                                                              \
     X(BOOL, "fits", it->fits, ALWAYS, "the highest demand then fits in the available memory")                                              \
@@ -447,7 +447,7 @@ static void put_role_bytes(struct vr_json *json, const char *key, const struct v
     X(ARRAY, "sites", vr_report_json_groups(json, key, it->sites, it->site_count), ALWAYS,                                                 \
       "largest call sites of the dominant demand, at most 3: `site`, `bytes`, `count`")                                                    \
     X(MAP, "roles", put_role_bytes(json, key, it), ALWAYS, "bytes by role")                                                                \
-    X(ARRAY, "remedies", put_remedies(json, key, it), ALWAYS, "remedies, those that fit first, then by savings: below")
+    X(ARRAY, "remedies", put_remedies(json, key, it), ALWAYS, "remedies, those that fit first, then by savings (see below)")
 
 void vr_demand_json(struct vr_json *json, const struct vram_report_demand *it) {
     if (it == NULL) {

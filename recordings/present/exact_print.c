@@ -59,7 +59,7 @@ static void put_differences(struct vr_json *json, const char *key, const struct 
     X(TEXT, "verdict", vram_exact_verdict_name(it->verdict), ALWAYS, "see the table below")                                                \
     X(TEXT, "reason", it->reason, ALWAYS, "reason for `partial`, `contradiction` and `cannot_be_told`; else empty")
 
-#define EXACT_DIFFERENCES_FACTS(X) X(ARRAY, "differences", put_differences(json, key, it), ALWAYS, "the first 16 differences: below")
+#define EXACT_DIFFERENCES_FACTS(X) X(ARRAY, "differences", put_differences(json, key, it), ALWAYS, "the first 16 differences (see below)")
 
 static void put_exact_devices(struct vr_json *json, const char *name, const struct vram_exact_result *result) {
     vr_json_array(json, name);
@@ -84,7 +84,7 @@ static void put_exact_devices(struct vr_json *json, const char *name, const stru
     X(TEXT, "pytorch", it->pytorch, ALWAYS, "version of PyTorch whose rules were used, such as `\"2.15\"`")                                \
     X(TEXT, "pytorch_by", vram_rules_source_name(it->pytorch_by), ALWAYS,                                                                  \
       "source of that version: `keys` of the recording, its `events`, or `conf`")                                                          \
-    X(ARRAY, "devices", put_exact_devices(json, key, it), ALWAYS, "one object per device: below")
+    X(ARRAY, "devices", put_exact_devices(json, key, it), ALWAYS, "one object per device (see below)")
 
 enum vram_status vram_exact_json(const struct vram_exact_result *it, const char *file, vram_write write, void *user) {
     VR_REQUIRE(it && write);

@@ -181,10 +181,10 @@ static void put_forecast_groups(struct vr_json *json, const char *name, const st
     X(BOOL, "peaks_followed", it->peaks_followed, ALWAYS, "false: a run peaks at a place that another run does not reach")                 \
     X(U64, "not_in_every_run_bytes", it->only_some_bytes, ALWAYS,                                                                          \
       "bytes of the largest run in groups that are empty at that moment in another run")                                                   \
-    X(ARRAY, "runs", put_runs(json, key, asked, it), ALWAYS, "the runs, by ascending size: below")                                         \
+    X(ARRAY, "runs", put_runs(json, key, asked, it), ALWAYS, "the runs, by ascending size (see below)")                                    \
     X(TEXT, "by", vr_grouping_words[it->by], ALWAYS, "what is grouped by")                                                                 \
     X(U64, "distinct", it->count, ALWAYS, "number of groups")                                                                              \
-    X(ARRAY, "groups", put_forecast_groups(json, key, asked, it), ALWAYS, "groups at that moment, by descending forecast: below")
+    X(ARRAY, "groups", put_forecast_groups(json, key, asked, it), ALWAYS, "groups at that moment, by descending forecast (see below)")
 
 static void put_forecast_json(const struct vram_forecast *asked, const struct vr_forecast *it, struct vr_json *json) {
     FORECAST_FACTS(VR_FACT_JSON)

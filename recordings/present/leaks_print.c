@@ -301,9 +301,9 @@ void vr_leak_answer_json(const struct vr_model *model, const struct vr_steps *st
     X(DOUBLE, "bytes_per_step", round_to_bytes(it->finding.bytes_per_step), ALWAYS, "sum over the groups below")                           \
     X(TEXT, "by", vr_grouping_words[it->grouping.by], ALWAYS,                                                                              \
       "the grouping; also `stack` if none was requested and a call stack leaks but no call site does")                                     \
-    X(ARRAY, "marks", put_marks(json, key, it), ALWAYS, "the most frequent marks of the recording, at most 8: below")                      \
+    X(ARRAY, "marks", put_marks(json, key, it), ALWAYS, "the most frequent marks of the recording, at most 8 (see below)")                 \
     X(ARRAY, "groups", VR_TRY(put_growers(json, key, it)), ALWAYS,                                                                         \
-      "groups by descending slope: below; empty unless the answer is `leak` or `growing`")
+      "groups by descending slope (see below); empty unless the answer is `leak` or `growing`")
 
 static enum vram_status put_leaks_json(const struct vr_leaks *it, const char *title, struct vr_json *json) {
     struct vr_text steps = {0};

@@ -287,7 +287,7 @@ static void share_outside(const struct vram_report_accounts *accounts, struct vr
     }
     vr_text_puts(why, accounts->has_self ? "owner not known" : "contexts, other processes");
     if (accounts->has_self || accounts->at_start_bytes == UINT64_MAX) return;
-    vr_text_printf(why, "; %s was in use with the first context", vr_bytes(accounts->at_start_bytes).text);
+    vr_text_printf(why, "; %s was in use just after the first context was made", vr_bytes(accounts->at_start_bytes).text);
 }
 
 // Sets the explanations for pinned memory, where the system takes the driver's place.

@@ -313,9 +313,9 @@ static enum vram_status put_profile_groups(struct vr_json *json, const char *nam
     X(U64, "allocations", it->subject.count, ALWAYS, "number of live allocations at that moment")                                          \
     X(TEXT, "by", vr_grouping_words[it->grouping.by], ALWAYS, "the grouping")                                                              \
     X(U64, "distinct", it->count, ALWAYS, "number of groups")                                                                              \
-    X(ARRAY, "groups", VR_TRY(put_profile_groups(json, key, it)), ALWAYS, "the largest groups: below")                                     \
+    X(ARRAY, "groups", VR_TRY(put_profile_groups(json, key, it)), ALWAYS, "the largest groups (see below)")                                \
     X(ARRAY, "totals", put_totals(json, key, it), OMIT_UNLESS(it->grouping.by == VR_GROUP_ROLE),                                           \
-      "with `--by role`: each role in the history: below")
+      "with `--by role`: each role in the history (see below)")
 
 static enum vram_status put_profile_json(const struct profile *it, const char *title, struct vr_json *json) {
     PROFILE_FACTS(VR_FACT_JSON)
@@ -505,12 +505,12 @@ static void put_pairs(struct vr_json *json, const char *name, const struct vr_co
 }
 
 #define DIFF_FACTS(X)                                                                                                                      \
-    X(OBJECT, "before", put_side(json, key, diff, it, 0), ALWAYS, "live memory at the first moment: below")                                \
-    X(OBJECT, "after", put_side(json, key, diff, it, 1), ALWAYS, "live memory at the second moment: below")                                \
+    X(OBJECT, "before", put_side(json, key, diff, it, 0), ALWAYS, "live memory at the first moment (see below)")                           \
+    X(OBJECT, "after", put_side(json, key, diff, it, 1), ALWAYS, "live memory at the second moment (see below)")                           \
     X(I64, "change_bytes", (int64_t)(it->pairs.bytes[1] - it->pairs.bytes[0]), ALWAYS, "after minus before")                               \
     X(TEXT, "by", vr_grouping_words[it->by], ALWAYS, "the grouping")                                                                       \
     X(U64, "distinct", it->pairs.count, ALWAYS, "number of groups in either")                                                              \
-    X(ARRAY, "groups", put_pairs(json, key, it), ALWAYS, "the largest changes in either direction: below")
+    X(ARRAY, "groups", put_pairs(json, key, it), ALWAYS, "the largest changes in either direction (see below)")
 
 static void put_diff_json(const struct vram_diff *diff, const struct vr_comparison *it, struct vr_json *json) { DIFF_FACTS(VR_FACT_JSON) }
 

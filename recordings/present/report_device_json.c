@@ -77,7 +77,7 @@ static void put_anomalies(struct vr_json *json, const char *key, const uint64_t 
       "live before the history, freed in it")                                                                                              \
     X(OBJECT, "live_before_trace_live_at_end", put_sum(json, key, &it->inherited_and_kept), ALWAYS,                                        \
       "live before the history and at its end")                                                                                            \
-    X(ARRAY, "longest_lived", put_longest(json, key, it), ALWAYS, "allocations made and freed in the history, longest first: below")       \
+    X(ARRAY, "longest_lived", put_longest(json, key, it), ALWAYS, "allocations made and freed in the history, longest first (see below)")  \
     X(U64, "largest_allocation_in_trace", it->largest_bytes, ALWAYS, "bytes of the largest allocation in the history")
 
 static void put_live(struct vr_json *json, const char *name, const struct vram_report_live *it) {
@@ -236,7 +236,7 @@ static void put_timeline(struct vr_json *json, const char *key, const struct vra
     X(ARRAY, "time_us_first_last", put_time_range(json, key, it), NULL_UNLESS(it->has_times),                                              \
       "microseconds since the epoch of the first and last event that has a time")                                                          \
     X(BOOL, "time_us_monotonic", it->times_monotonic, NULL_UNLESS(it->has_times), "times never decrease")                                  \
-    X(ARRAY, "oom", vr_report_json_oom_events(json, key, it), ALWAYS, "requests that ran out of memory: below")                            \
+    X(ARRAY, "oom", vr_report_json_oom_events(json, key, it), ALWAYS, "requests that ran out of memory (see below)")                       \
     X(U64, "segments", it->segments, ALWAYS, "number of final segments")                                                                   \
     X(MAP, "segments_by_type", put_segment_kinds(json, key, it), ALWAYS,                                                                   \
       "number of `small` and `large` ones (`null`: the file has no type)")                                                                 \
@@ -244,7 +244,7 @@ static void put_timeline(struct vr_json *json, const char *key, const struct vra
     X(ARRAY, "segment_pool_ids", put_pool_ids(json, key, it), ALWAYS,                                                                      \
       "distinct pool ids of the final segments (`[0, 0]` is the default pool)")                                                            \
     X(U64, "blocks", it->blocks, ALWAYS, "number of final blocks")                                                                         \
-    X(MAP, "blocks_by_state", put_states(json, key, it), ALWAYS, "number per state: below")                                                \
+    X(MAP, "blocks_by_state", put_states(json, key, it), ALWAYS, "number per state (see below)")                                           \
     X(U64, "inactive_bytes", it->inactive.bytes, ALWAYS, "free blocks")                                                                    \
     X(U64, "inactive_blocks", it->inactive.count, ALWAYS, "number of free blocks")                                                         \
     X(U64, "largest_inactive_block", it->largest_inactive_bytes, ALWAYS, "bytes of the largest free block")                                \
@@ -254,14 +254,15 @@ static void put_timeline(struct vr_json *json, const char *key, const struct vra
       "per figure of a segment (`total_size`, `allocated_size`, `active_size`, `requested_size`, `block_not_contiguous`): number of "      \
       "segments "                                                                                                                          \
       "whose blocks disagree with it")                                                                                                     \
-    X(OBJECT, "reserved", put_reserved(json, key, it), ALWAYS, "reserved memory: below")                                                   \
-    X(OBJECT, "allocated", put_live(json, key, &it->allocated), ALWAYS, "memory that is live from `alloc` to `free_requested`: below")     \
-    X(OBJECT, "active", put_live(json, key, &it->active), ALWAYS, "memory that is live from `alloc` to `free_completed`: below")           \
-    X(OBJECT, "usage_at_end", put_usage(json, key, &it->usage), ALWAYS, "the reserved bytes at the end by use: below")                     \
-    X(ARRAY, "pools", put_pools(json, key, it), ALWAYS, "the final segments per stream, pool and type, by reserved bytes: below")          \
-    X(ARRAY, "oom_causes", vr_report_json_oom_causes(json, key, it), ALWAYS, "one object per element of `oom`: below")                     \
+    X(OBJECT, "reserved", put_reserved(json, key, it), ALWAYS, "reserved memory (see below)")                                              \
+    X(OBJECT, "allocated", put_live(json, key, &it->allocated), ALWAYS,                                                                    \
+      "memory that is live from `alloc` to `free_requested` (see below)")                                                                  \
+    X(OBJECT, "active", put_live(json, key, &it->active), ALWAYS, "memory that is live from `alloc` to `free_completed` (see below)")      \
+    X(OBJECT, "usage_at_end", put_usage(json, key, &it->usage), ALWAYS, "the reserved bytes at the end by use (see below)")                \
+    X(ARRAY, "pools", put_pools(json, key, it), ALWAYS, "the final segments per stream, pool and type, by reserved bytes (see below)")     \
+    X(ARRAY, "oom_causes", vr_report_json_oom_causes(json, key, it), ALWAYS, "one object per element of `oom` (see below)")                \
     X(OBJECT, "demand", vr_demand_json(json, it->demand), OMIT_UNLESS(it->demand != NULL),                                                 \
-      "if nothing failed: the composition of the memory at the peak, and remedies that lower it: below")                                   \
+      "if nothing failed: the composition of the memory at the peak, and remedies that lower it (see below)")                              \
     X(ARRAY, "libraries", vr_report_json_groups(json, key, it->libraries, it->library_count), OMIT_UNLESS(it->library_count != 0),         \
       "in recordings of `vram run`: memory at the peak by requesting library (`site`), by bytes")                                          \
     X(ARRAY, "kinds", vr_report_json_groups(json, key, it->kinds, it->kind_count), OMIT_UNLESS(it->library_count != 0),                    \

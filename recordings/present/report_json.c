@@ -127,12 +127,12 @@ static void put_savings(struct vr_json *json, const char *key, const struct vram
     X(MAP, "allocator_settings", put_settings(json, key, it), NULL_UNLESS(it->has_settings), "the settings in the file")                   \
     X(U64, "device_trace_lists", it->trace_lists, ALWAYS, "number of per-device lists of events, including empty ones")                    \
     X(MAP, "devices", put_devices(json, key, it), ALWAYS,                                                                                  \
-      "device number (a string) to the device's object: below. Devices without events and segments are left out")                          \
+      "device number (a string) to the device's object (see below). Devices without events and segments are left out")                     \
     X(OBJECT, "host", vr_report_json_device(json, key, host), OMIT_UNLESS(host != NULL), "pinned host memory: an object like a device's")  \
     X(ARRAY, "cures", put_cures(json, key, source), OMIT_UNLESS(source->cures != NULL),                                                    \
-      "the setting that would have made the program fit: below. Only after an out-of-memory error, and not with `--no-cure`")              \
+      "the setting that would have made the program fit (see below). Only after an out-of-memory error, and not with `--no-cure`")         \
     X(ARRAY, "paged", put_savings(json, key, source), OMIT_UNLESS(source->savings != NULL),                                                \
-      "the saving of paged memory for each device: below. Not with `--no-cure`, and not for several files")                                \
+      "the saving of paged memory for each device (see below). Not with `--no-cure`, and not for several files")                           \
     X(ARRAY, "contradictions", put_notes(json, key, it, VRAM_NOTE_CONTRADICTION), ALWAYS,                                                  \
       "contradictions in the recording: objects of `device` (`null`: the whole file; `\"host\"`: pinned host "                             \
       "memory), "                                                                                                                          \

@@ -43,7 +43,7 @@ static void put_processes(struct vr_json *json, const char *name, const struct v
     X(BOOL, "apart", it->apart, ALWAYS, "this process was distinguished from the others; else it may be one of them")                      \
     X(TEXT, "why", it->why, ALWAYS, "why the processes are not known; \"\": they are known, or the reason is not known")                   \
     X(U64, "left_out", it->left_out, ALWAYS, "number of processes that are not listed")                                                    \
-    X(ARRAY, "processes", put_processes(json, key, it), ALWAYS, "other processes, by descending bytes: below")
+    X(ARRAY, "processes", put_processes(json, key, it), ALWAYS, "other processes, by descending bytes (see below)")
 
 static void put_accounts(struct vr_json *json, const char *name, const struct vram_report_accounts *it) {
     vr_json_object(json, name);
@@ -71,13 +71,13 @@ static const char *cause_name(enum vram_report_oom_cause cause) {
 
 #define OOM_HOLDER_FACTS(X)                                                                                                                \
     X(OBJECT, "accounts", put_accounts(json, key, it->accounts), NULL_UNLESS(it->accounts != NULL),                                        \
-      "owners of `outside_bytes`, if the recording names them: below")                                                                     \
+      "owners of `outside_bytes`, if the recording names them (see below)")                                                                \
     X(ARRAY, "libraries", vr_report_json_groups(json, key, it->libraries, it->library_count), OMIT_UNLESS(it->library_count != 0),         \
       "in recordings of `vram run`: allocated memory by requesting library (`site`, `bytes`, `count`)")                                    \
     X(ARRAY, "holders", vr_report_json_groups(json, key, it->holders, it->holder_count), ALWAYS,                                           \
       "largest call sites of the allocated memory (`site`, `bytes`, `count`)")                                                             \
     X(OBJECT, "demand", vr_demand_json(json, it->demand), OMIT_UNLESS(it->demand != NULL),                                                 \
-      "for the last event of a device: the composition of the memory in use, and remedies that lower it: below")
+      "for the last event of a device: the composition of the memory in use, and remedies that lower it (see below)")
 
 static void put_oom_cause(struct vr_json *json, const struct vram_report_oom *it) {
     vr_json_object(json, NULL);

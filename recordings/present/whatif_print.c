@@ -73,7 +73,7 @@ static void put_calls(struct vr_json *json, const char *key, const struct vram_w
     X(MS, "driver_time_ms", it->driver_time_ns, ALWAYS, "time of the driver calls on the simulator's clock")                               \
     X(MAP, "driver_calls", put_calls(json, key, it), ALWAYS,                                                                               \
       "driver calls by name. A cold run includes the allocations from before the first event")                                             \
-    X(OBJECT, "out_of_memory", put_oom(json, key, it), NULL_UNLESS(it->out_of_memory), "the out-of-memory error of the run: below")
+    X(OBJECT, "out_of_memory", put_oom(json, key, it), NULL_UNLESS(it->out_of_memory), "the out-of-memory error of the run (see below)")
 
 static void put_whatif_devices(struct vr_json *json, const char *name, const struct vram_whatif_result *run) {
     vr_json_array(json, name);
@@ -95,7 +95,7 @@ static void put_whatif_devices(struct vr_json *json, const char *name, const str
     X(TEXT, "profile", profile_names[it->profile], ALWAYS, "`cheap`, `dear` or `free`: `--profile`")                                       \
     X(U64, "memory_bytes", it->memory_bytes, NULL_IF_EMPTY, "`--memory`; null: unlimited")                                                 \
     X(BOOL, "finished", it->finished, ALWAYS, "no device ran out of memory and no history is contradictory; the exit code is 1 otherwise") \
-    X(ARRAY, "devices", put_whatif_devices(json, key, it), ALWAYS, "one object per device: below")
+    X(ARRAY, "devices", put_whatif_devices(json, key, it), ALWAYS, "one object per device (see below)")
 
 static void run_json(struct vr_json *json, const struct vram_whatif_result *it) {
     vr_json_object(json, NULL);

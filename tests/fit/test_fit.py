@@ -111,7 +111,7 @@ class Driver(unittest.TestCase):
         program += "cuda.cuMemcpyDtoH_v2(got, address, ctypes.c_size_t(8))\n" * 5
         text = fit("-q", *python(program)).stdout
         told = " ".join(text.split())
-        self.assertIn("Values read kernel results, at 5 places; here they are zero or a likely value. The answer holds unless one of them determines a size", told)
+        self.assertIn("Values read kernel results, at 5 places; this run had zero or a likely value instead. The answer holds unless one of them determines a size", told)
         self.assertIn("<string>:5:<module> (1x)", told)
         self.assertIn("and 2 more (--json has all)", told)
         self.assertLessEqual(max(map(len, text.splitlines())), 80)

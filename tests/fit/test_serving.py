@@ -234,7 +234,7 @@ class Requests(unittest.TestCase):
             result = fit("--requests", shape, *python("print('ran')\n"))
             self.assertEqual((result.returncode, "ran" in result.stderr), (2, False), result.stderr)
         result = fit("--requests", "prompt=1,output=1", "--steps", "3", *python("print('ran')\n"))
-        self.assertIn("--requests and --steps exclude each other", result.stderr)
+        self.assertIn("--requests and --steps cannot be used together", result.stderr)
 
 
 class Kernels(unittest.TestCase):
