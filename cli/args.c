@@ -256,7 +256,7 @@ static enum outcome parse_short(const struct args_command *command, int argc, ch
     for (const char *letter = argv[*at] + 1; *letter != '\0'; letter++) {
         const struct args_option *option = find_option(command->options, NULL, 0, *letter);
         if (option == NULL) {
-            int bytes = 1; // of the character, which may be multi-byte UTF-8
+            int bytes = 1; // length of the character, which may be multi-byte UTF-8
             while (((unsigned char)letter[bytes] & 0xC0) == 0x80) bytes++;
             ui_say("vram: unknown option '-%.*s'", bytes, letter);
             return WRONG;

@@ -124,7 +124,7 @@ static bool are_equal(const struct check_finding *a, const struct check_finding 
            are_equal_uses(&a->uses[CHECK_LATER], &b->uses[CHECK_LATER]);
 }
 
-// Takes over the finding that was read, unless an equal one is known.
+// Moves the finding that was read to the list, unless the list has an equal one. Begins a new one.
 static bool keep_finding(struct check_findings *findings, struct reading *reading) {
     const bool whole = reading->open && reading->finding.has[CHECK_EARLIER] && reading->finding.has[CHECK_LATER];
     bool known = !whole;
@@ -253,7 +253,8 @@ bool check_frame_is_python(const struct check_frame *frame) {
     return (length > 3 && strcmp(frame->file + length - 3, ".py") == 0) || frame->file[0] == '<';
 }
 
-// Python's own source and its libraries come last: the mistake is mostly in the program.
+// Returns whether the frame is in Python's own library or an installed package. Such frames are the last choice, because the mistake is
+// usually in the program.
 static bool is_library(const struct check_frame *frame) {
     return strstr(frame->file, "/site-packages/") != NULL || strstr(frame->file, "/dist-packages/") != NULL ||
            strstr(frame->file, "/lib/python") != NULL || frame->file[0] == '<';

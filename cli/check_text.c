@@ -126,7 +126,7 @@ char *check_sentence(const struct check_finding *finding) { return print_to_stri
 
 // ---- The remedy.
 
-// The stream of `later` waits for that of `earlier`.
+// Prints the remedy in which the stream of `later` waits for that of `earlier`.
 static void put_wait(FILE *text, const struct check_use *earlier, const struct check_use *later) {
     if (uses_torch(later)) {
         (void)fputs("call torch.cuda.current_stream().wait_stream(s)", text);
@@ -203,7 +203,7 @@ static void print_frame(FILE *file, const struct check_frame *frame) {
     (void)fputc('\n', file);
 }
 
-// Prints Python's frames or, without any, the innermost ones of machine code.
+// Prints the Python frames; if there are none, the innermost frames of machine code.
 static void print_stack(FILE *file, const char *title, const struct check_use *use) {
     size_t python = 0, printed = 0;
     for (size_t i = 0; i < use->frame_count; i++) python += check_frame_is_python(&use->frames[i]);

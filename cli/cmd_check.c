@@ -78,7 +78,7 @@ static int report(const struct asked *asked, const char *folder) {
     return code;
 }
 
-// Returns a failed program's exit code even if there are findings, because the run did not do what was to be checked.
+// Returns a failed program's exit code even if there are findings, because the failure cut short what was to be checked.
 static int run_checked(const struct asked *asked, const char *values, const struct sim_values *rules, char **program) {
     char folder[4096];
     bool started = false;

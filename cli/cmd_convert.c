@@ -19,7 +19,7 @@ enum {
     FRAME_BYTES = 40, // keys, quotes and line number of a frame in JSON
     ROW_BYTES = 160,  // an event, a block or a segment without its stack
     MUCH = 10,        // times the input: warn before writing
-    TOO_MUCH = 1000   // refuse; recordings of real programs reach 150
+    TOO_MUCH = 1000   // times the input: refuse; recordings of real programs reach 150 times
 };
 #define MUCH_FROM     ((uint64_t)64 << 20)
 #define TOO_MUCH_FROM ((uint64_t)1 << 30)

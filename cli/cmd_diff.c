@@ -18,7 +18,7 @@ struct settings {
     struct vram_profile_options options;
     const char *fail_over; // as given, or NULL
     uint64_t fail_over_bytes;
-    double fail_over_share; // of the first recording's bytes; < 0: use the bytes
+    double fail_over_share; // as a share of the first recording's bytes; < 0: use fail_over_bytes
     bool json;
     struct verdicts verdicts;
     struct answers answers;
@@ -84,7 +84,7 @@ static int compare_recordings(struct settings *settings, const char *const paths
     return code;
 }
 
-// Compares each rank of one job with the same rank, in order of names, of the other.
+// Compares two jobs rank by rank. The ranks of both are in the order of their names.
 static int compare_all(struct settings *settings, const struct input_files files[2]) {
     int worst = CLI_OK;
     if (files[0].count != files[1].count) {

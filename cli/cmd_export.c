@@ -20,7 +20,7 @@
 
 // Returns the current text, borrowed until the next call. Returns false, which ends the server, when there is no more.
 typedef bool export_answer(void *context, const char **text, size_t *length);
-// Reads another part of the input that precedes the first text. Returns false when all of it is read.
+// Reads another part of the input that must be read before the first answer. Returns false when all of it has been read.
 typedef bool export_read(void *context);
 
 struct metrics_answer {
@@ -59,7 +59,7 @@ static void read_what_is_little(struct metrics_answer *metrics) {
 }
 
 // Answers GET /metrics on the loopback interface until *ended is set or the answers end. Prints the address on standard error. Answers 503
-// until all input is read, so that figures from the middle of a recording are not taken for current ones. Port 0 means any free port.
+// until all input is read, so that figures from the middle of a recording are not mistaken for current ones. Port 0 means any free port.
 // Returns an exit code.
 static int export_serve(uint16_t port, export_answer *answer, export_read *read, void *context, volatile sig_atomic_t *ended) {
     struct metrics_answer metrics = {.answer = answer, .read = read, .context = context};

@@ -33,14 +33,14 @@ struct settings {
     uint64_t most_seconds;
     uint64_t device_count;
     const char *vary;   // "--name=A,B,C"; NULL if not given
-    const char *varied; // the argument with its value in this run
+    const char *varied; // the argument of --vary, with its value in this run; NULL without --vary
     struct sim_values values;
     const char *traffic;          // --requests; NULL: none
     struct fit_requests requests; // read from it
     const char *plan_folder;      // --write-plan; NULL: none
     const char *folds;            // which ranks to run; NULL: all, or a few if there are very many
     struct fit_fold fold;
-    char unrunnable[32];     // the `largest` that another model replaced; "" if none
+    char unrunnable[32];     // the first choice of `largest`, if another model replaced it; else ""
     struct answers *answers; // one, or several with --vary and --each
 };
 
@@ -104,7 +104,7 @@ static bool are_steps(const char *text) {
     return strcmp(text, "auto") == 0 || strcmp(text, "all") == 0 || (text[0] != '\0' && text[strspn(text, "0123456789")] == '\0');
 }
 
-// Reads --requests. The end of the requests then ends the program, not its steps.
+// Reads --requests. The run then ends with the last request, not after a number of steps.
 static bool settle_requests(struct settings *settings) {
     char wrong[FIT_WRONG_CAPACITY];
     if (settings->traffic == NULL && settings->plan_folder != NULL) return usage_problem("--write-plan needs --requests") == CLI_OK;
@@ -117,7 +117,7 @@ static bool settle_requests(struct settings *settings) {
 
 // --- the work -----------------------------------------------------------------------------------------------------------------------
 
-// Copies the recording of the highest holding.
+// Copies the recording of the holding with the highest need.
 static int copy_recording(const struct fit_verdict *verdict, const char *path) {
     char bytes[65536];
     FILE *file = fopen(verdict->highest->process->path, "rb");

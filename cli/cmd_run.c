@@ -137,7 +137,7 @@ static void run_list_summary(FILE *list, const char *program, bool wants_report)
     }
     for (size_t i = 0; i < 3; i++) free(fields[i]);
     if (files != 0) return;
-    // A process that may write no file cannot say so either.
+    // A process that cannot write files cannot report that either.
     ui_say("vram run: no file was written: %s made no request that reached a CUDA driver, or it cannot write files", program);
     if (!has_driver()) ui_say("vram run: no CUDA driver found; to use a simulated one, run `vram sim -- vram run -- %s`", program);
 }

@@ -1,8 +1,8 @@
 // fit_cards.h: determines on which devices a run fits, and the least memory in which it completes.
 //
-// The memory available to an allocator is the device's, less the context there and what the libraries used in the run. If that covers what
-// the allocator reserved at most, the program fits. Otherwise the history is replayed in the available memory: the allocator releases its
-// cache and retries, or runs out.
+// The memory available to an allocator is the device's, less the context on that device and what the libraries used in the run. If it
+// covers the allocator's highest reserved bytes, the program fits. Otherwise the history is replayed in it: the allocator releases its
+// cache and retries, or runs out of memory.
 #ifndef CLI_FIT_CARDS_H
 #define CLI_FIT_CARDS_H
 
@@ -22,8 +22,8 @@ struct vram_recording;
     X(FIT_BY_PEAK, peak)          /* the peak of held or live bytes decides */                                                             \
     X(FIT_BY_REPLAY, replay)      /* the history was replayed in its memory */                                                             \
     X(FIT_BY_SHARE, share)        /* a server takes a share of its memory */                                                               \
-    X(FIT_BY_OTHER, other)        /* by the run on a card of another generation: it failed on this one */                                  \
-    X(FIT_BY_DEFAULT, no_kernels) /* the same: the program's PyTorch has no kernels for this one */
+    X(FIT_BY_OTHER, other)        /* the program failed on it; a run on a card of another generation decides */                            \
+    X(FIT_BY_DEFAULT, no_kernels) /* the program's PyTorch has no kernels for it; a run on another card decides */
 
 enum fit_method {
 #define FIT_METHOD(constant, name) constant,
@@ -62,7 +62,7 @@ struct fit_verdict {
     struct vram_sim_model ran_on;
     uint64_t ran_memory_bytes; // of the device
     uint64_t library_bytes;    // of the device's memory, outside the allocator and the context
-    uint64_t smallest_bytes;   // least device memory in which it completes, to 2 MiB; with the context of the card it ran on
+    uint64_t smallest_bytes;   // least device memory in which it completes, exact to 2 MiB; includes the context of the card it ran on
     uint64_t smallest_retries;
     struct fit_card *cards; // all known cards, by memory
     size_t card_count;
@@ -73,7 +73,7 @@ struct fit_verdict {
 // error if it is not CLI_OK.
 int fit_judge(const struct fit_run *run, const char *ran_on, uint64_t asked, struct fit_verdict *verdict);
 void fit_verdict_release(struct fit_verdict *verdict);
-// Finds the smallest card that the program fits on again.
+// Finds the smallest card again, after the verdicts on cards have changed.
 void fit_find_smallest_card(struct fit_verdict *verdict);
 // Marks the cards on which fitting is uncertain: those without room for `stake_bytes` more, or all of them if `failed`.
 void fit_doubt_cards(struct fit_verdict *verdict, bool failed, uint64_t stake_bytes);

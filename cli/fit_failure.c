@@ -63,7 +63,7 @@ const char *fit_site_short(const char *site) {
     return start;
 }
 
-#define NEAR_LINES 5 // between a read and the line that failed, in one function
+#define NEAR_LINES 5 // most lines from a read to the line that failed, in one function
 
 bool fit_failure_fact(struct fit_failure *failure, const char *line) {
     if (strncmp(line, "failed ", 7) == 0) {
@@ -134,8 +134,8 @@ void fit_failure_text(const struct fit_run *run, char *text, size_t capacity) {
 
 // --- values it read -----------------------------------------------------------------------------------------------------------------
 
-// Returns how many lines the failure follows the read; INT_MAX if it is elsewhere. Calling the function that failed counts as the same
-// line.
+// Returns how many lines after the read the program failed; INT_MAX if it failed elsewhere. A failure inside a function counts only if the
+// read is on the line that calls the function.
 static int lines_between(const struct sim_read_place *place, const struct fit_failure *failure) {
     struct fit_frame own, read, failed;
     int least = INT_MAX;

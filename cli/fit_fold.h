@@ -13,7 +13,7 @@
 #define FIT_RANKS_RUN_MOST 16 // by default, up to this many ranks all run as processes
 
 struct fit_fold {
-    uint64_t ranks; // that the program sees; 0: no ranks are left out
+    uint64_t ranks; // number of ranks that the program sees; 0: no ranks are left out
     uint64_t running[64];
     size_t running_count;
     char count_text[24]; // in the arguments

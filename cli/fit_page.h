@@ -15,7 +15,7 @@ struct fit_page {
 // Returns the width of the answer: that of the terminal, from 60 to 140 columns, or 80 for files and pipes.
 unsigned fit_page_columns(void);
 
-// Returns the file to print the answer to. Without host memory it is standard output, and no line is wrapped.
+// Returns the file to print the answer to. If host memory runs out, it is standard output, and no line is wrapped.
 FILE *fit_page_open(struct fit_page *page);
 
 // Prints the answer to standard output. Lines that are too wide are broken at spaces. They continue at the text column or at their own

@@ -20,7 +20,7 @@ struct fit_answer {
     bool dummy_weights; // the option was given
     struct fit_stake stake;
     const struct fit_fold *fold;
-    const char *unrunnable; // a card that PyTorch has no kernels for and that was to run; NULL: none
+    const char *unrunnable; // the card that was to run, but for which PyTorch has no kernels; NULL: none
     const char *varied;     // the replaced argument with its current value; NULL: none
     uint64_t limit_bytes;   // UINT64_MAX: none
     uint64_t stake_bytes;   // data-dependent bytes: library sizes without a source, results of masks
@@ -36,7 +36,7 @@ int fit_print_text(const struct fit_answer *answer);
 // Answers for a program that left no recording.
 void fit_print_nothing(const struct fit_run *run, const char *varied);
 
-// Write the same answers as JSON (keys: docs/reference/json.md), each as the next expected one.
+// Write the same answers as JSON (keys: docs/reference/json.md). Each is the answer last announced last with answers_expect().
 int fit_json_answer(const struct fit_answer *answer, struct answers *answers);
 int fit_json_nothing(const struct fit_run *run, const char *varied, struct answers *answers);
 

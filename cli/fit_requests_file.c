@@ -20,7 +20,7 @@ struct reading {
     char *wrong;
     size_t line;
     int arrival_column, prompt_column, output_column; // of a table; -1: absent
-    double first_seconds;                             // of a table whose arrivals are moments of a day
+    double first_seconds;                             // for a table whose arrivals are dates and times: the first of them
     bool has_rows, is_table;
 };
 

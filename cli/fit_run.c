@@ -60,7 +60,7 @@ struct fit_control_row {
 struct fit_control {
     _Atomic uint64_t magic;
     _Atomic uint64_t alone;    // not 0: ranks no longer wait for each other
-    _Atomic uint64_t finished; // not 0: a process has recorded enough; the command ends all
+    _Atomic uint64_t finished; // not 0: a process has recorded enough, so the command ends all processes
     _Atomic uint64_t ending;   // not 0: the command ends the run; each process writes its recording
     _Atomic uint64_t playing;  // not 0: an engine plays the requests
     uint64_t unused[3];
@@ -358,8 +358,8 @@ static void show_progress(struct running *running) {
     running->progress = true;
 }
 
-#define READY_TICKS   10  // until an answering server has made its first allocations
-#define LATE_TICKS    100 // likewise if none of its processes is known to use a device
+#define READY_TICKS   10  // time for an answering server to make its first allocations
+#define LATE_TICKS    100 // the same, if none of its processes is known to use a device
 #define WRITING_TICKS 300 // for processes to write their recordings
 
 // Returns whether the program is a server that has answered long enough to settle.

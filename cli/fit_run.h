@@ -84,8 +84,8 @@ struct fit_run {
     double seconds;        // duration
     uint64_t steps;        // of the process that completed the most
     uint64_t memory_bytes; // of the devices if set; 0: the model's own
-    int signal;            // sent from outside to end it; 0: none
-    uint64_t least_bytes;  // most that a rank reserved by the end of a step; 0: no step ended
+    int signal;            // the signal sent from outside to end the program; 0: none
+    uint64_t least_bytes;  // most bytes that a rank had reserved when a step ended; 0: no step ended
     bool began;            // a process with PyTorch used a device
     bool no_kernels;       // PyTorch has no kernels for the device
     char kernels[512];     // devices it has kernels for, as torch.cuda.get_arch_list(): "sm_75 sm_80 compute_90"; "" if unknown

@@ -65,7 +65,7 @@ struct walk {
     const struct vram_roles *roles;
     struct numbering caches; // live blocks of the cache by address
     uint64_t live_bytes, cache_count;
-    uint64_t last_bytes, growth_bytes; // of the cache's requests: the last, and the smallest growth from one to the next
+    uint64_t last_bytes, growth_bytes; // the size of the cache's last request, and the smallest growth from one request to the next
     uint64_t steady_count;             // most cache blocks between requests
     bool loading;
     uint64_t before_bytes; // live bytes when loading began
@@ -201,7 +201,7 @@ void fit_serving_judge(const struct fit_serving *serving, struct fit_verdict *ve
         card->retries = 0;
         if (card->fits && verdict->smallest_card == NULL) verdict->smallest_card = card;
     }
-    // Room for one sequence of full length and for what precedes the cache.
+    // The share must have room for one sequence of full length and for what precedes the cache.
     const double needed =
         (double)serving->before_bytes + (double)serving->token_bytes * (double)(serving->served->length > 0 ? serving->served->length : 1);
     verdict->smallest_bytes = (uint64_t)(needed / share);

@@ -64,7 +64,7 @@ static void print_phases(FILE *page, const struct fit_serving *serving) {
     }
 }
 
-// Prints what the engine measured, and where that differs from what it then took.
+// Prints what the engine measured to size its cache, and how far its later use differed from that.
 static void print_estimate(FILE *page, const struct fit_serving *serving, const struct fit_verdict *verdict) {
     const struct fit_served *served = serving->served;
     char text[500];

@@ -8,7 +8,7 @@
 #include "ui.h"
 
 static const char variable[] = "VRAM_SIM_VALUES";
-static const char most[] = "aten::nonzero=100%\naten::unique=100%\n"; // behind the user's rules: the first that fits decides
+static const char most[] = "aten::nonzero=100%\naten::unique=100%\n"; // after the user's rules, because the first rule that matches decides
 
 static bool reads_counts(const struct fit_run *run) {
     for (size_t i = 0; i < run->read_count; i++)

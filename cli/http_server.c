@@ -20,7 +20,7 @@ enum { MOST_CONNECTIONS = 32, SEND_SECONDS = 20, LOOK_UP_MS = 250 };
 
 struct connection {
     int socket;
-    int64_t used; // when bytes last arrived, as a count of requests
+    int64_t used; // the server's count of requests when bytes last arrived
     size_t filled;
     char bytes[HTTP_REQUEST_BYTES];
 };
@@ -142,7 +142,7 @@ bool http_server_run(struct http_server *server, http_answer *answer, http_idle 
         const int ready = poll(waits, server->count + 1, is_busy ? 0 : LOOK_UP_MS);
         if (is_busy) is_busy = idle(context);
         if (ready <= 0) continue;
-        // From the end, since the last connection replaces a dropped one.
+        // Goes backwards, because drop_connection() moves the last connection into the gap.
         for (size_t i = server->count; i-- > 0;) {
             if (waits[i + 1].revents != 0 && !receive_request(server, server->connections[i])) drop_connection(server, i);
         }

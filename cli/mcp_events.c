@@ -114,7 +114,7 @@ void mcp_tool_lifetimes(struct mcp_server *server, const cJSON *arguments, struc
     mcp_next(answer, "at {\"file\": \"r%u\", \"event\": N} - the state of memory when one of these was allocated or freed", open->id);
 }
 
-// Marks, from the explorer's query of that name, with the memory before the first event and after the last event of each.
+// Tool marks: the marks that the explorer finds, each with the memory before its first event and after its last.
 
 enum { SHOWN_MARKS = 12 };
 

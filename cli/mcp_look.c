@@ -76,7 +76,7 @@ static void say_cached(struct mcp_answer *answer, const struct vram_report_devic
     if (own != 0) mcp_line(answer, "  private pools (MemPool, CUDA graphs) keep %s of it", BYTES(own));
 }
 
-// Adds advice on wasted memory and how to return it.
+// Adds the report's advice for this device: which memory is wasted, and how to return it.
 static void say_advice(struct mcp_answer *answer, const struct vram_report *report, const struct vram_report_device *device) {
     for (size_t i = 0; i < report->advice_count; i++) {
         if (report->advice[i].device == (int64_t)device->device) mcp_line(answer, "note: %s", report->advice[i].text);

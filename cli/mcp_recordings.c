@@ -166,7 +166,7 @@ const struct vram_report_device *mcp_device(const struct mcp_recording *open, co
 
 // Queries of a recording's explorer (docs/reference/formats/queries.md).
 
-enum { HEAD_BYTES = 8 }; // of an answer: the length of its JSON, which its columns follow
+enum { HEAD_BYTES = 8 }; // of an answer: the length of its JSON; the columns follow the JSON
 
 bool mcp_keep(void *user, const char *bytes, size_t length) {
     struct mcp_kept *kept = user;

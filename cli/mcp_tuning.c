@@ -16,7 +16,7 @@
 #include "vram/report.h"
 
 #define BYTES(bytes) mcp_bytes((bytes), (char[MCP_BYTES_CAPACITY]){0})
-// In addition to what the tool itself waits.
+// Time limit of these replays, in addition to the time that the tool itself waits.
 #define PATIENCE_NS (MCP_PATIENCE_NS / 4 * 3)
 
 void mcp_say_remedies(struct mcp_answer *answer, const struct vram_report_demand *demand, size_t most) {

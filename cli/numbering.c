@@ -63,7 +63,7 @@ uint32_t numbering_take(struct numbering *numbering, uint64_t first, uint64_t se
     size_t gap = (size_t)(slot_of(numbering, first, second) - slots);
     const uint32_t number = slots[gap].after - 1;
     if (number == NUMBERING_NONE) return number;
-    // Move back every later pair of the run that would not precede its home.
+    // Move each later pair of the run back into the gap, unless it would then be before its home slot.
     for (size_t at = (gap + 1) & (numbering->capacity - 1); slots[at].after != 0; at = (at + 1) & (numbering->capacity - 1)) {
         const size_t home = home_of(numbering, slots[at].first, slots[at].second);
         if (((at - home) & (numbering->capacity - 1)) < ((at - gap) & (numbering->capacity - 1))) continue;

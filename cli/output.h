@@ -25,7 +25,7 @@ int output_close(struct output *output, bool keep);
 // Closes the output after a library function wrote into it and returned `status`; keeps the file if it is VRAM_OK. Reports other failures
 // of the function about `name`; the output reports failures of writing.
 int output_end(struct output *output, enum vram_status status, const char *name, const struct vram_error *error);
-// Opens an existing tool's file for appending (GitHub's summary of a job). The caller closes it. Returns NULL on failure.
+// Opens another tool's existing file for appending (GitHub's summary of a job). The caller closes it. Returns NULL on failure.
 FILE *output_append(const char *path);
 // Creates the folders of the path's file. Prints one line on standard error on failure.
 bool output_folder(const char *path);

@@ -15,8 +15,8 @@
 
 #include "ui.h"
 
-// Requests to end and user signals are forwarded to the program. The terminal's signals reach it directly and are only noted. SIGPIPE must
-// not change the exit code if the summary is not read.
+// Signals that ask for an end, and user signals, are forwarded to the program. The terminal's signals reach it directly and are only noted.
+// SIGPIPE must not change the exit code if the summary is not read.
 static const struct {
     int number;
     bool passed_on, noted;

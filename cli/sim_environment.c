@@ -207,7 +207,7 @@ int sim_values_put(const char *command, const struct sim_values *values) {
         ui_say("vram %s: not enough host memory", command);
     else if (gather_rules(command, values, text, text + VR_READ_VALUES_BYTES + 1))
         code = setenv("VRAM_SIM_VALUES", text, 1) == 0 ? CLI_OK : CLI_BAD_INPUT;
-    // The stacks library finds the places of reads.
+    // The simulated driver uses the stacks library to find where the program reads values.
     if (code == CLI_OK && find_stacks_library(stacks, sizeof stacks)) (void)setenv("VRAM_SIM_STACKS", stacks, 0);
     free(text);
     return code;

@@ -17,7 +17,7 @@ struct piece {
     uint32_t next_free; // if free: the next free piece, or NUMBERING_NONE
 };
 
-// Groups of one kind. `keys` maps an id of the recording, a number or a pair of them to its group.
+// Groups of one kind. `keys` maps an id of the recording, a number or a pair of numbers to its group.
 struct grouping {
     struct watch_group *groups;
     size_t count, capacity;
