@@ -1,4 +1,4 @@
-// fit_remedies.h: changes that make a program fit: a setting of the allocator, a smaller batch, a change of the program.
+// fit_remedies.h: changes that make a program fit: a setting of the allocator, a smaller batch, a change to the program.
 #ifndef CLI_FIT_REMEDIES_H
 #define CLI_FIT_REMEDIES_H
 

@@ -1,4 +1,4 @@
-// Adds what would have saved memory, in the report's words: paged memory and changes of the program. Part of the answers of `why` and
+// Adds what would have saved memory, in the report's words: paged memory and changes to the program. Part of the answers of `why` and
 // `cure`.
 
 #include <cjson/cJSON.h>

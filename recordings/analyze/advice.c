@@ -53,7 +53,7 @@ uint32_t vr_grounds_of_oom(const struct vram_report_device *device, const struct
            ground_when(oom->accounts != NULL, VR_GROUND_ACCOUNTS);
 }
 
-// Returns the streams, except the one with the most memory, whose default pool has segments but no memory in use.
+// Returns the streams whose default pool has segments but no memory in use, except the stream with the most memory.
 struct vr_idle_streams vr_idle_streams(const struct vram_report_device *device) {
     struct vr_idle_streams idle = {.count = 0};
     for (size_t i = 0; i < device->pool_count; i++) {
@@ -126,7 +126,7 @@ static int by_worth(const void *a, const void *b) {
     const size_t place_x = remedy_place(x->remedy), place_y = remedy_place(y->remedy);
     if (remedies[place_x].of_cause != remedies[place_y].of_cause) return remedies[place_y].of_cause - remedies[place_x].of_cause;
     if (x->fits != y->fits) return y->fits - x->fits;
-    // Among those that fit, prefer the smallest change: the table's order.
+    // Of the remedies that fit, the smallest change comes first: that is the order of the table.
     if (x->fits || x->saved_bytes == y->saved_bytes) return VR_ORDER(place_x, place_y);
     return VR_ORDER(y->saved_bytes, x->saved_bytes);
 }
@@ -159,7 +159,7 @@ enum vram_status vr_remedies_find(struct vr_demand_work *work) {
     made->remedies = room;
     const uint32_t grounds = grounds_of_work(work);
     VR_TRY(find_rows(work, grounds, true));
-    // Further remedies are no answer if there is memory that should not exist at all, or if the request is within the room.
+    // Other remedies are left out if there is memory that should not exist at all, or if the request is smaller than the room.
     const bool wanted = made->room_bytes == 0 || made->wanted_bytes > made->room_bytes;
     if (made->remedy_count == 0 && wanted) VR_TRY(find_rows(work, grounds, false));
     if (made->remedy_count != 0) qsort(room, made->remedy_count, sizeof(struct vram_report_remedy), by_worth);

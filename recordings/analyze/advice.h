@@ -28,7 +28,7 @@
     X(ASCEND)        /* Huawei devices */                                                                                                  \
     X(LIMIT)         /* the limit that refused the request is recorded */                                                                  \
     X(OWN_POOL)      /* the request went to a pool of the program's own */                                                                 \
-    X(IDLE_STREAM)   /* the stream with the free cache was not used after its last free */                                                 \
+    X(IDLE_STREAM)   /* the stream whose cache is free was not used after its last free */                                                 \
     X(OTHERS)        /* other processes held most of the memory outside the program */                                                     \
     X(OWN)           /* this process held most of the memory outside: contexts, code, libraries */                                         \
     X(ACCOUNTS)      /* the recording has accounts of the memory outside */                                                                \
@@ -51,9 +51,9 @@ enum vr_ground {
 // Returns whether everything that a sentence needs is known.
 VR_INLINE bool vr_grounds_hold(uint32_t known, uint32_t needed) { return (known & needed) == needed; }
 
-// Returns the grounds from a failed request's recording and state: for the rows VR_AFTER.
+// Returns the grounds that hold for a failed request, by its recording and the state of memory. For the rows VR_AFTER.
 uint32_t vr_grounds_of_oom(const struct vram_report_device *device, const struct vram_report_oom *oom);
-// Returns the grounds from a device at its peak and at the end: for the rows VR_HINT.
+// Returns the grounds that hold for a device, by its peak and its final state. For the rows VR_HINT.
 uint32_t vr_grounds_of_device(const struct vram_report_device *device);
 // Streams, except the one with the most memory, that have segments at the end but no memory in use.
 struct vr_idle_streams {

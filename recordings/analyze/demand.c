@@ -164,7 +164,8 @@ static uint32_t *find_callers(struct vr_demand_work *work) {
     return callers;
 }
 
-// Finds the callers whose passes a backward pass followed. *current is the caller of the present forward pass, 0 if none exists.
+// Finds the callers whose forward passes were followed by a backward pass. *current is the caller of the present forward pass, 0 if none
+// exists.
 static enum vram_status find_trained(const struct vr_demand_work *work, const uint32_t *callers, struct vr_map *trained,
                                      uint32_t *current) {
     const struct vr_lifetimes *lifetimes = work->lifetimes;

@@ -58,7 +58,7 @@ enum vram_status vr_demand_find(const struct vr_demand_question *question, struc
 struct vr_demand_work {
     const struct vr_demand_question *question;
     const struct vr_view *view;
-    struct vr_lifetimes all;              // of VR_LIFETIME_ALLOCATED, because a report keeps only those of a few moments
+    struct vr_lifetimes all;              // the lifetimes of VR_LIFETIME_ALLOCATED, all of them: a report keeps only those of a few moments
     const struct vr_lifetimes *lifetimes; // points to `all`
     struct vr_roles roles;
     struct vr_arena *arena;

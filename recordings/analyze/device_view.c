@@ -114,7 +114,8 @@ void vr_views_release(struct vr_views *views) {
 
 // ---- The device to report on if none is named.
 
-// Orders by more failed requests, a device before pinned host memory, the higher peak, more events. Returns false for equal devices.
+// Returns whether `a` is in more trouble than `b`: by failed requests, then a device before pinned host memory, then by the higher peak,
+// then by events. Returns false if they are equal.
 static bool trouble_is_worse(const struct vr_trouble *a, const struct vr_trouble *b) {
     if (a->ooms != b->ooms) return a->ooms > b->ooms;
     if (a->is_host != b->is_host) return b->is_host;
@@ -136,7 +137,7 @@ static enum vram_status read_peak(const struct vr_view *view, struct vr_trouble 
     return VRAM_OK;
 }
 
-// Returns whether the peaks decide: the two are equal in failed requests and in being host memory.
+// Returns whether the peaks decide between the two: both have equally many failed requests, and both or neither are host memory.
 static bool needs_peaks(const struct vr_trouble *a, const struct vr_trouble *b) { return a->ooms == b->ooms && a->is_host == b->is_host; }
 
 static enum vr_choice choice_reason(const struct vr_trouble *worst, const struct vr_trouble *second, size_t count) {

@@ -335,15 +335,15 @@ static enum vram_status follow_runs(struct forecasting *making) {
     making->forecast.peaks_followed = list.peaks == (1u << runs) - 1;
     enum vram_status status = try_all(making, &list);
     free(list.followed);
-    // Some run's peak is at a place that another run does not reach.
+    // Otherwise, the peak of some run is at a place that another run does not reach.
     if (status == VRAM_OK && !making->forecast.peaks_followed) status = try_own_moments(making, false);
     return status;
 }
 
 // --- the result --------------------------------------------------------------------------------------------------------------------------
 
-// Forecasts reserved bytes. Their excess over the allocated bytes follows no curve: it is extrapolated linearly, with the variation seen in
-// the runs, as bytes and as a share, plus that of the runs left out.
+// Forecasts reserved bytes. Their excess over the allocated bytes follows no curve, so it is extrapolated linearly. The range covers the
+// excess of every run, in bytes and as a share, and is widened by HELD_SHARE and HELD_BYTES.
 static void foresee_reserved(const struct vram_forecast *asked, struct vr_forecast *forecast) {
     struct vram_forecast_result *result = &forecast->result;
     const double allocated = (double)result->allocated_bytes;

@@ -68,7 +68,7 @@ static bool is_python(const struct vr_frame_text *frame) {
     return (script || extension) && frame->file[0] != '<';
 }
 
-// Returns whether a frame is a script that a package installs to start its program, as /env/bin/torchrun.
+// Returns whether a frame is a script that a package installs to start its program, such as /env/bin/torchrun.
 static bool is_launcher(const struct frame_path *path) { return strstr(path->file, "/bin/") != NULL && strchr(path->library, '.') == NULL; }
 
 static bool begins_with(const char *text, const char *wanted) {

@@ -253,8 +253,8 @@ static bool has_device(const struct vr_views *views, uint32_t device) {
     return d < views->count;
 }
 
-// If the sides have different devices, chooses that of the side that ran out of memory, otherwise that of the second side, if both sides
-// have it.
+// If the sides have different devices, chooses the device of the side that ran out of memory, otherwise the device of the second side; only
+// if both sides have it.
 static void agree_on_grouping(struct vr_comparison *comparison, const struct vram_profile_options options[2], int64_t device[2]) {
     const struct vr_profile *side = comparison->side;
     if (options[0].device >= 0 || options[1].device >= 0 || side[0].view->device == side[1].view->device) return;

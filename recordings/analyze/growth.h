@@ -31,7 +31,7 @@ struct vr_grower {
     // LEAK: the bytes that stay per step, counted from the step in which the first of them was allocated. Otherwise the slope of a line
     // through the bytes live at the points.
     double bytes_per_step, objects_per_step;
-    size_t grew_points, course_points; // points at which there was more than at the previous one, of course_points since the growth began
+    size_t grew_points, course_points; // of the course_points points since the growth began, those with more than the point before
     uint64_t first_bytes, last_bytes;
     uint64_t kept_bytes;  // allocated after the first point, outlived a whole step, live at the last point
     uint64_t freed_bytes; // outlived a whole step, too, but freed before the last point

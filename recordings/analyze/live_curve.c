@@ -46,7 +46,7 @@ uint64_t vr_live_curve_peak(const struct vr_live_curve *curve) {
 
 // ---- The remedies worth listing.
 
-enum { LEAST_PART = 50 }; // of the peak: a smaller saving is not worth a change of the program
+enum { LEAST_PART = 50 }; // of the peak: a smaller saving is not worth a change to the program
 
 const char *vram_remedy_name(size_t remedy) {
     static const char *const names[] = {
@@ -106,9 +106,9 @@ struct frame_pass {
 
 struct recompute_trial {
     struct vr_demand_work *work;
-    uint64_t *below; // by stack: 0 if the frame is not in it, otherwise the number of the frames inside
+    uint64_t *below; // by stack: 0 if the frame is not in it, otherwise the number of the frames further inside
     struct frame_pass pass;
-    uint64_t blocks, bytes; // of rows live at the moment that would not be
+    uint64_t blocks, bytes; // of the rows that are live at the moment, but would not be then
     uint64_t most_calls;    // in one pass
     uint64_t looks;         // remaining budget of row comparisons in the search for periods
 };

@@ -23,8 +23,9 @@ static struct vr_size_curve make_curve(double value, double other, enum vr_curve
     return (struct vr_size_curve){.value = value, .low = lesser_of(value, other), .high = greater_of(value, other), .shape = shape};
 }
 
-// Fits two points. They determine an exactly proportional or quadratic curve; any other is a sum of several terms, for which a line is a
-// lower bound. Bytes that fall with the size may stay at the lower or return to the higher value.
+// Fits two points. If the bytes are exactly proportional to the size or to its square, that is the curve. Otherwise they are a sum of
+// several terms, for which a line is a lower bound. If the bytes fall as the size grows, they may stay at the lower value or return to the
+// higher one.
 static struct vr_size_curve from_two(const struct vr_size_points *points, double at) {
     const double *x = points->size, *y = points->bytes, once = y[1] * x[0] / x[1], twice = once * x[0] / x[1];
     if (y[0] == y[1]) return make_curve(y[0], y[0], VR_SHAPE_CONSTANT);
@@ -126,7 +127,7 @@ static struct vr_size_curve from_three(const struct vr_size_points *points, doub
         return span_curve(last, y[2], greater_of(last, y[2] * at / x[2]), VR_SHAPE_STRAIGHT);
     // Growth that slows down need not continue.
     if (!rises) return make_curve(last, at > x[2] ? y[2] : line, VR_SHAPE_STRAIGHT);
-    // Nothing tests a curve through all points: it may continue as at its end, or rise somewhat more.
+    // No further point tests a curve through all three: it may continue as it does at its end, or rise somewhat more.
     return span_curve(curved, last, curved + (curved - last) / 4, VR_SHAPE_SQUARE);
 }
 

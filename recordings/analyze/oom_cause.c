@@ -275,7 +275,7 @@ static uint64_t driver_free(const struct vram_report_oom *oom) { return oom->has
 
 static bool is_limited(const struct vram_report_oom *oom) {
     if (oom->has_device_free && oom->device_free_bytes >= oom->segment_bytes) return true;
-    // Held plus free bytes reach the limit, except for rounding.
+    // The process's limit is the bound: held plus free bytes reach it, except for rounding.
     return oom->limit_bytes != 0 && oom->room_bytes >= oom->limit_bytes - oom->limit_bytes / 64;
 }
 
@@ -309,8 +309,8 @@ static enum vram_report_oom_cause host_cause(const struct vram_report_oom *oom) 
     return oom->outside_bytes > pinned && oom->size_bytes <= without_others ? VRAM_OOM_OUTSIDE : VRAM_OOM_FULL;
 }
 
-// Returns whether the room is unknown, as in a log of requests only: the memory in use leaves room for this request in all that is known of
-// the device, or nothing is known.
+// Returns whether the room is unknown, as in a log that has only requests: nothing is known about the device's memory, or the request would
+// have fitted by what is known.
 static bool is_room_unknown(const struct vram_report_oom *oom) {
     const uint64_t held = oom->reserved_bytes != 0 ? oom->reserved_bytes : oom->allocated_bytes + oom->pending_bytes;
     if (oom->has_device_free || oom->limit_bytes != 0) return false;

@@ -8,7 +8,7 @@ enum {
     MOST_EQUALS = 2,  // most tensors of the same size and stack; more are layers, which chunking does not shrink
     CHUNK_PART = 10,  // of the peak: least size of a tensor to be chunked
     ADAM_MOMENTS = 2, // state tensors per parameter
-    SLACK_PART = 64   // of the room, for different rounding with a smaller batch
+    SLACK_PART = 64   // of the room: kept free, because a smaller batch may be rounded differently
 };
 
 // --- a smaller batch ---------------------------------------------------------------------------------------------------------------------
@@ -136,7 +136,8 @@ static uint64_t *number_calls(struct vr_demand_work *work) {
     return calls;
 }
 
-// Returns how many times as much the later step allocates as the earlier one, up to the failure; 0 if their courses differ.
+// Returns the bytes that the later step allocates divided by those of the earlier step, up to the failure; 0 if the steps take different
+// courses.
 static double scale_of(const struct vr_demand_work *work, const uint64_t *calls, const struct step_course course[2]) {
     const struct vr_lifetimes *lifetimes = work->lifetimes;
     double earlier = 0, later = 0;

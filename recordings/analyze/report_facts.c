@@ -11,7 +11,8 @@ static uint32_t any_event_has(const struct vr_model *model) {
     uint32_t has = 0;
     for (size_t d = 0; d < model->history_count; d++) {
         const struct vr_history *history = &model->histories[d];
-        // Some event has a key that is in the common value unless all events differ in it.
+        // The events store keys as a difference from the common value. If a key is in that value, some event has it unless all differ
+        // there.
         const bool alike = vr_entries_alike(history);
         uint32_t apart = 0, always = alike ? 0 : UINT32_MAX;
         for (size_t i = 0; i < history->count && !alike; i++) {

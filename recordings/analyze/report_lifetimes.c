@@ -107,7 +107,7 @@ VR_INLINE void end_life(struct pass_forward *pass, struct course *course, size_t
     course->count--;
     course->out->born_and_freed.count++;
     course->out->born_and_freed.bytes += size;
-    // The current peak and the last out-of-memory error are before `death`.
+    // The row was live at the peak or at the last out-of-memory error if it was born by then, since both are before `death`.
     if (VR_UNLIKELY((int64_t)birth <= course->peak_event || pass->last_oom >= (int64_t)birth || death - birth >= course->least_age))
         consider_death(pass, course, birth, death);
 }
@@ -377,7 +377,7 @@ static void sum_lives(struct vr_report_lifetimes *out) {
     }
 }
 
-// Makes all rows: if totals wrap, those before event 0 determine which is larger.
+// Makes all rows, instead of only those that the report shows: where totals wrap, only the totals before event 0 show which is larger.
 static enum vram_status find_by_rows(const struct vr_view *view, uint64_t *const totals[VR_LIFETIME_KINDS], size_t point_count,
                                      struct vr_report_lifetimes found[VR_LIFETIME_KINDS]) {
     struct vr_address_ids addresses = {0};

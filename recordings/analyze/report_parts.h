@@ -64,7 +64,8 @@ enum vram_status vr_report_ooms(const struct vr_view *view, struct vr_sites *sit
 
 // ---- In recordings of whole programs, the free bytes of the driver's own pools (cudaMallocAsync).
 
-// Returns, after an event, the pools' bytes from the device minus those allocated from them. 0 for other recordings.
+// Returns the free bytes in the driver's pools after an event: what the pools got from the device minus what was allocated from them. 0 for
+// other recordings.
 uint64_t vr_driver_pools_free(const struct vr_view *view, const struct vr_lifetimes *allocated, int64_t event);
 
 // ---- Who used the memory outside the recorded program, at an out-of-memory event.

@@ -276,7 +276,7 @@ static enum vram_status stated_role(const struct role_finding *finding, struct v
     return VRAM_OK;
 }
 
-// Assigns roles from the last birth to the first; rows from before the history come last, and see all of it ahead.
+// Assigns roles from the last birth to the first; rows from before the history come last, when all of the history is known.
 static enum vram_status give_roles(struct role_finding *finding, struct vr_role_rules *rules) {
     const struct vr_lifetimes *lifetimes = finding->lifetimes;
     struct passes_ahead ahead = nothing_ahead;

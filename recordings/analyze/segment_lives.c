@@ -323,7 +323,7 @@ static int lives_by_event(const void *a, const void *b) {
     return VR_ORDER(x, y);
 }
 
-// Counts the rows before event 0, and the most at once.
+// Counts the rows live before event 0, and the most rows live at once.
 static enum vram_status count_live(struct vr_lifetimes *rows) {
     uint32_t *deaths = malloc((rows->count + 1) * sizeof *deaths);
     if (deaths == NULL) return VRAM_NO_HOST_MEMORY;

@@ -268,7 +268,7 @@ static size_t merge_groups(struct site_group *rows, size_t count) {
     return kept;
 }
 
-// The difference between grouping by stack and by site.
+// How groups are compared and named, which differs between grouping by stack and by site.
 struct site_naming {
     int (*compare)(struct vr_sites *sites, struct site_group *a, struct site_group *b);
     enum vram_status (*name)(struct vr_sites *sites, struct site_group *group, struct vr_arena *arena, const char **name);

@@ -215,7 +215,7 @@ static uint64_t live_after(const struct vr_history *history, size_t event, uint6
 static size_t step_event_at(const struct vr_history *history, int64_t time_us) {
     size_t event, least_event;
     VR_LOWER_BOUND(event, i, 0, history->count, history->time_us[i] < time_us);
-    uint64_t live = 0, least = 0; // relative to this event; smaller values wrap below 0
+    uint64_t live = 0, least = 0; // relative to the state before this event; smaller values wrap below 0
     least_event = event;
     for (size_t i = event; i < history->count && i - event < SAME_TIME && history->time_us[i] == time_us; i++) {
         live = live_after(history, i, live);
@@ -327,8 +327,8 @@ static enum vram_status by_marks(struct vr_steps_search *search, const struct vr
     return vr_repeats_create(view->history, &search->repeats);
 }
 
-// Returns whether repetitions of pinned memory are steps. They are not a model's layers, but buffers made one after the other are not
-// steps, either; in steps, some are freed.
+// Returns whether repetitions of pinned memory are steps. They cannot be a model's layers, but may be buffers made one after the other. In
+// steps, buffers are also freed.
 static bool repeats_of_host(const struct vr_view *view, size_t steps) {
     size_t freed = 0;
     if (!vr_model_is_host(view->model, view->device)) return false;

@@ -70,7 +70,7 @@ struct vr_step_wish {
     uint64_t every;   // steps of this many events; 0: not given
 };
 
-// Finds the steps. Without marks and without a wish, they are the longest period with which the sequence of allocations (stack and size)
+// Finds the steps. Without marks and without a request, they are the longest period with which the sequence of allocations (stack and size)
 // repeats; they are unsure if memory does not behave as in a loop (repeats.c). Fewer than three steps do not count. NO_HOST_MEMORY; *steps
 // is unchanged then.
 enum vram_status vr_steps_find(const struct vr_view *view, const struct vr_step_wish *wish, struct vr_steps *steps);

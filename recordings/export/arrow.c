@@ -101,8 +101,8 @@ static uint32_t flat_references(struct flatbuffer *flat, const uint32_t *objects
     return (uint32_t)flat->used;
 }
 
-// A table: call flat_begin(), write its fields in any order, call flat_end(). A number that is 0 is left out, because readers take absent
-// numbers for 0.
+// A table: call flat_begin(), write its fields in any order, call flat_end(). A number that is 0 is left out, because readers treat an
+// absent number as 0.
 static void flat_begin(struct flatbuffer *flat) {
     memset(flat->slots, 0, sizeof flat->slots);
     flat->table_start = flat->used;

@@ -74,8 +74,8 @@ enum vram_status vr_export_rmm(const struct vr_exporting *from, struct vr_output
 
 // --- all columns
 
-// Writes a text, quoted if necessary, with quotes doubled. Puts an apostrophe before a text that a spreadsheet would take for a formula by
-// its first character.
+// Writes a text, quoted if necessary, with quotes doubled. Puts an apostrophe before a text whose first character would make a spreadsheet
+// treat it as a formula.
 static void put_csv_text(struct vr_output *out, const char *text) {
     struct vr_text *cell = &out->text;
     const bool formula = text[0] != '\0' && strchr("=+-@\t\r", text[0]) != NULL;

@@ -151,7 +151,7 @@ static void print_stacks(const struct vr_leaks *leaks, const struct vram_style *
     }
 }
 
-// The text as lines of the style's width; releases it.
+// Prints the text in lines of the style's width, and releases it.
 static void flow_line(struct vr_text *text, const struct vram_style *style, struct vr_text *line) {
     vr_text_flow(text, style, 0, 2, vr_text_string(line));
     vr_text_puts(text, "\n");
@@ -169,7 +169,7 @@ static void print_never_freed(const struct vr_leaks *leaks, const struct vram_st
 
 enum { MARKS_SHOWN = 8 };
 
-// Where steps are none or not sure: how they can be given, and which marks there are to begin them.
+// For steps that were not found or are uncertain: prints how to name them, and which marks could begin them.
 static void print_how_steps_begin(const struct vr_leaks *leaks, const struct vram_style *style, struct vr_text *text) {
     struct vr_text line = {0};
     const struct vr_step_marks *marks = &leaks->marks;

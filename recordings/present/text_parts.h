@@ -19,12 +19,12 @@ void vr_text_heading(struct vr_text *text, const struct vram_style *style, const
 // Prints a coloured mark in a field of `columns` columns, followed by the string, wrapped at the style's width.
 void vr_text_item(struct vr_text *text, const struct vram_style *style, enum vr_colour colour, const char *mark, unsigned columns,
                   const char *string);
-// The words of `string` in lines of the style's width: the first line is at column `at` already, further ones are indented by `indent`.
-// Ends the last one.
+// Prints the words of `string` in lines of the style's width. The first line already has `at` columns; further lines are indented by
+// `indent`. Ends the last line.
 void vr_text_flow(struct vr_text *text, const struct vram_style *style, unsigned at, unsigned indent, const char *string);
 // Folds the lines of the text from byte `from` on that are wider than the style, at spaces; what is folded is indented by two columns more.
 void vr_text_fold(struct vr_text *text, const struct vram_style *style, size_t from);
-// An item of a list: prefix and string as one text.
+// Prints an item of a list, with prefix and string as one text.
 void vr_text_bullet(struct vr_text *text, const struct vram_style *style, enum vr_colour colour, const char *prefix, const char *string);
 // Appends an untrusted string as a table cell. Sets text->failed if memory runs out.
 void vr_table_foreign(struct vr_text *text, struct vr_table *table, const char *string);

@@ -287,7 +287,8 @@ static void print_kept(struct vr_text *text, const struct vram_tune_setting *tod
                    vr_bytes(today->peak_reserved_bytes - today->needed_bytes).text);
 }
 
-// Returns the setting that needs the least, unless it needs as much as today's: then NULL. It is not the best because it holds more.
+// Returns the setting that needs the least, which is not the best because it holds more. NULL if none needs noticeably less than today's
+// setting.
 static const struct vram_tune_setting *find_trade(const struct vram_tune_result *result) {
     const struct vram_tune_setting *today = &result->settings[0], *trade = NULL;
     for (size_t i = 0; i < result->setting_count; i++) {

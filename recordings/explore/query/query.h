@@ -71,7 +71,7 @@ void vr_answer_f64(struct vr_answer *answer, size_t column, double number);
 // Adds two columns, `low` and the following `high`, for the halves of a 64-bit integer, because doubles would lose its last digits.
 size_t vr_answer_halves(struct vr_answer *answer, const char *low, const char *high);
 void vr_answer_u64(struct vr_answer *answer, size_t low, uint64_t number);
-// Adds an address as the text "0x...", because readers of JSON take numbers for doubles.
+// Adds an address as the text "0x...", because readers of JSON treat numbers as doubles.
 void vr_answer_address(struct vr_answer *answer, const char *key, uint64_t address);
 // Ends the object and passes the bytes to `write`. NO_HOST_MEMORY, IO.
 enum vram_status vr_answer_send(struct vr_answer *answer, vram_write write, void *user);

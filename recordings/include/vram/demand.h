@@ -1,4 +1,4 @@
-// vram/demand.h: the main use of the memory when a request does not fit, and the changes of the program that would lower the need.
+// vram/demand.h: the main use of the memory when a request does not fit, and the changes to the program that would lower the need.
 //
 // Where no allocator setting helps, the program must need less. A demand names the main use of the memory; a remedy names a
 // change and how much it saves. Both are sums over the recording's own allocations; `basis` says which.
@@ -54,14 +54,14 @@ enum vram_remedy {
         VRAM_REMEDY_COUNT
 };
 
-// A change of the program that would lower the peak.
+// A change to the program that would lower the peak.
 struct vram_report_remedy {
     enum vram_remedy remedy;
     const char *site;     // where to make the change, "file:line:function"; "" if there is no single place
     uint64_t saved_bytes; // how far the highest demand falls
     uint64_t left_bytes;  // the highest demand afterwards
     bool fits;            // left_bytes is within the room
-    double factor;        // BATCH, KV_CACHE: factor on the present size; otherwise 1
+    double factor;        // BATCH, KV_CACHE: factor to multiply the present size by; otherwise 1
     unsigned divisor;     // CHUNKS, SHARDING; otherwise 1
     bool function;        // RECOMPUTE: true: every call of the function that contains `site`; false: only what the line `site` calls
     uint64_t calls;       // RECOMPUTE: calls of `site` in one forward pass

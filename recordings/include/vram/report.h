@@ -234,7 +234,8 @@ struct vram_report_oom {
     bool has_picture; // VRAM_REPORT_OOM_FACTS are known (only for the last VRAM_REPORT_OOM_PICTURES events)
     VRAM_REPORT_OOM_FACTS(VRAM_FACT_MEMBER)
     const struct vram_report_accounts *accounts; // NULL: the recording does not say
-    const struct vram_report_group *libraries;   // in recordings of `vram run`: who asked for what was allocated then, most first
+    const struct vram_report_group *libraries;   // in recordings of `vram run`: the libraries that requested the memory allocated then,
+                                                 // largest first
     size_t library_count;
     const struct vram_report_group *holders; // call sites of the allocated memory, largest first, at most 5
     size_t holder_count;

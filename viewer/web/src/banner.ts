@@ -32,7 +32,7 @@ function whyText(cause: Cause, text: string): string {
     return `${sentence(text)}${who}${through}${asked}`;
 }
 
-// Returns the change of the program to make: the first remedy that suffices, else the first.
+// Returns the change to the program to make: the first remedy that suffices, else the first.
 function changeText({ demand, advice }: Cause): string {
     const remedy = demand?.remedies.find(({ fits }) => fits) ?? demand?.remedies[0];
     return sentence(remedy?.text ?? advice);

@@ -1,4 +1,4 @@
-// Shows the changes of the program that would lower the demand if no setting helps, and the figures behind them.
+// Shows the changes to the program that would lower the demand if no setting helps, and the figures behind them.
 import { el } from "../dom";
 import { count } from "../format";
 
