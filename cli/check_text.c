@@ -29,7 +29,7 @@ static void put_stream(FILE *text, const struct check_use *use) {
         (void)fprintf(text, "stream %" PRIu64, use->stream);
 }
 
-// "a memset on the default stream"
+// Prints the work and its stream: "a memset on the default stream".
 static void put_subject(FILE *text, const struct check_use *use) {
     put_work(text, use);
     if (use->stream == 0) return;

@@ -52,7 +52,7 @@ static bool put_variables(const char *values, const char *folder, const struct s
     return put;
 }
 
-// With --json standard output is ours, so the program's goes to standard error.
+// Runs the program. With --json, standard output is for our answer, so the program's output goes to standard error.
 static int run_program(const struct asked *asked, char **program, bool *started) {
     const int own = asked->json ? dup(STDOUT_FILENO) : -1;
     if (own >= 0) (void)dup2(STDERR_FILENO, STDOUT_FILENO);

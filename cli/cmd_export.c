@@ -136,7 +136,8 @@ static void put_labels(struct exporter *exporter, const struct source *source) {
     put_text(exporter, "\"");
 }
 
-// Reserved bytes are complete only if they cover the live bytes: the recording of a whole program sees only part of them.
+// Returns whether the device's value of the metric is complete. Reserved bytes are not if they are fewer than the live bytes: the recording
+// of a whole program sees only part of them.
 static bool knows_metric(const struct watch_device *device, const struct metric *metric) {
     return metric->field != offsetof(struct watch_device, reserved_bytes) || device->reserved_bytes >= device->live_bytes;
 }

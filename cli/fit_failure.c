@@ -163,7 +163,7 @@ static const struct sim_read_place *find_read(const struct fit_run *run) {
     return nearest;
 }
 
-// A read of four bytes that is not a count is usually a float.
+// Returns the value to try for a read. A read of four bytes that is not a count is usually a float.
 static const char *value_of(const struct sim_read_place *place) {
     const uint64_t bytes = place->unwritten_bytes + place->passed_bytes + place->not_kept_bytes;
     return place->calls != 0 && bytes == 4 * place->calls ? "f32:1" : "1";

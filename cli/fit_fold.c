@@ -73,7 +73,8 @@ static int by_number(const void *a, const void *b) {
     return (one > other) - (one < other);
 }
 
-// The first rank often does additional work; the last may get a smaller part of the divided work.
+// Chooses the ranks to run. By default these include the first rank, which often does additional work, and the last, which may get a
+// smaller part of the divided work.
 static const char *choose_ranks(struct fit_fold *fold, const char *asked) {
     run_also(fold, 0);
     if (strcmp(asked, "auto") == 0) {

@@ -51,7 +51,7 @@ static bool skip_bytes(struct reader *reader, uint64_t count) {
     return true;
 }
 
-// Little-endian, like this machine.
+// Reads a 32-bit number, which is little-endian as on this machine.
 static bool take_u32(struct reader *reader, uint32_t *value) { return take_bytes(reader, value, sizeof *value); }
 static bool take_u64(struct reader *reader, uint64_t *value) { return take_bytes(reader, value, sizeof *value); }
 

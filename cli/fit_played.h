@@ -45,7 +45,7 @@ bool fit_played_read(struct fit_played *played, const char *path);
 // Returns the most requests that can run at once without a preemption, if all are as long as the longest one served; 0: not known.
 uint64_t fit_played_safe_sequences(const struct fit_played *played, const struct fit_serving *serving);
 void fit_played_print(FILE *page, const struct fit_played *played, const struct fit_serving *serving);
-// An object; requests were played.
+// Writes an object. Requests must have been played.
 void fit_played_json(struct vr_json *json, const char *name, const struct fit_played *played, const struct fit_serving *serving);
 
 #endif

@@ -36,7 +36,7 @@ int fit_print_text(const struct fit_answer *answer);
 // Answers for a program that left no recording.
 void fit_print_nothing(const struct fit_run *run, const char *varied);
 
-// Write the same answers as JSON (keys: docs/reference/json.md). Each is the answer last announced last with answers_expect().
+// Write the same answers as JSON (keys: docs/reference/json.md). Each is the answer that was announced with answers_expect().
 int fit_json_answer(const struct fit_answer *answer, struct answers *answers);
 int fit_json_nothing(const struct fit_run *run, const char *varied, struct answers *answers);
 

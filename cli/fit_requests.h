@@ -39,7 +39,7 @@ void fit_requests_release(struct fit_requests *requests);
 // Writes the lines that the engine's player reads (adapters/fit/vram_fit_requests.py). Returns false if `write` does.
 bool fit_requests_write(const struct fit_requests *requests, vram_write write, void *user);
 
-// The two sources. Rows need not be in order.
+// Add requests from a shape, a file or an open file. Rows need not be in order.
 bool fit_requests_shape(struct fit_requests *requests, const char *text, char wrong[FIT_WRONG_CAPACITY]);
 bool fit_requests_file(struct fit_requests *requests, const char *path, char wrong[FIT_WRONG_CAPACITY]);
 bool fit_requests_rows(struct fit_requests *requests, FILE *file, char wrong[FIT_WRONG_CAPACITY]); // of an open file

@@ -32,7 +32,7 @@ static bool read_number(const char *text, uint64_t *number) {
     return true;
 }
 
-// "512" or "512..4096"
+// Reads "512" or "512..4096".
 static bool read_range(const char *text, struct range *range) {
     char least[32];
     const char *dots = strstr(text, "..");
@@ -46,7 +46,7 @@ static bool read_range(const char *text, struct range *range) {
     return read_number(least, &range->least) && read_number(dots + 2, &range->most) && range->least <= range->most;
 }
 
-// "8/s", "30/m", "1000/h", "8" (per second) or "inf"
+// Reads "8/s", "30/m", "1000/h", "8" (per second) or "inf".
 static bool read_rate(const char *text, double *rate) {
     char *end;
     if (strcmp(text, "inf") == 0) return true;

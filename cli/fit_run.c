@@ -264,7 +264,8 @@ static bool put_requests(const struct running *running) {
     return output_close(output, good) == CLI_OK && good;
 }
 
-// A Python module records PyTorch's allocator; the library of `vram run` records calls to the driver.
+// Sets the variables by which the program is recorded: a Python module records PyTorch's allocator; the library of `vram run` records calls
+// to the driver.
 static bool put_recorders(const struct running *running) {
     char output[4200], list[4200], module[4096];
     (void)snprintf(output, sizeof output, "%s/%%p.vram", running->run->folder);

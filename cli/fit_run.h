@@ -106,7 +106,7 @@ struct fit_run {
 // Runs the program to its end and reads the recordings. Returns CLI_OK even if the program failed; otherwise an exit code after a line on
 // standard error.
 int fit_run(const struct fit_plan *plan, struct fit_run *run);
-// Also removes the recordings.
+// Releases the run and removes its recordings.
 void fit_run_release(struct fit_run *run);
 // Reads the recording of a process. Returns an exit code, after a line on standard error if it cannot be read.
 int fit_run_recording(const struct fit_process *process, struct vram_recording **recording);

@@ -87,9 +87,9 @@ struct fit_serving_card fit_serving_on(const struct fit_serving *serving, const 
 // Judges the cards again by what they can serve.
 void fit_serving_judge(const struct fit_serving *serving, struct fit_verdict *verdict);
 void fit_serving_print(FILE *page, const struct fit_serving *serving, const struct fit_verdict *verdict);
-// An object; there is a cache of keys and values.
+// Writes an object. There must be a cache of keys and values.
 void fit_serving_json(struct vr_json *json, const char *name, const struct fit_serving *serving, const struct fit_verdict *verdict);
-// dummy_weights: the option was given.
+// dummy_weights: whether the option was given.
 void fit_host_print(FILE *page, const struct fit_run *run, bool dummy_weights);
 
 #endif

@@ -48,7 +48,7 @@ static bool is_recording(const char *path) {
     return true;
 }
 
-// A recording is mapped shared and writable ("rw-s").
+// Copies the path in a line of /proc/PID/maps. Returns false if it is not a recording, which is mapped shared and writable ("rw-s").
 static bool path_in(const char *line, char *path, size_t capacity) {
     const char *at = strchr(line, '/');
     return at != NULL && strstr(line, "rw-s") != NULL && copy_path(at, path, capacity) && is_recording(path);

@@ -145,7 +145,7 @@ const char *run_check(const char *program) {
 
 // --- the library ------------------------------------------------------------------------------------------------------------------
 
-// The dynamic linker splits LD_PRELOAD at spaces and colons.
+// Returns whether LD_PRELOAD can contain the path: the dynamic linker splits it at spaces and colons.
 static bool can_be_preloaded(const char *path) { return path[strcspn(path, " :")] == '\0'; }
 
 static const char *temporary_folder(void) {

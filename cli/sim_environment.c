@@ -172,7 +172,7 @@ static bool read_file(const char *command, const char *path, char *bytes) {
     return false;
 }
 
-// The word "none" is not a file name.
+// Returns whether --values is the word "none" instead of a file's name.
 static bool is_none(const struct sim_values *values) { return values->file != NULL && strcmp(values->file, "none") == 0; }
 
 static bool gather_rules(const char *command, const struct sim_values *values, char *text, char *bytes) {

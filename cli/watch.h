@@ -44,7 +44,7 @@ bool watch_ended(const struct watch *watch);
 // Borrowed until the next update.
 const struct watch_device *watch_devices(const struct watch *watch, size_t *count);
 const struct watch_group *watch_groups(const struct watch *watch, enum watch_by by, size_t *count);
-// Names call sites in machine code by the program files on this machine, which must be the recorded one.
+// Names call sites in machine code by the program files on this machine. The recorded program must have run here.
 void watch_name_sites(struct watch *watch);
 uint64_t watch_events(const struct watch *watch);
 // Return the time of the first and the last event, since the epoch; 0 without events.

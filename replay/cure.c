@@ -1,4 +1,4 @@
-// cure.c: finds the smallest change of settings with which a history that ran out of memory fits.
+// cure.c: finds the smallest change to the settings with which a history that ran out of memory fits.
 #include "replay/cure.h"
 
 #include <stdio.h>
@@ -12,8 +12,8 @@
 
 enum { MOST_FITTING = 64, REPLAYS_OF_TRIAL = 40, REPLAYS_OF_SEARCH = 80 };
 
-// The search is one deterministic walk that depends on the outcomes of replays only. It stops at the first replay whose outcome is unknown
-// and that may not be made now; the next walk finds the outcomes of earlier replays.
+// The search is one deterministic walk that depends only on the outcomes of replays. The walk stops at the first replay whose outcome is
+// unknown and that may not be made now. The next walk starts over, with the outcomes known by then.
 struct vr_cure_search {
     const struct vram_recording *recording; // borrowed
     struct vr_player player;                // of the device
@@ -147,7 +147,7 @@ static enum vram_status replay_today(struct vr_cure_search *search, struct cure_
     return VRAM_OK;
 }
 
-// The verdict is UNFINISHED until it is known.
+// Searches for a setting that fits. The verdict is UNFINISHED until it is known.
 static enum vram_status find_setting(struct vr_cure_search *search) {
     struct cure_outcome outcome;
     // Measure the live bytes without the remainders that large segments do not split off.
@@ -163,7 +163,7 @@ static enum vram_status find_setting(struct vr_cure_search *search) {
     VR_TRY(vr_each_single_change(search->today, search->cure.windows, try_conf, search));
     if (search->fitting_count == 0) VR_TRY(vr_each_double_change(search->today, search->cure.windows, try_conf, search));
     if (search->fitting_count != 0) return take_setting(search);
-    // The holes of a recorded initial state exist with any setting, so that none fits proves nothing.
+    // A recorded initial state has the same holes with any setting. If no setting fits, that therefore proves nothing.
     if (search->start == VRAM_WHATIF_RECORDED) search->cure.verdict = VRAM_CURE_NOT_REPRODUCED;
     if (search->late) search->cure.verdict = VRAM_CURE_UNFINISHED;
     return VRAM_OK;
@@ -184,7 +184,7 @@ static void judge_beyond_settings(struct vr_cure_search *search) {
     if (unknown && search->in_pieces && !on && !cure->windows) cure->usual = VR_EXPANDABLE;
 }
 
-// A whole program's requests to the driver have no settings: only the live bytes count.
+// Judges a recording of a whole program. Its requests to the driver have no settings: only the live bytes count.
 static void judge_driver(const struct vram_report_oom *oom, struct vram_cure *cure) {
     cure->demand_bytes = oom->allocated_bytes + oom->pending_bytes + oom->size_bytes;
     if (cure->room_bytes != 0 && cure->demand_bytes > cure->room_bytes) cure->verdict = VRAM_CURE_DEMAND;

@@ -173,8 +173,9 @@ static bool look_at_rivals(const struct vram_block_view *view, void *user) {
     return true;
 }
 
-// The allocator prefers the free block with less room to grow (allocator.md §expandable-segments). So `theirs`, at the end of its
-// reservation, has no more room than `ours` has before the next mapped page.
+// Bounds the length of the reservation that the recorded program chose. The allocator prefers the free block with less room to grow
+// (allocator.md §expandable-segments). So `theirs`, at the end of its reservation, has no more room than `ours` has before the next mapped
+// page.
 static enum vram_status bound_by_choice(struct vr_exact *exact, size_t event, uint64_t found) {
     struct rivals rivals = {.ours = found, .theirs = address_of(exact, event)};
     if (exact->device->difference_count != 0) return VRAM_OK; // vram_walk() below visits all blocks
@@ -290,7 +291,7 @@ static enum vram_status malloc_past_cache(struct vr_exact *exact, size_t event, 
     return vr_drive_malloc_past_cache(exact->stage.allocator, DEVICE, event_size(exact, event), stream_of(exact, event), address);
 }
 
-// Replays an allocation for which neither a cached block fits nor the recorded program asked the driver: with max_split_size_mb, an
+// Replays an allocation for which no cached block fits although the recorded program did not ask the driver: with max_split_size_mb, an
 // expandable segment grows into its own free memory, which the cache refuses.
 static enum vram_status from_mapped(struct vr_exact *exact, size_t event) {
     uint64_t address = 0;

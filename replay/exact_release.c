@@ -263,7 +263,7 @@ static enum vram_status release_pool(struct vr_exact *exact, uint32_t pool) {
     return vr_exact_is_fatal(status) ? status : VRAM_OK;
 }
 
-// With max_split_size, parts of an owned pool may be released, too.
+// Notes that the pool has no owner any more, if its last use is past: with max_split_size, parts of an owned pool may be released, too.
 static void note_freeable(struct vr_exact *exact, uint32_t pool, size_t event) {
     if (pool != 0 && event >= exact->recorded->pools.used[pool]) exact->freeable[pool] = true;
 }
@@ -455,8 +455,8 @@ static enum vram_status let_go(struct vr_exact *exact, const struct kept_cache *
     return status;
 }
 
-// Nothing is released during a capture. Captures are not recorded, but releases by a failing request precede its event: a cache that is
-// still there at the event was kept (replay.md §out-of-memory). Captures also leave private pools.
+// Lets a request fail without releasing the cache, as during a capture. Captures are not recorded, but releases by a failing request
+// precede its event: a cache that is still there at the event was kept (replay.md §out-of-memory). Captures also leave private pools.
 static enum vram_status try_to_fail_keeping(struct vr_exact *exact, size_t event, bool *alike) {
     const uint32_t pool = exact->stage.entered;
     struct kept_cache kept = {.options = exact->recorded->options,

@@ -285,7 +285,7 @@ static void undo_alloc(struct undo *undo, size_t event, uint64_t address) {
     }
 }
 
-// The block existed before this free: pending before its completion, allocated before its request.
+// Undoes a free: before its completion the block was pending, before its request allocated.
 static enum vram_status undo_free(struct undo *undo, size_t event, uint64_t address, uint64_t size, bool completed) {
     const uint32_t row = (uint32_t)vr_map_get(&undo->live, address) - 1;
     if (row == NO_ROW) {

@@ -77,7 +77,8 @@ static enum vram_status name_event(struct life_naming *naming, size_t event, enu
     }
 }
 
-// Most frees complete at once; replaying both halves together avoids taking all locks twice.
+// Returns whether the event completes the free of this address. Most frees complete at once; replaying both halves together avoids taking
+// all locks twice.
 static bool completes(const struct vr_history *history, size_t event, uint64_t address) {
     return event < history->count && history->action[event] == VR_ACTION_FREE_COMPLETED && history->address[event] == address;
 }

@@ -86,7 +86,7 @@ static int rank_order(const void *left, const void *right) {
     return VR_ORDER(a->address, b->address);
 }
 
-// Ranks the segments as without any pairs. Recorded counters are kept as pairs, because their order is certain.
+// Ranks the segments as if there were no pairs. Recorded counters are kept as pairs, because their order is certain.
 static enum vram_status rank_segments(struct age_sorting *sorting) {
     const size_t count = sorting->start->segment_count;
     struct aged_segment *aged = malloc((count + 1) * sizeof *aged);

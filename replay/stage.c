@@ -18,7 +18,7 @@ struct reservations {
     // By segment of the initial state: the base of the reservation whose first mapped range it is; lower than its address if a range below
     // it was mapped later. The segment's own address otherwise.
     uint64_t *bases;
-    // The latest possible end, because something else begins there at the same time; UINT64_MAX: unbounded.
+    // The latest possible end: the beginning of other memory that exists at the same time; UINT64_MAX: unbounded.
     uint64_t *ends;
     // The shortest distance, for a reservation made in the history, from its base to the next memory in use at the same time; UINT64_MAX:
     // unbounded. Excludes reservations of the initial state, which may begin further below.

@@ -72,7 +72,8 @@ static enum vram_status replay_alloc(struct whatif *whatif, size_t event) {
     return allocate_block(whatif, whatif->script->names[event], history->size_bytes[event], vr_entry_stream(history, event), pool);
 }
 
-// The first release of a private pool's segment after the pool's last use shows that the pool has no owner any more.
+// Replays the release of a segment of a private pool. The first such release after the pool's last use shows that the pool has no owner any
+// more.
 static enum vram_status replay_release_of_held(struct whatif *whatif, size_t event, uint32_t pool) {
     if (!whatif->options->ignore_releases) VR_TRY(vr_stage_trim(&whatif->stage, pool));
     if (event >= whatif->recorded->pools.used[pool]) vr_stage_give_up(&whatif->stage, pool);

@@ -30,8 +30,8 @@ VRAM_TORCH_API int vram_torch_follow(const char *version);
 // --- hooks of PyTorch -------------------------------------------------------------------------------------------------------------
 // Types are as in PyTorch's binding (its documentation says ssize_t where the binding has size_t; the bits are the same).
 
-// Reports a hook's failure to PyTorch, which takes a null pointer for valid memory. Has the signature of c10::detail::torchCheckFail() and
-// may also throw a C++ exception, so a hook calls it last, with nothing held.
+// Reports a hook's failure to PyTorch, which would treat a null pointer as valid memory. Has the signature of c10::detail::torchCheckFail()
+// and may also throw a C++ exception, so a hook calls it last, with nothing held.
 typedef void (*vram_torch_raise)(const char *function, const char *file, uint32_t line, const char *message);
 // Sets the function that failing hooks call with one line of text. NULL (the default): they only return.
 VRAM_TORCH_API void vram_torch_set_raise(vram_torch_raise function);

@@ -417,7 +417,7 @@ SETTINGS = ("_cuda_cudaCachingAllocator_set_allocator_settings", "_accelerator_s
 
 
 def _check_options(torch, made, conf):
-    """Checks the options, letting PyTorch report in its own words what it refuses too."""
+    """Checks the options. If PyTorch refuses them too, it reports that in its own words."""
     given = [os.environ[variable] for variable in OPTION_VARIABLES if variable in os.environ] if conf is None else [conf]
     try:
         for text in given[:1]:

@@ -134,7 +134,7 @@ def _has_cuda_tensor(torch, value, depth=4):
 
 
 def _refuse_sharing(torch, error):
-    """Refuses where a tensor is put into a queue, not in a feeder thread while the receiver waits forever."""
+    """Refuses when a tensor is put into a queue. A refusal in the queue's feeder thread would let the receiver wait forever."""
     import multiprocessing.queues
 
     words = f"vram_torch: the pluggable interface cannot send a CUDA tensor to another process: send tensor.cpu(); {ADVICE}"

@@ -126,7 +126,7 @@ static bool frame_is_of(const struct vr_frames *frames, uint32_t frame, const st
     return frames->name[frame] == frames->name[candidate->frame] && frames->filename[frame] == frames->filename[candidate->frame];
 }
 
-// Every module has a method of this name, so it identifies nothing.
+// Returns whether the name of the frame's function identifies it. Every module has a `forward` and a `__call__`, so these names do not.
 static bool has_own_name(const struct vr_model *model, uint32_t frame) {
     const char *name = vr_model_string(model, model->frames.name[frame]), *dot = strrchr(name, '.');
     const char *last = dot == NULL ? name : dot + 1;

@@ -14,7 +14,7 @@ static double greater_of(double a, double b) { return a < b ? b : a; }
 
 static double straight_line(const double x[2], const double y[2], double at) { return y[0] + (y[1] - y[0]) * (at - x[0]) / (x[1] - x[0]); }
 
-// A constant plus a quadratic part.
+// Returns the value at `at` of the curve a + b x^2 through two points.
 static double constant_and_square(const double x[2], const double y[2], double at) {
     return y[0] + (y[1] - y[0]) * (at * at - x[0] * x[0]) / (x[1] * x[1] - x[0] * x[0]);
 }

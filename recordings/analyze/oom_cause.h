@@ -55,7 +55,7 @@ enum vram_status vr_pins_find(const struct vr_layout_range *ranges, size_t range
 // oom_cause.c: returns the cause of an event whose state is complete; UNKNOWN if it was not rebuilt (has_picture false).
 enum vram_report_oom_cause vr_oom_cause(const struct vram_report_oom *oom);
 
-// For pinned host memory: returns whether the recording has the available memory.
+// Returns whether the recording of a failed request for pinned host memory has the memory that was available.
 VR_INLINE bool vr_oom_host_is_known(const struct vram_report_oom *oom) {
     return oom->has_device_free && (oom->device_free_bytes != 0 || oom->device_total_bytes != 0);
 }

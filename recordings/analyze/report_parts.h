@@ -35,29 +35,30 @@ void vr_report_lifetimes_release(struct vr_report_lifetimes found[VR_LIFETIME_KI
 // ---- The parts of one device's report. Each function fills its members of *out from the view; arrays are in the arena. All functions
 // return only NO_HOST_MEMORY, unless they say otherwise.
 
-// report_trace.c: events by action, streams, times, frames.
+// report_trace.c: reports the events by action, streams, times and frames.
 enum vram_status vr_report_trace(const struct vr_view *view, struct vr_arena *arena, struct vram_report_device *out);
-// report_trace.c: the curve of reserved bytes; points (point_count of them, may be 0) receive the maxima of their runs.
+// report_trace.c: reports the curve of reserved bytes; points (point_count of them, may be 0) receive the maxima of their runs.
 void vr_report_reserved(const struct vr_view *view, struct vram_report_reserved *reserved, struct vram_report_point *points,
                         size_t point_count);
-// report_picture.c: segments, blocks, states, sums, usage, pools.
+// report_picture.c: reports segments, blocks, states, sums, usage and pools.
 enum vram_status vr_report_picture(const struct vr_view *view, struct vr_arena *arena, struct vram_report_device *out);
-// report_lifetimes.c: the facts of one kind of lifetime, found with the same `top`.
+// report_lifetimes.c: reports one kind of lifetime from what was found with the same `top`.
 enum vram_status vr_report_live(const struct vr_view *view, struct vr_sites *sites, const struct vr_report_lifetimes *found, size_t top,
                                 struct vr_arena *arena, struct vram_report_live *out);
-// report_lifetimes.c: the most memory that was freed and waited for other streams; needs the live facts. NO_HOST_MEMORY.
+// report_lifetimes.c: reports the most memory that was freed and waited for other streams; needs the live facts. NO_HOST_MEMORY.
 enum vram_status vr_report_waiting(const struct vr_view *view, struct vr_sites *sites, struct vr_arena *arena,
                                    struct vram_report_device *out);
 // report_libraries.c: returns whether the recording is of `vram run`: requests to the driver, without an allocator in between.
 bool vr_is_whole_program(const struct vr_view *view);
-// report_libraries.c: the libraries of the memory live at the peak; nothing unless the recording is of a whole program.
+// report_libraries.c: reports the libraries of the memory live at the peak; reports nothing unless the recording is of a whole program.
 enum vram_status vr_report_libraries(const struct vr_view *view, const struct vr_lifetimes *allocated, struct vr_arena *arena,
                                      struct vram_report_device *out);
-// report_libraries.c: the libraries of the memory live after an event; *libraries is unchanged unless the recording is of a whole program.
+// report_libraries.c: lists the libraries of the memory live after an event; *libraries is unchanged unless the recording is of a whole
+// program.
 enum vram_status vr_libraries_at(const struct vr_view *view, const struct vr_lifetimes *allocated, int64_t event, struct vr_arena *arena,
                                  const struct vram_report_group **libraries, size_t *count);
-// report_oom.c: out-of-memory events; needs the lifetimes of both kinds, and out->reserved. memory_bytes: of the device, if the recording
-// does not have it; 0: unknown.
+// report_oom.c: reports the out-of-memory events; needs the lifetimes of both kinds, and out->reserved. memory_bytes: of the device, if the
+// recording does not have it; 0: unknown.
 enum vram_status vr_report_ooms(const struct vr_view *view, struct vr_sites *sites, const struct vr_lifetimes *allocated,
                                 const struct vr_lifetimes *active, uint64_t memory_bytes, struct vr_arena *arena,
                                 struct vram_report_device *out);

@@ -148,7 +148,8 @@ static uint32_t next_outside(const struct passes_ahead *ahead, enum vr_role_pass
 // Sizes of cuBLAS workspaces as PyTorch requests them: 8 of 2 x 4 MiB and 8 x 16 KiB, or 32 MiB since compute capability 9.0
 // (CUBLAS_WORKSPACE_CONFIG in PyTorch's documentation).
 #define OWN_WORKSPACE ((uint64_t)8519680) // a size that nothing else has; PyTorch 2.15 allocates and frees it for each product
-// Each library has one workspace per stream, so a size that occurs more often is a coincidence.
+// Returns whether a row of this size may be a library's workspace. Each library has one per stream, so a size that occurs more often is a
+// coincidence.
 static bool is_workspace_size(const struct role_finding *finding, uint64_t bytes) {
     return bytes == OWN_WORKSPACE || (bytes == LARGE_WORKSPACE && finding->of_workspace_size <= MOST_WORKSPACES);
 }
@@ -161,8 +162,8 @@ static enum vram_role role_in_optimizer(const struct role_finding *finding, size
     return stays ? VRAM_ROLE_OPTIMIZER_STATE : VRAM_ROLE_TEMPORARIES;
 }
 
-// A gradient is live at the end of the backward pass. If the history ends within one, its size decides: that of an earlier gradient, or of
-// a parameter.
+// Returns the role of a row made in the backward pass. A gradient is live at the end of that pass. If the history ends within one, its size
+// decides: that of an earlier gradient, or of a parameter.
 static enum vram_role role_in_backward(const struct role_finding *finding, size_t row, uint32_t marks, const struct passes_ahead *ahead) {
     const struct vr_lifetimes *lifetimes = finding->lifetimes;
     const uint64_t bytes = lifetimes->size_bytes[row];

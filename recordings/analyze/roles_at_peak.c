@@ -15,7 +15,7 @@ static void add_to_sum(struct vram_report_sum *sum, uint64_t bytes) {
     sum->bytes += bytes;
 }
 
-// Rows are sorted by birth, and each event frees at most one.
+// Walks the events once: rows are sorted by birth, and each event frees at most one row.
 enum vram_status vr_roles_count(const struct vr_roles *roles, const struct vr_lifetimes *lifetimes, size_t events,
                                 struct vr_role_totals *totals) {
     struct vram_report_sum live[VRAM_ROLE_COUNT] = {{0}};

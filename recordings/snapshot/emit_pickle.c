@@ -169,7 +169,7 @@ static void pickle_signed(struct vr_emitter *emitter, int64_t number) {
     emitter->used = (size_t)(encode_signed(vr_emitter_room(emitter, 11), number) - emitter->chunk);
 }
 
-// Names seldom occur for the first time; numbers and memo gets go directly into the chunk.
+// Writes keys with their values. Most names have occurred before, so numbers and memo gets go directly into the chunk.
 static void pickle_fields(struct vr_emitter *emitter, const struct vr_emit_field *fields, size_t count) {
     enum { LONGEST = 24 }; // a 5-byte get, stored as 8 bytes, and an 11-byte number
     for (size_t i = 0; i < count; i++) {

@@ -359,7 +359,7 @@ static enum vram_status find_lane(struct vr_event_list *list, uint32_t device, s
     return VRAM_OK;
 }
 
-// An event list uses only one of the sparse columns, the thread.
+// Makes room for one more event. An event list uses only one of the sparse columns, the thread.
 static enum vram_status grow_lane(struct vr_event_list *list, struct vr_event_lane *lane) {
     struct vr_history *history = &lane->history;
     if (history->thread == NULL) {

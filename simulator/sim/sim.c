@@ -156,7 +156,7 @@ enum vram_status vram_sim_create(const struct vram_sim_options *options, struct 
     return VRAM_OK;
 }
 
-// A created stream is found in any context; default streams are those of the calling thread's current context.
+// Completes a stream. A created stream is found in any context; a default stream is that of the calling thread's current context.
 static enum vram_status complete_locked(struct vr_sim *sim, uint64_t handle) {
     struct vr_sim_stream *stream = vr_sim_slots_find(&sim->streams, handle);
     if (stream == NULL && vr_sim_stream_find(sim, handle, &stream) != VR_CU_SUCCESS) return VRAM_INVALID_ARGUMENT;

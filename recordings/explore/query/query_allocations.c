@@ -22,7 +22,7 @@ static void put_time(const struct table *table, size_t column, uint32_t event) {
     vr_answer_f64(table->shapes->query->answer, column, known ? (double)table->history->time_us[event] : NAN);
 }
 
-// Unknown events and times are NaN.
+// Adds the columns of the rows. Unknown events and times are NaN.
 static void put_rows(const struct table *table) {
     const struct vr_shapes *shapes = table->shapes;
     struct vr_answer *answer = shapes->query->answer;

@@ -60,7 +60,7 @@ static enum vram_status put_groups(const struct vr_shapes *shapes, const struct 
     return status;
 }
 
-// Unknown events are NaN.
+// Adds the columns of the segments. Unknown events are NaN.
 static void put_segment_shapes(const struct vr_shapes *shapes, const struct vr_segment_lives *segments) {
     struct vr_answer *answer = shapes->query->answer;
     const size_t mapped = vr_answer_column(answer, "mapped", VR_U8), address = vr_answer_halves(answer, "address_low", "address_high");

@@ -259,7 +259,7 @@ struct vram_tune_result {
                     // fits, otherwise (`fits` is false) the one that comes closest
     size_t cheaper; // as good, needs at most 1 % more than the best and at least a tenth less driver time; VRAM_TUNE_NONE: no such setting
     size_t holds_less;     // as good, and holds the least, by at least a tenth; VRAM_TUNE_NONE: no such setting, or memory_bytes were given
-    uint64_t live_bytes;   // the device with the most: peak of bytes allocated by the recorded program; no setting needs less
+    uint64_t live_bytes;   // peak of the bytes allocated by the recorded program, on the device with the most; no setting needs less
     uint64_t active_bytes; // the same, including freed bytes that waited for other streams
     enum vram_whatif_start start; // of the replays: the options', or RECORDED if only that reproduces a recorded out-of-memory error
     uint64_t memory_bytes;        // from the options

@@ -50,7 +50,7 @@ struct vr_sim_architecture {
 // Returns card `number`, counted from 1; the generic device for 0 and past the last. Never NULL.
 const struct vr_sim_card *vr_sim_card_at(uint32_t number);
 uint32_t vr_sim_card_count(void);
-// The number of AMD cards, which come last.
+// Returns the number of AMD cards, which come last.
 uint32_t vr_sim_card_amd_count(void);
 // Returns the card's board, all zero for a card without a row. Never NULL.
 const struct vr_sim_board *vr_sim_board_of(const struct vr_sim_card *card);

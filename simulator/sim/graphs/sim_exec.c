@@ -228,8 +228,8 @@ static vr_cu_result check_steps(const struct vr_sim *sim, const struct vr_sim_ex
     return vr_sim_fits_in_time(sim, sim->devices[device].tail_ns, sum_ns) ? VR_CU_SUCCESS : VR_CU_INVALID_VALUE;
 }
 
-// A launch comes after the stream's work and the previous launch. With manual completion it also comes, as a whole, after events its steps
-// wait for.
+// Computes the start of a launch, which comes after the stream's work and the previous launch. With manual completion, the whole launch
+// also comes after the events that its steps wait for.
 static vr_cu_result enqueue_start(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_exec *exec, uint64_t *start_ns) {
     vr_cu_result result = exec->launch.recorded ? vr_sim_enqueue_wait(sim, stream, &exec->launch) : VR_CU_SUCCESS;
     for (size_t i = 0; i < exec->step_count && sim->options.manual_completion && result == VR_CU_SUCCESS; i++) {

@@ -193,7 +193,7 @@ void vr_sim_capture_end(struct vr_sim *sim, struct vr_sim_capture *capture);
 // Returns zeros, one entry for each node of the stream's frontier, owned by the stream; NULL if the host is out of memory.
 const struct vr_cu_edge_data *vr_sim_capture_edges(struct vr_sim_stream *stream);
 
-// cuMemAllocAsync and cuMemFreeAsync on a capturing stream.
+// Do cuMemAllocAsync and cuMemFreeAsync on a capturing stream.
 vr_cu_result vr_sim_capture_alloc(struct vr_sim *sim, struct vr_sim_stream *stream, uint32_t device, uint64_t size_bytes,
                                   uint64_t *address);
 vr_cu_result vr_sim_capture_free(struct vr_sim *sim, struct vr_sim_stream *stream, uint64_t address);

@@ -48,7 +48,7 @@ vr_cu_result vr_sim_mem_host_alloc(struct vr_sim *sim, uint64_t *host, uint64_t 
     return VR_CU_SUCCESS;
 }
 
-// The program has to wait for the copies that use pinned memory before it frees it.
+// Reports the free of pinned memory to the checker: the program must first wait for the copies that use it.
 static void check_unpinned(struct vr_sim *sim, const struct vr_sim_range *range) {
     const struct vr_check_place place = vr_sim_checking_place(sim, "the free of pinned memory");
     const struct vr_check_access access = {.address = range->base, .size_bytes = range->size_bytes, .effect = VR_CHECK_WRITE};

@@ -14,7 +14,7 @@ vr_cu_result vr_sim_pool_make(struct vr_sim *sim, uint32_t device, uint32_t *ind
     return VR_CU_SUCCESS;
 }
 
-// A piece is referred to by slot + 1; 0 means none.
+// Returns the piece of a reference, which is its slot + 1; 0 means none.
 static struct vr_sim_piece *piece_at(const struct vr_sim *sim, uint32_t name) {
     return name == 0 ? NULL : (struct vr_sim_piece *)(void *)vr_sim_slots_item(&sim->pieces, name - 1);
 }
@@ -29,7 +29,8 @@ static const struct vr_sim_stream *stream_of(const struct vr_sim *sim, const str
     return stream->slot.live && stream->serial == point->serial ? stream : NULL;
 }
 
-// With manual completion, work of a destroyed stream counts as complete, because nothing could complete it any more.
+// Returns whether the work up to the point is complete. With manual completion, work of a destroyed stream counts as complete, because
+// nothing could complete it any more.
 static bool has_passed(const struct vr_sim *sim, const struct vr_sim_point *point) {
     if (point->serial == 0) return true;
     if (!sim->options.manual_completion) return point->end_ns <= sim->clock_ns;

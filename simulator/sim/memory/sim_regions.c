@@ -133,7 +133,7 @@ static uint64_t take_span(struct vr_sim_region *region, uint64_t span) {
 
 // --- regions --------------------------------------------------------------------------------------------------------
 
-// The table of all regions stores mirrored addresses, so that its lowest gap is the highest hole.
+// Mirrors an address. The table of all regions has mirrored addresses, so that its lowest gap is the highest hole.
 static uint64_t mirrored_address(const struct vr_sim *sim, uint64_t address) {
     return vr_round_down(sim->options.alloc_base, REGION_BYTES) + REGION_BYTES - address;
 }

@@ -1,6 +1,6 @@
 // sim_regions.h: where NVIDIA's driver on Linux puts what cuMemAlloc asks for. It maps regions of the host's address space, in multiples of
-// 32 MiB, each as high as it fits, and serves a request from the newest region that has room, there from the tightest gap. Read off
-// addresses in recordings of real programs; docs/internals/simulated-device.md says how well it holds.
+// 32 MiB, each as high as it fits, and serves a request from the newest region that has room, there from the tightest gap. The rule was
+// derived from addresses in recordings of real programs; docs/internals/simulated-device.md says how well it holds.
 //
 // Requests below 1 MiB share pages of 2 MiB. NVIDIA's choice of a gap inside such a page is unknown; this uses the first.
 #ifndef VR_SIM_MEMORY_SIM_REGIONS_H

@@ -11,7 +11,7 @@ static struct vr_sim_physical *physical_at(const struct vr_sim *sim, uint64_t in
     return (struct vr_sim_physical *)(void *)vr_sim_slots_item(&sim->physicals, (uint32_t)index);
 }
 
-// Only memory created here counts as used: multicast objects and imports do not.
+// Frees the allocation's bytes and slot. Only memory created here counts as used: multicast objects and imports do not.
 static void free_physical(struct vr_sim *sim, struct vr_sim_physical *physical) {
     if (physical->shared == 0 && physical->team == 0) sim->devices[physical->device].used_bytes -= physical->size_bytes;
     vr_sim_back_discard(sim, physical);

@@ -245,7 +245,7 @@ static bool fits_limits(const struct vr_sim_launch *launch) {
 
 static uint64_t product_of(const uint32_t numbers[3]) { return (uint64_t)numbers[0] * numbers[1] * numbers[2]; }
 
-// The product of a grid's dimensions does not overflow: it is at most 2^63.
+// Checks that all blocks can run at the same time. The product of a grid's dimensions does not overflow: it is at most 2^63.
 static vr_cu_result check_cooperative(struct vr_sim *sim, uint32_t device, const struct vr_sim_launch *launch,
                                       struct vr_sim_function *function) {
     const int blocks = vr_sim_active_blocks(sim, device, function, product_of(launch->block), launch->shared_bytes);

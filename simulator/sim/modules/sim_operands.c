@@ -31,7 +31,7 @@ static void add_operand(const struct vr_sim *sim, const struct vr_sim_arguments 
     }
 }
 
-// A kernel that only fills memory (sim_launch.c): number of elements, value, address.
+// Adds the memory of a kernel that only fills memory (sim_launch.c). Its arguments are the number of elements, the value and the address.
 static void add_fill(const struct vr_sim_launch *launch, const struct vr_sim_kernel *kernel, struct list *list) {
     int32_t count;
     uint64_t to;

@@ -225,7 +225,7 @@ static uint32_t operands_behind_strides(uint32_t words) {
     return operands;
 }
 
-// An iterator's addresses: the outputs, then the inputs.
+// Adds an iterator's addresses: the outputs come before the inputs.
 static bool add_iterator(struct vr_sim_kernel *kernel, size_t parameter, uint32_t from, uint32_t outputs, uint32_t all) {
     return add_operand(kernel, parameter, from, outputs < all ? outputs : all, VR_CHECK_WRITE) &&
            (all <= outputs || add_operand(kernel, parameter, from + outputs, all - outputs, VR_CHECK_READ));
@@ -248,8 +248,8 @@ static bool add_family_operands(struct vr_sim_kernel *kernel, const struct famil
     return true;
 }
 
-// Do the types tell what the kernel writes? They do if it has pointers to const, too, so that the others are not const for a reason, and if
-// it has a single pointer, because a kernel that writes nothing does nothing.
+// Returns whether the types tell what the kernel writes. They do if some of its pointers are to const, because the others then have a
+// reason not to be; and if it has a single pointer, because a kernel that writes nothing does nothing.
 static bool types_show_writes(const struct vr_sim_kernel *kernel, const struct vr_sim_mangled_type *types, size_t count) {
     size_t pointers = 0, unknown = kernel->parameter_count - count;
     for (size_t i = 0; i < count; i++) {

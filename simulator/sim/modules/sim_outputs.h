@@ -41,7 +41,7 @@ bool vr_sim_kernel_find_outputs(struct vr_sim_kernel *kernel);
 // 1. Kernels of known families: the outputs that are written, and the inputs after them where their places are known.
 // 2. A pointer to const, or a tensor of const elements, is read. Any other one is written if the kernel has some of both or has only this
 //    one; else it is used: whether it is written is unknown.
-// 3. If the name reveals nothing, every 8-byte argument is taken for a pointer that is used.
+// 3. If the name reveals nothing, every 8-byte argument counts as a pointer that is used.
 // Returns false if the host is out of memory.
 bool vr_sim_kernel_find_operands(struct vr_sim_kernel *kernel);
 

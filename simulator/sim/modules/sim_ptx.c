@@ -53,7 +53,7 @@ static bool has_part(struct vr_sim_ptx_word word, const char *part) {
 }
 
 static bool is_register(struct vr_sim_ptx_word word) {
-    // A predicate decides whether an instruction runs; it is no part of a value.
+    // A predicate decides whether an instruction runs; it is not part of a value.
     return word.length > 1 && word.start[0] == '%' &&
            !(word.start[1] == 'p' && word.length > 2 && word.start[2] >= '0' && word.start[2] <= '9');
 }

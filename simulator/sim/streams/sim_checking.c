@@ -1,4 +1,4 @@
-// Streams, copies and sets as the checker gets them.
+// Passes work, copies and sets of streams to the checker.
 #include "sim/streams/sim_checking.h"
 
 void vr_sim_checking_open(struct vr_sim *sim, const struct vr_sim_stream *stream) {
@@ -11,7 +11,7 @@ void vr_sim_checking_open(struct vr_sim *sim, const struct vr_sim_stream *stream
     vr_check_stream_open(sim->checking->check, stream->serial, stream->context, device, kinds[stream->kind]);
 }
 
-// Rows and planes with gaps between them are certain for their first row only.
+// Returns the access to one side of a copy or set. If there are gaps between rows or planes, only the first row is certain.
 static struct vr_check_access access_to(const struct vr_sim_work *work, uint64_t address, uint64_t pitch, uint64_t plane,
                                         enum vr_check_effect effect) {
     struct vr_check_access access = {.address = address, .size_bytes = work->width_bytes, .effect = effect};

@@ -11,7 +11,7 @@ VR_INLINE struct vr_check_place vr_sim_checking_place(const struct vr_sim *sim, 
 }
 
 void vr_sim_checking_open(struct vr_sim *sim, const struct vr_sim_stream *stream);
-// The program learnt that an event is complete.
+// Reports that the host knows of the completion of an event.
 VR_INLINE void vr_sim_checking_host_wait(struct vr_sim *sim, const struct vr_sim_event *event) {
     if (event->recorded) vr_check_host_wait(sim->checking->check, event->point);
 }

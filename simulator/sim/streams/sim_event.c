@@ -4,8 +4,8 @@
 #include "sim/streams/sim_callbacks.h"
 #include "sim/streams/sim_checking.h"
 
-// Where kernels take time, two events are never at the same time, because a GPU also needs time for an event: programs divide by what they
-// measure (Inductor's benchmarks). The value is NVIDIA's resolution of cuEventElapsedTime().
+// If kernels take time, two events are never at the same time: a GPU needs time for an event, too, and programs divide by the times that
+// they measure (Inductor's benchmarks). The value is NVIDIA's resolution of cuEventElapsedTime().
 #define EVENT_RESOLUTION_NS 500
 
 // ---- Events of whole contexts and green contexts.

@@ -1,5 +1,5 @@
 // sim_guards.h: pinned memory that a copy still uses, guarded against the host. A page that a copy will write cannot be accessed, one that
-// it will read cannot be written, until the host has waited for the copy. What the process does with a fault is its own affair.
+// it will read cannot be written, until the host has waited for the copy. The caller decides what the process does at a fault.
 //
 // Only pages of cuMemHostAlloc are guarded: those of registered memory may hold other objects of the program. All functions require
 // sim->checking and the lock.

@@ -123,7 +123,7 @@ vr_cu_result vr_sim_stream_make(struct vr_sim *sim, uint64_t context, enum vr_si
 
 // --- manual completion: edges ---------------------------------------------------------------------------------------
 
-// Manual completion: an event refers to the stream in a slot (or, below, no longer does).
+// Manual completion: adds a reference of an event to the stream in a slot.
 static void sim_stream_reference(struct vr_sim *sim, uint32_t stream) { vr_sim_stream_at(sim, stream)->references++; }
 
 void vr_sim_stream_free(struct vr_sim_stream *stream) {

@@ -52,7 +52,7 @@ int standin_free_handle(const struct standin_codes *codes, struct standin_handle
     return 0;
 }
 
-// Indexed by cudaDataType: real and complex variants of each base type, in pairs.
+// Returns the bytes of an element. The table is indexed by cudaDataType: real and complex variants of each base type, in pairs.
 size_t standin_width(int data_type) {
     // 32F 64F 16F 8I, C32F C64F C16F C8I, 8U C8U 32I C32I 32U C32U 16BF C16BF, 4I C4I 4U C4U, 16I C16I 16U C16U, 64I C64I 64U C64U, 8-bit
     // floats

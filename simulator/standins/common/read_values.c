@@ -403,7 +403,7 @@ static unsigned usual_width(uint64_t size_bytes) {
     return size_bytes % 8 == 0 ? 8 : size_bytes % 4 == 0 ? 4 : 1;
 }
 
-// In two steps, because the product may exceed 64 bits.
+// Returns a part of the count. Computes it in two steps, because the product may exceed 64 bits.
 static uint64_t part_of(uint64_t counted, uint64_t millionths) {
     return counted / 1000000 * millionths + counted % 1000000 * millionths / 1000000;
 }

@@ -253,7 +253,7 @@ static void add_operands(struct operands *operands, const struct descriptor *des
     }
 }
 
-// A real engine may need a copy of its operands: that is the upper bound reported here.
+// Returns the workspace of a plan. A real engine may need a copy of its operands: that is the upper bound reported here.
 static size_t plan_workspace(const struct descriptor *plan) {
     struct operands operands = {.count = 0};
     add_operands(&operands, plan, 0);

@@ -89,7 +89,7 @@ static void put_work(struct vr_text *text, const char *work) {
     if (library != NULL) (void)dlclose(library);
 }
 
-// Is it a default stream? Called with the simulator's lock held, as all of a finding is.
+// Returns whether it is a default stream. Called with the simulator's lock held, like everything that reports a finding.
 static bool is_default(uint64_t serial) {
     const struct vr_sim *sim = vr_libcuda_sim();
     for (uint32_t i = 0; sim != NULL && i < sim->streams.used; i++) {
@@ -238,7 +238,7 @@ static void handle_signal(int number, siginfo_t *info, void *context) {
         (void)sigaction(number, &program_action, NULL); // the access faults again
 }
 
-// The program may have set a handler of its own since the last guard.
+// Installs our handler, and keeps the one that the program may have set since the last guard.
 static void keep_handler(void) {
     struct sigaction action;
     if (sigaction(SIGSEGV, NULL, &action) != 0 || ((action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == handle_signal)) return;

@@ -238,7 +238,7 @@ vr_cu_result cuMemAllocPitch_v2(uint64_t *address, uint64_t *pitch, uint64_t wid
     return result;
 }
 
-// Only pools of device memory exist; those of host and managed memory are not simulated.
+// Returns the error of a pool call, or SUCCESS. Only pools of device memory exist; those of host and managed memory are not simulated.
 static vr_cu_result pool_error(const struct vr_cu_location *location, int type, const void *caller) {
     if (vr_libcuda_sim() == NULL) return VR_CU_NOT_INITIALIZED;
     if (location == NULL) return VR_CU_INVALID_VALUE;

@@ -22,7 +22,7 @@ bool vr_libcuda_see(const char *text, struct vram_sim_options *options);
 // Publishes this process's memory use to the other processes of the session. Call once per process.
 void vr_libcuda_publish(struct vr_sim *sim);
 
-// Are calls logged (call_log.c)? vr_libcuda_log() writes one line; the arguments of the call follow its result.
+// Returns whether calls are logged (call_log.c). vr_libcuda_log() writes one line; the arguments of the call follow its result.
 bool vr_libcuda_logs(void);
 void vr_libcuda_log(const char *name, vr_cu_result result, ...);
 
