@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds for aarch64 with Debian's cross compiler, and runs the tests under qemu-user, in an arm64 Debian that this script makes.
 # Usage: tools/check_arm64.sh [REGEX]   only the tests that match. What is not run there is printed by name (tools/arm64_skipped.tsv).
-# The root (1.2 GB) is made once, in VRAM_ARM64_CACHE. Needs root, for chroot and mounts, and the network for the first time. Programs of
-# aarch64 are started by the kernel's binfmt_misc, for which qemu-user-static's rule is put in where it is not.
+# The root (1.2 GB) is made once, in VRAM_ARM64_CACHE. Needs root, for chroot and mounts, and the network for the first time. The kernel's
+# binfmt_misc starts programs of aarch64 by qemu-user-static's rule, which the script installs if it is missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tree=$PWD only=${1:-}

@@ -15,7 +15,7 @@ import rooms
 
 WITHOUT = ("cli", "adapters", "simulator/standins", "viewer/engine", *map(str, rooms.HEADERS))
 ASSERTION = re.compile(r"(?<!_)\bassert\s*\((.*)")
-# An "=" that is no comparison; text in quotes does not count.
+# An "=" that is not a comparison; text in quotes does not count.
 CHANGES = re.compile(r"\+\+|--|(?<![=!<>])=(?!=)")
 
 

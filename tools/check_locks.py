@@ -5,7 +5,7 @@ Usage: check_locks.py [ROOT]
 
 A comment above a function of allocator/core that says "Under all locks", "Under the device's lock" or "Called with the device locked" is a
 promise of the caller. The function must contain VR_ASSERT_ALL_LOCKED, VR_ASSERT_LOCKED or VR_ASSERT_SETTLED. Functions in headers are not
-checked: their callers are. EXCEPTIONS have no assertion, for the reason given. Prints the functions without, and exits 1 if there are any.
+checked: their callers are. EXCEPTIONS have no assertion, for the reason given. Prints the functions that lack the assertion, and exits 1 if there are any.
 """
 import re
 import sys

@@ -49,9 +49,9 @@ release() {
 }
 
 # The preset sets intercept_tls_get_addr=0. If the thread-local block of a library that was loaded later begins 16 bytes into a page, clang
-# 14's leak checker takes the bytes before it for a header and crashes ("Tracer caught signal 11"). It finds those blocks without the
-# setting too. Skips tests that run the command over many inputs to judge its answers, because other tests run the same code on a few. Skips
-# tests that only read the tree. `make nightly` runs them under the sanitizers too.
+# 14's leak checker reads the bytes before it as a header and crashes ("Tracer caught signal 11"). It finds those blocks without the setting
+# too. Skips tests that run the command over many inputs to judge its answers, because other tests run the same code on a few. Skips tests
+# that only read the tree. `make nightly` runs them under the sanitizers too.
 repeats='^viewer\.|^judgement\.|^house\.|^snapshot\.round_trip_recordings$|^tune\.(recordings|surfaces)$|^explain\.(causes|advice)$|^cli\.unpacked$|^example\.out_of_memory$'
 asan() {
     [ $# -gt 0 ] || set -- -E "$repeats"

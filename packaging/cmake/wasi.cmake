@@ -9,5 +9,5 @@ set(CMAKE_RANLIB llvm-ranlib-14 CACHE STRING "")
 set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE NEVER)
-# Links without the compile flags: with -O, clang runs a wasm-opt that it finds, without enabling bulk memory operations for it.
+# Links without the compile flags: with -O, clang runs any wasm-opt that it finds, but does not enable bulk memory operations for it.
 set(CMAKE_C_LINK_EXECUTABLE "<CMAKE_C_COMPILER> <CMAKE_C_LINK_FLAGS> <LINK_FLAGS> <OBJECTS> -o <TARGET> <LINK_LIBRARIES>")

@@ -25,7 +25,7 @@ export function clear(element: Element): void {
     element.replaceChildren();
 }
 
-// Formats rows as CSV (RFC 4180). Prefixes an apostrophe to text that a spreadsheet would take for a formula.
+// Formats rows as CSV (RFC 4180). Prefixes an apostrophe to text that a spreadsheet would treat as a formula.
 export function csvText(header: readonly string[], rows: Iterable<readonly (string | number | null | undefined)[]>): string {
     const field = (value: string | number | null | undefined): string => {
         if (value === null || value === undefined) return "";

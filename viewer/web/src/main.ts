@@ -235,8 +235,8 @@ class Page implements Frame, App {
         this.refresh(null);
     }
 
-    // Shows what is wrong with a link until another recording or device is chosen. The correction itself is not such a choice, but a choice
-    // made before the correction is announced is.
+    // Shows what is wrong with a link until another recording or device is chosen. The page's own correction does not count as such a
+    // choice; a choice made before the correction is announced does.
     private checkLink(): void {
         const wrong = this.outOfRange();
         const { rec, device } = this.store.state;

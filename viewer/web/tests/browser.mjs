@@ -10,8 +10,8 @@ const programs = isFirefox ? ["/usr/bin/firefox-esr", "/usr/bin/firefox"] : ["/u
 const saves = mkdtempSync(join(tmpdir(), "vram-saved-"));
 process.on("exit", () => rmSync(saves, { recursive: true, force: true }));
 
-// An unmodified Firefox uses WebDriver BiDi, through which Playwright can neither set the colour scheme and the network nor see saved
-// files; preferences can.
+// An unmodified Firefox uses WebDriver BiDi, through which Playwright can neither set the colour scheme or the network nor see saved files;
+// preferences do that.
 function launch(dark) {
     const executablePath = programs.find(existsSync);
     if (!isFirefox) return chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu-sandbox"] });

@@ -28,7 +28,8 @@ function hash(text: string): number {
 const known = new Map<string, Rgb>();
 const seeded = new Map<string, Rgb>();
 
-// Gives names shown together different colours while there are any. Most important first; earlier callers keep their colours.
+// Gives names that are shown together different colours, as long as colours are left. The most important names come first; earlier callers
+// keep their colours.
 export function seedColours(names: readonly string[]): void {
     const taken = new Set<number>();
     for (const name of names) {

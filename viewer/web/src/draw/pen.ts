@@ -32,7 +32,7 @@ function widthOf(text: string, style: TextStyle): number {
 }
 
 export class CanvasPen implements Pen {
-    private lettering = ""; // current font and alignment: setting them costs more than a short text
+    private lettering = ""; // the current font and alignment: setting them costs more than drawing a short text
     constructor(private readonly context: CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D) {}
 
     rect(x: number, y: number, width: number, height: number, fill: string): void {

@@ -64,7 +64,7 @@ export class Tip {
         this.place(...this.at);
     }
 
-    // Asks one question at a time; of waiting ones, only the latest.
+    // Asks one question at a time. Of the questions that wait, asks only the latest.
     private ask(row: number): Promise<Details | null> {
         return new Promise((resolve) => {
             const run = () => {

@@ -148,7 +148,7 @@ export class Curves {
             context.beginPath();
             context.arc(x, y(held), 3.5, 0, 7);
             context.fill();
-            // Draw two that would overlap next to each other.
+            // Draw two flags that would overlap next to each other.
             const place = near ? Math.min(Math.max(x, MARGIN.left + 17), MARGIN.left + this.width - 17) + (i === 0 ? -9 : 9) : Math.min(Math.max(x, MARGIN.left + 8), MARGIN.left + this.width - 8);
             const middle = Math.round(place);
             context.fillRect(middle - 8, MARGIN.top, 16, 15);
