@@ -334,7 +334,7 @@ static bool has_notes(const struct vr_table *table) {
     return table->column_count > 1 && last->align == VR_LEFT && !last->flexible && (last->title == NULL || last->title[0] == '\0');
 }
 
-// Words in lines of `width` columns; the first line begins at column `at` already.
+// Prints words in lines of `width` columns. The first line already has `at` columns.
 static void print_note(struct vr_text *text, const struct vram_style *style, const char *note, size_t width, size_t at,
                        enum vr_colour colour) {
     vr_text_colour(text, style, colour);
@@ -353,7 +353,8 @@ static void print_note(struct vr_text *text, const struct vram_style *style, con
     vr_text_colour(text, style, VR_PLAIN);
 }
 
-// The columns of one block of lines: the first column of the table, and from `from` on those that fit into the line. Returns their end.
+// Chooses the columns of one block of lines: the first column of the table, and those from `from` on that fit into the line. Returns their
+// end.
 static size_t end_of_block(const struct vr_table *table, const size_t *widths, size_t from, size_t line) {
     size_t used = widths[0], to = from == 0 ? 1 : from;
     while (to < table->column_count && (to == from || used + COLUMN_GAP + widths[to] <= line)) used += COLUMN_GAP + widths[to++];

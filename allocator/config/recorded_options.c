@@ -68,7 +68,7 @@ bool vr_recorded_is_usual(const char *key, const char *value) {
         if (strcmp(others[i].key, key) == 0) return strcmp(others[i].usual, value) == 0;
     const struct vr_option_row *row = find_row(key);
     if (row == NULL) return false;
-    // Fill the field with a value other than the default, so that text without a value is not taken for the default.
+    // Fill the field with a value other than the default, so that text without a value is not mistaken for the default.
     struct vr_options read;
     vr_options_init(&read);
     memset((char *)&read + row->field, 1, row->field_bytes);

@@ -6,7 +6,12 @@
 #include "vram/stats.h"
 
 // --- JSON -----------------------------------------------------------------------------------------------------------------
-enum counter_shape { SHAPE_POOLS, SHAPE_STAT, SHAPE_NUMBER, SHAPE_OURS /* PyTorch has no such key: there where it is not 0 */ };
+enum counter_shape {
+    SHAPE_POOLS,
+    SHAPE_STAT,
+    SHAPE_NUMBER,
+    SHAPE_OURS /* PyTorch has no such key, so it is written only if it is not 0 */
+};
 
 struct stat_row {
     const char *name;

@@ -9,32 +9,32 @@
 #define VR_REDZONE_BYTES 512
 
 struct vr_verifier {
-    // A request got this block. Without locks.
+    // A request got this block. Called without locks.
     void (*handed_out)(struct vr_verifier *verifier, struct vr_device *device, uint64_t address);
     // Frees the block for vram_free() and returns its statuses. device: the device of the pools' block at this address; NULL: no block is
     // there. Called without locks.
     enum vram_status (*free)(struct vr_verifier *verifier, struct vr_device *device, uint64_t address);
-    // vram_record_stream() got an address that is not a live block. Called without locks.
+    // Reports that vram_record_stream() got an address that is not a live block. Called without locks.
     void (*refused)(struct vr_verifier *verifier, uint64_t address);
-    // Poisons new memory for the shard's stream. Returns whether all of it holds the poison then. Under all locks, context current.
+    // Poisons new memory for the shard's stream. Returns whether all of it then holds the poison. Under all locks, context current.
     bool (*poison)(struct vr_verifier *verifier, struct vr_shard *shard, uint64_t address, uint64_t size);
     // Checks the device's quarantined blocks and makes them reusable: all, or those of one pool (NULL: of the default pools). Under all
     // locks.
     void (*release)(struct vr_verifier *verifier, struct vr_device *device, bool all, const struct vram_pool *only);
 };
 
-// The redzone in front of segments and raw blocks.
+// Returns the length of the redzone in front of segments and raw blocks.
 VR_INLINE uint64_t vr_front_redzone(const struct vram_allocator *allocator) { return allocator->verifier != NULL ? VR_REDZONE_BYTES : 0; }
-// The redzones around a raw block.
+// Returns the length of the redzones around a raw block.
 VR_INLINE uint64_t vr_raw_redzones(const struct vram_allocator *allocator) { return 2 * vr_front_redzone(allocator); }
 
-// The bytes of a live block that the program may use: with a verifier those that it asked for, because a redzone follows.
+// Returns the bytes of a live block that the program may use. With a verifier these are the requested bytes, because a redzone follows.
 VR_INLINE uint64_t vr_usable_size(const struct vram_allocator *allocator, const struct vr_block *block) {
     return allocator->verifier != NULL && !vr_is_cached(block->state) ? block->requested : block->size;
 }
 
-// Gives up the check of the redzones in all segments of a pool (NULL: of the default pools), because others write to its free memory or its
-// bytes are lost. Under all locks.
+// Stops checking the redzones in all segments of a pool (NULL: of the default pools), because graphs write to its free memory or its bytes
+// were lost. Under all locks.
 VR_INLINE void vr_pool_give_up_check(struct vr_device *device, const struct vram_pool *pool) {
     for (uint32_t number = 0; (number = vr_segment_of_pool_after(device, pool, number)) != 0;)
         vr_segment_at(device->allocator, number)->unverified = true;

@@ -133,7 +133,8 @@ static enum vram_status add_extra(struct filler *filler, enum vr_owner owner, si
     return status;
 }
 
-// Vacant segments say so in a further key, for PyTorch's tools show them as the others. Before any block: extras stand by their owners.
+// Marks vacant segments by a further key, because PyTorch's tools show them like others. Called before any block is added, because extras
+// are sorted by their owners.
 static enum vram_status mark_vacant(struct filler *filler) {
     const struct vr_copied *copied = filler->copied;
     uint32_t key = 0;

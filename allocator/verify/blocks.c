@@ -8,7 +8,7 @@ static struct vr_verified_block *record_at(const struct vr_verify *verify, uint6
 struct vr_verified_block *vr_verified_enter(struct vr_verify *verify, const struct vr_verified_block *facts) {
     vr_mutex_lock(&verify->mutex);
     struct vr_verified_block *block = record_at(verify, facts->address);
-    // A record in the quarantine is linked there; a block at its address comes from a source that the quarantine does not hold back.
+    // A record in the quarantine stays in its list. A new block at its address comes from a source that does not wait for the quarantine.
     if (block != NULL && block->state == VR_VERIFIED_QUARANTINED) block = NULL;
     struct vr_verified_block *made = block == NULL ? malloc(sizeof *made) : block;
     if (made != NULL && block == NULL && vr_map_set(&verify->blocks, facts->address, (uint64_t)(uintptr_t)made) != VRAM_OK) {
@@ -76,7 +76,7 @@ bool vr_verified_containing(struct vr_verify *verify, uint64_t address, struct v
     for (size_t at = 0; vr_map_next(&verify->blocks, &at, &entry);) {
         const struct vr_verified_block *block = (const struct vr_verified_block *)(uintptr_t)entry.value;
         if (address < block->address || address - block->address >= block->size) continue;
-        // Among freed blocks, the one that was freed last is the best.
+        // If several freed blocks contain it, prefers the one that was freed last.
         const bool better = !any || block->state < found->state || (block->state == found->state && block->serial > found->serial);
         if (better) *found = *block;
         any = true;

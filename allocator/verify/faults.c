@@ -1,8 +1,8 @@
-// faults.c: the report of a fault: one sentence, the block, and the stacks; to the program's handler or in print.
+// faults.c: the report of a fault: one sentence, the block, and the stacks. It is passed to the program's handler or printed.
 #include "base/text.h"
 #include "verify/verify.h"
 
-// Frames of the library in front of the public function, at most: of a call, and where a check goes through all blocks.
+// Most frames of the library before that of the public function: in a call, and in a check of all blocks.
 enum { MOST_FRAMES = 64, FRAMES_OF_CALL = 4, FRAMES_OF_CHECK = 12 };
 
 static const char *const names[] = {
@@ -20,8 +20,8 @@ const char *vram_fault_name(enum vram_fault_kind kind) { return (unsigned)kind <
 
 uint32_t vr_verify_stack(const struct vr_verify *verify) { return vram_stack_take(verify->stacks, VRAM_STACK_ALL, 1); }
 
-// The first frame to print: that of the public function that the program called. A compiler may have left it out; printing then starts at
-// the first frame that is not named vr_*, so static functions of the library may appear.
+// Returns the first frame to print: that of the public function that the program called. A compiler may have left it out; printing then
+// starts at the first frame that is not named vr_*, so static functions of the library may appear.
 static size_t first_frame(const struct vram_frame *frames, size_t count, size_t own) {
     size_t first = 0;
     for (size_t i = 0; i < count && i < own; i++)
@@ -43,7 +43,7 @@ static void put_stack(struct vr_text *text, struct vram_stacks *stacks, const ch
     }
 }
 
-// Where the address is, seen from the block.
+// Prints where the address is, relative to the block.
 static void put_place(struct vr_text *text, const struct vram_fault *fault) {
     const uint64_t begin = fault->block_address, end = begin + fault->block_bytes;
     const char *unit = "bytes";

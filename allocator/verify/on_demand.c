@@ -1,4 +1,4 @@
-// on_demand.c: vram_verify(): the redzones of all live blocks, the quarantine, and free memory, at once.
+// on_demand.c: vram_verify(): checks the redzones of all live blocks, the quarantine and free memory, at once.
 #include "verify/verify.h"
 
 // Checks the free memory of a poisoned segment. If it does not hold the poison, something wrote to it long after a free, or far outside a
@@ -28,7 +28,7 @@ static void check_segments(struct vr_verify *verify, struct vr_device *device) {
     }
 }
 
-// The records were copied before the lock: a block may be gone since.
+// Checks the redzones of a live block. The records were copied before the lock was taken, so the block may be gone.
 static void check_live(struct vr_verify *verify, const struct vr_device *device, const struct vr_verified_block *block) {
     struct vr_verified_block now;
     const uint32_t number = block->raw ? 0 : vr_address_map_find(&device->allocator->addresses, block->address);

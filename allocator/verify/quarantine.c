@@ -1,4 +1,4 @@
-// quarantine.c: freed blocks of the pools that wait, poisoned, before they may be reused. To the core they are pending.
+// quarantine.c: freed blocks of the pools, which are poisoned and wait before they may be reused. For the core they are pending.
 #include "core/device.h"
 #include "verify/verify.h"
 
@@ -12,7 +12,8 @@ static void report_use(struct vr_verify *verify, const struct vr_device *device,
     vr_fault_report(verify, &fault, block);
 }
 
-// Compares a quarantined block with the poison; one that could not be checked when it was freed gets its check now.
+// Compares a quarantined block with the poison. If the block could not be checked when it was freed, checks its redzones instead and
+// poisons it.
 static void check_block(struct vr_verify *verify, const struct vr_device *device, struct vr_verified_block *block,
                         const struct vr_block *item) {
     struct vr_damage damage;
@@ -31,7 +32,7 @@ static struct vr_block *pending_block(const struct vr_device *device, const stru
     return item;
 }
 
-// The block, which is in no list any more, becomes reusable.
+// Makes a block reusable, which is no longer in the list.
 static void end_block(struct vr_verify *verify, struct vr_device *device, struct vr_verified_block *block) {
     const struct vr_block *item = pending_block(device, block);
     vr_trap_clear(device, block);
@@ -50,7 +51,7 @@ void vr_quarantine_add(struct vr_verify *verify, struct vr_device *device, struc
     own->last = block;
     own->quarantined_bytes += block->size;
     if (!block->unchecked) vr_trap_set(device, block, pending_block(device, block));
-    // While something is captured nothing can be checked: the blocks wait longer.
+    // During a capture nothing can be checked, so the blocks stay longer.
     while (own->first != NULL && own->quarantined_bytes > verify->quarantine_limit && vr_may_touch(device, own->first->stream)) {
         struct vr_verified_block *oldest = own->first;
         own->first = oldest->next;

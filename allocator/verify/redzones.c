@@ -61,7 +61,7 @@ bool vr_keeps_bytes(struct vr_verify *verify, const struct vr_device *device, ui
     struct vr_verified_device *own = &verify->devices[device->ordinal];
     if (own->bytes == VR_BYTES_UNKNOWN && has_bounce(own)) {
         assert(size <= VR_BOUNCE_BYTES);
-        memset(own->bounce, 0, size); // a driver without bytes leaves the destination of a copy as it is
+        memset(own->bounce, 0, size); // a driver that keeps no bytes leaves the destination of a copy unchanged
         if (read_bytes(device, stream, address, size, own->bounce))
             own->bytes = is_poison(own->bounce, size) ? VR_BYTES_KEPT : VR_BYTES_LOST;
     }
@@ -83,7 +83,7 @@ static void report_damage(struct vr_verify *verify, const struct vr_device *devi
     vr_fault_report(verify, &fault, behind <= ahead ? before : after);
 }
 
-// The live block at the address, for the blame.
+// Gets the live block at the address, which a report can blame.
 static const struct vr_verified_block *live_at(struct vr_verify *verify, uint64_t address, struct vr_verified_block *copy) {
     return vr_verified_at(verify, address, copy) && copy->state == VR_VERIFIED_LIVE ? copy : NULL;
 }
@@ -98,7 +98,7 @@ static void check_behind(struct vr_verify *verify, const struct vr_device *devic
         report_damage(verify, device, block, after, &damage);
 }
 
-// The block in front, if its redzone is known: false where the bytes there may be anything.
+// Gets the block in front, if its redzone is known. Returns false if the bytes there may be anything.
 static bool find_in_front(struct vr_verify *verify, const struct vr_device *device, const struct vr_block *item,
                           struct vr_verified_block *before, bool *live) {
     const struct vram_allocator *allocator = device->allocator;

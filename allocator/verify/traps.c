@@ -1,8 +1,8 @@
-// traps.c: takes the access to the pages of quarantined blocks away, so that the device itself stops a late read or write.
+// traps.c: removes access to the pages of quarantined blocks, so that the device itself stops a late read or write.
 #include "core/device.h"
 #include "verify/verify.h"
 
-// The whole pages inside a block of a segment that is made of pages. Returns false if there are none.
+// Gets the range of whole pages inside a block. Returns false if there are none, or if the segment is not made of pages.
 static bool find_pages(const struct vr_device *device, const struct vr_block *item, uint64_t *low, uint64_t *high) {
     const struct vr_segment *segment = vr_segment_at(device->allocator, item->segment);
     if (segment->pages == NULL || segment->page_size == 0 || segment->exported != NULL) return false;

@@ -1,4 +1,4 @@
-// verified_calls.c: what the verifier does when a block is handed out or freed, and about calls with addresses that are no live block.
+// verified_calls.c: the verifier's work when a block is handed out or freed, and when a call gets an address that is not a live block's.
 #include "core/capture/private.h"
 #include "core/raw.h"
 #include "verify/verify.h"
@@ -16,7 +16,7 @@ bool vr_verify_poison(struct vr_verifier *verifier, struct vr_shard *shard, uint
            vr_keeps_bytes(verify, shard->device, shard->stream, address, VR_REDZONE_BYTES);
 }
 
-// Takes all locks of the device, with its context current if the driver makes it so: without it nothing is checked. Returns whether it is.
+// Takes all locks of the device and makes its context current. Returns whether the driver made it current; if not, nothing is checked.
 static bool lock_entered(struct vr_device *device, struct vr_context_guard *guard) {
     const bool entered = vr_context_insist(device, guard);
     if (entered) {
@@ -34,7 +34,7 @@ static void unlock_entered(struct vr_device *device, struct vr_context_guard *gu
 
 // --- malloc ------------------------------------------------------------------------------------------------------------------------------
 
-// Makes sure that the new block holds the poison. Returns whether it does.
+// Fills a new block with the poison if it does not hold it yet. Returns whether it does now.
 static bool guard_block(struct vr_verify *verify, struct vr_device *device, const struct vr_block *item) {
     const struct vr_shard *shard = vr_shard_of(device->allocator, item);
     struct vr_segment *segment = vr_segment_at(device->allocator, item->segment);
@@ -45,7 +45,7 @@ static bool guard_block(struct vr_verify *verify, struct vr_device *device, cons
            vr_keeps_bytes(verify, device, shard->stream, item->address, item->size < VR_REDZONE_BYTES ? item->size : VR_REDZONE_BYTES);
 }
 
-// guards: the device's context is current, so that the driver can be called.
+// Fills in the facts of a block that was handed out. guards: whether the device's context is current, so that the driver can be called.
 static void describe_block(struct vr_verify *verify, struct vr_device *device, uint64_t address, bool guards,
                            struct vr_verified_block *facts) {
     const uint32_t number = vr_address_map_find(&device->allocator->addresses, address);
@@ -80,7 +80,7 @@ void vr_verify_handed_out(struct vr_verifier *verifier, struct vr_device *device
 
 // --- free --------------------------------------------------------------------------------------------------------------------------------
 
-// A free that finds no live record. Reports what it is; returns INVALID_POINTER.
+// Reports a free that finds no live record, with the kind of the mistake. Returns INVALID_POINTER.
 static enum vram_status refuse_free(struct vr_verify *verify, uint64_t address, uint32_t stack, const struct vr_verified_block *freed) {
     struct vram_fault fault = {.kind = VRAM_FAULT_DOUBLE_FREE, .address = address, .current = stack};
     struct vr_verified_block found;
@@ -97,8 +97,8 @@ static enum vram_status refuse_free(struct vr_verify *verify, uint64_t address, 
     return VRAM_INVALID_POINTER;
 }
 
-// The block is checked, poisoned and held back, if that is possible; else it is freed as without the verifier. Under all locks, context
-// current.
+// Checks the block, poisons it and puts it into the quarantine, if that is possible; otherwise frees it as without the verifier. Under all
+// locks, context current.
 static enum vram_status free_block(struct vr_verify *verify, struct vr_device *device, struct vr_verified_block *block, uint32_t number) {
     struct vr_block *item = vr_block_at(device->allocator, number);
     struct vr_shard *shard = vr_shard_of(device->allocator, item);
@@ -142,8 +142,9 @@ static enum vram_status free_raw(struct vr_verify *verify, struct vr_verified_bl
     return VRAM_OK;
 }
 
-// A block that came without a request, from a checkpoint or an address that the program chose; or none at all.
-// freed: an older block at the address; NULL: there was none.
+// Frees a block that has no record, because it came from a checkpoint or at an address that the program chose. If there is no such block,
+// reports the free.
+// freed: an earlier block at the address; NULL: there was none.
 static enum vram_status free_unrecorded(struct vr_verify *verify, struct vr_device *device, uint64_t address, uint32_t stack,
                                         const struct vr_verified_block *freed) {
     struct vr_device *locked = NULL;
@@ -168,7 +169,7 @@ enum vram_status vr_verify_free(struct vr_verifier *verifier, struct vr_device *
     struct vr_verified_block *block = vr_verified_claim(verify, address, stack, &found, &known);
     if (block == NULL) return free_unrecorded(verify, device, address, stack, known ? &found : NULL);
     const enum vram_status status = block->raw ? free_raw(verify, block) : free_of_pool(verify, device, block);
-    // A checkpoint may have freed the block, or the driver refused: then it is still the program's.
+    // INVALID_POINTER: a checkpoint has freed the block. Any other failure: the driver refused, and the program still owns the block.
     if (status == VRAM_INVALID_POINTER) {
         vr_verified_retire(verify, block);
     } else if (status != VRAM_OK) {

@@ -5,7 +5,7 @@
 static struct vr_once list_once;
 static struct vr_mutex list_mutex;
 static struct vr_verify *all_verifiers;
-static struct vram_stacks *all_stacks; // while there are verifiers: a block of one may be freed by another
+static struct vram_stacks *all_stacks; // exists while there are verifiers; shared, because a block of one may be freed through another
 
 static void make_list(void) { vr_mutex_init(&list_mutex); }
 

@@ -1,4 +1,4 @@
-// verifiers.c: the life of a verifier.
+// verifiers.c: creates and destroys a verifier.
 #include "verify/verify.h"
 
 enum vram_status vr_verify_open(struct vram_allocator *allocator) {
@@ -27,7 +27,7 @@ static int by_stack(const void *a, const void *b) {
     return x->allocated != y->allocated ? VR_ORDER(x->allocated, y->allocated) : VR_ORDER(x->address, y->address);
 }
 
-// One report for each stack that allocated blocks.
+// Reports leaks, one report for each stack that allocated leaked blocks.
 static void report_leaks(struct vr_verify *verify) {
     struct vr_verified_block *blocks = NULL;
     size_t count = 0;

@@ -1,10 +1,10 @@
-// verify.h: the sanitizer of verify:True: what it knows of blocks, and how its files share the work.
+// verify.h: the sanitizer of verify:True: its records of blocks, and the functions of its files.
 //
-//   verifiers.c       attaches it to an allocator; the end of both
-//   verified_calls.c  what happens at a malloc, a free and a call with a dead address
+//   verifiers.c       attaches a verifier to an allocator, and ends it
+//   verified_calls.c  the work at a malloc, a free and a call with a dead address
 //   on_demand.c       vram_verify(): all blocks at once
-//   quarantine.c      freed blocks until they may be reused
-//   traps.c           pages of quarantined blocks that nothing may touch
+//   quarantine.c      freed blocks, until they may be reused
+//   traps.c           pages of quarantined blocks, which nothing may access
 //   redzones.c        driver calls: fills memory with the poison and finds what changed
 //   blocks.c          the records of blocks, live and freed
 //   faults.c          the report of a fault
@@ -22,7 +22,7 @@
 
 enum vr_verified_state { VR_VERIFIED_LIVE, VR_VERIFIED_QUARANTINED, VR_VERIFIED_FREED };
 
-// Freed blocks that left the quarantine and are still remembered, for a second free.
+// Number of freed blocks that are remembered after they left the quarantine, to recognize a second free.
 enum { VR_REMEMBERED_FREES = 16384 };
 
 struct vr_verified_block {
@@ -34,11 +34,11 @@ struct vr_verified_block {
     uint32_t allocated, freed;      // stacks
     uint8_t state;                  // enum vr_verified_state
     bool guarded;                   // the redzone behind it was filled
-    bool raw;                       // straight from the driver (core/raw.h)
-    bool unchecked;                 // in the quarantine: freed when nothing could be checked, not poisoned
-    uint32_t number;                // in the quarantine: of the pool's block
+    bool raw;                       // allocated directly from the driver (core/raw.h)
+    bool unchecked;                 // in the quarantine, but not poisoned: when it was freed, nothing could be checked
+    uint32_t number;                // in the quarantine: the number of the pool's block
     uint64_t serial;                // number of its free
-    uint64_t trap_low, trap_high;   // in the quarantine: pages without access; equal: none
+    uint64_t trap_low, trap_high;   // in the quarantine: the range of pages without access; equal: no such pages
     struct vr_verified_block *next; // in the quarantine
 };
 
@@ -77,32 +77,35 @@ VR_INLINE struct vr_verify *vr_verify_of(const struct vram_allocator *allocator)
 
 // Attaches a verifier if the options say verify:True. NO_HOST_MEMORY.
 enum vram_status vr_verify_open(struct vram_allocator *allocator);
-// Checks all blocks a last time and reports leaks. NULL is ignored. Before the allocator ends.
+// Checks all blocks a last time and reports leaks. NULL is ignored. Called before the allocator ends.
 void vr_verify_end(struct vr_verify *verify);
-// Frees it, after the allocator ended. NULL is ignored.
+// Frees the verifier. NULL is ignored. Called after the allocator ended.
 void vr_verify_release(struct vr_verify *verify);
 
 // --- verifier_list.c ---------------------------------------------------------------------------------------------------------------------
 
-// Enters a verifier into the list of the process and gives it the table of stacks, which the last one to leave ends. NO_HOST_MEMORY.
+// Adds a verifier to the list of the process and gives it the shared table of stacks. The last verifier to leave destroys the table.
+// NO_HOST_MEMORY.
 enum vram_status vr_verifier_enter(struct vr_verify *verify);
 void vr_verifier_leave(struct vr_verify *verify);
-// Copies the record of the live block at the address that another verifier has. Returns false if none has one.
+// Copies another verifier's record of a live block at the address. Returns false if no other verifier has one.
 bool vr_verify_find_foreign(const struct vr_verify *verify, uint64_t address, struct vr_verified_block *found);
 
 // --- blocks.c ----------------------------------------------------------------------------------------------------------------------------
 
-// Enters a live block; an older record of its address ends. Returns NULL without memory: the block is not verified then.
+// Adds the record of a live block, and ends an older record of its address. Returns NULL if the host is out of memory; the block is then
+// not verified.
 struct vr_verified_block *vr_verified_enter(struct vr_verify *verify, const struct vr_verified_block *facts);
-// Claims the live block at the address for its free. Returns NULL if there is none; *found is then a copy of the record that there is, if
-// *known.
+// Claims the live block at the address for its free. Returns NULL if there is none. *known then says whether the address has an older
+// record, which is copied to *found.
 struct vr_verified_block *vr_verified_claim(struct vr_verify *verify, uint64_t address, uint32_t stack, struct vr_verified_block *found,
                                             bool *known);
 // Undoes the claim: the block is live again.
 void vr_verified_unclaim(struct vr_verify *verify, struct vr_verified_block *block);
-// The claimed block left the allocator, or may be reused. Its record is remembered for a while.
+// Ends the record of a claimed block that left the allocator or may be reused. The record is remembered for a while.
 void vr_verified_retire(struct vr_verify *verify, struct vr_verified_block *block);
-// Copies the record at the address, or of the block that contains it. A live block is preferred. Returns false if there is none.
+// Copy the record of the block that begins at the address, or of a block that contains it, preferably a live one. Return false if there is
+// none.
 bool vr_verified_at(struct vr_verify *verify, uint64_t address, struct vr_verified_block *found);
 bool vr_verified_containing(struct vr_verify *verify, uint64_t address, struct vr_verified_block *found);
 // Copies all live records, by ascending address. The caller frees *blocks. NO_HOST_MEMORY.
@@ -116,22 +119,23 @@ void vr_verified_release(struct vr_verify *verify);
 struct vr_damage {
     uint64_t first, last; // addresses
 };
-// Whether driver calls on the stream are allowed now: no capture is under way.
+// Returns whether driver calls on the stream are allowed now, because no capture is in progress.
 bool vr_may_touch(const struct vr_device *device, uint64_t stream);
 // Fills a range, in the stream's order. Returns false if the driver refuses.
 bool vr_poison_fill(const struct vr_device *device, uint64_t stream, uint64_t address, uint64_t size);
-// Waits for the stream and compares a range with the poison. Returns whether something differs; false, too, if it cannot be read.
+// Waits for the stream and compares a range with the poison. Returns whether a byte differs; false if the range cannot be read.
 bool vr_poison_differs(struct vr_verify *verify, const struct vr_device *device, uint64_t stream, uint64_t address, uint64_t size,
                        struct vr_damage *damage);
-// Whether the driver's memory keeps what is written: asked once per device, of a range that was just poisoned.
+// Returns whether the driver's memory keeps what is written to it. Found out once per device, with a range that was just poisoned.
 bool vr_keeps_bytes(struct vr_verify *verify, const struct vr_device *device, uint64_t stream, uint64_t address, uint64_t size);
-// Compares the redzones around a guarded block, reports each that changed, and repairs it. item: the pool's block; NULL for a raw one.
+// Checks the redzones around a guarded block, reports each one that changed, and repairs it. item: the pool's block; NULL for a raw one.
 void vr_redzones_check(struct vr_verify *verify, const struct vr_device *device, const struct vr_verified_block *block,
                        const struct vr_block *item);
 
 // --- quarantine.c ------------------------------------------------------------------------------------------------------------------------
 
-// Puts a claimed block of the pools into the quarantine, and takes the oldest out while it is too full. Under all locks, context current.
+// Puts a claimed block of the pools into the quarantine, and takes the oldest blocks out while it is too full. Under all locks, context
+// current.
 void vr_quarantine_add(struct vr_verify *verify, struct vr_device *device, struct vr_verified_block *block, uint32_t number);
 void vr_quarantine_release(struct vr_verifier *verifier, struct vr_device *device, bool all, const struct vram_pool *only);
 // Compares all quarantined blocks with the poison.
@@ -140,7 +144,7 @@ void vr_quarantine_check(struct vr_verify *verify, struct vr_device *device);
 // --- traps.c: under all locks, context current
 // --------------------------------------------------------------------------------------------
 
-// Takes the access to the whole pages in a poisoned block away, where its segment is made of pages, and gives it back.
+// Remove and restore access to the whole pages in a poisoned block, if its segment is made of pages.
 void vr_trap_set(const struct vr_device *device, struct vr_verified_block *block, const struct vr_block *item);
 void vr_trap_clear(const struct vr_device *device, struct vr_verified_block *block);
 
@@ -159,8 +163,8 @@ void vr_verify_all(struct vr_verify *verify);
 // --- faults.c ----------------------------------------------------------------------------------------------------------------------------
 
 uint32_t vr_verify_stack(const struct vr_verify *verify);
-// Reports a fault of a block (NULL: of no block): to the handler, or in print, which may end the process. The fault's kind, address,
-// wrong_bytes and current stack are set, of a leak also the sums; the rest comes from the block.
+// Reports a fault that concerns a block (NULL: no block). Passes it to the handler or, without one, prints it, which may end the process.
+// The caller sets the fault's kind, address, wrong_bytes and current stack, and the sums of a leak; the rest comes from the block.
 void vr_fault_report(struct vr_verify *verify, struct vram_fault *fault, const struct vr_verified_block *block);
 
 #endif

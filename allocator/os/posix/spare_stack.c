@@ -9,8 +9,8 @@
 #include "base/base.h"
 #include "os/os.h"
 
-// A library built with a sanitizer stays on the stacks that the sanitizer knows. swapcontext() is no option: a program's sanitizer warns
-// about it.
+// A library built with a sanitizer stays on the stacks that the sanitizer knows. swapcontext() is not an option: a program's sanitizer
+// warns about it.
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
 #define SANITIZED 1
