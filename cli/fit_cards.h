@@ -66,7 +66,7 @@ struct fit_verdict {
     uint64_t smallest_retries;
     struct fit_card *cards; // all known cards, by memory
     size_t card_count;
-    const struct fit_card *smallest_card; // that it fits on; NULL: none
+    const struct fit_card *smallest_card; // the smallest card that the program fits on; NULL: none
 };
 
 // Judges the cards. The bits of `asked` are the numbers of the cards on the command line. Returns an exit code, after a line on standard

@@ -62,7 +62,7 @@ struct fit_card;
 
 // The server's capacity on one card. All 0 if no cache fits.
 struct fit_serving_card {
-    double most_share;    // that the card can give
+    double most_share;    // the highest share that the card can give
     uint64_t cache_bytes; // with the requested share, or with most_share if that is less
     uint64_t tokens;
     bool fits; // the share, and a sequence of full length

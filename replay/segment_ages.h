@@ -33,7 +33,7 @@ enum vram_status vr_ages_apply(const struct vr_ages *ages, struct vr_start *star
 
 // ---- What a replay that differs shows about the initial state, for the next replay (replay.md §attempts).
 
-// A zeroed struct knows nothing.
+// A zeroed struct is empty.
 struct vr_hindsight {
     struct vr_ages ages;
     bool asks_ages;     // learn from every choice between equal blocks; otherwise learn nothing from them

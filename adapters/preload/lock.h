@@ -13,7 +13,7 @@ enum { PL_LOCK_FREE, PL_LOCK_HELD, PL_LOCK_AWAITED };
 extern char __libc_single_threaded __attribute__((weak));
 static inline bool pl_is_single_threaded(void) { return &__libc_single_threaded != NULL && __libc_single_threaded != 0; }
 
-// lock.c: wait and wake by the kernel's futex. Not a cancellation point.
+// lock.c: wait and wake by the kernel's futex. These are not cancellation points.
 void pl_lock_wait(_Atomic uint32_t *word);
 void pl_lock_wake(_Atomic uint32_t *word);
 

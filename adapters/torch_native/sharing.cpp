@@ -33,7 +33,7 @@ void Native::enablePeerAccess(Device device, Device peer) {
     TORCH_CHECK(status == VRAM_OK, "vram: ", error.message[0] != '\0' ? error.message : vram_status_text(status));
 }
 
-// Copies between devices. The runtime's copy between devices without peer access does not know mapped pages; cudaMemcpyPeerAsync handles
+// Copies between devices. The runtime's copy between devices without peer access does not support mapped pages; cudaMemcpyPeerAsync handles
 // all memory.
 cudaError_t Native::memcpyAsync(void *to, int to_device, const void *from, int from_device, size_t size, cudaStream_t stream, bool peers) {
     bool mapped = false;

@@ -61,20 +61,20 @@ void vr_uses_clear(struct vram_allocator *allocator, struct vr_block *block);
 // nothing and keeps the uses. *gone (may be NULL): whether it failed because a stream was destroyed. Under the device's lock. DRIVER,
 // NO_HOST_MEMORY.
 enum vram_status vr_fences_record(struct vr_device *device, uint32_t block, bool *gone);
-// Waits until all devices are idle, and forgets the block's uses: for streams on which no fence can be recorded. Not while a capture is
-// under way, which the wait would invalidate. Under the device's lock. DRIVER.
+// Waits until all devices are idle, and forgets the block's uses: for streams on which no fence can be recorded. Must not be called during
+// a capture, which the wait would invalidate. Under the device's lock. DRIVER.
 enum vram_status vr_uses_wait(struct vram_allocator *allocator, struct vr_block *block);
 // Makes the stream `after` wait for the work that `before` has now. If one of them was destroyed, the host waits for all devices instead.
 // Must not be called while a capture is under way. Under all locks, with the context current. DRIVER.
 enum vram_status vr_streams_order(struct vr_device *device, uint64_t before, uint64_t after);
-// Records an event on the stream. *event: 0 if the stream was destroyed or belongs to another device. Not on a stream that is capturing.
+// Records an event on the stream. *event: 0 if the stream was destroyed or belongs to another device. The stream must not be capturing.
 // DRIVER.
 enum vram_status vr_event_at(struct vr_device *device, uint64_t stream, uint64_t *event);
 enum vram_status vr_event_passed(struct vr_device *device, uint64_t event, bool *passed);
 void vr_event_return(struct vr_device *device, uint64_t event);
 // Makes the block's own stream wait for the streams that used the block, and forgets these uses. The block can then be reused at once, in
-// its stream's order. Not while a capture concerns the device. On failure (DRIVER) the remaining uses stay. Under all locks, with the
-// context current.
+// its stream's order. Must not be called while a capture concerns the device. On failure (DRIVER) the remaining uses stay. Under all locks,
+// with the context current.
 enum vram_status vr_uses_order(struct vr_device *device, struct vr_block *block);
 // Polls each stream's fences, oldest first, up to the first one that is pending. Completes the blocks with no fence left. The context need
 // not be current: if the driver needs one, sets *all to false and stops. all NULL: the context is current. Under the device's lock. DRIVER
@@ -87,8 +87,8 @@ enum vram_status vr_fences_wait(struct vr_device *device);
 enum vram_status vr_fences_wait_pool(struct vr_device *device, const struct vram_pool *pool);
 
 // For each pending block of the pool, makes its own stream wait for its fences, and completes the block: its reuse is then in its stream's
-// order. Not while a capture is under way, because the wait would become part of it. On failure (DRIVER) the remaining blocks stay pending.
-// Under all locks, with the context current.
+// order. Must not be called during a capture, because the wait would become part of it. On failure (DRIVER) the remaining blocks stay
+// pending. Under all locks, with the context current.
 enum vram_status vr_fences_order_pool(struct vr_device *device, const struct vram_pool *pool);
 
 // Returns whether any fence is pending. Under the device's mutex.

@@ -32,7 +32,7 @@ VR_INLINE void vr_front_settle(struct vr_device *device, struct vr_pool *pool) {
 // Settles all pools.
 void vr_front_settle_all(struct vr_device *device);
 
-// Whether pairs may be used: no gate bit is set except those for listeners and fences, which the front handles itself.
+// Returns whether pairs may be used: no gate bit is set except those for listeners and fences, which the front handles itself.
 #define VR_FRONT_IS_ON(gate) (VRAM_FRONT && ((gate) & ~(uint32_t)(VR_GATE_LISTENER | VR_GATE_FENCES)) == 0)
 
 // Opens a pair after the policy served this request from the cache with this block. The pool must be settled.

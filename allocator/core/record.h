@@ -60,7 +60,7 @@ struct vr_listener {
 // Attaches the allocator's only listener; NULL detaches it. `devices`: bit n for device n. Any thread. Events after the call go only to the
 // new listener.
 void vr_allocator_set_listener(struct vram_allocator *allocator, const struct vr_listener *listener, uint64_t devices);
-// Attaches a plain function instead. Not while other threads use the allocator.
+// Attaches a plain function instead. Must not be called while other threads use the allocator.
 void vr_allocator_set_recorder(struct vram_allocator *allocator, vr_recorder recorder, void *user);
 
 // The stack of the calling thread's current call.

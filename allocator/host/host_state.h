@@ -2,7 +2,7 @@
 //
 //   vram_host -- table: address -> block          every held block, in whatever state
 //       |------- pools (the default pool, private pools)
-//       |            bins: free blocks by size     kept: freed blocks that a captured graph knows
+//       |            bins: free blocks by size     kept: freed blocks that a captured graph uses
 //       |------- contexts: idle events             lanes: per stream, the uses that wait for an event, oldest first
 //       |------- deferred: uses of freed blocks without an event
 //       `------- outgoing, stuck: blocks on their way back to the driver; refused by it. Not in the table any more.
@@ -47,7 +47,7 @@ struct vr_host_context {
 struct vr_host_lane {
     struct vr_host_context *context;
     uint64_t stream;
-    size_t uses;               // that name this lane, in whatever list
+    size_t uses;               // number of uses that name this lane, in any list
     struct vr_host_use *first; // oldest with an event
     struct vr_host_use *last;
     struct vr_host_lane *previous, *next;

@@ -52,7 +52,7 @@ struct vr_run_moments {
     size_t count;
 };
 
-// Lists a run's moments. NO_HOST_MEMORY; *moments is unchanged then.
+// Lists a run's moments. NO_HOST_MEMORY; *moments is then unchanged.
 enum vram_status vr_moments_find(const struct vr_view *view, const struct vr_lifetimes *lifetimes, struct vr_run_moments *moments);
 void vr_moments_release(struct vr_run_moments *moments);
 
@@ -71,7 +71,7 @@ struct vr_followed_list {
 
 // Follows moments through the runs, given by ascending size. If the runs have equally many allocations of a stack, follows each, otherwise
 // the highest of each; also follows the beginnings of the histories. Keeps, for each stack, the moment that may be the highest at the size
-// `wanted`, and the peaks of the runs. NO_HOST_MEMORY; *list is unchanged then.
+// `wanted`, and the peaks of the runs. NO_HOST_MEMORY; *list is then unchanged.
 enum vram_status vr_moments_follow(const struct vr_run_moments *moments, const struct vr_lifetimes *const *lifetimes, const double *size,
                                    size_t runs, double wanted, struct vr_followed_list *list);
 
@@ -131,7 +131,7 @@ struct vr_forecast {
 };
 
 // Makes a forecast. INVALID_ARGUMENT with a sentence (also for recordings of different programs), BAD_INPUT, LIMIT, NO_HOST_MEMORY;
-// *forecast is unchanged then.
+// *forecast is then unchanged.
 enum vram_status vr_forecast_make(const struct vram_forecast *asked, struct vr_forecast *forecast, struct vram_error *error);
 void vr_forecast_release(struct vr_forecast *forecast);
 

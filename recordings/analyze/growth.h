@@ -51,7 +51,7 @@ struct vr_growth {
     double steps_per_point; // 1; more if there are more steps than points
 };
 
-// Finds the groups that grow fastest, at most `most`. NO_HOST_MEMORY; *growth is unchanged then.
+// Finds the groups that grow fastest, at most `most`. NO_HOST_MEMORY; *growth is then unchanged.
 enum vram_status vr_growth_find(struct vr_grouping *grouping, const struct vr_steps *steps, size_t most, struct vr_growth *growth);
 void vr_growth_release(struct vr_growth *growth);
 

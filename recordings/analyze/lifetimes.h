@@ -20,7 +20,7 @@ struct vr_address_ids {
     size_t count;
 };
 
-// Numbers the addresses. LIMIT for more events and blocks than 32 bits can number, NO_HOST_MEMORY; *addresses is unchanged then.
+// Numbers the addresses. LIMIT for more events and blocks than 32 bits can number, NO_HOST_MEMORY; *addresses is then unchanged.
 enum vram_status vr_address_ids_build(const struct vr_view *view, struct vr_address_ids *addresses);
 // Accepts a zeroed struct.
 void vr_address_ids_release(struct vr_address_ids *addresses);
@@ -53,7 +53,7 @@ struct vr_lifetimes {
 
 // Builds the rows. totals (may be NULL) has point_count entries; entry p is set to the largest total within run p of the events
 // (vr_point_first()), including the state before the run. LIMIT for more events and blocks than 32 bits can number, NO_HOST_MEMORY;
-// *lifetimes is unchanged then.
+// *lifetimes is then unchanged.
 enum vram_status vr_lifetimes_build(const struct vr_view *view, enum vr_lifetime_kind kind, uint64_t *totals, size_t point_count,
                                     struct vr_lifetimes *lifetimes);
 // Like vr_lifetimes_build(), for callers that build both kinds of lifetime: `addresses` are those of the view; borrowed for the call.

@@ -26,7 +26,7 @@ struct vr_report_lifetimes {
 };
 
 // Finds found[kind] by enum vr_lifetime_kind; totals[kind] as for vr_lifetimes_build(), both NULL if point_count is 0. LIMIT and
-// NO_HOST_MEMORY as there; nothing is allocated then.
+// NO_HOST_MEMORY as there; nothing is then allocated.
 enum vram_status vr_report_lifetimes_find(const struct vr_view *view, size_t top, uint64_t *const totals[VR_LIFETIME_KINDS],
                                           size_t point_count, struct vr_report_lifetimes found[VR_LIFETIME_KINDS]);
 // Accepts zeroed structs.

@@ -86,7 +86,7 @@ struct vr_role_rules {
 
 // Parses the lines of `text` (NULL: no rules). Ignores empty lines and those that begin with '#'; other lines are "ROLE EXPRESSION",
 // separated by blanks; the expression is searched for in file:line:function of every frame. INVALID_ARGUMENT with a sentence that names the
-// line, LIMIT for more than 200 rules, NO_HOST_MEMORY; *rules is unchanged then.
+// line, LIMIT for more than 200 rules, NO_HOST_MEMORY; *rules is then unchanged.
 enum vram_status vr_role_rules_parse(const char *text, struct vr_role_rules *rules, struct vram_error *error);
 void vr_role_rules_release(struct vr_role_rules *rules);
 // Sets *role to that of the first rule that matches a frame of the stack; VRAM_ROLE_COUNT if none does. Looks at each frame once per model.
@@ -109,7 +109,7 @@ struct vr_role_notes {
     struct vr_hash_index index; // of the names
 };
 
-// Finds the notes. NO_HOST_MEMORY, LIMIT; *notes is unchanged then.
+// Finds the notes. NO_HOST_MEMORY, LIMIT; *notes is then unchanged.
 enum vram_status vr_role_notes_find(const struct vr_view *view, const struct vr_lifetimes *lifetimes, struct vr_role_notes *notes);
 // Accepts a zeroed struct.
 void vr_role_notes_release(struct vr_role_notes *notes);
@@ -132,7 +132,7 @@ struct vr_roles {
     bool python; // some stack has Python frames
 };
 
-// Finds the roles. rules may be NULL. NO_HOST_MEMORY, LIMIT; *roles is unchanged then. The view's model must outlive them.
+// Finds the roles. rules may be NULL. NO_HOST_MEMORY, LIMIT; *roles is then unchanged. The view's model must outlive them.
 enum vram_status vr_roles_find(const struct vr_view *view, const struct vr_lifetimes *lifetimes, struct vr_role_rules *rules,
                                struct vr_roles *roles);
 // Returns the JSON name of a pass; "" for IDLE.

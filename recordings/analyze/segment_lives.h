@@ -15,7 +15,7 @@ struct vr_ordered {
     unsigned levels;
 };
 
-// Initializes an empty set of numbers below `limit`. NO_HOST_MEMORY; *set is unchanged then.
+// Initializes an empty set of numbers below `limit`. NO_HOST_MEMORY; *set is then unchanged.
 enum vram_status vr_ordered_init(struct vr_ordered *set, size_t limit);
 void vr_ordered_release(struct vr_ordered *set);
 // Add and remove a number, which must be below the limit.
@@ -42,7 +42,7 @@ struct vr_segment_lives {
     uint32_t *by_address;               // rows by address, then birth
 };
 
-// Builds the rows. LIMIT, NO_HOST_MEMORY; *lives is unchanged then.
+// Builds the rows. LIMIT, NO_HOST_MEMORY; *lives is then unchanged.
 enum vram_status vr_segment_lives_build(const struct vr_view *view, struct vr_segment_lives *lives);
 void vr_segment_lives_release(struct vr_segment_lives *lives);
 // Returns the row that contains an address after an event (-1: before event 0); SIZE_MAX if none exists. Looks at a bounded number of

@@ -29,7 +29,7 @@ struct vr_renamed_paths {
     size_t count;
 };
 
-// Matches the files. Paths may occur several times; the arrays are borrowed and sorted. NO_HOST_MEMORY; *renamed is unchanged then.
+// Matches the files. Paths may occur several times; the arrays are borrowed and sorted. NO_HOST_MEMORY; *renamed is then unchanged.
 enum vram_status vr_paths_rename(const char **from, size_t from_count, const char **to, size_t to_count, struct vr_renamed_paths *renamed);
 void vr_renamed_paths_release(struct vr_renamed_paths *renamed);
 // Returns the renamed path of a path in `from`.
@@ -56,7 +56,7 @@ struct vr_shared_sites {
 
 // Builds the shared sites. groupings: by call site, of each run; names and lines come from the last one. Files are matched by their paths.
 // Sites of a function match at the same line, then in their order if the runs have equally many; the others become one site.
-// NO_HOST_MEMORY; *sites is unchanged then.
+// NO_HOST_MEMORY; *sites is then unchanged.
 enum vram_status vr_shared_sites_build(struct vr_grouping *const *groupings, size_t count, struct vr_shared_sites *sites);
 void vr_shared_sites_release(struct vr_shared_sites *sites);
 // Returns the site of a run's key, which some row of the run must have.

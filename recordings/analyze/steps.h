@@ -17,7 +17,7 @@ struct vr_step_marks {
     size_t count;
 };
 
-// Lists annotations, and marks among the events, of the device. NO_HOST_MEMORY; *marks is unchanged then.
+// Lists annotations, and marks among the events, of the device. NO_HOST_MEMORY; *marks is then unchanged.
 enum vram_status vr_step_marks_find(const struct vr_view *view, struct vr_step_marks *marks);
 void vr_step_marks_release(struct vr_step_marks *marks);
 
@@ -72,7 +72,7 @@ struct vr_step_wish {
 
 // Finds the steps. Without marks and without a request, they are the longest period with which the sequence of allocations (stack and size)
 // repeats; they are unsure if memory does not behave as in a loop (repeats.c). Fewer than three steps do not count. NO_HOST_MEMORY; *steps
-// is unchanged then.
+// is then unchanged.
 enum vram_status vr_steps_find(const struct vr_view *view, const struct vr_step_wish *wish, struct vr_steps *steps);
 void vr_steps_release(struct vr_steps *steps);
 

@@ -89,7 +89,7 @@ struct vr_emitter {
 extern const struct vr_emit_calls vr_emit_pickle;
 extern const struct vr_emit_calls vr_emit_json;
 
-// Prepares an emitter for writing; end it by vr_emitter_finish(). NO_HOST_MEMORY; nothing is allocated then.
+// Prepares an emitter for writing; end it by vr_emitter_finish(). NO_HOST_MEMORY; nothing is then allocated.
 enum vram_status vr_emitter_init(struct vr_emitter *emitter, const struct vr_emit_calls *calls, const struct vr_model *model, bool rows,
                                  vram_write write, void *user);
 // Writes the rest, frees everything and returns the first failure: IO, NO_HOST_MEMORY.

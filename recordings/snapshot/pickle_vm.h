@@ -87,7 +87,7 @@ struct vr_machine {
 };
 
 // Initializes a machine. Failing operations fill *error without an offset, which only the reader knows. NO_HOST_MEMORY, LIMIT; nothing is
-// allocated then.
+// then allocated.
 enum vram_status vr_machine_init(struct vr_machine *machine, struct vram_error *error, uint64_t limit_bytes);
 // Frees everything.
 void vr_machine_release(struct vr_machine *machine);

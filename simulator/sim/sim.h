@@ -121,8 +121,8 @@ struct vr_sim {
     uint64_t counted;                       // vr_sim_read.counted of the next reads
     struct vr_sim_read read;                // device memory that the running call copied to the host
     struct vr_sim_reader reader;            // of the running call
-    const struct vr_sim_watch *watch;       // NULL: reads are not reported. Set before a second thread knows the simulator
-    const struct vr_sim_checking *checking; // NULL: off. Set before a second thread knows the simulator
+    const struct vr_sim_watch *watch;       // NULL: reads are not reported. Set before a second thread can use the simulator
+    const struct vr_sim_checking *checking; // NULL: off. Set before a second thread can use the simulator
     struct vr_sim_guard *guards;
     size_t guard_count, guards_capacity;
     uint32_t stack;                // of the running call, if `checking` is set and the call uses memory

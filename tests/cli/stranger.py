@@ -106,7 +106,7 @@ def not_recordings(s):
                 s.expect(done, {3, 4} if command == "view" else {3}, 1, () if done is not None and done.returncode == 4 else (name,), False)
             if done is not None and done.stderr.decode().count(name + ": ") > 1:
                 s.found.append("%s: says the name twice: %r" % (s.what, done.stderr))
-            if writer is not None:  # which waits forever if the command opened nothing
+            if writer is not None:  # the writer waits forever if the command opened nothing
                 end = os.open(os.path.join(s.folder, "fifo"), os.O_RDONLY | os.O_NONBLOCK)
                 writer.wait()
                 os.close(end)

@@ -50,7 +50,7 @@ struct naive_pool {
     struct vram_pool_id id;
     struct naive_pool_info info;
     uint32_t references;
-    bool captured; // a graph may know its addresses
+    bool captured; // a graph may contain its addresses
     uint64_t own_next, own_used;
     struct vram_stat reserved[VRAM_STAT_POOLS];
 };

@@ -135,7 +135,7 @@ static int run_ok(struct id id, int rank) {
     large_groups(comm, rank, stream);
     EXPECT(ALL_REDUCE(large, large, 1 << 18, FLOAT32, SUM, comm, stream) == 0);
     EXPECT(before - free_memory() >= 10485760);                                      // at least a connection's buffer
-    (void)ALL_REDUCE(large, large, ((size_t)1 << 61) + 1, INT64, SUM, comm, stream); // whose size overflows to 8 bytes
+    (void)ALL_REDUCE(large, large, ((size_t)1 << 61) + 1, INT64, SUM, comm, stream); // the size overflows to 8 bytes
     // In reverse order.
     EXPECT(CALL("ncclCommSplit", (void *, int, int, void **, void *), comm, 0, -rank, &part, NULL) == 0 && part != NULL);
     EXPECT(CALL("ncclCommUserRank", (void *, int *), part, &number) == 0 && number == 1 - rank);

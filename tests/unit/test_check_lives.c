@@ -39,7 +39,7 @@ static void order(struct vr_check *check, uint64_t first, uint64_t second) {
 
 static struct vr_check_place at(uint32_t stack) { return (struct vr_check_place){stack, NULL}; }
 
-// The mistake that everybody knows: a block that stream B still reads is freed and handed out again on stream A.
+// The best-known mistake: a block that stream B still reads is freed and handed out again on stream A.
 static void a_block_reused_too_early(void **state) {
     struct vr_check *check = begin();
     vr_check_block(check, SEGMENT, 4096, false, at(10));

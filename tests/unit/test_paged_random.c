@@ -510,7 +510,7 @@ static void open_program(struct program *program, uint64_t seed) {
     if (seed % 8 == 1) EXPECT_OK(vram_pool_create(program->world.allocator, 0, NULL, &graph->pool));
 }
 
-// Wakes everything if nothing is live, no graph knows a pool, and no faults are set.
+// Wakes everything if nothing is live, no graph uses a pool, and no faults are set.
 static void wake_all(struct program *program) {
     struct vram_error error = {0};
     if (vram_wake(program->world.allocator, 0, NULL, 0, NULL, &error) != VRAM_OK) fail_msg("%s", error.message);

@@ -538,7 +538,7 @@ enum vram_status vr_paged_take_for_small(struct vr_paged_shard *own);
 
 // --- private pools: paged_source.c -----------------------------------------------------------------------------------------
 
-// Returns whether a graph may know addresses of the shard's pool. It then keeps its pages and windows.
+// Returns whether a graph may contain addresses of the shard's pool. The pool then keeps its pages and windows.
 VR_INLINE bool vr_paged_is_kept(const struct vr_paged_shard *own) { return own->shard->owner != NULL && own->shard->owner->captured; }
 // Adds (1) or subtracts (-1) a page of the shard's pool, which exists as long as it has pages.
 VR_INLINE void vr_paged_count_page(const struct vr_paged_shard *own, int sign) {

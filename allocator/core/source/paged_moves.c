@@ -6,7 +6,7 @@
 
 enum { MOST_LOOKED_AT = 256 }; // slots of a size whose pages are checked
 
-// Returns whether the shard may lend its free pages: no graph knows its addresses, and its memory is not away.
+// Returns whether the shard may lend its free pages: no graph contains its addresses, and its memory is not away.
 static bool shard_lends(const struct vr_paged_shard *own) { return !own->is_small && !own->shard->vacant && !vr_paged_is_kept(own); }
 
 static enum vram_status take_free(struct vr_paged_shard *from, struct vr_paged_shard *to, uint64_t until, uint64_t enough) {

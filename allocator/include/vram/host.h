@@ -49,7 +49,7 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_host_malloc(struct vram_host *host
 // not the first byte of a live block (including a second free): nothing changes. DRIVER if a fence cannot be set: the block stays live and
 // may be freed again. DRIVER is also returned if the block is too large for the cache and the driver does not take it back: the block is
 // still freed, and returned later. With pinned_free_catch_all neither is reported, and a missing fence is retried later. A block used in a
-// capture is kept until its pool is released, because the graph knows its address. The status may be ignored.
+// capture is kept until its pool is released, because the graph contains its address. The status may be ignored.
 VRAM_API enum vram_status vram_host_free(struct vram_host *host, void *pointer);
 // Declares that a live block is used on `stream` (PyTorch's record_event). 0 is the legacy default stream of the calling thread's current
 // context. A NULL pointer is ignored. INVALID_POINTER as for vram_host_free(); INVALID_ARGUMENT for the per-thread default stream (2),

@@ -41,14 +41,14 @@ struct vram_sleep_choice {
 
 // The result of a call. All zeros on failure.
 struct vram_sleep_result {
-    uint32_t pools;        // that fell asleep or woke
+    uint32_t pools;        // number of pools that fell asleep or woke
     uint64_t bytes;        // device memory returned to the driver, or obtained from it
     uint64_t copied_bytes; // to or from the host
-    uint64_t held_bytes;   // that the driver did not take back, although their pools sleep
+    uint64_t held_bytes;   // bytes that the driver did not take back, although their pools sleep
 };
 
 // Puts the chosen pools of the device to sleep. The first choice that names a pool applies; a pool already asleep stays as it is. Waits for
-// all work of the device, and first returns the free memory of these pools (but all memory of a pool that a graph knows is kept). On
+// all work of the device, and first returns the free memory of these pools (but all memory of a pool that a graph uses is kept). On
 // failure, no pool that was awake sleeps. choices NULL (count 0): one zeroed choice. UNSUPPORTED with a message for memory that cannot
 // sleep; INVALID_ARGUMENT for an unknown tag, a pool of another device, an invalid level, and during a capture; NO_HOST_MEMORY, also if
 // pinned memory runs out; DRIVER. result and error may be NULL here and below.

@@ -18,7 +18,7 @@ struct vr_event_rows {
     } * replaced;
     size_t replaced_count, replaced_capacity;
 };
-// Builds the table. NO_HOST_MEMORY; *rows is unchanged then.
+// Builds the table. NO_HOST_MEMORY; *rows is then unchanged.
 enum vram_status vr_event_rows_build(const struct vr_view *view, const struct vr_lifetimes *lifetimes, struct vr_event_rows *rows);
 void vr_event_rows_release(struct vr_event_rows *rows);
 // Returns 1 + the row that ended because this event began an allocation at its address; nearly always 0.

@@ -184,7 +184,7 @@ struct vram_symbols_counts {
 };
 
 // Resolves the frames that it can and leaves the others unchanged. *counts (may be NULL) receives the numbers. No other thread may use the
-// recording meanwhile. NO_HOST_MEMORY, INVALID_ARGUMENT for a NULL recording; the recording is unchanged then.
+// recording meanwhile. NO_HOST_MEMORY, INVALID_ARGUMENT for a NULL recording; the recording is then unchanged.
 VRAM_API VRAM_NODISCARD enum vram_status
 vram_recording_symbolize(struct vram_recording *recording, const struct vram_symbols_options *options, struct vram_symbols_counts *counts);
 

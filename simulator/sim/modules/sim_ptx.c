@@ -81,7 +81,7 @@ static bool next_instruction(struct vr_sim_ptx_text *text, struct instruction *i
         if (first == '[') depth++;
         if (first == ']' && depth > 0) depth--;
         if (first == '@') predicate = true;
-        if (first == ':') *instruction = (struct instruction){.count = 0}; // that was a label
+        if (first == ':') *instruction = (struct instruction){.count = 0}; // the word was a label
         if (!vr_sim_ptx_is_word(first)) continue;
         if (predicate) {
             predicate = false;

@@ -156,7 +156,7 @@ void vram_sim_check_block_end(uint64_t address) {
     vr_mutex_unlock(&sim->lock);
 }
 
-// ---- Code of kernels that a compiler knows as PTX although it loads a cubin.
+// ---- Code of kernels whose PTX a compiler has although it loads a cubin.
 
 void vram_sim_check_code(uint64_t function, const char *ptx) {
     struct vr_sim *sim = vr_libcuda_sim();

@@ -18,7 +18,7 @@
 
 enum { FRAMES_MOST = 64, OPERATION_FRAMES = 128, LINES_MOST = 16, API_FRAMES = 24 };
 
-static struct vr_reads_file *file; // set before other threads know the simulator
+static struct vr_reads_file *file; // set before other threads can use the simulator
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct vr_read_values values; // set at the same time as `file`
 static struct vr_map rows;           // guarded by `lock`: id of a stack -> index of its row + 1

@@ -80,7 +80,7 @@ export type Theme = {
     groundRgb: Rgb;
     rest: Rgb;
     faint: Rgb; // for live memory that the search did not find
-    unfound: string; // that colour as CSS
+    unfound: string; // the colour `faint`, as CSS
 };
 
 export function themeOf(element: Element): Theme {
