@@ -73,7 +73,7 @@ static bool put_misuse(FILE *text, const struct check_finding *finding) {
     if (is_of(finding, "misuse") && !finding->has[CHECK_ALLOCATED])
         (void)fputs(" is refused", text);
     else if (is_of(finding, "misuse"))
-        (void)fputs(freed ? " frees memory that was freed before" : " gets an address that is not the beginning of a block of its own",
+        (void)fputs(freed ? " frees memory that was freed before" : " gets an address that is not the beginning of a block of its kind",
                     text);
     else if (is_of(finding, "out-of-bounds"))
         (void)fprintf(text, " leaves its block of %" PRIu64 " bytes", finding->block_bytes);
@@ -90,7 +90,7 @@ static void put_sentence(FILE *text, const struct check_finding *finding) {
     put_subject(text, later);
     if (put_misuse(text, finding)) return;
     if (is_free(finding)) {
-        (void)fputs(" gives memory back that ", text);
+        (void)fputs(" releases memory that ", text);
         put_subject(text, earlier);
         (void)fprintf(text, " still %s", verb_of(earlier));
     } else if (is_of(finding, "freed-in-use")) {
@@ -244,14 +244,14 @@ static void print_finding(FILE *file, size_t number, const struct check_finding 
     if (is_life(finding) || is_of(finding, "stale-graph")) print_stack(file, "allocated", &finding->uses[CHECK_ALLOCATED]);
     if (finding->has[CHECK_FREED]) print_stack(file, "freed", &finding->uses[CHECK_FREED]);
     print_stack(file, is_free(finding) && !is_life(finding) ? "freed" : "the later work", &finding->uses[CHECK_LATER]);
-    print_wrapped(file, "    to mend it: ", check_remedy(finding));
+    print_wrapped(file, "    remedy: ", check_remedy(finding));
 }
 
 void check_text_print(const struct check_findings *findings) {
     for (size_t i = 0; i < findings->count; i++) print_finding(stderr, i + 1, &findings->items[i]);
     if (findings->suppressed > 0) ui_say("vram check: %zu suppressed", findings->suppressed);
     if (findings->count == 0)
-        ui_say("vram check: no mistake found");
+        ui_say("vram check: no mistakes found");
     else
         ui_say("vram check: %zu mistake%s found", findings->count, findings->count == 1 ? "" : "s");
     if (findings->failed) ui_say("vram check: not enough host memory: a part of the run was not checked");

@@ -30,7 +30,7 @@ static bool make_folder(char *folder, size_t capacity) {
     const char *parent = getenv("TMPDIR");
     if (parent == NULL || parent[0] == '\0') parent = "/tmp";
     const bool made = snprintf(folder, capacity, "%s/vram-check-XXXXXX", parent) < (int)capacity && mkdtemp(folder) != NULL;
-    if (!made) ui_say("vram check: cannot make a folder in %s: %s", parent, strerror(errno));
+    if (!made) ui_say("vram check: cannot create a folder in %s: %s", parent, strerror(errno));
     return made;
 }
 
@@ -48,7 +48,7 @@ static bool put_variables(const char *values, const char *folder, const struct s
     char stacks[4096];
     bool put = setenv("VRAM_SIM", values, 1) == 0 && setenv(VR_CHECK_LINES_FOLDER, folder, 1) == 0 && sim_values_compute(rules);
     if (find_stacks_library(stacks, sizeof stacks)) put = put && setenv("VRAM_SIM_STACKS", stacks, 0) == 0;
-    if (!put) ui_say("vram: the environment of the program could not be set: %s", strerror(errno));
+    if (!put) ui_say("vram: cannot set the program's environment: %s", strerror(errno));
     return put;
 }
 

@@ -449,7 +449,8 @@ int cmd_fit(int argc, char **argv) {
         {.name = "fold",
          .kind = ARGS_STRING,
          .value = "RANK,...|auto|none",
-         .help = "run only these of the launcher's ranks and assume that the others are alike (default: all; a few of more than 16)",
+         .help = "run only these of the launcher's ranks and assume that the others are alike (default: all, or a few if there are more "
+                 "than 16)",
          .target = &settings.folds},
         {.name = "each",
          .kind = ARGS_FLAG,
@@ -492,7 +493,7 @@ int cmd_fit(int argc, char **argv) {
         {.name = "write-plan",
          .kind = ARGS_STRING,
          .value = "FOLDER",
-         .help = "write what the engine takes at its next start instead of measuring, if it served all of --requests",
+         .help = "write a plan that the engine uses at its next start instead of measuring, if it served all of --requests",
          .target = &settings.plan_folder},
         {.name = "dummy-weights",
          .kind = ARGS_FLAG,
@@ -545,7 +546,7 @@ int cmd_fit(int argc, char **argv) {
     if (strcmp(settings.steps, "all") == 0) settings.steps = "0";
     code = sim_values_put("fit", &settings.values);
     if (code != CLI_OK) return code;
-    if (!sim_values_compute(&settings.values)) ui_say("vram fit: the environment of the program could not be set: %s", strerror(errno));
+    if (!sim_values_compute(&settings.values)) ui_say("vram fit: cannot set the program's environment: %s", strerror(errno));
     argv[1 + count] = NULL;
     if (settings.device_count > VRAM_SIM_MOST_DEVICES) return usage_problem("--devices takes 1 to 64");
     const char *wrong = fit_fold_begin(&settings.fold, settings.folds, argv + 1);

@@ -37,7 +37,7 @@ struct fit_failure {
 // Reads a line of facts. Returns false if it is about something else.
 bool fit_failure_fact(struct fit_failure *failure, const char *line);
 
-// Returns whether the run ends at a failure or an interrupt, so that the rest is unknown.
+// Returns whether the run ends at a failure or an interrupt, so the rest is unknown.
 bool fit_run_failed(const struct fit_run *run);
 // Returns the failure of the lowest rank that recorded one; NULL if none did.
 const struct fit_failure *fit_failure_of(const struct fit_run *run);

@@ -138,7 +138,7 @@ static void put_called(struct vr_json *json, const char *name, const struct sim_
 }
 
 #define FIT_READ_FACTS(X)                                                                                                                  \
-    X(U64, "calls", it->calls, ALWAYS, "how often")                                                                                        \
+    X(U64, "calls", it->calls, ALWAYS, "number of these reads")                                                                            \
     X(TEXT, "place", it->text, ALWAYS, "stack frames, one per line")                                                                       \
     X(TEXT, "operation", it->operation, NULL_IF_EMPTY, "PyTorch's operation, such as `nonzero`; null: not known")
 
@@ -237,15 +237,14 @@ static void put_need(struct vr_json *json, const struct fit_answer *answer) {
     X(ARRAY, "not_simulated", put_called(json, key, run->missing, run->missing_count), ALWAYS,                                             \
       "functions that are not simulated (see below)")                                                                                      \
     X(TEXT, "not_reached", fit_unreached_module(run), ALWAYS,                                                                              \
-      "file of a module that contains NVIDIA's runtime and therefore found no device, or null. If a program left no "                      \
-      "recording, too")                                                                                                                    \
+      "file of a module that contains NVIDIA's runtime and therefore found no device, or null. Also set if the program left no recording") \
     X(ARRAY, "reads", put_reads(json, key, run), ALWAYS, "places where the program reads kernel results (see below)")                      \
     X(OBJECT, "at_stake", put_stake(json, key, &it->stake), NULL_UNLESS(it->stake.tried),                                                  \
       "a second run in which `nonzero()`, masks and `unique()` found all (see below); null: the program read no such values, or "          \
       "`--nonzero` "                                                                                                                       \
       "set their number")                                                                                                                  \
     X(TEXT, "no_kernels", it->unrunnable, ALWAYS,                                                                                          \
-      "requested card for which PyTorch has no kernels, so that it ran on `ran_on`; null: none")                                           \
+      "requested card for which PyTorch has no kernels, so the program ran on `ran_on`; null: none")                                       \
     X(U64, "ranks", it->fold->ranks == 0 ? (uint64_t)run->process_count : it->fold->ranks, ALWAYS,                                         \
       "number of ranks; with `--fold`, more than in `holdings`")                                                                           \
     X(ARRAY, "cards", put_cards(json, key, verdict), ALWAYS, "every known card, by memory (see below)")                                    \

@@ -51,7 +51,7 @@ static bool add_blocks(struct reading *reading, const cJSON *ids, double prompt)
     const cJSON *id;
     double left = prompt;
     cJSON_ArrayForEach(id, ids) {
-        if (!cJSON_IsNumber(id) || id->valuedouble < 0) return fail(reading, "hash_ids has something other than numbers");
+        if (!cJSON_IsNumber(id) || id->valuedouble < 0) return fail(reading, "hash_ids contains something other than numbers");
         const double tokens = left < MOONCAKE_BLOCK ? left : MOONCAKE_BLOCK;
         if (tokens < 1) break;
         if (!fit_requests_add_piece(reading->requests, (uint64_t)id->valuedouble, (uint64_t)tokens)) return false;
@@ -140,7 +140,7 @@ static bool read_cells(struct reading *reading, char *line) {
     const int count = cut(line, cells);
     double seconds = 0;
     if (reading->prompt_column >= count || reading->output_column >= count || reading->arrival_column >= count)
-        return fail(reading, "fewer cells than the table's head");
+        return fail(reading, "fewer cells than the table's header");
     if (reading->arrival_column >= 0 && !read_moment(cells[reading->arrival_column], &seconds))
         return fail(reading, "the arrival is not a time");
     if (reading->requests->count == 0) reading->first_seconds = seconds;

@@ -397,7 +397,7 @@ static bool watch_tick(void *user, int64_t process) {
     return false;
 }
 
-// Adds the context's bytes to recordings made at the driver, which do not include it.
+// Adds the context's bytes to recordings made at driver level, which do not include it.
 static void add_contexts(struct running *running) {
     struct vram_sim_model model;
     uint32_t i = 0;

@@ -59,9 +59,9 @@ struct fit_process {
     int64_t id;         // process id
     uint64_t rank;      // 0 if it is the only one
     uint64_t steps;     // completed steps
-    char torch[32];     // version of PyTorch; "" if recorded at the driver
+    char torch[32];     // version of PyTorch; "" if recorded at driver level
     char ended[16];     // "steps", "asked" or "exit"
-    bool whole_program; // recorded at the driver: requests of libraries, not of an allocator
+    bool whole_program; // recorded at driver level: requests of libraries, not of an allocator
     struct fit_served served;
     struct fit_host host;
     struct fit_failure failure; // if an exception ended it

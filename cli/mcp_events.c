@@ -55,7 +55,7 @@ void mcp_tool_at(struct mcp_server *server, const cJSON *arguments, struct mcp_a
     mcp_line(answer, "after it: allocated %s, active %s, reserved %s", BYTES(bytes_in(json, "allocated_after")),
              BYTES(bytes_in(json, "active_after")), BYTES(bytes_in(json, "reserved_after")));
     if (cJSON_GetObjectItemCaseSensitive(json, "device_free_bytes") != NULL)
-        mcp_line(answer, "free at the driver %s", BYTES(bytes_in(json, "device_free_bytes")));
+        mcp_line(answer, "free in the driver %s", BYTES(bytes_in(json, "device_free_bytes")));
     mcp_frames(answer, json, FRAMES_OF_EVENT);
     mcp_next(answer, "peak {\"file\": \"r%u\", \"at\": \"%" PRId64 "\"} - what held memory then", open->id, event);
     cJSON_Delete(json);

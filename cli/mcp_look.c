@@ -137,7 +137,7 @@ static void say_oom(struct mcp_answer *answer, const struct vram_report_oom *oom
     mcp_line(answer, "why: %s", oom->text);
     if (oom->advice[0] != '\0') mcp_line(answer, "advice: %s", oom->advice);
     if (oom->has_device_free)
-        mcp_line(answer, "%s %s", oom->is_host ? "available to the system" : "free at the driver", BYTES(oom->device_free_bytes));
+        mcp_line(answer, "%s %s", oom->is_host ? "available to the system" : "free in the driver", BYTES(oom->device_free_bytes));
     if (oom->driver_pool_bytes != 0) mcp_line(answer, "free in the driver's own pools %s", BYTES(oom->driver_pool_bytes));
     if (!oom->has_picture) return;
     mcp_line(answer, "held %s: in use %s, waiting for streams %s, free %s (the largest piece %s)", BYTES(oom->reserved_bytes),

@@ -61,7 +61,7 @@ struct vr_steps {
     uint32_t name; // string id of the marks; 0: no marks
     bool asked;    // marks with a given name were requested
     bool unsure;   // REPEATED: they may be the layers of a model
-    // REPEATED: 1 + the frame of the pass that contains all steps (steps.c), so that they are its layers; 0: no such frame.
+    // REPEATED: 1 + the frame of the pass that contains all steps (steps.c), so they are its layers; 0: no such frame.
     uint32_t pass_frame;
 };
 

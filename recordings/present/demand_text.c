@@ -392,7 +392,7 @@ void vr_demand_list(struct vr_text *text, const struct vram_style *style, const 
 // --- JSON --------------------------------------------------------------------------------------------------------------------------------
 
 #define REMEDY_FACTS(X)                                                                                                                    \
-    X(TEXT, "remedy", vram_remedy_name(it->remedy), ALWAYS, "kind of remedy: see the table of remedies below")                             \
+    X(TEXT, "remedy", vram_remedy_name(it->remedy), ALWAYS, "kind of remedy; see the table of remedies below")                             \
     X(TEXT, "text", it->text, ALWAYS, "the remedy and its effect, as a sentence")                                                          \
     X(TEXT, "basis", it->basis, ALWAYS, "how the effect was computed, and its assumptions")                                                \
     X(TEXT, "site", it->site, NULL_IF_EMPTY, "place of the change; null: no single place")                                                 \
@@ -428,7 +428,7 @@ static void put_role_bytes(struct vr_json *json, const char *key, const struct v
 }
 
 #define DEMAND_FACTS(X)                                                                                                                    \
-    X(TEXT, "demand", vram_demand_name(it->demand), ALWAYS, "dominant demand: see the table of demands below")                             \
+    X(TEXT, "demand", vram_demand_name(it->demand), ALWAYS, "dominant demand; see the table of demands below")                             \
     X(TEXT, "role", vram_role_word(it->role), NULL_UNLESS(it->demand == VRAM_DEMAND_ROLE), "with the demand `role`: the role")             \
     X(TEXT, "text", it->text, ALWAYS, "the dominant demand and its largest call sites, as a sentence")                                     \
     X(I64, "event", it->event, ALWAYS, "the moment")                                                                                       \

@@ -260,7 +260,7 @@ static void put_trace_text(struct listing_output *listing, size_t event, const c
     vr_text_printf(text, "%9zu  ", event);
     if (history->action[event] == VR_ACTION_OOM) {
         vr_text_colour(text, listing->style, VR_RED);
-        vr_text_printf(text, "out of memory: %s requested, %s free at the driver", vr_bytes(history->size_bytes[event]).text,
+        vr_text_printf(text, "out of memory: %s requested, %s free in the driver", vr_bytes(history->size_bytes[event]).text,
                        vr_bytes(history->address[event]).text);
         vr_text_colour(text, listing->style, VR_PLAIN);
     } else {

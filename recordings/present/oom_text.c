@@ -84,7 +84,7 @@ static enum vram_status explain_full(struct vr_arena *arena, const struct vram_r
                                vr_bytes(oom->allocated_bytes).text, vr_bytes(oom->room_bytes).text);
     return vr_arena_printf(
         arena, text,
-        "%s%smemory was full: %s was live, and all free memory together (%s cached, %s at the driver) is less than the request",
+        "%s%smemory was full: %s was live, and all free memory together (%s cached, %s in the driver) is less than the request",
         oom->demand == NULL ? "" : oom->demand->text, oom->demand == NULL ? "" : "; ", vr_bytes(oom->allocated_bytes).text,
         vr_bytes(oom->free_bytes).text, vr_bytes(driver_free(oom)).text);
 }
@@ -315,7 +315,7 @@ static void explain_shares(const struct oom_printer *page, struct oom_share shar
     if (oom->device_free_bytes >= oom->segment_bytes) {
         vr_text_printf(&shares[DRIVER].why, "enough for the segment of %s: a limit refused it", vr_bytes(oom->segment_bytes).text);
     } else {
-        vr_text_printf(&shares[DRIVER].why, "free at the driver%s, less than the %s %s", oom->limit_bytes != 0 ? " within the limit" : "",
+        vr_text_printf(&shares[DRIVER].why, "free in the driver%s, less than the %s %s", oom->limit_bytes != 0 ? " within the limit" : "",
                        vr_bytes(oom->segment_bytes).text, page->device->whole_program ? "requested" : "that a segment needs");
     }
     share_outside(oom->accounts, &shares[OUTSIDE].why);

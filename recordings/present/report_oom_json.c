@@ -62,7 +62,7 @@ static const char *cause_name(enum vram_report_oom_cause cause) {
 
 #define OOM_CAUSE_FACTS(X)                                                                                                                 \
     X(U64, "index", it->event, ALWAYS, "the event")                                                                                        \
-    X(TEXT, "cause", cause_name(it->cause), ALWAYS, "why the request failed: see the table of causes below")                               \
+    X(TEXT, "cause", cause_name(it->cause), ALWAYS, "why the request failed; see the table of causes below")                               \
     X(BOOL, "host", it->is_host, OMIT_UNLESS(it->is_host), "true: pinned host memory ran out")                                             \
     X(TEXT, "text", it->text, ALWAYS, "the cause as a sentence")                                                                           \
     X(TEXT, "advice", it->advice, ALWAYS, "possible remedy; may be empty")                                                                 \

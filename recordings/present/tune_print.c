@@ -47,7 +47,7 @@ static bool is_another(const struct vram_tune_result *result, size_t index) { re
     X(U64, "contradictions", it->contradictions, ALWAYS, "number of device histories left out because history and final state disagree")   \
     X(TEXT, "start", it->start == VRAM_WHATIF_RECORDED ? "recorded" : "cold", ALWAYS,                                                      \
       "`recorded`: replayed from the memory state at the start of the recording; `cold`: from an empty cache")                             \
-    X(U64, "live_bytes", it->live_bytes, ALWAYS, "highest peak of allocated bytes of any device; no setting can go below it")              \
+    X(U64, "live_bytes", it->live_bytes, ALWAYS, "highest peak of allocated bytes on any device; no setting can go below it")              \
     X(U64, "active_bytes", it->active_bytes, ALWAYS, "the same, including freed memory that was waiting for other streams")                \
     X(OBJECT, "best", put_tune_setting(json, key, &it->settings[it->best]), ALWAYS,                                                        \
       "of the settings that do not need or hold more than today's, the one that needs the least; with `--memory`, today's if it "          \
@@ -237,7 +237,7 @@ static void line_to_paste(struct vr_text *text, const struct vram_style *style, 
     vr_text_puts(text, "\n\n");
 }
 
-// Returns whether today's setting needs at most 1 % more than the best, so that a change is not worthwhile.
+// Returns whether today's setting needs at most 1 % more than the best, so a change is not worthwhile.
 static bool hardly_gains(const struct vram_tune_setting *best, const struct vram_tune_setting *today) {
     return today->needed_bytes != 0 && today->needed_bytes <= best->needed_bytes + best->needed_bytes / 100;
 }

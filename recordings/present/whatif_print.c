@@ -28,7 +28,7 @@ static bool failed_as_recorded(const struct vram_whatif_device *device) {
     X(U64, "rounded_bytes", it->oom.rounded_bytes, ALWAYS, "size of the block that it needed")                                             \
     X(U64, "segment_bytes", it->oom.segment_bytes, ALWAYS, "size of the segment requested from the driver")                                \
     X(U64, "device_total_bytes", it->oom.device_total_bytes, ALWAYS, "size of the device")                                                 \
-    X(U64, "device_free_bytes", it->oom.device_free_bytes, ALWAYS, "free at the driver")                                                   \
+    X(U64, "device_free_bytes", it->oom.device_free_bytes, ALWAYS, "free in the driver")                                                   \
     X(U64, "allocated_bytes", it->oom.allocated_bytes, ALWAYS, "blocks in use")                                                            \
     X(U64, "reserved_bytes", it->oom.reserved_bytes, ALWAYS, "reserved bytes")                                                             \
     X(U64, "pending_bytes", it->oom.pending_bytes, ALWAYS, "freed, waiting for other streams")                                             \

@@ -157,7 +157,7 @@ def check_text(found, vram, path, report):
 def check_agent_oom(found, where, why, device):
     failed, cause = device["oom"][-1], device["oom_causes"][-1]
     found.has(where, f"event {failed['index']}: {exact(failed['size'])} requested on stream {cause['stream']}", why)
-    for name, word in (("device_free", "available to the system" if cause["text"].startswith("pinned host memory") else "free at the driver"),):
+    for name, word in (("device_free", "available to the system" if cause["text"].startswith("pinned host memory") else "free in the driver"),):
         if failed[name] is not None:
             found.has(where, f"{word} {exact(failed[name])}", why)
     found.has(where, f"why: {cause['text']}", why)

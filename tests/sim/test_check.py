@@ -29,7 +29,7 @@ class Check(unittest.TestCase):
 
     def test_no_mistake(self):
         done = check(program=["wait"])
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "the program's output\n", "vram check: no mistake found\n"))
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "the program's output\n", "vram check: no mistakes found\n"))
 
     def test_may(self):
         self.assertEqual(check(program=["hold"]).returncode, 0)

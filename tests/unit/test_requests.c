@@ -196,7 +196,7 @@ static void what_is_no_file_of_requests(void **state) {
     expect_wrong(file_of("{\"prompt_tokens\": 8, \"output_tokens\": 2, \"prefix_tokens\": 9}"),
                  "line 1: the prefix is longer than the prompt");
     expect_wrong(file_of("{\"input_length\": 8, \"output_length\": 2, \"hash_ids\": [\"a\"]}"),
-                 "hash_ids has something other than numbers");
+                 "hash_ids contains something other than numbers");
     expect_wrong(file_of("{\"prompt\": \"Once upon\", \"output_len\": 20}"), "line 1: a data set of texts");
     expect_wrong(file_of("[{\"conversations\": []}]"), "line 1: a JSON array (ShareGPT's texts?)");
     expect_wrong(file_of("a,b\n1,2\n"), "line 1: neither a JSON object nor the header of a BurstGPT or Azure table");

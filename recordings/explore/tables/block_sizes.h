@@ -30,8 +30,7 @@ enum vram_status vr_block_sizing_go_on(struct vr_block_sizing *sizing, size_t mo
 // Moves the result out of a finished computation; call once. The caller owns *sizes: vr_block_sizes_release().
 void vr_block_sizing_take(struct vr_block_sizing *sizing, struct vr_block_sizes *sizes);
 void vr_block_sizes_release(struct vr_block_sizes *sizes);
-// Returns the block size of a row. *estimated: the block existed before the history and is gone by its end, so that its size is not
-// recorded.
+// Returns the block size of a row. *estimated: the block existed before the history and is gone by its end, so its size is not recorded.
 uint64_t vr_block_size_at(const struct vr_block_sizes *sizes, size_t row, bool *estimated);
 
 #endif

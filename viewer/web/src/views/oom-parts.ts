@@ -70,7 +70,7 @@ export function partsOf(cause: Cause, free: number | null): Part[] {
         ...outsideOf(cause),
         cause.host
             ? { key: "driver", name: "available to the system", bytes: free ?? 0, why: `the request was for ${bytes(cause.segment_bytes ?? 0)}` }
-            : { key: "driver", name: "free at the driver", bytes: free ?? 0, why: `a new segment would have needed ${bytes(cause.segment_bytes ?? 0)}` },
+            : { key: "driver", name: "free in the driver", bytes: free ?? 0, why: `a new segment would have needed ${bytes(cause.segment_bytes ?? 0)}` },
     ].filter((part) => part.bytes > 0);
 }
 

@@ -46,7 +46,7 @@ export function rowsOf(answer: Answer<Events>): EventRow[] {
 // Returns "alloc b7f03c0000000_0 (1.50 MiB, stream 0)", the usual form for memory snapshots.
 export function eventText(row: EventRow): string {
     const title = actionTitle(row.action);
-    if (row.action === "oom") return `out of memory: ${bytes(row.bytes)} requested, ${bytes(parseInt(row.address, 16))} free at the driver`;
+    if (row.action === "oom") return `out of memory: ${bytes(row.bytes)} requested, ${bytes(parseInt(row.address, 16))} free in the driver`;
     if (row.action === "snapshot" || row.action === "user_defined") return title;
     return `${title} ${row.label || row.address} (${bytes(row.bytes)}${row.stream === "0" ? "" : `, stream ${row.stream}`})`;
 }
