@@ -44,7 +44,7 @@ static void check(struct attack *attack) {
     if (vram_check(attack->allocator, NULL) != VRAM_OK) attack_wrong(attack, "an invariant is broken");
 }
 
-// also: another status that this operation may return.
+// Returns true when the operation passed. `also` is a status, other than a refusal, that the operation may return.
 static bool passed_or(struct attack *attack, enum vram_status status, enum vram_status also) {
     if (status == VRAM_OK) return true;
     if (!is_refusal(status) && status != also) attack_wrong(attack, vram_status_name(status));

@@ -529,7 +529,7 @@ class Cards(unittest.TestCase):
         self.assertRegex(told, "runs out: 2.9 GiB requested at .* 6.2 GiB in use of 11.6 GiB: 2.8 GiB is cached, in pieces of at most 2.8 GiB")
 
     def test_the_batch_is_the_argument_that_changes_the_peak(self):
-        """Found by trying, for the requested card or limit."""
+        """The argument is found by trying, for the requested card or limit."""
         program = BATCHES.replace("30 << 30", "size << 30").replace("import sys, torch", "import sys, torch\nwords = [word.split('=') for word in ' '.join(sys.argv[2:]).replace('batch ', 'batch=').split()]"
                                   "\nsize = next((int(word[1]) for word in words if 'micro' in word[0]), 30)")
         for arguments, name in ((("--micro_batch", "30", "--eval_batch", "8"), "--micro_batch"), (("train.micro_batch=30", "train.global_batch=512"), "train.micro_batch")):

@@ -33,7 +33,7 @@ def watched(memory, calls):
     def note(name, *arguments):
         calls.append(name)
         if name == "ncclMemAlloc":
-            gc.collect()  # as Python may at any moment; here under the allocator's locks
+            gc.collect()  # Python may collect at any moment, also here, under the allocator's locks
         return must(name, *arguments)
 
     memory._must = note

@@ -5,7 +5,7 @@ Usage: check_suite.py SOURCES PROGRAMS [--learn]
 
 SOURCES has test_*.c, PROGRAMS the programs made from them. Every test that opens a world runs. A test that suite.tsv does not name must pass;
 one that it names as `wrong` must be stopped by a report, because it frees wrongly on purpose; the others that it names may fail. Apart from
-`wrong`, no output may have a report: it would be a false alarm. Exits 1 when something of this does not hold.
+`wrong`, no output may have a report: it would be a false alarm. Exits 1 when any of these rules is broken.
 """
 import argparse
 import os

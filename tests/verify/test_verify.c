@@ -1,4 +1,4 @@
-// The edges of verify:True: without it, how a fault ends the process, what cannot be guarded, and the state that it leaves.
+// The edge cases of verify:True: an allocator without it, how a fault ends the process, what cannot be guarded, and the state left behind.
 #define _POSIX_C_SOURCE 200809L
 #include <signal.h>
 #include <stdio.h>
@@ -295,7 +295,7 @@ static void statistics_count_what_was_asked_for(void **state) {
     close_world(&world);
 }
 
-// As malloc_usable_size() under a sanitizer: what lies behind is a redzone.
+// As with malloc_usable_size() under a sanitizer, the redzone behind the block is not counted.
 static void the_usable_size_is_what_was_asked_for(void **state) {
     (void)state;
     struct vr_world world;

@@ -1,4 +1,4 @@
-// Frees that free nothing, or not what was meant, and blocks that are never freed.
+// Frees of an address that is no live block, frees of the wrong block, and blocks that are never freed.
 #include "verify/seeded.h"
 
 #define STREAM(world) ((world)->stream[0][1])

@@ -58,7 +58,7 @@ static void second_in_segment_in_front(struct vr_world *world, bool wrong) {
     EXPECT_OK(free_buffer(world, first));
 }
 
-// The redzone between two blocks is found to be changed from the side of the second one; the first one is blamed.
+// The free of the second block finds the redzone between two blocks changed; the first one is blamed.
 static void found_by_neighbour(struct vr_world *world, bool wrong) {
     const uint64_t first = allocate_buffer(world, 1000, STREAM(world)), second = allocate_buffer(world, 1000, STREAM(world));
     write_bytes(world, first, wrong ? 1032 : 1000, STREAM(world));

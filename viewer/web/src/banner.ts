@@ -107,7 +107,7 @@ export class TroubleBanner implements Panel {
         const { marks } = (await askOnce<{ marks: Mark[] }>(frame, { name: "marks", ...about })).json;
         if (overtaken() || !frame.device()) return;
         this.show(trouble, marks.filter((mark) => mark.kind === "oom").at(-1));
-        // For another recording it only shows the recording and the device.
+        // For another recording, the banner only names the recording and the device.
         if (trouble.rec !== rec || trouble.device.events > MOST_EVENTS) return;
         const { oom_causes: causes } = (await askOnce<{ oom_causes: Cause[] }>(frame, { name: "oom", ...about })).json;
         const cause = causes.at(-1);

@@ -11,7 +11,7 @@ export const NO_GROUP = 0xffff;
 export class Quads {
     rect = new Float32Array(4096); // x0, x1, y0, y1 of each
     colour = new Uint8Array(4096); // r, g, b, 255 of each
-    info = new Uint32Array(1024); // bits of the kind, and the group above bit 8
+    info = new Uint32Array(1024); // the kind in the low 8 bits, the group above them
     count = 0;
 
     add(x0: number, x1: number, y0: number, y1: number, [r, g, b]: Rgb, kind: number, group: number): void {
