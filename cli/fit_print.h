@@ -20,7 +20,7 @@ struct fit_answer {
     bool dummy_weights; // the option was given
     struct fit_stake stake;
     const struct fit_fold *fold;
-    const char *unrunnable; // the card that was to run, but for which PyTorch has no kernels; NULL: none
+    const char *unrunnable; // the requested card, if PyTorch has no kernels for it; NULL: none
     const char *varied;     // the replaced argument with its current value; NULL: none
     uint64_t limit_bytes;   // UINT64_MAX: none
     uint64_t stake_bytes;   // data-dependent bytes: library sizes without a source, results of masks

@@ -140,7 +140,8 @@ static enum vram_status replay_by_rules(const struct vr_model *model, const stru
     return VRAM_OK;
 }
 
-// If no live block shows whether requests were padded, the events may: keeps the replay with padding if all of its events agree.
+// If a recording differs, replays it with padding, when its requests may have been padded though no live block shows it. Keeps that replay
+// if all of its events agree.
 static enum vram_status replay_padded(const struct vr_model *model, const struct vram_exact_options *options,
                                       struct vram_exact_result *result, struct vram_error *error) {
     struct vr_options settings;

@@ -45,7 +45,7 @@ void vr_stage_close(struct vr_replay_stage *stage);
 uint64_t vr_stage_stream(struct vr_replay_stage *stage, uint64_t recorded);
 
 // Directs requests, and the segments and blocks of drive.h, to this pool of the recorded device; costs nothing if it is already current.
-// Creates a pool that was given up again. NO_HOST_MEMORY, DRIVER.
+// If the pool was given up, creates it again. NO_HOST_MEMORY, DRIVER.
 enum vram_status vr_stage_enter_other(struct vr_replay_stage *stage, uint32_t pool);
 VR_INLINE enum vram_status vr_stage_enter(struct vr_replay_stage *stage, uint32_t pool) {
     return VR_LIKELY(stage->entered == pool) ? VRAM_OK : vr_stage_enter_other(stage, pool);

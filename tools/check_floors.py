@@ -42,8 +42,7 @@ BELOW = {
     "replay": "base os model config history driver sim core host live snapshot analyze",
     # Facts of recordings and replays as text and JSON.
     "present": "base model config analyze replay",
-    # vram_create() with the recording that the environment asks for: histories, and pages with their cures. Above the rooms that it
-    # combines.
+    # vram_create() with the recording that the environment asks for: histories, and pages with their cures. It is above the rooms that it combines.
     "entry": "base os model config history driver core host verify live replay",
 }
 # Libraries that foreign programs load instead of NVIDIA's. One is built on the simulated device, or uses another one at run time (libcudart

@@ -79,7 +79,7 @@ def samples():
 
 
 def odd_samples():
-    """Returns name -> snapshot: values that no column can express, or not as the file has them."""
+    """Returns name -> snapshot: values that no column can express, or none in the form that the file has."""
     frame_of_graph = dict(frame("call", "graph.py", 3), fx_node_op="call_function", fx_node_name="add", fx_node_target="aten::add", fx_original_trace="a\nb")
     event = {"action": "alloc", "addr": 1, "size": 2, "stream": 3, "frames": [frame_of_graph, FRAMES[1]], "forward_frames": ["File \"x\"", "y"],
              "category": "ACTIVATION", "thread": 77, "version": 2, "of the future": {"deep": [1, [2.5, {"x": None}], -(2**63)], "": 0.0}}

@@ -22,7 +22,7 @@ wp() {
     awk '/Proved goals:/ {split($0, n, /[:\/]/); good = n[2] + 0 > 0 && n[2] + 0 == n[3] + 0; goals = n[2] + 0} END {print goals + 0, "goals"; exit !good}' "$log"
 }
 
-# Succeeds without alarms, unproved preconditions or assertions, and errors.
+# Succeeds if there are no alarms and no errors, and every precondition and assertion is proved.
 eva() {
     local harness=$1
     shift

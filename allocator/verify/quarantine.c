@@ -32,7 +32,7 @@ static struct vr_block *pending_block(const struct vr_device *device, const stru
     return item;
 }
 
-// Makes a block reusable, which is no longer in the list.
+// Makes a block reusable that was already removed from the list.
 static void end_block(struct vr_verify *verify, struct vr_device *device, struct vr_verified_block *block) {
     const struct vr_block *item = pending_block(device, block);
     vr_trap_clear(device, block);

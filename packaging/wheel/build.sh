@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 ZIG_VERSION=0.13.0
-export CCACHE_BASEDIR=  # otherwise ccache makes paths relative to the build, and the same commit would give other bytes
+export CCACHE_BASEDIR=  # otherwise ccache makes paths relative to the build, and two builds of one commit would differ
 build=${1:-build/release}
 sources=${VRAM_SOURCES:-build/sources}
 if [ -n "${VRAM_WHEELS:-}" ]; then packaging/sources.sh "$sources"; else packaging/wasm.sh "$build"; fi

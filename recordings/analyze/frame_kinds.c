@@ -1,6 +1,6 @@
 #include "analyze/frame_kinds.h"
 
-// Longest part of a name that is looked at: an untrusted file may have names of megabytes in a million frames.
+// Longest part of a name that is examined: an untrusted file may have names of megabytes in a million frames.
 enum { LOOKED_BYTES = 600 };
 
 enum frame_row { ROW_FILE, ROW_LIBRARY, ROW_SOURCE, ROW_FUNCTION };

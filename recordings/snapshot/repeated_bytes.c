@@ -160,7 +160,7 @@ void vr_shape_learn(struct vr_shape *shape, const struct vr_machine *machine, co
     struct vr_shape learned = {.kind = shape->kind, .generation = shape->generation};
     const unsigned char *next = begin;
     uint64_t slots_used = 0;
-    // Look at few of the dictionaries that the shape does not fit: most have a new value instead of other keys.
+    // Of the dictionaries that the shape does not fit, only one in LOOKED_AT is examined: most differ by a new value, not by their keys.
     if (shape->count != 0 && (shape->kind == VR_TAG_FRAME || shape->misses++ % LOOKED_AT != 0)) return;
     while (next != NULL && next < end && *next != OP_SETITEMS) {
         const struct vr_field *field = key_field(machine, shape->kind, next, end);

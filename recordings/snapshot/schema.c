@@ -28,7 +28,7 @@ static const struct {
 enum vr_tag vr_schema_classify(const uint64_t *pairs, size_t count) {
     static_assert(VR_WORD_COUNT - VR_WORD_ADDR <= 64, "a bit for every word");
     uint64_t keys = 0;
-    // Both of PyTorch's writers put it first, and no other dictionary begins with it.
+    // Both of PyTorch's writers put an event's action first, and no other dictionary begins with that key.
     if (count != 0 && pairs[0] == VR_VALUE(VR_TAG_STRING, VR_WORD_ACTION)) return VR_TAG_EVENT;
     for (size_t i = 0; i < count; i++) {
         uint64_t word = pairs[2 * i] - vr_value(VR_TAG_STRING, VR_WORD_ADDR);

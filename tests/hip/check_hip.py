@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares the driver for AMD's HIP with the driver for NVIDIA's, both over the simulated device; also tests neither being present.
+"""Compares the driver for AMD's HIP with the driver for NVIDIA's, both over the simulated device; also tests a machine with neither.
 
 usage: check_hip.py SAME_REQUESTS SIMCUDA_FOLDER STANDIN_FOLDER VRAM PROGRAM"""
 import os

@@ -1,7 +1,7 @@
 """Returns the text of each surface for a recording: the command's report, its JSON, the page's answers, the agents' answers, and `vram
 leaks`.
 
-The page is asked natively: `vram view --serve` answers its questions with the same C code that the page has as WebAssembly.
+The page's answers come from `vram view --serve`, which runs the same C code natively that the page has as WebAssembly.
 """
 import http.client
 import json

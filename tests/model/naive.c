@@ -402,7 +402,8 @@ static enum vram_status direct_malloc(struct naive *naive, struct naive_device *
     return VRAM_OK;
 }
 
-// Returns whether a request counts as captured: since 2.13 if its stream takes part, before if any stream of the device does.
+// Returns whether a request counts as captured: since 2.13, if its stream takes part in a capture; before that, if any stream of the device
+// does.
 bool naive_request_captures(const struct naive *naive, const struct naive_device *device, uint64_t stream) {
     return naive->pytorch >= 213 ? naive_capture_of(naive, stream) != 0 : device->capture_count != 0;
 }

@@ -124,8 +124,7 @@ class Nasty(unittest.TestCase):
                 self.assertIn(20001 * 3 + 1, [len(events) for events in ran.recordings().values()])
 
     def test_a_program_that_can_open_few_files(self):
-        """The recording's file takes the program's last descriptor, or one more than its limit. Both are reported to `vram run`,
-        correctly."""
+        """The recording's file takes the program's last descriptor, or one more than its limit. `vram run` reports both correctly."""
         for limit in range(3, 8):
             with self.subTest(limit=limit):
                 if EMULATED and limit < 5:

@@ -315,7 +315,7 @@ static void a_program_that_keeps_some(void **state) {
     struct vr_text text = {0};
     OK(vram_report_text(report, NULL, NULL, keep, &text));
     assert_non_null(strstr(text.bytes, "less than the 4.0 MiB requested"));
-    assert_null(strstr(text.bytes, "Settings")); // there are none, only facts of the process
+    assert_null(strstr(text.bytes, "Settings")); // no settings were recorded, only facts of the process
     vr_text_release(&text);
     vram_report_destroy(report);
     vram_recording_destroy(recording);

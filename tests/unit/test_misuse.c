@@ -518,7 +518,7 @@ static void every_failure_of_the_driver_is_a_sentence(void **state) {
     assert_true(failed >= sizeof on_drivers / sizeof *on_drivers);
 }
 
-// NULL arguments that the headers call ignored, or give a meaning.
+// NULL arguments that are ignored or have a meaning, as the headers say.
 static void null_is_nothing(void **state) {
     struct world *world = *state;
     vram_destroy(NULL);

@@ -197,7 +197,7 @@ static void pools_of_their_own(void **state) {
     assert_cu(vr_cu(driver, mem_pool_set_access, pool, &read, 1), SUCCESS);
     assert_cu(vr_cu(driver, mem_pool_get_access, &flags, pool, &there), SUCCESS);
     assert_int_equal(flags, VR_CU_MEM_ACCESS_FLAGS_PROT_READ);
-    // Destroyed with memory in use: that stays valid, and freed memory is released at the next synchronization.
+    // The pool is destroyed with memory in use: that memory stays valid, and freed memory is released at the next synchronization.
     assert_cu(vr_cu(driver, mem_pool_destroy, pool), SUCCESS);
     assert_cu(vr_cu(driver, device_get_mem_pool, &current, 0), SUCCESS);
     assert_int_equal(current, standard);

@@ -104,7 +104,7 @@ static void likely_reads_are_counted(void **state) {
     vram_driver_destroy(driver);
 }
 
-// An operation announces its kernel's count: only the next copy of one number gives it.
+// An operation announces its kernel's count: the next copy of one number gets it, and no later one.
 static void an_operation_answers_its_own_read(void **state) {
     (void)state;
     uint64_t memory;

@@ -244,7 +244,7 @@ static void a_restored_block_can_be_freed(void **state) {
     assert_int_equal(faults, 0);
 }
 
-// Whatever driver call fails, and whenever: no block is blamed for it.
+// No block is blamed for a failed driver call, whichever call it is and whenever it fails.
 static void refused_driver_calls_give_no_alarm(void **state) {
     (void)state;
     uint64_t refused = 1;

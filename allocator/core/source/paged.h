@@ -335,7 +335,7 @@ VR_INLINE uint32_t vr_paged_blocker(const struct vr_paged_device *device, const 
 }
 // Hides a slot until the live slot that blocks it is freed.
 void vr_paged_hide(struct vr_paged_shard *own, uint32_t slot, uint32_t blocker);
-// Unhide all slots hidden because of a slot, or one slot.
+// The first unhides all slots that `blocker` hides, the second one slot.
 void vr_paged_unhide_all(struct vr_paged_device *device, struct vr_paged_slot *blocker);
 void vr_paged_unhide(struct vr_paged_device *device, uint32_t slot);
 

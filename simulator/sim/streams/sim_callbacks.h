@@ -50,7 +50,7 @@ void vr_sim_answers_say(struct vr_sim *sim, const int64_t *numbers, unsigned cou
 void vr_sim_shields_add(struct vr_sim *sim, uint64_t address, uint64_t size_bytes);
 void vr_sim_shields_cut(struct vr_sim *sim, uint32_t count);
 bool vr_sim_is_shielded(struct vr_sim *sim, uint64_t address);
-// Returns whether the calling thread is inside an operation that is computed on the host. It is if it has shields.
+// Returns whether the calling thread is inside an operation that is computed on the host. A thread is inside one while it has shields.
 bool vr_sim_computes(struct vr_sim *sim);
 
 // Notes an output of a captured kernel that is not computed. Recorded only after the first vr_sim_captured_take(). Dropped if the host is

@@ -126,7 +126,7 @@ def adapter_paged():
 
 @row
 def adapter_paged_viz():
-    """PyTorch's own snapshot reader reads one of an allocator in pages, and counts and draws the actual memory."""
+    """PyTorch's own reader reads a snapshot of paged memory, and counts and draws the actual memory."""
     from torch.cuda import _memory_viz as viz
 
     vram_torch.enable(way="native", conf="paged:True")
