@@ -4,7 +4,7 @@
 #define VR_CORE_ALLOC_H
 
 #include "core/device.h"
-#include "core/raw.h"
+#include "core/source/raw.h"
 
 // With VRAM_CHECK=3 every call ends by verifying the whole state.
 #if VRAM_CHECK >= 3
@@ -38,10 +38,10 @@ uint32_t vr_alloc_block(const struct vr_alloc_request *request, uint32_t block, 
 VR_INLINE bool vr_block_holds(const struct vr_block *block, uint64_t address, uint64_t size) {
     return size != 0 && address >= block->address && size <= block->size && address - block->address <= block->size - size;
 }
-// Allocates at the request's address. `rounded` bytes from there on must be 512-byte aligned and lie in a free block of the request's shard
-// and kind; otherwise returns INVALID_ARGUMENT. The memory before the address stays free. Call it with the whole device locked and two
-// spare records.
-enum vram_status vr_alloc_at(const struct vr_alloc_request *request);
+// Allocates at the request's address. `rounded` bytes from there on must be 512-byte aligned and lie in this block, a free one of the
+// request's shard and kind; otherwise, or if block is 0, returns INVALID_ARGUMENT. The memory before the address stays free. Call it with
+// the whole device locked and two spare records.
+enum vram_status vr_alloc_at(const struct vr_alloc_request *request, uint32_t block);
 
 // Completes the frees that can be completed before a request on `stream` searches for memory (allocator.md §the-ladder). Call it with the
 // whole device locked and its context current.

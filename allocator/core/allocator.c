@@ -1,6 +1,6 @@
 // Creates and destroys an allocator; empties its cache.
 #include "core/allocator.h"
-#include "core/raw.h"
+#include "core/source/raw.h"
 #include "core/release.h"
 #include "core/alloc.h"
 #include "core/share/share.h"

@@ -70,7 +70,7 @@ static enum vram_status malloc_locked_at(struct vr_alloc_request *request) {
     if (pool != NULL) VR_TRY(vr_shard_of_pool(pool, request->shard->stream, &request->shard));
     if (device->vacant != NULL) VR_TRY(vr_vacant_request(request->shard->device, request->shard->owner));
     VR_TRY(vr_shard_reserve_records(request->shard, 2));
-    return vr_alloc_at(request);
+    return vr_alloc_at(request, vr_block_containing(device, request->address));
 }
 
 enum vram_status vram_malloc_at(struct vram_allocator *allocator, uint32_t ordinal, uint64_t size_bytes, uint64_t stream,

@@ -265,22 +265,24 @@ uint32_t vr_alloc_block(const struct vr_alloc_request *request, uint32_t block, 
     item->requested = request->size_bytes;
     item->held.uses = item->held.pending = 0;
     item->labels = 0;
-    item->oversize = bytes >= device->options.max_split_bytes;
-    if (VR_UNLIKELY(item->oversize)) vr_stat_add(&device->stats.oversize_allocations, 1);
+    assert(VRAM_CHECK < 2 || item->marks == 0);
+    if (VR_UNLIKELY(bytes >= device->options.max_split_bytes)) {
+        item->oversize = true;
+        vr_stat_add(&device->stats.oversize_allocations, 1);
+    }
     atomic_store_explicit(vr_address_map_place(&device->allocator->addresses, item->address), block, memory_order_release);
     if (vr_has_listener(device)) vr_notify_hand_out(shard, item);
     if (VR_UNLIKELY(item->expandable == VR_EXPANDABLE_CHAIN)) vr_hole_runs_taken(device->allocator, block);
     return block;
 }
 
-enum vram_status vr_alloc_at(const struct vr_alloc_request *request) {
+enum vram_status vr_alloc_at(const struct vr_alloc_request *request, uint32_t block) {
     const struct vr_device *device = request->shard->device;
     VR_ASSERT_ALL_LOCKED(device);
     const uint64_t bytes = request->rounded;
     // The address map requires blocks of the large pool to exceed 1 MiB.
     if (request->kind == VR_LARGE && bytes <= VR_SMALL_LIMIT) return VRAM_INVALID_ARGUMENT;
     if (request->address % VR_MIN_BLOCK != 0 || bytes % VR_MIN_BLOCK != 0) return VRAM_INVALID_ARGUMENT;
-    const uint32_t block = vr_block_containing(device, request->address);
     const struct vr_block *item = vr_block_at(device->allocator, block);
     if (item->state != VR_FREE || vr_shard_of(device->allocator, item) != request->shard || item->small != request->kind ||
         !vr_block_holds(item, request->address, bytes)) // block 0 is never free

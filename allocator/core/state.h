@@ -18,7 +18,7 @@
 #include "core/extension.h"
 #include "core/fences.h"
 #include "core/index.h"
-#include "core/raw.h"
+#include "core/source/raw.h"
 #include "core/record.h"
 #include "core/segments.h"
 #include "core/share/imports.h"

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "core/drive.h"
+#include "replay/drive.h"
 #include "core/device.h"
 #include "support/random.h"
 #include "vram/sim.h"

@@ -158,7 +158,7 @@ static enum vram_status make_saved(struct vram_pool *pool, const struct saved_bl
                                        .address = saved->address};
     VR_TRY(vr_shard_of_pool(pool, saved->stream, &request.shard));
     VR_TRY(vr_shard_reserve_records(request.shard, 2));
-    return vr_alloc_at(&request);
+    return vr_alloc_at(&request, vr_block_containing(request.shard->device, request.address));
 }
 
 // Returns whether the block is to be allocated. A free block is skipped if its memory was returned to the driver, or if it is a block of

@@ -1,6 +1,6 @@
 // Exports handles of live blocks. For plain memory, the driver makes a handle of the segment. In a segment of pages, every page that the
 // block touches has a counted file descriptor, made at the first export (allocator.md §peers-and-sharing).
-#include "core/raw.h"
+#include "core/source/raw.h"
 #include "core/share/share.h"
 #include "core/source/source_ops.h"
 #include "core/verifier.h"

@@ -3,7 +3,7 @@
 #include "core/capture/routes.h"
 #include "core/oom_report.h"
 #include "core/callbacks.h"
-#include "core/raw.h"
+#include "core/source/raw.h"
 #include "core/alloc.h"
 #include "core/source/backend.h"
 
