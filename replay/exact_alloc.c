@@ -1,5 +1,5 @@
 // exact_alloc.c: replays one allocation of a recorded history (replay.md §segments-and-allocations).
-#include "core/size_rules.h"
+#include "config/size_rules.h"
 #include "replay/exact_replay.h"
 #include "vram/sim.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/hash.h"
-#include "core/size_rules.h"
+#include "config/size_rules.h"
 
 // ---- Contradictions in a history, counted and described.
 

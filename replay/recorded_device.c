@@ -2,7 +2,7 @@
 #include "replay/recorded_device.h"
 
 #include "base/hash.h"
-#include "core/size_rules.h"
+#include "config/size_rules.h"
 #include "replay/mapped_ranges.h"
 
 // Every pool costs the allocator tables, and every operation on a device takes the locks of all pools.

@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "config/options.h"
 #include "config/recorded_options.h"
-#include "core/size_rules.h"
+#include "config/size_rules.h"
 #include "model/model.h"
 #include "vram/allocator.h"
 

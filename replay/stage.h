@@ -3,7 +3,7 @@
 #define VR_REPLAY_STAGE_H
 
 #include "base/hash.h"
-#include "core/drive.h"
+#include "replay/drive.h"
 #include "replay/initial_state.h"
 #include "vram/driver.h"
 #include "vram/pool.h"

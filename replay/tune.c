@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "core/size_rules.h"
+#include "config/size_rules.h"
 #include "model/platform.h"
 #include "model/recording.h"
 #include "os/os.h"

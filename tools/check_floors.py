@@ -30,6 +30,8 @@ BELOW = {
     # Graphs use the core's pools and captures, so they are one floor above it, like replay.
     "graph": "base os config driver core",
     "library": "base os config driver core",
+    # Answers what a program asks an allocator: counters, one address, all blocks. The core does not call it.
+    "inspect": "base os config history driver core",
     # The sanitizer of verify:True, which vram_create() attaches to the core's seam (core/verifier.h).
     "verify": "base os config history driver core",
     # Records and shows a running allocator: the core's listener, and its state as a model. One floor above the core.

@@ -9,7 +9,7 @@ trap 'rm -f "$log" "$log".why3' EXIT
 command -v frama-c >/dev/null || { echo "tools/prove.sh needs frama-c: tools/setup.sh prove" >&2; exit 1; }
 
 frama() {
-    frama-c -machdep gcc_x86_64 -c11 -cpp-extra-args="-Isrc -Iinclude -Itests/proofs -include tests/proofs/model.h" "$@"
+    frama-c -machdep gcc_x86_64 -c11 -cpp-extra-args="-Iallocator -Iallocator/include -Itests/proofs -include tests/proofs/model.h" "$@"
 }
 
 # Proves every goal of the contracts, including overflows of unsigned numbers.

@@ -1,6 +1,6 @@
 #include "config/recorded_options.h"
 
-#include "config/rounding.h"
+#include "config/size_rules.h"
 #include "config/values.h"
 #include "vram/allocator.h"
 

@@ -64,8 +64,11 @@ VR_INLINE struct vr_region *vr_address_map_region(const struct vr_address_map *m
     }
 }
 
-// Returns the place that names the block starting at an address of the region. If the range is not prepared, that place contains 0.
-VR_INLINE _Atomic uint32_t *vr_address_map_place(const struct vr_address_map *map, struct vr_region *region, uint64_t address) {
+// Returns the place that names the block starting at an address. If the range is not prepared, it contains 0 or is missing (NULL). A block
+// is entered, with release order, under the lock of its device.
+VR_INLINE _Atomic uint32_t *vr_address_map_place(const struct vr_address_map *map, uint64_t address) {
+    struct vr_region *region = vr_address_map_region(map, address);
+    if (VR_UNLIKELY(region == NULL)) return NULL;
     _Atomic uint32_t *slot = &region->slot[(address >> 20) & (VR_REGION_SLOTS - 1)];
     const uint32_t value = atomic_load_explicit(slot, memory_order_acquire);
     if ((value & VR_SLOT_MAP) == 0) return slot;
@@ -76,13 +79,8 @@ VR_INLINE _Atomic uint32_t *vr_address_map_place(const struct vr_address_map *ma
 // Returns the block last handed out at `address`, or a stale one, which the caller must detect as described above. 0: certainly no block.
 // Any thread, without a lock.
 VR_INLINE uint32_t vr_address_map_find(const struct vr_address_map *map, uint64_t address) {
-    struct vr_region *region = vr_address_map_region(map, address);
-    return VR_LIKELY(region != NULL) ? atomic_load_explicit(vr_address_map_place(map, region, address), memory_order_acquire) : 0;
-}
-
-// Sets the block that starts at `address`. The range must be prepared. Under the lock of the block's device.
-VR_INLINE void vr_address_map_set(const struct vr_address_map *map, uint64_t address, uint32_t block) {
-    atomic_store_explicit(vr_address_map_place(map, vr_address_map_region(map, address), address), block, memory_order_release);
+    _Atomic uint32_t *place = vr_address_map_place(map, address);
+    return VR_LIKELY(place != NULL) ? atomic_load_explicit(place, memory_order_acquire) : 0;
 }
 
 #endif

@@ -4,7 +4,7 @@
 #define VR_CORE_ALLOC_H
 
 #include "core/device.h"
-#include "core/raw.h"
+#include "core/source/raw.h"
 
 // With VRAM_CHECK=3 every call ends by verifying the whole state.
 #if VRAM_CHECK >= 3
@@ -23,26 +23,25 @@ struct vr_alloc_request {
     struct vr_shard *shard;
     uint64_t size_bytes;
     uint64_t rounded;
-    unsigned kind; // enum vr_pool_kind
+    unsigned kind;    // enum vr_pool_kind
+    bool exact;       // the block has exactly `rounded` bytes, whatever the split rules say
+    uint64_t address; // chosen by the caller: vr_alloc_at(); 0: by the rules
 };
 
 struct vr_alloc_request vr_alloc_request_of(struct vr_shard *shard, uint64_t size_bytes);
 
-// Allocates the part of a free block that the split rules give the request, and updates the counters. loose: the block is in no index.
-// Needs two spare records. Returns the allocated block.
+// Allocates the part of a free block that the request gets (allocator.md §splitting), and updates the counters. loose: the block is in no
+// index. Needs two spare records, for splits below and behind the part. Returns the allocated block.
 uint32_t vr_alloc_block(const struct vr_alloc_request *request, uint32_t block, bool loose);
-
-// Allocates the cached block that best fits the request. Returns 0 if no block fits, or without a spare record.
-uint32_t vr_alloc_cached(const struct vr_alloc_request *request);
 
 // Returns whether [address, address + size) lies in the block.
 VR_INLINE bool vr_block_holds(const struct vr_block *block, uint64_t address, uint64_t size) {
     return size != 0 && address >= block->address && size <= block->size && address - block->address <= block->size - size;
 }
-// Allocates exactly [address, address + block_size), which must be 512-byte aligned and lie in `block`, a free block of the request's shard
-// and kind. The memory before and after it stays free, whatever the split rules say. Otherwise, or if block is 0, returns INVALID_ARGUMENT.
-// Call it with the whole device locked and 8 spare records.
-enum vram_status vr_alloc_at(const struct vr_alloc_request *request, uint32_t block, uint64_t address, uint64_t block_size);
+// Allocates at the request's address. `rounded` bytes from there on must be 512-byte aligned and lie in this block, a free one of the
+// request's shard and kind; otherwise, or if block is 0, returns INVALID_ARGUMENT. The memory before the address stays free. Call it with
+// the whole device locked and two spare records.
+enum vram_status vr_alloc_at(const struct vr_alloc_request *request, uint32_t block);
 
 // Completes the frees that can be completed before a request on `stream` searches for memory (allocator.md §the-ladder). Call it with the
 // whole device locked and its context current.

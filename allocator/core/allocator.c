@@ -1,6 +1,6 @@
 // Creates and destroys an allocator; empties its cache.
 #include "core/allocator.h"
-#include "core/raw.h"
+#include "core/source/raw.h"
 #include "core/release.h"
 #include "core/alloc.h"
 #include "core/share/share.h"
@@ -42,7 +42,7 @@ static enum vram_status make_blocks(struct vram_allocator *allocator) {
     for (uint32_t most = MAX_BLOCKS;; most = allocator->blocks.capacity / 2, vr_slab_release(&allocator->blocks)) {
         VR_TRY(vr_slab_init(&allocator->blocks, sizeof(struct vr_block), most));
         allocator->blocks.cut = allocator->blocks.capacity < MAX_BLOCKS;
-        if (allocator->arena.order != VR_BY_SIZE_NUMBER) return VRAM_OK;
+        if (allocator->order != VR_BY_SIZE_NUMBER) return VRAM_OK;
         void *numbers = NULL;
         const enum vram_status status = vr_os_reserve(allocator->blocks.capacity * sizeof *allocator->arena.numbers, &numbers);
         allocator->arena.numbers = numbers;
@@ -93,7 +93,7 @@ enum vram_status vr_allocator_create(const struct vram_create_info *info, struct
                                   ? read_options(made, info, error)
                                   : vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "invalid tie_break");
     made->pytorch = made->options.pytorch;
-    made->arena.order = order_of_equals(info, made->pytorch);
+    made->order = order_of_equals(info, made->pytorch);
     made->backend = made->options.backend == VR_BACKEND_ASYNC ? &vr_backend_async : &vr_backend_native;
     if (status == VRAM_OK) status = make_tables(made);
     if (status == VRAM_OK) status = open_driver(made, info->driver, error);

@@ -145,7 +145,7 @@ enum vram_status vr_slab_init(struct vr_slab *slab, size_t item_bytes, uint32_t 
 void vr_slab_release(struct vr_slab *slab);
 // Takes `count` items into ids, or none. LIMIT if the table is full; NO_HOST_MEMORY if it is full and was cut.
 enum vram_status vr_slab_take(struct vr_slab *slab, uint32_t count, uint32_t *ids);
-// Returns an item. Cannot fail: without room on the spare stack, the item is lost until the table is released.
+// Return one item, or several. They cannot fail: if the stack of spare items cannot grow, the items are not handed out again.
 void vr_slab_give(struct vr_slab *slab, uint32_t id);
 void vr_slab_give_many(struct vr_slab *slab, uint32_t count, const uint32_t *ids);
 

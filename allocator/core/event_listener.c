@@ -2,7 +2,7 @@
 // forwards each record to the history's, with the stacks that the history knows.
 #include "core/event_listener.h"
 #include "core/device.h"
-#include "core/raw.h"
+#include "core/source/raw.h"
 #include "core/source/source_ops.h"
 #include "history/thread_text.h"
 

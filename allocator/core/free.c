@@ -7,7 +7,7 @@
 
 // Frees a block with uses. The block waits for fences or, during a capture, until the capture shows that the uses are over. No fence can be
 // recorded on a destroyed stream: then the host waits, after the captures have ended.
-VR_INLINE enum vram_status free_used(struct vr_device *device, uint32_t block) {
+VR_NOINLINE static enum vram_status free_used(struct vr_device *device, uint32_t block) {
     struct vr_block *item = vr_block_at(device->allocator, block);
     struct vr_context_guard guard;
     VR_TRY(vr_context_enter(device, &guard));
@@ -34,7 +34,7 @@ VR_NOINLINE static enum vram_status free_outside(struct vram_allocator *allocato
 
 enum vram_status vr_free_locked(struct vr_shard *shard, uint32_t block) {
     VR_ASSERT_SETTLED(shard->device);
-    if (vr_block_at(shard->device->allocator, block)->held.uses != 0) return free_used(shard->device, block);
+    if (VR_UNLIKELY(vr_block_at(shard->device->allocator, block)->held.uses != 0)) return free_used(shard->device, block);
     vr_free_now(shard, block);
     return VRAM_OK;
 }
@@ -60,13 +60,10 @@ enum vram_status vram_free(struct vram_allocator *allocator, uint64_t address) {
     }
     vr_device_lock_short(device);
     const bool found = vr_is_allocated_at(item, address, shard);
-    if (VR_LIKELY(found) && !vr_front_free(shard, item, block)) {
-        vr_front_settle(device, &shard->pool[item->small]);
-        if (VR_UNLIKELY(item->held.uses != 0)) {
-            status = free_used(device, block);
-        } else {
-            vr_free_now(shard, block);
-        }
+    struct vr_pool *pool = &shard->pool[item->small];
+    if (VR_LIKELY(found) && !vr_front_free(shard, pool, item, block)) {
+        vr_front_settle(device, pool);
+        status = vr_free_locked(shard, block);
     }
     vr_device_unlock_short(device);
     if (VR_UNLIKELY(!found)) return free_outside(allocator, address);

@@ -77,10 +77,10 @@ VR_INLINE bool vr_front_malloc(struct vr_device *device, struct vr_shard *shard,
     return true;
 }
 
-// Frees an allocated block if it is that of an open pair and nothing else depends on it. Otherwise returns false and changes nothing.
-VR_INLINE bool vr_front_free(struct vr_shard *shard, struct vr_block *item, uint32_t block) {
+// Frees an allocated block of the pool if it is that of an open pair and nothing else depends on it. Otherwise returns false and changes
+// nothing.
+VR_INLINE bool vr_front_free(struct vr_shard *shard, struct vr_pool *pool, struct vr_block *item, uint32_t block) {
     struct vr_device *device = shard->device;
-    struct vr_pool *pool = &shard->pool[item->small];
     if (pool->pair.block != block || item->held.uses != 0 || item->marks != 0) return false;
     if (VR_UNLIKELY(device->front.counted != pool)) {
         vr_front_book_free(device, pool);

@@ -1,6 +1,6 @@
 #include "core/hole_runs.h"
 
-#include "core/size_rules.h"
+#include "config/size_rules.h"
 
 // Bounds for a part of the tree: see hole_runs.h.
 struct run_bounds {

@@ -1,5 +1,14 @@
 #include "core/index.h"
 
+// Returns the bin of a size: one for each multiple of 512 up to 2 MiB, above 64 for each power of two.
+static unsigned bin_of(uint64_t size) {
+    const uint64_t units = size >> 9;
+    if (VR_LIKELY(units < VR_EXACT_BINS)) return (unsigned)units;
+    const unsigned log = 63 - (unsigned)__builtin_clzll(size);
+    if (log > VR_LOG_LAST) return VR_BINS - 1;
+    return VR_EXACT_BINS + (log - VR_LOG_FIRST) * 64 + (unsigned)((size >> (log - 6)) & 63);
+}
+
 VR_INLINE uint32_t priority_of_block(uint32_t block) {
     uint64_t hash = block * (uint64_t)0x9e3779b97f4a7c15u;
     hash = (hash ^ hash >> 32) * 0xbf58476d1ce4e5b9u;
@@ -210,18 +219,12 @@ VR_NOINLINE static void insert_into_list(struct vr_bin *bin, const struct vr_ind
     *bin = (struct vr_bin){before != 0 ? bin->head : block, bin->length + 1u};
 }
 
-// Returns what orders a block among those of its size, before the address does.
-VR_INLINE uint64_t age_of(const struct vr_index_arena *arena, const struct vr_block *block) {
-    if (VR_LIKELY(arena->order == VR_BY_SIZE_AGE_ADDRESS)) return arena->ages[block->segment];
-    return arena->order == VR_BY_SIZE_NUMBER ? arena->numbers[block - arena->blocks] : 0;
-}
-
 void vr_index_insert(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block) {
     struct vr_block *item = &arena->blocks[block];
-    const unsigned number = vr_bin_of(item->size);
+    const unsigned number = bin_of(item->size);
     struct vr_bin *bin = &index->bins[number];
     item->bin = (uint16_t)number;
-    item->age = age_of(arena, item);
+    item->age = VR_UNLIKELY(arena->numbers != NULL) ? arena->numbers[block] : arena->ages[item->segment];
     if (bin->head == 0) {
         index->bitmap[number / 64] |= (uint64_t)1 << (number % 64);
         index->summary[number / 4096] |= (uint64_t)1 << (number / 64 % 64);
@@ -270,7 +273,7 @@ VR_INLINE uint32_t list_first_at_least(uint32_t at, const struct vr_index_arena 
 
 // A bin of one size needs no search, because its first block fits. Only the other bins are searched.
 uint32_t vr_index_first_at_least(const struct vr_index *index, const struct vr_index_arena *arena, uint64_t size) {
-    const unsigned number = vr_bin_of(size);
+    const unsigned number = bin_of(size);
     unsigned at = next_bin(index, number);
     if (at == number && number >= VR_EXACT_BINS) {
         const struct vr_bin bin = index->bins[number];
@@ -282,6 +285,13 @@ uint32_t vr_index_first_at_least(const struct vr_index *index, const struct vr_i
     if (at == VR_BINS) return 0;
     const struct vr_bin bin = index->bins[at];
     return bin.length == VR_BIN_TREE ? end_of(bin.head, arena, 0) : bin.head;
+}
+
+bool vr_index_may_have(const struct vr_index *index, uint64_t size) {
+    const unsigned word = bin_of(size) / 64;
+    uint64_t any = index->summary[word / 64] >> word % 64;
+    for (unsigned i = word / 64 + 1; i < VR_SUMMARY_WORDS; i++) any |= index->summary[i];
+    return any != 0;
 }
 
 uint32_t vr_index_next(const struct vr_index *index, const struct vr_index_arena *arena, uint32_t block) {
@@ -306,6 +316,13 @@ uint32_t vr_index_previous(const struct vr_index *index, const struct vr_index_a
 
 // --- the check ----------------------------------------------------------------------------------------------------------------
 
+// Returns whether a block of the index is free, and was entered by its size and age.
+static bool is_entered(const struct vr_index_arena *arena, uint32_t block) {
+    const struct vr_block *item = &arena->blocks[block];
+    const uint64_t age = arena->numbers != NULL ? arena->numbers[block] : arena->ages[item->segment];
+    return item->state == VR_FREE && item->age == age && item->bin == bin_of(item->size);
+}
+
 // Returns whether the tree is in order, its blocks lie between `low` and `high` (0: open), and no child's priority exceeds its parent's.
 static bool check_tree(const struct vr_index_arena *arena, uint32_t root, uint32_t parent, uint32_t low, uint32_t high, size_t *count) {
     if (root == 0) return true;
@@ -315,7 +332,7 @@ static bool check_tree(const struct vr_index_arena *arena, uint32_t root, uint32
         return false;
     if (block->parent != parent || block->priority != priority_of_block(root)) return false;
     if (parent != 0 && block->priority > arena->blocks[parent].priority) return false;
-    if (block->state != VR_FREE || block->age != age_of(arena, block) || block->bin != vr_bin_of(block->size)) return false;
+    if (!is_entered(arena, root)) return false;
     ++*count;
     return check_tree(arena, block->child[0], root, low, root, count) && check_tree(arena, block->child[1], root, root, high, count);
 }
@@ -324,9 +341,7 @@ static bool check_tree(const struct vr_index_arena *arena, uint32_t root, uint32
 static bool check_list(const struct vr_index_arena *arena, struct vr_bin bin, size_t *count) {
     uint32_t before = 0, length = 0;
     for (uint32_t at = bin.head; at != 0; before = at, at = arena->blocks[at].child[1]) {
-        const struct vr_block *block = &arena->blocks[at];
-        if (block->child[0] != before || block->state != VR_FREE || block->age != age_of(arena, block)) return false;
-        if (block->bin != vr_bin_of(block->size)) return false;
+        if (arena->blocks[at].child[0] != before || !is_entered(arena, at)) return false;
         if (before != 0 && !is_less(tree_key_of(arena, BY_SIZE, before), tree_key_of(arena, BY_SIZE, at))) return false;
         if (++length > VR_MOST_LISTED) return false;
     }
@@ -343,7 +358,7 @@ bool vr_index_check(const struct vr_index *index, const struct vr_index_arena *a
         if (bin.head == 0) continue;
         if (!(bin.length == VR_BIN_TREE ? check_tree(arena, bin.head, 0, 0, 0, count) : check_list(arena, bin, count))) return false;
         const uint32_t first = end_of_bin(bin, arena, 0), last = end_of_bin(bin, arena, 1);
-        if (vr_bin_of(arena->blocks[first].size) != number || vr_bin_of(arena->blocks[last].size) != number) return false;
+        if (bin_of(arena->blocks[first].size) != number || bin_of(arena->blocks[last].size) != number) return false;
     }
     for (unsigned word = 0; word < VR_BIN_WORDS; word++)
         if ((index->summary[word / 64] >> (word % 64) & 1) != (index->bitmap[word] != 0)) return false;

@@ -19,14 +19,13 @@ enum {
     VR_SUMMARY_WORDS = (VR_BIN_WORDS + 63) / 64,
 };
 
-// How free blocks of equal size compare.
+// How free blocks of equal size compare: by address, by the age of their segment first, or by number.
 enum vr_order { VR_BY_SIZE_ADDRESS, VR_BY_SIZE_AGE_ADDRESS, VR_BY_SIZE_NUMBER };
 
 // The data that comparisons read. Shared by all indices of an allocator.
 struct vr_index_arena {
     struct vr_block *blocks;
-    uint64_t *ages; // each segment's counter; packed, so that many share a cache line
-    enum vr_order order;
+    uint64_t *ages; // VR_BY_SIZE_AGE_ADDRESS: each segment's counter, else 0; packed, so that many share a cache line
     // VR_BY_SIZE_NUMBER only, else NULL: a number for each block, in the order in which PyTorch 2.12 would have made its own block records.
     // Guarded like the blocks.
     uint64_t *numbers;
@@ -51,14 +50,6 @@ struct vr_index {
     struct vr_bin bins[VR_BINS];
 };
 
-VR_INLINE unsigned vr_bin_of(uint64_t size) {
-    const uint64_t units = size >> 9;
-    if (VR_LIKELY(units < VR_EXACT_BINS)) return (unsigned)units;
-    const unsigned log = vr_log2_floor(size);
-    if (log > VR_LOG_LAST) return VR_BINS - 1;
-    return VR_EXACT_BINS + (log - VR_LOG_FIRST) * 64 + (unsigned)((size >> (log - 6)) & 63);
-}
-
 VR_INLINE bool vr_index_is_empty(const struct vr_index *index) {
     uint64_t any = 0;
     for (unsigned i = 0; i < VR_SUMMARY_WORDS; i++) any |= index->summary[i];
@@ -67,12 +58,7 @@ VR_INLINE bool vr_index_is_empty(const struct vr_index *index) {
 void vr_index_insert(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block);
 void vr_index_remove(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block);
 // Returns false if there is certainly no block of at least `size` bytes. Cheaper than the search.
-VR_INLINE bool vr_index_may_have(const struct vr_index *index, uint64_t size) {
-    const unsigned word = vr_bin_of(size) / 64;
-    uint64_t any = index->summary[word / 64] >> word % 64;
-    for (unsigned i = word / 64 + 1; i < VR_SUMMARY_WORDS; i++) any |= index->summary[i];
-    return any != 0;
-}
+bool vr_index_may_have(const struct vr_index *index, uint64_t size);
 // Returns the first block, in order, of at least `size` bytes, or 0.
 uint32_t vr_index_first_at_least(const struct vr_index *index, const struct vr_index_arena *arena, uint64_t size);
 // Returns the block after `block` in order, or 0 at the end.

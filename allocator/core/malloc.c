@@ -22,10 +22,14 @@ VR_NOINLINE static enum vram_status malloc_cached(struct vr_shard *shard, const 
     }
     if (VR_UNLIKELY(shard == NULL || !polled)) return VRAM_OK;
     const struct vr_alloc_request request = vr_alloc_request_of(shard, size_bytes);
-    vr_front_settle(device, &shard->pool[request.kind]);
-    const uint32_t block = vr_alloc_cached(&request);
-    if (block == 0) return VRAM_OK;
-    if (VR_LIKELY(VR_FRONT_IS_ON(gate))) vr_front_open(device, &shard->pool[request.kind], block, size_bytes);
+    struct vr_pool *own = &shard->pool[request.kind];
+    vr_front_settle(device, own);
+    // vr_alloc_block() needs two records: for the rest below the block, and the rest behind it.
+    if (VR_UNLIKELY(shard->spare_count < 2) && vr_shard_reserve_records(shard, 2) != VRAM_OK) return VRAM_OK;
+    const uint32_t found = vr_pool_search(shard, request.kind, request.rounded, shard->expandable);
+    if (found == 0) return VRAM_OK;
+    const uint32_t block = vr_alloc_block(&request, found, false);
+    if (VR_LIKELY(VR_FRONT_IS_ON(gate))) vr_front_open(device, own, block, size_bytes);
     *address = vr_block_at(device->allocator, block)->address;
     return VRAM_OK;
 }
@@ -60,19 +64,13 @@ enum vram_status vram_pool_malloc(struct vram_pool *pool, uint64_t size_bytes, u
 
 // --- at an address that the caller chose ----------------------------------------------------------------------------------------------
 
-// Allocates, at this address, the size that the split rules give the request: the rounded size, or the rest of the free block.
-static enum vram_status malloc_locked_at(struct vr_alloc_request *request, uint64_t address) {
+static enum vram_status malloc_locked_at(struct vr_alloc_request *request) {
     const struct vr_device *device = request->shard->device;
     struct vram_pool *pool = device->routes.count == 0 ? NULL : vr_route(request->shard->device, request->shard->stream);
     if (pool != NULL) VR_TRY(vr_shard_of_pool(pool, request->shard->stream, &request->shard));
     if (device->vacant != NULL) VR_TRY(vr_vacant_request(request->shard->device, request->shard->owner));
-    VR_TRY(vr_shard_reserve_records(request->shard, 8));
-    const uint32_t found = vr_block_containing(device, address);
-    if (found == 0 || vr_block_at(device->allocator, found)->state != VR_FREE) return VRAM_INVALID_ARGUMENT;
-    struct vr_block rest = *vr_block_at(device->allocator, found);
-    if (!vr_block_holds(&rest, address, request->rounded)) return VRAM_INVALID_ARGUMENT;
-    rest.size -= address - rest.address;
-    return vr_alloc_at(request, found, address, vr_pool_splits(request->shard, &rest, request->rounded) ? request->rounded : rest.size);
+    VR_TRY(vr_shard_reserve_records(request->shard, 2));
+    return vr_alloc_at(request, vr_block_containing(device, request->address));
 }
 
 enum vram_status vram_malloc_at(struct vram_allocator *allocator, uint32_t ordinal, uint64_t size_bytes, uint64_t stream,
@@ -90,8 +88,9 @@ enum vram_status vram_malloc_at(struct vram_allocator *allocator, uint32_t ordin
     vr_gather(device, VR_LEVEL_STATE, 0);
     vr_device_lock_guarded(device, &guard);
     struct vr_alloc_request request = vr_alloc_request_of(shard, size_bytes);
+    request.address = address;
     enum vram_status status = vr_complete_frees(device, stream);
-    if (status == VRAM_OK) status = malloc_locked_at(&request, address);
+    if (status == VRAM_OK) status = malloc_locked_at(&request);
     vr_device_unlock(device);
     vr_context_leave(&guard);
     return vr_verify_if_enabled(allocator, status);

@@ -30,7 +30,7 @@ static bool reuses_oversize(const struct vr_device *device, const struct vr_bloc
     return device->options.reuse_oversize && block->expandable != 0;
 }
 
-VR_INLINE uint32_t search_pool(const struct vr_shard *shard, unsigned kind, uint64_t rounded, bool with_expandable) {
+uint32_t vr_pool_search(const struct vr_shard *shard, unsigned kind, uint64_t rounded, bool with_expandable) {
     VR_ASSERT_SETTLED(shard->device);
     const struct vr_device *device = shard->device;
     const struct vram_allocator *allocator = device->allocator;
@@ -46,17 +46,6 @@ VR_INLINE uint32_t search_pool(const struct vr_shard *shard, unsigned kind, uint
     const uint64_t limit = device->options.max_split_bytes;
     if (VR_LIKELY(rounded < limit)) return item->size >= limit && !reuses_oversize(device, item) ? 0 : found;
     return item->size - rounded >= device->options.max_non_split_rounding_bytes ? 0 : found;
-}
-
-uint32_t vr_pool_search(const struct vr_shard *shard, unsigned kind, uint64_t rounded, bool with_expandable) {
-    return search_pool(shard, kind, rounded, with_expandable);
-}
-
-bool vr_pool_splits(const struct vr_shard *shard, const struct vr_block *block, uint64_t rounded) {
-    const uint64_t rest = block->size - rounded;
-    if (VR_UNLIKELY(shard->whole)) return false;
-    if (block->small || shard->expandable) return rest >= VR_MIN_BLOCK;
-    return rounded < shard->device->options.max_split_bytes && rest > VR_SMALL_LIMIT;
 }
 
 // Takes half an array of spare records.
@@ -78,7 +67,7 @@ void vr_shard_give_records(struct vr_shard *shard) {
     vr_slab_give_many(&shard->device->allocator->blocks, shard->spare_count, shard->spare + shard->spare_count);
 }
 
-uint32_t vr_block_split(struct vr_shard *shard, uint32_t block, uint64_t size) {
+inline uint32_t vr_block_split(struct vr_shard *shard, uint32_t block, uint64_t size) {
     VR_ASSERT_SETTLED(shard->device);
     const struct vram_allocator *allocator = shard->device->allocator;
     assert(shard->spare_count != 0);
@@ -90,6 +79,7 @@ uint32_t vr_block_split(struct vr_shard *shard, uint32_t block, uint64_t size) {
     high->previous = block;
     high->next = low->next;
     high->segment = low->segment;
+    // vram_free() reads the shard without a lock. The record may be an old one, whose stale number is still in the address map.
     atomic_store_explicit(&high->shard, (uint16_t)shard->number, memory_order_release);
     high->state = low->state;
     high->small = low->small;
@@ -132,7 +122,7 @@ void vr_block_absorb_next(struct vr_shard *shard, uint32_t block) {
     vr_shard_recycle(shard, next);
 }
 
-void vr_pool_insert(struct vr_shard *shard, uint32_t block) {
+inline void vr_pool_insert(struct vr_shard *shard, uint32_t block) {
     VR_ASSERT_SETTLED(shard->device);
     const struct vram_allocator *allocator = shard->device->allocator;
     struct vr_block *item = vr_block_at(allocator, block);
@@ -171,7 +161,7 @@ static uint32_t merge_vacant(struct vr_shard *shard, uint32_t block) {
     return block;
 }
 
-VR_INLINE uint32_t merge_free(struct vr_shard *shard, uint32_t block) {
+inline uint32_t vr_pool_merge(struct vr_shard *shard, uint32_t block) {
     VR_ASSERT_SETTLED(shard->device);
     const struct vram_allocator *allocator = shard->device->allocator;
     const struct vr_block *item = vr_block_at(allocator, block);
@@ -195,8 +185,6 @@ VR_INLINE uint32_t merge_free(struct vr_shard *shard, uint32_t block) {
     vr_pool_insert(shard, block);
     return block;
 }
-
-uint32_t vr_pool_merge(struct vr_shard *shard, uint32_t block) { return merge_free(shard, block); }
 
 // --- handing out --------------------------------------------------------------------------------------------------------------------
 
@@ -222,39 +210,15 @@ VR_INLINE struct vr_delta delta_of_malloc(const struct vr_block *block, uint64_t
     return delta;
 }
 
-// Allocates the first `block_size` bytes of a free block. loose: it is in no index.
-VR_INLINE void hand_out_part(const struct vr_alloc_request *request, uint32_t block, uint64_t block_size, bool loose) {
-    VR_ASSERT_SETTLED(request->shard->device);
-    struct vr_shard *shard = request->shard;
-    struct vr_device *device = shard->device;
-    struct vr_block *item = vr_block_at(device->allocator, block);
-    const struct vr_delta delta = delta_of_malloc(item, block_size, request->size_bytes);
-    vr_totals_book(&shard->device->stats.totals, request->kind, &delta);
-    if (VR_UNLIKELY(item->expandable == VR_EXPANDABLE_SLOT)) {
-        vr_block_source(device->allocator, item)->take_slot(shard, block);
-    } else if (!loose) {
-        vr_index_remove(&shard->pool[item->small].index, &device->allocator->arena, block);
-    }
-    if (block_size != item->size) {
-        if (VR_UNLIKELY(device->allocator->arena.numbers != NULL)) vr_number_split(shard, block);
-        vr_pool_insert(shard, vr_block_split(shard, block, block_size));
-    }
-    item->state = VR_ALLOCATED;
-    item->requested = request->size_bytes;
-    item->held.uses = item->held.pending = 0;
-    item->labels = 0;
-    item->oversize = block_size >= device->options.max_split_bytes;
-    if (VR_UNLIKELY(item->oversize)) vr_stat_add(&device->stats.oversize_allocations, 1);
-    vr_address_map_set(&device->allocator->addresses, item->address, block);
-    if (vr_has_listener(device)) vr_notify_hand_out(shard, item);
-    if (VR_UNLIKELY(item->expandable == VR_EXPANDABLE_CHAIN)) vr_hole_runs_taken(device->allocator, block);
-}
-
-// Splits a free block, which is in no index, at `address`. Returns the part from there on. Inserts the part below into the index, as if it
-// had been allocated and freed: for a moment two free blocks are neighbours.
-static uint32_t split_off_below(const struct vr_alloc_request *request, uint32_t block, uint64_t address) {
+// Splits a free block where the request's block begins, unless both begin there. Returns the part from there on, which is in no index then.
+// Inserts the part below into the index, as if it had been allocated and freed: for a moment two free blocks are neighbours.
+static uint32_t begin_at_address(const struct vr_alloc_request *request, uint32_t block, bool *loose) {
     struct vr_shard *shard = request->shard;
     const struct vr_block *item = vr_block_at(shard->device->allocator, block);
+    const uint64_t address = request->address != 0 ? request->address : vr_pool_address_in(shard, item, request->rounded);
+    if (address == item->address) return block;
+    if (!*loose) vr_pool_remove(shard, block);
+    *loose = true;
     struct vr_delta delta = {{0}};
     if (!item->expandable) {
         const bool was_split = !vr_is_unsplit(item);
@@ -267,45 +231,63 @@ static uint32_t split_off_below(const struct vr_alloc_request *request, uint32_t
     return rest;
 }
 
-VR_INLINE uint32_t alloc_block(const struct vr_alloc_request *request, uint32_t block, bool loose) {
+// Returns how many bytes of a free block the request gets (allocator.md §splitting).
+VR_INLINE uint64_t part_of(const struct vr_alloc_request *request, const struct vr_block *block) {
+    const struct vr_shard *shard = request->shard;
+    const uint64_t rest = block->size - request->rounded;
+    if (request->exact) return request->rounded;
+    if (VR_UNLIKELY(shard->whole)) return block->size;
+    const bool splits = block->small || shard->expandable
+                            ? rest >= VR_MIN_BLOCK
+                            : rest > VR_SMALL_LIMIT && request->rounded < shard->device->options.max_split_bytes;
+    return splits ? request->rounded : block->size;
+}
+
+uint32_t vr_alloc_block(const struct vr_alloc_request *request, uint32_t block, bool loose) {
     struct vr_shard *shard = request->shard;
-    const struct vr_block *item = vr_block_at(shard->device->allocator, block);
-    const bool aligns = VR_UNLIKELY(shard->device->options.base_alignment_kib != 0);
-    const uint64_t address = aligns ? vr_pool_address_in(shard, item, request->rounded) : item->address;
-    if (VR_UNLIKELY(address != item->address)) {
-        if (!loose) vr_pool_remove(shard, block);
-        block = split_off_below(request, block, address);
-        item = vr_block_at(shard->device->allocator, block);
-        loose = true;
+    struct vr_device *device = shard->device;
+    VR_ASSERT_SETTLED(device);
+    if (VR_UNLIKELY(request->address != 0 || device->options.base_alignment_kib != 0)) block = begin_at_address(request, block, &loose);
+    struct vr_block *item = vr_block_at(device->allocator, block);
+    const uint64_t bytes = part_of(request, item);
+    const struct vr_delta delta = delta_of_malloc(item, bytes, request->size_bytes);
+    vr_totals_book(&device->stats.totals, request->kind, &delta);
+    if (VR_UNLIKELY(item->expandable == VR_EXPANDABLE_SLOT)) {
+        vr_block_source(device->allocator, item)->take_slot(shard, block);
+    } else if (!loose) {
+        vr_index_remove(&shard->pool[item->small].index, &device->allocator->arena, block);
     }
-    hand_out_part(request, block, vr_pool_splits(shard, item, request->rounded) ? request->rounded : item->size, loose);
+    if (bytes != item->size) {
+        if (VR_UNLIKELY(device->allocator->arena.numbers != NULL)) vr_number_split(shard, block);
+        vr_pool_insert(shard, vr_block_split(shard, block, bytes));
+    }
+    item->state = VR_ALLOCATED;
+    item->requested = request->size_bytes;
+    item->held.uses = item->held.pending = 0;
+    item->labels = 0;
+    assert(VRAM_CHECK < 2 || item->marks == 0);
+    if (VR_UNLIKELY(bytes >= device->options.max_split_bytes)) {
+        item->oversize = true;
+        vr_stat_add(&device->stats.oversize_allocations, 1);
+    }
+    atomic_store_explicit(vr_address_map_place(&device->allocator->addresses, item->address), block, memory_order_release);
+    if (vr_has_listener(device)) vr_notify_hand_out(shard, item);
+    if (VR_UNLIKELY(item->expandable == VR_EXPANDABLE_CHAIN)) vr_hole_runs_taken(device->allocator, block);
     return block;
 }
 
-uint32_t vr_alloc_block(const struct vr_alloc_request *request, uint32_t block, bool loose) { return alloc_block(request, block, loose); }
-
-uint32_t vr_alloc_cached(const struct vr_alloc_request *request) {
-    struct vr_shard *shard = request->shard;
-    if (VR_UNLIKELY(shard->spare_count < 2) && refill_records(shard) != VRAM_OK) return 0;
-    const uint32_t found = search_pool(shard, request->kind, request->rounded, shard->expandable);
-    return found != 0 ? alloc_block(request, found, false) : 0;
-}
-
-enum vram_status vr_alloc_at(const struct vr_alloc_request *request, uint32_t block, uint64_t address, uint64_t block_size) {
-    VR_ASSERT_ALL_LOCKED(request->shard->device);
-    struct vr_shard *shard = request->shard;
-    const struct vram_allocator *allocator = shard->device->allocator;
-    if (block == 0) return VRAM_INVALID_ARGUMENT;
-    const struct vr_block *item = vr_block_at(allocator, block);
+enum vram_status vr_alloc_at(const struct vr_alloc_request *request, uint32_t block) {
+    const struct vr_device *device = request->shard->device;
+    VR_ASSERT_ALL_LOCKED(device);
+    const uint64_t bytes = request->rounded;
     // The address map requires blocks of the large pool to exceed 1 MiB.
-    if (request->kind == VR_LARGE && block_size <= VR_SMALL_LIMIT) return VRAM_INVALID_ARGUMENT;
-    if (item->state != VR_FREE || vr_shard_of(allocator, item) != shard || item->small != request->kind ||
-        !vr_block_holds(item, address, block_size) || address % VR_MIN_BLOCK != 0 || block_size % VR_MIN_BLOCK != 0) {
+    if (request->kind == VR_LARGE && bytes <= VR_SMALL_LIMIT) return VRAM_INVALID_ARGUMENT;
+    if (request->address % VR_MIN_BLOCK != 0 || bytes % VR_MIN_BLOCK != 0) return VRAM_INVALID_ARGUMENT;
+    const struct vr_block *item = vr_block_at(device->allocator, block);
+    if (item->state != VR_FREE || vr_shard_of(device->allocator, item) != request->shard || item->small != request->kind ||
+        !vr_block_holds(item, request->address, bytes)) // block 0 is never free
         return VRAM_INVALID_ARGUMENT;
-    }
-    vr_pool_remove(shard, block);
-    if (item->address < address) block = split_off_below(request, block, address);
-    hand_out_part(request, block, block_size, true);
+    (void)vr_alloc_block(request, block, false);
     return VRAM_OK;
 }
 
@@ -354,5 +336,5 @@ void vr_free_now(struct vr_shard *shard, uint32_t block) {
     const struct vr_delta delta = vr_delta_of_free(device->allocator, item);
     vr_totals_book(&device->stats.totals, item->small, &delta);
     if (VR_UNLIKELY(item->marks != 0)) clear_marks(device, item);
-    (void)merge_free(shard, block);
+    (void)vr_pool_merge(shard, block);
 }

@@ -2,14 +2,12 @@
 #ifndef VR_CORE_POOL_H
 #define VR_CORE_POOL_H
 
-#include "core/size_rules.h"
+#include "config/size_rules.h"
 #include "core/state.h"
 
 // Best fit (allocator.md §best-fit): returns the block that a request of `rounded` bytes would get, still in the index, or 0.
 // with_expandable: blocks of expandable segments are allowed (the shard's own setting, except for use_on_oom).
 uint32_t vr_pool_search(const struct vr_shard *shard, unsigned kind, uint64_t rounded, bool with_expandable);
-// Returns whether allocating `rounded` bytes of the block splits it (allocator.md §splitting).
-bool vr_pool_splits(const struct vr_shard *shard, const struct vr_block *block, uint64_t rounded);
 
 // Ensures that the shard has `count` (at most 32) spare records. NO_HOST_MEMORY, LIMIT.
 enum vram_status vr_shard_reserve_records(struct vr_shard *shard, uint32_t count);

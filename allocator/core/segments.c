@@ -121,7 +121,8 @@ enum vram_status vr_segment_register(struct vr_shard *shard, bool small, const s
     *entry = *facts;
     enlist_segment(shard, made);
     entry->expandable = facts->source->expandable;
-    entry->counter = allocator->arena.ages[made] = atomic_fetch_add_explicit(&registrations, 1, memory_order_relaxed);
+    entry->counter = atomic_fetch_add_explicit(&registrations, 1, memory_order_relaxed);
+    allocator->arena.ages[made] = allocator->order == VR_BY_SIZE_AGE_ADDRESS ? entry->counter : 0;
     entry->shard = shard->number;
     entry->device = shard->device->ordinal;
     entry->small = small;

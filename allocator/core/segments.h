@@ -48,7 +48,8 @@ uint32_t vr_segment_first(const struct vr_device *device);
 uint32_t vr_segment_after(const struct vr_device *device, uint32_t segment);
 // Returns the next segment of a private pool (NULL: of all default pools) after `segment` (0: the first one), or 0. In unspecified order.
 uint32_t vr_segment_of_pool_after(const struct vr_device *device, const struct vram_pool *pool, uint32_t segment);
-// Moves the segment to another shard of the device. The caller moves its blocks.
+// Moves the segment to another shard of the device. The caller moves its blocks. No counter changes: either both shards belong to the same
+// pool, or the segment's bytes are counted with its pages, which have their own pools (vr_reserved_move()).
 void vr_segment_move(struct vr_device *device, uint32_t segment, const struct vr_shard *to);
 // Returns the block, in any state including VR_HOLE, that contains the address, or 0 if no segment of the device does.
 uint32_t vr_block_containing(const struct vr_device *device, uint64_t address);

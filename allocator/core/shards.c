@@ -1,7 +1,6 @@
 // Creates shards at the first use of a stream, with the settings of their pool and the options.
 #include "core/device.h"
 #include "core/source/source_ops.h"
-#include "core/verifier.h"
 
 static void set_source(struct vr_shard *shard) {
     const struct vr_device *device = shard->device;
@@ -26,7 +25,7 @@ static void init_shard(struct vr_shard *shard, struct vram_pool *owner, uint64_t
 void vr_device_apply_options(struct vr_device *device, const struct vr_options *options) {
     device->options = *options;
     device->options.large_segment_bytes = vr_large_segment(options);
-    device->options.request_padding_bytes += (uint32_t)vr_front_redzone(device->allocator);
+    device->options.request_padding_bytes += (uint32_t)device->allocator->front_redzone;
     const uint32_t count = atomic_load_explicit(&device->shards.count, memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++) set_source(device->shards.items[i]);
     device->divisions = device->options.request_padding_bytes != 0;

@@ -20,7 +20,7 @@ static bool has_gate(const struct vr_device *device, uint32_t bit) {
 }
 
 static uint32_t search_shard(struct vr_shard *shard, const struct vr_alloc_request *request, bool with_expandable) {
-    if (request->kind == VR_LARGE) vr_source_recall_slots(shard, request->rounded);
+    if (request->kind == VR_LARGE && shard->kept != NULL) shard->kept->source->recall_slots(shard, request->rounded);
     return vr_pool_search(shard, request->kind, request->rounded, with_expandable);
 }
 

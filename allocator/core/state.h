@@ -18,7 +18,7 @@
 #include "core/extension.h"
 #include "core/fences.h"
 #include "core/index.h"
-#include "core/raw.h"
+#include "core/source/raw.h"
 #include "core/record.h"
 #include "core/segments.h"
 #include "core/share/imports.h"
@@ -197,6 +197,7 @@ struct vram_allocator {
     struct vram_driver *driver;
     bool owns_driver;
     struct vr_verifier *verifier;         // set before any device is opened, for good; NULL: the option verify is off
+    uint64_t front_redzone;               // bytes in front of each segment of cuMemAlloc and each raw block: the verifier's, else 0
     uint32_t pytorch;                     // VR_PYTORCH(): the version whose rules apply; fixed like the backend
     const struct vr_backend_ops *backend; // fixed at creation, so that it can be read without a lock
     _Atomic uint64_t pools_made[2];       // ids given out: [0] for graphs, [1] for users
@@ -206,6 +207,7 @@ struct vram_allocator {
     int device_count;
     bool without_threads; // no thread allocates ahead, so that a replay is the same every time
     _Atomic(struct vr_device *) devices[VRAM_MAX_DEVICES];
+    enum vr_order order; // fixed at creation
     struct vr_index_arena arena;
     struct vr_slab blocks;
     struct vr_slab segments;

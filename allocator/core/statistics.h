@@ -63,37 +63,23 @@ VR_INLINE int64_t vr_totals_active(const struct vr_totals *totals, unsigned kind
     return totals->of[family].current[kind] + totals->waiting[family].current[kind];
 }
 
-// Increases a counter. `by` is more than 0, so there may be a new peak.
-VR_INLINE void vr_family_raise(struct vr_family_totals *family, unsigned kind, int64_t by) {
-    const int64_t current = family->current[kind] + by, both = current + family->current[kind ^ 1];
-    family->current[kind] = current;
-    family->increased[kind] += by;
-    if (current > family->peak[kind]) family->peak[kind] = current;
-    if (both > family->peak_of_both) family->peak_of_both = both;
-}
-
 // Raises the peaks of `active`. Needed only while something waits.
 void vr_totals_raise_active(struct vr_totals *totals, unsigned kind);
 
-// Books a change. COUNT, BYTES and REQUESTED rise together, or none of them does.
+// Books a change, and raises the peaks with it. COUNT, BYTES and REQUESTED rise together, or none of them does.
 VR_INLINE void vr_totals_book(struct vr_totals *totals, unsigned kind, const struct vr_delta *delta) {
-    if (delta->of[VR_F_COUNT] > 0) {
-        for (int f = VR_F_COUNT; f <= VR_F_REQUESTED; f++) vr_family_raise(&totals->of[f], kind, delta->of[f]);
-        const struct vr_waiting_totals *waiting = &totals->waiting[VR_F_COUNT];
-        if (VR_UNLIKELY((waiting->current[VR_SMALL] | waiting->current[VR_LARGE]) != 0)) vr_totals_raise_active(totals, kind);
-    } else {
-        for (int f = VR_F_COUNT; f <= VR_F_REQUESTED; f++) {
-            assert(VRAM_CHECK < 2 || delta->of[f] <= 0);
-            totals->of[f].current[kind] += delta->of[f];
-        }
+    const bool rises = delta->of[VR_F_COUNT] > 0;
+    for (int f = 0; f < VR_FAMILIES; f++) {
+        struct vr_family_totals *family = &totals->of[f];
+        const int64_t current = family->current[kind] += delta->of[f];
+        if (f <= VR_F_REQUESTED ? !rises : delta->of[f] <= 0) continue;
+        const int64_t both = current + family->current[kind ^ 1];
+        family->increased[kind] += delta->of[f];
+        if (current > family->peak[kind]) family->peak[kind] = current;
+        if (both > family->peak_of_both) family->peak_of_both = both;
     }
-    for (int f = VR_F_SPLITS; f <= VR_F_SPLIT_BYTES; f++) {
-        if (delta->of[f] > 0) {
-            vr_family_raise(&totals->of[f], kind, delta->of[f]);
-        } else {
-            totals->of[f].current[kind] += delta->of[f];
-        }
-    }
+    const struct vr_waiting_totals *waiting = &totals->waiting[VR_F_COUNT];
+    if (rises && VR_UNLIKELY((waiting->current[VR_SMALL] | waiting->current[VR_LARGE]) != 0)) vr_totals_raise_active(totals, kind);
 }
 
 // Books that blocks begin (positive) or cease (negative) to wait for fences after their free.

@@ -23,11 +23,6 @@ struct vr_verifier {
     void (*release)(struct vr_verifier *verifier, struct vr_device *device, bool all, const struct vram_pool *only);
 };
 
-// Returns the length of the redzone in front of segments and raw blocks.
-VR_INLINE uint64_t vr_front_redzone(const struct vram_allocator *allocator) { return allocator->verifier != NULL ? VR_REDZONE_BYTES : 0; }
-// Returns the length of the redzones around a raw block.
-VR_INLINE uint64_t vr_raw_redzones(const struct vram_allocator *allocator) { return 2 * vr_front_redzone(allocator); }
-
 // Returns the bytes of a live block that the program may use. With a verifier these are the requested bytes, because a redzone follows.
 VR_INLINE uint64_t vr_usable_size(const struct vram_allocator *allocator, const struct vr_block *block) {
     return allocator->verifier != NULL && !vr_is_cached(block->state) ? block->requested : block->size;

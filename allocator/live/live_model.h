@@ -3,7 +3,7 @@
 #define VR_LIVE_LIVE_MODEL_H
 
 #include "config/options.h"
-#include "core/device_picture.h"
+#include "live/device_picture.h"
 #include "live/oom_snapshot.h"
 #include "live/tracer.h"
 #include "model/model.h"

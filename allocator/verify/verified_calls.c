@@ -1,6 +1,6 @@
 // verified_calls.c: the verifier's work when a block is handed out or freed, and when a call gets an address that is not a live block's.
 #include "core/capture/private.h"
-#include "core/raw.h"
+#include "core/source/raw.h"
 #include "verify/verify.h"
 
 static struct vr_verify *verify_of(struct vr_verifier *verifier) { return (struct vr_verify *)(void *)verifier; }

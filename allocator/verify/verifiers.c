@@ -19,6 +19,7 @@ enum vram_status vr_verify_open(struct vram_allocator *allocator) {
     verify->reports_leaks = options->verify_leaks;
     verify->quarantine_limit = options->verify_quarantine_bytes;
     allocator->verifier = &verify->seam;
+    allocator->front_redzone = VR_REDZONE_BYTES;
     return VRAM_OK;
 }
 

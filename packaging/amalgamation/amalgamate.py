@@ -18,7 +18,7 @@ from pathlib import Path
 # The folders in which included files are searched.
 PLACES = [Path("allocator"), Path("recordings"), Path("simulator"), Path("replay"), Path()]
 # The rooms of the allocator, lowest first. Folders are copied whole.
-ROOMS = ["allocator/" + room for room in ("base", "os/posix", "config", "driver", "driver/cuda", "driver/hip", "core", "core/*", "host", "graph", "library")]
+ROOMS = ["allocator/" + room for room in ("base", "os/posix", "config", "driver", "driver/cuda", "driver/hip", "core", "core/*", "inspect", "host", "graph", "library")]
 SIMULATOR = ["allocator/driver/fault", "simulator/check", "simulator/sim", "simulator/sim/*"]
 # Events carry names, which are in a table of the process.
 SINGLE = ["recordings/model/builder.c", "allocator/history/thread_text.c"]

@@ -6,8 +6,8 @@
 //   bench_peers scale              growth with live blocks, pools, segments, streams and fences
 //   bench_peers count WORKLOAD N   N rounds of one workload with vram alone, to count instructions (also live-COUNT, streams-COUNT,
 //                                  pools-COUNT, fences-COUNT; and, once whatever N is, equals-COUNT and segments-COUNT, whose blocks are
-//                                  all freed in any order, and release-COUNT, of segments): valgrind --tool=callgrind
-//                                  '--toggle-collect=measured_*' ...
+//                                  all freed in any order, again-COUNT, whose equal blocks are then taken again, and release-COUNT, of
+//                                  segments): valgrind --tool=callgrind '--toggle-collect=measured_*' ...
 //
 // Each call goes through a pointer. The harness costs 2.8 ns per pair and 18 instructions per call.
 #include <string.h>
@@ -171,8 +171,8 @@ static void fill_equal(struct workload_run *run, uint64_t count, uint64_t size) 
 // Prepares a workload with a number in its name; NULL for another name.
 static workload *prepare_growing(const char *name, struct workload_run *run) {
     const uint64_t live = number_after(name, "live-"), pools = number_after(name, "pools-"), equals = number_after(name, "equals-"),
-                   segments = number_after(name, "segments-"), release = number_after(name, "release-"),
-                   fences = number_after(name, "fences-"), paged = number_after(name, "paged-");
+                   again = number_after(name, "again-"), segments = number_after(name, "segments-"),
+                   release = number_after(name, "release-"), fences = number_after(name, "fences-"), paged = number_after(name, "paged-");
     if (paged != 0) {
         if (vram_configure(allocator, "paged:True", NULL) != VRAM_OK) die("no paged memory");
         run->sizes = workload_sizes(1 << 20, 8);
@@ -189,10 +189,11 @@ static workload *prepare_growing(const char *name, struct workload_run *run) {
         pools_make(pools);
         return measured_pools;
     }
-    if (equals != 0) fill_equal(run, equals, 1024);
+    if (equals + again != 0) fill_equal(run, equals + again, 1024);
     if (segments + release != 0) fill_equal(run, segments + release, 20 << 20);
     for (uint64_t i = 0; i < release; i++) run->peer->give(run->live[i]); // not counted
     if (fences != 0) fences_make(fences);
+    if (again != 0) return measured_again;
     return equals + segments != 0 ? measured_frees : release != 0 ? measured_release : fences != 0 ? measured_pairs : NULL;
 }
 

@@ -57,6 +57,12 @@ uint64_t measured_frees(struct workload_run *run, uint64_t rounds) {
     return run->live_count;
 }
 
+uint64_t measured_again(struct workload_run *run, uint64_t rounds) {
+    const uint64_t frees = measured_frees(run, rounds);
+    for (uint64_t i = 0; i < run->live_count; i++) run->live[i] = run->peer->take(run->size, 0);
+    return 2 * frees;
+}
+
 uint64_t measured_release(struct workload_run *run, uint64_t rounds) {
     (void)rounds;
     if (vram_empty_cache(allocator) != VRAM_OK) die("the cache was not emptied");

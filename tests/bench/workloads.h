@@ -36,6 +36,7 @@ MEASURED workload measured_unlike;  // likewise with one, two and three times `s
 MEASURED workload measured_mixed;   // replaces a random live block by one of random size
 MEASURED workload measured_trace;   // one training step after another
 MEASURED workload measured_frees;   // frees the live blocks in random order; once
+MEASURED workload measured_again;   // frees them so, and takes as many again; once
 MEASURED workload measured_release; // releases their segments; once
 MEASURED workload measured_uses;    // used on a second stream and freed; passed before the next request
 

@@ -3,7 +3,8 @@
 #include "model.h"
 
 #include "base/base.h"
-#include "core/index.h"
+#define __int128 long // not analysed
+#include "core/index.c"
 
 /*@ requires \valid(result);
     assigns *result;
@@ -36,7 +37,7 @@ uint64_t proved_round_down(uint64_t value, uint64_t unit) { return vr_round_down
 // --- bins -------------------------------------------------------------------------------------------------------------------------------
 
 static void between(uint64_t low, uint64_t high) {
-    const unsigned bin = vr_bin_of(Frama_C_unsigned_long_interval(low, high));
+    const unsigned bin = bin_of(Frama_C_unsigned_long_interval(low, high));
     //@ assert in_the_table: bin < VR_BINS;
     //@ assert its_word: bin / 64 < VR_BIN_WORDS && bin / 4096 < VR_SUMMARY_WORDS;
     if (low >= 512 && high < (uint64_t)VR_EXACT_BINS * 512) {

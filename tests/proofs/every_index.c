@@ -14,6 +14,7 @@ static const uint64_t sizes[] = {1024, (64 * VR_MIB), (64 * VR_MIB) + 512};
 struct bench {
     struct vr_block blocks[BLOCKS];
     uint64_t ages[SEGMENTS], numbers[BLOCKS];
+    enum vr_order order;
     struct vr_index_arena arena;
     struct vr_index index;
     bool in[BLOCKS];
@@ -29,8 +30,10 @@ static void place(unsigned block, unsigned size, unsigned place) {
 
 static void begin(enum vr_order order, unsigned fixed) {
     memset(&bench, 0, sizeof bench);
-    bench.arena = (struct vr_index_arena){.blocks = bench.blocks, .ages = bench.ages, .order = order, .numbers = bench.numbers};
-    for (unsigned i = 0; i < SEGMENTS; i++) bench.ages[i] = SEGMENTS - i;
+    bench.order = order;
+    bench.arena = (struct vr_index_arena){.blocks = bench.blocks, .ages = bench.ages};
+    if (order == VR_BY_SIZE_NUMBER) bench.arena.numbers = bench.numbers;
+    for (unsigned i = 0; i < SEGMENTS; i++) bench.ages[i] = order == VR_BY_SIZE_AGE_ADDRESS ? SEGMENTS - i : 0;
     for (unsigned i = 0; i < BLOCKS; i++) bench.numbers[i] = (i * 7) % BLOCKS + 1;
     for (unsigned i = 1; i <= fixed; i++) {
         place(i, fixed % 2 ? 1 : 0, 2 * i);
@@ -41,8 +44,8 @@ static void begin(enum vr_order order, unsigned fixed) {
 }
 
 static uint64_t age_of(unsigned block) {
-    if (bench.arena.order == VR_BY_SIZE_NUMBER) return bench.numbers[block];
-    return bench.arena.order == VR_BY_SIZE_AGE_ADDRESS ? bench.ages[bench.blocks[block].segment] : 0;
+    if (bench.order == VR_BY_SIZE_NUMBER) return bench.numbers[block];
+    return bench.order == VR_BY_SIZE_AGE_ADDRESS ? bench.ages[bench.blocks[block].segment] : 0;
 }
 
 // Returns whether `a` comes before `b` by the rules of index.h, written independently.

@@ -3,7 +3,7 @@
 //   proof_rounding [MiB up to which every size is tried]
 #include "proofs/every.h"
 
-#include "core/size_rules.h"
+#include "config/size_rules.h"
 
 static void check(const struct vr_options *options, uint32_t divisor, uint64_t size, uint64_t *before) {
     const uint64_t block = vr_round_request(options, size), asked = size + options->request_padding_bytes;

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "core/drive.h"
+#include "replay/drive.h"
 #include "core/device.h"
 #include "support/random.h"
 #include "vram/sim.h"
@@ -51,7 +51,7 @@ static size_t longest_run_of_regions(struct vr_address_map *map) {
     }
     for (uint64_t i = 1; i <= ENTRIES; i++) {
         const uint64_t address = i << (VR_REGION_SHIFT + VR_REGION_BITS);
-        vr_address_map_set(map, address, (uint32_t)i);
+        atomic_store(vr_address_map_place(map, address), (uint32_t)i);
         assert_int_equal(vr_address_map_find(map, address), i);
     }
     assert_true(vr_address_map_check(map));
@@ -88,7 +88,7 @@ static void the_address_map_holds(void **state) {
             small[place] = vr_random_below(&random, 2) == 0;
             size[place] = small[place] ? 2 * VR_MIB : VR_MIB + (1 + vr_random_below(&random, 400)) * UNIT;
             assert_int_equal(vr_address_map_prepare(&map, address, size[place], small[place]), VRAM_OK);
-            vr_address_map_set(&map, address, (uint32_t)place + 1);
+            atomic_store(vr_address_map_place(&map, address), (uint32_t)place + 1);
         }
         if (i % 500 == 0) assert_true(vr_address_map_check(&map));
     }
@@ -103,7 +103,8 @@ static void the_index_finds_the_best_fit(void **state) {
     enum { BLOCKS = 400 };
     static struct vr_block blocks[BLOCKS];
     static struct vr_index index;
-    const struct vr_index_arena arena = {.blocks = blocks, .order = VR_BY_SIZE_ADDRESS};
+    uint64_t ages[1] = {0}; // all blocks belong to segment 0, so only the address orders equals
+    const struct vr_index_arena arena = {.blocks = blocks, .ages = ages};
     bool is_in[BLOCKS] = {false};
     uint64_t random = 3;
     size_t count = 0, found = 0;
@@ -151,7 +152,8 @@ static void bins_keep_their_order_whatever_they_are(void **state) {
     enum { BLOCKS = 160, SIZES = 4, WAVE = 700 };
     static struct vr_block blocks[BLOCKS];
     static struct vr_index index;
-    const struct vr_index_arena arena = {.blocks = blocks, .order = VR_BY_SIZE_ADDRESS};
+    uint64_t ages[1] = {0}; // all blocks belong to segment 0, so only the address orders equals
+    const struct vr_index_arena arena = {.blocks = blocks, .ages = ages};
     const uint64_t sizes[SIZES] = {512, 2 * VR_MIB, 20 * VR_MIB, 20 * VR_MIB + 512};
     uint64_t random = 11;
     size_t count = 0, found = 0;

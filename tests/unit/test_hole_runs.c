@@ -1,7 +1,7 @@
 // Tests where expandable segments grow: the first long enough run of free blocks and holes, against a search over all blocks.
 #include "core/hole_runs.h"
 #include "core/device.h"
-#include "core/drive.h"
+#include "replay/drive.h"
 #include "support/expect.h"
 #include "support/random.h"
 #include "vram/sim.h"

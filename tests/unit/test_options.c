@@ -10,7 +10,7 @@
 
 #include "config/lex.h"
 #include "config/options.h"
-#include "core/size_rules.h"
+#include "config/size_rules.h"
 #include "support/decimal_comma.h"
 #include "support/random.h"
 #include "vram/options.h"

@@ -1,7 +1,7 @@
 // Tests private pools with paged:True: they share the same pages, except those that a graph may contain.
 #include "support/captures.h"
 
-#include "core/device_picture.h"
+#include "live/device_picture.h"
 #include "core/state.h"
 #include "driver/abi.h"
 #include "driver/fault/fault.h"

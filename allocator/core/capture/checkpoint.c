@@ -151,10 +151,14 @@ static enum vram_status order_uses(const struct vram_pool *pool, const struct vr
 
 // Like PyTorch, records the block's size as its requested size.
 static enum vram_status make_saved(struct vram_pool *pool, const struct saved_block *saved) {
-    struct vr_alloc_request request = {.size_bytes = saved->size, .rounded = saved->size, .kind = saved->small ? VR_SMALL : VR_LARGE};
+    struct vr_alloc_request request = {.size_bytes = saved->size,
+                                       .rounded = saved->size,
+                                       .kind = saved->small ? VR_SMALL : VR_LARGE,
+                                       .exact = true,
+                                       .address = saved->address};
     VR_TRY(vr_shard_of_pool(pool, saved->stream, &request.shard));
-    VR_TRY(vr_shard_reserve_records(request.shard, 8));
-    return vr_alloc_at(&request, vr_block_containing(request.shard->device, saved->address), saved->address, saved->size);
+    VR_TRY(vr_shard_reserve_records(request.shard, 2));
+    return vr_alloc_at(&request, vr_block_containing(request.shard->device, request.address));
 }
 
 // Returns whether the block is to be allocated. A free block is skipped if its memory was returned to the driver, or if it is a block of

@@ -1,6 +1,6 @@
 // Exports handles of live blocks. For plain memory, the driver makes a handle of the segment. In a segment of pages, every page that the
 // block touches has a counted file descriptor, made at the first export (allocator.md §peers-and-sharing).
-#include "core/raw.h"
+#include "core/source/raw.h"
 #include "core/share/share.h"
 #include "core/source/source_ops.h"
 #include "core/verifier.h"
@@ -88,9 +88,9 @@ static enum vram_status open_shared(struct vram_allocator *allocator, uint64_t a
     } else if (vr_raw_find(allocator, address, &raw)) {
         if (raw.driver_pool) return VRAM_UNSUPPORTED;
         shared->address = raw.address;
-        shared->base = raw.address - vr_front_redzone(allocator);
+        shared->base = raw.address - allocator->front_redzone;
         shared->size_bytes = shared->requested_bytes = raw.size;
-        shared->extent_bytes = raw.size + vr_raw_redzones(allocator);
+        shared->extent_bytes = raw.size + 2 * allocator->front_redzone;
         VR_TRY(vr_device_get(allocator, raw.device, &shared->device));
     } else {
         return VRAM_INVALID_POINTER;

@@ -3,10 +3,9 @@
 #include "core/capture/routes.h"
 #include "core/oom_report.h"
 #include "core/callbacks.h"
-#include "core/raw.h"
+#include "core/source/raw.h"
 #include "core/alloc.h"
 #include "core/source/backend.h"
-#include "core/verifier.h"
 
 // --- the driver's pool ------------------------------------------------------------------------------------------------------------------
 
@@ -136,11 +135,13 @@ static void rejoin_stream(struct vr_device *device, uint64_t stream) {
 
 // --- frees ------------------------------------------------------------------------------------------------------------------------------
 
-static void book_block(struct vr_device *device, const struct vr_raw_block *block, int64_t count, int64_t requested, int64_t waiting) {
+// Books one block more (1), one less (-1) or no change (0), among the allocated blocks, the requested bytes and the blocks that wait. A
+// free that is postponed takes the block from the first to the last at once, and from the other two when it is done.
+static void book_block(struct vr_device *device, const struct vr_raw_block *block, int64_t allocated, int64_t requested, int64_t waiting) {
     const int64_t size = (int64_t)block->size;
     const struct vr_delta delta = {{
-        [VR_F_COUNT] = count,
-        [VR_F_BYTES] = count * size,
+        [VR_F_COUNT] = allocated,
+        [VR_F_BYTES] = allocated * size,
         [VR_F_REQUESTED] = requested * size,
     }};
     vr_totals_book_waiting(&device->stats.totals, VR_LARGE, waiting, waiting * size);
@@ -180,7 +181,7 @@ static enum vram_status give_to_driver(struct vr_device *device, const struct vr
     vr_cu_result result = VR_CU_SUCCESS;
     if (capture != 0) VR_TRY(make_join_room(device));
     VR_TRY(order_free(device, block, capture, &stream, &result));
-    const uint64_t base = block->address - vr_front_redzone(device->allocator);
+    const uint64_t base = block->address - device->allocator->front_redzone;
     if (result == VR_CU_SUCCESS) result = vr_cu(driver, mem_free_async, base, stream);
     // A destroyed stream cannot free: mem_free waits for the device instead.
     if (vr_stream_is_gone(result) && !vr_any_captures(device)) result = vr_cu(driver, mem_free, base);
@@ -319,11 +320,11 @@ static enum vram_status serve_locked(const struct vr_alloc_request *request, con
     const uint64_t used = (uint64_t)vr_totals_active(&device->stats.totals, VR_LARGE, VR_F_BYTES);
     if (device->limit_bytes != VR_UNLIMITED && (used > device->limit_bytes || request->size_bytes > device->limit_bytes - used))
         return fail_request(request, VR_CU_OUT_OF_MEMORY, true, oom);
-    const uint64_t bytes = request->size_bytes + vr_raw_redzones(allocator);
+    const uint64_t bytes = request->size_bytes + 2 * allocator->front_redzone;
     uint64_t base = 0;
     const vr_cu_result result = ask_driver_pool(device, bytes, stream, block.capture != 0, &base);
     if (result != VR_CU_SUCCESS) return fail_request(request, result, false, oom);
-    block.address = base + vr_front_redzone(allocator);
+    block.address = base + allocator->front_redzone;
     const enum vram_status status = vr_raw_remember(allocator, &block);
     if (status != VRAM_OK) {
         VR_CU_INSIST(allocator->driver, mem_free_async, base, stream);

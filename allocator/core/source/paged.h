@@ -396,8 +396,8 @@ void vr_paged_holes_free(struct vr_paged_shard *own);
 // Cut a range out of the hole that contains it; add a range that overlaps no hole. Room must be reserved.
 void vr_paged_hole_cut(struct vr_paged_shard *own, uint64_t low, uint64_t high);
 void vr_paged_hole_add(struct vr_paged_shard *own, uint64_t low, uint64_t high);
-// Ranges of successive pages to be cut out of the holes behind their windows, or added. Adjacent ranges are merged. Zeroed except `own` and
-// `cuts`: empty.
+// Ranges of successive pages to be cut out of the holes behind their windows, or added. Adjacent ranges are merged into runs: a run is cut
+// out or added as a whole once a page does not continue it. Zeroed except `own` and `cuts`: empty.
 enum { VR_PAGED_MOST_RUNS = 16 };
 struct vr_paged_runs {
     struct vr_paged_shard *own;
@@ -409,7 +409,8 @@ struct vr_paged_runs {
     } items[VR_PAGED_MOST_RUNS];
 };
 void vr_paged_runs_add(struct vr_paged_runs *runs, const struct vr_paged_page *page, uint64_t low, uint64_t high);
-void vr_paged_runs_close(struct vr_paged_runs *runs);
+// Cuts out or adds the runs that the last page continued. Must follow the last page.
+void vr_paged_runs_flush(struct vr_paged_runs *runs);
 // vr_paged_change_holes() adds the free ranges of a page behind a window to the holes, or cuts them out. vr_paged_close_holes() cuts out
 // all of them, before the page leaves its shard. vr_paged_open_holes() adds those behind windows of the page's shard. Room must be
 // reserved.
@@ -579,7 +580,8 @@ enum vram_status vr_paged_grow_small(struct vr_paged_shard *own, uint64_t size, 
 
 // Gets the source's data for the shard, made with its first request. NO_HOST_MEMORY.
 enum vram_status vr_paged_shard_of(struct vr_shard *shard, struct vr_paged_shard **own);
-// Returns one wholly free page to the driver. DRIVER.
+// Returns one wholly free page to the driver. DRIVER if the driver keeps a window: the page then stays free, with the windows that are
+// left, and a later release tries again.
 enum vram_status vr_paged_page_release(struct vr_paged_device *device, uint32_t page);
 // Destroys a page without windows whose memory is no longer counted, or never was.
 void vr_paged_page_destroy(struct vr_paged_device *device, uint32_t page);

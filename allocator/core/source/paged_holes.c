@@ -162,16 +162,15 @@ void vr_paged_hole_add(struct vr_paged_shard *own, uint64_t low, uint64_t high) 
 
 // --- runs -------------------------------------------------------------------------------------------------------------------------------
 
-static void close_run(const struct vr_paged_runs *runs, struct vr_paged_range range) {
+static void flush_run(const struct vr_paged_runs *runs, struct vr_paged_range range) {
     if (range.low == range.high) return;
     (runs->cuts ? vr_paged_hole_cut : vr_paged_hole_add)(runs->own, range.low, range.high);
 }
 
-// Closes the runs that the last page did not continue.
-static void close_ended(struct vr_paged_runs *runs) {
+static void flush_ended(struct vr_paged_runs *runs) {
     for (uint32_t i = runs->count; i-- > 0;) {
-        if (runs->items[i].page == runs->pages) continue;
-        close_run(runs, runs->items[i].range);
+        if (runs->items[i].page == runs->pages) continue; // the last page continued it
+        flush_run(runs, runs->items[i].range);
         runs->items[i] = runs->items[--runs->count];
     }
 }
@@ -180,7 +179,7 @@ static void continue_run(struct vr_paged_runs *runs, uint64_t low, uint64_t high
     uint32_t at = 0;
     while (at < runs->count && runs->items[at].range.high != low) at++;
     if (at == VR_PAGED_MOST_RUNS) {
-        close_run(runs, (struct vr_paged_range){low, high});
+        flush_run(runs, (struct vr_paged_range){low, high});
         return;
     }
     if (at == runs->count) runs->items[runs->count++].range.low = low;
@@ -196,12 +195,12 @@ void vr_paged_runs_add(struct vr_paged_runs *runs, const struct vr_paged_page *p
         continue_run(runs, window->address + low, window->address + high);
         left--;
     }
-    close_ended(runs);
+    flush_ended(runs);
 }
 
-void vr_paged_runs_close(struct vr_paged_runs *runs) {
-    runs->pages++;
-    close_ended(runs);
+void vr_paged_runs_flush(struct vr_paged_runs *runs) {
+    for (uint32_t i = 0; i < runs->count; i++) flush_run(runs, runs->items[i].range);
+    runs->count = 0;
 }
 
 // Returns the shortest hole of a class with at least `size` bytes, the lowest if there are several.

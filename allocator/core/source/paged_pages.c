@@ -95,6 +95,17 @@ static void use_window(struct vr_paged_page *page, uint64_t address, bool live, 
     page->windows[at].last_use = use;
 }
 
+// Enters a slot that was handed out into one of its pages.
+static void use_page(struct vr_paged_shard *own, uint32_t number, const struct vr_paged_walk *walk) {
+    use_range(walk->page, walk->low, walk->high, number);
+    vr_paged_show(walk->page, walk->low, walk->high, walk->base);
+    if (own->device->slots[number].linked) return;
+    vr_paged_cover(own, number, walk);
+    walk->page->slots_made++;
+}
+
+// Brings the pages of a slot up to date after it was handed out or freed: their used bytes, live windows, holes and lists. Then the slots
+// that a freed one covered are ready again.
 static void apply_slot(struct vr_paged_shard *own, uint32_t number) {
     struct vr_paged_device *device = own->device;
     struct vr_paged_slot *slot = &device->slots[number];
@@ -103,12 +114,7 @@ static void apply_slot(struct vr_paged_shard *own, uint32_t number) {
     struct vr_paged_walk walk = vr_paged_walk_block(own, vr_paged_block_of(slot));
     while (vr_paged_walk_next(&walk)) {
         if (live) {
-            use_range(walk.page, walk.low, walk.high, number);
-            if (!slot->linked) {
-                vr_paged_cover(own, number, &walk);
-                walk.page->slots_made++;
-            }
-            vr_paged_show(walk.page, walk.low, walk.high, walk.base);
+            use_page(own, number, &walk);
         } else {
             unuse_range(walk.page, walk.low, walk.high);
         }
@@ -116,7 +122,7 @@ static void apply_slot(struct vr_paged_shard *own, uint32_t number) {
         vr_paged_runs_add(&runs, walk.page, walk.low, walk.high);
         relist_page(device, walk.number);
     }
-    vr_paged_runs_close(&runs);
+    vr_paged_runs_flush(&runs);
     slot->applied = live;
     device->slots_reused += live && slot->linked;
     if (!live && slot->covers) vr_paged_uncover(own, number);

@@ -108,7 +108,6 @@ VR_INLINE bool vr_source_takes_back_whole(const struct vr_source_ops *source, co
 // --- data of sources for shards and devices: sources.c ----------------------------------------------------------------------------------
 
 // These call the operations above of the source that has data here. Without such a source they do nothing.
-void vr_source_recall_slots(struct vr_shard *shard, uint64_t rounded);
 bool vr_source_must_grow(struct vr_shard *shard, uint64_t rounded); // true
 enum vram_status vr_source_settle(struct vr_device *device);
 enum vram_status vr_source_give_back_free(struct vr_device *device, uint64_t enough);

@@ -16,10 +16,6 @@ const struct vr_source_ops *vr_source_of(const struct vr_device *device, const s
 
 // --- data of sources --------------------------------------------------------------------------------------------------------------------
 
-void vr_source_recall_slots(struct vr_shard *shard, uint64_t rounded) {
-    if (shard->kept != NULL) shard->kept->source->recall_slots(shard, rounded);
-}
-
 bool vr_source_must_grow(struct vr_shard *shard, uint64_t rounded) {
     return shard->device->kept == NULL || shard->device->kept->source->must_grow(shard, rounded);
 }

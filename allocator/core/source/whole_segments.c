@@ -91,7 +91,7 @@ void vr_whole_drop(struct vr_device *device, struct vr_segment *segment) {
 // --- cuMemAlloc: the counterpart of PyTorch's cudaMalloc ---------------------------------------------------------------------------------
 
 static vr_cu_result ask_driver(struct vr_shard *shard, uint64_t size, uint64_t *address) {
-    const uint64_t front = vr_front_redzone(shard->device->allocator);
+    const uint64_t front = shard->device->allocator->front_redzone;
     uint64_t base = 0;
     const vr_cu_result result = vr_cu(shard->device->allocator->driver, mem_alloc, &base, size + front);
     if (result == VR_CU_SUCCESS) *address = base + front;
@@ -119,7 +119,7 @@ static vr_cu_result give_memory(struct vram_driver *driver, uint64_t address, ui
 }
 
 static enum vram_status give_cu_memory(struct vr_shard *shard, uint64_t address, uint64_t size) {
-    const uint64_t front = vr_front_redzone(shard->device->allocator);
+    const uint64_t front = shard->device->allocator->front_redzone;
     return vr_give_back(shard->device, &(struct vr_driver_memory){give_memory, address - front, size + front});
 }
 

@@ -1,7 +1,7 @@
 // Rebuilds segments and blocks as they were after an event, and clusters blocks that are too small to be seen.
 #include "explore/explored/state_at_event.h"
 
-#include "config/rounding.h"
+#include "config/size_rules.h"
 #include "explore/query/drawn_shapes.h"
 #include "explore/tables/lanes.h"
 

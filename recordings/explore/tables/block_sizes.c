@@ -2,7 +2,7 @@
 
 #include "analyze/segment_lives.h"
 #include "config/recorded_options.h"
-#include "config/rounding.h"
+#include "config/size_rules.h"
 
 // Requests that round to more than this come from the large pool, which does not split off a remainder of up to this size.
 #define SMALL_LIMIT VR_MIB

@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-FLAGS = "-O0 -g -finstrument-functions"
+FLAGS = "-O0 -g -gdwarf-4 -finstrument-functions"  # addr2line names wrong files for some inline functions of DWARF 5
 OUTSIDE = ("simulator/", "tests/")
 LIMITS = {"malloc, best fit": (28, 8), "free with a merge": (25, 8), "malloc, new segment": (110, 20)}  # functions, files
 

@@ -1,4 +1,4 @@
-#include "core/drive.h"
+#include "replay/drive.h"
 #include "core/release.h"
 #include "core/alloc.h"
 #include "core/source/source_ops.h"
@@ -141,9 +141,13 @@ enum vram_status vr_drive_malloc_at(struct vram_allocator *allocator, uint32_t d
                                     uint64_t size_bytes, uint64_t requested_bytes) {
     struct session session;
     VR_TRY(open_session(allocator, device, stream, &session));
-    const struct vr_alloc_request request = {
-        .shard = session.shard, .size_bytes = requested_bytes, .rounded = size_bytes, .kind = small_pool ? VR_SMALL : VR_LARGE};
-    const enum vram_status status = vr_alloc_at(&request, vr_block_containing(request.shard->device, address), address, size_bytes);
+    const struct vr_alloc_request request = {.shard = session.shard,
+                                             .size_bytes = requested_bytes,
+                                             .rounded = size_bytes,
+                                             .kind = small_pool ? VR_SMALL : VR_LARGE,
+                                             .exact = true,
+                                             .address = address};
+    const enum vram_status status = vr_alloc_at(&request, vr_block_containing(session.device, address));
     close_session(&session);
     return status;
 }

@@ -3,7 +3,6 @@
 #include "base/hash.h"
 #include "core/device.h"
 #include "core/source/backend.h"
-#include "core/verifier.h"
 
 void vr_raw_init(struct vr_raw *raw) {
     *raw = (struct vr_raw){.secret = vr_hash_secret(raw)};
@@ -190,8 +189,8 @@ enum vram_status vr_raw_malloc(struct vr_device *device, uint64_t size_bytes, ui
     VR_TRY(vr_context_enter(device, &guard));
     struct vr_raw_block block = {.size = size_bytes, .stream = stream, .device = device->ordinal};
     uint64_t base = 0;
-    const vr_cu_result result = vr_cu(allocator->driver, mem_alloc, &base, size_bytes + vr_raw_redzones(allocator));
-    block.address = base + vr_front_redzone(allocator);
+    const vr_cu_result result = vr_cu(allocator->driver, mem_alloc, &base, size_bytes + 2 * allocator->front_redzone);
+    block.address = base + allocator->front_redzone;
     enum vram_status status = result == VR_CU_OUT_OF_MEMORY ? VRAM_OUT_OF_MEMORY : vr_driver_status(result);
     if (status == VRAM_OK) {
         status = enter_raw(device, &block);
@@ -206,7 +205,7 @@ static enum vram_status give_back_raw(struct vram_allocator *allocator, const st
     struct vr_device *device = vr_device_if_used(allocator, block->device);
     struct vr_context_guard guard;
     VR_TRY(vr_context_enter(device, &guard));
-    const enum vram_status status = vr_driver_status(vr_cu(allocator->driver, mem_free, block->address - vr_front_redzone(allocator)));
+    const enum vram_status status = vr_driver_status(vr_cu(allocator->driver, mem_free, block->address - allocator->front_redzone));
     vr_context_leave(&guard);
     return status;
 }

@@ -1,7 +1,7 @@
 // raw.h: blocks outside the pools, allocated directly from the driver. Each records how it was allocated, so that caching can be switched
 // on and off at any time.
-#ifndef VR_CORE_RAW_H
-#define VR_CORE_RAW_H
+#ifndef VR_CORE_SOURCE_RAW_H
+#define VR_CORE_SOURCE_RAW_H
 
 #include <stdatomic.h>
 

@@ -1,4 +1,4 @@
-#include "core/device_picture.h"
+#include "live/device_picture.h"
 
 #include "core/alloc.h"
 #include "core/source/source_ops.h"

@@ -1,6 +1,6 @@
 // device_picture.h: a copy of the state of a device's memory, made under its locks.
-#ifndef VR_CORE_DEVICE_PICTURE_H
-#define VR_CORE_DEVICE_PICTURE_H
+#ifndef VR_LIVE_DEVICE_PICTURE_H
+#define VR_LIVE_DEVICE_PICTURE_H
 
 #include "core/state.h"
 

@@ -1,8 +1,8 @@
 // drive.h: entry points for replay. They put the allocator into a given state and run the two halves of a free separately. Segments and
 // blocks are made in the pool that the open routes choose (vram_pool_begin()), or in the default pools. They use the same blocks, index,
 // sources and statistics as vram_malloc() and vram_free().
-#ifndef VR_CORE_DRIVE_H
-#define VR_CORE_DRIVE_H
+#ifndef VR_REPLAY_DRIVE_H
+#define VR_REPLAY_DRIVE_H
 
 #include "base/base.h"
 #include "vram/allocator.h"
