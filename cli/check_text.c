@@ -87,6 +87,10 @@ static bool put_misuse(FILE *text, const struct check_finding *finding) {
 
 static void put_sentence(FILE *text, const struct check_finding *finding) {
     const struct check_use *earlier = &finding->uses[CHECK_EARLIER], *later = &finding->uses[CHECK_LATER];
+    if (is_of(finding, "collective")) {
+        (void)fprintf(text, "the ranks disagree: %s, and %s", later->work, earlier->work);
+        return;
+    }
     put_subject(text, later);
     if (put_misuse(text, finding)) return;
     if (is_free(finding)) {
@@ -158,6 +162,8 @@ static bool put_correction(FILE *text, const struct check_finding *finding) {
         (void)fputs("keep the memory until the last launch, or capture the graph again", text);
     } else if (is_of(finding, "out-of-bounds")) {
         (void)fprintf(text, "use at most %" PRIu64 " bytes from there", finding->block + finding->block_bytes - finding->address);
+    } else if (is_of(finding, "collective")) {
+        (void)fputs("make the same call with the same size, type and root on all ranks, in the same order", text);
     } else if (is_of(finding, "misuse") && finding->has[CHECK_ALLOCATED]) {
         (void)fputs("free each block once, with the address and the kind of function that allocated it", text);
     } else if (is_of(finding, "misuse")) {
@@ -240,7 +246,7 @@ static void print_finding(FILE *file, size_t number, const struct check_finding 
     (void)snprintf(lead, sizeof lead, "%3zu ", number);
     (void)fprintf(file, "%s%s%s\n", lead, finding->kind, finding->may ? " (perhaps)" : "");
     print_wrapped(file, "    ", check_sentence(finding));
-    if (!is_life(finding)) print_stack(file, title_of_earlier(finding), &finding->uses[CHECK_EARLIER]);
+    if (!is_life(finding) && !is_of(finding, "collective")) print_stack(file, title_of_earlier(finding), &finding->uses[CHECK_EARLIER]);
     if (is_life(finding) || is_of(finding, "stale-graph")) print_stack(file, "allocated", &finding->uses[CHECK_ALLOCATED]);
     if (finding->has[CHECK_FREED]) print_stack(file, "freed", &finding->uses[CHECK_FREED]);
     print_stack(file, is_free(finding) && !is_life(finding) ? "freed" : "the later work", &finding->uses[CHECK_LATER]);

@@ -46,6 +46,8 @@ void vr_check_destroy(struct vr_check *check) {
 
 bool vr_check_has_failed(const struct vr_check *check) { return check->failed; }
 
+void vr_check_pause(struct vr_check *check, bool paused) { check->paused = paused; }
+
 // ---- Names of work, each stored once.
 
 static const char *add_name(struct vr_check *check, uint64_t hash, const char *text) {

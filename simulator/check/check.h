@@ -22,7 +22,8 @@ struct vr_check_point; // a position in the work of a stream, as an event record
     X(USE_AFTER_FREE, "use-after-free")                                                                                                    \
     X(OUT_OF_BOUNDS, "out-of-bounds")                                                                                                      \
     X(MISUSE, "misuse")                                                                                                                    \
-    X(STALE_GRAPH, "stale-graph")
+    X(STALE_GRAPH, "stale-graph")                                                                                                          \
+    X(COLLECTIVE, "collective")
 
 enum vr_check_kind {
 #define X(name, key) VR_CHECK_##name,
@@ -77,6 +78,8 @@ typedef void vr_check_report(void *user, const struct vr_check_finding *finding)
 enum vram_status vr_check_create(vr_check_report *report, void *user, struct vr_check **check);
 void vr_check_destroy(struct vr_check *check);
 bool vr_check_has_failed(const struct vr_check *check);
+// Ignores work, waits and memory until it is called with false. For calls that the program did not make itself.
+void vr_check_pause(struct vr_check *check, bool paused);
 // Returns the key of a kind, as reports and suppressions name it.
 const char *vr_check_kind_key(enum vr_check_kind kind);
 // Reports a mistake that the caller found itself.
@@ -136,6 +139,8 @@ void vr_check_refused_free(struct vr_check *check, uint64_t address, struct vr_c
 // A handle was destroyed, and one that was destroyed is used.
 void vr_check_destroyed(struct vr_check *check, uint64_t handle, struct vr_check_place place);
 void vr_check_used_handle(struct vr_check *check, uint64_t handle, struct vr_check_place place);
+// A rank's call of a collective is not the one that another rank makes.
+void vr_check_disagreement(struct vr_check *check, struct vr_check_place place, const char *theirs);
 
 // --- check_blocks.c: lives of memory ---------------------------------------------------------------------------------
 

@@ -79,6 +79,7 @@ struct vr_check {
     vr_check_report *report;
     void *user;
     bool failed; // out of host memory
+    bool paused; // reports are ignored
     struct vr_check_lane *lanes;
     size_t lane_count, lanes_capacity;
     struct vr_map streams;        // stream -> lane + 1
@@ -104,6 +105,7 @@ struct vr_check {
 
 // --- check.c --------------------------------------------------------------------------------------------------------
 
+VR_INLINE bool vr_check_is_off(const struct vr_check *check) { return check->failed || check->paused; }
 // Returns a copy of the text that lives as long as the checker. NULL for NULL, and if the host is out of memory.
 const char *vr_check_name(struct vr_check *check, const char *text);
 struct vr_check_use vr_check_use_of(struct vr_check *check, uint64_t stream, enum vr_check_effect effect, struct vr_check_place place);

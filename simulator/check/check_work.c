@@ -99,7 +99,7 @@ void vr_check_use_bytes(struct vr_check *check, const struct vr_check_lane *lane
 void vr_check_host_use(struct vr_check *check, struct vr_check_place place, const struct vr_check_access *access) {
     const struct vr_check_lane *host = &check->lanes[VR_CHECK_HOST];
     const uint64_t end = access->address + access->size_bytes;
-    if (check->failed) return;
+    if (vr_check_is_off(check)) return;
     struct vr_check_record record = {
         .from = access->address, .end = end, .far = end, .use = vr_check_use_of(check, 0, access->effect, place)};
     for (size_t i = vr_check_cell_after(check, access->address); i < check->cell_count && check->cells[i]->from < end; i++) {
@@ -178,7 +178,7 @@ static void check_stale(struct vr_check *check, const struct vr_check_use *use, 
 
 void vr_check_launch_step(struct vr_check *check, const size_t *after, size_t after_count, struct vr_check_place place, uint64_t captured,
                           const struct vr_check_access *accesses, size_t count) {
-    if (check->failed || !check->launching || check->step_count == check->steps_capacity) return;
+    if (vr_check_is_off(check) || !check->launching || check->step_count == check->steps_capacity) return;
     const size_t index = lane_of_step(check, after, after_count);
     if (index == SIZE_MAX) return;
     struct vr_check_lane *lane = &check->lanes[index];

@@ -25,13 +25,18 @@
 EXPORT void vram_sim_check_block(uint64_t address, uint64_t size_bytes);
 EXPORT void vram_sim_check_block_end(uint64_t address);
 EXPORT void vram_sim_check_code(uint64_t function, const char *ptx);
+EXPORT void vram_sim_check_hide(int hidden);
+EXPORT void vram_sim_check_disagreement(const char *mine, const char *theirs);
 
 enum { API_FRAMES = 24, FRAMES_MOST = 512 };
 
 // ---- Stacks.
 
+static _Thread_local bool is_hidden; // the thread's calls are a library's own
+
 static uint32_t take_stack(void) {
     const struct vr_libcuda_stacks *stacks = vr_libcuda_stacks();
+    if (is_hidden) return VR_SIM_STACK_HIDDEN;
     return stacks->table == NULL ? 0 : stacks->take(stacks->table, VRAM_STACK_ALL, 0);
 }
 
@@ -153,6 +158,19 @@ void vram_sim_check_block_end(uint64_t address) {
     const struct vr_check_place place = {.stack = take_stack(), .work = "the free"};
     vr_mutex_lock(&sim->lock);
     vr_check_block_end(sim->checking->check, address, place);
+    vr_mutex_unlock(&sim->lock);
+}
+
+// ---- Libraries on top of CUDA.
+
+void vram_sim_check_hide(int hidden) { is_hidden = hidden != 0; }
+
+void vram_sim_check_disagreement(const char *mine, const char *theirs) {
+    struct vr_sim *sim = vr_libcuda_sim();
+    if (sim == NULL || sim->checking == NULL) return;
+    const struct vr_check_place place = {.stack = take_stack(), .work = mine};
+    vr_mutex_lock(&sim->lock);
+    vr_check_disagreement(sim->checking->check, place, theirs);
     vr_mutex_unlock(&sim->lock);
 }
 
