@@ -52,6 +52,7 @@ struct vr_check_place {
 // One side of a finding.
 struct vr_check_use {
     uint32_t stack;
+    uint32_t launch;  // of a step of a graph: the stack of the launch, where `stack` is that of the capture; 0: not one
     const char *work; // lives as long as the checker
     uint64_t stream;  // 0: the host
     enum vr_check_effect effect;
@@ -126,8 +127,9 @@ void vr_check_host_use(struct vr_check *check, struct vr_check_place place, cons
 
 // The launch of a graph: begin, its steps with the indices of earlier steps that they come after, and end. Steps that nothing orders run
 // at the same time. `place` of a step is where it was captured; `captured`: vr_check_lives() then, or 0. A step that uses memory that was
-// freed, or handed out again, since then is a STALE_GRAPH.
-void vr_check_launch_begin(struct vr_check *check, uint64_t stream, size_t step_count, struct vr_check_place place);
+// freed, or handed out again, since then is a STALE_GRAPH. So is a read of captured memory that the launch of an earlier captured graph
+// has overwritten: graphs of one pool may have the same addresses. last_captured: the largest `captured` of the steps.
+void vr_check_launch_begin(struct vr_check *check, uint64_t stream, size_t step_count, uint64_t last_captured, struct vr_check_place place);
 void vr_check_launch_step(struct vr_check *check, const size_t *after, size_t after_count, struct vr_check_place place, uint64_t captured,
                           const struct vr_check_access *accesses, size_t count);
 void vr_check_launch_end(struct vr_check *check);

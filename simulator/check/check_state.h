@@ -64,6 +64,7 @@ struct vr_check_record {
 struct vr_check_cell {
     uint64_t from, end;
     struct vr_check_life *life;
+    struct vr_check_use overwritten; // by a graph that was captured before the life began; no work: it is not
     struct vr_check_record *records;
     size_t record_count, records_capacity;
 };
@@ -96,6 +97,7 @@ struct vr_check {
     // The launch in progress.
     bool launching;
     struct vr_check_use launch_use;
+    uint64_t launch_captured; // the last allocation before the capture of its last step; 0: unknown
     uint32_t launch_lane;
     struct vr_check_point *launch_start;
     struct vr_check_step *steps;

@@ -322,7 +322,29 @@ static void graphs(void **state) {
     expect(VR_CHECK_RACE, 0);
     set(driver, other, b);
     expect(VR_CHECK_RACE, 1);
+    assert_true(last.earlier.launch > last.earlier.stack && last.later.launch == 0); // captured, then launched
     close_checked(driver);
+    (void)state;
+}
+
+// A copy in a graph guards the pinned memory that it reads.
+static void guards_of_graphs(void **state) {
+    checking.protect = protect;
+    struct vram_driver *driver = open_checked();
+    const uint64_t a = new_stream(driver, VR_CU_STREAM_NON_BLOCKING), memory = alloc(driver, 4096);
+    uint64_t pinned, graph, exec;
+    assert_cu(vr_cu(driver, mem_host_alloc, &pinned, 4096, 0), SUCCESS);
+    assert_cu(vr_cu(driver, stream_begin_capture, a, VR_CU_STREAM_CAPTURE_MODE_GLOBAL), SUCCESS);
+    assert_cu(vr_cu(driver, memcpy_async, memory, pinned, 4096, a), SUCCESS);
+    assert_cu(vr_cu(driver, stream_end_capture, a, &graph), SUCCESS);
+    assert_cu(vr_cu(driver, graph_instantiate, &exec, graph, 0), SUCCESS);
+    assert_int_equal(vr_sim_of(driver)->guard_count, 0);
+    assert_cu(vr_cu(driver, graph_launch, exec, a), SUCCESS);
+    assert_int_equal(protected.access, VR_SIM_PAGE_READABLE);
+    assert_true(vr_sim_guards_fault(vr_sim_of(driver), pinned + 4, true, (struct vr_check_place){7, "the host"}));
+    expect(VR_CHECK_HOST_RACE, 1);
+    close_checked(driver);
+    checking.protect = NULL;
     (void)state;
 }
 
@@ -388,6 +410,7 @@ int main(void) {
         cmocka_unit_test(library_calls),
         cmocka_unit_test(hidden_calls),
         cmocka_unit_test(graphs),
+        cmocka_unit_test(guards_of_graphs),
         cmocka_unit_test(stale_graphs),
         cmocka_unit_test(refused_calls),
     };
