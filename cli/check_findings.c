@@ -14,7 +14,7 @@
 #include "args.h"
 #include "ui.h"
 
-static const char *const roles[CHECK_ROLES] = {"earlier", "later", "allocated", "freed"};
+const char *const check_roles[CHECK_ROLES] = {"earlier", "earlier_launch", "later", "later_launch", "allocated", "freed"};
 
 // ---- Memory.
 
@@ -87,7 +87,7 @@ static bool read_use(struct reading *reading, char *line) {
     const char *name = next_field(&line);
     reading->use = NULL;
     for (size_t i = 0; i < CHECK_ROLES; i++) {
-        if (strcmp(name, roles[i]) != 0 || reading->finding.has[i]) continue;
+        if (strcmp(name, check_roles[i]) != 0 || reading->finding.has[i]) continue;
         reading->finding.has[i] = true;
         reading->use = &reading->finding.uses[i];
     }
@@ -111,7 +111,8 @@ static bool read_frame(struct check_use *use, char *line) {
 // ---- Findings.
 
 static bool are_equal_uses(const struct check_use *a, const struct check_use *b) {
-    if (a->frame_count != b->frame_count || strcmp(a->work, b->work) != 0) return false;
+    if (a->frame_count != b->frame_count || (a->work != NULL) != (b->work != NULL)) return false;
+    if (a->work != NULL && strcmp(a->work, b->work) != 0) return false;
     for (size_t i = 0; i < a->frame_count; i++)
         if (a->frames[i].line != b->frames[i].line || strcmp(a->frames[i].name, b->frames[i].name) != 0 ||
             strcmp(a->frames[i].file, b->frames[i].file) != 0)
@@ -120,8 +121,10 @@ static bool are_equal_uses(const struct check_use *a, const struct check_use *b)
 }
 
 static bool are_equal(const struct check_finding *a, const struct check_finding *b) {
-    return strcmp(a->kind, b->kind) == 0 && a->may == b->may && are_equal_uses(&a->uses[CHECK_EARLIER], &b->uses[CHECK_EARLIER]) &&
-           are_equal_uses(&a->uses[CHECK_LATER], &b->uses[CHECK_LATER]);
+    if (strcmp(a->kind, b->kind) != 0 || a->may != b->may) return false;
+    for (size_t i = CHECK_EARLIER; i <= CHECK_LATER_LAUNCH; i++)
+        if (!are_equal_uses(&a->uses[i], &b->uses[i])) return false;
+    return true;
 }
 
 // Moves the finding that was read to the list, unless the list has an equal one. Begins a new one.
@@ -247,6 +250,11 @@ int check_findings_suppress(struct check_findings *findings, const char *path) {
 }
 
 // ---- Frames.
+
+const struct check_use *check_call_of(const struct check_finding *finding, enum check_role role) {
+    const enum check_role launch = role == CHECK_EARLIER ? CHECK_EARLIER_LAUNCH : CHECK_LATER_LAUNCH;
+    return &finding->uses[finding->has[launch] ? launch : role];
+}
 
 bool check_frame_is_python(const struct check_frame *frame) {
     const size_t length = strlen(frame->file);

@@ -21,7 +21,9 @@ struct check_use {
     size_t frame_count, frames_capacity;
 };
 
-enum check_role { CHECK_EARLIER, CHECK_LATER, CHECK_ALLOCATED, CHECK_FREED, CHECK_ROLES };
+// The launches are of the graphs whose nodes the two uses are.
+enum check_role { CHECK_EARLIER, CHECK_EARLIER_LAUNCH, CHECK_LATER, CHECK_LATER_LAUNCH, CHECK_ALLOCATED, CHECK_FREED, CHECK_ROLES };
+extern const char *const check_roles[CHECK_ROLES];
 
 struct check_finding {
     char kind[24];
@@ -46,6 +48,8 @@ void check_findings_drop_may(struct check_findings *findings);
 // Removes the findings that the file names. Returns CLI_OK, or an exit code after a line on standard error.
 int check_findings_suppress(struct check_findings *findings, const char *path);
 
+// Returns the call by which the use, earlier or later, happened: the launch of the graph, if it is a node.
+const struct check_use *check_call_of(const struct check_finding *finding, enum check_role role);
 // Returns whether a frame is Python's.
 bool check_frame_is_python(const struct check_frame *frame);
 // Returns the frame that a code host shows: the innermost one of Python, else of source code. NULL if there is none.

@@ -9,8 +9,6 @@
 #include "ui.h"
 #include "vram/vram.h"
 
-static const char *const roles[CHECK_ROLES] = {"earlier", "later", "allocated", "freed"};
-
 // ---- JSON.
 
 static void put_frames(struct vr_json *json, const struct check_use *use) {
@@ -52,9 +50,9 @@ static void put_finding(struct vr_json *json, const struct check_finding *findin
     vr_json_u64(json, "block_bytes", finding->block_bytes);
     for (size_t i = 0; i < CHECK_ROLES; i++) {
         if (finding->has[i])
-            put_use(json, roles[i], &finding->uses[i]);
+            put_use(json, check_roles[i], &finding->uses[i]);
         else
-            vr_json_null(json, roles[i]);
+            vr_json_null(json, check_roles[i]);
     }
     vr_json_object_end(json);
 }
@@ -102,10 +100,12 @@ static void put_result(struct vr_json *json, const struct check_finding *finding
     vr_json_string(json, "level", finding->may ? "note" : "error");
     put_message(json, "message", check_sentence(finding));
     vr_json_array(json, "locations");
-    put_location(json, &finding->uses[CHECK_LATER]);
+    put_location(json, check_call_of(finding, CHECK_LATER));
     vr_json_array_end(json);
     vr_json_array(json, "relatedLocations");
     put_location(json, &finding->uses[CHECK_EARLIER]);
+    if (finding->has[CHECK_EARLIER_LAUNCH]) put_location(json, &finding->uses[CHECK_EARLIER_LAUNCH]);
+    if (finding->has[CHECK_LATER_LAUNCH]) put_location(json, &finding->uses[CHECK_LATER]);
     if (finding->has[CHECK_FREED]) put_location(json, &finding->uses[CHECK_FREED]);
     vr_json_array_end(json);
     vr_json_object_end(json);

@@ -12,12 +12,18 @@ enum { COLUMNS = 80, FRAMES_SHOWN = 6 };
 
 // ---- Words.
 
-// Prints a kernel's name without its result, template arguments and parameters.
+// Prints a kernel's name without its result, anonymous namespaces, template arguments and parameters.
 static void put_work(FILE *text, const struct check_use *use) {
+    static const char anonymous[] = "(anonymous namespace)::";
     const char *name = use->work[0] == '\0' ? "work" : use->work;
-    if (strncmp(name, "void ", 5) == 0 && strchr(name, '(') != NULL) name += 5;
-    const bool is_function = strchr(name, '(') != NULL && strstr(name, "(anonymous") != name;
-    (void)fprintf(text, "%.*s", (int)(is_function ? strcspn(name, "<(") : strlen(name)), name);
+    const bool is_function = strchr(name, '(') != NULL;
+    if (strncmp(name, "void ", 5) == 0 && is_function) name += 5;
+    for (; *name != '\0' && (!is_function || *name != '<'); name++) {
+        const size_t skipped = strncmp(name, anonymous, sizeof anonymous - 1) == 0 ? sizeof anonymous - 1 : 0;
+        name += skipped;
+        if (is_function && (*name == '(' || *name == '<' || *name == '\0')) break;
+        (void)fputc(*name, text);
+    }
 }
 
 static void put_stream(FILE *text, const struct check_use *use) {
@@ -67,6 +73,11 @@ static bool is_free(const struct check_finding *finding) {
 
 // ---- The sentence.
 
+// Returns whether a graph has overwritten the results of another one that has the same addresses.
+static bool is_overwritten(const struct check_finding *finding) {
+    return is_of(finding, "stale-graph") && finding->has[CHECK_EARLIER_LAUNCH];
+}
+
 // Describes a call that is wrong by itself, without another use. Returns false for other kinds.
 static bool put_misuse(FILE *text, const struct check_finding *finding) {
     const bool freed = finding->has[CHECK_FREED];
@@ -87,7 +98,17 @@ static bool put_misuse(FILE *text, const struct check_finding *finding) {
 
 static void put_sentence(FILE *text, const struct check_finding *finding) {
     const struct check_use *earlier = &finding->uses[CHECK_EARLIER], *later = &finding->uses[CHECK_LATER];
+    if (is_of(finding, "collective")) {
+        (void)fprintf(text, "the ranks disagree: %s, and %s", later->work, earlier->work);
+        return;
+    }
     put_subject(text, later);
+    if (is_overwritten(finding)) {
+        (void)fputs(" reads memory that ", text);
+        put_subject(text, earlier);
+        (void)fputs(" overwrote: a graph that was captured earlier in the same pool was launched in between", text);
+        return;
+    }
     if (put_misuse(text, finding)) return;
     if (is_free(finding)) {
         (void)fputs(" releases memory that ", text);
@@ -154,10 +175,16 @@ static void put_host_wait(FILE *text, const struct check_use *earlier, const str
 
 // Returns false for kinds that a wait mends.
 static bool put_correction(FILE *text, const struct check_finding *finding) {
-    if (is_of(finding, "stale-graph")) {
+    if (is_overwritten(finding)) {
+        (void)fputs("copy the memory before that launch", text);
+        put_place(text, "at", check_call_of(finding, CHECK_EARLIER));
+        (void)fputs(", or give the graphs pools of their own", text);
+    } else if (is_of(finding, "stale-graph")) {
         (void)fputs("keep the memory until the last launch, or capture the graph again", text);
     } else if (is_of(finding, "out-of-bounds")) {
         (void)fprintf(text, "use at most %" PRIu64 " bytes from there", finding->block + finding->block_bytes - finding->address);
+    } else if (is_of(finding, "collective")) {
+        (void)fputs("make the same call with the same size, type and root on all ranks, in the same order", text);
     } else if (is_of(finding, "misuse") && finding->has[CHECK_ALLOCATED]) {
         (void)fputs("free each block once, with the address and the kind of function that allocated it", text);
     } else if (is_of(finding, "misuse")) {
@@ -170,7 +197,7 @@ static bool put_correction(FILE *text, const struct check_finding *finding) {
 }
 
 static void put_remedy(FILE *text, const struct check_finding *finding) {
-    const struct check_use *earlier = &finding->uses[CHECK_EARLIER], *later = &finding->uses[CHECK_LATER];
+    const struct check_use *earlier = check_call_of(finding, CHECK_EARLIER), *later = check_call_of(finding, CHECK_LATER);
     const struct check_use *freed = finding->has[CHECK_FREED] ? &finding->uses[CHECK_FREED] : later;
     if (put_correction(text, finding)) return;
     if (is_of(finding, "use-after-free")) {
@@ -215,6 +242,15 @@ static void print_stack(FILE *file, const char *title, const struct check_use *u
     }
 }
 
+// Prints the stack of an earlier or later use. That of a graph's node has two: where it was captured, and where the graph was launched.
+static void print_use(FILE *file, const char *title, const struct check_finding *finding, enum check_role role) {
+    const struct check_use *call = check_call_of(finding, role);
+    char of_capture[64];
+    (void)snprintf(of_capture, sizeof of_capture, "%s, captured", title);
+    print_stack(file, call == &finding->uses[role] ? title : of_capture, &finding->uses[role]);
+    if (call != &finding->uses[role]) print_stack(file, "and launched with its graph", call);
+}
+
 static void print_wrapped(FILE *file, const char *lead, char *text) {
     char *line = NULL;
     (void)fprintf(file, "%s", lead);
@@ -225,7 +261,7 @@ static void print_wrapped(FILE *file, const char *lead, char *text) {
 }
 
 static const char *title_of_earlier(const struct check_finding *finding) {
-    if (is_of(finding, "stale-graph")) return "captured";
+    if (is_of(finding, "stale-graph") && !is_overwritten(finding)) return "captured";
     return is_of(finding, "misuse") && !finding->has[CHECK_ALLOCATED] ? "destroyed" : "the earlier work";
 }
 
@@ -240,10 +276,10 @@ static void print_finding(FILE *file, size_t number, const struct check_finding 
     (void)snprintf(lead, sizeof lead, "%3zu ", number);
     (void)fprintf(file, "%s%s%s\n", lead, finding->kind, finding->may ? " (perhaps)" : "");
     print_wrapped(file, "    ", check_sentence(finding));
-    if (!is_life(finding)) print_stack(file, title_of_earlier(finding), &finding->uses[CHECK_EARLIER]);
+    if (!is_life(finding) && !is_of(finding, "collective")) print_use(file, title_of_earlier(finding), finding, CHECK_EARLIER);
     if (is_life(finding) || is_of(finding, "stale-graph")) print_stack(file, "allocated", &finding->uses[CHECK_ALLOCATED]);
     if (finding->has[CHECK_FREED]) print_stack(file, "freed", &finding->uses[CHECK_FREED]);
-    print_stack(file, is_free(finding) && !is_life(finding) ? "freed" : "the later work", &finding->uses[CHECK_LATER]);
+    print_use(file, is_free(finding) && !is_life(finding) ? "freed" : "the later work", finding, CHECK_LATER);
     print_wrapped(file, "    remedy: ", check_remedy(finding));
 }
 

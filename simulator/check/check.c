@@ -46,6 +46,8 @@ void vr_check_destroy(struct vr_check *check) {
 
 bool vr_check_has_failed(const struct vr_check *check) { return check->failed; }
 
+void vr_check_pause(struct vr_check *check, bool paused) { check->paused = paused; }
+
 // ---- Names of work, each stored once.
 
 static const char *add_name(struct vr_check *check, uint64_t hash, const char *text) {
@@ -80,6 +82,7 @@ struct vr_check_use vr_check_use_of(struct vr_check *check, uint64_t stream, enu
 static uint64_t hash_finding(const struct vr_check_finding *finding) {
     uint64_t hash = vr_hash_step((uint64_t)finding->kind + 1, finding->may);
     hash = vr_hash_step(hash, (uint64_t)finding->earlier.stack << 32 | finding->later.stack);
+    hash = vr_hash_step(hash, (uint64_t)finding->earlier.launch << 32 | finding->later.launch);
     hash = vr_hash_step(hash, (uint64_t)(uintptr_t)finding->earlier.work);
     hash = vr_mix64(vr_hash_step(hash, (uint64_t)(uintptr_t)finding->later.work));
     return hash == 0 ? 1 : hash;

@@ -22,7 +22,8 @@ struct vr_check_point; // a position in the work of a stream, as an event record
     X(USE_AFTER_FREE, "use-after-free")                                                                                                    \
     X(OUT_OF_BOUNDS, "out-of-bounds")                                                                                                      \
     X(MISUSE, "misuse")                                                                                                                    \
-    X(STALE_GRAPH, "stale-graph")
+    X(STALE_GRAPH, "stale-graph")                                                                                                          \
+    X(COLLECTIVE, "collective")
 
 enum vr_check_kind {
 #define X(name, key) VR_CHECK_##name,
@@ -51,6 +52,7 @@ struct vr_check_place {
 // One side of a finding.
 struct vr_check_use {
     uint32_t stack;
+    uint32_t launch;  // of a step of a graph: the stack of the launch, where `stack` is that of the capture; 0: not one
     const char *work; // lives as long as the checker
     uint64_t stream;  // 0: the host
     enum vr_check_effect effect;
@@ -77,6 +79,8 @@ typedef void vr_check_report(void *user, const struct vr_check_finding *finding)
 enum vram_status vr_check_create(vr_check_report *report, void *user, struct vr_check **check);
 void vr_check_destroy(struct vr_check *check);
 bool vr_check_has_failed(const struct vr_check *check);
+// Ignores work, waits and memory until it is called with false. For calls that the program did not make itself.
+void vr_check_pause(struct vr_check *check, bool paused);
 // Returns the key of a kind, as reports and suppressions name it.
 const char *vr_check_kind_key(enum vr_check_kind kind);
 // Reports a mistake that the caller found itself.
@@ -123,8 +127,9 @@ void vr_check_host_use(struct vr_check *check, struct vr_check_place place, cons
 
 // The launch of a graph: begin, its steps with the indices of earlier steps that they come after, and end. Steps that nothing orders run
 // at the same time. `place` of a step is where it was captured; `captured`: vr_check_lives() then, or 0. A step that uses memory that was
-// freed, or handed out again, since then is a STALE_GRAPH.
-void vr_check_launch_begin(struct vr_check *check, uint64_t stream, size_t step_count, struct vr_check_place place);
+// freed, or handed out again, since then is a STALE_GRAPH. So is a read of captured memory that the launch of an earlier captured graph
+// has overwritten: graphs of one pool may have the same addresses. last_captured: the largest `captured` of the steps.
+void vr_check_launch_begin(struct vr_check *check, uint64_t stream, size_t step_count, uint64_t last_captured, struct vr_check_place place);
 void vr_check_launch_step(struct vr_check *check, const size_t *after, size_t after_count, struct vr_check_place place, uint64_t captured,
                           const struct vr_check_access *accesses, size_t count);
 void vr_check_launch_end(struct vr_check *check);
@@ -136,6 +141,8 @@ void vr_check_refused_free(struct vr_check *check, uint64_t address, struct vr_c
 // A handle was destroyed, and one that was destroyed is used.
 void vr_check_destroyed(struct vr_check *check, uint64_t handle, struct vr_check_place place);
 void vr_check_used_handle(struct vr_check *check, uint64_t handle, struct vr_check_place place);
+// A rank's call of a collective is not the one that another rank makes.
+void vr_check_disagreement(struct vr_check *check, struct vr_check_place place, const char *theirs);
 
 // --- check_blocks.c: lives of memory ---------------------------------------------------------------------------------
 

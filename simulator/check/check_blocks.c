@@ -46,7 +46,7 @@ static void note_uses(struct vr_check *check, const struct vr_check_cell *cell, 
 uint64_t vr_check_lives(const struct vr_check *check) { return check->last_life; }
 
 void vr_check_segment(struct vr_check *check, uint64_t address, uint64_t size_bytes, bool mapped, struct vr_check_place place) {
-    if (check->failed || size_bytes == 0) return;
+    if (vr_check_is_off(check) || size_bytes == 0) return;
     struct vr_check_cell *cell = begin_cell(check, address, address + size_bytes, 0, place);
     if (cell != NULL) cell->life->mapped = mapped;
 }
@@ -63,7 +63,7 @@ static void end_segment(struct vr_check *check, uint64_t address, uint64_t end, 
 }
 
 void vr_check_segment_end(struct vr_check *check, uint64_t address, uint64_t size_bytes, bool waits, struct vr_check_place place) {
-    if (check->failed) return;
+    if (vr_check_is_off(check)) return;
     const struct vr_check_use use = vr_check_use_of(check, 0, VR_CHECK_WRITE, place);
     end_segment(check, address, address + size_bytes, &use, waits ? NULL : &check->lanes[VR_CHECK_HOST].clock);
 }
@@ -102,7 +102,7 @@ static uint64_t limit_of(const struct vr_check *check, size_t place) {
 
 void vr_check_block(struct vr_check *check, uint64_t address, uint64_t size_bytes, bool captured, struct vr_check_place place) {
     const size_t first = vr_check_cell_after(check, address);
-    if (check->failed || first == check->cell_count || check->cells[first]->from > address) return;
+    if (vr_check_is_off(check) || first == check->cell_count || check->cells[first]->from > address) return;
     const uint64_t end = size_bytes != 0 ? address + size_bytes : limit_of(check, first);
     struct vr_check_cell *cell = begin_cell(check, address, end, 0, place);
     if (cell == NULL) return;
@@ -113,7 +113,7 @@ void vr_check_block(struct vr_check *check, uint64_t address, uint64_t size_byte
 
 void vr_check_block_end(struct vr_check *check, uint64_t address, struct vr_check_place place) {
     const size_t first = vr_check_cell_after(check, address);
-    if (check->failed || first == check->cell_count || check->cells[first]->from != address) return;
+    if (vr_check_is_off(check) || first == check->cell_count || check->cells[first]->from != address) return;
     const struct vr_check_use use = vr_check_use_of(check, 0, VR_CHECK_WRITE, place);
     if (is_live_block(check->cells[first]->life)) end_life(check->cells[first]->life, &use);
 }

@@ -119,6 +119,7 @@ static void split_cell(struct vr_check *check, size_t place, uint64_t address) {
     struct vr_check_cell *left = check->cells[place];
     struct vr_check_cell *right = insert_cell(check, place + 1, address, left->end, left->life);
     if (right == NULL) return;
+    right->overwritten = left->overwritten;
     left->end = address;
     for (size_t i = 0; i < left->record_count; i++) append_part(check, right, &left->records[i]);
     for (size_t i = 0; i < left->record_count;) {

@@ -99,7 +99,7 @@ void vr_check_stream_close(struct vr_check *check, uint64_t stream) {
 
 struct vr_check_lane *vr_check_lane_of(struct vr_check *check, uint64_t stream) {
     const uint64_t place = vr_map_get(&check->streams, stream);
-    return place == 0 || check->failed ? NULL : &check->lanes[place - 1];
+    return place == 0 || vr_check_is_off(check) ? NULL : &check->lanes[place - 1];
 }
 
 // The legacy stream and the blocking streams of its context wait for each other.
@@ -169,7 +169,7 @@ static void host_follows(struct vr_check *check, const struct vr_check_clock *cl
 }
 
 void vr_check_host_wait(struct vr_check *check, const struct vr_check_point *point) {
-    if (point != NULL && !check->failed) host_follows(check, &point->clock);
+    if (point != NULL && !vr_check_is_off(check)) host_follows(check, &point->clock);
 }
 
 void vr_check_host_wait_stream(struct vr_check *check, uint64_t stream) {
@@ -182,7 +182,7 @@ void vr_check_host_wait_stream(struct vr_check *check, uint64_t stream) {
 
 void vr_check_host_wait_streams(struct vr_check *check, uint32_t device, uint64_t context) {
     struct vr_check_lane *host = &check->lanes[VR_CHECK_HOST];
-    if (check->failed) return;
+    if (vr_check_is_off(check)) return;
     for (size_t i = 1; i < check->lane_count; i++) {
         struct vr_check_lane *lane = &check->lanes[i];
         if (lane->kind != VR_CHECK_LANE_STREAM) continue;

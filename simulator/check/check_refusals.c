@@ -30,7 +30,7 @@ static uint64_t end_of_live(const struct vr_check *check, uint64_t address) {
 
 void vr_check_refused(struct vr_check *check, uint64_t stream, struct vr_check_place place, const struct vr_check_access *access) {
     const struct vr_check_cell *cell = cell_of(check, access->address);
-    if (check->failed || cell == NULL) return;
+    if (vr_check_is_off(check) || cell == NULL) return;
     const struct vr_check_use use = vr_check_use_of(check, stream, access->effect, place);
     if (cell->life->freed)
         note_refusal(check, VR_CHECK_USE_AFTER_FREE, &use, cell->life, access);
@@ -40,7 +40,7 @@ void vr_check_refused(struct vr_check *check, uint64_t stream, struct vr_check_p
 
 void vr_check_refused_free(struct vr_check *check, uint64_t address, struct vr_check_place place) {
     const struct vr_check_cell *cell = cell_of(check, address);
-    if (check->failed || cell == NULL) return;
+    if (vr_check_is_off(check) || cell == NULL) return;
     const struct vr_check_use use = vr_check_use_of(check, 0, VR_CHECK_WRITE, place);
     const struct vr_check_access access = {.address = address, .size_bytes = 1};
     note_refusal(check, VR_CHECK_MISUSE, &use, cell->life, &access);
@@ -51,7 +51,7 @@ void vr_check_refused_free(struct vr_check *check, uint64_t address, struct vr_c
 #define ENDS_MOST 65536 // destroyed handles that are remembered
 
 void vr_check_destroyed(struct vr_check *check, uint64_t handle, struct vr_check_place place) {
-    if (check->failed || check->end_count >= ENDS_MOST) return;
+    if (vr_check_is_off(check) || check->end_count >= ENDS_MOST) return;
     if (VR_GROW(check, ends, check->end_count + 1) != VRAM_OK || vr_map_set(&check->destroyed, handle, check->end_count + 1) != VRAM_OK) {
         check->failed = true;
         return;
@@ -61,8 +61,18 @@ void vr_check_destroyed(struct vr_check *check, uint64_t handle, struct vr_check
 
 void vr_check_used_handle(struct vr_check *check, uint64_t handle, struct vr_check_place place) {
     const uint64_t row = vr_map_get(&check->destroyed, handle);
-    if (check->failed || row == 0) return;
+    if (vr_check_is_off(check) || row == 0) return;
     const struct vr_check_finding finding = {
         .kind = VR_CHECK_MISUSE, .earlier = check->ends[row - 1], .later = vr_check_use_of(check, 0, VR_CHECK_USE, place)};
+    vr_check_note(check, &finding);
+}
+
+// ---- Collectives.
+
+void vr_check_disagreement(struct vr_check *check, struct vr_check_place place, const char *theirs) {
+    if (vr_check_is_off(check)) return;
+    const struct vr_check_finding finding = {.kind = VR_CHECK_COLLECTIVE,
+                                             .earlier = vr_check_use_of(check, 0, VR_CHECK_USE, (struct vr_check_place){.work = theirs}),
+                                             .later = vr_check_use_of(check, 0, VR_CHECK_USE, place)};
     vr_check_note(check, &finding);
 }

@@ -64,6 +64,7 @@ struct vr_check_record {
 struct vr_check_cell {
     uint64_t from, end;
     struct vr_check_life *life;
+    struct vr_check_use overwritten; // by a graph that was captured before the life began; no work: it is not
     struct vr_check_record *records;
     size_t record_count, records_capacity;
 };
@@ -79,6 +80,7 @@ struct vr_check {
     vr_check_report *report;
     void *user;
     bool failed; // out of host memory
+    bool paused; // reports are ignored
     struct vr_check_lane *lanes;
     size_t lane_count, lanes_capacity;
     struct vr_map streams;        // stream -> lane + 1
@@ -95,6 +97,7 @@ struct vr_check {
     // The launch in progress.
     bool launching;
     struct vr_check_use launch_use;
+    uint64_t launch_captured; // the last allocation before the capture of its last step; 0: unknown
     uint32_t launch_lane;
     struct vr_check_point *launch_start;
     struct vr_check_step *steps;
@@ -104,6 +107,7 @@ struct vr_check {
 
 // --- check.c --------------------------------------------------------------------------------------------------------
 
+VR_INLINE bool vr_check_is_off(const struct vr_check *check) { return check->failed || check->paused; }
 // Returns a copy of the text that lives as long as the checker. NULL for NULL, and if the host is out of memory.
 const char *vr_check_name(struct vr_check *check, const char *text);
 struct vr_check_use vr_check_use_of(struct vr_check *check, uint64_t stream, enum vr_check_effect effect, struct vr_check_place place);

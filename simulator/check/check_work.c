@@ -68,6 +68,32 @@ static void check_freed(struct vr_check *check, const struct vr_check_record *re
     vr_check_note(check, &finding);
 }
 
+// ---- Graphs of one pool. A graph that was captured earlier may write where a later one has its results.
+
+// Returns whether the running launch is of a graph that was captured before the cell's life began in a later capture.
+static bool is_foreign(const struct vr_check *check, const struct vr_check_cell *cell) {
+    const struct vr_check_life *life = cell->life;
+    return check->launching && check->launch_captured != 0 && life->captured && life->serial > check->launch_captured;
+}
+
+static void check_overwritten(struct vr_check *check, struct vr_check_cell *cell, const struct vr_check_record *record) {
+    if (!cell->life->captured || cell->life->freed) return;
+    if (is_foreign(check, cell)) {
+        if (record->use.effect == VR_CHECK_WRITE && !record->may) cell->overwritten = record->use;
+        return;
+    }
+    if (record->use.effect == VR_CHECK_READ && cell->overwritten.work != NULL && !record->may) {
+        struct vr_check_finding finding = {.kind = VR_CHECK_STALE_GRAPH,
+                                           .earlier = cell->overwritten,
+                                           .later = record->use,
+                                           .address = record->from,
+                                           .size_bytes = record->end - record->from};
+        vr_check_finding_block(&finding, cell->life);
+        vr_check_note(check, &finding);
+    }
+    cell->overwritten.work = NULL;
+}
+
 // ---- Uses.
 
 // Uses the part of an access that lies in one cell.
@@ -75,6 +101,7 @@ static void use_cell(struct vr_check *check, struct vr_check_cell *cell, const s
                      const struct vr_check_access *access, struct vr_check_record record) {
     record.life = cell->life;
     check_freed(check, &record, access, cell);
+    check_overwritten(check, cell, &record);
     for (size_t i = 0; i < cell->record_count; i++) compare(check, &cell->records[i], &record, lane);
     vr_check_record_add(check, cell, &record, &lane->clock);
 }
@@ -99,7 +126,7 @@ void vr_check_use_bytes(struct vr_check *check, const struct vr_check_lane *lane
 void vr_check_host_use(struct vr_check *check, struct vr_check_place place, const struct vr_check_access *access) {
     const struct vr_check_lane *host = &check->lanes[VR_CHECK_HOST];
     const uint64_t end = access->address + access->size_bytes;
-    if (check->failed) return;
+    if (vr_check_is_off(check)) return;
     struct vr_check_record record = {
         .from = access->address, .end = end, .far = end, .use = vr_check_use_of(check, 0, access->effect, place)};
     for (size_t i = vr_check_cell_after(check, access->address); i < check->cell_count && check->cells[i]->from < end; i++) {
@@ -124,7 +151,8 @@ void vr_check_work(struct vr_check *check, uint64_t stream, struct vr_check_plac
 
 // ---- Launches of graphs. Each step continues the lane of a step that it comes after, or begins a branch.
 
-void vr_check_launch_begin(struct vr_check *check, uint64_t stream, size_t step_count, struct vr_check_place place) {
+void vr_check_launch_begin(struct vr_check *check, uint64_t stream, size_t step_count, uint64_t last_captured,
+                           struct vr_check_place place) {
     const struct vr_check_lane *lane = vr_check_lane_of(check, stream);
     check->launching = lane != NULL;
     if (lane == NULL) return;
@@ -132,6 +160,7 @@ void vr_check_launch_begin(struct vr_check *check, uint64_t stream, size_t step_
     check->launch_lane = (uint32_t)(lane - check->lanes);
     check->step_count = 0;
     check->launch_use = vr_check_use_of(check, stream, VR_CHECK_USE, place);
+    check->launch_captured = last_captured;
     if (VR_GROW(check, steps, step_count + 1) != VRAM_OK) check->failed = true;
 }
 
@@ -178,7 +207,7 @@ static void check_stale(struct vr_check *check, const struct vr_check_use *use, 
 
 void vr_check_launch_step(struct vr_check *check, const size_t *after, size_t after_count, struct vr_check_place place, uint64_t captured,
                           const struct vr_check_access *accesses, size_t count) {
-    if (check->failed || !check->launching || check->step_count == check->steps_capacity) return;
+    if (vr_check_is_off(check) || !check->launching || check->step_count == check->steps_capacity) return;
     const size_t index = lane_of_step(check, after, after_count);
     if (index == SIZE_MAX) return;
     struct vr_check_lane *lane = &check->lanes[index];
@@ -186,8 +215,9 @@ void vr_check_launch_step(struct vr_check *check, const size_t *after, size_t af
         if (!vr_check_clock_join(&lane->clock, &check->steps[after[i]].clock)) check->failed = true;
     const uint64_t tick = vr_check_advance(check, lane);
     keep_step(check, index);
-    const struct vr_check_use use = vr_check_use_of(check, check->lanes[check->launch_lane].stream, VR_CHECK_USE, place);
+    struct vr_check_use use = vr_check_use_of(check, check->lanes[check->launch_lane].stream, VR_CHECK_USE, place);
     for (size_t i = 0; i < count; i++) check_stale(check, &use, captured, &accesses[i]);
+    use.launch = check->launch_use.stack;
     use_all(check, lane, tick, &use, accesses, count);
 }
 

@@ -57,10 +57,12 @@ struct vr_sim_callbacks {
 // The host's access to a page: none, reads, or reads and writes.
 enum vr_sim_page_access { VR_SIM_PAGE_CLOSED, VR_SIM_PAGE_READABLE, VR_SIM_PAGE_OPEN };
 
+#define VR_SIM_STACK_HIDDEN UINT32_MAX // a library made the call for its own purposes: the checker does not get it
+
 // The checker that gets what the program does (sim_checking.h).
 struct vr_sim_checking {
     struct vr_check *check;
-    // Returns the calling thread's stack. Called without the lock.
+    // Returns the calling thread's stack, or VR_SIM_STACK_HIDDEN if the call is not the program's. Called without the lock.
     uint32_t (*take_stack)(void);
     // Protects pages of pinned memory (streams/sim_guards.h); NULL: they are not guarded.
     void (*protect)(uint64_t address, uint64_t size_bytes, enum vr_sim_page_access access);

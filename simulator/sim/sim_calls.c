@@ -12,6 +12,7 @@ VR_INLINE bool is_question(const char *member) {
 static void leave_call(struct vr_sim *sim, enum vr_sim_call call, uint64_t entered_ns, bool question) {
     if (VR_UNLIKELY(sim->checking != NULL)) {
         vr_sim_guards_refresh(sim);
+        vr_check_pause(sim->checking->check, false);
         sim->stack = 0;
     }
     sim->clock_ns += sim->charge_ns;
@@ -57,6 +58,7 @@ VR_INLINE uint64_t enter_call(struct vr_sim *sim, enum vr_sim_call call, bool re
     vr_mutex_lock(&sim->lock);
     if (reads && VR_UNLIKELY(sim->watch != NULL)) sim->reader = reader;
     if (uses) sim->stack = stack;
+    if (uses && VR_UNLIKELY(stack == VR_SIM_STACK_HIDDEN)) vr_check_pause(sim->checking->check, true);
     sim->charge_ns = vr_sim_base_cost_ns(sim, call);
     return sim->clock_ns;
 }

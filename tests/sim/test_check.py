@@ -48,6 +48,7 @@ class Check(unittest.TestCase):
         answer = json.loads(done.stdout)
         self.assertEqual((len(answer["findings"]), answer["suppressed"], answer["complete"]), (1, 0, True))
         finding = answer["findings"][0]
+        self.assertEqual((finding["earlier_launch"], finding["later_launch"]), (None, None))
         self.assertEqual((finding["kind"], finding["may"], finding["size_bytes"], finding["freed"]), ("race", False, 4096, None))
         for role, line in ("earlier", FIRST), ("later", SECOND):
             self.assertEqual((finding[role]["work"], finding[role]["effect"], finding[role]["default_stream"]), ("a memset", "write", False))

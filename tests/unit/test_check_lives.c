@@ -219,13 +219,50 @@ static void streams_come_and_go(void **state) {
     (void)state;
 }
 
+static void launch(struct vr_check *check, uint64_t captured, uint64_t address, enum vr_check_effect effect, uint32_t stack) {
+    const struct vr_check_access access = {.address = address, .effect = effect};
+    vr_check_launch_begin(check, A, 1, captured, at(stack + 1));
+    vr_check_launch_step(check, NULL, 0, (struct vr_check_place){stack, "kernel"}, captured, &access, 1);
+    vr_check_launch_end(check);
+}
+
+// Two graphs of one pool whose blocks have the same address. The first one overwrites what the second one left there, and only a read of
+// that is a mistake.
+static void graphs_of_one_pool(void **state) {
+    struct vr_check *check = begin();
+    vr_check_block(check, SEGMENT, 4096, true, at(50));
+    const uint64_t first = vr_check_lives(check);
+    vr_check_block_end(check, SEGMENT, at(51));
+    vr_check_block(check, SEGMENT, 4096, true, at(52));
+    const uint64_t second = vr_check_lives(check);
+    launch(check, first, SEGMENT, VR_CHECK_WRITE, 53);
+    launch(check, first, SEGMENT, VR_CHECK_READ, 55); // its own scratch memory
+    launch(check, second, SEGMENT, VR_CHECK_WRITE, 57);
+    use(check, A, SEGMENT, 0, VR_CHECK_READ, 59);
+    assert_int_equal(found, 0);
+    launch(check, first, SEGMENT, VR_CHECK_WRITE, 53);
+    assert_int_equal(found, 0);
+    use(check, A, SEGMENT, 0, VR_CHECK_READ, 60);
+    assert_int_equal(found, 1);
+    assert_int_equal(last.kind, VR_CHECK_STALE_GRAPH);
+    assert_int_equal(last.earlier.stack, 53);
+    assert_int_equal(last.earlier.launch, 54);
+    assert_int_equal(last.later.stack, 60);
+    launch(check, first, SEGMENT, VR_CHECK_WRITE, 53);
+    vr_check_block_end(check, SEGMENT, at(61)); // nothing is read there any more
+    use(check, A, SEGMENT, 0, VR_CHECK_READ, 62);
+    assert_int_equal(found, 1);
+    vr_check_destroy(check);
+    (void)state;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_block_reused_too_early), cmocka_unit_test(a_block_reused_after_a_wait),
         cmocka_unit_test(parts_of_a_block),         cmocka_unit_test(blocks_of_unknown_size),
         cmocka_unit_test(uses_after_a_free),        cmocka_unit_test(frees_in_the_order_of_a_stream),
         cmocka_unit_test(segments_given_back),      cmocka_unit_test(unknown_waits),
-        cmocka_unit_test(streams_come_and_go),
+        cmocka_unit_test(streams_come_and_go),      cmocka_unit_test(graphs_of_one_pool),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,7 +104,7 @@ static void do_random_launch(struct vr_check *check, int stream) {
     struct naive_work *start = add_on(stream);
     start->end = start->address;
     const int first = naive.count;
-    vr_check_launch_begin(check, (uint64_t)stream + 1, STEPS, (struct vr_check_place){0});
+    vr_check_launch_begin(check, (uint64_t)stream + 1, STEPS, 0, (struct vr_check_place){0});
     for (int i = 0; i < STEPS; i++) {
         struct naive_work *work = add_work();
         size_t after[STEPS], count = 0;

@@ -2,6 +2,7 @@
 #include "sim_fixture.h"
 
 #include "check/check.h"
+#include "sim/modules/sim_operands.h"
 #include "sim/streams/sim_guards.h"
 
 static struct vr_check_finding last;
@@ -13,13 +14,15 @@ static void note_finding(void *user, const struct vr_check_finding *finding) {
     last = *finding;
     found++;
 }
-static uint32_t take_stack(void) { return ++calls; }
+static bool hidden;
+static uint32_t take_stack(void) { return hidden ? VR_SIM_STACK_HIDDEN : ++calls; }
 
 static struct vr_sim_checking checking = {.take_stack = take_stack};
 
 static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
                           ".visible .entry _Z4readPKfPf(.param .u64 from, .param .u64 to)\n{\n ret;\n}\n"
-                          ".visible .entry _Z4bothPfS_(.param .u64 one, .param .u64 other)\n{\n ret;\n}\n";
+                          ".visible .entry _Z4bothPfS_(.param .u64 one, .param .u64 other)\n{\n ret;\n}\n"
+                          ".visible .entry standin_work(.param .align 8 .b8 call[216])\n{\n ret;\n}\n";
 
 static struct vram_driver *open_checked(void) {
     struct vram_driver *driver = NULL;
@@ -249,6 +252,53 @@ static void kernels(void **state) {
     (void)state;
 }
 
+// A library's kernel names the call that it stands for, and the memory that this reads and writes.
+static void library_calls(void **state) {
+    struct vram_driver *driver = open_checked();
+    const uint64_t a = new_stream(driver, VR_CU_STREAM_NON_BLOCKING), b = new_stream(driver, VR_CU_STREAM_NON_BLOCKING);
+    const uint64_t from = alloc(driver, 8192), to = alloc(driver, 8192), kernel = load_kernel(driver, "standin_work");
+    struct vr_sim_library_call call = {.name = "ncclAllGather",
+                                       .count = 3,
+                                       .operands = {{from, 4096, VR_CHECK_READ}, {to, 8192, VR_CHECK_WRITE}, {to, 0, VR_CHECK_WRITE}}};
+    void *arguments[] = {&call};
+    assert_cu(vr_sim_call_launch_kernel(vr_sim_of(driver), kernel, 1, 1, 1, 1, 1, 1, 0, a, arguments, NULL), SUCCESS);
+    set(driver, from + 4096, b);
+    expect(VR_CHECK_RACE, 0);
+    set(driver, to + 4096, b);
+    expect(VR_CHECK_RACE, 1);
+    assert_string_equal(last.earlier.work, "ncclAllGather");
+    assert_int_equal(last.earlier.effect, VR_CHECK_WRITE);
+    set(driver, from, b);
+    expect(VR_CHECK_RACE, 2);
+    assert_int_equal(last.earlier.effect, VR_CHECK_READ);
+    call.count = 100; // not a library's: nothing is known
+    assert_cu(vr_sim_call_launch_kernel(vr_sim_of(driver), kernel, 1, 1, 1, 1, 1, 1, 0, b, arguments, NULL), SUCCESS);
+    expect(VR_CHECK_RACE, 2);
+    close_checked(driver);
+    (void)state;
+}
+
+// What a library does for the simulator's sake neither orders nor uses anything.
+static void hidden_calls(void **state) {
+    struct vram_driver *driver = open_checked();
+    const uint64_t a = new_stream(driver, VR_CU_STREAM_NON_BLOCKING), b = new_stream(driver, VR_CU_STREAM_NON_BLOCKING);
+    const uint64_t memory = alloc(driver, 4096);
+    set(driver, memory, a);
+    hidden = true;
+    set(driver, memory, b);
+    assert_cu(vr_cu(driver, stream_synchronize, a), SUCCESS);
+    hidden = false;
+    expect(VR_CHECK_RACE, 0);
+    set(driver, memory, b);
+    expect(VR_CHECK_RACE, 1); // the hidden wait did not order it
+    vr_check_disagreement(checking.check, (struct vr_check_place){9, "ncclAllReduce with 8 of float32 on rank 1"},
+                          "ncclAllReduce with 9 of float32 on rank 0");
+    expect(VR_CHECK_COLLECTIVE, 2);
+    assert_int_equal(last.later.stack, 9);
+    close_checked(driver);
+    (void)state;
+}
+
 // Two branches of a captured graph that write the same bytes, and the work after the launch.
 static void graphs(void **state) {
     struct vram_driver *driver = open_checked();
@@ -272,7 +322,29 @@ static void graphs(void **state) {
     expect(VR_CHECK_RACE, 0);
     set(driver, other, b);
     expect(VR_CHECK_RACE, 1);
+    assert_true(last.earlier.launch > last.earlier.stack && last.later.launch == 0); // captured, then launched
     close_checked(driver);
+    (void)state;
+}
+
+// A copy in a graph guards the pinned memory that it reads.
+static void guards_of_graphs(void **state) {
+    checking.protect = protect;
+    struct vram_driver *driver = open_checked();
+    const uint64_t a = new_stream(driver, VR_CU_STREAM_NON_BLOCKING), memory = alloc(driver, 4096);
+    uint64_t pinned, graph, exec;
+    assert_cu(vr_cu(driver, mem_host_alloc, &pinned, 4096, 0), SUCCESS);
+    assert_cu(vr_cu(driver, stream_begin_capture, a, VR_CU_STREAM_CAPTURE_MODE_GLOBAL), SUCCESS);
+    assert_cu(vr_cu(driver, memcpy_async, memory, pinned, 4096, a), SUCCESS);
+    assert_cu(vr_cu(driver, stream_end_capture, a, &graph), SUCCESS);
+    assert_cu(vr_cu(driver, graph_instantiate, &exec, graph, 0), SUCCESS);
+    assert_int_equal(vr_sim_of(driver)->guard_count, 0);
+    assert_cu(vr_cu(driver, graph_launch, exec, a), SUCCESS);
+    assert_int_equal(protected.access, VR_SIM_PAGE_READABLE);
+    assert_true(vr_sim_guards_fault(vr_sim_of(driver), pinned + 4, true, (struct vr_check_place){7, "the host"}));
+    expect(VR_CHECK_HOST_RACE, 1);
+    close_checked(driver);
+    checking.protect = NULL;
     (void)state;
 }
 
@@ -335,7 +407,10 @@ int main(void) {
         cmocka_unit_test(host_memory),
         cmocka_unit_test(guards),
         cmocka_unit_test(kernels),
+        cmocka_unit_test(library_calls),
+        cmocka_unit_test(hidden_calls),
         cmocka_unit_test(graphs),
+        cmocka_unit_test(guards_of_graphs),
         cmocka_unit_test(stale_graphs),
         cmocka_unit_test(refused_calls),
     };

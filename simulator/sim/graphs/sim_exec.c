@@ -3,6 +3,7 @@
 #include "sim/modules/sim_launch.h"
 #include "sim/modules/sim_operands.h"
 #include "sim/streams/sim_callbacks.h"
+#include "sim/streams/sim_guards.h"
 
 // ---- Executable graphs: the steps of a graph in topological order, with child graphs expanded.
 
@@ -270,8 +271,11 @@ static void sim_exec_check(struct vr_sim *sim, const struct vr_sim_stream *strea
         const struct vr_sim_event *event = event_of(sim, &exec->steps[i], VR_CU_GRAPH_NODE_TYPE_WAIT_EVENT);
         if (event != NULL) vr_check_wait(check, stream->serial, event->point);
     }
+    uint64_t last = 0;
+    for (size_t i = 0; i < exec->step_count; i++)
+        if (exec->steps[i].work.lives > last) last = exec->steps[i].work.lives;
     const struct vr_check_place place = {.stack = sim->stack, .work = "the launch of a graph"};
-    vr_check_launch_begin(check, stream->serial, exec->step_count, place);
+    vr_check_launch_begin(check, stream->serial, exec->step_count, last, place);
     for (size_t i = 0; i < exec->step_count; i++) {
         const struct vr_sim_step *step = &exec->steps[i];
         const size_t *after = step->dependency_count == 0 ? NULL : exec->dependencies + step->first_dependency;
@@ -299,6 +303,7 @@ static vr_cu_result launch_exec(struct vr_sim *sim, struct vr_sim_stream *stream
         if (event != NULL) vr_sim_event_set(sim, event, stream, exec->ends_ns[i]);
         const struct vr_sim_work *work = &exec->steps[i].work;
         const vr_cu_result done = do_step(sim, stream, work);
+        if (VR_UNLIKELY(sim->checking != NULL) && work->type == VR_CU_GRAPH_NODE_TYPE_MEMCPY) vr_sim_guards_add(sim, stream, work);
         if (result == VR_CU_SUCCESS) result = done;
     }
     vr_sim_exec_free(sim, exec);

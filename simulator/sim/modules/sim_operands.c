@@ -40,11 +40,36 @@ static void add_fill(const struct vr_sim_launch *launch, const struct vr_sim_ker
     if (count > 0) add_access(list, to, (uint64_t)count * kernel->fill_value_bytes, VR_CHECK_WRITE);
 }
 
+// ---- Calls of libraries.
+
+// Gets the call that the launch stands for. Returns false for other kernels, and for a kernel of the program with the same name.
+static bool get_library_call(const struct vr_sim_launch *launch, const struct vr_sim_kernel *kernel, struct vr_sim_library_call *call) {
+    if (kernel == NULL || launch->parameters == NULL || strcmp(kernel->name, VR_SIM_LIBRARY_KERNEL) != 0) return false;
+    if (kernel->parameter_count != 1 || kernel->parameters[0].size_bytes != sizeof *call) return false;
+    memcpy(call, launch->parameters[0], sizeof *call);
+    return call->count <= VR_SIM_LIBRARY_OPERANDS && memchr(call->name, '\0', sizeof call->name) != NULL;
+}
+
+static void add_library_call(const struct vr_sim_library_call *call, struct list *list) {
+    for (uint64_t i = 0; i < call->count; i++) {
+        const uint64_t effect = call->operands[i].effect;
+        if (effect <= VR_CHECK_WRITE && call->operands[i].size_bytes > 0)
+            add_access(list, call->operands[i].address, call->operands[i].size_bytes, (enum vr_check_effect)effect);
+    }
+}
+
+// ---- Launches.
+
 size_t vr_sim_launch_accesses(struct vr_sim *sim, const struct vr_sim_launch *launch,
                               struct vr_check_access accesses[VR_SIM_OPERANDS_MOST]) {
     struct vr_sim_kernel *kernel = kernel_of(sim, launch);
     struct list list = {.accesses = accesses};
+    struct vr_sim_library_call call;
     if (kernel == NULL || !kernel->has_parameters || (launch->parameters == NULL && launch->extra == NULL)) return 0;
+    if (get_library_call(launch, kernel, &call)) {
+        add_library_call(&call, &list);
+        return list.count;
+    }
     if (kernel->fill_value_bytes != 0 && launch->parameters != NULL) {
         add_fill(launch, kernel, &list);
         return list.count;
@@ -57,24 +82,28 @@ size_t vr_sim_launch_accesses(struct vr_sim *sim, const struct vr_sim_launch *la
 
 // ---- Reports.
 
-static const char *name_of(const struct vr_sim *sim, const struct vr_sim_launch *launch) {
+// Returns what the launch is called in findings. A library's name is copied to *call.
+static const char *name_of(const struct vr_sim *sim, const struct vr_sim_launch *launch, struct vr_sim_library_call *call) {
     const struct vr_sim_kernel *kernel = kernel_of(sim, launch);
+    if (get_library_call(launch, kernel, call)) return call->name[0] == '\0' ? "a library's kernel" : call->name;
     return kernel == NULL ? "a kernel" : kernel->name;
 }
 
 void vr_sim_operands_check(struct vr_sim *sim, const struct vr_sim_stream *stream, const struct vr_sim_launch *launch) {
     struct vr_check_access accesses[VR_SIM_OPERANDS_MOST];
+    struct vr_sim_library_call call;
     const size_t count = vr_sim_launch_accesses(sim, launch, accesses);
-    vr_check_work(sim->checking->check, stream->serial, vr_sim_checking_place(sim, name_of(sim, launch)), accesses, count);
+    vr_check_work(sim->checking->check, stream->serial, vr_sim_checking_place(sim, name_of(sim, launch, &call)), accesses, count);
 }
 
 void vr_sim_operands_check_step(struct vr_sim *sim, const struct vr_sim_work *work, const size_t *after, size_t after_count) {
     struct vr_check_access accesses[VR_SIM_OPERANDS_MOST];
     struct vr_check_place place = {.stack = work == NULL ? 0 : work->stack};
+    struct vr_sim_library_call call;
     size_t count = 0;
     if (work != NULL && work->type == VR_CU_GRAPH_NODE_TYPE_KERNEL && work->payload != NULL) {
         const struct vr_sim_launch *launch = &((const struct vr_sim_kernel_payload *)(const void *)work->payload)->launch;
-        place.work = name_of(sim, launch);
+        place.work = name_of(sim, launch, &call);
         count = vr_sim_launch_accesses(sim, launch, accesses);
     } else if (work != NULL) {
         place.work = vr_sim_work_name(sim, work);

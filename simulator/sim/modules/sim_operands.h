@@ -6,6 +6,18 @@
 
 #define VR_SIM_OPERANDS_MOST 64
 
+// The only argument of the kernel that stands for a call of a library on top of CUDA: the call's name, and the memory that it uses.
+// simulator/standins/common/common.h has the same struct for the libraries.
+#define VR_SIM_LIBRARY_KERNEL   "standin_work"
+#define VR_SIM_LIBRARY_OPERANDS 7
+struct vr_sim_library_call {
+    char name[40]; // "": unknown
+    uint64_t count;
+    struct {
+        uint64_t address, size_bytes, effect; // effect: enum vr_check_effect
+    } operands[VR_SIM_LIBRARY_OPERANDS];
+};
+
 // Gets what a launch uses for certain, and returns the number of accesses. Addresses in arguments whose meaning is unknown are left out.
 size_t vr_sim_launch_accesses(struct vr_sim *sim, const struct vr_sim_launch *launch,
                               struct vr_check_access accesses[VR_SIM_OPERANDS_MOST]);

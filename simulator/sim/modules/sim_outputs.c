@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "check/check.h"
+#include "sim/modules/sim_operands.h"
 #include "sim/modules/sim_ptx.h"
 
 enum { WORD = 8, ALL = 1 << 20, LAST = -1, USUAL_ELEMENT = 8 };
@@ -194,6 +195,7 @@ static bool find_outputs(struct vr_sim_kernel *kernel) {
     if (kernel->counts > kernel->parameter_count) kernel->counts = 0;
     kernel->updates = strncmp(kernel->name, "_Z", 2) != 0;
     if (kernel->parameter_count == 0 || !kernel->has_parameters) return true;
+    if (strcmp(kernel->name, VR_SIM_LIBRARY_KERNEL) == 0) return true; // a library writes its results itself
     if (family != NULL) return add_family(kernel, family);
     return add_by_types(kernel, types, known_types(kernel, types));
 }

@@ -3,8 +3,9 @@
 //
 //     finding KIND MAY ADDRESS BYTES     MAY: 0 or 1
 //     block ADDRESS BYTES                if the block is known; 0 bytes: its size is not
-//     use ROLE EFFECT STREAM DEFAULT WORK ROLE: earlier, later, allocated or freed; EFFECT: read, use or write; STREAM: 0 is the
-//                                     host; DEFAULT: 1 for a default stream
+//     use ROLE EFFECT STREAM DEFAULT WORK ROLE: earlier, earlier_launch, later, later_launch, allocated or freed; a launch is that of
+//                                     the graph which has the use; EFFECT: read, use or write; STREAM: 0 is the host; DEFAULT: 1 for
+//                                     a default stream
 //     frame NAME FILE LINE               of the use before it, innermost first; LINE: 0 is unknown
 //     end
 //
@@ -14,7 +15,7 @@
 
 #define VR_CHECK_LINES_FOLDER "VRAM_SIM_CHECK"
 #define VR_CHECK_LINES_SUFFIX ".findings"
-#define VR_CHECK_LINES_FRAMES 48       // of a use at most
+#define VR_CHECK_LINES_FRAMES 32       // of a use at most, of machine code and of Python each
 #define VR_CHECK_LINES_FAILED "failed" // a line of its own: the process ran out of memory for the checker
 
 #endif

@@ -31,6 +31,19 @@ const struct standin_driver *standin_begin(void);
 
 // Launches one piece of work, which becomes a node in a capture. Returns the driver's result.
 int standin_work(uint64_t stream);
+// The same for work whose name and memory `vram check` learns: `count` operands, at most STANDIN_OPERANDS.
+struct standin_operand {
+    const void *address;
+    uint64_t bytes;  // 0: the operand counts as absent
+    uint64_t effect; // one of the constants
+};
+enum { STANDIN_READS, STANDIN_USES, STANDIN_WRITES, STANDIN_OPERANDS = 7 };
+int standin_work_on(uint64_t stream, const char *name, const struct standin_operand *operands, size_t count);
+// Hides the thread's calls of the driver from `vram check`, until it is called with false. Only for calls that the real library does not
+// make.
+void standin_hide(bool hidden);
+// Tells `vram check` that two ranks make different calls of a collective. Both are phrases.
+void standin_disagreement(const char *mine, const char *theirs);
 // Zeroes device memory in stream order. Does nothing if address or bytes is 0.
 int standin_zero(const void *address, size_t bytes, uint64_t stream);
 // Writes a result of zeros: to the device in stream order, or to the host after waiting for the stream, as NVIDIA's libraries do. result

@@ -52,8 +52,16 @@ const struct standin_driver *standin_begin(void) {
 }
 
 // --- work ------------------------------------------------------------------------------------------------------------------------------
-// One kernel without parameters, loaded once. A library's kernel belongs to no context, so it works on every device and survives a reset.
-static const char code[] = ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry standin_work()\n{\nret;\n}\n";
+// One kernel, loaded once. A library's kernel belongs to no context, so it works on every device and survives a reset. Its argument is a
+// struct vr_sim_library_call (simulator/sim/modules/sim_operands.h).
+struct work_call {
+    char name[40]; // "": unknown
+    uint64_t count;
+    struct standin_operand operands[STANDIN_OPERANDS];
+};
+_Static_assert(sizeof(struct work_call) == 216, "the kernel's code has the size");
+static const char code[] = ".version 6.0\n.target sm_50\n.address_size 64\n"
+                           ".visible .entry standin_work(.param .align 8 .b8 call[216])\n{\nret;\n}\n";
 static _Atomic uint64_t kernel; // 0: not loaded
 
 static int load_kernel(void) {
@@ -69,20 +77,50 @@ static int load_kernel(void) {
 
 static void do_nothing(void *unused) { (void)unused; }
 
-static int launch_nothing(const struct standin_driver *driver, uint64_t stream) {
+static int launch_call(const struct standin_driver *driver, uint64_t stream, struct work_call *call) {
+    void *parameters[] = {call};
     const int error = atomic_load_explicit(&kernel, memory_order_acquire) == 0 ? load_kernel() : 0;
     // If the driver has no libraries of kernels, a host function keeps the order and makes a node.
     if (error == NOT_SUPPORTED) return driver->launch_host_func(stream, do_nothing, NULL);
-    return error != 0 ? error : driver->launch_kernel(atomic_load(&kernel), 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL);
+    return error != 0 ? error : driver->launch_kernel(atomic_load(&kernel), 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL);
 }
 
 // Makes the primary context current only if the launch fails because there is no current context.
-int standin_work(uint64_t stream) {
+int standin_work_on(uint64_t stream, const char *name, const struct standin_operand *operands, size_t count) {
     const struct standin_driver *driver = standin_driver();
+    struct work_call call = {.count = count > STANDIN_OPERANDS ? STANDIN_OPERANDS : count};
     if (driver == NULL) return NOT_INITIALIZED;
-    const int error = launch_nothing(driver, stream);
+    (void)strncpy(call.name, name, sizeof call.name - 1);
+    if (call.count > 0) memcpy(call.operands, operands, call.count * sizeof *operands);
+    const int error = launch_call(driver, stream, &call);
     if (error != INVALID_CONTEXT) return error;
-    return standin_begin() == NULL ? NOT_INITIALIZED : launch_nothing(driver, stream);
+    return standin_begin() == NULL ? NOT_INITIALIZED : launch_call(driver, stream, &call);
+}
+
+int standin_work(uint64_t stream) { return standin_work_on(stream, "", NULL, 0); }
+
+// ---- `vram check`.
+
+static pthread_once_t once_checking = PTHREAD_ONCE_INIT;
+static void (*hide_calls)(int hidden); // NULL: another driver
+static void (*note_disagreement)(const char *mine, const char *theirs);
+
+static void find_checking(void) {
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    void *const found[] = {library == NULL ? NULL : dlsym(library, "vram_sim_check_hide"),
+                           library == NULL ? NULL : dlsym(library, "vram_sim_check_disagreement")};
+    memcpy(&hide_calls, &found[0], sizeof hide_calls);
+    memcpy(&note_disagreement, &found[1], sizeof note_disagreement);
+}
+
+void standin_hide(bool hidden) {
+    (void)pthread_once(&once_checking, find_checking);
+    if (hide_calls != NULL) hide_calls(hidden);
+}
+
+void standin_disagreement(const char *mine, const char *theirs) {
+    (void)pthread_once(&once_checking, find_checking);
+    if (note_disagreement != NULL) note_disagreement(mine, theirs);
 }
 
 int standin_zero(const void *address, size_t bytes, uint64_t stream) {

@@ -25,13 +25,18 @@
 EXPORT void vram_sim_check_block(uint64_t address, uint64_t size_bytes);
 EXPORT void vram_sim_check_block_end(uint64_t address);
 EXPORT void vram_sim_check_code(uint64_t function, const char *ptx);
+EXPORT void vram_sim_check_hide(int hidden);
+EXPORT void vram_sim_check_disagreement(const char *mine, const char *theirs);
 
 enum { API_FRAMES = 24, FRAMES_MOST = 512 };
 
 // ---- Stacks.
 
+static _Thread_local bool is_hidden; // the thread's calls are a library's own
+
 static uint32_t take_stack(void) {
     const struct vr_libcuda_stacks *stacks = vr_libcuda_stacks();
+    if (is_hidden) return VR_SIM_STACK_HIDDEN;
     return stacks->table == NULL ? 0 : stacks->take(stacks->table, VRAM_STACK_ALL, 0);
 }
 
@@ -55,21 +60,35 @@ static void put_field(struct vr_text *text, const char *field) {
     for (; *field != '\0'; field++) vr_text_append(text, *field == '\t' || *field == '\n' ? " " : field, 1);
 }
 
+static bool is_python(const struct vram_frame *frame) {
+    const size_t length = strlen(frame->filename);
+    return frame->filename[0] == '<' || (length > 3 && strcmp(frame->filename + length - 3, ".py") == 0);
+}
+
+// Returns the first frame after those of the driver, the runtime and the reports of blocks.
+static size_t first_frame(const struct vram_frame *frames, size_t count) {
+    size_t first = 0;
+    for (size_t i = 0; i < count && i < API_FRAMES; i++)
+        if (vr_libcuda_is_api(frames[i].name) || is_of_standins(&frames[i])) first = i + 1;
+    for (size_t i = first; i < count && i < first + API_FRAMES && (!is_python(&frames[i]) || is_own(&frames[i])); i++)
+        if (is_own(&frames[i])) first = i + 1;
+    return first;
+}
+
+// Appends at most VR_CHECK_LINES_FRAMES frames of machine code, and as many of Python, which lie behind them.
 static void put_frames(struct vr_text *text, uint32_t stack) {
     const struct vr_libcuda_stacks *stacks = vr_libcuda_stacks();
     struct vram_frame frames[FRAMES_MOST];
+    size_t put[2] = {0};
     if (stack == 0 || stacks->table == NULL) return;
-    size_t count = stacks->frames_of(stacks->table, stack, frames, FRAMES_MOST), first = 0;
+    size_t count = stacks->frames_of(stacks->table, stack, frames, FRAMES_MOST);
     if (count > FRAMES_MOST) count = FRAMES_MOST;
-    for (size_t i = 0; i < count && i < API_FRAMES; i++)
-        if (vr_libcuda_is_api(frames[i].name) || is_of_standins(&frames[i])) first = i + 1;
-    for (size_t i = first, put = 0; i < count && put < VR_CHECK_LINES_FRAMES; i++) {
-        if (is_own(&frames[i])) continue;
+    for (size_t i = first_frame(frames, count); i < count; i++) {
+        if (is_own(&frames[i]) || put[is_python(&frames[i])]++ >= VR_CHECK_LINES_FRAMES) continue;
         vr_text_puts(text, "frame");
         put_field(text, frames[i].name);
         put_field(text, frames[i].filename);
         vr_text_printf(text, "\t%" PRId64 "\n", frames[i].line);
-        put++;
     }
 }
 
@@ -107,12 +126,23 @@ static void put_use(struct vr_text *text, const char *role, const struct vr_chec
     put_frames(text, use->stack);
 }
 
+// The launch of the graph in which the use is a node.
+static void put_launch(struct vr_text *text, const char *role, const struct vr_check_use *use) {
+    struct vr_check_use launch = *use;
+    if (use->launch == 0) return;
+    launch.stack = use->launch;
+    launch.work = "the launch of a graph";
+    put_use(text, role, &launch);
+}
+
 static void put_finding(struct vr_text *text, const struct vr_check_finding *finding) {
     vr_text_printf(text, "finding\t%s\t%d\t%" PRIu64 "\t%" PRIu64 "\n", vr_check_kind_key(finding->kind), finding->may, finding->address,
                    finding->size_bytes);
     if (finding->has_block) vr_text_printf(text, "block\t%" PRIu64 "\t%" PRIu64 "\n", finding->block, finding->block_bytes);
     put_use(text, "earlier", &finding->earlier);
+    put_launch(text, "earlier_launch", &finding->earlier);
     put_use(text, "later", &finding->later);
+    put_launch(text, "later_launch", &finding->later);
     if (finding->has_block) put_use(text, "allocated", &finding->allocated);
     if (finding->has_block && finding->was_freed) put_use(text, "freed", &finding->freed);
     vr_text_puts(text, "end\n");
@@ -153,6 +183,19 @@ void vram_sim_check_block_end(uint64_t address) {
     const struct vr_check_place place = {.stack = take_stack(), .work = "the free"};
     vr_mutex_lock(&sim->lock);
     vr_check_block_end(sim->checking->check, address, place);
+    vr_mutex_unlock(&sim->lock);
+}
+
+// ---- Libraries on top of CUDA.
+
+void vram_sim_check_hide(int hidden) { is_hidden = hidden != 0; }
+
+void vram_sim_check_disagreement(const char *mine, const char *theirs) {
+    struct vr_sim *sim = vr_libcuda_sim();
+    if (sim == NULL || sim->checking == NULL) return;
+    const struct vr_check_place place = {.stack = take_stack(), .work = mine};
+    vr_mutex_lock(&sim->lock);
+    vr_check_disagreement(sim->checking->check, place, theirs);
     vr_mutex_unlock(&sim->lock);
 }
 

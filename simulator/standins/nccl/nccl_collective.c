@@ -1,5 +1,6 @@
 // Collectives and messages. A call is posted, compared with the other ranks' posts and launched on its stream; small payloads are
 // transferred. Data written by other ranks is never trusted for places and sizes: those come from this rank's own call.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,16 +67,31 @@ static void fill_post(struct nccl_post *post, const struct nccl_call *call, uint
     atomic_store(&post->number, call->number);
 }
 
+static const char *name_of(const struct nccl_post *post) {
+    return post->kind > 0 && post->kind <= NCCL_RECEIVE ? nccl_kinds[post->kind].name : "nothing known";
+}
+
+// Describes the call of a rank, "ncclAllReduce with 8 of float32 on rank 1".
+static void note_disagreement(const struct nccl_call *call, int other, const struct nccl_post *theirs) {
+    char texts[2][160];
+    (void)snprintf(texts[0], sizeof texts[0], "%s with %llu of %s on rank %d", nccl_kinds[call->kind].name, (unsigned long long)call->count,
+                   nccl_type_name(call->type), call->comm->rank);
+    (void)snprintf(texts[1], sizeof texts[1], "%s with %llu of %s on rank %d", name_of(theirs), (unsigned long long)theirs->count,
+                   nccl_type_name(theirs->type), other);
+    standin_disagreement(texts[0], texts[1]);
+}
+
 static int posts_differ(const struct nccl_call *call, int other, const struct nccl_post *posted) {
     // Copy the post, because the other rank may change it at any time.
     const struct nccl_post copy = {
         .kind = posted->kind, .type = posted->type, .root = posted->root, .operator= posted->operator, .count = posted->count };
     const struct nccl_post *theirs = &copy;
+    note_disagreement(call, other, theirs);
     return nccl_break(call->comm, NCCL_INVALID_USAGE,
                       "NCCL: mismatched calls: rank %d calls %s (%llu of %s, root %d, operator %d), but rank %d calls %s (%llu of %s, root %d, operator %d), as call %llu",
                       call->comm->rank, nccl_kinds[call->kind].name, (unsigned long long)call->count, nccl_type_name(call->type),
                       nccl_kinds[call->kind].has_root ? call->root : 0, nccl_kinds[call->kind].has_operator ? call->operator : 0, other,
-                      theirs->kind > 0 && theirs->kind <= NCCL_RECEIVE ? nccl_kinds[theirs->kind].name : "nothing known",
+                      name_of(theirs),
                       (unsigned long long)theirs->count, nccl_type_name(theirs->type), theirs->root, theirs->operator,
                       (unsigned long long)call->number);
 }
@@ -310,6 +326,26 @@ static bool take_buffers(struct nccl_comm *comm) {
     return true;
 }
 
+// Returns the number of parts that a rank gets.
+static uint64_t parts_received(const struct nccl_call *call) {
+    const bool is_root = call->root == call->comm->rank;
+    switch (call->kind) {
+    case NCCL_ALL_GATHER:
+    case NCCL_ALL_TO_ALL: return (uint64_t)call->comm->rank_count;
+    case NCCL_GATHER: return is_root ? (uint64_t)call->comm->rank_count : 0;
+    case NCCL_REDUCE: return is_root ? 1 : 0;
+    case NCCL_BROADCAST: return is_root && call->from == call->to ? 0 : 1;
+    case NCCL_SEND: return 0;
+    default: return 1;
+    }
+}
+
+static int launch(const struct nccl_call *call) {
+    const struct standin_operand operands[] = {{call->from, parts_contributed(call) * bytes_of(call), STANDIN_READS},
+                                               {call->to, parts_received(call) * bytes_of(call), STANDIN_WRITES}};
+    return standin_work_on(call->stream, nccl_kinds[call->kind].name, operands, sizeof operands / sizeof *operands);
+}
+
 int nccl_call_begin(struct nccl_call *call) {
     struct nccl_comm *comm = call->comm;
     (void)standin_driver()->ctx_set_current(comm->context);
@@ -319,7 +355,7 @@ int nccl_call_begin(struct nccl_call *call) {
     call->moves = is_small(call) && !is_capturing(call->stream);
     const int result = nccl_is_message(call) ? post_message(call) : post_collective(call);
     if (result != NCCL_SUCCESS) return result;
-    return standin_work(call->stream) == 0 ? NCCL_SUCCESS : nccl_fail(comm, NCCL_CUDA_ERROR, "NCCL: a kernel launch failed");
+    return launch(call) == 0 ? NCCL_SUCCESS : nccl_fail(comm, NCCL_CUDA_ERROR, "NCCL: a kernel launch failed");
 }
 
 int nccl_call_finish(struct nccl_call *call) {
