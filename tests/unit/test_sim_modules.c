@@ -318,6 +318,7 @@ static void stacks_take_memory(void **state) {
     assert_cu(launch(sim, small, 1, 32, 0), SUCCESS);
     assert_cu(vr_sim_call_ctx_get_limit(sim, &limit, 0), SUCCESS);
     assert_int_equal(limit, 1888);
+    assert_true(vr_sim_check(sim));
     assert_int_equal(vram_sim_memory_used(driver, 0), used + (1888 - 1024) * resident);
     assert_cu(vr_sim_call_ctx_set_limit(sim, 0, 512), SUCCESS);
     assert_int_equal(vram_sim_memory_used(driver, 0), used);
