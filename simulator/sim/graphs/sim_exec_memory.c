@@ -1,19 +1,25 @@
 // sim_exec_memory.c: the device memory that the driver takes for an executable graph, from its instantiation to its destruction. Programs
 // see it only as less free memory.
 //
-// NVIDIA publishes no figure. One of its engineers counts about 10 KB for a kernel node (NVIDIA/cccl, pull request 3768, 2025); with driver
-// 470 a node took 64 KiB (NVIDIA's developer forum, topic 244901, 2023). The bytes of a graph itself are what start-up logs of vLLM 0.19 on
-// an H100 leave beyond its nodes (docs/fit.md).
+// NVIDIA documents no figure. With driver 470 a kernel took 64 KiB (NVIDIA's developer forum, topic 244901, 2023); one of its engineers
+// counts about 10 KB (NVIDIA/cccl, pull request 3768, 2025). The sizes here are the nearest ones to what vLLM 0.19 printed for five models
+// on an H100, beyond the pools of their graphs (docs/fit.md): 26 to 42 graphs and 520 to 1,000 kernels for each batch size.
 #include "sim/graphs/sim_graphs.h"
 
-enum { GRAPH_BYTES = 128 * 1024, KERNEL_BYTES = 10 * 1024 };
+enum { GRAPH_BYTES = 32 * 1024, KERNEL_BYTES = 16 * 1024 };
 
-bool vr_sim_exec_take_memory(struct vr_sim *sim, struct vr_sim_exec *exec) {
-    uint64_t kernels = 0;
+// Counts the kernels, and finds the device of the first one.
+static uint64_t kernels_of(const struct vr_sim_exec *exec, uint32_t *device) {
+    uint64_t count = 0;
     for (size_t i = 0; i < exec->step_count; i++) {
         if (exec->steps[i].work.type != VR_CU_GRAPH_NODE_TYPE_KERNEL) continue;
-        if (kernels++ == 0) exec->device = exec->steps[i].work.device;
+        if (count++ == 0) *device = exec->steps[i].work.device;
     }
+    return count;
+}
+
+bool vr_sim_exec_take_memory(struct vr_sim *sim, struct vr_sim_exec *exec) {
+    const uint64_t kernels = kernels_of(exec, &exec->device);
     struct vr_sim_device *device = &sim->devices[exec->device];
     if (kernels == 0 || device->context_bytes == 0) return true; // a device whose contexts take no memory has no driver that takes any
     const uint64_t bytes = GRAPH_BYTES + kernels * KERNEL_BYTES;
