@@ -33,10 +33,11 @@ static bool check_memory(const struct vr_sim *sim) {
     }
     for (uint32_t i = 0; i < sim->contexts.used; i++) {
         const struct vr_sim_context *context = (const struct vr_sim_context *)(const void *)vr_sim_slots_item(&sim->contexts, i);
-        if (context->slot.live && !context->inactive) sums[context->device].used_bytes += sim->devices[context->device].context_bytes;
+        if (context->slot.live && !context->inactive)
+            sums[context->device].used_bytes += sim->devices[context->device].context_bytes + context->stacks_bytes;
     }
     for (uint32_t i = 0; i < sim->options.device_count; i++)
-        sums[i].used_bytes += vr_sim_graph_memory_bytes(sim, i) + vr_sim_managed_bytes(sim, i);
+        sums[i].used_bytes += vr_sim_graph_memory_bytes(sim, i) + vr_sim_exec_memory_bytes(sim, i) + vr_sim_managed_bytes(sim, i);
     for (uint32_t i = 0; i < sim->options.device_count; i++)
         if (sim->devices[i].used_bytes != sums[i].used_bytes || sim->devices[i].small_bytes != sums[i].small_bytes) return false;
     return named == sim->named_physicals;

@@ -1,39 +1,48 @@
 #!/usr/bin/env python3
 """Reproduces what strangers' vLLM servers printed at their start: runs each with `vram fit` on the simulated card, with the vLLM of the environment, and
-compares what the engine measures with what it printed on the real card.
+compares what the engine prints here with what it printed on the real card.
 
-usage: start_logs.py VRAM LOGS [ID...]    LOGS: a table like truth-logs.tsv; ID: only these rows (default: all that can run)
+usage: start_logs.py run VRAM LOGS RESULTS [ID...]    LOGS: a table like truth-logs.tsv; ID: only these rows (default: all that can run)
+       start_logs.py table RESULTS                    prints the tables of docs/fit.md
 
-Prints a line for each row and term: printed, here, difference. Models are those of programs/models.json, whose shapes are public. The versions differ
-where the environment has another vLLM than the log; both are printed. Rows of several cards, of quantised weights, or of models without a shape are listed
-with the reason."""
+RESULTS has a line for each row of LOGS and version of vLLM here. Rows that are already in it do not run again. The output of each run is kept in a folder
+of the same name that ends in `.logs`. The shapes of the models, which are public, are in programs/models.json; the weights are made up."""
+import contextlib
 import csv
 import json
 import os
 import pathlib
 import re
 import shutil
+import socket
 import statistics
 import subprocess
 import sys
-import tempfile
 
 HERE = pathlib.Path(__file__).parent
 MODELS = json.loads((HERE / "programs/models.json").read_text())
-GIB = 1 << 30
 CARDS = {"H100 80GB": "h100"}
-# Terms: name, the log's text, and the value in the answer's `serving`. Before 0.21 vLLM did not take its estimate for graphs from the cache.
+NUMBERS = r"(-?[\d.,]+(?: / [\d.,]+)*)"
+# Terms: name, its pattern in a row's figures, its pattern in the engine's log, and which of several ranks' figures counts.
 TERMS = (
-    ("weights", r"weights ([\d.]+) GiB", lambda serving: serving["estimated_weight_bytes"] / GIB),
-    ("activations", r"torch peak increase ([\d.]+) GiB", lambda serving: (serving["estimated_activation_bytes"] - (serving["estimated_graph_bytes"] or 0)) / GIB),
-    ("graphs", r"CUDA graph actual ([\d.]+) GiB", lambda serving: (serving["taken_graph_bytes"] or 0) / GIB),
-    ("cache", r"available KV ([\d.]+) GiB", lambda serving: cache_bytes(serving) / GIB),
-    ("tokens", r"KV tokens ([\d,]+)", lambda serving: cache_bytes(serving) / serving["token_bytes"]),
+    ("weights", rf"weights {NUMBERS} GiB", r"Model loading took ([\d.]+) GiB", max),
+    ("activations", rf"torch peak increase {NUMBERS} GiB", r"torch peak memory increase: ([\d.]+)GiB", max),
+    ("non-torch", rf"non-torch(?: increase)? {NUMBERS} GiB", r"non-torch forward increase memory: ([\d.]+)GiB", max),
+    ("graphs", rf"(?:CUDA graph actual|graph capture) {NUMBERS} GiB", r"Graph capturing finished in \d+ secs?, took (-?[\d.]+) GiB", max),
+    ("KV cache", rf"available KV {NUMBERS} GiB", r"Available KV cache memory: ([\d.]+) GiB", min),
+    ("tokens", rf"(?:KV tokens {NUMBERS}|{NUMBERS} tokens)", r"GPU KV cache size: ([\d,]+) tokens", min),
 )
+COLUMNS = ("id", "model", "options", "there", "here", *(name for name, *_ in TERMS))
 
 
-def cache_bytes(serving):
-    return serving["estimated_cache_bytes"] + (serving["estimated_graph_bytes"] or 0)
+def number(text):
+    return float(text.replace(",", ""))
+
+
+def chosen(matches, choose):
+    """Returns the figure that counts of all ranks' figures, as it was printed; None if there is none."""
+    found = [word for match in matches for group in match for word in group.split(" / ") if word]
+    return choose(found, key=number) if found else None
 
 
 def options_of(flags):
@@ -48,60 +57,114 @@ def options_of(flags):
 
 def obstacle(row):
     """Returns why a row cannot run here; None if it can."""
-    count, _, card = row["card_and_count"].partition(" x ")
     return ("not complete" if row["complete_to_run"] != "yes" else "no start of vLLM's" if row["kind"] != "vllm-start" else
-            "several cards" if count != "1" else "its card has no name here" if not any(known in card for known in CARDS) else
-            "the shape of its model is not in models.json" if row["model"] not in MODELS else
-            "quantised when loaded: made-up weights have no such form" if "quantization=" in row["flags"].partition(" | ")[0] else
-            "no command" if not row["flags"].startswith("vllm serve ") else None)
+            "its card has no name here" if not any(known in row["card_and_count"] for known in CARDS) else
+            "no command" if not row["flags"].startswith("vllm serve ") else
+            "the shape of its model is not in models.json" if row["model"] not in MODELS else None)
 
 
-def run(vram, row):
+def free_port():
+    with socket.socket() as place:
+        place.bind(("127.0.0.1", 0))
+        return place.getsockname()[1]
+
+
+def run(vram, row, log):
+    """Runs the server of a row. Its output goes to the file `log`."""
     card = next(CARDS[known] for known in CARDS if known in row["card_and_count"])
-    with tempfile.TemporaryDirectory(prefix="model.") as folder:
-        pathlib.Path(folder, "config.json").write_text(json.dumps(MODELS[row["model"]]))
-        command = [vram, "fit", "--json", "-q", "--card", card, "--", "vllm", "serve", folder, *options_of(row["flags"])]
-        made = subprocess.run(command, stdout=subprocess.PIPE, text=True)
-    try:
-        return json.loads(made.stdout)["serving"]
-    except (ValueError, KeyError):
-        return None
+    count = row["card_and_count"].partition(" x ")[0]
+    folder = log.parent / "models" / row["model"]  # always the same, so that the engine finds what it compiled for the model before
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(MODELS[row["model"]]))
+    with open(log, "w", encoding="utf-8") as file:
+        command = [vram, "fit", "--json", "--card", card, "--devices", count, "--", "vllm", "serve", folder, *options_of(row["flags"]), "--port", str(free_port())]
+        subprocess.run(command, stdout=subprocess.DEVNULL, stderr=file, env={**os.environ, "VLLM_LOGGING_LEVEL": "DEBUG"}, check=False)
+    return log.read_text(encoding="utf-8", errors="replace")
 
 
-def compare(row, serving, errors):
-    for name, pattern, of in TERMS:
-        printed = re.search(pattern, row["figures"])
-        if printed is None:
-            continue
-        printed, here = float(printed[1].replace(",", "")), of(serving)
-        error = here / printed - 1
-        errors.setdefault(name, []).append(abs(error))
-        print(f"{row['id']} {name:12} {printed:12,.2f} {here:12,.2f} {100 * error:+7.2f} %", flush=True)
+def compare(row, text):
+    """Returns the cells of a row's terms: printed there, printed here; "-" for what was not printed."""
+    cells = {}
+    for name, there, here, choose in TERMS:
+        pair = chosen([match.groups("") for match in re.finditer(there, row["figures"])], choose), chosen([(found,) for found in re.findall(here, text)], choose)
+        cells[name] = " ".join(figure or "-" for figure in pair)
+    return cells
 
 
-def main():
-    vram, logs, wanted = os.path.abspath(sys.argv[1]), sys.argv[2], sys.argv[3:]
-    with open(logs, newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+def shown_options(row):
+    """Returns the options in which the rows differ."""
+    words = [word.removeprefix("--").replace("-", "_") for word in row["flags"].partition(" | ")[0].split()[3:]]
+    return " ".join(word for word in words if not word.startswith(("gpu_memory_", "enable_prefix_caching", "trust_remote", "tensor_parallel_size=1", "block_size")))
+
+
+def read_results(path):
+    if not path.exists():
+        return []
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+def write_results(path, results):
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, COLUMNS, delimiter="\t", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(sorted(results, key=lambda result: (result["id"], result["here"])))
+
+
+def version_here():
     python = pathlib.Path(shutil.which("vllm")).with_name("python")  # vLLM itself cannot be imported without a device
     code = "import importlib.metadata; print(importlib.metadata.version('vllm'))"
-    version = subprocess.run([python, "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
-    errors, left_out = {}, {}
+    return subprocess.run([python, "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+
+
+def run_rows(vram, logs, path, wanted):
+    with open(logs, newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    version, kept, left_out = version_here(), path.with_suffix(".logs"), {}
+    kept.mkdir(exist_ok=True)
     for row in rows:
         reason = obstacle(row)
         if reason is not None:
             left_out.setdefault(reason, []).append(row["id"])
-        elif not wanted or row["id"] in wanted:
-            print(f"{row['id']} {row['model']}: {row['program_version'].partition(',')[0]} there, vLLM {version} here", flush=True)
-            serving = run(vram, row)
-            if serving is None or not serving["estimated_requested_bytes"]:
-                print(f"{row['id']} did not start", flush=True)
-            else:
-                compare(row, serving, errors)
+        elif (not wanted or row["id"] in wanted) and not any((done["id"], done["here"]) == (row["id"], version) for done in read_results(path)):
+            text = run(vram, row, kept / f"{row['id']}-{version}.log")
+            cells = compare(row, text)
+            print(row["id"], row["model"], *(f"{name}: {cell}" for name, cell in cells.items()), sep="  ", flush=True)
+            there = re.search(r"[\d.]+", row["program_version"])[0]
+            if not cells["KV cache"].endswith("-"):
+                write_results(path, [*read_results(path), {"id": row["id"], "model": row["model"], "options": shown_options(row), "there": there, "here": version, **cells}])
     for reason, ids in left_out.items():
         print(f"left out: {len(ids)} rows, {reason}")
-    for name, found in errors.items():
-        print(f"{name:12} {len(found)} rows: median {100 * statistics.median(found):.2f} %, worst {100 * max(found):.2f} %")
+
+
+def error_of(cell):
+    """Returns the relative error of a cell and its difference, or None if one of the figures is missing."""
+    with contextlib.suppress(ValueError, ZeroDivisionError):
+        there, here = map(number, cell.split())
+        return here / there - 1, here - there
+    return None
+
+
+def print_tables(results):
+    print("| model, options | vLLM | " + " | ".join(name for name, *_ in TERMS) + " |\n|---|---|" + "--:|" * len(TERMS))
+    for result in results:
+        version = result["here"] if result["here"] == result["there"] else f"{result['there']}, here {result['here']}"
+        cells = [cell.split()[0] if len(set(cell.split())) == 1 else cell.replace(" ", " → ") for cell in (result[name] for name, *_ in TERMS)]
+        print(f"| {result['model'].rpartition('/')[2]} `{result['options']}` | {version} | {' | '.join(cells)} |")
+    print("\n| term | rows | equal as printed | median error | worst | median difference | worst |\n|---|--:|--:|--:|--:|--:|--:|")
+    for name, *_ in TERMS:
+        errors = [error for error in (error_of(result[name]) for result in results) if error is not None]
+        unit = "" if name == "tokens" else " GiB"
+        shares, sizes = [abs(share) for share, _ in errors], [abs(size) for _, size in errors]
+        print(f"| {name} | {len(errors)} | {sum(size == 0 for size in sizes)} | {100 * statistics.median(shares):.2f} % | {100 * max(shares):.2f} % | "
+              f"{statistics.median(sizes):,.2f}{unit} | {max(sizes):,.2f}{unit} |")
+
+
+def main():
+    if sys.argv[1] == "table":
+        print_tables(read_results(pathlib.Path(sys.argv[2])))
+    else:
+        run_rows(os.path.abspath(sys.argv[2]), sys.argv[3], pathlib.Path(sys.argv[4]), sys.argv[5:])
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ static const char some_ptx[] = ".version 8.3\n.target sm_80\n.address_size 64\n/
                                "{\n .shared .align 16 .b8 buf[2048];\n .reg .b64 %rd<4>;\n { ret; }\n}\n"
                                ".visible .entry _Z11spin_kernell(.param .u64 c) { ret; }\n";
 
+enum { CODE_STACK_BYTES = 432 }; // place of a cubin's stack size
+
 struct code_image {
     _Alignas(8) unsigned char bytes[4096];
     size_t size_bytes;
@@ -61,6 +63,9 @@ static inline struct code_image make_cubin(unsigned architecture, bool exact) {
     put(&image, info + 12, 0x00081104, 4); // frame
     put(&image, info + 16, 1, 4);
     put(&image, info + 20, 16, 4);
+    put(&image, info + 24, 0x00081204, 4); // stack
+    put(&image, info + 28, 1, 4);
+    put(&image, CODE_STACK_BYTES, 16, 4);
     put(&image, kernel_info, 0x000c1704, 4); // the second parameter, then the first
     put(&image, kernel_info + 8, 1 | 8 << 16, 4);
     put(&image, kernel_info + 12, (uint64_t)4 << 18, 4);
@@ -75,7 +80,7 @@ static inline struct code_image make_cubin(unsigned architecture, bool exact) {
     put_section(&image, 1, (uint64_t[8]){1, 3, 64, sizeof names});
     put_section(&image, 2, (uint64_t[8]){8, 2, symbols, 72, 1});
     put_section(&image, 3, (uint64_t[8]){16, 1, 700, 16});
-    put_section(&image, 4, (uint64_t[8]){27, 0x70000000, info, 24, 2});
+    put_section(&image, 4, (uint64_t[8]){27, 0x70000000, info, 36, 2});
     put_section(&image, 5, (uint64_t[8]){36, 0x70000000, kernel_info, 48, 2, 3});
     put_section(&image, 6, (uint64_t[8]){50, 8, 700, shared, 0, 3});
     put_section(&image, 7, (uint64_t[8]){66, 8, 700, 96});

@@ -1,4 +1,5 @@
 // Tests the simulated driver's graphs: nodes and edges, launches on the virtual clock, and captured programs against a naive model.
+#include "sim/sim.h"
 #include "support/random.h"
 #include "unit/sim_fixture.h"
 #include "vram/sim.h"
@@ -517,6 +518,38 @@ static void finish_program(struct program *program, uint32_t *joined) {
     assert_cu(vr_cu(driver, graph_destroy, graph), SUCCESS);
 }
 
+// The driver takes memory for an executable graph and for each of its kernels, on a device whose contexts take memory.
+static void executable_graphs_take_memory(void **state) {
+    (void)state;
+    struct vram_sim_options options;
+    assert_int_equal(vram_sim_parse("device=h100,context=500MiB", &options, NULL), VRAM_OK);
+    struct vram_driver *driver = open_sim(&options);
+    uint64_t used[3], execs[2], stream = begun(driver);
+    for (int i = 0; i < 5; i++) kernel(driver, stream, 100);
+    const uint64_t five = ended(driver, stream), none = new_graph(driver);
+    empty_after(driver, none, NULL, 0);
+    used[0] = vram_sim_memory_used(driver, 0);
+    execs[0] = instantiated(driver, none);
+    assert_int_equal(vram_sim_memory_used(driver, 0), used[0]);
+    execs[1] = instantiated(driver, five);
+    used[1] = vram_sim_memory_used(driver, 0);
+    const uint64_t again = instantiated(driver, five);
+    used[2] = vram_sim_memory_used(driver, 0);
+    assert_in_range(used[1] - used[0], 5 * 4096, VR_MIB);
+    assert_int_equal(used[2] - used[1], used[1] - used[0]);
+    assert_true(vr_sim_check(vr_sim_of(driver)));
+    uint64_t unused, total, address, exec = 7;
+    assert_cu(vr_cu(driver, mem_get_info, &unused, &total), SUCCESS);
+    assert_cu(vr_cu(driver, mem_alloc, &address, unused - 4096), SUCCESS);
+    assert_cu(vr_cu(driver, graph_instantiate, &exec, five, 0), OUT_OF_MEMORY);
+    assert_int_equal(exec, 7);
+    assert_cu(vr_cu(driver, mem_free, address), SUCCESS);
+    for (int i = 0; i < 2; i++) assert_cu(vr_cu(driver, graph_exec_destroy, execs[i]), SUCCESS);
+    assert_cu(vr_cu(driver, graph_exec_destroy, again), SUCCESS);
+    assert_int_equal(vram_sim_memory_used(driver, 0), used[0]);
+    vram_driver_destroy(driver);
+}
+
 static uint64_t run_program(uint64_t seed, uint32_t *joined) {
     struct program *program = calloc(1, sizeof *program);
     assert_non_null(program);
@@ -558,6 +591,7 @@ int main(void) {
         cmocka_unit_test(launches_wait_for_external_events),
         cmocka_unit_test(by_hand_launches_stay_pending),
         cmocka_unit_test(launches_can_be_captured),
+        cmocka_unit_test(executable_graphs_take_memory),
         cmocka_unit_test(captured_order_is_the_programs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -290,6 +290,48 @@ static void launches_are_checked(void **state) {
     vram_driver_destroy(driver);
 }
 
+// As NVIDIA documents for the stack's limit, a kernel that needs more enlarges the stacks of all threads, and they stay so.
+static void stacks_take_memory(void **state) {
+    (void)state;
+    struct vram_sim_options options;
+    assert_int_equal(vram_sim_parse("device=a100-80", &options, NULL), VRAM_OK);
+    struct vram_driver *driver = open_sim(&options);
+    struct vr_sim *sim = sim_of(driver);
+    struct code_image cubin = make_cubin(80, false);
+    int multiprocessors, threads;
+    assert_cu(vr_cu(driver, device_get_attribute, &multiprocessors, VR_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0), SUCCESS);
+    assert_cu(vr_cu(driver, device_get_attribute, &threads, VR_CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 0), SUCCESS);
+    const uint64_t resident = (uint64_t)multiprocessors * (uint64_t)threads;
+    assert_int_equal(resident, 108 * 2048);
+    uint64_t small_module, large_module, small, large, limit;
+    assert_cu(vr_sim_call_module_load_data(sim, &small_module, cubin.bytes), SUCCESS);
+    put(&cubin, CODE_STACK_BYTES, 1888, 4);
+    assert_cu(vr_sim_call_module_load_data(sim, &large_module, cubin.bytes), SUCCESS);
+    assert_cu(vr_sim_call_module_get_function(sim, &small, small_module, "work"), SUCCESS);
+    assert_cu(vr_sim_call_module_get_function(sim, &large, large_module, "work"), SUCCESS);
+    const uint64_t used = vram_sim_memory_used(driver, 0);
+    assert_cu(launch(sim, small, 1, 32, 0), SUCCESS);
+    assert_cu(launch(sim, large, 0, 32, 0), INVALID_VALUE);
+    assert_int_equal(vram_sim_memory_used(driver, 0), used);
+    assert_cu(launch(sim, large, 1, 32, 0), SUCCESS);
+    assert_int_equal(vram_sim_memory_used(driver, 0), used + (1888 - 1024) * resident);
+    assert_cu(launch(sim, small, 1, 32, 0), SUCCESS);
+    assert_cu(vr_sim_call_ctx_get_limit(sim, &limit, 0), SUCCESS);
+    assert_int_equal(limit, 1888);
+    assert_true(vr_sim_check(sim));
+    assert_int_equal(vram_sim_memory_used(driver, 0), used + (1888 - 1024) * resident);
+    assert_cu(vr_sim_call_ctx_set_limit(sim, 0, 512), SUCCESS);
+    assert_int_equal(vram_sim_memory_used(driver, 0), used);
+    uint64_t address, unused, total;
+    assert_cu(vr_cu(driver, mem_get_info, &unused, &total), SUCCESS);
+    assert_cu(vr_cu(driver, mem_alloc, &address, unused - 64 * VR_MIB), SUCCESS);
+    assert_cu(launch(sim, large, 1, 32, 0), OUT_OF_MEMORY);
+    assert_cu(vr_sim_call_ctx_set_limit(sim, 0, UINT64_MAX), OUT_OF_MEMORY);
+    assert_cu(launch(sim, small, 1, 32, 0), SUCCESS);
+    assert_true(vr_sim_check(sim));
+    vram_driver_destroy(driver);
+}
+
 static void occupancy_is_counted(void **state) {
     (void)state;
     struct vram_driver *driver = open_sim(NULL);
@@ -456,6 +498,7 @@ int main(void) {
         cmocka_unit_test(closed_code_knows_every_name),
         cmocka_unit_test(strange_code_is_refused),
         cmocka_unit_test(launches_are_checked),
+        cmocka_unit_test(stacks_take_memory),
         cmocka_unit_test(occupancy_is_counted),
         cmocka_unit_test(work_takes_time),
         cmocka_unit_test(captured_launch_keeps_arguments),

@@ -108,15 +108,36 @@ vr_cu_result vr_sim_ctx_get_device(struct vr_sim *sim, int *device) {
     return result;
 }
 
-// ---- Settings of a context: flags, limits, preferences. They are stored and returned, and change nothing.
+// ---- Settings of a context: flags, limits, preferences. Except for the stack's size they are stored and returned, and change nothing.
 
 enum { SCHEDULE_MASK = 7, CREATE_FLAGS = 0xff };
 
 // The limits that cuCtxGetLimit returns for a new context: stack per thread, printf buffer, malloc heap, depth and pending launches of
 // dynamic parallelism, L2 fetch granularity, persisting L2 cache. CUDA's guides give all but the granularity, which here is the documented
 // maximum.
-static const uint64_t first_limits[VR_SIM_LIMITS] = {1024, 1 * VR_MIB, 8 * VR_MIB, 2, 2048, 128, 0};
+static const uint64_t first_limits[VR_SIM_LIMITS] = {VR_SIM_STACK_BYTES, 1 * VR_MIB, 8 * VR_MIB, 2, 2048, 128, 0};
 enum { LIMIT_SYNC_DEPTH = 3, LIMIT_FETCH = 5, LIMIT_PERSISTING = 6 };
+
+// Returns the number of threads that the device can hold at the same time.
+static uint64_t resident_threads(struct vr_sim *sim, uint32_t device) {
+    int multiprocessors = 0, threads = 0;
+    (void)vr_sim_device_get_attribute(sim, &multiprocessors, VR_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, (int)device);
+    (void)vr_sim_device_get_attribute(sim, &threads, VR_CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, (int)device);
+    return (uint64_t)multiprocessors * (uint64_t)threads;
+}
+
+vr_cu_result vr_sim_context_set_stack(struct vr_sim *sim, struct vr_sim_context *context, uint64_t stack_bytes) {
+    struct vr_sim_device *device = &sim->devices[context->device];
+    const uint64_t threads = resident_threads(sim, context->device);
+    const uint64_t more = stack_bytes > VR_SIM_STACK_BYTES ? stack_bytes - VR_SIM_STACK_BYTES : 0;
+    if (more > device->memory_bytes / (threads + 1)) return VR_CU_OUT_OF_MEMORY;
+    const uint64_t bytes = more * threads;
+    if (bytes > context->stacks_bytes && !vr_sim_has_room(device, bytes - context->stacks_bytes)) return VR_CU_OUT_OF_MEMORY;
+    device->used_bytes = device->used_bytes - context->stacks_bytes + bytes;
+    context->stacks_bytes = bytes;
+    context->settings.limits[VR_SIM_LIMIT_STACK] = stack_bytes;
+    return VR_CU_SUCCESS;
+}
 
 struct vr_sim_context_settings vr_sim_context_defaults(struct vr_sim *sim, uint32_t flags) {
     struct vr_sim_context_settings settings = {.flags = flags, .id = ++sim->last_context_id};
@@ -220,6 +241,7 @@ vr_cu_result vr_sim_ctx_set_limit(struct vr_sim *sim, int limit, uint64_t value)
         if (value > (uint64_t)most) value = (uint64_t)most;
     }
     if (limit == LIMIT_FETCH && value > 128) value = 128;
+    if (limit == VR_SIM_LIMIT_STACK) return vr_sim_context_set_stack(sim, context, value);
     context->settings.limits[limit] = value;
     return VR_CU_SUCCESS;
 }

@@ -55,6 +55,7 @@ static void end_context(struct vr_sim *sim, uint64_t context) {
     vr_sim_free_hosts(sim, context);
     struct vr_sim_context *ended = vr_sim_context_find(sim, context);
     if (ended->primary) vr_sim_pool_imports_end(sim, ended->device);
+    (void)vr_sim_context_set_stack(sim, ended, VR_SIM_STACK_BYTES);
     sim->devices[ended->device].used_bytes -= sim->devices[ended->device].context_bytes;
     ended->peer_count = 0;
     ended->inactive = true;

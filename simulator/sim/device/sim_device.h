@@ -11,6 +11,8 @@
 #define VR_SIM_MAX_DEVICES    64 // the number of bits in an access mask
 #define VR_SIM_DRIVER_VERSION 12000
 #define VR_SIM_LIMITS         7 // values of CUlimit that a context keeps
+#define VR_SIM_LIMIT_STACK    0
+#define VR_SIM_STACK_BYTES    1024 // of a thread in a new context
 
 struct vr_sim_device {
     const struct vr_sim_card *card; // never NULL
@@ -54,6 +56,7 @@ struct vr_sim_context {
     uint64_t *peers; // handles of the contexts whose allocations it may access
     size_t peer_count, peers_capacity;
     struct vr_sim_context_settings settings;
+    uint64_t stacks_bytes; // for larger stacks than those of a new context, which are part of its own memory
 };
 
 // A green context, or the resource description it is made from: part of a device's multiprocessors (0 in a description: all). Everything
@@ -127,6 +130,15 @@ bool vr_sim_ctx_cached(const struct vr_sim *sim, uint64_t *context);
 
 // Returns the settings of a new context.
 struct vr_sim_context_settings vr_sim_context_defaults(struct vr_sim *sim, uint32_t flags);
+// Sets the size of a thread's stack (CU_LIMIT_STACK_SIZE). The context has a stack for each thread that the device can hold at the same
+// time, and gets or gives back that memory. OUT_OF_MEMORY.
+vr_cu_result vr_sim_context_set_stack(struct vr_sim *sim, struct vr_sim_context *context, uint64_t stack_bytes);
+// Enlarges the stacks for a kernel that needs more. As NVIDIA documents for that limit, the driver does so at a launch, and does not reset
+// the size after it.
+VR_INLINE vr_cu_result vr_sim_context_need_stack(struct vr_sim *sim, struct vr_sim_context *context, uint64_t stack_bytes) {
+    return VR_LIKELY(stack_bytes <= context->settings.limits[VR_SIM_LIMIT_STACK]) ? VR_CU_SUCCESS
+                                                                                  : vr_sim_context_set_stack(sim, context, stack_bytes);
+}
 // Returns INVALID_VALUE for flags that cuCtxCreate does not know.
 vr_cu_result vr_sim_context_flags_check(uint32_t flags);
 

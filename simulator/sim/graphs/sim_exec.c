@@ -165,6 +165,7 @@ static void sim_exec_unlay(struct vr_sim *sim, struct vr_sim_exec *exec) {
 void vr_sim_exec_end(struct vr_sim *sim, struct vr_sim_exec *exec) {
     vr_sim_event_forget(sim, &exec->launch);
     if (exec->claimed) vr_sim_exec_disclaim(sim, exec);
+    vr_sim_exec_give_memory(sim, exec);
     sim_exec_unlay(sim, exec);
     vr_sim_slots_give(&sim->execs, vr_sim_slots_index(&sim->execs, exec));
 }
@@ -189,6 +190,7 @@ vr_cu_result vr_sim_graph_instantiate(struct vr_sim *sim, uint64_t *exec, uint64
         made->ends_ns = calloc(made->step_count + 1, sizeof *made->ends_ns);
         if (made->ends_ns == NULL) result = VR_CU_OUT_OF_MEMORY;
     }
+    if (result == VR_CU_SUCCESS && !vr_sim_exec_take_memory(sim, made)) result = VR_CU_OUT_OF_MEMORY;
     if (result == VR_CU_SUCCESS) result = vr_sim_exec_claim(sim, made);
     made->claimed = result == VR_CU_SUCCESS;
     made->flags = flags;

@@ -94,6 +94,8 @@ struct vr_sim_exec {
     uint64_t flags;                  // from the program
     bool auto_free;                  // a launch frees allocations left by the previous launch
     struct vr_sim_event launch;      // end of the last launch; not an event of the program
+    uint32_t device;                 // of driver_bytes
+    uint64_t driver_bytes;           // that the driver takes for it
 };
 
 // A capture in progress. Its streams are those whose `capture` is its handle.
@@ -147,6 +149,16 @@ bool vr_sim_graph_has_memory(const struct vr_sim *sim, uint32_t graph);
 // --- sim_exec.c -----------------------------------------------------------------------------------------------------
 
 void vr_sim_exec_end(struct vr_sim *sim, struct vr_sim_exec *exec);
+
+// --- sim_exec_memory.c ----------------------------------------------------------------------------------------------
+
+// Takes the memory that the driver needs for an executable graph. Returns false if the device has too little.
+bool vr_sim_exec_take_memory(struct vr_sim *sim, struct vr_sim_exec *exec);
+void vr_sim_exec_give_memory(struct vr_sim *sim, struct vr_sim_exec *exec);
+// Returns the sum over a device's executable graphs.
+uint64_t vr_sim_exec_memory_bytes(const struct vr_sim *sim, uint32_t device);
+
+// --- sim_graph.c ----------------------------------------------------------------------------------------------------
 
 // Makes memory for a graph at a new address. It has no references yet, so the next vr_sim_graph_memory_unreference() may free it.
 // OUT_OF_MEMORY.

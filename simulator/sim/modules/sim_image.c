@@ -98,6 +98,7 @@ enum {
     FORM_SIZED = 4, // form of an attribute: the two bytes are the length of the data after them
     INFO_MOST_THREADS = 0x05,
     INFO_FRAME = 0x11,
+    INFO_STACK = 0x12, // with the frames of the functions that it calls
     INFO_PARAMETER = 0x17,
     INFO_REGISTERS = 0x2f,
     INFO_LARGE_PARAMETER = 0x45, // of kernels with more than 4 KiB of parameters
@@ -210,6 +211,7 @@ static bool on_file(struct cubin *file, struct vr_sim_kernel *unused, unsigned n
     struct vr_sim_kernel *kernel = &file->image->kernels[file->symbols[symbol] - 1];
     if (number == INFO_REGISTERS) kernel->registers = (uint32_t)load_field(value, 4, 4) & 0xff;
     if (number == INFO_FRAME) kernel->local_bytes = (uint32_t)load_field(value, 4, 4);
+    if (number == INFO_STACK) kernel->stack_bytes = (uint32_t)load_field(value, 4, 4);
     return true;
 }
 

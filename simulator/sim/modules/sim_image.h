@@ -41,6 +41,7 @@ struct vr_sim_kernel {
     char *name; // owned
     uint32_t registers;
     uint32_t shared_bytes, local_bytes; // static, per block and per thread
+    uint32_t stack_bytes;               // per thread, of the kernel and what it calls
     uint32_t most_threads;              // per block; 0: no limit of its own
     uint32_t ordinal;                   // number of parameters seen so far while reading
     struct vr_sim_parameter *parameters;

@@ -431,9 +431,14 @@ static vr_cu_result launch_on(struct vr_sim *sim, const struct vr_sim_launch *la
     if (VR_UNLIKELY(result != VR_CU_SUCCESS)) return result;
     struct vr_sim_function *function = vr_sim_function_find(sim, launch->function);
     if (VR_UNLIKELY(function == NULL)) return VR_CU_INVALID_HANDLE;
-    const uint32_t device = vr_sim_context_find(sim, queue->context)->device;
-    if (VR_UNLIKELY(queue->capture != 0)) return capture_launch(sim, queue, device, launch);
+    struct vr_sim_context *context = vr_sim_context_find(sim, queue->context);
+    const uint32_t device = context->device, stack_bytes = vr_sim_function_kernel(function)->stack_bytes;
+    if (VR_UNLIKELY(queue->capture != 0)) {
+        result = capture_launch(sim, queue, device, launch);
+        return result == VR_CU_SUCCESS ? vr_sim_context_need_stack(sim, context, stack_bytes) : result;
+    }
     result = sim_launch_check(sim, device, launch, function);
+    if (VR_LIKELY(result == VR_CU_SUCCESS)) result = vr_sim_context_need_stack(sim, context, stack_bytes);
     if (VR_UNLIKELY(result != VR_CU_SUCCESS)) return result;
     const uint64_t cost_ns = sim_launch_cost_ns(sim, device, launch, function);
     if (VR_UNLIKELY(!vr_sim_fits_in_time(sim, queue->tail_ns, cost_ns))) return VR_CU_INVALID_VALUE;
