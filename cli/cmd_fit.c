@@ -1,5 +1,6 @@
 // vram fit: determines whether a program fits, and on which devices.
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,8 @@ struct settings {
     char largest[32]; // key of the largest model asked for
     uint64_t most_seconds;
     uint64_t device_count;
-    const char *vary;   // "--name=A,B,C"; NULL if not given
+    bool counts_devices; // --devices was not used: one for each rank that runs
+    const char *vary;    // "--name=A,B,C"; NULL if not given
     const char *varied; // the argument of --vary, with its value in this run; NULL without --vary
     struct sim_values values;
     const char *traffic;          // --requests; NULL: none
@@ -287,7 +289,16 @@ static int answer_nothing(struct settings *settings, const struct fit_run *run) 
     return CLI_BAD_INPUT;
 }
 
+// Answers for a program that cannot run with some of its ranks only.
+static int answer_refused(struct settings *settings, const struct fit_run *run) {
+    answers_expect(settings->answers);
+    if (settings->json) (void)fit_json_nothing(run, settings->varied, settings->answers);
+    ui_say("vram fit: %s", run->refused);
+    return CLI_BAD_INPUT;
+}
+
 static int judge_run(struct settings *settings, const struct fit_plan *plan, const struct fit_run *run, const struct fit_run *failed) {
+    if (run->ending == FIT_REFUSED) return answer_refused(settings, run);
     if (run->holding_count == 0) return answer_nothing(settings, run);
     const int code = answer_run(settings, plan, run, failed);
     if (code > CLI_FINDING || !fit_run_failed(run)) return code;
@@ -323,6 +334,23 @@ static int run_where_it_can(struct settings *settings, struct fit_plan *plan, st
     return fit_run(plan, run);
 }
 
+// Lets rank 0 run alone, to find out which ranks are alike and which have to run.
+static int choose_ranks(struct settings *settings, struct fit_plan *plan) {
+    struct fit_run run;
+    struct fit_plan scout = *plan;
+    const char *wrong = fit_fold_scout(&settings->fold);
+    if (wrong != NULL) return usage_problem(wrong);
+    ui_say("vram fit: rank 0 of %" PRIu64 " runs alone first, to find out which ranks are alike", settings->fold.ranks);
+    scout.quiet = true;
+    const int code = fit_run(&scout, &run);
+    if (code != CLI_OK) return code;
+    wrong = fit_fold_take_kinds(&settings->fold, run.folder);
+    fit_run_release(&run);
+    if (wrong != NULL) return usage_problem(wrong);
+    if (settings->counts_devices) settings->device_count = plan->sim.devices = fit_count_devices(plan->program);
+    return CLI_OK;
+}
+
 static int fit_program(struct settings *settings, char **program) {
     struct fit_run run, more;
     char set[2048];
@@ -338,8 +366,11 @@ static int fit_program(struct settings *settings, char **program) {
                             .quiet = settings->quiet,
                             .dummy_weights = settings->dummy_weights,
                             .requests = settings->traffic == NULL ? NULL : &settings->requests,
-                            .keeps_plan = settings->plan_folder != NULL};
-    int code = run_where_it_can(settings, &plan, &run);
+                            .keeps_plan = settings->plan_folder != NULL,
+                            .folds = settings->fold.ranks != 0};
+    int code = settings->fold.scouts ? choose_ranks(settings, &plan) : CLI_OK;
+    if (code != CLI_OK) return code;
+    code = run_where_it_can(settings, &plan, &run);
     if (code != CLI_OK) return code;
     if (run.exit_code == 137) ui_say("vram fit: the program was killed (signal 9): this machine may have run out of memory");
     if (run.ending != FIT_OUT_OF_MEMORY) {
@@ -551,7 +582,8 @@ int cmd_fit(int argc, char **argv) {
     if (settings.device_count > VRAM_SIM_MOST_DEVICES) return usage_problem("--devices takes 1 to 64");
     const char *wrong = fit_fold_begin(&settings.fold, settings.folds, argv + 1);
     if (wrong != NULL) return usage_problem(wrong);
-    if (settings.device_count == 0) settings.device_count = fit_count_devices(argv + 1);
+    settings.counts_devices = settings.device_count == 0;
+    if (settings.counts_devices) settings.device_count = fit_count_devices(argv + 1);
     if (settings.vary != NULL && (settings.vary[0] == '=' || strchr(settings.vary, '=') == NULL))
         return usage_problem("--vary takes an argument of the program and values: '--batch-size=16,8,4'");
     if (settings.each && settings.vary != NULL) return usage_problem("--each and --vary cannot be used together");

@@ -76,7 +76,9 @@ bool fit_failure_fact(struct fit_failure *failure, const char *line) {
     return true;
 }
 
-bool fit_run_failed(const struct fit_run *run) { return run->ending == FIT_FAILED || run->ending == FIT_INTERRUPTED; }
+bool fit_run_failed(const struct fit_run *run) {
+    return run->ending == FIT_FAILED || run->ending == FIT_INTERRUPTED || run->ending == FIT_REFUSED;
+}
 
 const struct fit_failure *fit_failure_of(const struct fit_run *run) {
     const struct fit_process *first = NULL;
@@ -123,6 +125,10 @@ static void find_site(const struct fit_failure *failure, char *site, size_t capa
 void fit_failure_text(const struct fit_run *run, char *text, size_t capacity) {
     char what[80], when[60], site[2 * FIT_FRAME_CAPACITY + 20], code[40] = "";
     const struct fit_failure *failure = fit_failure_of(run);
+    if (run->ending == FIT_REFUSED) {
+        (void)snprintf(text, capacity, "%s", run->refused);
+        return;
+    }
     say_what(run, what, sizeof what);
     say_when(run, when, sizeof when);
     find_site(failure, site, sizeof site);

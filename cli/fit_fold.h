@@ -9,15 +9,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FIT_RANKS_MOST     1024
+#define FIT_RANKS_MOST     65536
 #define FIT_RANKS_RUN_MOST 16 // by default, up to this many ranks all run as processes
+#define FIT_KINDS_MOST     64
+
+// Ranks that are alike: they have the same place in every group whose members send each other messages.
+struct fit_kind {
+    uint64_t count;
+    uint64_t running[FIT_KINDS_MOST]; // those that ran
+    size_t running_count;
+    char name[200]; // "pp 1 of 8"
+};
 
 struct fit_fold {
     uint64_t ranks; // number of ranks that the program sees; 0: no ranks are left out
+    bool scouts;    // rank 0 runs alone first, to find out which ranks are alike
     uint64_t running[64];
     size_t running_count;
-    char count_text[24]; // in the arguments
-    char joined[2][80];  // likewise
+    struct fit_kind kinds[FIT_KINDS_MOST]; // none if no messages are sent
+    size_t kind_count;
+    char **processes_at, **machines_at; // the launcher's arguments; NULL: absent
+    char options[2][52];                // their names, before they were replaced
+    char count_text[24], joined[2][80]; // their new text
+    uint64_t of_machine;                // ranks
 };
 
 // Returns how many devices per machine the program's options ask for. The product of several kinds of parallelism.
@@ -25,5 +39,10 @@ uint64_t fit_count_devices(char **program);
 // Chooses which ranks run. `asked` is "auto", "none" or "0,1,63"; NULL means auto above FIT_RANKS_RUN_MOST ranks. Changes the program's
 // arguments and environment accordingly. Returns NULL, or what is wrong.
 const char *fit_fold_begin(struct fit_fold *fold, const char *asked, char **program);
+// With `auto`: lets rank 0 run alone. Returns NULL, or what is wrong.
+const char *fit_fold_scout(struct fit_fold *fold);
+// Lets the ranks run that the scout found to be different (the file `kinds` in its folder; adapters/fit/vram_fit_kinds.py); without the
+// file, a few. Returns NULL, or what is wrong.
+const char *fit_fold_take_kinds(struct fit_fold *fold, const char *folder);
 
 #endif

@@ -2,6 +2,7 @@
 #include "output.h"
 #include "fit_print.h"
 #include "fit_failure.h"
+#include "fit_kinds.h"
 #include "base/json_rows.h"
 #include "vram/roles.h"
 
@@ -168,8 +169,7 @@ static void put_stake(struct vr_json *json, const char *name, const struct fit_s
     X(TEXT, "ended", fit_ending_names[it->ending], ALWAYS,                                                                                 \
       "`end`, `repeats`, `calls`, `ready`, `served`, `played`, `stands` (ten steps with the same peak, or 100 without a new one), "        \
       "`steps`, `until`, `time`, `oom`, "                                                                                                  \
-      "`interrupted` or "                                                                                                                  \
-      "`failed`")                                                                                                                          \
+      "`interrupted`, `refused` (it cannot run with some of its ranks only) or `failed`")                                                  \
     X(I64, "exit_code", it->exit_code, ALWAYS, "of the program")                                                                           \
     X(U64, "steps", it->steps, ALWAYS, "steps seen")
 
@@ -247,6 +247,8 @@ static void put_need(struct vr_json *json, const struct fit_answer *answer) {
       "requested card for which PyTorch has no kernels, so the program ran on `ran_on`; null: none")                                       \
     X(U64, "ranks", it->fold->ranks == 0 ? (uint64_t)run->process_count : it->fold->ranks, ALWAYS,                                         \
       "number of ranks; with `--fold`, more than in `holdings`")                                                                           \
+    X(ARRAY, "kinds", fit_kinds_json(json, key, run, it->fold), ALWAYS,                                                                    \
+      "kinds of ranks that `--fold auto` found: below; empty: no group whose members send messages")                                       \
     X(ARRAY, "cards", put_cards(json, key, verdict), ALWAYS, "every known card, by memory (see below)")                                    \
     X(ARRAY, "holdings", put_holdings(json, key, run), ALWAYS, "one object per process and device (see below)")
 

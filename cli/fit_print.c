@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "fit_failure.h"
+#include "fit_kinds.h"
 #include "fit_page.h"
 #include "ui.h"
 #include "vram/recording.h"
@@ -456,10 +457,12 @@ static void print_stages(FILE *page, const struct fit_run *run) {
 
 static void print_fold(FILE *page, const struct fit_fold *fold) {
     char text[600];
-    size_t used = (size_t)snprintf(text, sizeof text, "%" PRIu64 ", of which %zu ran (", fold->ranks, fold->running_count);
-    for (size_t i = 0; i < fold->running_count && used < sizeof text; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRIu64, i == 0 ? "" : ", ", fold->running[i]);
-    if (used < sizeof text) (void)snprintf(text + used, sizeof text - used, "); the others are assumed to be like these (--fold)");
+    size_t used = (size_t)snprintf(text, sizeof text, "%" PRIu64 ", of which %zu ran", fold->ranks, fold->running_count);
+    for (size_t i = 0; fold->kind_count == 0 && i < fold->running_count && used < sizeof text; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRIu64, i == 0 ? " (" : ", ", fold->running[i]);
+    if (used < sizeof text)
+        (void)snprintf(text + used, sizeof text - used, "%s",
+                       fold->kind_count == 0 ? "); the others are assumed to be like these (--fold)" : ": some of each kind (--fold)");
     print_wrapped(page, "Ranks", text);
 }
 
@@ -470,6 +473,7 @@ static void print_ranks(FILE *page, const struct fit_run *run, const struct fit_
         if (run->holdings[i].reserved_bytes > high->reserved_bytes) high = &run->holdings[i];
     }
     if (fold->ranks != 0) print_fold(page, fold);
+    fit_kinds_print(page, run, fold);
     if (run->holding_count < 2) return;
     if (fold->ranks == 0) fprintf(page, "  Ranks          %zu processes and devices\n", run->holding_count);
     fprintf(page, "                 reserved %s", SIZE(low->reserved_bytes));
@@ -481,7 +485,7 @@ static void print_ranks(FILE *page, const struct fit_run *run, const struct fit_
     if (is_near(low->reserved_bytes, high->reserved_bytes)) return;
     fprintf(page, "                 uneven: the highest reserves %.1f times the lowest\n",
             (double)high->reserved_bytes / (double)(low->reserved_bytes + 1));
-    print_stages(page, run);
+    if (fold->kind_count == 0) print_stages(page, run);
 }
 
 static void print_ending(FILE *page, const struct fit_run *run) {
@@ -502,6 +506,7 @@ static void print_ending(FILE *page, const struct fit_run *run) {
         "stopped: the time of --for had passed",
         "the program failed, out of memory",
         "the program was interrupted",
+        "the program cannot run with some of its ranks only",
         "the program failed"};
     char text[300];
     int used = snprintf(text, sizeof text, "%.1f s, ", run->seconds);

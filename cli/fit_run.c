@@ -330,6 +330,7 @@ static void keep_output(struct running *running, const char *bytes, size_t lengt
 static void pass_output(void *user, const char *bytes, size_t length) {
     struct running *running = user;
     look_for(running, bytes, length);
+    if (running->plan->folds && running->finished) return; // it is being ended; its launcher would report failed ranks
     if (running->plan->quiet) {
         keep_output(running, bytes, length);
         return;
@@ -440,6 +441,7 @@ static enum fit_ending ending_of(const struct running *running) {
         asked = asked || strcmp(run->processes[i].ended, "asked") == 0;
     }
     for (size_t i = 0; i < run->holding_count; i++) oom = oom || run->holdings[i].ooms > 0;
+    if (run->refused[0] != '\0') return FIT_REFUSED;
     if (run->played.any) return FIT_PLAYED;
     if (running->found) return FIT_UNTIL;
     if (running->time_over) return FIT_TIME;
@@ -448,6 +450,16 @@ static enum fit_ending ending_of(const struct running *running) {
     if (run->signal != 0) return FIT_INTERRUPTED;
     if (run->exit_code != 0) return oom ? FIT_OUT_OF_MEMORY : FIT_FAILED;
     return stands ? FIT_STANDS : calls ? FIT_CALLS : repeats ? FIT_REPEATS : asked ? FIT_STEPS : FIT_ENDED;
+}
+
+// Reads why the program cannot run with some of its ranks only (adapters/fit/vram_fit_fold.py).
+static void read_refusal(struct fit_run *run) {
+    char path[sizeof run->folder + 20];
+    (void)snprintf(path, sizeof path, "%s/refused", run->folder);
+    FILE *file = fopen(path, "r");
+    if (file == NULL) return;
+    if (fgets(run->refused, sizeof run->refused, file) != NULL) run->refused[strcspn(run->refused, "\n")] = '\0';
+    (void)fclose(file);
 }
 
 static int run_program(struct running *running) {
@@ -478,6 +490,7 @@ static int run_program(struct running *running) {
     if (!fit_played_read(&run->played, played) && running->plan->requests != NULL)
         ui_say("vram fit: --requests: no engine took the requests; vLLM's takes them, unless it is data-parallel or part of a script's "
                "process");
+    read_refusal(run);
     add_contexts(running);
     take_last_step(running);
     run->signal = ending_signal(run);

@@ -27,6 +27,7 @@ struct fit_plan {
     bool dummy_weights;                  // makes up weights from configurations
     const struct fit_requests *requests; // to play against the model server; NULL: none
     bool keeps_plan;                     // the engine writes a plan for its next start
+    bool folds;                          // only some of its ranks run
 };
 
 // The reason for the end of a run. X(constant, JSON name)
@@ -43,6 +44,7 @@ struct fit_plan {
     X(FIT_TIME, time)               /* the time was over */                                                                                \
     X(FIT_OUT_OF_MEMORY, oom)       /* it failed, after memory had run out */                                                              \
     X(FIT_INTERRUPTED, interrupted) /* it was asked to end, from outside */                                                                \
+    X(FIT_REFUSED, refused)         /* not all ranks ran, and it does what then cannot be played */                                        \
     X(FIT_FAILED, failed)           /* it failed */
 
 enum fit_ending {
@@ -89,6 +91,7 @@ struct fit_run {
     bool began;            // a process with PyTorch used a device
     bool no_kernels;       // PyTorch has no kernels for the device
     char kernels[512];     // devices it has kernels for, as torch.cuda.get_arch_list(): "sm_75 sm_80 compute_90"; "" if unknown
+    char refused[600];     // why it cannot run with some of its ranks only; "" if it can
     char folder[4096];     // of the recordings; "" once removed
     struct fit_process *processes;
     size_t process_count;

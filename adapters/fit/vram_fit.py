@@ -74,7 +74,10 @@ class Control:
         struct.pack_into("<Q", self.map, at, value)
 
     def row(self, rank, word):
-        return (1 + rank % ROWS) * ROW_BYTES + 8 * word
+        """Returns the place of a rank's word. Of folded ranks, those that run have rows, in their order."""
+        running = running_ranks(int(RANKS.partition(":")[0])) if RANKS else ()
+        place = running.index(rank) if rank in running else rank
+        return (1 + place % ROWS) * ROW_BYTES + 8 * word
 
 
 class Step:
@@ -99,6 +102,7 @@ class Recorder:
         self.backward = None
         self.counts, self.notes = {}, []
         self.trains = False  # the program made an optimizer
+        self.kinds = None  # of ranks, where rank 0 runs alone to find them (vram_fit_kinds.py)
         self.initialised = [0.0, 0, 0]  # on the CPU: seconds, bytes, bytes left uninitialised
         self.serving = part("engines").Serving(self)
         self.reset()
@@ -277,6 +281,11 @@ class Recorder:
             self.write()
             self.control.put(FINISHED, 1)
 
+    def refuse(self):
+        """Ends a program that cannot be folded. It may not have used a device."""
+        self.control = self.control or Control()
+        self.finish("exit")
+
     def maybe_stop(self, wanted, world):
         if wanted == "auto" and self.together(world):
             self.stop("stands" if self.standing else "steps")
@@ -431,6 +440,11 @@ class Recorder:
         except Exception as error:
             self.notes.append(f"write: {error!r}")
         try:
+            if self.kinds is not None:
+                self.kinds.write(FOLDER)
+        except Exception as error:
+            self.notes.append(f"kinds: {error!r}")
+        try:
             self.write_facts(facts or f"{self.process}.facts")
         except Exception:
             pass  # the command reports that there is no recording
@@ -505,7 +519,7 @@ def torch_is_there(torch):
         hook(after_step)
     watch_optimizers(getattr(optimizer, "Optimizer", None))
     if RANKS and torch.distributed.is_available():
-        part("fold").watch(torch)
+        part("fold").watch(torch, RECORDER)
 
 
 def watch_optimizers(kind):

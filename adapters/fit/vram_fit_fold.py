@@ -6,9 +6,13 @@ for the others: if the member that makes a unique id does not run, the running m
 import functools
 import os
 import sys
+import time
 
 RANKS = os.environ.get("VRAM_SIM_RANKS", "")
 ID_BYTES = 128  # of NCCL's unique ids, with a NUL at the end
+SCOUTS = os.environ.get("VRAM_FIT_SCOUTS") == "1"  # rank 0 runs alone, to find out which ranks are alike (vram_fit_kinds.py)
+ENDING_SECONDS = 60  # until the command has ended this process
+END = None  # ends the recording; set by watch()
 WATCHING = ("TORCH_NCCL_ENABLE_MONITORING", "TORCH_NCCL_DUMP_ON_TIMEOUT")  # their threads would use the store while the program ends
 
 
@@ -39,7 +43,13 @@ def running_ranks(world):
 
 
 def refuse(reason):
-    """Ends the program with one sentence."""
+    """Ends the program with one sentence, which the command prints. The command ends all ranks, so that no launcher reports them as failed."""
+    folder = os.environ.get("VRAM_FIT")
+    if folder and END is not None:
+        with open(os.path.join(folder, "refused"), "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(reason + "\n")
+        END()
+        time.sleep(ENDING_SECONDS)
     sys.stderr.write(f"vram fit: {reason}\n")
     sys.stderr.flush()
     os._exit(77)
@@ -76,12 +86,19 @@ class Groups:
         self.by_name[name] = list(ranks), running
         self.current = Members(ranks, running)
 
+    def running_of(self, name, count):
+        """Returns how many members of a group run, or how many ranks if `count` is not the group's size."""
+        ranks, running = self.by_name.get(name, ((), ()))
+        return len(Members(ranks, running).running) if len(ranks) == count else len(running_ranks(count))
+
     def asked(self, key):
         """Returns the members of the communicator whose unique id is stored under the key, and the place of the member that makes it; None for
         other keys. The key is the group's name, the device, then a number, `0:1` for a communicator of two members, or `UniqueNCCLID:0`. From
-        PyTorch 2.15 on it ends in `nccl_storekey_0`."""
+        PyTorch 2.15 on it ends in `nccl_storekey_0`, or `nccl_storekey_0_1` for an id of a part."""
         *_, name, device, call = [""] * 2 + key.split("//")
         call = call.rpartition("/nccl_storekey_")[2]
+        if call.partition("_")[2]:  # an id for each part of a large group, from PyTorch 2.15 on
+            call = "UniqueNCCLID:" + call.rpartition("_")[2]
         ranks, running = self.by_name.get(name.rpartition("/")[2], (None, None))
         part, _, number = call.rpartition(":")
         if ranks is None or not device.startswith("cuda") or not number.isdigit():
@@ -154,7 +171,7 @@ def refuse_gloo(c10d, groups, backend):
                " groups of NCCL can be folded. Name the backend `nccl`, or all members in --fold")
 
 
-def own_groups(c10d, groups, folded_store):
+def own_groups(c10d, groups, folded_store, kinds):
     """Gives each group a communicator of its own, and notes its ranks. A communicator cannot be split where ranks do not say in which part
     they are."""
     make = c10d._new_process_group_helper
@@ -163,6 +180,8 @@ def own_groups(c10d, groups, folded_store):
     def new_process_group_helper(group_size, group_rank, ranks, backend, store, group_name, *args, **kwargs):
         running = running_ranks(group_size if not ranks else c10d.get_world_size())
         groups.add(group_name, ranks or range(group_size), running)
+        if kinds is not None and c10d.is_initialized() and c10d.get_rank() in ranks:
+            kinds.add(list(ranks), kwargs.get("group_desc"))
         refuse_gloo(c10d, groups, backend)
         if not ranks:
             store = folded_store(store)
@@ -250,12 +269,31 @@ def replace_split(torch, c10d):
             sys.modules[name].split_group = split_group
 
 
-def watch(torch):
+def count_barrier(c10d, groups):
+    """Lets barriers of the store wait only for the ranks that run."""
+    wait = getattr(c10d, "_store_based_barrier", None)
+    if wait is None:
+        return
+
+    @functools.wraps(wait)
+    def _store_based_barrier(rank, store, group_name, rendezvous_count, *args, **kwargs):
+        return wait(rank, store, group_name, groups.running_of(group_name, rendezvous_count), *args, **kwargs)
+
+    c10d._store_based_barrier = _store_based_barrier
+
+
+def watch(torch, recorder):
     """Called when PyTorch is imported, if some ranks do not run."""
+    import _vram_shared
     import torch.distributed.distributed_c10d as c10d
 
+    global END
+    END = recorder.refuse
+    if SCOUTS:
+        recorder.kinds = _vram_shared.part("vram_fit_kinds").watch(c10d, int(RANKS.partition(":")[0]))
     groups = Groups(torch.cuda.nccl.unique_id)
-    own_groups(c10d, groups, store_class(torch, groups))
+    own_groups(c10d, groups, store_class(torch, groups), recorder.kinds)
+    count_barrier(c10d, groups)
     fold_gloo(c10d, groups)
     broadcast_objects(torch, c10d)
     refuse_objects(torch, c10d)

@@ -457,6 +457,7 @@ class Cards(unittest.TestCase):
         told = sorted(line for line in result.stderr.splitlines() if line.startswith("rank "))
         self.assertEqual(told, ["rank 0 64 8 0", "rank 1 64 8 1", "rank 32 64 8 2", "rank 63 64 8 3"])
         self.assertEqual((answer["ranks"], [one["rank"] for one in answer["holdings"]], answer["allocated_bytes"]), (64, [0, 1, 32, 63], 440 * MIB))
+        self.assertIn("vram fit: rank 0 of 64 runs alone first", result.stderr)
         text = " ".join(fit("-q", "--fold", "63,5", *python(launcher, "--nproc_per_node=64")).stdout.split())
         self.assertIn("Ranks 64, of which 3 ran (0, 5, 63); the others are assumed to be like these (--fold)", text)
         self.assertRegex(text, r"uneven: the highest reserves \d\.\d times the lowest ranks 0 to 5 \S+ MiB, rank 63 \S+ MiB")

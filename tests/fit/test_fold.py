@@ -1,16 +1,24 @@
 #!/usr/bin/env python3
-"""Tests adapters/fit/vram_fit_fold.py without PyTorch: what the ranks' store answers for ranks that do not run.
+"""Tests adapters/fit/vram_fit_fold.py and vram_fit_kinds.py without PyTorch: what the ranks' store answers for ranks that do not run, and which
+ranks have to run.
 
 usage: test_fold.py ADAPTERS
 """
 import os
+import pathlib
 import subprocess
 import sys
+import tempfile
+import textwrap
+import types
 import unittest
 
 sys.path.insert(0, sys.argv.pop(1))
 os.environ["VRAM_SIM_RANKS"] = "8:0,5"
+sys.modules["_vram_shared"] = types.SimpleNamespace(part=__import__)
+import vram_fit_comparisons as comparisons  # noqa: E402
 import vram_fit_fold as fold  # noqa: E402
+import vram_fit_kinds as kinds  # noqa: E402
 
 ID = b"vram-nccl:" + b"0" * 32
 
@@ -48,6 +56,7 @@ class UniqueIds(unittest.TestCase):
         self.assertEqual(self.asked("7//cuda//0:2"), ID + b":1")
         self.assertEqual(self.asked("4//cuda//4/nccl_storekey_0"), ID + b":1")
         self.assertEqual(self.asked("hash//cuda:0//UniqueNCCLID:1"), ID + b":0")
+        self.assertEqual(self.asked("hash//cuda//3/nccl_storekey_0_1"), ID + b":0")
 
     def test_an_id_of_a_running_rank_names_the_members_that_run(self):
         for key, named in (("hash//cuda//0", b":0"), ("7//cuda//1:2", b""), ("hash//cuda//0:1", b":0"), ("0//cuda//5:6", b":0"), ("5//cuda//3", b""), ("hash//cuda//UniqueNCCLID:0", b":0")):
@@ -81,6 +90,92 @@ class Objects(unittest.TestCase):
         result = subprocess.run([sys.executable, "-c", program, os.path.dirname(fold.__file__)], capture_output=True, text=True, check=False)
         self.assertEqual((result.returncode, result.stdout), (77, "([], 5, 'pair', None)\n"))
         self.assertIn("rank 5 receives objects from rank 4, which does not run", result.stderr)
+
+
+class Kinds(unittest.TestCase):
+    """8,192 ranks in 8 stages of 128 x 8; rank 0 sees one group of each."""
+
+    def setUp(self):
+        self.kinds = kinds.Kinds(8192)
+        self.stages = range(0, 8192, 1024)
+        for ranks, name in ((self.stages, "mesh_pp"), (range(0, 1024, 8), "mesh_dp"), (range(8), "mesh_tp"), ([0, 3, 4], "odd"), ([0], "one")):
+            self.kinds.add(list(ranks), name)
+
+    def lines(self):
+        return list(self.kinds.lines())
+
+    def test_without_messages_a_few_run(self):
+        self.assertEqual(self.lines(), ["run 0 1 4096 8191"])
+        self.assertEqual(list(kinds.Kinds(2).lines()), ["run 0 1"])
+
+    def test_each_stage_is_a_kind(self):
+        self.kinds.talk(self.stages)
+        lines = self.lines()
+        self.assertEqual(lines[0], "run " + " ".join(f"{first} {first + 1023}" for first in self.stages))
+        self.assertEqual(lines[1:], [f"kind 1024 {first},{first + 1023} pp {stage + 1} of 8" for stage, first in enumerate(self.stages)])
+
+    def test_stages_of_rings(self):
+        """The members of the ring of each stage run too. There are too many to run those of the last rank."""
+        self.kinds.talk(self.stages)
+        self.kinds.talk([0, 1])
+        lines = self.lines()
+        self.assertEqual(lines[0], "run " + " ".join(f"{first} {first + 1}" for first in self.stages))
+        self.assertEqual(lines[1], "kind 512 0 pp 1 of 8, group 1 of 2")
+
+    def test_many_stages_are_thinned(self):
+        self.kinds.talk(range(0, 8192, 128))
+        lines = self.lines()
+        self.assertEqual(lines[0], "run 0 127 128 255 4096 4223 8064 8191")
+        self.assertEqual(sum(int(line.split()[1]) for line in lines[1:]), 4 * 128)
+
+    def test_a_rank_that_differs_runs_with_its_stages(self):
+        self.kinds.talk(self.stages)
+        self.kinds.single(5, "/home/me/train.py:33")
+        self.kinds.single(8191, "/home/me/train.py:34")
+        lines = self.lines()
+        self.assertEqual(lines[0], "run " + " ".join(f"{first} {first + 5}" for first in self.stages))
+        self.assertEqual(lines[1:3], ["kind 1023 0 pp 1 of 8", "kind 1 5 pp 1 of 8, compared at train.py:33"])
+
+    def test_comparisons_of_ranks(self):
+        rank, place = kinds.Rank(0, self.kinds, lambda rank: rank), kinds.Rank(0, self.kinds, kinds.Family(8, 8).place)
+        self.assertFalse(rank == 7 or rank % 100 == 9 or rank // 2 == 1 or rank + 1 == 5 or place == 3)
+        self.assertTrue(rank != 11 and rank == 0 and rank <= 8 and rank == rank and rank != 100_000 and rank != "x")
+        self.assertEqual(sorted(self.kinds.singled), [2, 4, 7, 9, 11, 24])
+        self.assertEqual(([1, 2][rank], {rank: 1}[0], type(rank + 0.5), f"{rank}"), (1, 1, float, "0"))
+
+    def test_comparisons_in_a_file(self):
+        text = textwrap.dedent("""
+            import os
+            import torch.distributed as dist
+            LAST = 6
+            rank, world = int(os.environ["RANK"]), 8
+            other: int = int(os.getenv("RANK", "0"))
+            class Trainer:
+                def __init__(self):
+                    self.rank = dist.get_rank()
+                def step(self):
+                    return self.rank in (1, 2)
+            if rank == 3 or 4 != other or dist.get_rank() == 5 or rank == LAST or rank < 7 or world == 8 or dist.get_rank(group) == 9:
+                pass
+            """)
+        self.assertEqual(sorted(rank for rank, _ in comparisons.of_text(text)), [1, 2, 3, 4, 5, 6])
+        self.assertIn((1, 11), comparisons.of_text(text))
+
+    def test_files_that_cannot_be_read(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for text in (b"rank = (", b"\0", b"("*10000, b"x = " + b"-" * 100000 + b"1", b"\xff = 1"):
+                path = pathlib.Path(folder, "a.py")
+                path.write_bytes(text)
+                self.assertEqual(comparisons.of_file(path), [])
+        self.assertEqual(comparisons.of_file("/nonexistent.py"), [])
+
+    def test_the_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.kinds.talk(self.stages)
+            self.kinds.single(5, "a" * 1000)
+            self.kinds.write(folder)
+            lines = pathlib.Path(folder, "kinds").read_text().splitlines()
+            self.assertEqual((os.listdir(folder), lines[0][:10], max(map(len, lines)) <= 400), (["kinds"], "run 0 5 10", True))
 
 
 class Ranks(unittest.TestCase):

@@ -43,7 +43,7 @@ enum nccl_kind {
 };
 
 enum {
-    NCCL_MOST_RANKS = 1024,
+    NCCL_MOST_RANKS = 65536,
     NCCL_SMALL_BYTES = 64 << 10,            // limit on what a rank contributes to a collective, or sends
     NCCL_POSTS = 256,                       // how far one rank may be ahead of another
     NCCL_SLOT_BYTES = 2 * NCCL_SMALL_BYTES, // a payload, and a level for each of its elements (nccl_reduce.c)

@@ -113,8 +113,9 @@ static bool is_alive(const struct nccl_comm *comm, int rank) {
 // Returns a rank that joined and has ended, or -1.
 static int gone_rank(const struct nccl_comm *comm, int needed) {
     for (int rank = needed < 0 ? 0 : needed; rank < (needed < 0 ? comm->rank_count : needed + 1); rank++) {
+        if (rank == comm->rank || !nccl_runs(comm, rank)) continue; // reading the row of a rank that does not run would take a page
         const int state = atomic_load(&comm->shared->ranks[rank].state);
-        if (rank == comm->rank || state == NCCL_RANK_ABSENT) continue;
+        if (state == NCCL_RANK_ABSENT) continue;
         if (state == NCCL_RANK_LEFT || !is_alive(comm, rank)) return rank;
     }
     return -1;
@@ -239,7 +240,8 @@ int nccl_meet(struct nccl_comm *comm) {
     comm->is_joined = result == NCCL_SUCCESS;
     if (result == NCCL_TIMEOUT) {
         int came = 0;
-        for (int rank = 0; rank < comm->rank_count; rank++) came += atomic_load(&comm->shared->ranks[rank].state) != NCCL_RANK_ABSENT;
+        for (int rank = 0; rank < comm->rank_count; rank++)
+            came += nccl_runs(comm, rank) && atomic_load(&comm->shared->ranks[rank].state) != NCCL_RANK_ABSENT;
         return nccl_break(comm, result, "NCCL: rank %d timed out waiting for %d ranks; %d joined", comm->rank, comm->rank_count, came);
     }
     return result;
@@ -247,8 +249,9 @@ int nccl_meet(struct nccl_comm *comm) {
 
 static bool shares_process(const struct nccl_comm *comm) {
     for (int rank = 0; rank < comm->rank_count; rank++) {
+        if (rank == comm->rank || !nccl_runs(comm, rank)) continue;
         const struct nccl_rank *other = &comm->shared->ranks[rank];
-        if (rank != comm->rank && atomic_load(&other->pid) == (int)getpid() && atomic_load(&other->state) == NCCL_RANK_JOINED) return true;
+        if (atomic_load(&other->pid) == (int)getpid() && atomic_load(&other->state) == NCCL_RANK_JOINED) return true;
     }
     return false;
 }

@@ -1,0 +1,79 @@
+// The kinds of ranks in the answer of `vram fit --fold auto`.
+#include "fit_kinds.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json_rows.h"
+#include "ui.h"
+
+static bool ran_in(const struct fit_kind *kind, uint64_t rank) {
+    for (size_t i = 0; i < kind->running_count; i++)
+        if (kind->running[i] == rank) return true;
+    return false;
+}
+
+// Returns the holding of the kind that reserves the most; NULL if none of its ranks left a recording.
+static const struct fit_holding *highest_of(const struct fit_run *run, const struct fit_kind *kind) {
+    const struct fit_holding *highest = NULL;
+    for (size_t i = 0; i < run->holding_count; i++) {
+        const struct fit_holding *one = &run->holdings[i];
+        if (ran_in(kind, one->process->rank) && (highest == NULL || one->reserved_bytes > highest->reserved_bytes)) highest = one;
+    }
+    return highest;
+}
+
+static void write_ranks(const struct fit_kind *kind, char *text, size_t capacity) {
+    size_t used = 0;
+    for (size_t i = 0; i < kind->running_count && used < capacity; i++)
+        used += (size_t)snprintf(text + used, capacity - used, "%s%" PRIu64, i == 0 ? "" : ", ", kind->running[i]);
+}
+
+#define LONGEST_NAME 32
+
+static int longest_name(const struct fit_fold *fold) {
+    size_t longest = 0;
+    for (size_t i = 0; i < fold->kind_count; i++)
+        if (strlen(fold->kinds[i].name) > longest) longest = strlen(fold->kinds[i].name);
+    return longest > LONGEST_NAME ? LONGEST_NAME : (int)longest;
+}
+
+static void print_kind(FILE *page, const struct fit_run *run, const struct fit_kind *kind, const char *title, int width) {
+    char ranks[120], reserved[UI_SIZE_CAPACITY] = "no recording";
+    const struct fit_holding *highest = highest_of(run, kind);
+    write_ranks(kind, ranks, sizeof ranks);
+    if (highest != NULL) (void)ui_size(highest->reserved_bytes, reserved);
+    fprintf(page, "  %-14s %-*.*s %5" PRIu64 " x %10s (ran: %s)\n", title, width, width, kind->name, kind->count, reserved, ranks);
+}
+
+void fit_kinds_print(FILE *page, const struct fit_run *run, const struct fit_fold *fold) {
+    uint64_t known = 0;
+    const int width = longest_name(fold);
+    for (size_t i = 0; i < fold->kind_count; i++) {
+        print_kind(page, run, &fold->kinds[i], i == 0 ? "Kinds" : "", width);
+        known += fold->kinds[i].count;
+    }
+    if (fold->kind_count > 0 && known < fold->ranks)
+        fprintf(page, "                 %" PRIu64 " ranks are of other kinds, which did not run\n", fold->ranks - known);
+}
+
+#define FIT_KIND_FACTS(X)                                                                                                                  \
+    X(TEXT, "name", it->name, ALWAYS, "place in each group whose members send each other messages: `pp 1 of 8`")                           \
+    X(U64, "ranks", it->count, ALWAYS, "number of ranks")                                                                                  \
+    X(TEXT, "ran", ranks, ALWAYS, "those that ran")                                                                                        \
+    X(U64, "allocated_bytes", highest == NULL ? 0 : highest->allocated_bytes, ALWAYS, "of the one that reserves the most")                 \
+    X(U64, "reserved_bytes", highest == NULL ? 0 : highest->reserved_bytes, ALWAYS, "highest; 0: it left no recording")
+
+void fit_kinds_json(struct vr_json *json, const char *name, const struct fit_run *run, const struct fit_fold *fold) {
+    vr_json_array(json, name);
+    for (const struct fit_kind *it = fold->kinds; it < fold->kinds + fold->kind_count; it++) {
+        char ranks[400] = "";
+        const struct fit_holding *highest = highest_of(run, it);
+        write_ranks(it, ranks, sizeof ranks);
+        vr_json_object(json, NULL);
+        FIT_KIND_FACTS(VR_FACT_JSON)
+        vr_json_object_end(json);
+    }
+    vr_json_array_end(json);
+}

@@ -1,0 +1,15 @@
+// fit_kinds.h: the kinds of ranks in the answer of `vram fit --fold auto`: how many ranks each has, and what those that ran hold.
+#ifndef CLI_FIT_KINDS_H
+#define CLI_FIT_KINDS_H
+
+#include <stdio.h>
+
+#include "fit_fold.h"
+#include "fit_run.h"
+
+struct vr_json;
+
+void fit_kinds_print(FILE *page, const struct fit_run *run, const struct fit_fold *fold);
+void fit_kinds_json(struct vr_json *json, const char *name, const struct fit_run *run, const struct fit_fold *fold);
+
+#endif
