@@ -42,6 +42,7 @@ class Interpreter:
 
     def __init__(self, torch):
         import triton
+        import triton.compiler.code_generator  # copies parts of the language, so it has to be loaded before they are patched
         import triton.language as language
         from triton.runtime import interpreter, jit
         self.torch, self.language, self.interpreter, self.jit = torch, language, interpreter, jit

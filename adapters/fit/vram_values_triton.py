@@ -13,7 +13,8 @@ MOST_DONE, MOST_OF_ONE, MOST_OF_ALL = 100000, 300000, 3000000
 FAILURES = 4
 UNKNOWN = 2
 TOO_LARGE = (-1,)  # used instead of a grid
-MODULES = {"triton.runtime.jit": "watch_functions", "triton.runtime.autotuner": "watch_tuner", "torch._inductor.runtime.triton_heuristics": "watch_compiled"}
+MODULES = {"triton.runtime.jit": "watch_functions", "triton.runtime.autotuner": "watch_tuner", "triton.compiler.code_generator": "watch_compiler",
+           "torch._inductor.runtime.triton_heuristics": "watch_compiled"}
 
 
 class Kernel:
@@ -33,6 +34,7 @@ class Triton:
         self.limit = values.memory.alike[0].numel()  # bytes that a kernel may access
         self.done = 0
         self.kernels, self.local = weakref.WeakKeyDictionary(), threading.local()
+        self.language = threading.RLock()  # held while Triton's language is patched, and while a kernel is compiled
 
     # --- one launch -------------------------------------------------------------------------------------------------------
 
@@ -105,10 +107,10 @@ class Triton:
             return None
 
     def interpret(self, kernel, given, grid, tensors):
-        if self.interpreter is None:
-            self.interpreter = shared.part("vram_values_interpreter").Interpreter(self.torch)
         pages = shared.part("vram_values_pages").Pages(self.driver, self.limit)
-        with self.torch._C.DisableTorchFunction():
+        with self.language, self.torch._C.DisableTorchFunction():
+            if self.interpreter is None:
+                self.interpreter = shared.part("vram_values_interpreter").Interpreter(self.torch)
             done = self.interpreter.run(kernel.function, given, grid, pages, MOST_DONE)
         kernel.done, self.done = kernel.done + done, self.done + done
         size = shared.part("vram_values_pages").PAGE
@@ -157,6 +159,17 @@ class Triton:
             return self.launch(function, lambda: function.fn, lambda: grid(given()) if callable(grid) else grid, given, call)
 
         module.JITFunction.run = watched
+
+    def watch_compiler(self, module):
+        """Lets no thread compile while another interprets a kernel, because that patches Triton's language for all threads."""
+        build = module.ast_to_ttir
+
+        @functools.wraps(build)
+        def ast_to_ttir(*args, **kwargs):
+            with self.language:
+                return build(*args, **kwargs)
+
+        module.ast_to_ttir = ast_to_ttir
 
     def watch_tuner(self, module):
         """Skips launches that only measure a kernel's time."""

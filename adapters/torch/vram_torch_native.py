@@ -20,6 +20,8 @@ KNOWN = ((2, 6), (2, 15))  # first and last release whose class the sources know
 COMPILER_SECONDS = 600
 # Libraries with PyTorch's functions at run time, by the names under which PyTorch loads them.
 LIBRARIES = ("libc10.so", "libc10_cuda.so", "libtorch_cpu.so")
+# The parts of libvram_torch.a that the linker would leave out: vram_torch.py calls them, or the archive refers to them weakly.
+NEEDED = ("vram_torch_version", "vram_torch_pool_count", "vram_recordings_library")
 
 
 class Unavailable(Exception):
@@ -132,7 +134,7 @@ def compile_library(release, torch_folder, target, folder=None):
         for name in LIBRARIES:
             _run([compiler, "-shared", "-nostdlib", f"-Wl,-soname,{name}", "-x", "c++", os.devnull, "-o", os.path.join(work, name)])
         _run([compiler, "-shared", "-o", made, os.path.join(work, "made.o"), os.path.join(folder, "libvram_torch.a"),
-              "-Wl,-u,vram_torch_version,-u,vram_torch_pool_count", f"-Wl,--version-script={os.path.join(folder, 'exports.map')}", "-Wl,--no-as-needed", *[os.path.join(work, name) for name in LIBRARIES],
+              "-Wl," + ",".join(f"-u,{symbol}" for symbol in NEEDED), f"-Wl,--version-script={os.path.join(folder, 'exports.map')}", "-Wl,--no-as-needed", *[os.path.join(work, name) for name in LIBRARIES],
               "-Wl,-Bsymbolic", "-Wl,--strip-debug", "-lpthread", "-ldl", "-lm"])
         os.replace(made, target)
 

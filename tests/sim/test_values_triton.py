@@ -76,6 +76,30 @@ class Triton(unittest.TestCase):
         result = self.expect(program, ["[0.0, 2.0, 4.0, 6.0]", "1.0", "0.0", "0", "True"], "--reads")
         self.assertEqual(self.lines(program, result), ["print(out[5].item())", "print(count.item())", "print(0 < out.max().item() < 2)"], result.stderr)
 
+    def test_a_thread_compiles_meanwhile(self):
+        """The interpreter patches Triton's language for all threads. The kernel is compiled anew for each block size."""
+        self.expect("""
+            import threading
+            @triton.jit
+            def smaller(x_ptr, n, BLOCK: tl.constexpr):
+                width = min(n - tl.program_id(0), BLOCK)
+                tl.store(x_ptr, min(width, tl.load(x_ptr)))
+            errors, running = [], True
+            def launch():
+                while running:
+                    double[(2,)](known, out, count, 8, BLOCK=4)
+            thread = threading.Thread(target=launch)
+            thread.start()
+            for block in range(40):
+                try:
+                    smaller.warmup(torch.float32, 100, BLOCK=block + 1, grid=(1,))
+                except Exception as error:
+                    errors.append(error)
+            running = False
+            thread.join()
+            print(*errors[:1], out.tolist()[7])
+            """, ["14.0"])
+
     def test_short_real_numbers(self):
         """Triton's interpreter has no arithmetic for bfloat16."""
         self.expect("""

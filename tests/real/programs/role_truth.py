@@ -172,7 +172,7 @@ def read_roles(path, device):
     class Options(ctypes.Structure):
         _fields_ = [("device", ctypes.c_int64), ("rules", ctypes.c_char_p), ("top", ctypes.c_uint), ("active", ctypes.c_bool)]
 
-    vram = ctypes.CDLL(os.environ["VRAM_LIBRARY"])
+    vram = ctypes.CDLL(os.path.join(os.environ["VRAM_BUILD"], "libvram-recordings.so"))
     vram.vram_role_word.restype = ctypes.c_char_p
     assert tuple(vram.vram_role_word(ctypes.c_size_t(i)).decode() for i in range(len(ROLES))) == ROLES
     assert vram.vram_role_word(ctypes.c_size_t(len(ROLES))) is None  # the structures below have a sum for each role
