@@ -35,7 +35,7 @@ struct settings {
     uint64_t device_count;
     bool counts_devices; // --devices was not used: one for each rank that runs
     const char *vary;    // "--name=A,B,C"; NULL if not given
-    const char *varied; // the argument of --vary, with its value in this run; NULL without --vary
+    const char *varied;  // the argument of --vary, with its value in this run; NULL without --vary
     struct sim_values values;
     const char *traffic;          // --requests; NULL: none
     struct fit_requests requests; // read from it

@@ -142,7 +142,7 @@ def test_pluggable_as_asked_for():
 def test_what_the_archive_refers_to_weakly_is_linked():
     """The linker takes no member of an archive for a weak reference, and dump_snapshot() would then look for another library."""
     archive = os.path.join(os.path.dirname(vram_torch_native.__file__), "native", "libvram_torch.a")
-    symbols = [line.split()[-2:] for line in subprocess.run(["nm", archive], capture_output=True, text=True, check=True).stdout.splitlines() if line]
+    symbols = [line.split()[-2:] for line in subprocess.run(["nm", archive], capture_output=True, text=True, check=True).stdout.splitlines() if len(line.split()) > 1]
     weak, defined = ({name for kind, name in symbols if kind in kinds} for kinds in ("w", "DTR"))
     assert weak & defined and weak & defined <= set(vram_torch_native.NEEDED), weak & defined
 
