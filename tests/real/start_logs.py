@@ -163,11 +163,17 @@ def error_of(cell):
     return None
 
 
+def shown(cell):
+    """Returns a cell of the page: one figure if both are equal."""
+    there, here = cell.split()
+    return there if there == here else f"{there} (not measured)" if here == "-" else f"{there} → {here}"
+
+
 def print_tables(results):
     print("| model, options | vLLM | " + " | ".join(name for name, *_ in TERMS) + " |\n|---|---|" + "--:|" * len(TERMS))
     for result in results:
         version = result["here"] if result["here"] == result["there"] else f"{result['there']}, here {result['here']}"
-        cells = [cell.split()[0] if len(set(cell.split())) == 1 else cell.replace(" ", " → ") for cell in (result[name] for name, *_ in TERMS)]
+        cells = [shown(result[name]) for name, *_ in TERMS]
         print(f"| {result['model'].rpartition('/')[2]} `{result['options']}` | {version} | {' | '.join(cells)} |")
     print("\n| term | rows | equal as printed | median error | worst | median difference | worst |\n|---|--:|--:|--:|--:|--:|--:|")
     for name, *_ in TERMS:
