@@ -18,6 +18,7 @@ import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 
 HERE = pathlib.Path(__file__).parent
 MODELS = json.loads((HERE / "programs/models.json").read_text())
@@ -91,12 +92,14 @@ def run(vram, row, log):
     """Runs the server of a row. Its output goes to the file `log`."""
     card = next(CARDS[known] for known in CARDS if known in row["card_and_count"])
     count = row["card_and_count"].partition(" x ")[0]
-    folder = log.parent / "models" / row["model"]  # always the same, so that the engine finds what it compiled for the model before
+    folder = log.parent / "models" / row["model"]
     folder.mkdir(parents=True, exist_ok=True)
     write_model(folder, MODELS[row["model"]])
-    with open(log, "w", encoding="utf-8") as file:
+    # An engine that finds code which it compiled before takes less memory while it measures: 0.80 GiB for Granite 3.3 8B instead of 0.85.
+    with open(log, "w", encoding="utf-8") as file, tempfile.TemporaryDirectory(prefix="cache.") as cache:
         command = [vram, "fit", "--json", "--card", card, "--devices", count, "--", "vllm", "serve", folder, *options_of(row["flags"]), "--port", str(free_port())]
-        subprocess.run(command, stdout=subprocess.DEVNULL, stderr=file, env={**os.environ, "VLLM_LOGGING_LEVEL": "DEBUG"}, check=False)
+        variables = {**os.environ, "VLLM_LOGGING_LEVEL": "DEBUG", "VLLM_CACHE_ROOT": cache}
+        subprocess.run(command, stdout=subprocess.DEVNULL, stderr=file, env=variables, check=False)
     return log.read_text(encoding="utf-8", errors="replace")
 
 
