@@ -95,10 +95,11 @@ def run(vram, row, log):
     folder = log.parent / "models" / row["model"]
     folder.mkdir(parents=True, exist_ok=True)
     write_model(folder, MODELS[row["model"]])
-    # An engine that finds code which it compiled before takes less memory while it measures: 0.80 GiB for Granite 3.3 8B instead of 0.85.
+    # An engine that finds kernels which it tuned before takes less memory while it measures: 0.80 GiB for Granite 3.3 8B instead of 0.85.
     with open(log, "w", encoding="utf-8") as file, tempfile.TemporaryDirectory(prefix="cache.") as cache:
         command = [vram, "fit", "--json", "--card", card, "--devices", count, "--", "vllm", "serve", folder, *options_of(row["flags"]), "--port", str(free_port())]
-        variables = {**os.environ, "VLLM_LOGGING_LEVEL": "DEBUG", "VLLM_CACHE_ROOT": cache}
+        caches = {name: f"{cache}/{name}" for name in ("VLLM_CACHE_ROOT", "TORCHINDUCTOR_CACHE_DIR")}
+        variables = {**os.environ, "VLLM_LOGGING_LEVEL": "DEBUG", **caches}
         subprocess.run(command, stdout=subprocess.DEVNULL, stderr=file, env=variables, check=False)
     return log.read_text(encoding="utf-8", errors="replace")
 
