@@ -206,7 +206,7 @@ int fit_json_nothing(const struct fit_run *run, const char *varied, struct answe
       "allocated peak of the largest allocator; without PyTorch, peak of allocations from the driver")                                     \
     X(U64, "reserved_bytes", it->highest->reserved_bytes, ALWAYS, "peak of its reserved memory")                                           \
     X(U64, "context_bytes", it->highest->outside_bytes - it->library_bytes, ALWAYS, "the context")                                         \
-    X(U64, "library_bytes", it->library_bytes, ALWAYS, "bytes held by libraries")                                                          \
+    X(U64, "library_bytes", it->library_bytes, ALWAYS, "bytes held by libraries, and by the driver for graphs and large stacks")           \
     X(U64, "smallest_bytes", it->smallest_bytes, NULL_UNLESS(!fit_run_failed(answer->run)),                                                \
       "smallest device memory in which it completes, to 2 MiB; null: the program failed")                                                  \
     X(U64, "smallest_retries", it->smallest_retries, NULL_UNLESS(!fit_run_failed(answer->run)), "releases of the cache in that memory")

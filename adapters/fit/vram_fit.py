@@ -573,5 +573,5 @@ class Finder:
 def watch_imports():
     if RANKS:
         part("fold").take_rank()
-    engines, parts = part("engines").modules(RECORDER, RECORDER.serving), (part("weights"), part("kernels"), part("requests"))
+    engines, parts = part("engines").modules(RECORDER, RECORDER.serving), (part("weights"), part("kernels"), part("requests"), part("runtime"))
     sys.meta_path.insert(0, Finder({"torch": torch_is_there, **engines, **{name: after for each in parts for name, after in each.modules(RECORDER).items()}}))

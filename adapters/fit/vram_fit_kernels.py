@@ -7,7 +7,7 @@ import sys
 
 # Modules of FlashInfer whose functions allocate and return nothing: their callers in Python allocate what the kernels fill. As a simulated kernel
 # computes nothing, functions that do nothing leave the same memory and the same values.
-FILLING = ("sampling",)
+FILLING = ("sampling", "trtllm_comm")
 
 
 class DoesNothing:

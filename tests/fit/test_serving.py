@@ -239,11 +239,22 @@ class Requests(unittest.TestCase):
 
 class Kernels(unittest.TestCase):
     def test_kernels_without_a_compiler(self):
-        for name, code in (("sampling", 0), ("batch_decode", 3)):
+        for name, code in (("sampling", 0), ("trtllm_comm", 0), ("batch_decode", 3)):
             program = f"import torch\nfrom flashinfer.jit.core import JitSpec\ntorch.empty(1 << 20)\nJitSpec({name!r}).build_and_load().top_k(1, 2)\n"
             result = fit(*python(program))
             self.assertEqual(result.returncode, code, result.stderr)
-            self.assertIn("there is no nvcc: FlashInfer's sampling kernels are not compiled" if code == 0 else "its package flashinfer-jit-cache", result.stderr)
+            self.assertIn(f"there is no nvcc: FlashInfer's {name} kernels are not compiled" if code == 0 else "its package flashinfer-jit-cache", result.stderr)
+
+    def test_the_runtime_in_python_is_replaced_by_the_driver(self):
+        program = """
+import torch
+import cuda.bindings.runtime as runtime
+torch.empty(1)
+print(*runtime.cudaGetDeviceCount(), *runtime.cudaSetDevice(1), *runtime.cudaGetDevice(), *runtime.cudaSetDevice(7), *runtime.cudaSetDevice(8), runtime.cudaMalloc(8)[0])
+"""
+        result = fit(*python(program))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("0 2 0 0 1 101 999 801\n", result.stderr)
 
 
 class Files(unittest.TestCase):

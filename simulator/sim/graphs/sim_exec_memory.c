@@ -2,11 +2,11 @@
 // see it only as less free memory.
 //
 // NVIDIA documents no figure. With driver 470 a kernel took 64 KiB (NVIDIA's developer forum, topic 244901, 2023); one of its engineers
-// counts about 10 KB (NVIDIA/cccl, pull request 3768, 2025). The sizes here are the nearest ones to what vLLM 0.19 printed for five models
-// on an H100, beyond the pools of their graphs (docs/fit.md): 26 to 42 graphs and 520 to 1,000 kernels for each batch size.
+// counts about 10 KB (NVIDIA/cccl, pull request 3768, 2025). The sizes here are the nearest ones to what vLLM 0.19 printed for seven models
+// on an H100, beyond the pools of their graphs (docs/fit.md): 26 to 42 graphs and 520 to 1,000 kernels for each of 51 batch sizes.
 #include "sim/graphs/sim_graphs.h"
 
-enum { GRAPH_BYTES = 32 * 1024, KERNEL_BYTES = 16 * 1024 };
+enum { GRAPH_BYTES = 16 * 1024, KERNEL_BYTES = 16 * 1024 };
 
 // Counts the kernels, and finds the device of the first one.
 static uint64_t kernels_of(const struct vr_sim_exec *exec, uint32_t *device) {
