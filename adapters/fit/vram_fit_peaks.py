@@ -1,6 +1,6 @@
 """Compares the peaks of single steps, for programs whose steps are never alike: one logs every tenth step, another has sentences of
 different lengths. If the last steps all had the same peak, the next one will not need more."""
-REPEATED = 10  # steps with the same peak that reserved nothing
+REPEATED = 10  # this many last steps must have the same peak, without a new highest one
 SLACK = 1000  # peaks may differ by one part in this many, such as by a logged number
 
 

@@ -90,8 +90,8 @@ def ends_prompts(batch):
 
 
 def prepare_worker(worker):
-    """Called in each worker of vLLM. From here on nothing is computed for values; a rule gives those that the engine reads: a request gets the
-    token 0 in a step, unless the step only computes a part of its prompt."""
+    """Called in each worker of vLLM. From here on no values are computed. A rule supplies those that the engine reads: each request gets
+    token 0 from a step, unless the step computes only part of its prompt."""
     shared.part("vram_values").stop()
     runner = worker.model_runner
     sample = getattr(runner, "sample", None)

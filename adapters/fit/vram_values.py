@@ -310,7 +310,7 @@ def kernel_of(values, operation):
 
 
 def own_code():
-    """Yields the code of all functions here."""
+    """Yields the code objects of the functions and methods of these modules."""
     for name in ("_vram_values", "_vram_values_call", "_vram_values_levels", "_vram_values_table", "_vram_values_operations", "_vram_values_layers", "_vram_values_sparse"):
         for holder in [sys.modules[name], *(value for value in vars(sys.modules[name]).values() if isinstance(value, type))]:
             for value in list(vars(holder).values()):
