@@ -27,8 +27,8 @@ class Peaks:
 
 
 def of_steps(trace, marks, live):
-    """Returns the maximum of live bytes between each two marks; `live` is the number at the end. Empty if the history does not go back far
-    enough."""
+    """Returns the maximum of live bytes between each two consecutive marks; `live` is the number at the end. Returns an empty list if the
+    history does not reach back far enough."""
     peaks, step = [live] * (len(marks) - 1), len(marks) - 2
     for entry in reversed(trace):
         while step >= 0 and entry["time_us"] < marks[step]:
