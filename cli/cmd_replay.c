@@ -142,7 +142,7 @@ int cmd_replay(int argc, char **argv) {
         {.name = "device",
          .kind = ARGS_COUNT,
          .value = "N",
-         .help = "replay only the history of this device (default: all, each with that memory)",
+         .help = "replay only the history of this device (default: all of them, each with the size of --memory)",
          .target = &settings.device},
         {.name = "ignore-releases",
          .kind = ARGS_FLAG,

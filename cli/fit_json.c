@@ -126,7 +126,7 @@ static void put_smaller(struct vr_json *json, const char *name, const struct fit
     X(TEXT, "name", it->function, ALWAYS, "the function")                                                                                  \
     X(TEXT, "library", it->library, ALWAYS, "library of the function; for an assumed size, `size`")                                        \
     X(U64, "calls", it->count, ALWAYS, "number of calls")                                                                                  \
-    X(U64, "stake_bytes", it->bytes, ALWAYS, "upper bound of one such size from the library; 0: not known")
+    X(U64, "stake_bytes", it->bytes, ALWAYS, "for an assumed size: its upper bound; 0: not known")
 
 static void put_called(struct vr_json *json, const char *name, const struct sim_wanted *rows, size_t count) {
     vr_json_array(json, name);
@@ -248,7 +248,7 @@ static void put_need(struct vr_json *json, const struct fit_answer *answer) {
     X(U64, "ranks", it->fold->ranks == 0 ? (uint64_t)run->process_count : it->fold->ranks, ALWAYS,                                         \
       "number of ranks; with `--fold`, more than in `holdings`")                                                                           \
     X(ARRAY, "kinds", fit_kinds_json(json, key, run, it->fold), ALWAYS,                                                                    \
-      "kinds of ranks that `--fold auto` found: below; empty: no group whose members send messages")                                       \
+      "kinds of ranks that `--fold auto` found (see below); empty: no group whose members send messages")                                  \
     X(ARRAY, "cards", put_cards(json, key, verdict), ALWAYS, "every known card, by memory (see below)")                                    \
     X(ARRAY, "holdings", put_holdings(json, key, run), ALWAYS, "one object per process and device (see below)")
 

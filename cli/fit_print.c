@@ -1,5 +1,5 @@
-// Prints the answer of `vram fit`. It begins with whether the program fits, on which cards, and how much it needs, or that the program
-// failed.
+// Prints the answer of `vram fit`. It begins by saying whether the program fits, on which cards, and how much it needs, or that the
+// program failed.
 
 #include "fit_print.h"
 

@@ -165,5 +165,5 @@ void mcp_tool_marks(struct mcp_server *server, const cJSON *arguments, struct mc
     if (!answer->is_error && found > shown) mcp_line(answer, "  and %s more", NUMBER(found - shown));
     if (!answer->is_error && found == 0) mcp_line(answer, "  none%s", match[0] == '\0' ? " is recorded" : " of this name");
     cJSON_Delete(json);
-    mcp_next(answer, "peak {\"file\": \"r%u\", \"by\": \"annotation\"} - what of each stage is live at the peak", open->id);
+    mcp_next(answer, "peak {\"file\": \"r%u\", \"by\": \"annotation\"} - how much memory of each stage is live at the peak", open->id);
 }

@@ -86,7 +86,7 @@ static void say_advice(struct mcp_answer *answer, const struct vram_report *repo
 static void say_usage(struct mcp_answer *answer, const struct vram_report_device *device) {
     const struct vram_report_usage *usage = &device->usage;
     if (usage->reserved_bytes == 0) return;
-    mcp_line(answer, "held at the end %s, of which", BYTES(usage->reserved_bytes));
+    mcp_line(answer, "held at the end: %s, of which", BYTES(usage->reserved_bytes));
     mcp_line(answer, "  in use (requested) %s; rounding %s; freed and waiting for streams %s", BYTES(usage->requested_bytes),
              BYTES(usage->rounding_bytes), BYTES(usage->pending_bytes));
     mcp_line(answer, "  free %s in %s, the largest %s: in segments partly in use %s, in whole free segments %s",

@@ -115,7 +115,7 @@ static bool put_environment(const char *folders) {
 int sim_front_put(bool hip) {
     char folders[FOLDERS * PATH_CAPACITY];
     if (!find_folders(folders, hip)) {
-        ui_say("vram: cannot find the simulated libcuda.so.1; name its folder in VRAM_SIMCUDA");
+        ui_say("vram: cannot find the simulated libcuda.so.1; set VRAM_SIMCUDA to its folder");
         return CLI_DEVICE;
     }
     if (put_environment(folders)) return CLI_OK;

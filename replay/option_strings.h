@@ -43,8 +43,8 @@ enum { VR_CONF_CAPACITY = 512, VR_MOST_COMPARED = 4 };
 // Receives an option string. A failure ends the walk and is its result.
 typedef enum vram_status vr_take_conf(void *context, const char *conf);
 
-// Walks the settings that differ from today's in one option, most common first, then the defaults, and the two best-known options by
-// themselves. windows: omits expandable segments, which PyTorch ignores there.
+// Walks the settings that differ from today's in one option, most common first. Then, if today's are not the defaults, walks the defaults
+// and each of the two best-known options alone. windows: omits expandable segments, which PyTorch ignores there.
 enum vram_status vr_each_single_change(const char *today, bool windows, vr_take_conf *take, void *context);
 // Walks the settings that differ in two options.
 enum vram_status vr_each_double_change(const char *today, bool windows, vr_take_conf *take, void *context);

@@ -329,7 +329,8 @@ enum vram_status vr_stage_open(struct vr_replay_stage *stage, const struct vr_re
     VR_TRY(vram_sim_create(&sim, &stage->driver));
     VR_TRY(make_streams(stage));
     VR_TRY(make_allocator(stage, options, error));
-    // Initializes the device now, while the simulated memory is the one that determines the reservations.
+    // Initializes the device now, so that its reservations follow options->memory_bytes: callers change the simulated memory later
+    // (exact_replay.c).
     VR_TRY(vram_set_memory_limit(stage->allocator, DEVICE, UINT64_MAX));
     return make_pools(stage);
 }

@@ -7,7 +7,7 @@ import _vram_shared as shared
 
 
 def reporters():
-    """The functions of the simulated driver that get a block and its end, or None if another driver is loaded."""
+    """The functions of the simulated driver that receive the beginning and the end of a block; None if another driver is loaded."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
         begin, end = driver.vram_sim_check_block, driver.vram_sim_check_block_end
@@ -27,20 +27,20 @@ def trace_of(torch):
 
 
 def begin(torch):
-    """Called with PyTorch right after its import, so before its first allocation."""
+    """Called with the module torch right after its import, before its first allocation."""
     functions, trace = reporters(), trace_of(torch) if torch.backends.cuda.is_built() else None
     if functions is None or trace is None:
         return
     allocated, freed = functions
     callbacks, activate = trace
-    # The size is not passed on; a block reaches at most to the next one.
+    # The callback does not get the size; a block reaches at most to the next one.
     callbacks.register_callback_for_memory_allocation(lambda address: allocated(address, 0))
     callbacks.register_callback_for_memory_deallocation(freed)
     activate()
 
 
 def begin_triton(compiler):
-    """Passes the PTX of Triton's kernels on: it shows what they read and write, which their cubins do not."""
+    """Passes the PTX of Triton's kernels to the driver. It shows what they read and write; their cubins do not."""
     init = getattr(compiler.CompiledKernel, "_init_handles", None)
     if init is None or reporters() is None:
         return

@@ -74,7 +74,7 @@ class Control:
         struct.pack_into("<Q", self.map, at, value)
 
     def row(self, rank, word):
-        """Returns the place of a rank's word. Of folded ranks, those that run have rows, in their order."""
+        """Returns the place of a rank's word. If ranks are folded, only those that run have rows, in their order."""
         running = running_ranks(int(RANKS.partition(":")[0])) if RANKS else ()
         place = running.index(rank) if rank in running else rank
         return (1 + place % ROWS) * ROW_BYTES + 8 * word
@@ -246,7 +246,7 @@ class Recorder:
         elif wanted == "auto" and not self.ready:
             self.ready = self.steps
         if self.control is not None:
-            self.control.put(self.control.row(rank, 3), self.ready)  # before the number of steps, which tells others that it is set
+            self.control.put(self.control.row(rank, 3), self.ready)  # set before the number of steps, which shows other processes that it is valid
             self.control.put(self.control.row(rank, 0), self.steps)
         self.maybe_stop(wanted, world)
 
@@ -270,7 +270,7 @@ class Recorder:
             self.stop(why)
 
     def begin_playing(self):
-        """Says that this process plays the requests. It may be one that uses no device."""
+        """Records that this process plays the requests, even if it uses no device."""
         self.control = self.control or Control()
         self.control.put(PLAYING, 1)
 
@@ -427,8 +427,8 @@ class Recorder:
             self.write_all()
 
     def write_early(self):
-        """Writes a recording when an engine is ready. Its workers are killed when the program ends; if they leave nothing else, this one is
-        used."""
+        """Writes a recording when an engine is ready. Its workers are killed when the program ends; if they write no other recording, this
+        one is used."""
         with self.writing:
             if self.is_recording():
                 self.write_all(f"{self.process}.early.pickle", f"{self.process}.early")
@@ -464,8 +464,8 @@ class Recorder:
             pickle.dump(snapshot, file)
 
     def lacks_kernels(self):
-        """Returns whether this PyTorch has no kernels for a device: neither machine code of its generation nor code that is compiled for
-        any."""
+        """Returns whether this PyTorch has no kernels for a device: neither machine code for its generation nor code that can be compiled
+        for any device."""
         built = [flag.split("_") for flag in self.torch.cuda.get_arch_list()]
         built = [(kind, int(number.rstrip("af")[:-1]), int(number.rstrip("af")[-1])) for kind, number in built]
         has = [self.torch.cuda.get_device_capability(device) for device in range(self.torch.cuda.device_count())]

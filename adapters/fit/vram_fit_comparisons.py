@@ -32,7 +32,7 @@ def assignments(tree):
 
 
 def numbers(node, constants):
-    """Returns the integers that an operand stands for."""
+    """Returns the integers that an operand can have."""
     if isinstance(node, ast.Constant):
         return [node.value] if type(node.value) is int else []
     if isinstance(node, (ast.Tuple, ast.List, ast.Set)):

@@ -22,7 +22,7 @@ class Serving:
 
     def __init__(self, recorder):
         self.recorder = recorder
-        self.inside = 0  # depth of phases; computation within a phase is not for a request
+        self.inside = 0  # depth of nested phases; during a phase the engine computes for no request
         self.reset()
 
     def reset(self):
@@ -96,7 +96,8 @@ def sglang_cache(runner, *_):
             "block_tokens": page, "length": runner.model_config.context_len, "sequences": getattr(runner, "max_running_requests", None)}
 
 
-# Module, class, method; its phase ("": none); the function that returns its facts, of its object, result and arguments; whether it is a step.
+# Module, class, method; its phase ("": none); the function that returns its facts from the object, the result and the arguments; whether it
+# is a step.
 METHODS = (
     ("vllm.v1.worker.gpu_worker", "Worker", "load_model", "loading", None, False),
     ("vllm.v1.worker.gpu_worker", "Worker", "determine_available_memory", "profiling", None, False),
@@ -178,7 +179,7 @@ TOKENIZERS = ("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "voc
 
 
 def lacks(folder, names):
-    """Returns whether the folder is a model's but contains no file with such an ending."""
+    """Returns whether the folder has a model's configuration but no file with such an ending."""
     folder = str(folder)
     return os.path.isfile(os.path.join(folder, "config.json")) and not any(name.endswith(names) for name in os.listdir(folder))
 

@@ -1,8 +1,8 @@
 """Groups of which only some ranks run (`vram fit --fold`). VRAM_SIM_RANKS is "COUNT:RANK,...": the number of ranks that the program sees, and
-those that run as processes. The stand-in for NCCL reads it too (simulator/standins/nccl/nccl_fold.c).
+those that run as processes. The stand-in for NCCL also reads it (simulator/standins/nccl/nccl_fold.c).
 
-A group of some ranks gets a communicator of its own, whose unique id names the members that run. The store that the ranks meet in answers
-for the others: if the member that makes a unique id does not run, the running member that asks first makes it."""
+A group of some ranks gets a communicator of its own, whose unique id names the members that run. The store in which the ranks meet answers
+for the others: if the member that should make a unique id does not run, the running member that first asks for the id makes it."""
 import functools
 import os
 import sys
@@ -61,7 +61,7 @@ class Members:
     def __init__(self, ranks, running):
         self.ranks = list(ranks)
         self.running = [place for place, rank in enumerate(self.ranks) if rank in running]
-        # The stand-in knows the ranks that run of all ranks in their order.
+        # The stand-in has the list of running ranks in their order.
         self.is_known = len(self.running) == len(self.ranks) or self.ranks == list(range(int(RANKS.partition(":")[0])))
 
     def named(self, unique_id):
@@ -172,8 +172,8 @@ def refuse_gloo(c10d, groups, backend):
 
 
 def own_groups(c10d, groups, folded_store, kinds):
-    """Gives each group a communicator of its own, and notes its ranks. A communicator cannot be split where ranks do not say in which part
-    they are."""
+    """Gives each group a communicator of its own, and notes its ranks. A communicator cannot be split if some ranks do not report to which
+    part they belong."""
     make = c10d._new_process_group_helper
 
     @functools.wraps(make)

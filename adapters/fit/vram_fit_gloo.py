@@ -17,7 +17,7 @@ def done(result):
 
 
 def reduced(parts, weights, operation):
-    """Reduces the running members' tensors, each of which counts as often as it represents a member."""
+    """Reduces the running members' tensors. Each counts once for each member that it represents."""
     for known, fold in FOLDS.items():
         if operation == known:
             return functools.reduce(fold, parts)
@@ -30,7 +30,7 @@ def reduced(parts, weights, operation):
 
 
 class FoldedGloo(Backend):
-    # PyTorch looks these up in Python and in C++, which would ask each other for ever.
+    # PyTorch looks these up in Python and in C++; the two lookups would call each other forever.
     supports_splitting = supports_coalescing = supports_shrinking = supports_reconfigure = supports_window = False
 
     def __init__(self, store, rank, size, timeout, running):

@@ -28,7 +28,7 @@ def compiler_exists():
 
 
 def replace_builds(recorder, module):
-    """Replaces failing builds in flashinfer.jit.core, and says what to do about those that cannot be replaced."""
+    """Replaces failing builds in flashinfer.jit.core. For a build that cannot be replaced, the error says what to do."""
     build = module.JitSpec.build_and_load
 
     @functools.wraps(build)

@@ -1,5 +1,6 @@
-"""Which ranks are alike (`vram fit --fold auto`). Rank 0 runs alone first. It notes the groups that it makes, in which of them members send each
-other messages, and which ranks the program's own code singles out. From this follows which ranks have to run.
+"""Finds the ranks that are alike (`vram fit --fold auto`). Rank 0 runs alone first. It notes the groups that it makes, the groups whose
+members send each other messages, and the ranks that the program's own code treats differently. These facts determine which ranks have to
+run.
 
 Ranks with the same place in every group with messages (the stages of a pipeline) are of one kind. The members of all other groups only take
 part in collectives, which treat them alike."""
@@ -87,7 +88,7 @@ class Kinds:
 
     @staticmethod
     def places(families):
-        """Returns the places that run of each family: all of them, as far as the number of processes allows."""
+        """Returns, for each family, the places that run: all of them, as far as the number of processes allows."""
         chosen = [list(range(family.size)) for family in families]
         while math.prod(map(len, chosen)) > MOST_RUNNING and max(map(len, chosen)) > 4:
             largest = max(range(len(chosen)), key=lambda i: len(chosen[i]))
@@ -104,7 +105,7 @@ class Kinds:
         return found
 
     def running(self):
-        """Returns the ranks that have to run. Where members send messages, each runs with those that it sends to."""
+        """Returns the ranks that have to run. A member that sends messages runs together with the members that it sends to."""
         families = self.talking()
         places = self.places(families)
         most = self.world - 1
@@ -115,7 +116,7 @@ class Kinds:
         return sorted(ranks | others if len(ranks | others) <= MOST_RUNNING else ranks)
 
     def kind_of(self, rank, families):
-        """Returns a rank's place in each of the families, and the rank itself if the program singles it out."""
+        """Returns a rank's place in each of the families, and the rank itself if the program treats it differently."""
         return tuple(family.place(rank) for family in families), rank if rank in self.singled else None
 
     def name_of(self, kind, families):
@@ -152,7 +153,7 @@ def is_own(path):
 
 # --- comparisons of ranks ----------------------------------------------------------------------------------------------------------------
 class Rank(int):
-    """A number that depends on the rank. A comparison notes a rank for which it would end differently. `value_of` returns the number on
+    """A number that depends on the rank. A comparison notes a rank for which its result would differ. `value_of` returns the number on
     another rank."""
 
     def __new__(cls, value, kinds, value_of):

@@ -2,7 +2,7 @@
 library, such as `generate()` or a pipeline. When steps repeat, the program has shown its needs.
 
 A library call is complete, so three alike (or three alike series of them) suffice. A direct call of a model may be one of many that
-together make an image or a text, whose end needs more memory, so a hundred consecutive calls must pass without a new peak."""
+together make an image or a text, and the last of them may need more memory. So a hundred consecutive calls must pass without a new peak."""
 import functools
 import os
 import sys
@@ -104,7 +104,7 @@ class Loops:
 
 
 def watch(recorder, torch, step):
-    """Wraps the call of torch.nn.Module. During a call the class is as it was; our one frame is removed from the recorded stacks."""
+    """Wraps the call of torch.nn.Module. During a call the class has its original method; our one frame is removed from the recorded stacks."""
     module = getattr(getattr(torch, "nn", None), "Module", None)
     if module is None:
         return

@@ -1,5 +1,6 @@
-"""The virtual time of a server's step: what its card needs at its peak to read the weights and the cache once, and to multiply every token with every
-weight. A real server is slower. The figure orders arrivals and ends of requests, and is the same on every run."""
+"""Computes the virtual time of a server's step: the time that its card needs, at its peak rates, to read the weights and the cache once and
+to multiply every token with every weight. A real server is slower. The figure orders arrivals and ends of requests, and is the same on
+every run."""
 
 # Floating-point operations of 16 bits that a multiprocessor does per clock without sparsity, from NVIDIA's data sheets, by compute capability.
 OPERATIONS = {(7, 0): 1024, (7, 5): 1024, (8, 0): 2048, (8, 6): 1024, (8, 7): 1024, (8, 9): 1024, (9, 0): 4096, (10, 0): 8192, (10, 3): 8192,
@@ -18,7 +19,7 @@ class Pace:
 
 
 def card(properties):
-    """Returns bytes per second and operations per second of a device, at most."""
+    """Returns a device's peak rates: bytes per second and operations per second."""
     operations = OPERATIONS.get((properties.major, properties.minor), 1024)
     return (properties.memory_clock_rate * 1000 * 2 * properties.memory_bus_width // 8,
             properties.multi_processor_count * operations * properties.clock_rate * 1000)

@@ -1,6 +1,6 @@
 """Compares the peaks of single steps, for programs whose steps are never alike: one logs every tenth step, another has sentences of
 different lengths. If the last steps all had the same peak, the next one will not need more."""
-REPEATED = 10  # steps with the same peak that reserved nothing
+REPEATED = 10  # this many last steps must have the same peak, without a new highest one
 SLACK = 1000  # peaks may differ by one part in this many, such as by a logged number
 
 
@@ -27,8 +27,8 @@ class Peaks:
 
 
 def of_steps(trace, marks, live):
-    """Returns the maximum of live bytes between each two marks; `live` is the number at the end. Empty if the history does not go back far
-    enough."""
+    """Returns the maximum of live bytes between each two consecutive marks; `live` is the number at the end. Returns an empty list if the
+    history does not reach back far enough."""
     peaks, step = [live] * (len(marks) - 1), len(marks) - 2
     for entry in reversed(trace):
         while step >= 0 and entry["time_us"] < marks[step]:

@@ -1,9 +1,9 @@
 """Keeps an engine's plan for its next start, for `vram fit --write-plan`: vLLM's start-up plan, and its option for the size of the cache. vLLM's own code
 writes the plan, in each of its workers, after all requests were served. The command takes the files from the folder `plan` of the run.
 
-The plan has the cache's bytes of this run, and the free memory that a device must have. That is the memory that the engine asked for
-(gpu_memory_utilization of the whole), as vLLM itself demands at its start. It is not all the memory that was free here, because a real device may have a
-few MiB less."""
+The plan has the cache's bytes of this run, and the free memory that a device must have. The free memory is what the engine asked for (the
+share gpu_memory_utilization), which vLLM itself requires at its start. It is less than the memory that was free here, because a real device
+may have a few MiB less."""
 import contextlib
 import copy
 import os

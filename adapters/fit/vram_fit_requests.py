@@ -1,9 +1,9 @@
 """Requests for a model server under `vram fit --requests`: plays them inside the engine's process, at its scheduler, and writes what the scheduler
-counted. One thread plays: the engine's own loop. So the same requests give the same steps on every run.
+counted. The engine's own loop, a single thread, plays them, so the same requests give the same steps on every run.
 
 The command writes the requests into the file `requests` of the run's folder, a line each: arrival in ns, tokens of the prompt, tokens of the output,
-and pieces ID:TOKENS of the prompt that other requests have too. The last line says how many may be in the engine at once: `together N` (0: any
-number). The clock is virtual: a step takes the time that the card needs at its peak (vram_fit_pace.py)."""
+and pieces ID:TOKENS of the prompt that other requests also have. The last line, `together N`, is the number of requests that may be in the
+engine at once (0: any number). The clock is virtual: a step takes the time that the card needs at its peak (vram_fit_pace.py)."""
 import collections
 import functools
 import os
@@ -90,8 +90,8 @@ def ends_prompts(batch):
 
 
 def prepare_worker(worker):
-    """Called in each worker of vLLM. From here on nothing is computed for values; a rule gives those that the engine reads: a request gets the
-    token 0 in a step, unless the step only computes a part of its prompt."""
+    """Called in each worker of vLLM. From here on no values are computed. A rule supplies those that the engine reads: each request gets
+    token 0 from a step, unless the step computes only part of its prompt."""
     shared.part("vram_values").stop()
     runner = worker.model_runner
     sample = getattr(runner, "sample", None)
@@ -111,7 +111,7 @@ def prepare_worker(worker):
 
 
 class VllmPlay:
-    """Plays in vLLM's engine core: requests enter where those from its front end do, and its scheduler's figures are taken step by step."""
+    """Plays requests in vLLM's engine core. They enter at the same place as those of the front end, and the scheduler's figures are read after each step."""
 
     def __init__(self, core, recorder, played):
         self.core, self.recorder, self.played = core, recorder, played
@@ -161,7 +161,7 @@ class VllmPlay:
                                  arrival_time=self.played.now / 1e9, **values)
 
     def see_scheduled(self, output):
-        """Takes the figures at their highest: blocks are taken, and those of finished requests not yet given back."""
+        """Reads the figures when they are highest: blocks have been allocated, and those of finished requests are not yet freed."""
         played, facts = self.played, self.played.facts
         if output.total_num_scheduled_tokens == 0:
             return

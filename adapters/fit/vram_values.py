@@ -148,7 +148,7 @@ class Values:
         self.stream = torch._C._cuda_getCurrentRawStream
         self.generator = torch.Generator()
         self.libraries, self.taken = {}, set()  # by namespace
-        self.stopped = False  # nothing is computed any more
+        self.stopped = False  # no further values are computed
         self.graphs = part("graphs").Graphs(self)
         self.begin, self.plain = part("call").begin, torch._C.DisableTorchFunction
 
@@ -177,7 +177,7 @@ class Values:
         return out
 
     def forgetting(self, operation):
-        """Returns a library's operation followed by marking its results unknown. They may be computed afterwards."""
+        """Returns a function that calls a library's operation and then marks its results unknown. They may be computed afterwards."""
         call, handed_on = operation.call, operation.handed_on
 
         def called(*args, **kwargs):
@@ -310,7 +310,7 @@ def kernel_of(values, operation):
 
 
 def own_code():
-    """Yields the code of all functions here."""
+    """Yields the code objects of the functions and methods of these modules."""
     for name in ("_vram_values", "_vram_values_call", "_vram_values_levels", "_vram_values_table", "_vram_values_operations", "_vram_values_layers", "_vram_values_sparse"):
         for holder in [sys.modules[name], *(value for value in vars(sys.modules[name]).values() if isinstance(value, type))]:
             for value in list(vars(holder).values()):
@@ -323,7 +323,7 @@ BEGUN = []  # this process's Values
 
 
 def stop():
-    """Computes nothing from now on. What kernels write is then unknown, and reads of it are listed."""
+    """Stops computing values. Memory that kernels write from now on is unknown, and reads of it are listed."""
     for values in BEGUN:
         values.stopped = True
 
@@ -348,7 +348,7 @@ def begin(torch):
             sys.stderr.write(f"vram sim: small operations are not computed: {error!r}\n")
 
     torch.cuda._lazy_call(install)
-    if not os.environ.get("VRAM_FIT"):  # there the recorder does it
+    if not os.environ.get("VRAM_FIT"):  # under `vram fit` the recorder does it
         remove_own_frames(torch)
 
 

@@ -14,7 +14,7 @@ import numpy
 
 KNOWN, LIKELY, UNKNOWN = range(3)
 LOCK = threading.RLock()
-MIXED = ("dot", "dot_scaled", "gather", "histogram", "atomic_cas", "atomic_rmw", "cat", "join", "split", "descriptor_gather")  # each result element depends on many
+MIXED = ("dot", "dot_scaled", "gather", "histogram", "atomic_cas", "atomic_rmw", "cat", "join", "split", "descriptor_gather")  # operations whose result elements each depend on many elements
 MOVED = ("trans", "expand_dims", "broadcast", "reshape", "join", "cat")  # applied to levels as to values
 ARITHMETIC = ("fadd", "fmul", "fdiv", "frem", "fsub", "fneg", "fcmp", "fma", "minimumf", "minnumf", "maximumf", "maxnumf", "precise_", "approx_", "clampf", "exp", "log", "sin", "cos",
               "sqrt", "rsqrt", "erf", "floor", "ceil", "dot")  # prefixes of names

@@ -101,7 +101,7 @@ def sampled_grid_backward(torch):
     return on_host
 
 
-# By the operation's name, with its overload where only that one differs.
+# Keyed by the operation's name, or by name and overload if only that overload differs.
 ON_HOST = {"_fused_rms_norm_backward": rms_norm_backward, "batch_norm_stats": batch_norm_stats, "batch_norm_elemt": batch_norm_elements,
            "batch_norm_gather_stats": batch_norm_gather, "batch_norm_gather_stats_with_counts": batch_norm_gather,
            "batch_norm_backward_reduce": batch_norm_backward_sums, "batch_norm_backward_elemt": batch_norm_backward_elements,

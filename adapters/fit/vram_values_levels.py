@@ -170,7 +170,7 @@ def indexed(call):
 
 
 def placed(call):
-    """Writes some elements of a tensor, whose others keep their levels: out[order] = values."""
+    """Writes some elements of a tensor; the other elements keep their levels: out[order] = values."""
     base, own, where = call.operation.base, levels(call, call.argument("self")).clone(), call.argument("indices", call.argument("index"))
     where = [host(call, index) for index in where] if isinstance(where, (list, tuple)) else host(call, where)
     unsure = any(call.operands[id(index)].worst != KNOWN for name, index in call.tensors if name in ("index", "indices") and id(index) in call.operands)

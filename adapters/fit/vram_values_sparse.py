@@ -1,7 +1,7 @@
 """Computes small operations on sparse tensors, whose indices and values are device tensors of their own.
 
-The whole operation is repeated on the host. What it calls on the device is not computed on its own while it counts the elements of its
-result, as coalesce() does: the count comes from the host, so that the result has the size that it has on a GPU."""
+The whole operation is repeated on the host. While the operation counts the elements of its result, as coalesce() does, the operations that
+it calls on the device are not computed separately. The count comes from the host, so that the result has the same size as on a GPU."""
 import ctypes
 import re
 import sys

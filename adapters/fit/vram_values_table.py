@@ -90,7 +90,7 @@ def not_infinite(call, i, tensor):
     return full(call, tensor, True) if isinstance(other, float) and not math.isfinite(other) else None
 
 
-# By the operation's name without its overload and without the final `_` of in-place variants.
+# Keyed by the operation's name, without its overload and without the final `_` of in-place variants.
 ROWS = {
     "all": true, "any": false,
     "eq": same, "ne": not_infinite,

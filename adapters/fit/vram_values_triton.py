@@ -176,7 +176,7 @@ class Triton:
         module.Autotuner._bench = self.idly(module.Autotuner._bench)
 
     def watch_compiled(self, module):
-        """Watches the kernels that torch.compile() writes, and those they call."""
+        """Watches the kernels that torch.compile() generates, and those they call."""
         tuner = module.CachingAutotuner
         run = tuner.run
         for name in ("bench", "benchmark_all_configs"):

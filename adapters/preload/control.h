@@ -1,5 +1,5 @@
 // control.h: a page of memory through which `vram attach` pauses and resumes a recording. The page is a memory file of the process, which
-// only users who may open the process's descriptors can open. Nothing waits or is parsed.
+// only users who may open the process's descriptors can open. Neither side waits for the other, and nothing is parsed.
 #ifndef PL_CONTROL_H
 #define PL_CONTROL_H
 

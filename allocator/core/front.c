@@ -7,7 +7,7 @@ VR_INLINE void book_free(struct vr_device *device, const struct vr_block *item) 
     vr_totals_book(&device->stats.totals, item->small, &delta);
 }
 
-// Books that the block was freed and handed out again `rounds` times. Both states occurred before, so no peak rises.
+// Books `rounds` frees of the block, each followed by handing it out again. Both states occurred before, so no peak rises.
 VR_NOINLINE static void book_rounds(struct vr_device *device, const struct vr_block *item, uint64_t rounds) {
     const struct vr_delta delta = vr_delta_of_free(device->allocator, item);
     vr_totals_repeat(&device->stats.totals, item->small, &delta, rounds);

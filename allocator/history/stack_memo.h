@@ -54,7 +54,7 @@ VR_INLINE void vr_memo_note(struct vr_memo *memo, uint64_t sp, uint64_t address,
     }
     atomic_store_explicit(&memo->count, at + 1, memory_order_relaxed); // a count beyond the room makes vr_memo_keep() drop the walk
 }
-// Notes that the walk depends on something that was not noted.
+// Makes vr_memo_keep() drop the walk, because it depends on something that the memo does not hold.
 VR_INLINE void vr_memo_spoil(struct vr_memo *memo) { atomic_store_explicit(&memo->count, VR_MEMO_WORDS + 1, memory_order_relaxed); }
 // Stores the walk's stack; 0: stores nothing.
 void vr_memo_keep(struct vr_memo *memo, const struct vr_memo_key *key, uint32_t stack, bool unsure);

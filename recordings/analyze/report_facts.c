@@ -64,7 +64,8 @@ void vr_report_generation(const struct vr_model *model, const char **generation,
     size_t row = 0;
     while (!rows[row].matches) row++;
     *generation = rows[row].generation;
-    // A .vram file has no snapshot keys unless it was converted from one; a whole program need not use PyTorch.
+    // A .vram file has no snapshot keys unless it was converted from a snapshot, and a program recorded by `vram run` need not use PyTorch.
+    // Neither gets an era.
     const bool own = model->form != VR_FORM_SEGMENT_LIST && model->top_level_key_count == 0;
     *era = own || vr_model_setting(model, "vram_run_process") != NULL ? "" : rows[row].era;
 }

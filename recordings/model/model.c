@@ -101,7 +101,9 @@ static enum vram_status refuse_row(struct vram_error *error, const char *what, s
 
 static enum vram_status check_tables(const struct vr_model *model, struct vram_error *error) {
     const struct vr_strings *strings = &model->strings;
-    if (strings->count == 0 || model->stacks.count == 0) return refuse_row(error, "the empty string or stack", 0);
+    if (strings->count == 0 || model->stacks.count == 0)
+        return vr_fail(error, VRAM_BAD_INPUT, VRAM_NO_OFFSET,
+                       "the recording is inconsistent: it lacks the empty string or the empty stack");
     EXPECT(first_falling(strings->offset, strings->count, 1), "a string's offset");
     EXPECT(strings->offset[1] == 1 ? SIZE_MAX : 0, "the empty string's length");
     for (uint32_t i = 0; i < strings->count; i++) {

@@ -230,7 +230,7 @@ static void put_side(struct vr_json *json, const char *name, const struct vram_p
     X(U64, "live_bytes", it->live_bytes, ALWAYS, "highest bytes of live blocks; 0: not replayed")                                          \
     X(OBJECT, "today", put_side(json, key, &it->today), NULL_UNLESS(it->today.known), "replayed with the recorded setting (see below)")    \
     X(OBJECT, "expandable", put_side(json, key, &it->expandable), NULL_UNLESS(it->expandable.known),                                       \
-      "with `expandable_segments:True` added, which PyTorch has")                                                                          \
+      "with `expandable_segments:True` added (PyTorch has this option)")                                                                   \
     X(OBJECT, "paged", put_side(json, key, &it->paged), NULL_UNLESS(it->paged.known), "with `paged:True` added (vram's allocator only)")   \
     X(TEXT, "text", vr_text_string(&text), NULL_UNLESS(text.length != 0), "the report's sentences; null: no setting saves memory")         \
     X(TEXT, "headline", vr_text_string(&headline), NULL_UNLESS(headline.length != 0),                                                      \

@@ -17,7 +17,7 @@ struct vr_picture_marks {
 // Makes room for `count` devices. NO_HOST_MEMORY.
 enum vram_status vr_picture_marks_set(struct vr_picture_marks *marks, size_t count);
 
-// Updates the model's picture (which may be empty) by the events after the marks: maps and unmaps segments, allocates and frees blocks. A
+// Applies the events after the marks to the model's picture (which may be empty): maps and unmaps segments, allocates and frees blocks. A
 // live block outside every segment gets a segment of its own. The model must have passed vr_model_check(). Charges the tables to the
 // budget. LIMIT, NO_HOST_MEMORY; the model can then only be released.
 enum vram_status vr_picture_advance(struct vr_model *model, const struct vr_picture_marks *marks, struct vr_budget *budget);

@@ -267,7 +267,7 @@ static const unsigned char *read_shaped(struct vr_shape *shape, const struct vr_
 static bool run_shaped(struct fast *fast, const struct vr_input *input, struct vr_machine *machine, struct listening *listening) {
     if ((size_t)(fast->top - machine->stack) <= machine->marks[machine->mark_count - 1]) return false;
     uint64_t *place = vr_machine_place(machine, fast->top[-1]), *container = place == NULL ? fast->top - 1 : place;
-    // With one mark only, this may be the single item of an unread key, which the machine detects.
+    // With only one mark open, this may be the single item of an unread key; vr_machine_mark() checks for that.
     if (vr_tag_of(*container) != VR_TAG_NO_KEYS || machine->skipping || machine->mark_count < 2) return false;
     const unsigned char *keys = fast->next + 1;
     listening->dict_begin = input->start_offset + (uint64_t)(keys - input->start);

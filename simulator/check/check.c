@@ -1,4 +1,4 @@
-// A checker as an object: its names, and its findings, each once.
+// The checker as an object: the names that it knows, and its findings, each reported once.
 #include <stdlib.h>
 
 #include "check/check_state.h"
@@ -78,7 +78,7 @@ struct vr_check_use vr_check_use_of(struct vr_check *check, uint64_t stream, enu
 
 // ---- Findings.
 
-// Two uses are known by their stacks and, because stacks may be unknown, by their work.
+// A pair of uses is identified by the stacks and, because stacks may be unknown, by the work.
 static uint64_t hash_finding(const struct vr_check_finding *finding) {
     uint64_t hash = vr_hash_step((uint64_t)finding->kind + 1, finding->may);
     hash = vr_hash_step(hash, (uint64_t)finding->earlier.stack << 32 | finding->later.stack);

@@ -1,5 +1,5 @@
 // check.h: finds mistakes in the use of memory on streams. The checker gets what a program did (work on streams and the bytes it uses,
-// waits, allocations and frees) and reports uses of the same bytes that nothing orders.
+// waits, allocations and frees) and reports uses of the same bytes whose order nothing guarantees.
 //
 // The checker knows neither CUDA nor the simulator: the caller names streams, contexts and stacks with numbers of its own. Order is
 // happens-before, kept in vector clocks, and does not depend on when anything ran. simulator/README.md describes the data structures.
@@ -40,7 +40,7 @@ struct vr_check_access {
     uint64_t address;
     uint64_t size_bytes; // 0: unknown; it uses at least the first byte, and at most the rest of the block
     enum vr_check_effect effect;
-    bool may; // the work may not use them at all
+    bool may; // possibly the work does not use them
 };
 
 // Where the program caused something. `work` is copied; NULL: unknown.
@@ -52,7 +52,7 @@ struct vr_check_place {
 // One side of a finding.
 struct vr_check_use {
     uint32_t stack;
-    uint32_t launch;  // of a step of a graph: the stack of the launch, where `stack` is that of the capture; 0: not one
+    uint32_t launch;  // for a step of a graph: the stack of the launch (`stack` is then that of the capture); 0: not a step
     const char *work; // lives as long as the checker
     uint64_t stream;  // 0: the host
     enum vr_check_effect effect;
@@ -60,7 +60,7 @@ struct vr_check_use {
 
 struct vr_check_finding {
     enum vr_check_kind kind;
-    bool may;                           // rests on something that is not certain
+    bool may;                           // depends on a use or an order that is not certain
     struct vr_check_use earlier, later; // in the order of the program's calls
     bool has_block;                     // the fields below are known
     struct vr_check_use allocated;      // of the block that the earlier use belongs to
@@ -70,7 +70,7 @@ struct vr_check_finding {
     uint64_t address, size_bytes; // bytes that both sides use
 };
 
-// Called for every finding, each pair of stacks once.
+// Called for every finding, once for each pair of stacks.
 typedef void vr_check_report(void *user, const struct vr_check_finding *finding);
 
 // --- check.c --------------------------------------------------------------------------------------------------------
@@ -79,7 +79,7 @@ typedef void vr_check_report(void *user, const struct vr_check_finding *finding)
 enum vram_status vr_check_create(vr_check_report *report, void *user, struct vr_check **check);
 void vr_check_destroy(struct vr_check *check);
 bool vr_check_has_failed(const struct vr_check *check);
-// Ignores work, waits and memory until it is called with false. For calls that the program did not make itself.
+// Makes the checker ignore work, waits and memory until it is called with false. Use it for calls that the program did not make itself.
 void vr_check_pause(struct vr_check *check, bool paused);
 // Returns the key of a kind, as reports and suppressions name it.
 const char *vr_check_kind_key(enum vr_check_kind kind);
@@ -98,12 +98,12 @@ void vr_check_stream_close(struct vr_check *check, uint64_t stream);
 // Makes *point the position after the stream's work so far. *point is NULL or an earlier point, which is reused.
 void vr_check_mark(struct vr_check *check, uint64_t stream, struct vr_check_point **point);
 void vr_check_point_drop(struct vr_check_point *point); // NULL is allowed
-// The stream's next work comes after the point. NULL: nothing was recorded, so nothing is waited for.
+// The stream's next work comes after the point. NULL: nothing was recorded, so the stream does not wait.
 void vr_check_wait(struct vr_check *check, uint64_t stream, const struct vr_check_point *point);
-// The stream's next work comes after something that the checker cannot follow, such as another process. It counts as ordered after
+// The stream's next work waits for something that the checker cannot follow, such as another process. The work counts as ordered after
 // everything so far.
 void vr_check_wait_unknown(struct vr_check *check, uint64_t stream);
-// The stream waits for a value in memory. What it does from now on supports no finding until the host waits for it.
+// The stream waits for a value in memory. Until the host waits for the stream, its later work causes no findings.
 void vr_check_hold(struct vr_check *check, uint64_t stream);
 
 // Returns the position of the stream's last work, and whether the host has waited for a position.
@@ -122,23 +122,24 @@ void vr_check_host_wait_streams(struct vr_check *check, uint32_t device, uint64_
 void vr_check_work(struct vr_check *check, uint64_t stream, struct vr_check_place place, const struct vr_check_access *accesses,
                    size_t count);
 
-// The host reads, writes or frees memory that work of streams uses: what the host has not waited for is a HOST_RACE.
+// The host reads, writes or frees memory. If a stream's work uses the memory and the host has not waited for that work, this is a
+// HOST_RACE.
 void vr_check_host_use(struct vr_check *check, struct vr_check_place place, const struct vr_check_access *access);
 
-// The launch of a graph: begin, its steps with the indices of earlier steps that they come after, and end. Steps that nothing orders run
-// at the same time. `place` of a step is where it was captured; `captured`: vr_check_lives() then, or 0. A step that uses memory that was
-// freed, or handed out again, since then is a STALE_GRAPH. So is a read of captured memory that the launch of an earlier captured graph
+// The launch of a graph: begin, its steps, each with the indices of the earlier steps that it comes after, and end. Steps without an order
+// run at the same time. `place` of a step is where it was captured; `captured`: vr_check_lives() then, or 0. A step that uses memory that
+// was freed, or handed out again, since then is a STALE_GRAPH. So is a read of captured memory that the launch of an earlier captured graph
 // has overwritten: graphs of one pool may have the same addresses. last_captured: the largest `captured` of the steps.
 void vr_check_launch_begin(struct vr_check *check, uint64_t stream, size_t step_count, uint64_t last_captured, struct vr_check_place place);
 void vr_check_launch_step(struct vr_check *check, const size_t *after, size_t after_count, struct vr_check_place place, uint64_t captured,
                           const struct vr_check_access *accesses, size_t count);
 void vr_check_launch_end(struct vr_check *check);
 
-// The driver refused work, or a free, because of its memory. Reports an address whose block was freed, an access that leaves its block,
-// and a free that is not one of a block's beginning; nothing if it knows no reason.
+// The driver refused work, or a free, because of its memory. Reports an address whose block was freed, an access that leaves its block, or
+// a free of an address that is not the beginning of a block. Reports nothing if it knows no reason.
 void vr_check_refused(struct vr_check *check, uint64_t stream, struct vr_check_place place, const struct vr_check_access *access);
 void vr_check_refused_free(struct vr_check *check, uint64_t address, struct vr_check_place place);
-// A handle was destroyed, and one that was destroyed is used.
+// A handle is destroyed; a destroyed handle is used.
 void vr_check_destroyed(struct vr_check *check, uint64_t handle, struct vr_check_place place);
 void vr_check_used_handle(struct vr_check *check, uint64_t handle, struct vr_check_place place);
 // A rank's call of a collective is not the one that another rank makes.
@@ -149,12 +150,12 @@ void vr_check_disagreement(struct vr_check *check, struct vr_check_place place, 
 // Returns the number of allocations so far.
 uint64_t vr_check_lives(const struct vr_check *check);
 
-// The driver allocates memory, and takes it back. Whatever was at these addresses before is over.
-// mapped: pages at an address that the program chose, where it may have had others before.
+// The driver allocates memory, and gets it back. The lives of earlier memory at these addresses end. mapped: pages at an address that the
+// program chose, where it may have had others before.
 void vr_check_segment(struct vr_check *check, uint64_t address, uint64_t size_bytes, bool mapped, struct vr_check_place place);
-// The driver waits for the device itself, or (`waits` is false) the program has to.
+// waits: the driver itself waits for the device; false: the program has to.
 void vr_check_segment_end(struct vr_check *check, uint64_t address, uint64_t size_bytes, bool waits, struct vr_check_place place);
-// The same in the order of a stream's work.
+// Like the functions above, but in the order of a stream's work.
 void vr_check_segment_on(struct vr_check *check, uint64_t address, uint64_t size_bytes, uint64_t stream, struct vr_check_place place);
 void vr_check_segment_end_on(struct vr_check *check, uint64_t address, uint64_t stream, struct vr_check_place place);
 

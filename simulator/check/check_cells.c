@@ -1,9 +1,9 @@
-// Memory as cells: ranges of bytes with one life each, and the uses that later ones are compared with.
+// Memory as cells: ranges of bytes with one life each, and the uses with which later uses are compared.
 #include <stdlib.h>
 
 #include "check/check_state.h"
 
-// Uses kept per cell. Beyond it the oldest is forgotten, which can only lose a finding.
+// The number of uses kept per cell. If there are more, the oldest use is dropped, which can only lose a finding.
 #define RECORDS_MOST 256
 
 // ---- Lives.
@@ -29,12 +29,12 @@ static void drop_record(struct vr_check_cell *cell, size_t at) {
     cell->records[at] = cell->records[--cell->record_count];
 }
 
-// The host has waited for the work, so whatever it starts from now on comes later.
+// The host has waited for the work, so all work that it starts from now on comes later.
 static bool is_past(const struct vr_check *check, const struct vr_check_record *record) {
     return vr_check_comes_before(record, &check->lanes[VR_CHECK_HOST].clock);
 }
 
-// Returns whether every conflict with `old` that is still possible shows as a conflict with the new record, too.
+// Returns whether every conflict with `old` that is still possible also shows as a conflict with the new record.
 static bool is_covered(const struct vr_check_record *old, const struct vr_check_record *record, const struct vr_check_clock *clock) {
     if (!vr_check_comes_before(old, clock) || old->from < record->from || old->end > record->end || old->far > record->far) return false;
     if (record->may && !old->may) return false;

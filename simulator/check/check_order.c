@@ -91,7 +91,7 @@ void vr_check_stream_open(struct vr_check *check, uint64_t stream, uint64_t cont
     lane->device = device;
 }
 
-// Its work goes on: the lane stays unused until the host has waited for that.
+// The stream's work continues, so the lane is not reused until the host has waited for the work.
 void vr_check_stream_close(struct vr_check *check, uint64_t stream) {
     const uint64_t place = vr_map_take(&check->streams, stream);
     if (place != 0) check->lanes[place - 1].open = false;

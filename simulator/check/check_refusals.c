@@ -1,4 +1,4 @@
-// Calls that the driver refuses: why, as far as the lives of memory and handles tell.
+// Calls that the driver refuses, and the reason, as far as the lives of memory and handles show it.
 #include "check/check_state.h"
 
 // Returns the cell that holds the address, or NULL.

@@ -21,8 +21,8 @@ struct vr_check_point {
 enum vr_check_lane_kind { VR_CHECK_LANE_HOST, VR_CHECK_LANE_STREAM, VR_CHECK_LANE_BRANCH };
 enum { VR_CHECK_HOST = 0 }; // the host's lane
 
-// Invariant: a clock whose entry for a lane is at least t is nowhere below the clock that the lane had at tick t. So a lane's own tick
-// rises with each wait, too.
+// Invariant: a clock whose entry for a lane is at least t is nowhere below the clock that the lane had at tick t. A lane's own tick
+// therefore also rises with each wait.
 struct vr_check_lane {
     struct vr_check_clock clock; // its own entry is its last tick
     enum vr_check_lane_kind kind;

@@ -15,7 +15,7 @@ void vr_check_finding_block(struct vr_check_finding *finding, const struct vr_ch
 static uint64_t later_of(uint64_t a, uint64_t b) { return a > b ? a : b; }
 static uint64_t lesser_of(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-// Gets the bytes that both use. Those of another life count with all of their block: it is the block that was freed too early.
+// Gets the bytes that both use. If the record is of another life, it counts with its whole block, because that block was freed too early.
 static bool find_overlap(const struct vr_check_record *old, const struct vr_check_record *record, struct vr_check_finding *finding) {
     const bool lives = old->life != record->life;
     const uint64_t from = later_of(old->from, record->from);
@@ -50,8 +50,8 @@ static void compare(struct vr_check *check, const struct vr_check_record *old, c
     vr_check_note(check, &finding);
 }
 
-// Reports a use of freed memory. Not if it goes beyond the block: then it may be a copy of a whole segment. Not in memory of captured
-// graphs: their launches use it after its free.
+// Reports a use of freed memory, except in two cases. A use that goes beyond the block may be a copy of a whole segment. Memory of captured
+// graphs is used by their launches after its free.
 static void check_freed(struct vr_check *check, const struct vr_check_record *record, const struct vr_check_access *access,
                         const struct vr_check_cell *cell) {
     const struct vr_check_life *life = record->life;
@@ -122,7 +122,7 @@ void vr_check_use_bytes(struct vr_check *check, const struct vr_check_lane *lane
     }
 }
 
-// The host's uses need no records: whatever comes later is ordered after them.
+// The host's uses need no records: all later work is ordered after them.
 void vr_check_host_use(struct vr_check *check, struct vr_check_place place, const struct vr_check_access *access) {
     const struct vr_check_lane *host = &check->lanes[VR_CHECK_HOST];
     const uint64_t end = access->address + access->size_bytes;
@@ -188,8 +188,8 @@ static void keep_step(struct vr_check *check, size_t lane) {
     if (!vr_check_clock_join(&step->clock, &check->lanes[lane].clock)) check->failed = true;
 }
 
-// Reports an access of a step to memory that is not what it was at the capture. Memory of captured graphs is used by their launches after
-// its end, and pages that were mapped again are meant to be the old ones.
+// Reports an access of a step to memory that has another life than at the capture. Not for memory of captured graphs, which their launches
+// use after its end, nor for pages that were mapped again, which are intended to replace the old ones.
 static void check_stale(struct vr_check *check, const struct vr_check_use *use, uint64_t captured, const struct vr_check_access *access) {
     const size_t place = vr_check_cell_after(check, access->address);
     if (captured == 0 || access->may || place == check->cell_count || check->cells[place]->from > access->address) return;

@@ -1,5 +1,5 @@
-// nasty.c: a program with bad but allowed habits. Usage: nasty HABIT [NUMBER]. Its output and its end must be the same under `vram run`,
-// and every allocation must be in the recording.
+// nasty.c: a program with bad but allowed habits. Usage: nasty HABIT [NUMBER]. It must print the same and end the same way under
+// `vram run`, and every allocation must be in the recording.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -77,7 +77,7 @@ class Triton(unittest.TestCase):
         self.assertEqual(self.lines(program, result), ["print(out[5].item())", "print(count.item())", "print(0 < out.max().item() < 2)"], result.stderr)
 
     def test_a_thread_compiles_meanwhile(self):
-        """The interpreter patches Triton's language for all threads. The kernel is compiled anew for each block size."""
+        """The interpreter patches Triton's language for all threads. The kernel is compiled again for each block size."""
         self.expect("""
             import threading
             @triton.jit

@@ -71,7 +71,7 @@ static inline struct code_image make_cubin(unsigned architecture, bool exact) {
     put(&image, kernel_info + 12, (uint64_t)4 << 18, 4);
     put(&image, kernel_info + 16, 0x000c1704, 4);
     put(&image, kernel_info + 28, (uint64_t)8 << 18, 4);
-    put(&image, kernel_info + 32, 0x000c0504, 4); // most threads
+    put(&image, kernel_info + 32, 0x000c0504, 4); // maximum number of threads
     put(&image, kernel_info + 36, 128, 4);
     put(&image, kernel_info + 40, 2, 4);
     put(&image, kernel_info + 44, 1, 4);

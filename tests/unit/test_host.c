@@ -591,7 +591,7 @@ static void events_are_told_in_order(void **state) {
     put(&fixture, first);
     put(&fixture, second);
     heard.count = 0;
-    expect_ok(vram_host_empty_cache(fixture.host)); // of equal ones, the first freed
+    expect_ok(vram_host_empty_cache(fixture.host)); // equal blocks are released in the order in which they were freed
     assert_int_equal(heard.count, 2);
     assert_int_equal(heard.events[0].address, (uintptr_t)first);
     assert_int_equal(heard.events[1].address, (uintptr_t)second);

@@ -85,7 +85,8 @@ static void times_may_be_fractions(void **state) {
                    "`time_us` is a floating-point number; expected a 64-bit integer");
 }
 
-// A block's address: its own, the key that other tools write, else directly behind the previous block.
+// A block's address: `address`, else `addr` (which other tools write), else the end of the previous block; for the first block, the
+// segment's address.
 static void blocks_say_where_they_are_in_two_ways(void **state) {
     (void)state;
     struct vram_recording *recording =

@@ -455,7 +455,7 @@ static void random_on_streams(void **state) {
     for (uint64_t seed = 0; seed < 6; seed++) random_operations(200 + seed, VR_WORLD_STREAMS, 300 * MIB, seed % 2 != 0, false, 3000);
 }
 
-// Two devices, and graphs: captured allocations use the pool's own pages, and nothing is waited for.
+// Two devices, and graphs: captured allocations use the pool's own pages and never wait.
 static void random_with_captures(void **state) {
     (void)state;
     static struct random_run run;

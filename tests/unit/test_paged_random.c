@@ -423,7 +423,7 @@ static void switch_mem_pool(struct program *program) {
     }
 }
 
-// Ends a capture that the driver kept open because it refused twice.
+// Ends a capture that stayed open because the driver twice refused to end it.
 static void leave_capture(struct program *program) {
     const uint64_t stream = program->world.stream[0][1];
     int status = VR_CU_STREAM_CAPTURE_STATUS_NONE;

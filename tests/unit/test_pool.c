@@ -99,7 +99,8 @@ static void a_pool_may_have_several_routes(void **state) {
 
 // --- lifetime -------------------------------------------------------------------------------------------------------------------------
 
-// Free segments of a released pool go at the next release, that of a live block later; with and without expandable segments.
+// After a pool is released, the next vram_empty_cache() returns its free segments at the latest; the segment of a live block is returned by
+// the one after its free. With and without expandable segments.
 static void memory_goes_when_nothing_needs_it(void **state) {
     static const char *const confs[] = {"pytorch:2.5", "pytorch:2.5,expandable_segments:True", "", "expandable_segments:True"};
     (void)state;

@@ -278,7 +278,7 @@ static void library_calls(void **state) {
     (void)state;
 }
 
-// What a library does for the simulator's sake neither orders nor uses anything.
+// Calls that a library makes only for the simulator order nothing and use nothing.
 static void hidden_calls(void **state) {
     struct vram_driver *driver = open_checked();
     const uint64_t a = new_stream(driver, VR_CU_STREAM_NON_BLOCKING), b = new_stream(driver, VR_CU_STREAM_NON_BLOCKING);
@@ -291,8 +291,8 @@ static void hidden_calls(void **state) {
     expect(VR_CHECK_RACE, 0);
     set(driver, memory, b);
     expect(VR_CHECK_RACE, 1); // the hidden wait did not order it
-    vr_check_disagreement(checking.check, (struct vr_check_place){9, "ncclAllReduce with 8 of float32 on rank 1"},
-                          "ncclAllReduce with 9 of float32 on rank 0");
+    vr_check_disagreement(checking.check, (struct vr_check_place){9, "ncclAllReduce of 8 float32 on rank 1"},
+                          "ncclAllReduce of 9 float32 on rank 0");
     expect(VR_CHECK_COLLECTIVE, 2);
     assert_int_equal(last.later.stack, 9);
     close_checked(driver);

@@ -4,7 +4,7 @@
 Usage: build.py VRAM OUT [--pages]
 
 VRAM is the command of a build that has the viewer's page. OUT/pages gets the pages, OUT/html the site, built by MkDocs with its theme
-Material (`pip install mkdocs-material`, in the Python that runs this). With --pages makes only the pages, which needs no other package.
+Material (`pip install mkdocs-material`, in the Python that runs this). --pages makes only the pages and needs no other package.
 Exits 1 for dead links, for pages that no page links to, and for content that the site would fetch from other hosts.
 """
 import json

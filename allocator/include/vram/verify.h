@@ -22,8 +22,8 @@ extern "C" {
 
 // X(CONSTANT, name in reports, sentence)
 #define VRAM_FAULT_MAP(X)                                                                                                                  \
-    X(OVERFLOW, "buffer-overflow", "something wrote behind the end of the block")                                                          \
-    X(UNDERFLOW, "buffer-underflow", "something wrote in front of the block")                                                              \
+    X(OVERFLOW, "buffer-overflow", "something wrote past the end of the block")                                                            \
+    X(UNDERFLOW, "buffer-underflow", "something wrote before the start of the block")                                                      \
     X(USE_AFTER_FREE, "use-after-free", "the block was used after it was freed")                                                           \
     X(DOUBLE_FREE, "double-free", "the block was freed twice")                                                                             \
     X(INNER_FREE, "inner-free", "the freed address is inside a block, not at its first byte")                                              \

@@ -204,8 +204,8 @@ struct vram_report_accounts {
     X(U64, usable_bytes, ALWAYS, "free for the request: in its stream, size class and pool")                                               \
     X(U64, usable_largest_bytes, ALWAYS, "the largest free block there")                                                                   \
     X(U64, usable_pieces, ALWAYS, "free blocks there")                                                                                     \
-    X(U64, other_stream_bytes, ALWAYS, "free in the request's pool, but for other streams")                                                \
-    X(U64, other_pool_bytes, ALWAYS, "free in the same stream and pool, but for the other size class")                                     \
+    X(U64, other_stream_bytes, ALWAYS, "free in the request's pool, but only for other streams")                                           \
+    X(U64, other_pool_bytes, ALWAYS, "free in the same stream and pool, but only for the other size class")                                \
     X(U64, private_pool_bytes, ALWAYS, "free in other pools than the request's")                                                           \
     X(U64, driver_pool_bytes, OMIT_IF_EMPTY,                                                                                               \
       "free in the driver's own pools (`cudaMallocAsync`), fragmented or still waiting for streams")                                       \

@@ -20,7 +20,7 @@ struct vr_sim_launch {
 struct vr_sim_kernel_payload {
     struct vr_sim_payload head;
     struct vr_sim_launch launch; // its pointers point into the memory after this struct
-    bool has_parameters;         // they could be copied: the kernel's are known, or they came in one buffer
+    bool has_parameters;         // the parameters were copied: the code gives their sizes, or they came in one buffer
     uint64_t buffer_bytes;       // size of the buffer passed in `extra`
     void *extra_list[5];
 };

@@ -31,13 +31,14 @@ const struct standin_driver *standin_begin(void);
 
 // Launches one piece of work, which becomes a node in a capture. Returns the driver's result.
 int standin_work(uint64_t stream);
-// The same for work whose name and memory `vram check` learns: `count` operands, at most STANDIN_OPERANDS.
+// Memory that a piece of work uses, which `vram check` receives with the work's name.
 struct standin_operand {
     const void *address;
     uint64_t bytes;  // 0: the operand counts as absent
     uint64_t effect; // one of the constants
 };
 enum { STANDIN_READS, STANDIN_USES, STANDIN_WRITES, STANDIN_OPERANDS = 7 };
+// Like standin_work(), for work whose name and operands `vram check` receives. count: at most STANDIN_OPERANDS.
 int standin_work_on(uint64_t stream, const char *name, const struct standin_operand *operands, size_t count);
 // Hides the thread's calls of the driver from `vram check`, until it is called with false. Only for calls that the real library does not
 // make.

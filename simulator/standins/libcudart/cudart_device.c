@@ -83,7 +83,7 @@ static int choose_device(int *device, const void *wanted) {
 
 int cudaChooseDevice(int *device, const void *wanted) { RT_CALL(choose_device(device, wanted)); }
 
-// Sets the devices that a thread may use implicitly: selects the first one.
+// CUDA sets the devices that a thread may use implicitly; this only selects the first one.
 int cudaSetValidDevices(int *devices, int count) {
     const struct rt_driver *driver = NULL;
     int known = 0, error = rt_load(&driver);

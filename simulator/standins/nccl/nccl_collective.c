@@ -71,12 +71,12 @@ static const char *name_of(const struct nccl_post *post) {
     return post->kind > 0 && post->kind <= NCCL_RECEIVE ? nccl_kinds[post->kind].name : "nothing known";
 }
 
-// Describes the call of a rank, "ncclAllReduce with 8 of float32 on rank 1".
+// Describes the call of a rank, "ncclAllReduce of 8 float32 on rank 1".
 static void note_disagreement(const struct nccl_call *call, int other, const struct nccl_post *theirs) {
     char texts[2][160];
-    (void)snprintf(texts[0], sizeof texts[0], "%s with %llu of %s on rank %d", nccl_kinds[call->kind].name, (unsigned long long)call->count,
+    (void)snprintf(texts[0], sizeof texts[0], "%s of %llu %s on rank %d", nccl_kinds[call->kind].name, (unsigned long long)call->count,
                    nccl_type_name(call->type), call->comm->rank);
-    (void)snprintf(texts[1], sizeof texts[1], "%s with %llu of %s on rank %d", name_of(theirs), (unsigned long long)theirs->count,
+    (void)snprintf(texts[1], sizeof texts[1], "%s of %llu %s on rank %d", name_of(theirs), (unsigned long long)theirs->count,
                    nccl_type_name(theirs->type), other);
     standin_disagreement(texts[0], texts[1]);
 }
