@@ -334,6 +334,13 @@ static int run_where_it_can(struct settings *settings, struct fit_plan *plan, st
     return fit_run(plan, run);
 }
 
+// Answers for a program that failed before its first rank used device memory: all ranks would.
+static int answer_failed_scout(struct settings *settings, struct fit_run *run) {
+    const int code = answer_nothing(settings, run);
+    fit_run_release(run);
+    return code;
+}
+
 // Lets rank 0 run alone, to find out which ranks are alike and which have to run.
 static int choose_ranks(struct settings *settings, struct fit_plan *plan) {
     struct fit_run run;
@@ -344,6 +351,7 @@ static int choose_ranks(struct settings *settings, struct fit_plan *plan) {
     scout.quiet = true;
     const int code = fit_run(&scout, &run);
     if (code != CLI_OK) return code;
+    if (fit_run_failed(&run) && run.ending != FIT_REFUSED && run.holding_count == 0) return answer_failed_scout(settings, &run);
     wrong = fit_fold_take_kinds(&settings->fold, run.folder);
     fit_run_release(&run);
     if (wrong != NULL) return usage_problem(wrong);

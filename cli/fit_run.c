@@ -235,8 +235,9 @@ struct running {
     struct timespec begin;
     char line[4096]; // the current, incomplete line of output
     size_t line_used;
-    char kept[KEPT_BYTES]; // the last part of hidden output
+    char kept[KEPT_BYTES]; // the last part of hidden output, without a launcher's report
     size_t kept_used;
+    bool launcher_reports;
     bool progress; // a progress line is on the terminal
 };
 
@@ -300,22 +301,6 @@ static void clear_progress(struct running *running) {
     running->progress = false;
 }
 
-static void end_line(struct running *running) {
-    running->line[running->line_used] = '\0';
-    running->line_used = 0;
-    if (running->looking && !running->found) running->found = regexec(&running->until, running->line, 0, NULL, 0) == 0;
-    fit_ready_line(&running->ready, running->line);
-}
-
-static void look_for(struct running *running, const char *bytes, size_t length) {
-    for (size_t i = 0; i < length; i++) {
-        if (bytes[i] == '\n')
-            end_line(running);
-        else if (running->line_used + 1 < sizeof running->line)
-            running->line[running->line_used++] = bytes[i];
-    }
-}
-
 static void keep_output(struct running *running, const char *bytes, size_t length) {
     if (length > KEPT_BYTES) {
         bytes += length - KEPT_BYTES;
@@ -327,14 +312,40 @@ static void keep_output(struct running *running, const char *bytes, size_t lengt
     running->kept_used += length - goes;
 }
 
+// Returns whether a line begins a launcher's report of failed ranks: torchrun's and accelerate's, then DeepSpeed's. It follows the ranks'
+// own errors, is longer than them, and says only that they failed.
+static bool is_launchers(const char *line) {
+    static const char *const reports[] = {"torch/distributed/elastic/multiprocessing/api.py", "[launch.py:", "] Killing subprocess"};
+    for (size_t i = 0; i < sizeof reports / sizeof *reports; i++)
+        if (strstr(line, reports[i]) != NULL) return true;
+    return false;
+}
+
+static void end_line(struct running *running) {
+    running->line[running->line_used] = '\0';
+    if (running->looking && !running->found) running->found = regexec(&running->until, running->line, 0, NULL, 0) == 0;
+    fit_ready_line(&running->ready, running->line);
+    running->launcher_reports = running->launcher_reports || is_launchers(running->line);
+    if (running->plan->quiet && !running->launcher_reports) {
+        keep_output(running, running->line, running->line_used);
+        keep_output(running, "\n", 1);
+    }
+    running->line_used = 0;
+}
+
+static void look_for(struct running *running, const char *bytes, size_t length) {
+    for (size_t i = 0; i < length; i++) {
+        if (bytes[i] == '\n')
+            end_line(running);
+        else if (running->line_used + 1 < sizeof running->line)
+            running->line[running->line_used++] = bytes[i];
+    }
+}
+
 static void pass_output(void *user, const char *bytes, size_t length) {
     struct running *running = user;
     look_for(running, bytes, length);
-    if (running->plan->folds && running->finished) return; // it is being ended; its launcher would report failed ranks
-    if (running->plan->quiet) {
-        keep_output(running, bytes, length);
-        return;
-    }
+    if (running->plan->quiet || (running->plan->folds && running->finished)) return; // a program that is ended: ranks would look failed
     clear_progress(running);
     (void)fwrite(bytes, 1, length, stderr);
     (void)fflush(stderr);
@@ -473,6 +484,7 @@ static int run_program(struct running *running) {
     run->exit_code = program_run_watched("fit", replaced != NULL ? replaced : running->plan->program, &watch, &started);
     fit_gguf_release(replaced);
     run->seconds = seconds_since(&running->begin);
+    if (running->line_used > 0) end_line(running);
     clear_progress(running);
     if (running->ending_ticks > 0 || running->serves || running->finished) fit_end_processes(run, 0, SIGKILL); // those that outlive it
     run->memory_bytes = running->plan->sim.memory_bytes == SIM_UNSET ? 0 : running->plan->sim.memory_bytes;

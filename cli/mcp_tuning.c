@@ -104,7 +104,7 @@ static void say_cure(struct mcp_answer *answer, const struct vram_cure *cure, un
     mcp_next(answer, "why {\"file\": \"r%u\"}", id);
 }
 
-// Answers for a recording without a failure, if the card in question has less memory than the peak.
+// Says that the peak does not fit on the card that was asked for. The recording itself contains no out-of-memory error.
 static void say_for_card(struct mcp_answer *answer, const struct mcp_recording *open, int64_t wanted, uint64_t memory) {
     const struct vram_report_options options = {.memory_bytes = memory};
     struct vram_report *report = NULL;

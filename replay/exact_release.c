@@ -292,7 +292,7 @@ static enum vram_status release_in_passes(struct vr_exact *exact, size_t event, 
     return whole ? release_freeable(exact) : VRAM_OK;
 }
 
-// Returns whether every release is of this allocation's pool or of the default pools: the allocator can be made to do this by itself.
+// Returns whether every release is in this allocation's pool or in the default pools. The allocator then makes these releases by itself.
 static bool only_of(const struct vr_exact *exact, size_t event, size_t end, size_t alloc) {
     for (size_t at = event; at < end; at++) {
         const uint32_t pool = vr_recorded_device_pool(exact->recorded, at);

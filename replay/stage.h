@@ -23,9 +23,9 @@ struct vr_replay_stage {
     const struct vr_recorded_device *recorded; // borrowed, for its streams
     uint64_t *streams;                         // simulated streams, in the order of the recorded device's
     size_t last;                               // index of the most recently used stream
-    struct vram_pool **pools;                  // by the recorded device's numbers, one reference each; NULL for [0] and for pools given up
-    struct vr_map began_with;                  // bases of the reservations built for the initial state (base -> 1)
-    uint32_t entered;                          // the pool that requests go to by an open route; 0: the default pools
+    struct vram_pool **pools; // by the pool's number in the recording, one reference each; NULL: number 0, or a pool that was given up
+    struct vr_map began_with; // bases of the reservations built for the initial state (base -> 1)
+    uint32_t entered;         // the pool that requests go to by an open route; 0: the default pools
 };
 
 struct vr_stage_options {

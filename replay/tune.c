@@ -54,7 +54,7 @@ static enum vram_status add_script(const struct vr_script *script, enum vram_wha
     VR_TRY(status);
     // Garbage collection depends on the allocator's limit, which a replay does not have.
     options.garbage_collection_threshold = 0;
-    // A recorded initial state may have segments of any kind and size; pages are shared by all streams.
+    // Does not do so for a recorded initial state, which may have segments of any kind and size, nor if all streams share pages.
     if (start == VRAM_WHATIF_COLD && !options.paged && !options.sleepable) drop_what_nothing_meets(script, &options);
     vr_options_print(&options, key);
     vr_text_puts(key, "\n");
@@ -355,7 +355,7 @@ static enum vram_status search_for_less(struct tune_search *search) {
     return VRAM_OK;
 }
 
-// Searches for a setting that fits, as for a cure: today's, then one change, then two.
+// If no setting so far fits, tries today's settings with two options changed.
 static enum vram_status search_for_room(struct tune_search *search, const char *today) {
     if (anything_fits(search->result)) return VRAM_OK;
     VR_TRY(vr_each_double_change(today, search->windows, add_candidate, search));

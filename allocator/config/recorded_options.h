@@ -26,8 +26,8 @@ size_t vr_recorded_most(void);
 // settings. Structured values take precedence over the recorded string, which may be older. Returns true if there are no settings and they
 // were inferred from the recording's segments.
 bool vr_recorded_conf(const struct vr_model *model, struct vr_text *conf);
-// Returns whether neither the settings nor the live blocks tell if requests were padded, as torch_npu's are. If so, sets torch_npu's
-// padding and alignment in *options.
+// Returns whether it is unknown if requests were padded (torch_npu pads them): neither the settings nor the live blocks show it. Then sets
+// torch_npu's padding and alignment in *options.
 bool vr_recorded_may_pad(const struct vr_model *model, struct vr_options *options);
 // Narrows the options that vr_recorded_conf() inferred from the whole recording to one device: without expandable segments if it shows only
 // ordinary ones, without padding if its blocks are too small for it. Returns whether *options changed.

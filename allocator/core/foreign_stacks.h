@@ -1,4 +1,5 @@
-// foreign_stacks.h: numbers for the contexts of a client's event listener. They fit where blocks and segments store a stack.
+// foreign_stacks.h: gives numbers to the contexts that a client's event listener returns. Blocks and segments store such a number in place
+// of a stack.
 //
 // The table is global, because a thread keeps the number of its last call on any allocator. An entry pairs the client's context, of which
 // it holds one reference, with the history's stack of the same call. The entry itself is reference-counted by the thread that made the

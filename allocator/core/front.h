@@ -5,11 +5,11 @@
 // it would have if every call had gone through it.
 //
 // This works because nothing else happens to the pool while its pair is open: every other call that concerns the pool settles it first.
-// Counters are postponed as well. From a malloc on, until anything else is booked, the device alternates between two states, with the block
-// out and with it back, and it has been in both. No peak can rise, so rounds are only counted, and booked before anything else is. A fence
-// concerns a pair if its block is in the pair's pool. Requests therefore poll the fences first, as they do in the policy, and a passed
-// fence settles its pool. Anything else that concerns every request (captures, routes, ...) prevents pairs from being opened and used. All
-// of it runs under the device's lock.
+// Counters are postponed as well. While a pair repeats, the device alternates between two states: the block is live, or it is free. The
+// counters have seen both states, so no peak can rise. Rounds are therefore only counted, and they are booked before anything else is. A
+// fence concerns a pair if its block is in the pair's pool. Requests therefore poll the fences first, as they do in the policy, and a
+// passed fence settles its pool. Anything else that concerns every request (captures, routes, ...) prevents pairs from being opened and
+// used. All of it runs under the device's lock.
 #ifndef VR_CORE_FRONT_H
 #define VR_CORE_FRONT_H
 

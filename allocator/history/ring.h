@@ -90,8 +90,8 @@ enum vram_status vr_ring_resize(struct vr_ring *ring, uint64_t capacity);
 // Returns the number of events stored so far: a mark for vr_ring_copy().
 uint64_t vr_ring_mark(struct vr_ring *ring);
 // Copies the newest events before the mark, oldest first, into memory that the caller frees; events overwritten since then are missing.
-// Other threads may store meanwhile: the lock is taken for some thousand events at a time. Must not run while another thread clears or
-// resizes the ring. NO_HOST_MEMORY.
+// Other threads may store events meanwhile: the lock is released after every few thousand events. Must not run while another thread clears
+// or resizes the ring. NO_HOST_MEMORY.
 enum vram_status vr_ring_copy(struct vr_ring *ring, uint64_t mark, struct vr_event **events, size_t *count);
 
 #endif

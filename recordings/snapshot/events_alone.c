@@ -224,7 +224,7 @@ static enum vram_status begin_segment(struct advance *picture, uint32_t device, 
     made->pool_first[row] = range->pool_first;
     made->pool_second[row] = range->pool_second;
     made->stack[row] = range->stack;
-    // Segments of the small pool have exactly 2 MiB, those of the large pool never.
+    // Segments of the small pool always have 2 MiB; segments of the large pool never do.
     made->kind[row] = range->state != VR_KIND_UNKNOWN ? range->state : range->size_bytes == PAGE_BYTES ? VR_KIND_SMALL : VR_KIND_LARGE;
     made->expandable[row] = range->expandable;
     made->has[row] = SEGMENT_HAS;

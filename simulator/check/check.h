@@ -142,7 +142,7 @@ void vr_check_refused_free(struct vr_check *check, uint64_t address, struct vr_c
 // A handle is destroyed; a destroyed handle is used.
 void vr_check_destroyed(struct vr_check *check, uint64_t handle, struct vr_check_place place);
 void vr_check_used_handle(struct vr_check *check, uint64_t handle, struct vr_check_place place);
-// A rank's call of a collective is not the one that another rank makes.
+// Reports that a rank called another collective than `theirs`, which another rank called.
 void vr_check_disagreement(struct vr_check *check, struct vr_check_place place, const char *theirs);
 
 // --- check_blocks.c: lives of memory ---------------------------------------------------------------------------------

@@ -409,7 +409,7 @@ struct vr_paged_runs {
     } items[VR_PAGED_MOST_RUNS];
 };
 void vr_paged_runs_add(struct vr_paged_runs *runs, const struct vr_paged_page *page, uint64_t low, uint64_t high);
-// Cuts out or adds the runs that the last page continued. Must follow the last page.
+// Cuts out or adds the run that is still open. Call it after the last page.
 void vr_paged_runs_flush(struct vr_paged_runs *runs);
 // vr_paged_change_holes() adds the free ranges of a page behind a window to the holes, or cuts them out. vr_paged_close_holes() cuts out
 // all of them, before the page leaves its shard. vr_paged_open_holes() adds those behind windows of the page's shard. Room must be

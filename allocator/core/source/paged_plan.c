@@ -51,7 +51,8 @@ static void keep_ends(struct page_ends *ends, uint64_t least) {
     ends->count = kept;
 }
 
-// Finds the pair, of two different pages, with the fewest bytes that has at least `need`; among equals the one with the shortest head.
+// Finds a head and a tail in two different pages that together have at least `need` bytes, and as few as possible; among equal sums, the
+// pair with the shortest head.
 // Returns false if no pair is long enough. `low` must be sorted by length.
 static bool tightest_pair(const struct page_ends *high, const struct page_ends *low, uint64_t need, struct page_end *head,
                           struct page_end *tail) {

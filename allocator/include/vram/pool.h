@@ -84,9 +84,9 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_pool_malloc(struct vram_pool *pool
 // Returns the pool's fully free segments. A pool used by a capture keeps them while it has references, because graphs know the addresses.
 // Returns the statuses of vram_empty_cache().
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_empty_cache(struct vram_pool *pool);
-// vram_empty_cache_device() for one private pool without references: waits for its pending frees and returns its free memory, even of a
-// graph's pool. An unknown id counts as a pool that ended empty: the wait is counted and nothing else happens. For (0, 0) it is
-// vram_empty_cache_device(). Same statuses.
+// Does for one private pool without references what vram_empty_cache_device() does for the default pools: waits for its pending frees and
+// returns its free memory, even if a graph used the pool. An unknown id counts as a pool that ended empty: the wait is counted and nothing
+// else happens. For (0, 0) it is vram_empty_cache_device(). Same statuses.
 VRAM_API VRAM_NODISCARD enum vram_status vram_empty_cache_pool(struct vram_allocator *allocator, uint32_t device, struct vram_pool_id id);
 
 // Memory of one private pool.

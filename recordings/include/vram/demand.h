@@ -63,7 +63,7 @@ struct vram_report_remedy {
     bool fits;            // left_bytes is within the room
     double factor;        // BATCH, KV_CACHE: factor to multiply the present size by; otherwise 1
     unsigned divisor;     // CHUNKS, SHARDING; otherwise 1
-    bool function;        // RECOMPUTE: true: every call of the function that contains `site`; false: only what the line `site` calls
+    bool function;        // RECOMPUTE: wrap every call of the function that contains `site`; otherwise only the call in the line `site`
     uint64_t calls;       // RECOMPUTE: calls of `site` in one forward pass
     uint64_t blocks;      // number of blocks summed
     uint64_t bytes;       // their bytes

@@ -18,7 +18,8 @@ enum {
 static const struct standin_codes codes = {CUSOLVER_HANDLE,       CUSOLVER_NOT_INITIALIZED,  CUSOLVER_INVALID_VALUE,
                                            CUSOLVER_ALLOC_FAILED, CUSOLVER_EXECUTION_FAILED, CUSOLVER_NOT_SUPPORTED};
 
-// Returns the workspace for a batch of matrices in elements, from the table of sizes. Fits into an int, which the oldest queries return.
+// Returns the number of elements in the workspace for a batch of matrices, from the table of sizes. At most INT_MAX, because the oldest
+// queries return an int.
 int standin_cusolver_elements(int64_t rows, int64_t columns, int64_t batch);
 #define ELEMENTS(rows, columns, batch) standin_cusolver_elements((rows), (columns), (batch))
 

@@ -191,7 +191,7 @@ int ncclRecv(void *to, size_t count, int type, int peer, struct nccl_comm *comm,
     return do_call((struct nccl_call){comm, NCCL_RECEIVE, NULL, to, count, type, 0, peer, stream, 0, false, PENDING});
 }
 
-// --- operators of programs: a sum with a factor, which transfers no payload -----------------------------------------
+// --- operators that a program creates: a sum with a factor. They transfer no payload. -----------------------------------------
 static atomic_int next_operator = NCCL_OPERATORS;
 
 int ncclRedOpCreatePreMulSum(int *operator, const void * scalar, int type, int residence, const struct nccl_comm *comm) {
