@@ -1,4 +1,4 @@
-// foreign_stacks.h: gives numbers to the contexts that a client's event listener returns. Blocks and segments store such a number in place
+// foreign_stacks.h: gives numbers to the contexts that a client's event listener returns. Blocks and segments store such a number instead
 // of a stack.
 //
 // The table is global, because a thread keeps the number of its last call on any allocator. An entry pairs the client's context, of which
