@@ -44,6 +44,7 @@ struct vr_paged_classes {
 struct vr_paged_view {
     uint64_t low, high;
     uint32_t slot;
+    uint32_t shard; // of a linked slot: the number of its shard
 };
 
 struct vr_paged_window {
@@ -88,9 +89,9 @@ struct vr_paged_page {
 };
 
 // A new slot is not linked: it does not know which slots overlap it, and its pages only know the bytes it uses. While it is live, it covers
-// the linked slots that it overlaps, which are then not ready. When its size is requested again and its windows still exist, it is linked:
-// overlapping slots then know each other by bits, and the fast path finds it. So a size that is requested only once costs no links. Of the
-// free slots that are not linked, the device keeps those freed last.
+// the linked slots that it overlaps, which then cannot be handed out. When its size is requested again and its windows still exist, it is
+// linked: overlapping slots then know each other by bits, and the fast path finds it. So a size that is requested only once costs no links.
+// Of the free slots that are not linked, the device keeps those freed last.
 //
 // The state of 64 slots, a bit for each. live: handed out. dirty: listed, because its pages may not show its state yet.
 struct vr_paged_marks {
@@ -120,7 +121,6 @@ struct vr_paged_slot {
     bool linked;        // it knows the slots that overlap it
     bool covers;        // it is not linked, and was live at the last settling or since
     bool is_in_the_way; // it covers a linked slot
-    uint32_t covered;   // linked: number of views by which slots that are not linked cover it
 };
 
 // The part of a slot that the fast path reads: its first two ways, and what is needed to hand it out.
@@ -133,7 +133,7 @@ struct vr_paged_look {
 };
 
 // 64 slots of one size. A bit of `ready` is set for a slot that is not live, not hidden, and whose pages all belong to its shard. A slot
-// found blocked may be hidden until the live slot that blocked it is freed.
+// found blocked may be hidden until the live slot that blocked it is freed. A slot found covered loses its bit until it is uncovered.
 struct vr_paged_word {
     uint64_t ready;
     uint64_t used;  // the slot exists
@@ -208,6 +208,9 @@ struct vr_paged_shard {
     uint32_t number;             // its index in `numbered`
 };
 
+// In vr_paged_device.covered: the search found the slot covered, and cleared its ready bit.
+#define VR_PAGED_SEEN_COVERED ((uint32_t)1 << 31)
+
 struct vr_paged_device {
     struct vr_source_kept kept;
     struct vr_device *device;
@@ -222,7 +225,9 @@ struct vr_paged_device {
     size_t spare_page_count, spare_pages_capacity;
     struct vr_paged_slot *slots;  // [0] is unused
     struct vr_paged_marks *marks; // one bit per slot
-    size_t slot_count, slots_capacity, marks_capacity;
+    uint32_t *covered; // of each linked slot: number of views by which slots that are not linked cover it, and VR_PAGED_SEEN_COVERED.
+                       // Apart from the slots, because each new slot changes those of many others
+    size_t slot_count, slots_capacity, marks_capacity, covered_capacity;
     uint64_t unit;
     uint64_t held_bytes;
     uint64_t ahead_bytes; // of these, made ahead and not claimed yet
@@ -308,7 +313,9 @@ VR_INLINE void vr_paged_ready_set(struct vr_paged_shard *own, const struct vr_pa
 }
 // Sets the ready bit of a slot that is not live, unless it is known to be blocked.
 VR_INLINE void vr_paged_ready_set_if_free(const struct vr_paged_slot *slot) {
-    if (slot->linked && slot->foreign == 0 && slot->covered == 0 && slot->blocker == 0) vr_paged_ready_set(slot->own, slot);
+    const struct vr_paged_device *device = slot->own->device;
+    if (slot->linked && slot->foreign == 0 && slot->blocker == 0 && (device->covered[slot - device->slots] & VR_PAGED_SEEN_COVERED) == 0)
+        vr_paged_ready_set(slot->own, slot);
 }
 // Set and clear the fresh bit of a slot that is not linked. It is set while the slot is not live.
 VR_INLINE void vr_paged_fresh_set(const struct vr_paged_slot *slot) {
@@ -352,7 +359,7 @@ bool vr_paged_is_mapped(const struct vr_paged_shard *own, const struct vr_paged_
 // Links fresh slots before a search by the slow path, and first uncovers what freed slots still cover.
 void vr_paged_search_fresh(struct vr_shard *shard, uint64_t size);
 struct vr_paged_walk;
-// vr_paged_cover(): a slot that is not linked became live: linked slots that share a byte of this page with it are not ready.
+// vr_paged_cover(): a slot that is not linked became live: linked slots that share a byte of this page with it cannot be handed out.
 // vr_paged_uncover() reverses it for all its pages.
 void vr_paged_cover(struct vr_paged_shard *own, uint32_t slot, const struct vr_paged_walk *walk);
 void vr_paged_uncover(struct vr_paged_shard *own, uint32_t slot);

@@ -101,7 +101,8 @@ static enum vram_status take_pages(struct vr_paged_shard *own, const struct vr_b
 // Returns whether the slot could be handed out if all its pages belonged to its shard.
 static bool lacks_pages_alone(const struct vr_paged_shard *own, const struct vr_paged_slot *slot) {
     uint32_t foreign = 0;
-    if (slot->linked) return slot->foreign != 0 && slot->covered == 0 && vr_paged_blocker(own->device, slot) == 0;
+    if (slot->linked)
+        return slot->foreign != 0 && own->device->covered[slot - own->device->slots] == 0 && vr_paged_blocker(own->device, slot) == 0;
     return vr_paged_is_mapped(own, slot) && vr_paged_user(own, slot, &foreign) == 0 && foreign != 0;
 }
 

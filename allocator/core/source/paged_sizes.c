@@ -25,6 +25,11 @@ static bool ready_in(struct vr_paged_shard *own, const struct vr_paged_look *loo
     const struct vr_paged_marks *marks = own->device->marks;
     for (uint64_t ready = word->ready; ready != 0; ready &= ready - 1) {
         const struct vr_paged_look *look = &looks[(unsigned)__builtin_ctzll(ready)];
+        if (VR_UNLIKELY(own->device->covered[look->slot] != 0)) {
+            own->device->covered[look->slot] |= VR_PAGED_SEEN_COVERED;
+            word->ready &= ~(ready & (~ready + 1));
+            continue;
+        }
         const uint64_t blocked = (marks[look->words[0]].live & look->slots[0]) | (marks[look->words[1]].live & look->slots[1]);
         uint32_t blocker = 0;
         if (VR_UNLIKELY((blocked != 0 && *passed == PATIENCE) || (blocked == 0 && look->more)))

@@ -12,8 +12,10 @@ static enum vram_status add_entries(struct vr_paged_shard *own) {
     const size_t first = device->slot_count;
     VR_TRY(VR_GROW(device, slots, first + 64));
     VR_TRY(VR_GROW(device, marks, first / 64 + 1));
+    VR_TRY(VR_GROW(device, covered, first + 64));
     VR_TRY(VR_GROW(own, spare_slots, own->entries + 64));
     memset(&device->slots[first], 0, 64 * sizeof *device->slots);
+    memset(&device->covered[first], 0, 64 * sizeof *device->covered);
     device->marks[first / 64] = (struct vr_paged_marks){0};
     for (size_t i = 64; i-- > 0;)
         if (first + i != 0) own->spare_slots[own->spare_slot_count++] = (uint32_t)(first + i);
@@ -127,6 +129,7 @@ void vr_paged_slot_forget(struct vr_paged_device *device, uint32_t number) {
     vr_shard_recycle(slot->own->shard, slot->block);
     slot->own->spare_slots[slot->own->spare_slot_count++] = number;
     *slot = (struct vr_paged_slot){0};
+    device->covered[number] = 0;
     device->live_slots--;
 }
 
@@ -175,16 +178,17 @@ static void thin_views(struct vr_paged_device *device, uint32_t number) {
 
 // Returns whether a view of the page belongs to a slot of the shard and shows a byte of the range.
 static bool shows_a_byte(const struct vr_paged_shard *own, const struct vr_paged_view *view, const struct vr_paged_walk *walk) {
-    return view->high > walk->low && walk->high > view->low && own->device->slots[view->slot].own == own;
+    return view->high > walk->low && walk->high > view->low && view->shard == own->number;
 }
 
 void vr_paged_cover(struct vr_paged_shard *own, uint32_t number, const struct vr_paged_walk *walk) {
+    bool is_in_the_way = own->device->slots[number].is_in_the_way;
     for (size_t i = 0; i < walk->page->view_count; i++) {
         if (!shows_a_byte(own, &walk->page->views[i], walk)) continue;
-        struct vr_paged_slot *other = &own->device->slots[walk->page->views[i].slot];
-        if (other->covered++ == 0) vr_paged_ready_clear(own, other);
-        own->device->slots[number].is_in_the_way = true;
+        own->device->covered[walk->page->views[i].slot]++;
+        is_in_the_way = true;
     }
+    own->device->slots[number].is_in_the_way = is_in_the_way;
 }
 
 void vr_paged_uncover(struct vr_paged_shard *own, uint32_t number) {
@@ -193,9 +197,11 @@ void vr_paged_uncover(struct vr_paged_shard *own, uint32_t number) {
     while (slot->is_in_the_way && vr_paged_walk_next(&walk)) {
         for (size_t i = 0; i < walk.page->view_count; i++) {
             if (!shows_a_byte(own, &walk.page->views[i], &walk)) continue;
-            struct vr_paged_slot *other = &own->device->slots[walk.page->views[i].slot];
-            assert(other->covered != 0);
-            if (--other->covered == 0) vr_paged_ready_set_if_free(other);
+            const uint32_t other = walk.page->views[i].slot;
+            assert((own->device->covered[other] & ~VR_PAGED_SEEN_COVERED) != 0);
+            if (--own->device->covered[other] != VR_PAGED_SEEN_COVERED) continue;
+            own->device->covered[other] = 0;
+            vr_paged_ready_set_if_free(&own->device->slots[other]); // a search cleared its bit, so it is not live
         }
     }
     own->stale -= slot->is_in_the_way;
@@ -270,7 +276,8 @@ static enum vram_status link_slot(struct vr_paged_shard *own, uint32_t number) {
     }
     walk = start;
     while (vr_paged_walk_next(&walk))
-        walk.page->views[walk.page->view_count++] = (struct vr_paged_view){.low = walk.low, .high = walk.high, .slot = number};
+        walk.page->views[walk.page->view_count++] =
+            (struct vr_paged_view){.low = walk.low, .high = walk.high, .slot = number, .shard = own->number};
     slot->linked = true;
     vr_paged_slot_look(slot);
     vr_paged_fresh_clear(slot);

@@ -372,6 +372,7 @@ void vr_paged_close(struct vr_device *device) {
     free(paged->slots);
     free(paged->fresh);
     free(paged->marks);
+    free(paged->covered);
     free(paged);
     device->kept = NULL;
 }
