@@ -209,7 +209,7 @@ struct vr_paged_shard {
 };
 
 // In vr_paged_device.covered: the search found the slot covered, and cleared its ready bit.
-#define VR_PAGED_SEEN_COVERED ((uint32_t)1 << 31)
+#define VR_PAGED_NOT_READY ((uint32_t)1 << 31)
 
 struct vr_paged_device {
     struct vr_source_kept kept;
@@ -225,7 +225,7 @@ struct vr_paged_device {
     size_t spare_page_count, spare_pages_capacity;
     struct vr_paged_slot *slots;  // [0] is unused
     struct vr_paged_marks *marks; // one bit per slot
-    uint32_t *covered; // of each linked slot: number of views by which slots that are not linked cover it, and VR_PAGED_SEEN_COVERED.
+    uint32_t *covered; // of each linked slot: number of views by which slots that are not linked cover it, and VR_PAGED_NOT_READY.
                        // Apart from the slots, because each new slot changes those of many others
     size_t slot_count, slots_capacity, marks_capacity, covered_capacity;
     uint64_t unit;
@@ -314,7 +314,7 @@ VR_INLINE void vr_paged_ready_set(struct vr_paged_shard *own, const struct vr_pa
 // Sets the ready bit of a slot that is not live, unless it is known to be blocked.
 VR_INLINE void vr_paged_ready_set_if_free(const struct vr_paged_slot *slot) {
     const struct vr_paged_device *device = slot->own->device;
-    if (slot->linked && slot->foreign == 0 && slot->blocker == 0 && (device->covered[slot - device->slots] & VR_PAGED_SEEN_COVERED) == 0)
+    if (slot->linked && slot->foreign == 0 && slot->blocker == 0 && (device->covered[slot - device->slots] & VR_PAGED_NOT_READY) == 0)
         vr_paged_ready_set(slot->own, slot);
 }
 // Set and clear the fresh bit of a slot that is not linked. It is set while the slot is not live.

@@ -218,7 +218,7 @@ static enum vram_status check_slot(const struct vr_paged_device *device, uint32_
     }
     VR_INVARIANT(slot->foreign == found.foreign && slots == found.slots && (!slot->linked || live == found.live),
                  "a slot is not marked as overlapped by the slots that share its bytes", item->address);
-    VR_INVARIANT((device->covered[number] & ~VR_PAGED_SEEN_COVERED) == found.covered && slot->covers == (is_live && !slot->linked),
+    VR_INVARIANT((device->covered[number] & ~VR_PAGED_NOT_READY) == found.covered && slot->covers == (is_live && !slot->linked),
                  "an unlinked slot does not mark the slots that share its bytes", item->address);
     const bool hidden = slot->blocker != 0;
     struct vr_paged_size *size = &slot->own->sizes[slot->size];
@@ -231,7 +231,7 @@ static enum vram_status check_slot(const struct vr_paged_device *device, uint32_
     VR_INVARIANT(((word->fresh & bit) != 0) == (!is_live && !slot->linked && !hidden), "a slot is both fresh and linked, or neither",
                  item->address);
     VR_INVARIANT(ready ==
-                     (!is_live && !hidden && slot->linked && (device->covered[number] & VR_PAGED_SEEN_COVERED) == 0 && slot->foreign == 0),
+                     (!is_live && !hidden && slot->linked && (device->covered[number] & VR_PAGED_NOT_READY) == 0 && slot->foreign == 0),
                  "a slot is both ready and live, or neither", item->address);
     VR_INVARIANT(!ready || slot->place < 64 || (size->some[slot->place / 4096] >> slot->place / 64 % 64 & 1) != 0,
                  "a ready slot cannot be found", item->address);

@@ -26,7 +26,7 @@ static bool ready_in(struct vr_paged_shard *own, const struct vr_paged_look *loo
     for (uint64_t ready = word->ready; ready != 0; ready &= ready - 1) {
         const struct vr_paged_look *look = &looks[(unsigned)__builtin_ctzll(ready)];
         if (VR_UNLIKELY(own->device->covered[look->slot] != 0)) {
-            own->device->covered[look->slot] |= VR_PAGED_SEEN_COVERED;
+            own->device->covered[look->slot] |= VR_PAGED_NOT_READY;
             word->ready &= ~(ready & (~ready + 1));
             continue;
         }

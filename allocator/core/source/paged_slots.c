@@ -198,8 +198,8 @@ void vr_paged_uncover(struct vr_paged_shard *own, uint32_t number) {
         for (size_t i = 0; i < walk.page->view_count; i++) {
             if (!shows_a_byte(own, &walk.page->views[i], &walk)) continue;
             const uint32_t other = walk.page->views[i].slot;
-            assert((own->device->covered[other] & ~VR_PAGED_SEEN_COVERED) != 0);
-            if (--own->device->covered[other] != VR_PAGED_SEEN_COVERED) continue;
+            assert((own->device->covered[other] & ~VR_PAGED_NOT_READY) != 0);
+            if (--own->device->covered[other] != VR_PAGED_NOT_READY) continue;
             own->device->covered[other] = 0;
             vr_paged_ready_set_if_free(&own->device->slots[other]); // a search cleared its bit, so it is not live
         }
