@@ -23,7 +23,8 @@ struct vr_check_point; // a position in the work of a stream, as an event record
     X(OUT_OF_BOUNDS, "out-of-bounds")                                                                                                      \
     X(MISUSE, "misuse")                                                                                                                    \
     X(STALE_GRAPH, "stale-graph")                                                                                                          \
-    X(COLLECTIVE, "collective")
+    X(COLLECTIVE, "collective")                                                                                                            \
+    X(NEVER_WRITTEN, "never-written")
 
 enum vr_check_kind {
 #define X(name, key) VR_CHECK_##name,
@@ -40,7 +41,8 @@ struct vr_check_access {
     uint64_t address;
     uint64_t size_bytes; // 0: unknown; it uses at least the first byte, and at most the rest of the block
     enum vr_check_effect effect;
-    bool may; // the work may not use them at all
+    bool may;  // the work may not use them at all
+    bool open; // it uses at least size_bytes, and at most the rest of the block
 };
 
 // Where the program caused something. `work` is copied; NULL: unknown.
@@ -143,6 +145,13 @@ void vr_check_destroyed(struct vr_check *check, uint64_t handle, struct vr_check
 void vr_check_used_handle(struct vr_check *check, uint64_t handle, struct vr_check_place place);
 // A rank's call of a collective is not the one that another rank makes.
 void vr_check_disagreement(struct vr_check *check, struct vr_check_place place, const char *theirs);
+
+// --- check_written.c: reads of what nothing wrote -------------------------------------------------------------------
+
+// From now on reads of bytes that nothing wrote since their block was handed out are NEVER_WRITTEN.
+void vr_check_find_unwritten(struct vr_check *check);
+// Something that the checker does not see may have written the block at an address, or (0) any block.
+void vr_check_written(struct vr_check *check, uint64_t address);
 
 // --- check_blocks.c: lives of memory ---------------------------------------------------------------------------------
 

@@ -19,7 +19,9 @@ struct vr_check_life *vr_check_life_new(struct vr_check *check, uint64_t address
 }
 
 void vr_check_life_drop(struct vr_check_life *life) {
-    if (--life->references == 0) free(life);
+    if (--life->references > 0) return;
+    free(life->written);
+    free(life);
 }
 
 // ---- Records.

@@ -1,15 +1,6 @@
 // Work and the bytes it uses: compares each use with the earlier ones that nothing orders before it.
 #include "check/check_state.h"
 
-void vr_check_finding_block(struct vr_check_finding *finding, const struct vr_check_life *life) {
-    finding->has_block = true;
-    finding->allocated = life->allocated;
-    finding->was_freed = life->freed;
-    finding->freed = life->end;
-    finding->block = life->address;
-    finding->block_bytes = life->size_bytes;
-}
-
 // ---- Conflicts.
 
 static uint64_t later_of(uint64_t a, uint64_t b) { return a > b ? a : b; }
@@ -68,6 +59,33 @@ static void check_freed(struct vr_check *check, const struct vr_check_record *re
     vr_check_note(check, &finding);
 }
 
+// ---- Bounds.
+
+static bool is_live_block(const struct vr_check_life *life) { return life->block && !life->freed; }
+
+// Reports an access that begins in a block of a caching allocator and goes on in the next one. Not if it uses whole segments: then it may
+// be a copy of all memory.
+static void check_bounds(struct vr_check *check, const struct vr_check_use *use, const struct vr_check_access *access) {
+    const uint64_t end = access->address + access->size_bytes;
+    size_t first = vr_check_cell_after(check, access->address), next = first + 1;
+    if (access->may || next >= check->cell_count || check->cells[first]->from > access->address || check->cells[first]->end >= end) return;
+    const struct vr_check_cell *cell = check->cells[first];
+    const bool at_beginning = cell->from == access->address && (first == 0 || check->cells[first - 1]->end < cell->from);
+    while (next < check->cell_count && check->cells[next]->from == check->cells[next - 1]->end && check->cells[next]->end <= end) next++;
+    const bool at_end = next == check->cell_count || check->cells[next]->from > check->cells[next - 1]->end;
+    if ((at_beginning && at_end) || !is_live_block(cell->life) || !is_live_block(check->cells[first + 1]->life)) return;
+    if (check->cells[first + 1]->from != cell->end) return;
+    struct vr_check_finding finding = {.kind = VR_CHECK_OUT_OF_BOUNDS,
+                                       .earlier = cell->life->allocated,
+                                       .later = *use,
+                                       .address = access->address,
+                                       .size_bytes = access->size_bytes};
+    finding.later.effect = access->effect;
+    vr_check_finding_block(&finding, cell->life);
+    if (finding.block_bytes == 0) finding.block_bytes = cell->end - finding.block; // it ends at the next block at the latest
+    vr_check_note(check, &finding);
+}
+
 // ---- Graphs of one pool. A graph that was captured earlier may write where a later one has its results.
 
 // Returns whether the running launch is of a graph that was captured before the cell's life began in a later capture.
@@ -117,7 +135,7 @@ void vr_check_use_bytes(struct vr_check *check, const struct vr_check_lane *lane
         struct vr_check_cell *cell = check->cells[i];
         record.from = later_of(access->address, cell->from);
         record.end = lesser_of(end, cell->end);
-        record.far = access->size_bytes == 0 ? cell->end : record.end;
+        record.far = access->size_bytes == 0 || access->open ? cell->end : record.end;
         use_cell(check, cell, lane, access, record);
     }
 }
@@ -137,7 +155,11 @@ void vr_check_host_use(struct vr_check *check, struct vr_check_place place, cons
 
 static void use_all(struct vr_check *check, const struct vr_check_lane *lane, uint64_t tick, const struct vr_check_use *use,
                     const struct vr_check_access *accesses, size_t count) {
-    for (size_t i = 0; i < count && !check->failed; i++) vr_check_use_bytes(check, lane, tick, use, &accesses[i]);
+    if (VR_UNLIKELY(check->finds_unwritten)) vr_check_unwritten(check, use, accesses, count);
+    for (size_t i = 0; i < count && !check->failed; i++) {
+        check_bounds(check, use, &accesses[i]);
+        vr_check_use_bytes(check, lane, tick, use, &accesses[i]);
+    }
 }
 
 void vr_check_work(struct vr_check *check, uint64_t stream, struct vr_check_place place, const struct vr_check_access *accesses,

@@ -278,7 +278,7 @@ static void library_calls(void **state) {
     (void)state;
 }
 
-// What a library does for the simulator's sake neither orders nor uses anything.
+// Calls that a library makes for the simulator's sake neither order nor use anything.
 static void hidden_calls(void **state) {
     struct vram_driver *driver = open_checked();
     const uint64_t a = new_stream(driver, VR_CU_STREAM_NON_BLOCKING), b = new_stream(driver, VR_CU_STREAM_NON_BLOCKING);

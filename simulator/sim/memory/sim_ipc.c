@@ -73,6 +73,7 @@ vr_cu_result vr_sim_ipc_get_mem_handle(struct vr_sim *sim, struct vr_cu_ipc_hand
     struct vr_sim_range *range = vr_sim_ranges_at(&sim->spaces, address);
     if (handle == NULL || range == NULL || range->kind != VR_SIM_ALLOCATION) return VR_CU_INVALID_VALUE;
     if (sim->file < 0) return VR_CU_NOT_SUPPORTED;
+    if (VR_UNLIKELY(sim->checking != NULL)) vr_check_written(sim->checking->check, 0); // by the other process, perhaps
     if (range->write_mask == 0) {
         struct vr_sim_ticket ticket = {
             .kind = VR_SIM_TICKET_ALLOCATION,

@@ -233,12 +233,63 @@ static bool add_iterator(struct vr_sim_kernel *kernel, size_t parameter, uint32_
            (all <= outputs || add_operand(kernel, parameter, from + outputs, all - outputs, VR_CHECK_READ));
 }
 
+// Reads a type of a mangled name and moves past it. Returns its size, 0 if it is no element's. *of_class: the size of the last class, which
+// a substitution ("S5_") repeats.
+static uint32_t take_element(const char **at, uint32_t *of_class) {
+    static const struct {
+        const char *type;
+        uint32_t bytes;
+    } types[] = {{"f", 4}, {"d", 8}, {"i", 4}, {"l", 8},           {"s", 2},
+                 {"a", 1}, {"h", 1}, {"b", 1}, {"N3c104HalfE", 2}, {"N3c108BFloat16E", 2}};
+    const size_t substitution = **at == 'S' ? strcspn(*at, "_") + 1 : 0;
+    if (substitution > 0 && substitution <= 4) {
+        *at += substitution;
+        return *of_class;
+    }
+    for (size_t i = 0; i < VR_COUNT_OF(types); i++) {
+        const size_t length = strlen(types[i].type);
+        if (strncmp(*at, types[i].type, length) != 0) continue;
+        *at += length;
+        if (length > 1) *of_class = types[i].bytes;
+        return types[i].bytes;
+    }
+    return 0;
+}
+
+// Returns the size of the smallest element of a functor's operands, from its first template arguments: BinaryFunctor<float, float, bool,
+// ...> is "BinaryFunctorIffb". 1, a lower bound, if they are unknown.
+static uint32_t least_element_bytes(const char *name) {
+    const char *at = strstr(name, "FunctorI");
+    uint32_t least = USUAL_ELEMENT, of_class = 1;
+    bool known = false;
+    if (at == NULL || strstr(name, "WithCast") != NULL) return 1;
+    at += strlen("FunctorI");
+    for (uint32_t bytes = take_element(&at, &of_class); bytes != 0; bytes = take_element(&at, &of_class)) {
+        known = true;
+        if (bytes < least) least = bytes;
+    }
+    return known ? least : 1;
+}
+
+// Notes that the operands from `first` on have as many contiguous elements as an argument says.
+static void count_elements(struct vr_sim_kernel *kernel, size_t first, int parameter) {
+    for (size_t i = first; i < kernel->operand_count; i++) {
+        kernel->operands[i].elements = (uint32_t)parameter + 1;
+        kernel->operands[i].element_bytes = least_element_bytes(kernel->name);
+    }
+}
+
 static bool add_family_operands(struct vr_sim_kernel *kernel, const struct family *family) {
     const size_t parameter = family->parameter == LAST ? kernel->parameter_count - 1 : (size_t)family->parameter;
     if (family->parameter == ALL || parameter >= kernel->parameter_count) return true;
     const uint32_t words = kernel->parameters[parameter].size_bytes / WORD;
     // An argument of addresses only. Arrays of more than 8 are other structs.
-    if (family->place == EVERYWHERE && family->elements >= 0 && words <= 8) return add_iterator(kernel, parameter, 0, family->count, words);
+    if (family->place == EVERYWHERE && family->elements >= 0 && words <= 8) {
+        const size_t first = kernel->operand_count;
+        const bool added = add_iterator(kernel, parameter, 0, family->count, words);
+        count_elements(kernel, first, family->elements);
+        return added;
+    }
     const uint32_t operands = operands_behind_strides(words);
     if (family->place == BEHIND_STRIDES && operands > 0)
         return add_iterator(kernel, parameter, strides_bytes(operands) / WORD, family->count, operands);

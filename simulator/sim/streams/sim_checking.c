@@ -11,12 +11,13 @@ void vr_sim_checking_open(struct vr_sim *sim, const struct vr_sim_stream *stream
     vr_check_stream_open(sim->checking->check, stream->serial, stream->context, device, kinds[stream->kind]);
 }
 
-// Rows and planes with gaps between them are certain for their first row only.
+// Only the first row is certain if there are gaps between rows or planes.
 static struct vr_check_access access_to(const struct vr_sim_work *work, uint64_t address, uint64_t pitch, uint64_t plane,
                                         enum vr_check_effect effect) {
     struct vr_check_access access = {.address = address, .size_bytes = work->width_bytes, .effect = effect};
     const bool dense = (work->rows <= 1 || pitch == work->width_bytes) && (work->planes <= 1 || plane == pitch * work->rows);
     uint64_t bytes;
+    access.open = !dense;
     if (dense && vr_mul_u64(work->width_bytes, work->rows, &bytes) && vr_mul_u64(bytes, work->planes, &bytes)) access.size_bytes = bytes;
     return access;
 }

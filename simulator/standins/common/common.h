@@ -31,7 +31,7 @@ const struct standin_driver *standin_begin(void);
 
 // Launches one piece of work, which becomes a node in a capture. Returns the driver's result.
 int standin_work(uint64_t stream);
-// The same for work whose name and memory `vram check` learns: `count` operands, at most STANDIN_OPERANDS.
+// Like standin_work(), but `vram check` learns the name and the memory: `count` operands, at most STANDIN_OPERANDS.
 struct standin_operand {
     const void *address;
     uint64_t bytes;  // 0: the operand counts as absent

@@ -322,6 +322,8 @@ void vr_libcuda_check(struct vr_sim *sim) {
         free(kept);
     else if (kept != NULL)
         checking_folder = kept;
+    checking.unwritten = vr_os_getenv(VR_CHECK_LINES_UNWRITTEN) != NULL;
+    if (checking.unwritten && checking.check != NULL) vr_check_find_unwritten(checking.check);
     checking.take_stack = take_stack;
     checking.protect = guard_pages;
     if (checking.check != NULL) sim->checking = &checking;
