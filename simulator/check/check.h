@@ -41,8 +41,9 @@ struct vr_check_access {
     uint64_t address;
     uint64_t size_bytes; // 0: unknown; it uses at least the first byte, and at most the rest of the block
     enum vr_check_effect effect;
-    bool may;  // the work may not use them at all
-    bool open; // it uses at least size_bytes, and at most the rest of the block
+    bool may;      // the work may not use them at all
+    bool open;     // it uses at least size_bytes, and at most the rest of the block
+    bool anywhere; // it uses some bytes of the rest of the block; which is not known
 };
 
 // Where the program caused something. `work` is copied; NULL: unknown.

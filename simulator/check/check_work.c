@@ -12,7 +12,7 @@ static bool find_overlap(const struct vr_check_record *old, const struct vr_chec
     const uint64_t from = later_of(old->from, record->from);
     const uint64_t sure = lesser_of(old->end, record->end), end = lesser_of(old->far, record->far);
     if (from >= end) return false;
-    const bool certain = from < sure || (lives && old->life->block && old->life->size_bytes != 0);
+    const bool certain = from < sure || (lives && old->life->block && (old->life->size_bytes != 0 || from == old->life->address));
     if (!certain) finding->may = true;
     finding->address = from;
     finding->size_bytes = (from < sure ? sure : end) - from;
@@ -135,7 +135,8 @@ void vr_check_use_bytes(struct vr_check *check, const struct vr_check_lane *lane
         struct vr_check_cell *cell = check->cells[i];
         record.from = later_of(access->address, cell->from);
         record.end = lesser_of(end, cell->end);
-        record.far = access->size_bytes == 0 || access->open ? cell->end : record.end;
+        record.far = access->size_bytes == 0 || access->open || access->anywhere ? cell->end : record.end;
+        if (access->anywhere) record.end = record.from;
         use_cell(check, cell, lane, access, record);
     }
 }

@@ -76,9 +76,10 @@ static void check_access(struct vr_check *check, const struct vr_check_use *use,
         const struct vr_check_extent part = part_of(check->cells[i], access);
         struct vr_check_extent gap;
         if (is_written(check, life)) continue;
-        if (access->effect == VR_CHECK_READ && !access->may && find_gap(life, part, &gap)) note_gap(check, life, use, gap);
+        if (access->effect == VR_CHECK_READ && !access->may && !access->anywhere && find_gap(life, part, &gap))
+            note_gap(check, life, use, gap);
         if (access->effect == VR_CHECK_READ) continue;
-        if (access->effect == VR_CHECK_WRITE && !access->may && !access->open && access->size_bytes != 0)
+        if (access->effect == VR_CHECK_WRITE && !access->may && !access->open && !access->anywhere && access->size_bytes != 0)
             add_extent(check, life, part.from, part.end);
         else
             life->all_written = true; // how much it writes is unknown

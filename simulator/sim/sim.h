@@ -14,6 +14,7 @@
 #include "sim/memory/sim_content.h"
 #include "sim/memory/sim_memory.h"
 #include "sim/modules/sim_image.h"
+#include "sim/modules/sim_tensor_lists.h"
 #include "sim/device/sim_card.h"
 #include "os/os.h"
 #include "vram/driver.h"
@@ -126,6 +127,7 @@ struct vr_sim {
     struct vr_sim_reader reader;            // of the running call
     const struct vr_sim_watch *watch;       // NULL: reads are not reported. Set before a second thread knows the simulator
     const struct vr_sim_checking *checking; // NULL: off. Set before a second thread knows the simulator
+    struct vr_sim_accesses accesses;        // of the last launch, for `checking`
     struct vr_sim_guard *guards;
     size_t guard_count, guards_capacity;
     uint32_t stack;                // of the running call, if `checking` is set and the call uses memory

@@ -36,6 +36,7 @@ struct vr_sim_operand {
     int effect;             // enum vr_check_effect
     uint32_t elements;      // parameter with the number of contiguous elements behind each address, plus one; 0: unknown
     uint32_t element_bytes; // at least
+    bool anywhere;          // which elements is unknown
 };
 
 // Properties of a kernel. Kernels of an open image have the properties of a small kernel.

@@ -9,15 +9,6 @@ static struct vr_sim_kernel *kernel_of(const struct vr_sim *sim, const struct vr
     return function == NULL ? NULL : &function->image->kernels[function->kernel];
 }
 
-struct list {
-    struct vr_check_access *accesses;
-    size_t count;
-};
-
-static void add_access(struct list *list, struct vr_check_access access) {
-    if (list->count < VR_SIM_OPERANDS_MOST) list->accesses[list->count++] = access;
-}
-
 // Returns the bytes that a kernel uses of an operand at least. 0: unknown.
 static uint64_t bytes_of(const struct vr_sim_arguments *arguments, const struct vr_sim_kernel *kernel,
                          const struct vr_sim_operand *operand) {
@@ -28,28 +19,29 @@ static uint64_t bytes_of(const struct vr_sim_arguments *arguments, const struct 
 
 // Adds the addresses that an operand's words hold. The elements may be larger than the smallest ones that the kernel may have.
 static void add_operand(const struct vr_sim *sim, const struct vr_sim_arguments *arguments, const struct vr_sim_kernel *kernel,
-                        const struct vr_sim_operand *operand, struct list *list) {
+                        const struct vr_sim_operand *operand, struct vr_sim_accesses *list) {
     const unsigned char *bytes = vr_sim_argument_at(arguments, kernel, operand->parameter);
     for (uint32_t i = 0; bytes != NULL && i < operand->words; i++) {
         uint64_t word;
         memcpy(&word, bytes + (operand->from + i) * sizeof word, sizeof word);
         if (!vr_sim_is_near(&sim->allocated, word) && !vr_sim_is_near(&sim->reserved, word)) continue;
-        add_access(list, (struct vr_check_access){.address = word,
-                                                  .size_bytes = bytes_of(arguments, kernel, operand),
-                                                  .effect = (enum vr_check_effect)operand->effect,
-                                                  .open = true});
+        vr_sim_accesses_add(list, (struct vr_check_access){.address = word,
+                                                           .size_bytes = bytes_of(arguments, kernel, operand),
+                                                           .effect = (enum vr_check_effect)operand->effect,
+                                                           .open = true,
+                                                           .anywhere = operand->anywhere});
     }
 }
 
 // A kernel that only fills memory (sim_launch.c): number of elements, value, address.
-static void add_fill(const struct vr_sim_launch *launch, const struct vr_sim_kernel *kernel, struct list *list) {
+static void add_fill(const struct vr_sim_launch *launch, const struct vr_sim_kernel *kernel, struct vr_sim_accesses *list) {
     int32_t count;
     uint64_t to;
     memcpy(&count, launch->parameters[0], sizeof count);
     memcpy(&to, launch->parameters[2], sizeof to);
     if (count <= 0) return;
-    add_access(list,
-               (struct vr_check_access){.address = to, .size_bytes = (uint64_t)count * kernel->fill_value_bytes, .effect = VR_CHECK_WRITE});
+    vr_sim_accesses_add(
+        list, (struct vr_check_access){.address = to, .size_bytes = (uint64_t)count * kernel->fill_value_bytes, .effect = VR_CHECK_WRITE});
 }
 
 // ---- Calls of libraries.
@@ -62,36 +54,43 @@ static bool get_library_call(const struct vr_sim_launch *launch, const struct vr
     return call->count <= VR_SIM_LIBRARY_OPERANDS && memchr(call->name, '\0', sizeof call->name) != NULL;
 }
 
-static void add_library_call(const struct vr_sim_library_call *call, struct list *list) {
+static void add_library_call(const struct vr_sim_library_call *call, struct vr_sim_accesses *list) {
     for (uint64_t i = 0; i < call->count; i++) {
         const uint64_t effect = call->operands[i].effect;
         if (effect <= VR_CHECK_WRITE && call->operands[i].size_bytes > 0)
-            add_access(list, (struct vr_check_access){.address = call->operands[i].address,
-                                                      .size_bytes = call->operands[i].size_bytes,
-                                                      .effect = (enum vr_check_effect)effect});
+            vr_sim_accesses_add(list, (struct vr_check_access){.address = call->operands[i].address,
+                                                               .size_bytes = call->operands[i].size_bytes,
+                                                               .effect = (enum vr_check_effect)effect});
     }
 }
 
 // ---- Launches.
 
-size_t vr_sim_launch_accesses(struct vr_sim *sim, const struct vr_sim_launch *launch,
-                              struct vr_check_access accesses[VR_SIM_OPERANDS_MOST]) {
+static void add_launch(struct vr_sim *sim, const struct vr_sim_launch *launch, struct vr_sim_accesses *list) {
     struct vr_sim_kernel *kernel = kernel_of(sim, launch);
-    struct list list = {.accesses = accesses};
+    const struct vr_sim_arguments arguments = vr_sim_arguments_of(launch);
     struct vr_sim_library_call call;
-    if (kernel == NULL || !kernel->has_parameters || (launch->parameters == NULL && launch->extra == NULL)) return 0;
+    if (kernel == NULL || !kernel->has_parameters || (launch->parameters == NULL && launch->extra == NULL)) return;
     if (get_library_call(launch, kernel, &call)) {
-        add_library_call(&call, &list);
-        return list.count;
+        add_library_call(&call, list);
+        return;
     }
     if (kernel->fill_value_bytes != 0 && launch->parameters != NULL) {
-        add_fill(launch, kernel, &list);
-        return list.count;
+        add_fill(launch, kernel, list);
+        return;
     }
-    if (!kernel->has_operands && !vr_sim_kernel_find_operands(kernel)) return 0;
-    const struct vr_sim_arguments arguments = vr_sim_arguments_of(launch);
-    for (size_t i = 0; i < kernel->operand_count; i++) add_operand(sim, &arguments, kernel, &kernel->operands[i], &list);
-    return list.count;
+    const unsigned char *first = kernel->parameter_count == 0 ? NULL : vr_sim_argument_at(&arguments, kernel, 0);
+    if (first != NULL && vr_sim_tensor_lists(kernel->name, first, kernel->parameters[0].size_bytes, launch->grid[0],
+                                             vr_sim_least_element_bytes(kernel->name), list))
+        return;
+    if (!kernel->has_operands && !vr_sim_kernel_find_operands(kernel)) return;
+    for (size_t i = 0; i < kernel->operand_count; i++) add_operand(sim, &arguments, kernel, &kernel->operands[i], list);
+}
+
+const struct vr_sim_accesses *vr_sim_launch_accesses(struct vr_sim *sim, const struct vr_sim_launch *launch) {
+    sim->accesses.count = 0;
+    add_launch(sim, launch, &sim->accesses);
+    return &sim->accesses;
 }
 
 // ---- What else a launch may write. It counts as written where reads of what nothing wrote are looked for.
@@ -137,15 +136,16 @@ static const char *name_of(const struct vr_sim *sim, const struct vr_sim_launch 
 }
 
 void vr_sim_operands_check(struct vr_sim *sim, const struct vr_sim_stream *stream, const struct vr_sim_launch *launch) {
-    struct vr_check_access accesses[VR_SIM_OPERANDS_MOST];
     struct vr_sim_library_call call;
-    const size_t count = vr_sim_launch_accesses(sim, launch, accesses);
-    vr_check_work(sim->checking->check, stream->serial, vr_sim_checking_place(sim, name_of(sim, launch, &call)), accesses, count);
-    if (sim->checking->unwritten) note_unseen(sim, launch, accesses, count);
+    const struct vr_sim_accesses *accesses = vr_sim_launch_accesses(sim, launch);
+    vr_check_work(sim->checking->check, stream->serial, vr_sim_checking_place(sim, name_of(sim, launch, &call)), accesses->items,
+                  accesses->count);
+    if (sim->checking->unwritten) note_unseen(sim, launch, accesses->items, accesses->count);
 }
 
 void vr_sim_operands_check_step(struct vr_sim *sim, const struct vr_sim_work *work, const size_t *after, size_t after_count) {
-    struct vr_check_access accesses[VR_SIM_OPERANDS_MOST] = {{0}};
+    struct vr_check_access of_copy[VR_SIM_WORK_ACCESSES] = {{0}};
+    const struct vr_check_access *accesses = of_copy;
     struct vr_check_place place = {.stack = work == NULL ? 0 : work->stack};
     const struct vr_sim_launch *launch = NULL;
     struct vr_sim_library_call call;
@@ -153,10 +153,11 @@ void vr_sim_operands_check_step(struct vr_sim *sim, const struct vr_sim_work *wo
     if (work != NULL && work->type == VR_CU_GRAPH_NODE_TYPE_KERNEL && work->payload != NULL) {
         launch = &((const struct vr_sim_kernel_payload *)(const void *)work->payload)->launch;
         place.work = name_of(sim, launch, &call);
-        count = vr_sim_launch_accesses(sim, launch, accesses);
+        accesses = vr_sim_launch_accesses(sim, launch)->items;
+        count = sim->accesses.count;
     } else if (work != NULL) {
         place.work = vr_sim_work_name(sim, work);
-        count = vr_sim_work_accesses(work, accesses);
+        count = vr_sim_work_accesses(work, of_copy);
     }
     vr_check_launch_step(sim->checking->check, after, after_count, place, work == NULL ? 0 : work->lives, accesses, count);
     if (sim->checking->unwritten && launch != NULL) note_unseen(sim, launch, accesses, count);

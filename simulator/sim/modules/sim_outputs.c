@@ -256,9 +256,9 @@ static uint32_t take_element(const char **at, uint32_t *of_class) {
     return 0;
 }
 
-// Returns the size of the smallest element of a functor's operands, from its first template arguments: BinaryFunctor<float, float, bool,
-// ...> is "BinaryFunctorIffb". 1, a lower bound, if they are unknown.
-static uint32_t least_element_bytes(const char *name) {
+// The first template arguments of a functor are the types of its operands: BinaryFunctor<float, float, bool, ...> is
+// "BinaryFunctorIffb". Without them, 1 is a lower bound.
+uint32_t vr_sim_least_element_bytes(const char *name) {
     const char *at = strstr(name, "FunctorI");
     uint32_t least = USUAL_ELEMENT, of_class = 1;
     bool known = false;
@@ -275,8 +275,42 @@ static uint32_t least_element_bytes(const char *name) {
 static void count_elements(struct vr_sim_kernel *kernel, size_t first, int parameter) {
     for (size_t i = first; i < kernel->operand_count; i++) {
         kernel->operands[i].elements = (uint32_t)parameter + 1;
-        kernel->operands[i].element_bytes = least_element_bytes(kernel->name);
+        kernel->operands[i].element_bytes = vr_sim_least_element_bytes(kernel->name);
     }
+}
+
+// Words with the operands of kernels that index (IndexKernel.cu, ScatterGatherKernel.cu). After the strides of three operands, which end at
+// word 76, a lambda has their addresses, and those of indices.
+static const struct indexing {
+    const char *part; // of the name
+    uint32_t parameter, words, word;
+    enum vr_check_effect effect;
+    bool anywhere;
+} indexing[] = {
+    {"24vectorized_gather_kernelI", 0, 1, 0, VR_CHECK_WRITE, false},
+    {"24vectorized_gather_kernelI", 1, 1, 0, VR_CHECK_READ, true},
+    {"24vectorized_gather_kernelI", 2, 1, 0, VR_CHECK_READ, false},
+    {"17index_kernel_impl", 1, 155, 76, VR_CHECK_WRITE, false},
+    {"17index_kernel_impl", 1, 155, 77, VR_CHECK_READ, true},
+    {"21index_put_kernel_impl", 1, 155, 76, VR_CHECK_WRITE, true},
+    {"21index_put_kernel_impl", 1, 155, 77, VR_CHECK_READ, false},
+    {"36_cuda_scatter_gather_internal_kernelILb0E", 1, 83, 76, VR_CHECK_READ, false},
+    {"36_cuda_scatter_gather_internal_kernelILb0E", 1, 83, 79, VR_CHECK_WRITE, false},
+    {"36_cuda_scatter_gather_internal_kernelILb0E", 1, 83, 82, VR_CHECK_READ, true},
+    {"36_cuda_scatter_gather_internal_kernelILb1E", 1, 83, 76, VR_CHECK_READ, false},
+    {"36_cuda_scatter_gather_internal_kernelILb1E", 1, 83, 79, VR_CHECK_WRITE, true},
+    {"36_cuda_scatter_gather_internal_kernelILb1E", 1, 83, 82, VR_CHECK_READ, false},
+};
+
+static bool add_indexing(struct vr_sim_kernel *kernel) {
+    for (size_t i = 0; i < VR_COUNT_OF(indexing); i++) {
+        const struct indexing *row = &indexing[i];
+        if (strstr(kernel->name, row->part) == NULL || row->parameter >= kernel->parameter_count) continue;
+        if (kernel->parameters[row->parameter].size_bytes / WORD != row->words) continue;
+        if (!add_operand(kernel, row->parameter, row->word, 1, row->effect)) return false;
+        kernel->operands[kernel->operand_count - 1].anywhere = row->anywhere;
+    }
+    return true;
 }
 
 static bool add_family_operands(struct vr_sim_kernel *kernel, const struct family *family) {
@@ -343,7 +377,7 @@ static bool find_operands(struct vr_sim_kernel *kernel) {
     struct vr_sim_mangled_type types[VR_SIM_PARAMETERS_MOST];
     const struct family *family = family_of(kernel->name);
     if (kernel->parameter_count == 0 || !kernel->has_parameters) return true;
-    if (family != NULL) return add_family_operands(kernel, family);
+    if (family != NULL) return add_indexing(kernel) && (kernel->operand_count > 0 || add_family_operands(kernel, family));
     return add_operands_by_types(kernel, types, known_types(kernel, types));
 }
 
