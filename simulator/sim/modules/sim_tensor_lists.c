@@ -21,8 +21,8 @@ void vr_sim_accesses_add(struct vr_sim_accesses *accesses, struct vr_check_acces
 
 // ---- The layout.
 
-struct layout {
-    uint32_t lists, tensors, blocks; // room for so many
+struct list_layout {
+    uint32_t lists, tensors, blocks; // room for this many
     uint32_t extra_bytes;            // for each tensor, after its number of elements
     uint32_t block_width;            // bytes of a block's tensor
     bool has_first;                  // it ends with the number of the first tensor
@@ -36,8 +36,8 @@ static uint32_t tensors_of(uint32_t lists, bool has_scalars) {
     return lists == 1 && has_scalars ? 96 : most[lists - 1];
 }
 
-// Returns whether the layout takes exactly so many bytes.
-static bool fits(const struct layout *layout, uint32_t bytes) {
+// Returns whether the layout takes exactly these bytes.
+static bool fits(const struct list_layout *layout, uint32_t bytes) {
     const uint32_t words = (layout->lists + 1) * WORD + layout->extra_bytes;
     const uint32_t whole = layout->tensors * words + layout->blocks * (layout->block_width + 4);
     return bytes == whole + (layout->has_first ? WORD : 0); // padded
@@ -50,7 +50,7 @@ static uint32_t number_behind(const char *name, const char *part) {
     return found != NULL && sscanf(found + strlen(part), "%u", &number) == 1 ? number : 0;
 }
 
-static bool find_layout(const char *name, uint32_t bytes, struct layout *layout) {
+static bool find_layout(const char *name, uint32_t bytes, struct list_layout *layout) {
     const bool optimizer = strstr(name, "FusedOptimizerTensorListMetadataILi") != NULL;
     const char *scalars = strstr(name, "TensorListScalarListMetadataI"), *metadata = strstr(name, "ListMetadataI");
     layout->lists = metadata == NULL ? 0 : number_behind(metadata + strlen("ListMetadataI"), "Li");
@@ -70,7 +70,7 @@ static bool find_layout(const char *name, uint32_t bytes, struct layout *layout)
 // ---- The effects on each list.
 
 // Gets them from the functor's numbers of lists, of those that it reads, and of the one that it writes: "FunctorIfLi2ELi1ELi1EE".
-static bool effects_by_numbers(const char *name, const struct layout *layout, enum vr_check_effect effects[LISTS_MOST]) {
+static bool effects_by_numbers(const char *name, const struct list_layout *layout, enum vr_check_effect effects[LISTS_MOST]) {
     unsigned lists, read, written;
     const char *functor = strstr(name, "FunctorI");
     for (const char *at = functor; at != NULL && (at = strstr(at, "Li")) != NULL; at++) {
@@ -89,7 +89,7 @@ static bool is_optimizer(const char *name) {
            strstr(name, "FusedAdagradMathFunctor") != NULL;
 }
 
-static void find_effects(const char *name, const struct layout *layout, enum vr_check_effect effects[LISTS_MOST]) {
+static void find_effects(const char *name, const struct list_layout *layout, enum vr_check_effect effects[LISTS_MOST]) {
     const bool optimizer = is_optimizer(name);
     for (uint32_t i = 0; i < layout->lists; i++) effects[i] = !optimizer ? VR_CHECK_USE : i == 1 ? VR_CHECK_READ : VR_CHECK_WRITE;
     if (!optimizer) (void)effects_by_numbers(name, layout, effects);
@@ -99,7 +99,7 @@ static void find_effects(const char *name, const struct layout *layout, enum vr_
 
 struct launch {
     const unsigned char *argument;
-    struct layout layout;
+    struct list_layout layout;
 };
 
 static uint64_t word_at(const unsigned char *argument, uint32_t index) {
@@ -109,14 +109,14 @@ static uint64_t word_at(const unsigned char *argument, uint32_t index) {
 }
 
 static uint32_t tensor_of_block(const struct launch *launch, uint32_t block) {
-    const struct layout *layout = &launch->layout;
+    const struct list_layout *layout = &launch->layout;
     const unsigned char *at =
         launch->argument + layout->tensors * ((layout->lists + 1) * WORD + layout->extra_bytes) + block * layout->block_width;
     return layout->block_width == 1 ? at[0] : (uint32_t)(at[0] | at[1] << 8);
 }
 
 static uint32_t chunk_of_block(const struct launch *launch, uint32_t block) {
-    const struct layout *layout = &launch->layout;
+    const struct list_layout *layout = &launch->layout;
     uint32_t chunk;
     memcpy(&chunk,
            launch->argument + layout->tensors * ((layout->lists + 1) * WORD + layout->extra_bytes) + layout->blocks * layout->block_width +
