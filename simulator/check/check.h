@@ -158,6 +158,8 @@ void vr_check_written(struct vr_check *check, uint64_t address);
 
 // Returns the number of allocations so far.
 uint64_t vr_check_lives(const struct vr_check *check);
+// Returns the number of ranges of memory that the checker knows now, among them a bounded number of freed ones.
+size_t vr_check_cells(const struct vr_check *check);
 
 // The driver allocates memory, and takes it back. Whatever was at these addresses before is over.
 // mapped: pages at an address that the program chose, where it may have had others before.

@@ -51,6 +51,7 @@ struct vr_check_life {
     bool captured; // handed out for a captured graph
     bool mapped;
     uint64_t serial; // number of the allocation, from 1
+    uint64_t gone;   // its segment was given back to the driver as this number; 0: it was not
     uint64_t address, size_bytes;
     struct vr_check_use allocated, end;
     bool all_written;                // all of it was written, or may have been
@@ -98,6 +99,8 @@ struct vr_check {
     char **names;
     size_t name_count, names_capacity;
     uint64_t last_life;
+    uint64_t last_gone; // number of the last segment that was given back
+    size_t ghosts;      // cells of such segments
     bool finds_unwritten;
     uint64_t written_until;  // blocks handed out until then may have been written
     struct vr_map destroyed; // handle -> 1 + index of its row
@@ -151,7 +154,9 @@ void vr_check_life_drop(struct vr_check_life *life);
 // Adds a record to the cell in which it begins, and removes those that it makes superfluous. Bounded.
 void vr_check_record_add(struct vr_check *check, struct vr_check_cell *cell, const struct vr_check_record *record,
                          const struct vr_check_clock *clock);
-void vr_check_cell_forget(struct vr_check_cell *cell); // removes all records
+void vr_check_cell_forget(struct vr_check_cell *cell);
+// Removes the cells of segments that were given back longest ago, if there are many. Called when the caller holds no cell.
+void vr_check_ghosts_trim(struct vr_check *check); // removes all records
 void vr_check_cells_release(struct vr_check *check);
 
 // --- check_work.c ---------------------------------------------------------------------------------------------------

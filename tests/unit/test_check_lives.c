@@ -310,6 +310,23 @@ static void accesses_that_leave_their_block(void **state) {
     (void)state;
 }
 
+// A program that allocates and frees for hours: what is kept of freed memory is bounded, and the latest is still known.
+static void freed_memory_is_forgotten(void **state) {
+    struct vr_check *check = begin();
+    uint64_t address = 2 * (uint64_t)SEGMENT;
+    for (int i = 0; i < 100000; i++, address += 4096) {
+        vr_check_segment(check, address, 4096, false, at(100));
+        vr_check_segment_end(check, address, 4096, true, at(101));
+    }
+    assert_true(vr_check_cells(check) < 20000);
+    const struct vr_check_access access = {.address = address - 4096, .size_bytes = 8, .effect = VR_CHECK_READ};
+    vr_check_refused(check, A, at(102), &access);
+    assert_int_equal(found, 1);
+    assert_int_equal(last.freed.stack, 101);
+    vr_check_destroy(check);
+    (void)state;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_block_reused_too_early),
@@ -324,6 +341,7 @@ int main(void) {
         cmocka_unit_test(graphs_of_one_pool),
         cmocka_unit_test(reads_of_what_nothing_wrote),
         cmocka_unit_test(accesses_that_leave_their_block),
+        cmocka_unit_test(freed_memory_is_forgotten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
