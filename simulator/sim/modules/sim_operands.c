@@ -3,6 +3,7 @@
 #include "sim/modules/sim_arguments.h"
 #include "sim/modules/sim_outputs.h"
 #include "sim/streams/sim_checking.h"
+#include "sim/streams/sim_guards.h"
 
 static struct vr_sim_kernel *kernel_of(const struct vr_sim *sim, const struct vr_sim_launch *launch) {
     struct vr_sim_function *function = vr_sim_function_find(sim, launch->function);
@@ -24,7 +25,8 @@ static void add_operand(const struct vr_sim *sim, const struct vr_sim_arguments 
     for (uint32_t i = 0; bytes != NULL && i < operand->words; i++) {
         uint64_t word;
         memcpy(&word, bytes + (operand->from + i) * sizeof word, sizeof word);
-        if (!vr_sim_is_near(&sim->allocated, word) && !vr_sim_is_near(&sim->reserved, word)) continue;
+        const bool near = vr_sim_is_near(&sim->allocated, word) || vr_sim_is_near(&sim->reserved, word);
+        if (!near && vr_sim_ranges_holding(&sim->hosts, word) == NULL) continue;
         vr_sim_accesses_add(list, (struct vr_check_access){.address = word,
                                                            .size_bytes = bytes_of(arguments, kernel, operand),
                                                            .effect = (enum vr_check_effect)operand->effect,
@@ -140,6 +142,7 @@ void vr_sim_operands_check(struct vr_sim *sim, const struct vr_sim_stream *strea
     const struct vr_sim_accesses *accesses = vr_sim_launch_accesses(sim, launch);
     vr_check_work(sim->checking->check, stream->serial, vr_sim_checking_place(sim, name_of(sim, launch, &call)), accesses->items,
                   accesses->count);
+    if (sim->hosts.count > 0) vr_sim_guards_add_accesses(sim, stream, accesses->items, accesses->count);
     if (sim->checking->unwritten) note_unseen(sim, launch, accesses->items, accesses->count);
 }
 

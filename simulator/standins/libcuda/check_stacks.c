@@ -76,7 +76,11 @@ static struct joined parts_of(uint32_t stack) {
 
 static _Thread_local bool is_hidden; // the thread's calls are a library's own
 
-void vr_libcuda_check_hide(bool hidden) { is_hidden = hidden; }
+bool vr_libcuda_check_hide(bool hidden) {
+    const bool before = is_hidden;
+    is_hidden = hidden;
+    return before;
+}
 
 bool vr_libcuda_runs_python(void) { return vr_libcuda_stacks()->table == NULL || take(VRAM_STACK_PYTHON) != 0; }
 

@@ -7,8 +7,8 @@
 // Returns the calling thread's stack: of machine code and Python and, on a thread of PyTorch's engine, that of the backward pass's caller.
 // VR_SIM_STACK_HIDDEN while the thread's calls are hidden; 0 if stacks are not available.
 uint32_t vr_libcuda_check_stack(void);
-// The thread's calls of the driver are a library's own, or are not any more.
-void vr_libcuda_check_hide(bool hidden);
+// The checker does not get the thread's calls of the driver, or gets them again. Returns what held before.
+bool vr_libcuda_check_hide(bool hidden);
 // Returns whether the calling thread runs Python. True if that is not known.
 bool vr_libcuda_runs_python(void);
 

@@ -124,7 +124,7 @@ void vram_sim_check_block_end(uint64_t address) {
 
 // ---- Libraries on top of CUDA.
 
-void vram_sim_check_hide(int hidden) { vr_libcuda_check_hide(hidden != 0); }
+void vram_sim_check_hide(int hidden) { (void)vr_libcuda_check_hide(hidden != 0); }
 
 void vram_sim_check_disagreement(const char *mine, const char *theirs) {
     struct vr_sim *sim = vr_libcuda_sim();
@@ -133,6 +133,15 @@ void vram_sim_check_disagreement(const char *mine, const char *theirs) {
     vr_mutex_lock(&sim->lock);
     vr_check_disagreement(sim->checking->check, place, theirs);
     vr_mutex_unlock(&sim->lock);
+}
+
+bool vr_libcuda_checks_copy(uint64_t to, uint64_t from) {
+    struct vr_sim *sim = vr_libcuda_sim();
+    if (sim == NULL || sim->checking == NULL) return false;
+    vr_mutex_lock(&sim->lock);
+    const bool on_device = vr_sim_ranges_holding(&sim->spaces, to) != NULL && vr_sim_ranges_holding(&sim->spaces, from) != NULL;
+    vr_mutex_unlock(&sim->lock);
+    return on_device;
 }
 
 // ---- Code of kernels that a compiler knows as PTX although it loads a cubin.
