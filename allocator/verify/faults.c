@@ -37,18 +37,18 @@ static size_t first_frame(const struct vram_frame *frames, size_t count, size_t 
 }
 
 // The frames of a stack that are printed.
-struct shown {
+struct fault_stack {
     struct vram_frame frames[MOST_FRAMES];
     size_t first, count;
 };
 
-static void find_frames(struct shown *shown, struct vram_stacks *stacks, uint32_t stack, size_t own) {
+static void find_frames(struct fault_stack *shown, struct vram_stacks *stacks, uint32_t stack, size_t own) {
     const size_t all = stack == 0 ? 0 : vram_stack_frames(stacks, stack, shown->frames, MOST_FRAMES);
     shown->count = all < MOST_FRAMES ? all : MOST_FRAMES;
     shown->first = first_frame(shown->frames, shown->count, own);
 }
 
-static bool are_equal(const struct shown *a, const struct shown *b) {
+static bool are_equal(const struct fault_stack *a, const struct fault_stack *b) {
     if (a->count - a->first != b->count - b->first) return false;
     for (size_t i = 0; i < a->count - a->first; i++) {
         const struct vram_frame *one = &a->frames[a->first + i], *other = &b->frames[b->first + i];
@@ -57,7 +57,7 @@ static bool are_equal(const struct shown *a, const struct shown *b) {
     return true;
 }
 
-static void put_stack(struct vr_text *text, const char *title, const struct shown *shown) {
+static void put_stack(struct vr_text *text, const char *title, const struct fault_stack *shown) {
     if (shown->count == 0) return;
     vr_text_printf(text, "  %s\n", title);
     for (size_t i = shown->first; i < shown->count; i++) {
@@ -104,7 +104,7 @@ static void put_fault(struct vr_text *text, const struct vram_fault *fault) {
 // The call that finds a fault is often the free itself: its stack is printed once.
 static void put_stacks(struct vr_text *text, const struct vram_fault *fault) {
     const bool found = fault->wrong_bytes != 0;
-    struct shown allocated, freed, current;
+    struct fault_stack allocated, freed, current;
     find_frames(&allocated, fault->stacks, fault->allocated, FRAMES_OF_CALL);
     find_frames(&freed, fault->stacks, fault->freed, FRAMES_OF_CALL);
     find_frames(&current, fault->stacks, fault->current, found ? FRAMES_OF_CHECK : FRAMES_OF_CALL);
