@@ -68,7 +68,9 @@ static bool is_live_block(const struct vr_check_life *life) { return life->block
 static void check_bounds(struct vr_check *check, const struct vr_check_use *use, const struct vr_check_access *access) {
     const uint64_t end = access->address + access->size_bytes;
     size_t first = vr_check_cell_after(check, access->address), next = first + 1;
-    if (access->may || next >= check->cell_count || check->cells[first]->from > access->address || check->cells[first]->end >= end) return;
+    if (check->launching || access->may || next >= check->cell_count || check->cells[first]->from > access->address ||
+        check->cells[first]->end >= end)
+        return;
     const struct vr_check_cell *cell = check->cells[first];
     const bool at_beginning = cell->from == access->address && (first == 0 || check->cells[first - 1]->end < cell->from);
     while (next < check->cell_count && check->cells[next]->from == check->cells[next - 1]->end && check->cells[next]->end <= end) next++;
@@ -88,16 +90,17 @@ static void check_bounds(struct vr_check *check, const struct vr_check_use *use,
 
 // ---- Graphs of one pool. A graph that was captured earlier may write where a later one has its results.
 
-// Returns whether the running launch is of a graph that was captured before the cell's life began in a later capture.
-static bool is_foreign(const struct vr_check *check, const struct vr_check_cell *cell) {
-    const struct vr_check_life *life = cell->life;
-    return check->launching && check->launch_captured != 0 && life->captured && life->serial > check->launch_captured;
+// Returns whether a step of the running launch was captured before the cell's life began: it means an earlier block at the same address.
+static bool means_earlier_block(const struct vr_check *check, const struct vr_check_cell *cell) {
+    return check->launching && check->step_captured != 0 && cell->life->serial > check->step_captured;
 }
 
 static void check_overwritten(struct vr_check *check, struct vr_check_cell *cell, const struct vr_check_record *record) {
     if (!cell->life->captured || cell->life->freed) return;
-    if (is_foreign(check, cell)) {
-        if (record->use.effect == VR_CHECK_WRITE && !record->may) cell->overwritten = record->use;
+    if (means_earlier_block(check, cell)) {
+        // In the capture of the same graph, the block gets its bytes from a later step.
+        const bool other_graph = check->launch_captured != 0 && cell->life->serial > check->launch_captured;
+        if (other_graph && record->use.effect == VR_CHECK_WRITE && !record->may) cell->overwritten = record->use;
         return;
     }
     if (record->use.effect == VR_CHECK_READ && cell->overwritten.work != NULL && !record->may) {
@@ -241,6 +244,7 @@ void vr_check_launch_step(struct vr_check *check, const size_t *after, size_t af
     struct vr_check_use use = vr_check_use_of(check, check->lanes[check->launch_lane].stream, VR_CHECK_USE, place);
     for (size_t i = 0; i < count; i++) check_stale(check, &use, captured, &accesses[i]);
     use.launch = check->launch_use.stack;
+    check->step_captured = captured;
     use_all(check, lane, tick, &use, accesses, count);
 }
 

@@ -261,6 +261,31 @@ static void use_open(struct vr_check *check, uint64_t address, uint64_t bytes, e
     vr_check_work(check, A, (struct vr_check_place){77, "kernel"}, &access, 1);
 }
 
+// The backward graph of a pair reads a result of the forward graph, frees it, and gets its address for a block of its own. Both are steps
+// of one launch. An access of a graph may also be longer than the blocks that are there now.
+static void a_block_freed_in_a_later_capture(void **state) {
+    struct vr_check *check = begin();
+    vr_check_block(check, SEGMENT, 8192, true, at(110));
+    const uint64_t forward = vr_check_lives(check);
+    vr_check_block_end(check, SEGMENT, at(111)); // in the capture of the backward graph, after its first step
+    vr_check_block(check, SEGMENT, 4096, true, at(112));
+    vr_check_block(check, SEGMENT + 4096, 4096, true, at(113));
+    const uint64_t backward = vr_check_lives(check);
+    const struct vr_check_access reads = {.address = SEGMENT, .size_bytes = 8192, .effect = VR_CHECK_READ, .open = true};
+    const struct vr_check_access writes = {.address = SEGMENT, .size_bytes = 4096, .effect = VR_CHECK_WRITE, .open = true};
+    for (int i = 0; i < 2; i++) {
+        launch(check, forward, SEGMENT, VR_CHECK_WRITE, 114);
+        vr_check_launch_begin(check, A, 2, backward, at(117));
+        vr_check_launch_step(check, NULL, 0, (struct vr_check_place){115, "kernel"}, forward, &reads, 1);
+        vr_check_launch_step(check, (size_t[]){0}, 1, (struct vr_check_place){116, "kernel"}, backward, &writes, 1);
+        vr_check_launch_end(check);
+        use(check, A, SEGMENT, 0, VR_CHECK_READ, 118);
+    }
+    assert_int_equal(found, 0);
+    vr_check_destroy(check);
+    (void)state;
+}
+
 // Bytes of a block that nothing wrote. A write of unknown size counts for all of the block.
 static void reads_of_what_nothing_wrote(void **state) {
     struct vr_check *check = begin();
@@ -339,6 +364,7 @@ int main(void) {
         cmocka_unit_test(unknown_waits),
         cmocka_unit_test(streams_come_and_go),
         cmocka_unit_test(graphs_of_one_pool),
+        cmocka_unit_test(a_block_freed_in_a_later_capture),
         cmocka_unit_test(reads_of_what_nothing_wrote),
         cmocka_unit_test(accesses_that_leave_their_block),
         cmocka_unit_test(freed_memory_is_forgotten),
