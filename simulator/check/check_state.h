@@ -110,7 +110,7 @@ struct vr_check {
     bool launching;
     struct vr_check_use launch_use;
     uint64_t launch_captured; // the last allocation before the capture of its last step; 0: unknown
-    uint64_t step_captured;   // the same of the running step
+    uint64_t step_captured;   // the last allocation before the capture of the running step; 0: unknown
     uint32_t launch_lane;
     struct vr_check_point *launch_start;
     struct vr_check_step *steps;
