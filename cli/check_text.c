@@ -124,6 +124,8 @@ static void put_sentence(FILE *text, const struct check_finding *finding) {
         (void)fprintf(text, " still %s", verb_of(earlier));
     } else if (is_of(finding, "use-after-free")) {
         (void)fprintf(text, " %s memory that was freed before", verb_of(later));
+    } else if (is_of(finding, "never-written")) {
+        (void)fputs(" reads memory that nothing wrote since it was allocated", text);
     } else {
         (void)fprintf(text, " %s memory that ", verb_of(later));
         put_subject(text, earlier);
@@ -200,7 +202,10 @@ static void put_remedy(FILE *text, const struct check_finding *finding) {
     const struct check_use *earlier = check_call_of(finding, CHECK_EARLIER), *later = check_call_of(finding, CHECK_LATER);
     const struct check_use *freed = finding->has[CHECK_FREED] ? &finding->uses[CHECK_FREED] : later;
     if (put_correction(text, finding)) return;
-    if (is_of(finding, "use-after-free")) {
+    if (is_of(finding, "never-written")) {
+        (void)fprintf(text, "write the block from byte %" PRIu64 " on before it is read", finding->address - finding->block);
+        put_place(text, "at", later);
+    } else if (is_of(finding, "use-after-free")) {
         (void)fputs("free the memory", text);
         put_place(text, "at", freed);
         (void)fputs(" after its last use", text);
@@ -267,7 +272,7 @@ static const char *title_of_earlier(const struct check_finding *finding) {
 
 // Returns whether the earlier side is the block's allocation or free, which has a stack of its own.
 static bool is_life(const struct check_finding *finding) {
-    return is_of(finding, "use-after-free") || is_of(finding, "out-of-bounds") ||
+    return is_of(finding, "use-after-free") || is_of(finding, "out-of-bounds") || is_of(finding, "never-written") ||
            (is_of(finding, "misuse") && finding->has[CHECK_ALLOCATED]);
 }
 

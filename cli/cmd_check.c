@@ -20,7 +20,7 @@
 int cmd_check(int argc, char **argv);
 
 struct asked {
-    bool json, may;
+    bool json, may, never_written;
     const char *sarif, *suppress;
 };
 
@@ -44,9 +44,10 @@ static void remove_folder(const char *folder) {
 
 // ---- The run.
 
-static bool put_variables(const char *values, const char *folder, const struct sim_values *rules) {
+static bool put_variables(const struct asked *asked, const char *values, const char *folder, const struct sim_values *rules) {
     char stacks[4096];
     bool put = setenv("VRAM_SIM", values, 1) == 0 && setenv(VR_CHECK_LINES_FOLDER, folder, 1) == 0 && sim_values_compute(rules);
+    if (asked->never_written) put = put && setenv(VR_CHECK_LINES_UNWRITTEN, "1", 1) == 0;
     if (find_stacks_library(stacks, sizeof stacks)) put = put && setenv("VRAM_SIM_STACKS", stacks, 0) == 0;
     if (!put) ui_say("vram: cannot set the program's environment: %s", strerror(errno));
     return put;
@@ -83,7 +84,7 @@ static int run_checked(const struct asked *asked, const char *values, const stru
     char folder[4096];
     bool started = false;
     if (!make_folder(folder, sizeof folder)) return CLI_BAD_INPUT;
-    int code = put_variables(values, folder, rules) ? sim_front_put(false) : CLI_BAD_INPUT;
+    int code = put_variables(asked, values, folder, rules) ? sim_front_put(false) : CLI_BAD_INPUT;
     if (code == CLI_OK) {
         sim_front_check(program[0]);
         code = run_program(asked, program, &started);
@@ -109,6 +110,10 @@ int cmd_check(int argc, char **argv) {
          .value = "FILE",
          .help = "leave out the findings that the file names: KIND PATTERN, one per line",
          .target = &asked.suppress},
+        {.name = "never-written",
+         .kind = ARGS_FLAG,
+         .help = "also report reads of memory that nothing wrote since it was allocated",
+         .target = &asked.never_written},
         {.name = "may", .kind = ARGS_FLAG, .help = "also report what is likely but not certain", .target = &asked.may},
         SIM_MACHINE_OPTIONS(settings),
         SIM_VALUES_OPTIONS(&rules),

@@ -2,7 +2,7 @@
 //
 // A message is a line of JSON. A tool's answer takes at most MCP_ANSWER_BYTES in the message, because an agent reads all of it. Numbers of
 // bytes are exact; the last line suggests the next question. One thread reads and answers. Work that takes longer than MCP_PATIENCE_NS goes
-// on in another thread or process, and the answer reports its progress (mcp_tuning.c, mcp_fit.c).
+// on in another thread or process, and the answer reports its progress (mcp_tuning.c, mcp_program.c).
 #ifndef CLI_MCP_H
 #define CLI_MCP_H
 
@@ -74,7 +74,7 @@ struct mcp_recording {
 };
 
 struct mcp_tuning;
-struct mcp_fit;
+struct mcp_program;
 
 struct mcp_server {
     struct mcp_recording open[MCP_OPEN_MOST];
@@ -83,7 +83,7 @@ struct mcp_server {
     bool ready;       // initialize has been answered
     bool no_programs; // `fit` is not offered
     struct mcp_tuning *tuning;
-    struct mcp_fit *fit;
+    struct mcp_program *program;
 };
 
 // Returns the recording that the argument `name` of a call gives: a path, or the id ("r1") of an open one. Returns NULL, with a failed
@@ -159,6 +159,6 @@ bool mcp_tools_call(struct mcp_server *server, const char *name, const struct cJ
 bool mcp_message(struct mcp_server *server, const char *text, size_t length, FILE *out);
 void mcp_server_end(struct mcp_server *server);
 void mcp_tuning_end(struct mcp_server *server);
-void mcp_fit_end(struct mcp_server *server);
+void mcp_program_end(struct mcp_server *server);
 
 #endif

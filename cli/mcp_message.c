@@ -329,7 +329,7 @@ bool mcp_message(struct mcp_server *server, const char *text, size_t length, FIL
 
 void mcp_server_end(struct mcp_server *server) {
     mcp_tuning_end(server);
-    mcp_fit_end(server);
+    mcp_program_end(server);
     for (size_t i = 0; i < MCP_OPEN_MOST; i++) {
         if (!server->open[i].held) mcp_close(&server->open[i]);
     }

@@ -1,6 +1,7 @@
 """Reports to the checker of `vram check`: the blocks of PyTorch's caching allocator, by the callbacks that PyTorch has for its own sanitizer,
 and the code of Triton's kernels."""
 import ctypes
+import functools
 import importlib
 
 import _vram_shared as shared
@@ -37,6 +38,26 @@ def begin(torch):
     callbacks.register_callback_for_memory_allocation(lambda address: allocated(address, 0))
     callbacks.register_callback_for_memory_deallocation(freed)
     activate()
+    follow_backward(torch)
+
+
+def follow_backward(torch):
+    """Lets the stacks of the engine's threads go on with that of the backward pass's caller."""
+    driver, called = ctypes.CDLL("libcuda.so.1"), getattr(torch.autograd, "_engine_run_backward", None)
+    if called is None:
+        return
+    driver.vram_sim_check_call.argtypes, driver.vram_sim_check_call.restype = (), ctypes.c_uint32
+    driver.vram_sim_check_return.argtypes, driver.vram_sim_check_return.restype = (ctypes.c_uint32,), None
+
+    @functools.wraps(called)
+    def _engine_run_backward(*arguments, **options):
+        before = driver.vram_sim_check_call()
+        try:
+            return called(*arguments, **options)
+        finally:
+            driver.vram_sim_check_return(before)
+
+    torch.autograd._engine_run_backward = _engine_run_backward
 
 
 def begin_triton(compiler):

@@ -20,25 +20,50 @@ const char *vram_fault_name(enum vram_fault_kind kind) { return (unsigned)kind <
 
 uint32_t vr_verify_stack(const struct vr_verify *verify) { return vram_stack_take(verify->stacks, VRAM_STACK_ALL, 1); }
 
-// Returns the first frame to print: that of the public function that the program called. A compiler may have left it out; printing then
-// starts at the first frame that is not named vr_*, so static functions of the library may appear.
+// Returns whether the frame is of the library's own source. The paths of its files begin like this file's.
+static bool is_own(const struct vram_frame *frame) {
+    static const char file[] = __FILE__, here[] = "verify/faults.c";
+    return strncmp(frame->name, "vr_", 3) == 0 || strncmp(frame->filename, file, sizeof file - sizeof here) == 0;
+}
+
+// Returns the first frame to print: that of the public function that the program called. If a compiler left it out, returns the first frame
+// of the program.
 static size_t first_frame(const struct vram_frame *frames, size_t count, size_t own) {
     size_t first = 0;
     for (size_t i = 0; i < count && i < own; i++)
         if (strncmp(frames[i].name, "vram_", 5) == 0) return i;
-    while (first < count && strncmp(frames[first].name, "vr_", 3) == 0) first++;
+    while (first < count && is_own(&frames[first])) first++;
     return first < count ? first : 0;
 }
 
-static void put_stack(struct vr_text *text, struct vram_stacks *stacks, const char *title, uint32_t stack, size_t own) {
+// The frames of a stack that are printed.
+struct fault_stack {
     struct vram_frame frames[MOST_FRAMES];
-    if (stack == 0) return;
-    const size_t all = vram_stack_frames(stacks, stack, frames, MOST_FRAMES), count = all < MOST_FRAMES ? all : MOST_FRAMES;
-    const size_t first = first_frame(frames, count, own);
+    size_t first, count;
+};
+
+static void find_frames(struct fault_stack *shown, struct vram_stacks *stacks, uint32_t stack, size_t own) {
+    const size_t all = stack == 0 ? 0 : vram_stack_frames(stacks, stack, shown->frames, MOST_FRAMES);
+    shown->count = all < MOST_FRAMES ? all : MOST_FRAMES;
+    shown->first = first_frame(shown->frames, shown->count, own);
+}
+
+static bool are_equal(const struct fault_stack *a, const struct fault_stack *b) {
+    if (a->count - a->first != b->count - b->first) return false;
+    for (size_t i = 0; i < a->count - a->first; i++) {
+        const struct vram_frame *one = &a->frames[a->first + i], *other = &b->frames[b->first + i];
+        if (one->line != other->line || strcmp(one->name, other->name) != 0 || strcmp(one->filename, other->filename) != 0) return false;
+    }
+    return true;
+}
+
+static void put_stack(struct vr_text *text, const char *title, const struct fault_stack *shown) {
+    if (shown->count == 0) return;
     vr_text_printf(text, "  %s\n", title);
-    for (size_t i = first; i < count; i++) {
-        vr_text_printf(text, "    #%zu %s %s", i - first, frames[i].name[0] == '\0' ? "?" : frames[i].name, frames[i].filename);
-        if (frames[i].line > 0) vr_text_printf(text, ":%lld", (long long)frames[i].line);
+    for (size_t i = shown->first; i < shown->count; i++) {
+        const struct vram_frame *frame = &shown->frames[i];
+        vr_text_printf(text, "    #%zu %s %s", i - shown->first, frame->name[0] == '\0' ? "?" : frame->name, frame->filename);
+        if (frame->line > 0) vr_text_printf(text, ":%lld", (long long)frame->line);
         vr_text_puts(text, "\n");
     }
 }
@@ -76,11 +101,17 @@ static void put_fault(struct vr_text *text, const struct vram_fault *fault) {
                    (unsigned long long)fault->block_address, fault->device, (unsigned long long)fault->stream);
 }
 
+// The call that finds a fault is often the free itself: its stack is printed once.
 static void put_stacks(struct vr_text *text, const struct vram_fault *fault) {
     const bool found = fault->wrong_bytes != 0;
-    put_stack(text, fault->stacks, "allocated by", fault->allocated, FRAMES_OF_CALL);
-    put_stack(text, fault->stacks, "freed by", fault->freed, FRAMES_OF_CALL);
-    put_stack(text, fault->stacks, found ? "found by" : "called by", fault->current, found ? FRAMES_OF_CHECK : FRAMES_OF_CALL);
+    struct fault_stack allocated, freed, current;
+    find_frames(&allocated, fault->stacks, fault->allocated, FRAMES_OF_CALL);
+    find_frames(&freed, fault->stacks, fault->freed, FRAMES_OF_CALL);
+    find_frames(&current, fault->stacks, fault->current, found ? FRAMES_OF_CHECK : FRAMES_OF_CALL);
+    const bool same = freed.count > 0 && found && are_equal(&freed, &current);
+    put_stack(text, "allocated by", &allocated);
+    put_stack(text, same ? "freed by, and found there" : "freed by", &freed);
+    if (!same) put_stack(text, found ? "found by" : "called by", &current);
 }
 
 static void deliver_fault(struct vr_verify *verify, const struct vram_fault *fault) {

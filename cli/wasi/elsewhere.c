@@ -41,7 +41,7 @@ void mcp_tool_fit(struct mcp_server *server, const struct cJSON *arguments, stru
     (void)server, (void)arguments;
     mcp_fail(answer, "fit " NATIVE_ONLY);
 }
-void mcp_fit_end(struct mcp_server *server) { (void)server; }
+void mcp_program_end(struct mcp_server *server) { (void)server; }
 
 // Keeps frames as offsets: the files that would name them belong to another system.
 enum vram_status vram_recording_symbolize(struct vram_recording *recording, const struct vram_symbols_options *options,

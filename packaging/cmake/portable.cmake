@@ -11,7 +11,7 @@ target_compile_definitions(portable_objects PRIVATE VRAM_CHECK=0)
 
 file(GLOB cli_sources CONFIGURE_DEPENDS cli/*.c cli/formats/*.c cli/wasi/*.c)
 list(FILTER cli_sources EXCLUDE REGEX
-  "/cli/(attach|check|http|program|recorded_processes|run|serve|sim|watch|doctor|fit|cmd_(attach|check|doctor|export|fit|run|sim|symbolize|top)|mcp_fit)[a-z_]*\\.c$")
+  "/cli/(attach|check|http|program|recorded_processes|run|serve|sim|watch|doctor|fit|cmd_(attach|check|doctor|export|fit|run|sim|symbolize|top)|mcp_program)[a-z_]*\\.c$")
 add_executable(vram_cli ${cli_sources})
 set_target_properties(vram_cli PROPERTIES OUTPUT_NAME vram)
 target_include_directories(vram_cli BEFORE PRIVATE cli/wasi)

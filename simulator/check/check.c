@@ -78,6 +78,15 @@ struct vr_check_use vr_check_use_of(struct vr_check *check, uint64_t stream, enu
 
 // ---- Findings.
 
+void vr_check_finding_block(struct vr_check_finding *finding, const struct vr_check_life *life) {
+    finding->has_block = true;
+    finding->allocated = life->allocated;
+    finding->was_freed = life->freed;
+    finding->freed = life->end;
+    finding->block = life->address;
+    finding->block_bytes = life->size_bytes;
+}
+
 // A pair of uses is identified by the stacks and, because stacks may be unknown, by the work.
 static uint64_t hash_finding(const struct vr_check_finding *finding) {
     uint64_t hash = vr_hash_step((uint64_t)finding->kind + 1, finding->may);

@@ -23,7 +23,8 @@ struct vr_check_point; // a position in the work of a stream, as an event record
     X(OUT_OF_BOUNDS, "out-of-bounds")                                                                                                      \
     X(MISUSE, "misuse")                                                                                                                    \
     X(STALE_GRAPH, "stale-graph")                                                                                                          \
-    X(COLLECTIVE, "collective")
+    X(COLLECTIVE, "collective")                                                                                                            \
+    X(NEVER_WRITTEN, "never-written")
 
 enum vr_check_kind {
 #define X(name, key) VR_CHECK_##name,
@@ -40,7 +41,9 @@ struct vr_check_access {
     uint64_t address;
     uint64_t size_bytes; // 0: unknown; it uses at least the first byte, and at most the rest of the block
     enum vr_check_effect effect;
-    bool may; // possibly the work does not use them
+    bool may;      // the work may not use them at all
+    bool open;     // it uses at least size_bytes, and at most the rest of the block
+    bool anywhere; // it uses some bytes of the rest of the block; which is not known
 };
 
 // Where the program caused something. `work` is copied; NULL: unknown.
@@ -145,10 +148,19 @@ void vr_check_used_handle(struct vr_check *check, uint64_t handle, struct vr_che
 // Reports that a rank called another collective than `theirs`, which another rank called.
 void vr_check_disagreement(struct vr_check *check, struct vr_check_place place, const char *theirs);
 
+// --- check_written.c: reads of what nothing wrote -------------------------------------------------------------------
+
+// From now on reads of bytes that nothing wrote since their block was handed out are NEVER_WRITTEN.
+void vr_check_find_unwritten(struct vr_check *check);
+// Something that the checker does not see may have written the block at an address, or (0) any block.
+void vr_check_written(struct vr_check *check, uint64_t address);
+
 // --- check_blocks.c: lives of memory ---------------------------------------------------------------------------------
 
 // Returns the number of allocations so far.
 uint64_t vr_check_lives(const struct vr_check *check);
+// Returns the number of ranges of memory that the checker knows now, among them a bounded number of freed ones.
+size_t vr_check_cells(const struct vr_check *check);
 
 // The driver allocates memory, and gets it back. The lives of earlier memory at these addresses end. mapped: pages at an address that the
 // program chose, where it may have had others before.

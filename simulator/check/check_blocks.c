@@ -45,6 +45,8 @@ static void note_uses(struct vr_check *check, const struct vr_check_cell *cell, 
 
 uint64_t vr_check_lives(const struct vr_check *check) { return check->last_life; }
 
+size_t vr_check_cells(const struct vr_check *check) { return check->cell_count; }
+
 void vr_check_segment(struct vr_check *check, uint64_t address, uint64_t size_bytes, bool mapped, struct vr_check_place place) {
     if (vr_check_is_off(check) || size_bytes == 0) return;
     struct vr_check_cell *cell = begin_cell(check, address, address + size_bytes, 0, place);
@@ -54,12 +56,16 @@ void vr_check_segment(struct vr_check *check, uint64_t address, uint64_t size_by
 // Ends the lives in the range. `clock` is the position of the free; NULL: the driver waits for all work that uses the memory.
 static void end_segment(struct vr_check *check, uint64_t address, uint64_t end, const struct vr_check_use *use,
                         const struct vr_check_clock *clock) {
+    check->last_gone++;
     for (size_t i = vr_check_cell_after(check, address); i < check->cell_count && check->cells[i]->from < end; i++) {
         struct vr_check_cell *cell = check->cells[i];
         if (clock != NULL) note_uses(check, cell, use, clock);
         end_life(cell->life, use);
+        cell->life->gone = check->last_gone;
         vr_check_cell_forget(cell);
+        check->ghosts++;
     }
+    vr_check_ghosts_trim(check);
 }
 
 void vr_check_segment_end(struct vr_check *check, uint64_t address, uint64_t size_bytes, bool waits, struct vr_check_place place) {

@@ -3,6 +3,9 @@
 
 #include "check/check_state.h"
 
+// Cells of segments that were given back, kept to explain later uses. Beyond it the older half is forgotten, which can only lose a finding.
+#define GHOSTS_MOST 16384
+
 // The number of uses kept per cell. If there are more, the oldest use is dropped, which can only lose a finding.
 #define RECORDS_MOST 256
 
@@ -19,7 +22,9 @@ struct vr_check_life *vr_check_life_new(struct vr_check *check, uint64_t address
 }
 
 void vr_check_life_drop(struct vr_check_life *life) {
-    if (--life->references == 0) free(life);
+    if (--life->references > 0) return;
+    free(life->written);
+    free(life);
 }
 
 // ---- Records.
@@ -149,4 +154,40 @@ struct vr_check_cell *vr_check_cell_carve(struct vr_check *check, uint64_t from,
     check->cell_count -= over - first - 1;
     memmove(check->cells + first + 1, check->cells + over, (check->cell_count - first - 1) * sizeof *check->cells);
     return made;
+}
+
+// ---- Ghosts: cells of segments that were given back.
+
+static bool is_ghost(const struct vr_check_cell *cell) { return cell->life->gone != 0; }
+
+// Returns the number of the segment that was given back first, of those that still have cells.
+static uint64_t oldest_ghost(const struct vr_check *check) {
+    uint64_t oldest = UINT64_MAX;
+    for (size_t i = 0; i < check->cell_count; i++)
+        if (is_ghost(check->cells[i]) && check->cells[i]->life->gone < oldest) oldest = check->cells[i]->life->gone;
+    return oldest;
+}
+
+// Removes the ghosts up to a number, and counts the others.
+static void remove_ghosts(struct vr_check *check, uint64_t last) {
+    size_t kept = 0;
+    check->ghosts = 0;
+    for (size_t i = 0; i < check->cell_count; i++) {
+        struct vr_check_cell *cell = check->cells[i];
+        const bool ghost = is_ghost(cell);
+        if (ghost && cell->life->gone <= last) {
+            free_cell(cell);
+            continue;
+        }
+        check->ghosts += ghost;
+        check->cells[kept++] = cell;
+    }
+    check->cell_count = kept;
+}
+
+void vr_check_ghosts_trim(struct vr_check *check) {
+    while (check->ghosts > GHOSTS_MOST) {
+        const uint64_t oldest = oldest_ghost(check);
+        remove_ghosts(check, oldest + (check->last_gone - oldest) / 2);
+    }
 }

@@ -39,6 +39,10 @@ VR_INLINE uint64_t vr_check_clock_at(const struct vr_check_clock *clock, size_t 
 
 // ---- Memory: cells, sorted by address, that do not overlap. All bytes of a cell have the same life.
 
+struct vr_check_extent {
+    uint64_t from, end;
+};
+
 // From an allocation to its free. Counted references: cells and records.
 struct vr_check_life {
     uint32_t references;
@@ -47,8 +51,12 @@ struct vr_check_life {
     bool captured; // handed out for a captured graph
     bool mapped;
     uint64_t serial; // number of the allocation, from 1
+    uint64_t gone;   // its segment was given back to the driver as this number; 0: it was not
     uint64_t address, size_bytes;
     struct vr_check_use allocated, end;
+    bool all_written;                // all of it was written, or may have been
+    struct vr_check_extent *written; // what was; empty unless such reads are looked for
+    size_t written_count, written_capacity;
 };
 
 // A use of bytes of a cell: [from, end) for certain, up to `far` perhaps.
@@ -91,6 +99,10 @@ struct vr_check {
     char **names;
     size_t name_count, names_capacity;
     uint64_t last_life;
+    uint64_t last_gone; // number of the last segment that was given back
+    size_t ghosts;      // cells of such segments
+    bool finds_unwritten;
+    uint64_t written_until;  // blocks handed out until then may have been written
     struct vr_map destroyed; // handle -> 1 + index of its row
     struct vr_check_use *ends;
     size_t end_count, ends_capacity;
@@ -98,6 +110,7 @@ struct vr_check {
     bool launching;
     struct vr_check_use launch_use;
     uint64_t launch_captured; // the last allocation before the capture of its last step; 0: unknown
+    uint64_t step_captured;   // the last allocation before the capture of the running step; 0: unknown
     uint32_t launch_lane;
     struct vr_check_point *launch_start;
     struct vr_check_step *steps;
@@ -111,6 +124,8 @@ VR_INLINE bool vr_check_is_off(const struct vr_check *check) { return check->fai
 // Returns a copy of the text that lives as long as the checker. NULL for NULL, and if the host is out of memory.
 const char *vr_check_name(struct vr_check *check, const char *text);
 struct vr_check_use vr_check_use_of(struct vr_check *check, uint64_t stream, enum vr_check_effect effect, struct vr_check_place place);
+// Fills in what is known about the block of a life.
+void vr_check_finding_block(struct vr_check_finding *finding, const struct vr_check_life *life);
 
 // --- check_order.c --------------------------------------------------------------------------------------------------
 
@@ -125,6 +140,10 @@ VR_INLINE bool vr_check_comes_before(const struct vr_check_record *record, const
     return vr_check_clock_at(clock, record->lane) >= record->tick;
 }
 
+// --- check_written.c -------------------------------------------------------------------------------------------------
+
+void vr_check_unwritten(struct vr_check *check, const struct vr_check_use *use, const struct vr_check_access *accesses, size_t count);
+
 // --- check_cells.c --------------------------------------------------------------------------------------------------
 
 // Returns the index of the first cell that ends after the address; cell_count if there is none.
@@ -136,7 +155,9 @@ void vr_check_life_drop(struct vr_check_life *life);
 // Adds a record to the cell in which it begins, and removes those that it makes superfluous. Bounded.
 void vr_check_record_add(struct vr_check *check, struct vr_check_cell *cell, const struct vr_check_record *record,
                          const struct vr_check_clock *clock);
-void vr_check_cell_forget(struct vr_check_cell *cell); // removes all records
+void vr_check_cell_forget(struct vr_check_cell *cell);
+// Removes the cells of segments that were given back longest ago, if there are many. Called when the caller holds no cell.
+void vr_check_ghosts_trim(struct vr_check *check); // removes all records
 void vr_check_cells_release(struct vr_check *check);
 
 // --- check_work.c ---------------------------------------------------------------------------------------------------
@@ -144,7 +165,5 @@ void vr_check_cells_release(struct vr_check *check);
 // Compares a use of bytes, at a tick of a lane, with earlier uses, and records it.
 void vr_check_use_bytes(struct vr_check *check, const struct vr_check_lane *lane, uint64_t tick, const struct vr_check_use *use,
                         const struct vr_check_access *access);
-// Fills in what is known about the block of a life.
-void vr_check_finding_block(struct vr_check_finding *finding, const struct vr_check_life *life);
 
 #endif

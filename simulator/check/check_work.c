@@ -1,15 +1,6 @@
 // Work and the bytes it uses: compares each use with the earlier ones that nothing orders before it.
 #include "check/check_state.h"
 
-void vr_check_finding_block(struct vr_check_finding *finding, const struct vr_check_life *life) {
-    finding->has_block = true;
-    finding->allocated = life->allocated;
-    finding->was_freed = life->freed;
-    finding->freed = life->end;
-    finding->block = life->address;
-    finding->block_bytes = life->size_bytes;
-}
-
 // ---- Conflicts.
 
 static uint64_t later_of(uint64_t a, uint64_t b) { return a > b ? a : b; }
@@ -21,7 +12,7 @@ static bool find_overlap(const struct vr_check_record *old, const struct vr_chec
     const uint64_t from = later_of(old->from, record->from);
     const uint64_t sure = lesser_of(old->end, record->end), end = lesser_of(old->far, record->far);
     if (from >= end) return false;
-    const bool certain = from < sure || (lives && old->life->block && old->life->size_bytes != 0);
+    const bool certain = from < sure || (lives && old->life->block && (old->life->size_bytes != 0 || from == old->life->address));
     if (!certain) finding->may = true;
     finding->address = from;
     finding->size_bytes = (from < sure ? sure : end) - from;
@@ -68,18 +59,48 @@ static void check_freed(struct vr_check *check, const struct vr_check_record *re
     vr_check_note(check, &finding);
 }
 
+// ---- Bounds.
+
+static bool is_live_block(const struct vr_check_life *life) { return life->block && !life->freed; }
+
+// Reports an access that begins in a block of a caching allocator and goes on in the next one. Not if it uses whole segments: then it may
+// be a copy of all memory.
+static void check_bounds(struct vr_check *check, const struct vr_check_use *use, const struct vr_check_access *access) {
+    const uint64_t end = access->address + access->size_bytes;
+    size_t first = vr_check_cell_after(check, access->address), next = first + 1;
+    if (check->launching || access->may || next >= check->cell_count || check->cells[first]->from > access->address ||
+        check->cells[first]->end >= end)
+        return;
+    const struct vr_check_cell *cell = check->cells[first];
+    const bool at_beginning = cell->from == access->address && (first == 0 || check->cells[first - 1]->end < cell->from);
+    while (next < check->cell_count && check->cells[next]->from == check->cells[next - 1]->end && check->cells[next]->end <= end) next++;
+    const bool at_end = next == check->cell_count || check->cells[next]->from > check->cells[next - 1]->end;
+    if ((at_beginning && at_end) || !is_live_block(cell->life) || !is_live_block(check->cells[first + 1]->life)) return;
+    if (check->cells[first + 1]->from != cell->end) return;
+    struct vr_check_finding finding = {.kind = VR_CHECK_OUT_OF_BOUNDS,
+                                       .earlier = cell->life->allocated,
+                                       .later = *use,
+                                       .address = access->address,
+                                       .size_bytes = access->size_bytes};
+    finding.later.effect = access->effect;
+    vr_check_finding_block(&finding, cell->life);
+    if (finding.block_bytes == 0) finding.block_bytes = cell->end - finding.block; // it ends at the next block at the latest
+    vr_check_note(check, &finding);
+}
+
 // ---- Graphs of one pool. A graph that was captured earlier may write where a later one has its results.
 
-// Returns whether the running launch is of a graph that was captured before the cell's life began in a later capture.
-static bool is_foreign(const struct vr_check *check, const struct vr_check_cell *cell) {
-    const struct vr_check_life *life = cell->life;
-    return check->launching && check->launch_captured != 0 && life->captured && life->serial > check->launch_captured;
+// Returns whether a step of the running launch was captured before the cell's life began: it means an earlier block at the same address.
+static bool means_earlier_block(const struct vr_check *check, const struct vr_check_cell *cell) {
+    return check->launching && check->step_captured != 0 && cell->life->serial > check->step_captured;
 }
 
 static void check_overwritten(struct vr_check *check, struct vr_check_cell *cell, const struct vr_check_record *record) {
     if (!cell->life->captured || cell->life->freed) return;
-    if (is_foreign(check, cell)) {
-        if (record->use.effect == VR_CHECK_WRITE && !record->may) cell->overwritten = record->use;
+    if (means_earlier_block(check, cell)) {
+        // In the capture of the same graph, the block gets its bytes from a later step.
+        const bool other_graph = check->launch_captured != 0 && cell->life->serial > check->launch_captured;
+        if (other_graph && record->use.effect == VR_CHECK_WRITE && !record->may) cell->overwritten = record->use;
         return;
     }
     if (record->use.effect == VR_CHECK_READ && cell->overwritten.work != NULL && !record->may) {
@@ -117,7 +138,8 @@ void vr_check_use_bytes(struct vr_check *check, const struct vr_check_lane *lane
         struct vr_check_cell *cell = check->cells[i];
         record.from = later_of(access->address, cell->from);
         record.end = lesser_of(end, cell->end);
-        record.far = access->size_bytes == 0 ? cell->end : record.end;
+        record.far = access->size_bytes == 0 || access->open || access->anywhere ? cell->end : record.end;
+        if (access->anywhere) record.end = record.from;
         use_cell(check, cell, lane, access, record);
     }
 }
@@ -137,7 +159,11 @@ void vr_check_host_use(struct vr_check *check, struct vr_check_place place, cons
 
 static void use_all(struct vr_check *check, const struct vr_check_lane *lane, uint64_t tick, const struct vr_check_use *use,
                     const struct vr_check_access *accesses, size_t count) {
-    for (size_t i = 0; i < count && !check->failed; i++) vr_check_use_bytes(check, lane, tick, use, &accesses[i]);
+    if (VR_UNLIKELY(check->finds_unwritten)) vr_check_unwritten(check, use, accesses, count);
+    for (size_t i = 0; i < count && !check->failed; i++) {
+        check_bounds(check, use, &accesses[i]);
+        vr_check_use_bytes(check, lane, tick, use, &accesses[i]);
+    }
 }
 
 void vr_check_work(struct vr_check *check, uint64_t stream, struct vr_check_place place, const struct vr_check_access *accesses,
@@ -218,6 +244,7 @@ void vr_check_launch_step(struct vr_check *check, const size_t *after, size_t af
     struct vr_check_use use = vr_check_use_of(check, check->lanes[check->launch_lane].stream, VR_CHECK_USE, place);
     for (size_t i = 0; i < count; i++) check_stale(check, &use, captured, &accesses[i]);
     use.launch = check->launch_use.stack;
+    check->step_captured = captured;
     use_all(check, lane, tick, &use, accesses, count);
 }
 

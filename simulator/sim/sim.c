@@ -122,6 +122,7 @@ static void destroy_sim(struct vram_driver *driver) {
     free(sim->threads);
     free(sim->shared);
     free(sim->guards);
+    free(sim->accesses.items);
     free(sim->bindings);
     free(sim->files);
 #define X(table, type) free(sim->table.items);

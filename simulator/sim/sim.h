@@ -14,6 +14,7 @@
 #include "sim/memory/sim_content.h"
 #include "sim/memory/sim_memory.h"
 #include "sim/modules/sim_image.h"
+#include "sim/modules/sim_tensor_lists.h"
 #include "sim/device/sim_card.h"
 #include "os/os.h"
 #include "vram/driver.h"
@@ -62,6 +63,7 @@ enum vr_sim_page_access { VR_SIM_PAGE_CLOSED, VR_SIM_PAGE_READABLE, VR_SIM_PAGE_
 // The checker that gets what the program does (sim_checking.h).
 struct vr_sim_checking {
     struct vr_check *check;
+    bool unwritten; // it finds reads of what nothing wrote
     // Returns the calling thread's stack, or VR_SIM_STACK_HIDDEN if the call is not the program's. Called without the lock.
     uint32_t (*take_stack)(void);
     // Protects pages of pinned memory (streams/sim_guards.h); NULL: they are not guarded.
@@ -125,6 +127,7 @@ struct vr_sim {
     struct vr_sim_reader reader;            // of the running call
     const struct vr_sim_watch *watch;       // NULL: reads are not reported. Set before a second thread can use the simulator
     const struct vr_sim_checking *checking; // NULL: off. Set before a second thread can use the simulator
+    struct vr_sim_accesses accesses;        // of the last launch, for `checking`
     struct vr_sim_guard *guards;
     size_t guard_count, guards_capacity;
     uint32_t stack;                // of the running call, if `checking` is set and the call uses memory

@@ -46,7 +46,7 @@ VR_INLINE bool begins_with(const char *text, const char *with) { return strncmp(
 
 // Returns whether this member can use, allocate or free memory, now or in a graph. Resolved at compile time.
 VR_INLINE bool may_use(const char *member) {
-    return begins_with(member, "mem") || begins_with(member, "launch") || begins_with(member, "graph_") ||
+    return begins_with(member, "mem") || begins_with(member, "ipc_") || begins_with(member, "launch") || begins_with(member, "graph_") ||
            strcmp(member, "stream_batch_mem_op") == 0 || begins_with(member, "stream_w") || strcmp(member, "event_destroy") == 0 ||
            strcmp(member, "event_synchronize") == 0 || strcmp(member, "stream_destroy") == 0 || strcmp(member, "stream_synchronize") == 0;
 }

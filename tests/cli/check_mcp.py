@@ -5,6 +5,7 @@ usage: check_mcp.py VRAM
 """
 import json
 import os
+import pathlib
 import pickle
 import random
 import re
@@ -18,7 +19,7 @@ from check_cli import event, recording
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 OOM = os.path.join(ROOT, "examples", "recordings", "oom.pickle.gz")
-TOOLS = ["open", "summary", "peak", "sites", "at", "lifetimes", "diff", "marks", "leaks", "why", "cure", "tune", "forecast", "fit"]
+TOOLS = ["open", "summary", "peak", "sites", "at", "lifetimes", "diff", "marks", "leaks", "why", "cure", "tune", "forecast", "fit", "check"]
 MOST = 4096
 # The search has a time limit, in which an emulated processor (tools/check_arm64.sh) may find nothing.
 CURE = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True" + ("|the time was over" if "VRAM_TEST_EMULATED" in os.environ else "")
@@ -112,7 +113,7 @@ def check_protocol(vram, folder):
             found.append(f"{tool['name']}: {schema}")
     server.end()
     server = Server(vram, folder, "--no-programs")
-    if [tool["name"] for tool in server.ask("tools/list")["result"]["tools"]] != TOOLS[:-1]:
+    if [tool["name"] for tool in server.ask("tools/list")["result"]["tools"]] != TOOLS[:-2]:
         found.append("--no-programs lists fit")
     if server.ask("tools/call", {"name": "fit", "arguments": {"command": ["true"]}})["error"]["code"] != -32602:
         found.append("--no-programs runs a program")
@@ -289,11 +290,26 @@ def check_fit(vram, folder):
     server.end()
 
 
+def check_check(vram, folder):
+    """A program with a race, and the same program with the wait. The simulated driver is not built everywhere."""
+    if not os.path.exists(os.path.join(os.path.dirname(os.path.dirname(vram)), "simcuda", "libcuda.so.1")):
+        return
+    program = str(pathlib.Path(__file__).parents[1] / "sim" / "check_race.py")
+    server = Server(vram, folder)
+    text, _ = server.settle("check", command=[sys.executable, program])
+    for part in ("1 mistake found", "race: a memset on stream", r"later: <module> at .*check_race.py:\d+", "to mend it: record an event"):
+        wants("check of a race", text, part)
+    wants("check of the same program with a wait", server.settle("check", command=[sys.executable, program, "wait"])[0], "0 mistakes found")
+    text, failed = server.settle("check", command=["no-such-program"])
+    wants("check of no program", text, "no-such-program")
+    server.end()
+
+
 def check_noise(vram, folder):
     """Lines of calls with changed bytes: each is answered or is not a request, and the server continues."""
     random.seed(1)
     lines = [json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": {"file": "good.pickle", "event": 1, "by": "site", "at": "end", "top": 3}}}).encode()
-             for name in TOOLS[:-1]]
+             for name in TOOLS[:-2]]
     said = [b'{"jsonrpc": "2.0", "id": 0, "method": "initialize"}']
     for _ in range(1500):
         line = bytearray(random.choice(lines))
@@ -314,7 +330,7 @@ def check_noise(vram, folder):
 
 def main():
     vram = os.path.abspath(sys.argv[1])
-    checks = [check_protocol, check_tools, check_sums, check_device, check_forecast_tool, check_marks, check_refusals, check_strangers, check_fit, check_noise]
+    checks = [check_protocol, check_tools, check_sums, check_device, check_forecast_tool, check_marks, check_refusals, check_strangers, check_fit, check_check, check_noise]
     for check in checks:
         with tempfile.TemporaryDirectory() as folder:
             with open(os.path.join(folder, "good.pickle"), "wb") as file:

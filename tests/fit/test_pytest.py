@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests the fixture and the mark of adapters/fit/pytest/vram_pytest.py, in a separate pytest. Usage: test_pytest.py VRAM PROGRAM"""
+"""Tests the fixtures and the mark of adapters/fit/pytest/vram_pytest.py, in a separate pytest. Usage: test_pytest.py VRAM PROGRAM"""
 import os
 import pathlib
 import re
@@ -35,6 +35,17 @@ def test_failing(vram_fit):
 def test_values(vram_fit):
     assert vram_fit([{program!r}, "0", "10", "found"], nonzero=30)["allocated_bytes"] == 40 << 20
 
+RACE = [sys.executable, {race!r}]
+
+def test_waits(vram_check):
+    assert vram_check([*RACE, "wait"], devices=1) == {{"findings": [], "suppressed": 0, "complete": True}}
+
+def test_races(vram_check):
+    vram_check(RACE)
+
+def test_fails(vram_check):
+    vram_check(["no-such-program"])
+
 def take(size):
     import torch
     torch.empty(size << 20)
@@ -54,7 +65,7 @@ class TestInside:
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        pathlib.Path(folder, "test_marked.py").write_text(TESTS.format(program=PROGRAM))
+        pathlib.Path(folder, "test_marked.py").write_text(TESTS.format(program=PROGRAM, race=str(HERE.parent / "sim/check_race.py")))
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("VRAM_", "PYTEST_")) and "ALLOC_CONF" not in name}
         environment.update(VRAM_COMMAND=VRAM, PYTHONPATH=f"{HERE.parents[1] / 'adapters/fit/pytest'}:{HERE / 'fake'}")
         run = subprocess.run([sys.executable, "-m", "pytest", "-p", "vram_pytest", "-rA", "--strict-markers", "-p", "no:cacheprovider", folder], capture_output=True,
@@ -62,9 +73,9 @@ def main():
         sys.stderr.write(run.stderr)
     passed = set(re.findall(r"^PASSED \S*::(\S+)", run.stdout, re.M))
     failed = set(re.findall(r"^FAILED \S*?::(\S+)", run.stdout, re.M))
-    assert passed == {"test_within", "test_values", "test_marked[64]"}, run.stdout
-    assert failed == {"test_over", "test_card", "test_failing", "test_marked[4000]", "TestInside::test_it_asserts"}, run.stdout
-    for part in ("the limit is 900MiB", "t4: does not fit", "vram fit ended with exit code 3", "the limit is 2GiB", "as always"):
+    assert passed == {"test_within", "test_values", "test_waits", "test_marked[64]"}, run.stdout
+    assert failed == {"test_over", "test_card", "test_failing", "test_races", "test_fails", "test_marked[4000]", "TestInside::test_it_asserts"}, run.stdout
+    for part in ("the limit is 900MiB", "t4: does not fit", "vram fit ended with exit code 3", "the limit is 2GiB", "as always", "race: a memset on stream", "check_race.py:", "to mend it: record an event", "no-such-program"):
         assert part in run.stdout, (part, run.stdout)
     print("ok")
 

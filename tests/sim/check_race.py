@@ -1,5 +1,5 @@
 """Two streams set the same bytes. With `wait` the second one waits for the first; with `hold` the first waits for a value
-in memory. Exits with VRAM_TEST_EXIT."""
+in memory; with `unwritten` the host reads the bytes first. Exits with VRAM_TEST_EXIT."""
 import ctypes
 import os
 import sys
@@ -22,6 +22,8 @@ call("cuInit", 0)
 call("cuCtxSetCurrent", made("cuDevicePrimaryCtxRetain", 0))
 first, second, done = made("cuStreamCreate", 1), made("cuStreamCreate", 1), made("cuEventCreate", 2)
 memory = made("cuMemAlloc_v2", ctypes.c_size_t(4096))
+if sys.argv[1:] == ["unwritten"]:
+    call("cuMemcpyDtoH_v2", (ctypes.c_char * 16)(), memory, ctypes.c_size_t(16))
 if sys.argv[1:] == ["hold"]:
     call("cuStreamWaitValue32_v2", first, memory, 0, 0)
 cuda.cuMemsetD8Async(memory, 1, ctypes.c_size_t(4096), first)

@@ -37,6 +37,13 @@ class Check(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn(" race (perhaps)\n", done.stderr)
 
+    def test_never_written(self):
+        self.assertNotIn("never-written", check(program=["unwritten"]).stderr)
+        done = check("--never-written", program=["unwritten"])
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(" never-written\n", done.stderr)
+        self.assertIn("2 mistakes found", done.stderr)
+
     def test_a_failed_program(self):
         done = check(VRAM_TEST_EXIT="7")
         self.assertEqual(done.returncode, 7)

@@ -256,13 +256,118 @@ static void graphs_of_one_pool(void **state) {
     (void)state;
 }
 
+static void use_open(struct vr_check *check, uint64_t address, uint64_t bytes, enum vr_check_effect effect) {
+    const struct vr_check_access access = {.address = address, .size_bytes = bytes, .effect = effect, .open = true};
+    vr_check_work(check, A, (struct vr_check_place){77, "kernel"}, &access, 1);
+}
+
+// The backward graph of a pair reads a result of the forward graph, frees it, and gets its address for a block of its own. Both are steps
+// of one launch. An access of a graph may also be longer than the blocks that are there now.
+static void a_block_freed_in_a_later_capture(void **state) {
+    struct vr_check *check = begin();
+    vr_check_block(check, SEGMENT, 8192, true, at(110));
+    const uint64_t forward = vr_check_lives(check);
+    vr_check_block_end(check, SEGMENT, at(111)); // in the capture of the backward graph, after its first step
+    vr_check_block(check, SEGMENT, 4096, true, at(112));
+    vr_check_block(check, SEGMENT + 4096, 4096, true, at(113));
+    const uint64_t backward = vr_check_lives(check);
+    const struct vr_check_access reads = {.address = SEGMENT, .size_bytes = 8192, .effect = VR_CHECK_READ, .open = true};
+    const struct vr_check_access writes = {.address = SEGMENT, .size_bytes = 4096, .effect = VR_CHECK_WRITE, .open = true};
+    for (int i = 0; i < 2; i++) {
+        launch(check, forward, SEGMENT, VR_CHECK_WRITE, 114);
+        vr_check_launch_begin(check, A, 2, backward, at(117));
+        vr_check_launch_step(check, NULL, 0, (struct vr_check_place){115, "kernel"}, forward, &reads, 1);
+        vr_check_launch_step(check, (size_t[]){0}, 1, (struct vr_check_place){116, "kernel"}, backward, &writes, 1);
+        vr_check_launch_end(check);
+        use(check, A, SEGMENT, 0, VR_CHECK_READ, 118);
+    }
+    assert_int_equal(found, 0);
+    vr_check_destroy(check);
+    (void)state;
+}
+
+// Bytes of a block that nothing wrote. A write of unknown size counts for all of the block.
+static void reads_of_what_nothing_wrote(void **state) {
+    struct vr_check *check = begin();
+    vr_check_block(check, SEGMENT, 4096, false, at(70));
+    use(check, A, SEGMENT, 16, VR_CHECK_READ, 71);
+    assert_int_equal(found, 0); // not asked for
+    vr_check_find_unwritten(check);
+    use(check, A, SEGMENT + 64, 64, VR_CHECK_WRITE, 72);
+    use(check, A, SEGMENT, 64, VR_CHECK_WRITE, 73);
+    use(check, A, SEGMENT + 256, 64, VR_CHECK_WRITE, 74);
+    use(check, A, SEGMENT, 128, VR_CHECK_READ, 75);
+    assert_int_equal(found, 0);
+    use(check, A, SEGMENT + 32, 256, VR_CHECK_READ, 76);
+    assert_int_equal(found, 1);
+    assert_int_equal(last.kind, VR_CHECK_NEVER_WRITTEN);
+    assert_int_equal(last.address, SEGMENT + 128);
+    assert_int_equal(last.size_bytes, 128);
+    assert_int_equal(last.earlier.stack, 70);
+    assert_int_equal(last.later.stack, 76);
+    vr_check_block_end(check, SEGMENT, at(78));
+    vr_check_block(check, SEGMENT, 4096, false, at(79)); // its contents are the old block's
+    use_open(check, SEGMENT, 64, VR_CHECK_WRITE);
+    use(check, A, SEGMENT, 4096, VR_CHECK_READ, 80);
+    vr_check_block(check, SEGMENT + 4096, 4096, false, at(81));
+    vr_check_written(check, 0);
+    use(check, A, SEGMENT + 4096, 4096, VR_CHECK_READ, 82);
+    assert_int_equal(found, 1);
+    vr_check_destroy(check);
+    (void)state;
+}
+
+// A kernel that leaves its block for the next one. A copy of the whole segment does the same, and means it.
+static void accesses_that_leave_their_block(void **state) {
+    struct vr_check *check = begin();
+    vr_check_block(check, SEGMENT, 4096, false, at(90));
+    vr_check_block(check, SEGMENT + 4096, 4096, false, at(91));
+    use(check, A, SEGMENT, SIZE, VR_CHECK_READ, 92);
+    use(check, A, SEGMENT, 4096, VR_CHECK_READ, 93);
+    use(check, A, SEGMENT + 4096, 8192, VR_CHECK_READ, 94); // what comes behind the block is free
+    assert_int_equal(found, 0);
+    use_open(check, SEGMENT + 64, 4096, VR_CHECK_WRITE);
+    assert_int_equal(found, 1);
+    assert_int_equal(last.kind, VR_CHECK_OUT_OF_BOUNDS);
+    assert_int_equal(last.block_bytes, 4096);
+    assert_int_equal(last.later.stack, 77);
+    vr_check_destroy(check);
+    (void)state;
+}
+
+// A program that allocates and frees for hours: what is kept of freed memory is bounded, and the latest is still known.
+static void freed_memory_is_forgotten(void **state) {
+    struct vr_check *check = begin();
+    uint64_t address = 2 * (uint64_t)SEGMENT;
+    for (int i = 0; i < 100000; i++, address += 4096) {
+        vr_check_segment(check, address, 4096, false, at(100));
+        vr_check_segment_end(check, address, 4096, true, at(101));
+    }
+    assert_true(vr_check_cells(check) < 20000);
+    const struct vr_check_access access = {.address = address - 4096, .size_bytes = 8, .effect = VR_CHECK_READ};
+    vr_check_refused(check, A, at(102), &access);
+    assert_int_equal(found, 1);
+    assert_int_equal(last.freed.stack, 101);
+    vr_check_destroy(check);
+    (void)state;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_block_reused_too_early), cmocka_unit_test(a_block_reused_after_a_wait),
-        cmocka_unit_test(parts_of_a_block),         cmocka_unit_test(blocks_of_unknown_size),
-        cmocka_unit_test(uses_after_a_free),        cmocka_unit_test(frees_in_the_order_of_a_stream),
-        cmocka_unit_test(segments_given_back),      cmocka_unit_test(unknown_waits),
-        cmocka_unit_test(streams_come_and_go),      cmocka_unit_test(graphs_of_one_pool),
+        cmocka_unit_test(a_block_reused_too_early),
+        cmocka_unit_test(a_block_reused_after_a_wait),
+        cmocka_unit_test(parts_of_a_block),
+        cmocka_unit_test(blocks_of_unknown_size),
+        cmocka_unit_test(uses_after_a_free),
+        cmocka_unit_test(frees_in_the_order_of_a_stream),
+        cmocka_unit_test(segments_given_back),
+        cmocka_unit_test(unknown_waits),
+        cmocka_unit_test(streams_come_and_go),
+        cmocka_unit_test(graphs_of_one_pool),
+        cmocka_unit_test(a_block_freed_in_a_later_capture),
+        cmocka_unit_test(reads_of_what_nothing_wrote),
+        cmocka_unit_test(accesses_that_leave_their_block),
+        cmocka_unit_test(freed_memory_is_forgotten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

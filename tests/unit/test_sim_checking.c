@@ -252,6 +252,50 @@ static void kernels(void **state) {
     (void)state;
 }
 
+// A kernel that writes mapped memory, and a set of managed memory: the host has to wait before it reads.
+static void guards_of_kernels(void **state) {
+    checking.protect = protect;
+    struct vram_driver *driver = open_checked();
+    const uint64_t a = new_stream(driver, VR_CU_STREAM_NON_BLOCKING), from = alloc(driver, 4096);
+    const uint64_t copy = load_kernel(driver, "_Z4readPKfPf");
+    uint64_t mapped, managed;
+    assert_cu(vr_cu(driver, mem_host_alloc, &mapped, 4096, VR_CU_MEM_HOST_ALLOC_DEVICE_MAP), SUCCESS);
+    launch(driver, copy, from, mapped, a);
+    assert_int_equal(protected.address, mapped);
+    assert_int_equal(protected.access, VR_SIM_PAGE_CLOSED);
+    assert_true(vr_sim_guards_fault(vr_sim_of(driver), mapped, false, (struct vr_check_place){7, "the host"}));
+    expect(VR_CHECK_HOST_RACE, 1);
+    assert_cu(vr_cu(driver, stream_synchronize, a), SUCCESS);
+    assert_cu(vr_sim_call_mem_alloc_managed(vr_sim_of(driver), &managed, 4096, VR_CU_MEM_ATTACH_GLOBAL), SUCCESS);
+    set(driver, managed, a);
+    assert_int_equal(protected.address, managed);
+    assert_int_equal(protected.access, VR_SIM_PAGE_CLOSED);
+    assert_true(vr_sim_guards_fault(vr_sim_of(driver), managed, false, (struct vr_check_place){8, "the host"}));
+    expect(VR_CHECK_HOST_RACE, 2);
+    close_checked(driver);
+    checking.protect = NULL;
+    (void)state;
+}
+
+// cuMemcpyDtoD may return before the copy is complete. Streams that do not follow the default stream have to wait for it.
+static void copies_on_the_device(void **state) {
+    struct vram_driver *driver = open_checked();
+    const uint64_t free_running = new_stream(driver, VR_CU_STREAM_NON_BLOCKING), blocking = new_stream(driver, 0);
+    const uint64_t from = alloc(driver, 4096), to = alloc(driver, 4096);
+    static char pageable[4096];
+    assert_cu(vr_sim_call_memcpy_dtod(vr_sim_of(driver), to, from, 4096), SUCCESS);
+    set(driver, to, blocking);
+    expect(VR_CHECK_RACE, 0);
+    set(driver, from, free_running);
+    expect(VR_CHECK_RACE, 1);
+    assert_cu(vr_cu(driver, ctx_synchronize, 0), SUCCESS);
+    assert_cu(vr_cu(driver, memcpy_dtoh, pageable, to, 4096), SUCCESS);
+    set(driver, to, free_running);
+    expect(VR_CHECK_RACE, 1);
+    close_checked(driver);
+    (void)state;
+}
+
 // A library's kernel names the call that it stands for, and the memory that this reads and writes.
 static void library_calls(void **state) {
     struct vram_driver *driver = open_checked();
@@ -407,6 +451,8 @@ int main(void) {
         cmocka_unit_test(host_memory),
         cmocka_unit_test(guards),
         cmocka_unit_test(kernels),
+        cmocka_unit_test(guards_of_kernels),
+        cmocka_unit_test(copies_on_the_device),
         cmocka_unit_test(library_calls),
         cmocka_unit_test(hidden_calls),
         cmocka_unit_test(graphs),

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "check/check.h"
 #include "sim/modules/sim_outputs.h"
 #include "sim/sim.h"
 #include "vram/sim.h"
@@ -106,6 +107,33 @@ static void outputs_are_found(void **state) {
     image = NULL;
 }
 
+// The number of contiguous elements, and the size of the smallest of them: a comparison of floats writes bools.
+static void elements_of_operands(void **state) {
+    (void)state;
+    static const struct {
+        const char *functor;
+        uint32_t bytes;
+    } kernels[] = {{"NS0_13BUnaryFunctorIfffNS0_15binary_internal10MulFunctorIfEEEE", 4},
+                   {"NS0_13BinaryFunctorIffbNS0_16CompareEqFunctorIfEEEE", 1},
+                   {"NS0_13AUnaryFunctorIN3c104HalfES5_S5_NS0_15binary_internal10MulFunctorIfEEEE", 2},
+                   {"NS0_13BUnaryFunctorIdddNS0_15binary_internal10MulFunctorIdEEEE", 8},
+                   {"ZZZNS0_15exp_kernel_cudaERNS_18TensorIteratorBaseEENKUlvE0_clEvENKUlvE0_clEvEUlfE_", 1}};
+    for (size_t i = 0; i < VR_COUNT_OF(kernels); i++) {
+        char name[400];
+        (void)snprintf(name, sizeof name, "_ZN2at6native29vectorized_elementwise_kernelILi4E%sSt5arrayIPcLm2EEEEviT0_T1_",
+                       kernels[i].functor);
+        struct vr_sim_kernel *kernel = make(name, 3, (uint32_t[]){4, 8, 16});
+        assert_true(vr_sim_kernel_find_operands(kernel));
+        assert_int_equal(kernel->operand_count, 2);
+        assert_int_equal(kernel->operands[0].effect, VR_CHECK_WRITE);
+        assert_int_equal(kernel->operands[1].effect, VR_CHECK_READ);
+        assert_int_equal(kernel->operands[1].elements, 1);
+        assert_int_equal(kernel->operands[1].element_bytes, kernels[i].bytes);
+        vr_sim_image_release(image);
+        image = NULL;
+    }
+}
+
 // --- reads ----------------------------------------------------------------------------------------------------------
 
 static const char ptx[] =
@@ -183,6 +211,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(signatures_are_read),
         cmocka_unit_test(outputs_are_found),
+        cmocka_unit_test(elements_of_operands),
         cmocka_unit_test(outputs_are_not_read_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -71,6 +71,26 @@ static void the_option_is_fixed_at_creation(void **state) {
     close_world(&world);
 }
 
+static void keep_text(const struct vram_fault *fault, void *user) { (void)snprintf(user, 8192, "%s", fault->text); }
+
+// A write behind a block that is found when the block is freed: the free has one stack, without the library's own functions.
+static void the_free_that_finds_a_fault_has_one_stack(void **state) {
+    (void)state;
+    static char text[8192];
+    struct vr_world world;
+    open_world(&world, "verify:True", VRAM_SIM_BYTES_ALL);
+    EXPECT_OK(vram_set_fault_handler(world.allocator, keep_text, text));
+    const uint64_t address = expect_malloc(&world, 4000);
+    write_to(&world, address, 4004);
+    EXPECT_OK(vram_free(world.allocator, address));
+    assert_non_null(strstr(text, "vram: buffer-overflow"));
+    assert_non_null(strstr(text, "freed by, and found there\n"));
+    assert_null(strstr(text, "found by\n"));
+    assert_null(strstr(text, "free_verified"));
+    assert_null(strstr(text, "check_behind"));
+    close_world(&world);
+}
+
 // --- the end of a process ---------------------------------------------------------------------------------------------------------------
 
 // Frees a block twice in a child process. Returns how the child ended; its standard error stream goes into `text`.
@@ -379,6 +399,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_the_option_nothing_is_verified),
         cmocka_unit_test(the_option_is_fixed_at_creation),
+        cmocka_unit_test(the_free_that_finds_a_fault_has_one_stack),
         cmocka_unit_test(a_fault_ends_the_process),
         cmocka_unit_test(with_halt_off_the_process_continues),
         cmocka_unit_test(a_driver_without_bytes_gives_no_alarm),

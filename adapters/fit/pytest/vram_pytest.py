@@ -1,4 +1,4 @@
-"""`vram fit` in tests: `pytest -p vram_pytest`, with this folder on PYTHONPATH (docs/guides/fit.md).
+"""`vram fit` and `vram check` in tests: `pytest -p vram_pytest`, with this folder on PYTHONPATH (docs/guides/fit.md).
 
     def test_it_fits(vram_fit):
         answer = vram_fit([sys.executable, "train.py"], limit="22GiB")  # fails if the program needs more
@@ -10,6 +10,9 @@
     def test_its_peak(vram_peak):
         with vram_peak("2GiB"):  # PyTorch's peak in the block, on the real device
             step()
+
+    def test_its_streams(vram_check):
+        vram_check([sys.executable, "train.py"])  # fails if `vram check` finds a mistake (docs/guides/check.md)
 
 The command is VRAM_COMMAND, else the `vram` installed with this file, else the one in PATH."""
 import contextlib
@@ -26,6 +29,7 @@ import pytest
 
 FITS, DOES_NOT = 0, 1
 MOST_LINES = 40  # of the program's output
+MOST_FRAMES = 4  # of a stack
 
 
 def command():
@@ -74,6 +78,35 @@ def reasons(answer, limit):
 def vram_fit():
     """Runs `vram fit` for a program, given as a list of words."""
     return judge
+
+
+def check(program, cwd=None, env=None, **options):
+    """Returns the answer of `vram check` for a program. Fails the test if the program fails, or if it makes a mistake in its use of memory on streams."""
+    words = [command(), "check", "--json", *options_of(**options), "--", *map(str, program)]
+    run = subprocess.run(words, capture_output=True, text=True, check=False, cwd=cwd, env=None if env is None else {**os.environ, **env})
+    answer = json.loads(run.stdout) if run.stdout.startswith("{") else {"findings": []}
+    lines = [line for number, finding in enumerate(answer["findings"], 1) for line in told(number, finding)]
+    if not lines and run.returncode != 0:
+        lines = [f"the program ended with exit code {run.returncode} under vram check", *run.stderr.splitlines()[-MOST_LINES:]]
+    if lines:
+        pytest.fail("\n".join(lines), pytrace=False)
+    return answer
+
+
+def told(number, finding):
+    """Yields a finding's message, its places, innermost first, and what mends it."""
+    yield f"{number} {finding['kind']}: {finding['message']}"
+    for side in "earlier", "earlier_launch", "freed", "later", "later_launch":
+        stack = (finding[side] or {}).get("stack", [])
+        frames = [frame for frame in stack if frame["file"].endswith(".py")] or [frame for frame in stack if frame["line"] > 0]
+        yield from (f"    {side}: {frame['file']}:{frame['line']} {frame['name']}" for frame in frames[:MOST_FRAMES])
+    yield f"    to mend it: {finding['remedy']}"
+
+
+@pytest.fixture
+def vram_check():
+    """Runs `vram check` for a program, given as a list of words."""
+    return check
 
 
 UNITS = {"": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}

@@ -23,8 +23,10 @@ static vr_cu_result add_host_range(struct vr_sim *sim, uint64_t host, uint64_t s
     range.read_mask = flags;
     if (vr_sim_ranges_insert(&sim->hosts, &range) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
     sim->pinned_bytes += size_bytes;
-    if (VR_UNLIKELY(sim->checking != NULL))
+    if (VR_UNLIKELY(sim->checking != NULL)) {
         vr_check_segment(sim->checking->check, host, size_bytes, false, vr_sim_checking_place(sim, "the allocation of pinned memory"));
+        vr_check_written(sim->checking->check, host); // by the host, perhaps
+    }
     return VR_CU_SUCCESS;
 }
 

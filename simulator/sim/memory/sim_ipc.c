@@ -1,5 +1,6 @@
 // Sharing memory and events with other processes: IPC handles, and shareable handles of physical memory.
 #include "sim/sim.h"
+#include "sim/streams/sim_checking.h"
 #include "sim/streams/sim_streams.h"
 
 // ---- Handles of 64 bytes that name a process, its memory file, and a ticket in the file.
@@ -73,6 +74,7 @@ vr_cu_result vr_sim_ipc_get_mem_handle(struct vr_sim *sim, struct vr_cu_ipc_hand
     struct vr_sim_range *range = vr_sim_ranges_at(&sim->spaces, address);
     if (handle == NULL || range == NULL || range->kind != VR_SIM_ALLOCATION) return VR_CU_INVALID_VALUE;
     if (sim->file < 0) return VR_CU_NOT_SUPPORTED;
+    if (VR_UNLIKELY(sim->checking != NULL)) vr_check_written(sim->checking->check, 0); // by the other process, perhaps
     if (range->write_mask == 0) {
         struct vr_sim_ticket ticket = {
             .kind = VR_SIM_TICKET_ALLOCATION,
@@ -119,6 +121,13 @@ vr_cu_result vr_sim_import_place(struct vr_sim *sim, const struct vr_sim_range *
     return result;
 }
 
+// The memory has a life of its own here, from its opening to its closing.
+static void check_opened(struct vr_sim *sim, uint64_t address) {
+    const struct vr_sim_range *range = vr_sim_ranges_holding(&sim->spaces, address);
+    if (range != NULL)
+        vr_check_segment(sim->checking->check, range->base, range->size_bytes, true, vr_sim_checking_place(sim, "cuIpcOpenMemHandle"));
+}
+
 static vr_cu_result import_shared(struct vr_sim *sim, const struct vr_sim_context *context, uint32_t shared, uint64_t *address) {
     struct vr_sim_ticket ticket;
     const uint64_t handle = vr_sim_context_handle(sim, context);
@@ -129,7 +138,11 @@ static vr_cu_result import_shared(struct vr_sim *sim, const struct vr_sim_contex
     if (ticket.device != own && !vr_sim_options_peers(&sim->options, own, ticket.device)) return VR_CU_PEER_ACCESS_UNSUPPORTED;
     const struct vr_sim_range like = {.kind = VR_SIM_IMPORT, .owner = handle, .read_mask = shared};
     struct vr_sim_range *known = vr_sim_import_find(sim, &like);
-    if (known == NULL) return vr_sim_import_place(sim, &like, ticket.within, 0, address);
+    if (known == NULL) {
+        result = vr_sim_import_place(sim, &like, ticket.within, 0, address);
+        if (VR_UNLIKELY(sim->checking != NULL) && result == VR_CU_SUCCESS) check_opened(sim, *address);
+        return result;
+    }
     known->write_mask++;
     *address = known->base;
     return VR_CU_SUCCESS;
@@ -155,6 +168,8 @@ vr_cu_result vr_sim_ipc_open_mem_handle(struct vr_sim *sim, uint64_t *address, s
 void vr_sim_import_end(struct vr_sim *sim, const struct vr_sim_range *range) {
     const uint32_t shared = (uint32_t)range->read_mask;
     const uint64_t opens = range->write_mask;
+    if (VR_UNLIKELY(sim->checking != NULL))
+        vr_check_segment_end(sim->checking->check, range->base, range->size_bytes, true, vr_sim_checking_place(sim, "cuIpcCloseMemHandle"));
     vr_sim_back_remove(sim, range->base, range->span);
     vr_sim_ranges_remove(&sim->spaces, range->base);
     for (uint64_t i = 0; i < opens; i++) vr_sim_shared_give(sim, shared);

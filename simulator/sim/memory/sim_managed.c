@@ -1,6 +1,9 @@
 // sim_managed.c: managed memory, the location of its pages, and advice about it.
 #include "sim/memory/sim_managed.h"
 
+#include "sim/streams/sim_checking.h"
+#include "sim/streams/sim_guards.h"
+
 #include <stdlib.h>
 
 #include "sim/graphs/sim_graphs.h"
@@ -124,12 +127,19 @@ vr_cu_result vr_sim_mem_alloc_managed(struct vr_sim *sim, uint64_t *address, uin
         vr_os_unreserve(memory, (size_t)size_bytes);
         return result;
     }
+    if (VR_UNLIKELY(sim->checking != NULL)) {
+        vr_check_segment(sim->checking->check, made.address, size_bytes, false, vr_sim_checking_place(sim, "cuMemAllocManaged"));
+        vr_check_written(sim->checking->check, made.address); // by the host, perhaps
+    }
     vr_sim_charge_bytes(sim, size_bytes, ALLOC_NS_PER_MIB);
     *address = made.address;
     return VR_CU_SUCCESS;
 }
 
 static void end_managed(struct vr_sim *sim, struct vr_sim_managed *managed) {
+    if (VR_UNLIKELY(sim->guard_count != 0)) vr_sim_guards_end(sim, managed->address, managed->size_bytes);
+    if (VR_UNLIKELY(sim->checking != NULL))
+        vr_check_segment_end(sim->checking->check, managed->address, managed->size_bytes, true, vr_sim_checking_place(sim, "cuMemFree"));
     for (uint64_t page = 0; page < page_count(managed); page++) move_off(sim, managed, page);
     vr_sim_ranges_remove(&sim->hosts, managed->address);
     vr_os_unreserve((void *)(uintptr_t)managed->address, (size_t)managed->size_bytes);

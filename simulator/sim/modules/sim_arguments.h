@@ -30,4 +30,15 @@ VR_INLINE const unsigned char *vr_sim_argument_at(const struct vr_sim_arguments 
     return inside ? arguments->buffer + parameter->offset_bytes : NULL;
 }
 
+// Reads an argument that is a number. Returns false if it is not one.
+VR_INLINE bool vr_sim_argument_number(const struct vr_sim_arguments *arguments, const struct vr_sim_kernel *kernel, uint32_t index,
+                                      uint64_t *number) {
+    const uint32_t size = kernel->parameters[index].size_bytes;
+    const unsigned char *from = vr_sim_argument_at(arguments, kernel, index);
+    if (from == NULL || size > sizeof *number) return false;
+    *number = 0;
+    memcpy(number, from, size);
+    return true;
+}
+
 #endif

@@ -32,8 +32,11 @@ struct vr_sim_output {
 // The part of an argument that holds addresses that a kernel uses for certain (sim_outputs.h).
 struct vr_sim_operand {
     uint32_t parameter;
-    uint32_t from, words; // words of 8 bytes, each an address or 0
-    int effect;           // enum vr_check_effect
+    uint32_t from, words;   // words of 8 bytes, each an address or 0
+    int effect;             // enum vr_check_effect
+    uint32_t elements;      // parameter with the number of contiguous elements behind each address, plus one; 0: unknown
+    uint32_t element_bytes; // at least
+    bool anywhere;          // which elements is unknown
 };
 
 // Properties of a kernel. Kernels of an open image have the properties of a small kernel.

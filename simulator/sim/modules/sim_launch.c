@@ -11,22 +11,12 @@
 
 // ---- Outputs of a launch: data there becomes unknown.
 
-// Reads an argument that is a number. Returns false if it is not one.
-static bool number_at(const struct vr_sim_arguments *arguments, const struct vr_sim_kernel *kernel, uint32_t index, uint64_t *number) {
-    const uint32_t size = kernel->parameters[index].size_bytes;
-    const unsigned char *from = vr_sim_argument_at(arguments, kernel, index);
-    if (from == NULL || size > sizeof *number) return false;
-    *number = 0;
-    memcpy(number, from, size);
-    return true;
-}
-
 // Returns the number of contiguous bytes written, from the argument that holds the number of elements. UINT64_MAX: unknown.
 static uint64_t written_bytes(const struct vr_sim_arguments *arguments, const struct vr_sim_kernel *kernel,
                               const struct vr_sim_output *output) {
     if (output->elements == 0) return UINT64_MAX;
     uint64_t elements;
-    if (!number_at(arguments, kernel, output->elements - 1, &elements)) return UINT64_MAX;
+    if (!vr_sim_argument_number(arguments, kernel, output->elements - 1, &elements)) return UINT64_MAX;
     return elements > VR_SIM_LIMIT ? UINT64_MAX : elements * output->element_bytes;
 }
 
@@ -71,7 +61,7 @@ void vr_sim_launch_pass(struct vr_sim *sim, const struct vr_sim_launch *launch) 
     vr_sim_content_count_launch(&sim->content);
     if (launch->computed || !knows_outputs(kernel, launch)) return;
     const struct vr_sim_arguments arguments = vr_sim_arguments_of(launch);
-    if (VR_UNLIKELY(kernel->counts != 0)) (void)number_at(&arguments, kernel, kernel->counts - 1, &sim->counted);
+    if (VR_UNLIKELY(kernel->counts != 0)) (void)vr_sim_argument_number(&arguments, kernel, kernel->counts - 1, &sim->counted);
     for (size_t i = 0; i < kernel->output_count; i++) find_output(sim, &arguments, kernel, &kernel->outputs[i], vr_sim_transfer_pass);
 }
 

@@ -4,8 +4,6 @@
 
 #include "sim/modules/sim_launch.h"
 
-#define VR_SIM_OPERANDS_MOST 64
-
 // The only argument of the kernel that stands for a call of a library on top of CUDA: the call's name, and the memory that it uses.
 // simulator/standins/common/common.h has the same struct for the libraries.
 #define VR_SIM_LIBRARY_KERNEL   "standin_work"
@@ -18,9 +16,9 @@ struct vr_sim_library_call {
     } operands[VR_SIM_LIBRARY_OPERANDS];
 };
 
-// Gets what a launch uses for certain, and returns the number of accesses. Addresses in arguments whose meaning is unknown are left out.
-size_t vr_sim_launch_accesses(struct vr_sim *sim, const struct vr_sim_launch *launch,
-                              struct vr_check_access accesses[VR_SIM_OPERANDS_MOST]);
+// Returns what a launch uses for certain, in an array of the simulator that the next call changes. Addresses in arguments whose meaning is
+// unknown are left out.
+const struct vr_sim_accesses *vr_sim_launch_accesses(struct vr_sim *sim, const struct vr_sim_launch *launch);
 
 // Report a launch on a stream, or a step of the launch in progress, to sim->checking, which must be set. work NULL: the step does nothing.
 void vr_sim_operands_check(struct vr_sim *sim, const struct vr_sim_stream *stream, const struct vr_sim_launch *launch);

@@ -233,12 +233,97 @@ static bool add_iterator(struct vr_sim_kernel *kernel, size_t parameter, uint32_
            (all <= outputs || add_operand(kernel, parameter, from + outputs, all - outputs, VR_CHECK_READ));
 }
 
+// Reads a type of a mangled name and moves past it. Returns its size, 0 if it is no element's. *of_class: the size of the last class, which
+// a substitution ("S5_") repeats.
+static uint32_t take_element(const char **at, uint32_t *of_class) {
+    static const struct {
+        const char *type;
+        uint32_t bytes;
+    } types[] = {{"f", 4}, {"d", 8}, {"i", 4}, {"l", 8},           {"s", 2},
+                 {"a", 1}, {"h", 1}, {"b", 1}, {"N3c104HalfE", 2}, {"N3c108BFloat16E", 2}};
+    const size_t substitution = **at == 'S' ? strcspn(*at, "_") + 1 : 0;
+    if (substitution > 0 && substitution <= 4) {
+        *at += substitution;
+        return *of_class;
+    }
+    for (size_t i = 0; i < VR_COUNT_OF(types); i++) {
+        const size_t length = strlen(types[i].type);
+        if (strncmp(*at, types[i].type, length) != 0) continue;
+        *at += length;
+        if (length > 1) *of_class = types[i].bytes;
+        return types[i].bytes;
+    }
+    return 0;
+}
+
+// The first template arguments of a functor are the types of its operands: BinaryFunctor<float, float, bool, ...> is
+// "BinaryFunctorIffb". Without them, 1 is a lower bound.
+uint32_t vr_sim_least_element_bytes(const char *name) {
+    const char *at = strstr(name, "FunctorI");
+    uint32_t least = USUAL_ELEMENT, of_class = 1;
+    bool known = false;
+    if (at == NULL || strstr(name, "WithCast") != NULL) return 1;
+    at += strlen("FunctorI");
+    for (uint32_t bytes = take_element(&at, &of_class); bytes != 0; bytes = take_element(&at, &of_class)) {
+        known = true;
+        if (bytes < least) least = bytes;
+    }
+    return known ? least : 1;
+}
+
+// Notes that the operands from `first` on have as many contiguous elements as an argument says.
+static void count_elements(struct vr_sim_kernel *kernel, size_t first, int parameter) {
+    for (size_t i = first; i < kernel->operand_count; i++) {
+        kernel->operands[i].elements = (uint32_t)parameter + 1;
+        kernel->operands[i].element_bytes = vr_sim_least_element_bytes(kernel->name);
+    }
+}
+
+// Words with the operands of kernels that index (IndexKernel.cu, ScatterGatherKernel.cu). After the strides of three operands, which end at
+// word 76, a lambda has their addresses, and those of indices.
+static const struct indexing {
+    const char *part; // of the name
+    uint32_t parameter, words, word;
+    enum vr_check_effect effect;
+    bool anywhere;
+} indexing[] = {
+    {"24vectorized_gather_kernelI", 0, 1, 0, VR_CHECK_WRITE, false},
+    {"24vectorized_gather_kernelI", 1, 1, 0, VR_CHECK_READ, true},
+    {"24vectorized_gather_kernelI", 2, 1, 0, VR_CHECK_READ, false},
+    {"17index_kernel_impl", 1, 155, 76, VR_CHECK_WRITE, false},
+    {"17index_kernel_impl", 1, 155, 77, VR_CHECK_READ, true},
+    {"21index_put_kernel_impl", 1, 155, 76, VR_CHECK_WRITE, true},
+    {"21index_put_kernel_impl", 1, 155, 77, VR_CHECK_READ, false},
+    {"36_cuda_scatter_gather_internal_kernelILb0E", 1, 83, 76, VR_CHECK_READ, false},
+    {"36_cuda_scatter_gather_internal_kernelILb0E", 1, 83, 79, VR_CHECK_WRITE, false},
+    {"36_cuda_scatter_gather_internal_kernelILb0E", 1, 83, 82, VR_CHECK_READ, true},
+    {"36_cuda_scatter_gather_internal_kernelILb1E", 1, 83, 76, VR_CHECK_READ, false},
+    {"36_cuda_scatter_gather_internal_kernelILb1E", 1, 83, 79, VR_CHECK_WRITE, true},
+    {"36_cuda_scatter_gather_internal_kernelILb1E", 1, 83, 82, VR_CHECK_READ, false},
+};
+
+static bool add_indexing(struct vr_sim_kernel *kernel) {
+    for (size_t i = 0; i < VR_COUNT_OF(indexing); i++) {
+        const struct indexing *row = &indexing[i];
+        if (strstr(kernel->name, row->part) == NULL || row->parameter >= kernel->parameter_count) continue;
+        if (kernel->parameters[row->parameter].size_bytes / WORD != row->words) continue;
+        if (!add_operand(kernel, row->parameter, row->word, 1, row->effect)) return false;
+        kernel->operands[kernel->operand_count - 1].anywhere = row->anywhere;
+    }
+    return true;
+}
+
 static bool add_family_operands(struct vr_sim_kernel *kernel, const struct family *family) {
     const size_t parameter = family->parameter == LAST ? kernel->parameter_count - 1 : (size_t)family->parameter;
     if (family->parameter == ALL || parameter >= kernel->parameter_count) return true;
     const uint32_t words = kernel->parameters[parameter].size_bytes / WORD;
     // An argument of addresses only. Arrays of more than 8 are other structs.
-    if (family->place == EVERYWHERE && family->elements >= 0 && words <= 8) return add_iterator(kernel, parameter, 0, family->count, words);
+    if (family->place == EVERYWHERE && family->elements >= 0 && words <= 8) {
+        const size_t first = kernel->operand_count;
+        const bool added = add_iterator(kernel, parameter, 0, family->count, words);
+        count_elements(kernel, first, family->elements);
+        return added;
+    }
     const uint32_t operands = operands_behind_strides(words);
     if (family->place == BEHIND_STRIDES && operands > 0)
         return add_iterator(kernel, parameter, strides_bytes(operands) / WORD, family->count, operands);
@@ -292,7 +377,7 @@ static bool find_operands(struct vr_sim_kernel *kernel) {
     struct vr_sim_mangled_type types[VR_SIM_PARAMETERS_MOST];
     const struct family *family = family_of(kernel->name);
     if (kernel->parameter_count == 0 || !kernel->has_parameters) return true;
-    if (family != NULL) return add_family_operands(kernel, family);
+    if (family != NULL) return add_indexing(kernel) && (kernel->operand_count > 0 || add_family_operands(kernel, family));
     return add_operands_by_types(kernel, types, known_types(kernel, types));
 }
 

@@ -38,11 +38,14 @@ bool vr_sim_kernel_find_outputs(struct vr_sim_kernel *kernel);
 // ---- Operands of a kernel: what it uses for certain. Unlike outputs they leave out what is only likely.
 
 // Fills in kernel->operands, once.
-// 1. Kernels of known families: the outputs that are written, and the inputs after them where their places are known.
+// 1. Kernels of known families: the outputs that are written, and the inputs after them where their places are known. Those that index
+//    use unknown elements of a tensor.
 // 2. A pointer to const, or a tensor of const elements, is read. Any other one is written if the kernel has some of both or has only this
 //    one; else it is used: whether it is written is unknown.
 // 3. If the name reveals nothing, every 8-byte argument counts as a pointer that is used.
 // Returns false if the host is out of memory.
 bool vr_sim_kernel_find_operands(struct vr_sim_kernel *kernel);
+// Returns the size of the smallest element that the functor in a kernel's name may have.
+uint32_t vr_sim_least_element_bytes(const char *name);
 
 #endif

@@ -17,6 +17,7 @@ static struct vr_check_access access_to(const struct vr_sim_work *work, uint64_t
     struct vr_check_access access = {.address = address, .size_bytes = work->width_bytes, .effect = effect};
     const bool dense = (work->rows <= 1 || pitch == work->width_bytes) && (work->planes <= 1 || plane == pitch * work->rows);
     uint64_t bytes;
+    access.open = !dense;
     if (dense && vr_mul_u64(work->width_bytes, work->rows, &bytes) && vr_mul_u64(bytes, work->planes, &bytes)) access.size_bytes = bytes;
     return access;
 }

@@ -23,11 +23,22 @@ static vr_cu_result submit_copy(struct vr_sim *sim, struct vr_sim_work *work, ui
     return is_valid(sim, queue, work) ? vr_sim_submit(sim, queue, work) : VR_CU_INVALID_VALUE;
 }
 
+// Waits for a synchronous copy. One on the device may return before it is complete, so the host knows nothing more: other streams still
+// have to wait for it. The simulated copy is complete.
+static vr_cu_result wait_for_copy(struct vr_sim *sim, uint64_t to, uint64_t from) {
+    const bool on_device = vr_sim_ranges_holding(&sim->spaces, to) != NULL && vr_sim_ranges_holding(&sim->spaces, from) != NULL;
+    if (VR_LIKELY(sim->checking == NULL) || !on_device) return vr_sim_stream_synchronize(sim, 0);
+    vr_check_pause(sim->checking->check, true);
+    const vr_cu_result result = vr_sim_stream_synchronize(sim, 0);
+    vr_check_pause(sim->checking->check, sim->stack == VR_SIM_STACK_HIDDEN);
+    return result;
+}
+
 // Submits a synchronous copy.
 static vr_cu_result submit_and_wait(struct vr_sim *sim, struct vr_sim_work *work) {
     vr_cu_result result = vr_sim_unsafe(sim);
     if (result == VR_CU_SUCCESS) result = submit_copy(sim, work, 0);
-    return result == VR_CU_SUCCESS ? vr_sim_stream_synchronize(sim, 0) : result;
+    return result == VR_CU_SUCCESS ? wait_for_copy(sim, work->to, work->from) : result;
 }
 
 // --- shapes ---------------------------------------------------------------------------------------------------------
@@ -303,7 +314,7 @@ vr_cu_result vr_sim_memcpy_dtod_async(struct vr_sim *sim, uint64_t to, uint64_t 
 
 vr_cu_result vr_sim_memcpy_dtod(struct vr_sim *sim, uint64_t to, uint64_t from, uint64_t size_bytes) {
     const vr_cu_result result = vr_sim_memcpy_dtod_async(sim, to, from, size_bytes, 0);
-    return result == VR_CU_SUCCESS ? vr_sim_stream_synchronize(sim, 0) : result;
+    return result == VR_CU_SUCCESS ? wait_for_copy(sim, to, from) : result;
 }
 
 // Submits a synchronous copy between a device and host memory of any kind. write: the device is the target.

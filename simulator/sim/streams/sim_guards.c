@@ -47,7 +47,8 @@ static void remove_guard(struct vr_sim *sim, size_t at) {
 // Returns whether the range can be guarded.
 static bool is_ours(const struct vr_sim *sim, uint64_t from, uint64_t end) {
     const struct vr_sim_range *range = vr_sim_ranges_holding(&sim->hosts, from);
-    return range != NULL && range->kind == VR_SIM_HOST_ALLOCATED && end <= vr_sim_range_end(range);
+    const bool own = range != NULL && (range->kind == VR_SIM_HOST_ALLOCATED || range->kind == VR_SIM_HOST_MANAGED);
+    return own && end <= vr_sim_range_end(range);
 }
 
 static void add_guard(struct vr_sim *sim, const struct vr_sim_guard *guard) {
@@ -57,19 +58,23 @@ static void add_guard(struct vr_sim *sim, const struct vr_sim_guard *guard) {
     protect(sim, guard->from, guard->end);
 }
 
-void vr_sim_guards_add(struct vr_sim *sim, const struct vr_sim_stream *stream, const struct vr_sim_work *work) {
-    struct vr_check_access accesses[VR_SIM_WORK_ACCESSES];
-    if (sim->checking->protect == NULL) return;
+void vr_sim_guards_add_accesses(struct vr_sim *sim, const struct vr_sim_stream *stream, const struct vr_check_access *accesses,
+                                size_t count) {
+    if (sim->checking->protect == NULL || count == 0) return;
     const uint64_t position = vr_check_position(sim->checking->check, stream->serial);
     if (vr_check_host_knows(sim->checking->check, position)) return;
-    const size_t count = vr_sim_work_accesses(work, accesses);
     for (size_t i = 0; i < count; i++) {
         const struct vr_sim_guard guard = {.from = accesses[i].address,
-                                           .end = accesses[i].address + accesses[i].size_bytes,
+                                           .end = accesses[i].address + (accesses[i].size_bytes == 0 ? 1 : accesses[i].size_bytes),
                                            .position = position,
                                            .written = accesses[i].effect == VR_CHECK_WRITE};
-        add_guard(sim, &guard);
+        if (accesses[i].effect != VR_CHECK_USE && !accesses[i].anywhere) add_guard(sim, &guard);
     }
+}
+
+void vr_sim_guards_add(struct vr_sim *sim, const struct vr_sim_stream *stream, const struct vr_sim_work *work) {
+    struct vr_check_access accesses[VR_SIM_WORK_ACCESSES];
+    vr_sim_guards_add_accesses(sim, stream, accesses, vr_sim_work_accesses(work, accesses));
 }
 
 void vr_sim_guards_refresh(struct vr_sim *sim) {

@@ -1,15 +1,18 @@
-// sim_guards.h: pinned memory that a copy still uses, guarded against the host. A page that a copy will write cannot be accessed, one that
-// it will read cannot be written, until the host has waited for the copy. The caller decides what the process does at a fault.
+// sim_guards.h: memory of the host that a copy or kernel still uses, guarded against the host. A page that it will write cannot be
+// accessed, one that it will read cannot be written, until the host has waited for the work. The caller decides what the process does at a
+// fault.
 //
-// Only pages of cuMemHostAlloc are guarded: those of registered memory may hold other objects of the program. All functions require
-// sim->checking and the lock.
+// Only pages of cuMemHostAlloc and cuMemAllocManaged are guarded: those of registered memory may hold other objects of the program. All
+// functions require sim->checking and the lock.
 #ifndef VR_SIM_STREAMS_SIM_GUARDS_H
 #define VR_SIM_STREAMS_SIM_GUARDS_H
 
 #include "sim/streams/sim_streams.h"
 
-// Guards the pinned memory of a copy that was just put into the stream.
+// Guard the memory of a copy, or of a kernel's operands, that was just put into the stream.
 void vr_sim_guards_add(struct vr_sim *sim, const struct vr_sim_stream *stream, const struct vr_sim_work *work);
+void vr_sim_guards_add_accesses(struct vr_sim *sim, const struct vr_sim_stream *stream, const struct vr_check_access *accesses,
+                                size_t count);
 // Ends the guards of copies that the host has waited for.
 void vr_sim_guards_refresh(struct vr_sim *sim);
 // Ends all guards of the pages of a range, for its free or after a fault.

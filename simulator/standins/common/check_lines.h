@@ -13,9 +13,10 @@
 #ifndef VR_STANDINS_CHECK_LINES_H
 #define VR_STANDINS_CHECK_LINES_H
 
-#define VR_CHECK_LINES_FOLDER "VRAM_SIM_CHECK"
-#define VR_CHECK_LINES_SUFFIX ".findings"
-#define VR_CHECK_LINES_FRAMES 32       // of a use at most, of machine code and of Python each
-#define VR_CHECK_LINES_FAILED "failed" // a line of its own: the process ran out of memory for the checker
+#define VR_CHECK_LINES_FOLDER    "VRAM_SIM_CHECK"
+#define VR_CHECK_LINES_UNWRITTEN "VRAM_SIM_CHECK_UNWRITTEN" // set: reads of what nothing wrote are findings, too
+#define VR_CHECK_LINES_SUFFIX    ".findings"
+#define VR_CHECK_LINES_FRAMES    32       // of a use at most, of machine code and of Python each
+#define VR_CHECK_LINES_FAILED    "failed" // a line of its own: the process ran out of memory for the checker
 
 #endif

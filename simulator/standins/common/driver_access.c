@@ -90,7 +90,7 @@ int standin_work_on(uint64_t stream, const char *name, const struct standin_oper
     const struct standin_driver *driver = standin_driver();
     struct work_call call = {.count = count > STANDIN_OPERANDS ? STANDIN_OPERANDS : count};
     if (driver == NULL) return NOT_INITIALIZED;
-    (void)strncpy(call.name, name, sizeof call.name - 1);
+    for (size_t i = 0; i < sizeof call.name - 1 && name[i] != '\0'; i++) call.name[i] = name[i];
     if (call.count > 0) memcpy(call.operands, operands, call.count * sizeof *operands);
     const int error = launch_call(driver, stream, &call);
     if (error != INVALID_CONTEXT) return error;

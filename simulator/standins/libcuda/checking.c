@@ -1,4 +1,4 @@
-// checking.c: the checker of a process under `vram check`, the stacks of its findings, and the blocks that caching allocators report.
+// checking.c: the checker of a process under `vram check`, its findings, and the blocks that caching allocators report.
 #define _GNU_SOURCE // RTLD_DEFAULT, RTLD_NOLOAD
 #include <dlfcn.h>
 #include <errno.h>
@@ -16,81 +16,17 @@
 
 #include "../common/check_lines.h"
 #include "base/text.h"
+#include "check_stacks.h"
 #include "libcuda.h"
 #include "sim/modules/sim_modules.h"
 #include "sim/streams/sim_checking.h"
 #include "sim/streams/sim_guards.h"
-#include "stacks.h"
 
 EXPORT void vram_sim_check_block(uint64_t address, uint64_t size_bytes);
 EXPORT void vram_sim_check_block_end(uint64_t address);
 EXPORT void vram_sim_check_code(uint64_t function, const char *ptx);
 EXPORT void vram_sim_check_hide(int hidden);
 EXPORT void vram_sim_check_disagreement(const char *mine, const char *theirs);
-
-enum { API_FRAMES = 24, FRAMES_MOST = 512 };
-
-// ---- Stacks.
-
-static _Thread_local bool is_hidden; // the thread's calls are a library's own
-
-static uint32_t take_stack(void) {
-    const struct vr_libcuda_stacks *stacks = vr_libcuda_stacks();
-    if (is_hidden) return VR_SIM_STACK_HIDDEN;
-    return stacks->table == NULL ? 0 : stacks->take(stacks->table, VRAM_STACK_ALL, 0);
-}
-
-// Returns whether the frame is one of adapters/fit/vram_check.py, which reports PyTorch's blocks, or of PyTorch's call of it.
-static bool is_own(const struct vram_frame *frame) {
-    const char *name = strrchr(frame->filename, '/');
-    return (name != NULL && strncmp(name, "/vram_", sizeof "/vram_" - 1) == 0) || strcmp(frame->name, "fire_callbacks") == 0;
-}
-
-// Returns whether the frame is one of the stand-ins, or of the signal that a guard raised.
-static bool is_of_standins(const struct vram_frame *frame) {
-    static const char *const parts[] = {"simulator/standins/", "simulator/sim/", "/libcuda.so", "/libcudart.so"};
-    for (size_t i = 0; i < VR_COUNT_OF(parts); i++)
-        if (strstr(frame->filename, parts[i]) != NULL) return true;
-    return strcmp(frame->name, "__restore_rt") == 0;
-}
-
-// Appends a field without the characters that separate fields and lines.
-static void put_field(struct vr_text *text, const char *field) {
-    vr_text_puts(text, "\t");
-    for (; *field != '\0'; field++) vr_text_append(text, *field == '\t' || *field == '\n' ? " " : field, 1);
-}
-
-static bool is_python(const struct vram_frame *frame) {
-    const size_t length = strlen(frame->filename);
-    return frame->filename[0] == '<' || (length > 3 && strcmp(frame->filename + length - 3, ".py") == 0);
-}
-
-// Returns the first frame after those of the driver, the runtime and the reports of blocks.
-static size_t first_frame(const struct vram_frame *frames, size_t count) {
-    size_t first = 0;
-    for (size_t i = 0; i < count && i < API_FRAMES; i++)
-        if (vr_libcuda_is_api(frames[i].name) || is_of_standins(&frames[i])) first = i + 1;
-    for (size_t i = first; i < count && i < first + API_FRAMES && (!is_python(&frames[i]) || is_own(&frames[i])); i++)
-        if (is_own(&frames[i])) first = i + 1;
-    return first;
-}
-
-// Appends at most VR_CHECK_LINES_FRAMES frames of machine code, and as many of Python, which lie behind them.
-static void put_frames(struct vr_text *text, uint32_t stack) {
-    const struct vr_libcuda_stacks *stacks = vr_libcuda_stacks();
-    struct vram_frame frames[FRAMES_MOST];
-    size_t put[2] = {0};
-    if (stack == 0 || stacks->table == NULL) return;
-    size_t count = stacks->frames_of(stacks->table, stack, frames, FRAMES_MOST);
-    if (count > FRAMES_MOST) count = FRAMES_MOST;
-    for (size_t i = first_frame(frames, count); i < count; i++) {
-        if (is_own(&frames[i]) || put[is_python(&frames[i])]++ >= VR_CHECK_LINES_FRAMES) continue;
-        vr_text_puts(text, "frame");
-        put_field(text, frames[i].name);
-        put_field(text, frames[i].filename);
-        vr_text_printf(text, "\t%" PRId64 "\n", frames[i].line);
-    }
-}
 
 // ---- Findings.
 
@@ -103,7 +39,7 @@ static void put_work(struct vr_text *text, const char *work) {
     char *plain = NULL;
     memcpy(&demangle, &found, sizeof demangle);
     if (demangle != NULL && work != NULL && strncmp(work, "_Z", 2) == 0) plain = demangle(work, NULL, NULL, &status);
-    put_field(text, plain != NULL ? plain : work == NULL ? "" : work);
+    vr_libcuda_check_field(text, plain != NULL ? plain : work == NULL ? "" : work);
     free(plain);
     if (library != NULL) (void)dlclose(library);
 }
@@ -123,7 +59,7 @@ static void put_use(struct vr_text *text, const char *role, const struct vr_chec
     vr_text_printf(text, "use\t%s\t%s\t%" PRIu64 "\t%d", role, effects[use->effect], use->stream, is_default(use->stream));
     put_work(text, use->work);
     vr_text_puts(text, "\n");
-    put_frames(text, use->stack);
+    vr_libcuda_check_frames(text, use->stack);
 }
 
 // The launch of the graph in which the use is a node.
@@ -171,7 +107,7 @@ static void note_finding(void *user, const struct vr_check_finding *finding) {
 void vram_sim_check_block(uint64_t address, uint64_t size_bytes) {
     struct vr_sim *sim = vr_libcuda_sim();
     if (sim == NULL || sim->checking == NULL || address == 0) return;
-    const struct vr_check_place place = {.stack = take_stack(), .work = "the allocation"};
+    const struct vr_check_place place = {.stack = vr_libcuda_check_stack(), .work = "the allocation"};
     vr_mutex_lock(&sim->lock);
     vr_check_block(sim->checking->check, address, size_bytes, sim->captures.live > 0, place);
     vr_mutex_unlock(&sim->lock);
@@ -180,7 +116,7 @@ void vram_sim_check_block(uint64_t address, uint64_t size_bytes) {
 void vram_sim_check_block_end(uint64_t address) {
     struct vr_sim *sim = vr_libcuda_sim();
     if (sim == NULL || sim->checking == NULL || address == 0) return;
-    const struct vr_check_place place = {.stack = take_stack(), .work = "the free"};
+    const struct vr_check_place place = {.stack = vr_libcuda_check_stack(), .work = "the free"};
     vr_mutex_lock(&sim->lock);
     vr_check_block_end(sim->checking->check, address, place);
     vr_mutex_unlock(&sim->lock);
@@ -188,15 +124,24 @@ void vram_sim_check_block_end(uint64_t address) {
 
 // ---- Libraries on top of CUDA.
 
-void vram_sim_check_hide(int hidden) { is_hidden = hidden != 0; }
+void vram_sim_check_hide(int hidden) { (void)vr_libcuda_check_hide(hidden != 0); }
 
 void vram_sim_check_disagreement(const char *mine, const char *theirs) {
     struct vr_sim *sim = vr_libcuda_sim();
     if (sim == NULL || sim->checking == NULL) return;
-    const struct vr_check_place place = {.stack = take_stack(), .work = mine};
+    const struct vr_check_place place = {.stack = vr_libcuda_check_stack(), .work = mine};
     vr_mutex_lock(&sim->lock);
     vr_check_disagreement(sim->checking->check, place, theirs);
     vr_mutex_unlock(&sim->lock);
+}
+
+bool vr_libcuda_checks_copy(uint64_t to, uint64_t from) {
+    struct vr_sim *sim = vr_libcuda_sim();
+    if (sim == NULL || sim->checking == NULL) return false;
+    vr_mutex_lock(&sim->lock);
+    const bool on_device = vr_sim_ranges_holding(&sim->spaces, to) != NULL && vr_sim_ranges_holding(&sim->spaces, from) != NULL;
+    vr_mutex_unlock(&sim->lock);
+    return on_device;
 }
 
 // ---- Code of kernels whose PTX a compiler has although it loads a cubin.
@@ -247,18 +192,13 @@ static bool lock_for_fault(struct vr_sim *sim) {
 
 static bool has_python(void) { return dlsym(RTLD_DEFAULT, "Py_IsInitialized") != NULL; }
 
-static bool runs_python(void) {
-    const struct vr_libcuda_stacks *stacks = vr_libcuda_stacks();
-    return stacks->table == NULL || stacks->take(stacks->table, VRAM_STACK_PYTHON, 0) != 0;
-}
-
 // Returns whether the fault was a guard's.
 static bool handle_fault(uint64_t address, bool write) {
     struct vr_sim *sim = vr_libcuda_sim();
     if (sim == NULL || sim->checking == NULL || address < atomic_load(&guarded_from) || address >= atomic_load(&guarded_end)) return false;
     // One of PyTorch's worker threads: the thread that started them will fault, too, and has Python's stack.
-    const bool worker = has_python() && !runs_python();
-    const struct vr_check_place place = {.stack = worker ? 0 : take_stack(), .work = "the host"};
+    const bool worker = has_python() && !vr_libcuda_runs_python();
+    const struct vr_check_place place = {.stack = worker ? 0 : vr_libcuda_check_stack(), .work = "the host"};
     if (worker || !lock_for_fault(sim)) {
         protect_pages(vr_round_down(address, VR_SIM_PAGE_BYTES), VR_SIM_PAGE_BYTES, VR_SIM_PAGE_OPEN);
         return true;
@@ -322,7 +262,9 @@ void vr_libcuda_check(struct vr_sim *sim) {
         free(kept);
     else if (kept != NULL)
         checking_folder = kept;
-    checking.take_stack = take_stack;
+    checking.unwritten = vr_os_getenv(VR_CHECK_LINES_UNWRITTEN) != NULL;
+    if (checking.unwritten && checking.check != NULL) vr_check_find_unwritten(checking.check);
+    checking.take_stack = vr_libcuda_check_stack;
     checking.protect = guard_pages;
     if (checking.check != NULL) sim->checking = &checking;
     (void)pthread_mutex_unlock(&lock);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "check_stacks.h"
 #include "libcuda.h"
 #include "names.h"
 #include "vram/sim.h"
@@ -161,10 +162,20 @@ vr_cu_result cuInit(unsigned flags) {
     return VR_CU_SUCCESS;
 }
 
+// Waits for a copy. One on the device may return before it is complete: the host knows nothing more, and other streams still have to wait
+// for it. The simulated copy is complete, so the checker does not get this wait.
+static vr_cu_result wait_for_copy(uint64_t to, uint64_t from, uint64_t stream) {
+    if (!vr_libcuda_checks_copy(to, from)) return cuStreamSynchronize(stream);
+    const bool hidden = vr_libcuda_check_hide(true);
+    const vr_cu_result result = cuStreamSynchronize(stream);
+    (void)vr_libcuda_check_hide(hidden);
+    return result;
+}
+
 // Copies between any two places and waits for the copy.
 static vr_cu_result copy_and_wait(uint64_t to, uint64_t from, uint64_t size_bytes, uint64_t stream) {
     vr_cu_result result = cuMemcpyAsync(to, from, size_bytes, stream);
-    return result == VR_CU_SUCCESS ? cuStreamSynchronize(stream) : result;
+    return result == VR_CU_SUCCESS ? wait_for_copy(to, from, stream) : result;
 }
 
 // Waits for a copy by a function that names the device side.
@@ -178,7 +189,8 @@ static vr_cu_result dtoh_and_wait(void *to, uint64_t from, uint64_t size_bytes, 
     return end_of_copy(cuMemcpyDtoHAsync_v2(to, from, size_bytes, stream), stream);
 }
 static vr_cu_result dtod_and_wait(uint64_t to, uint64_t from, uint64_t size_bytes, uint64_t stream) {
-    return end_of_copy(cuMemcpyDtoDAsync_v2(to, from, size_bytes, stream), stream);
+    const vr_cu_result result = cuMemcpyDtoDAsync_v2(to, from, size_bytes, stream);
+    return result == VR_CU_SUCCESS ? wait_for_copy(to, from, stream) : result;
 }
 
 vr_cu_result cuMemcpy(uint64_t to, uint64_t from, uint64_t size_bytes) { return copy_and_wait(to, from, size_bytes, 0); }

@@ -32,6 +32,8 @@ bool vr_libcuda_watch_reads(struct vr_sim *sim);
 
 // Gives the simulator a checker if the process runs under `vram check`. (checking.c)
 void vr_libcuda_check(struct vr_sim *sim);
+// Returns whether a checker runs, and a copy is between two places on devices.
+bool vr_libcuda_checks_copy(uint64_t to, uint64_t from);
 
 // Decompresses Zstandard. (unpack.c)
 vr_sim_unpacking vr_libcuda_unpack_zstd;
