@@ -16,7 +16,7 @@
 // Ranks that are alike: they have the same place in every group whose members send each other messages.
 struct fit_kind {
     uint64_t count;
-    uint64_t running[FIT_KINDS_MOST]; // those that ran
+    uint64_t running[FIT_KINDS_MOST]; // the ranks that ran
     size_t running_count;
     char name[200]; // "pp 1 of 8"
 };

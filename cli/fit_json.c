@@ -57,7 +57,7 @@ static void put_cards(struct vr_json *json, const char *name, const struct fit_v
     X(U64, "ordinal", it->ordinal, ALWAYS, "number of the device in the process")                                                          \
     X(TEXT, "recorded_by", it->process->whole_program ? "vram run" : "pytorch", ALWAYS, "`pytorch` or `vram run`")                         \
     X(TEXT, "torch", it->process->torch, ALWAYS, "version of PyTorch")                                                                     \
-    X(U64, "steps", it->process->steps, ALWAYS, "steps seen")                                                                              \
+    X(U64, "steps", it->process->steps, ALWAYS, "number of observed steps")                                                                \
     X(U64, "allocated_bytes", it->allocated_bytes, ALWAYS, "peak of blocks in use")                                                        \
     X(U64, "reserved_bytes", it->reserved_bytes, ALWAYS, "peak of reserved memory")                                                        \
     X(U64, "outside_bytes", it->outside_bytes, ALWAYS, "bytes of context and libraries")                                                   \
@@ -109,7 +109,7 @@ static const char *card_key(const struct fit_card *card, const char *otherwise) 
     X(TEXT, "card", card_key(it->card, NULL), ALWAYS, "key of the card; null: the limit of `--memory`")                                    \
     X(U64, "room_bytes", it->room_bytes, ALWAYS, "memory available to the allocator")                                                      \
     X(BOOL, "tried", it->tried, ALWAYS, "true: settings were replayed")                                                                    \
-    X(TEXT, "conf", it->conf, NULL_UNLESS(it->found), "the setting that makes it fit; null: none does")                                    \
+    X(TEXT, "conf", it->conf, NULL_UNLESS(it->found), "the setting that makes it fit; null: no setting does")                              \
     X(OBJECT, "batch", put_batch(json, key, &answer->batch), NULL_UNLESS(answer->batch.known),                                             \
       "effect of a smaller batch, if no setting helps (see below)")                                                                        \
     X(ARRAY, "remedies", fit_remedies_json(json, key, &answer->remedies), NULL_UNLESS(answer->remedies.demand != NULL),                    \
@@ -170,8 +170,8 @@ static void put_stake(struct vr_json *json, const char *name, const struct fit_s
       "`end`, `repeats`, `calls`, `ready`, `served`, `played`, `stands` (ten steps with the same peak, or 100 without a new one), "        \
       "`steps`, `until`, `time`, `oom`, "                                                                                                  \
       "`interrupted`, `refused` (it cannot run with some of its ranks only) or `failed`")                                                  \
-    X(I64, "exit_code", it->exit_code, ALWAYS, "of the program")                                                                           \
-    X(U64, "steps", it->steps, ALWAYS, "steps seen")
+    X(I64, "exit_code", it->exit_code, ALWAYS, "exit code of the program")                                                                 \
+    X(U64, "steps", it->steps, ALWAYS, "number of observed steps")
 
 static void put_ending(struct vr_json *json, const struct fit_run *it) { FIT_ENDING_FACTS(VR_FACT_JSON) }
 
@@ -240,11 +240,11 @@ static void put_need(struct vr_json *json, const struct fit_answer *answer) {
       "file of a module that contains NVIDIA's runtime and therefore found no device, or null. Also set if the program left no recording") \
     X(ARRAY, "reads", put_reads(json, key, run), ALWAYS, "places where the program reads kernel results (see below)")                      \
     X(OBJECT, "at_stake", put_stake(json, key, &it->stake), NULL_UNLESS(it->stake.tried),                                                  \
-      "a second run in which `nonzero()`, masks and `unique()` found all (see below); null: the program read no such values, or "          \
+      "a second run in which `nonzero()`, masks and `unique()` found all elements (see below); null: the program read no such values, or " \
       "`--nonzero` "                                                                                                                       \
       "set their number")                                                                                                                  \
     X(TEXT, "no_kernels", it->unrunnable, ALWAYS,                                                                                          \
-      "requested card for which PyTorch has no kernels, so the program ran on `ran_on`; null: none")                                       \
+      "requested card for which PyTorch has no kernels, so the program ran on `ran_on`; null: no such card")                               \
     X(U64, "ranks", it->fold->ranks == 0 ? (uint64_t)run->process_count : it->fold->ranks, ALWAYS,                                         \
       "number of ranks; with `--fold`, more than in `holdings`")                                                                           \
     X(ARRAY, "kinds", fit_kinds_json(json, key, run, it->fold), ALWAYS,                                                                    \

@@ -61,9 +61,9 @@ void fit_kinds_print(FILE *page, const struct fit_run *run, const struct fit_fol
 #define FIT_KIND_FACTS(X)                                                                                                                  \
     X(TEXT, "name", it->name, ALWAYS, "place in each group whose members send each other messages: `pp 1 of 8`")                           \
     X(U64, "ranks", it->count, ALWAYS, "number of ranks")                                                                                  \
-    X(TEXT, "ran", ranks, ALWAYS, "those that ran")                                                                                        \
-    X(U64, "allocated_bytes", highest == NULL ? 0 : highest->allocated_bytes, ALWAYS, "of the one that reserves the most")                 \
-    X(U64, "reserved_bytes", highest == NULL ? 0 : highest->reserved_bytes, ALWAYS, "highest; 0: it left no recording")
+    X(TEXT, "ran", ranks, ALWAYS, "the ranks that ran")                                                                                    \
+    X(U64, "allocated_bytes", highest == NULL ? 0 : highest->allocated_bytes, ALWAYS, "allocated peak of the rank that reserves the most") \
+    X(U64, "reserved_bytes", highest == NULL ? 0 : highest->reserved_bytes, ALWAYS, "reserved peak of that rank; 0: it left no recording")
 
 void fit_kinds_json(struct vr_json *json, const char *name, const struct fit_run *run, const struct fit_fold *fold) {
     vr_json_array(json, name);

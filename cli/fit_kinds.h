@@ -1,4 +1,4 @@
-// fit_kinds.h: the kinds of ranks in the answer of `vram fit --fold auto`: how many ranks each has, and what those that ran hold.
+// fit_kinds.h: the kinds of ranks in the answer of `vram fit --fold auto`: how many ranks each has, and what the ranks that ran hold.
 #ifndef CLI_FIT_KINDS_H
 #define CLI_FIT_KINDS_H
 

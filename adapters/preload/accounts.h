@@ -1,6 +1,6 @@
 // accounts.h: the part of a device's memory that no allocation of the program explains: contexts, modules, other processes.
 //
-// The cost of a context or module is the fall of the device's free memory during the call that makes it. It counts only if no other
+// The cost of a context or module is the decrease of the device's free memory during the call that makes it. It counts only if no other
 // measured call of this process was running and no allocation was made meanwhile; other processes are assumed not to allocate or free in
 // that moment. Free memory cannot be queried before there is a context, so the first context of a device is not measured, only the memory
 // in use right after it. With lazy loading, code reaches the device after its module is loaded; that part is not counted as the module's.

@@ -119,7 +119,7 @@ static bool is_stale(pl_function *real) {
     return dladdr(address, &info) == 0;
 }
 
-// Assigns to `real` the slot that contains `real`, nothing, or `outdated`. Returns SLOTS if there is none.
+// Puts `real` into the first slot that is empty or that contains `real` or `outdated`. Returns the slot; SLOTS if there is none.
 static size_t take_slot(enum row row, pl_function *real, const struct pl_driver *driver, pl_function *outdated) {
     pl_doors_lock();
     size_t at = 0;

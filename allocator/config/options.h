@@ -17,7 +17,8 @@
 // A version of PyTorch as a number that grows with the version.
 #define VR_PYTORCH(major, minor) ((major)*100u + (minor))
 #define VR_PYTORCH_NEWEST        VR_PYTORCH(2, 15)
-// From this version on, of equal free blocks the one in the oldest segment is reused; before 2.12, the one at the lowest address.
+// From this version on, the free block in the oldest segment is reused among blocks of equal size; before 2.12, the one at the lowest
+// address.
 #define VR_PYTORCH_OLDEST_FIRST VR_PYTORCH(2, 13)
 // Only this version reused the block whose record it had created first, wherever the block is.
 #define VR_PYTORCH_NUMBERED VR_PYTORCH(2, 12)

@@ -24,8 +24,8 @@ unsigned vr_host_bucket(uint64_t size);
 void vr_host_bins_insert(struct vr_host_block *block);
 // Removes a free block from its bin.
 void vr_host_bins_remove(struct vr_host_block *block);
-// Returns the smallest free block of at least `size` and at most vr_host_slack_limit(size), of equal ones the last freed, or NULL. It stays
-// in its bin.
+// Returns the smallest free block of at least `size` and at most vr_host_slack_limit(size); among blocks of equal size, the last freed.
+// NULL if there is none. It stays in its bin.
 struct vr_host_block *vr_host_bins_find(const struct vram_host_pool *pool, uint64_t size);
 
 // Returns the smallest free block above VR_HOST_ROUND_LIMIT outside the reserve segment, or NULL. It stays in its bin.

@@ -137,7 +137,7 @@ static enum vram_status read_peak(const struct vr_view *view, struct vr_trouble 
     return VRAM_OK;
 }
 
-// Returns whether the peaks decide between the two: both have equally many failed requests, and both or neither are host memory.
+// Returns whether the peaks decide between the two: both have the same number of failed requests, and both or neither are host memory.
 static bool needs_peaks(const struct vr_trouble *a, const struct vr_trouble *b) { return a->ooms == b->ooms && a->is_host == b->is_host; }
 
 static enum vr_choice choice_reason(const struct vr_trouble *worst, const struct vr_trouble *second, size_t count) {

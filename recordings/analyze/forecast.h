@@ -69,9 +69,9 @@ struct vr_followed_list {
     uint32_t peaks; // bits: the runs whose peaks are among them
 };
 
-// Follows moments through the runs, given by ascending size. If the runs have equally many allocations of a stack, follows each, otherwise
-// the highest of each; also follows the beginnings of the histories. Keeps, for each stack, the moment that may be the highest at the size
-// `wanted`, and the peaks of the runs. NO_HOST_MEMORY; *list is then unchanged.
+// Follows moments through the runs, given by ascending size. If all runs have the same number of allocations of a stack, follows each
+// allocation, otherwise the highest one of each run; also follows the beginnings of the histories. Keeps, for each stack, the moment that
+// may be the highest at the size `wanted`, and the peaks of the runs. NO_HOST_MEMORY; *list is then unchanged.
 enum vram_status vr_moments_follow(const struct vr_run_moments *moments, const struct vr_lifetimes *const *lifetimes, const double *size,
                                    size_t runs, double wanted, struct vr_followed_list *list);
 

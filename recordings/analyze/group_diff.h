@@ -24,9 +24,9 @@ struct vr_pairs {
 };
 
 // Pairs groups with the same name. Files in different folders are the same if their paths end alike (site_match.h). Call sites on only one
-// side are matched by file and function: one by one in the order of their lines if both sides have equally many, otherwise as a single
-// group. Both groupings must be of the same kind, other than STACK (call stacks are compared as trees). NO_HOST_MEMORY; *pairs is then
-// unchanged.
+// side are matched by file and function: one by one in the order of their lines if both sides have the same number of sites, otherwise as a
+// single group. Both groupings must be of the same kind, other than STACK (call stacks are compared as trees). NO_HOST_MEMORY; *pairs is
+// then unchanged.
 enum vram_status vr_pairs_build(struct vr_grouping *const grouping[2], const uint32_t *const rows[2], const size_t counts[2],
                                 struct vr_pairs *pairs);
 void vr_pairs_release(struct vr_pairs *pairs);

@@ -296,7 +296,7 @@ static bool has_a_peak(const struct moment_following *following, const struct vr
     return false;
 }
 
-// Follows each moment of a stack that has equally many moments in every run.
+// Follows each moment of a stack that has the same number of moments in every run.
 static enum vram_status follow_each(struct moment_following *following, const struct of_stack *of) {
     struct vr_followed best = {.most = -1};
     for (size_t i = 0; i < of[0].count; i++) {

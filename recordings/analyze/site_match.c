@@ -268,7 +268,8 @@ static bool is_shared(const struct function_sites *function, int64_t line) {
     return true;
 }
 
-// The sites without a shared line: the most in any run, the number of runs that have such sites, and whether those runs have equally many.
+// The sites without a shared line: the most in any run, the number of runs that have such sites, and whether those runs all have the same
+// number.
 struct leftover {
     size_t most, holders;
     bool alike;

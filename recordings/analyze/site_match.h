@@ -55,7 +55,7 @@ struct vr_shared_sites {
 };
 
 // Builds the shared sites. groupings: by call site, of each run; names and lines come from the last one. Files are matched by their paths.
-// Sites of a function match at the same line, then in their order if the runs have equally many; the others become one site.
+// Sites of a function match at the same line, then in their order if all runs have the same number of them; the others become one site.
 // NO_HOST_MEMORY; *sites is then unchanged.
 enum vram_status vr_shared_sites_build(struct vr_grouping *const *groupings, size_t count, struct vr_shared_sites *sites);
 void vr_shared_sites_release(struct vr_shared_sites *sites);

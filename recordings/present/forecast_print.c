@@ -149,7 +149,7 @@ static void put_group_bytes(struct vr_json *json, const char *key, const struct 
 }
 
 #define FORECAST_GROUP_FACTS(X)                                                                                                            \
-    X(TEXT, "name", it->name, ALWAYS, "of the group")                                                                                      \
+    X(TEXT, "name", it->name, ALWAYS, "name of the group")                                                                                 \
     X(TEXT, "curve", shapes[it->shape], ALWAYS,                                                                                            \
       "steepest growth of its allocations: `constant`, `inverse`, `straight`, `square` or `cube`")                                         \
     X(ARRAY, "bytes", put_group_bytes(json, key, asked, forecast, it), ALWAYS, "bytes in each run")                                        \
@@ -177,12 +177,12 @@ static void put_forecast_groups(struct vr_json *json, const char *name, const st
     X(U64, "reserved_bytes", it->result.reserved_bytes, ALWAYS, "forecast peak of reserved bytes; 0: a recording lacks it")                \
     X(U64, "reserved_low_bytes", it->result.reserved_low_bytes, ALWAYS, "lower end of its range")                                          \
     X(U64, "reserved_high_bytes", it->result.reserved_high_bytes, ALWAYS, "upper end of its range")                                        \
-    X(TEXT, "moment", it->moment_site, ALWAYS, "call site of the allocation at the peak of that size, or null")                            \
+    X(TEXT, "moment", it->moment_site, ALWAYS, "call site of the allocation that reaches the peak at that size, or null")                  \
     X(BOOL, "peaks_followed", it->peaks_followed, ALWAYS, "false: a run peaks at a place that another run does not reach")                 \
     X(U64, "not_in_every_run_bytes", it->only_some_bytes, ALWAYS,                                                                          \
       "of the run of the largest size: bytes at that moment in groups that another run does not have then")                                \
     X(ARRAY, "runs", put_runs(json, key, asked, it), ALWAYS, "the runs, by ascending size (see below)")                                    \
-    X(TEXT, "by", vr_grouping_words[it->by], ALWAYS, "what is grouped by")                                                                 \
+    X(TEXT, "by", vr_grouping_words[it->by], ALWAYS, "the grouping")                                                                       \
     X(U64, "distinct", it->count, ALWAYS, "number of groups")                                                                              \
     X(ARRAY, "groups", put_forecast_groups(json, key, asked, it), ALWAYS, "groups at that moment, by descending forecast (see below)")
 

@@ -270,8 +270,8 @@ enum vram_status vram_profile_text(const struct vram_recording *recording, const
     X(TEXT, "name", vram_role_word(role), ALWAYS, "name of the role")                                                                      \
     X(U64, "highest_bytes", highest->bytes, ALWAYS, "highest live bytes, each role at its own moment")                                     \
     X(U64, "highest_count", highest->count, ALWAYS, "number of allocations at that moment")                                                \
-    X(U64, "made_bytes", made->bytes, ALWAYS, "bytes of all allocations of it")                                                            \
-    X(U64, "made_count", made->count, ALWAYS, "number of all allocations of it")
+    X(U64, "made_bytes", made->bytes, ALWAYS, "bytes of all allocations with this role")                                                   \
+    X(U64, "made_count", made->count, ALWAYS, "number of all allocations with this role")
 
 static void put_totals(struct vr_json *json, const char *key, const struct profile *profile) {
     vr_json_array(json, key);
@@ -288,7 +288,7 @@ static void put_totals(struct vr_json *json, const char *key, const struct profi
 #define PROFILE_GROUP_FACTS(X)                                                                                                             \
     X(NAME, "name", VR_TRY(vr_group_name_json(&profile->grouping, it->key, json)), ALWAYS,                                                 \
       "name of the group; with `--by role`, one of the roles below")                                                                       \
-    X(U64, "bytes", it->bytes, ALWAYS, "live then")                                                                                        \
+    X(U64, "bytes", it->bytes, ALWAYS, "live bytes at that moment")                                                                        \
     X(U64, "count", it->count, ALWAYS, "number of allocations")                                                                            \
     X(U64, "largest_bytes", it->largest_bytes, ALWAYS, "bytes of the largest of them")
 
@@ -475,7 +475,7 @@ enum vram_status vram_diff_text(const struct vram_diff *diff, const struct vram_
     X(TEXT, "file", diff->title[side], ALWAYS, "file name without its folder")                                                             \
     X(U64, "device", it->side[side].view->device, ALWAYS, "the device")                                                                    \
     X(I64, "event", it->side[side].event, ALWAYS, "the moment: after this event")                                                          \
-    X(U64, "bytes", it->pairs.bytes[side], ALWAYS, "live then")                                                                            \
+    X(U64, "bytes", it->pairs.bytes[side], ALWAYS, "live bytes at that moment")                                                            \
     X(U64, "allocations", it->pairs.allocations[side], ALWAYS, "number of live allocations at that moment")
 
 static void put_side(struct vr_json *json, const char *name, const struct vram_diff *diff, const struct vr_comparison *it, unsigned side) {

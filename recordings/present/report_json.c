@@ -117,7 +117,7 @@ static void put_savings(struct vr_json *json, const char *key, const struct vram
     X(U64, "bytes", source->bytes, OMIT_UNLESS(named), "its size after decompression")                                                     \
     X(TEXT, "form", it->form, ALWAYS, "`dict` (a snapshot), or `segment_list` (a bare `torch.cuda.memory_snapshot()`)")                    \
     X(TEXT, "generation", it->generation, ALWAYS,                                                                                          \
-      "`G1`, `G2`, `G2b`, `G3` ... `G7`, or `list`, determined by the keys of the file; `events`: a log or a profiler's trace, no "        \
+      "`G1`, `G2`, `G2b`, `G3` ... `G7`, or `list`, determined by the keys of the file; `events`: a log or a profiler's trace, not a "     \
       "snapshot")                                                                                                                          \
     X(TEXT, "era", it->era, ALWAYS, "PyTorch versions that are known to write such files; may be empty")                                   \
     X(TEXT, "platform", it->platform, NULL_IF_EMPTY, "`CUDA`, `ROCm` or `Ascend`, if frames or settings name it")                          \

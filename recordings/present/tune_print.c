@@ -50,7 +50,7 @@ static bool is_another(const struct vram_tune_result *result, size_t index) { re
     X(U64, "live_bytes", it->live_bytes, ALWAYS, "highest peak of allocated bytes on any device; no setting can go below it")              \
     X(U64, "active_bytes", it->active_bytes, ALWAYS, "the same, including freed memory that was waiting for other streams")                \
     X(OBJECT, "best", put_tune_setting(json, key, &it->settings[it->best]), ALWAYS,                                                        \
-      "of the settings that do not need or hold more than today's, the one that needs the least; with `--memory`, today's if it "          \
+      "among the settings that neither need nor hold more than today's, the one that needs the least; with `--memory`: today's if it "     \
       "fits, else one "                                                                                                                    \
       "that does, else the closest (`fits` is then false)")                                                                                \
     X(OBJECT, "cheaper", put_tune_setting(json, key, &it->settings[it->cheaper]), NULL_UNLESS(it->cheaper != VRAM_TUNE_NONE),              \

@@ -1,7 +1,7 @@
 // Passes random option strings to everything that reads them: the check, the list, allocators created or reconfigured with them, pinned
 // memory, and recordings whose settings contain them, which are reported, replayed, cured and tuned. Each must give an answer and never
-// crash. A refusal says where. An accepted string follows the rules of vr_options_check(), reads back as it is printed, and means the same
-// as the string that has each key once, with its last value.
+// crash. A refusal gives the position. An accepted string follows the rules of vr_options_check(), reads back as it is printed, and means
+// the same as the string that has each key once, with its last value.
 //   option_strings [--seed N] [--count COUNT] [--first I]
 // String I of a seed is always the same. A finding is printed with the arguments that repeat it.
 #define _DEFAULT_SOURCE

@@ -1,5 +1,5 @@
 // bench_driver.c: measures the cost of driver calls for the calling thread on this machine's device, for the simulator's price list
-// (docs/guides/simulator.md). Prints the minimum and median in nanoseconds. Nothing else may use the device meanwhile.
+// (docs/internals/simulated-device.md). Prints the minimum and median in nanoseconds. Nothing else may use the device meanwhile.
 //
 // Usage: bench_driver
 #include <time.h>

@@ -5,7 +5,7 @@ Usage: check_cases.py VRAM [--only-run] LANGUAGE [NAME...]
 
 --only-run runs the programs under `vram sim` instead: mistakes and twins have to run to their ends. Skipped (77) without the language's
 interpreter or a C compiler, or where VRAM has no command `check`. Prints a line for each mistake that is missed and each twin that has a finding,
-and a table by kinds at the end. Mistakes in missed.tsv are not found yet: there the test fails once they are.
+and a table by kinds at the end. Mistakes in missed.tsv are not found yet: the test fails once one of them is found.
 """
 import argparse
 import collections
@@ -103,7 +103,7 @@ class Runner:
 
 
 def ready(language):
-    """Skips where something that the language needs is not there."""
+    """Skips the test if something that the language needs is missing."""
     if language in sources.C_LANGUAGES:
         if not shutil.which("cc"):
             skip("no C compiler")

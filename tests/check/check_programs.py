@@ -1,6 +1,6 @@
 """The programs of tests/check: the table, the marks in their sources, and how each of them is run.
 
-A program has one mistake. Its twin is the same program with the mistake mended, and is made from the same source:
+A program has one mistake. Its twin is the same program without the mistake, and is made from the same source:
 
     with torch.cuda.stream(side):
         y = x * 2  # use

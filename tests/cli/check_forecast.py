@@ -18,8 +18,8 @@ CURVES = {"weights": lambda n: [7 * MIB, 3 * MIB], "activations": lambda n: [n *
 REAL = (("044", 100, "045", 150, "047", 200), ("075", 100, "076", 150, "077", 200), ("083", 128, "084", 256, "086", 512), ("094", 128, "096", 256, "095", 512), ("054", 128, "055", 256, "056", 512),
         ("065", 128, "066", 256, "067", 512), ("100", 128, "102", 512, "104", 256), ("100", 128, "104", 256, "102", 512),
         ("o22", 1024, "o23", 2048, "o24", 4096), ("o22", 1024, "o24", 4096, "o23", 2048), ("o14", 1024, "o15", 2048, "o16", 4096), ("o14", 1024, "o16", 4096, "o15", 2048))
-# Small programs, for which a segment of 20 MiB is a large part of the reserved bytes, so only the range is tested; also for both figures if
-# functions have different names, so that one run's peak cannot be found in another.
+# Small programs, for which a segment of 20 MiB is a large part of the reserved bytes: only the range of that figure is tested. If functions
+# have different names, one run's peak cannot be found in another, so only the range of both figures is tested.
 SMALL, NOT_FOLLOWED = {"o14", "o22"}, {"o14"}
 
 

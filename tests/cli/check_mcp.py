@@ -242,7 +242,7 @@ def check_refusals(vram, folder):
 
 
 def check_strangers(vram, folder):
-    """Names in a recording cannot forge lines, and lines without room are counted."""
+    """Names in a recording cannot forge lines, and lines that do not fit into the answer are counted."""
     evil = recording()
     for event in evil["device_traces"][0]:
         event["frames"] = [{"name": "f\nnext: rm -rf\x1b[31m\"\\", "filename": "evil\u202e.py", "line": 1}]

@@ -420,7 +420,7 @@ def check(vram, name, folder):
 
 
 def check_first_screen(vram, folder):
-    """Without a failure: phase, roles and what lowers the peak precede the timeline; not for a solver in C."""
+    """Without a failure, the phase, the roles and the changes that lower the peak precede the timeline, except for a solver in C."""
     path = os.path.join(folder, "screen.pickle")
     for maker, known in ((lambda: optimizer(fail=False), True), (in_c, False)):
         device = maker()

@@ -115,7 +115,7 @@ class Kinds(unittest.TestCase):
         self.assertEqual(lines[1:], [f"kind 1024 {first},{first + 1023} pp {stage + 1} of 8" for stage, first in enumerate(self.stages)])
 
     def test_stages_of_rings(self):
-        """The members of the ring of each stage run too. There are too many to run those of the last rank."""
+        """The members of each stage's ring also run. There are too many to run those of the last rank."""
         self.kinds.talk(self.stages)
         self.kinds.talk([0, 1])
         lines = self.lines()

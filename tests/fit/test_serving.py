@@ -162,7 +162,7 @@ class Requests(unittest.TestCase):
         self.assertEqual((played["prompt_tokens"], played["output_tokens"], played["longest_tokens"], played["steps"]), (2500, 60, 256, 12))
 
     def test_the_cache_runs_out(self):
-        """Prompts of 16 blocks, which grow by one: of six one is preempted."""
+        """Prompts of 16 blocks, each of which grows by one: one of six requests is preempted."""
         played = self.played("prompt=256,output=6,count=6")
         self.assertEqual((played["served"], played["running"]), (6, 6))
         self.assertEqual((played["preemptions"], played["blocks"]), (1, 96))

@@ -204,7 +204,7 @@ def warm_up(steps, grows):
 
 
 def cache(steps, limit, evicts=False):
-    """A cache that grows to a limit, then stays or replaces its oldest entry."""
+    """A cache that grows to a limit; then it stays at the limit, or replaces its oldest entry."""
     held = []
     def each(program, step):
         if len(held) == limit and not evicts:

@@ -431,7 +431,7 @@ static struct naive_block *whole_segment_of(const struct naive *naive, const str
     return block->size_bytes < there.rounded_bytes + naive->options.non_split_rounding_bytes ? block : NULL;
 }
 
-// reclaim_streams: moves the smallest free segment of another stream, the oldest of equal ones, to this stream.
+// reclaim_streams: moves the smallest free segment of another stream to this stream; if several are equal, the oldest.
 static struct naive_block *reclaim(struct naive *naive, struct naive_device *device, const struct naive_request *request) {
     struct naive_block *best = NULL;
     size_t captures = 0;

@@ -1,5 +1,5 @@
 // The naive model: captures of graphs, and frees postponed by them. For each stream it keeps the set of graph nodes that precede the
-// stream's next one: a kernel adds itself, waiting for another stream adds that stream's set.
+// stream's next one: a kernel adds itself, and a wait for another stream adds that stream's set.
 #include "model/naive_inside.h"
 
 #include <stdlib.h>

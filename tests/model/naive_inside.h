@@ -152,7 +152,7 @@ struct naive_direct {
 struct naive {
     struct naive_options options;
     uint32_t pytorch;  // major * 100 + minor of the rules to follow
-    bool oldest_first; // of equal blocks, prefer the one in the oldest segment
+    bool oldest_first; // among equal blocks, prefer the one in the oldest segment
     bool caching;
     struct naive_device device[NAIVE_DEVICES];
     uint32_t device_count;

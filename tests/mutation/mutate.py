@@ -98,7 +98,7 @@ def find_sites(tree):
 
 
 def sample(found, seed, count):
-    """Draws `count` sites, equally many from each room, none inside another."""
+    """Draws `count` sites, the same number from each room, none inside another."""
     dice = random.Random(seed)
     by_room = collections.defaultdict(list)
     for path in sorted(found):

@@ -66,10 +66,10 @@ def truth_table(rows):
                      f"| {both(row['allocated'])} | {both(row['reserved'])} | {row['fit']['processor']:.0f} | {row['fit']['host'] / 1e9:.1f} |")
     lines += ["", summary_of(rows)]
     lines += notes("Differences:", rows, lambda row: row["why"])
-    whole = lambda row: (f"the program goes on, or did more before: of the whole `vram fit` says {row['fit']['allocated_bytes']:,} B allocated (in blocks), "
+    whole = lambda row: (f"the program continues, or did more before; for the whole program `vram fit` reports {row['fit']['allocated_bytes']:,} B allocated (in blocks), "
                          f"{row['fit']['reserved_bytes']:,} B reserved") if outside_window(row) else ""
-    lines += notes("The peaks above are those of `vram fit`'s recording between the events that the real one has. Where the whole program has others:", rows, whole)
-    return "\n".join(lines + notes("What was prepared (all else runs from its command alone):", rows, lambda row: row["prepared"]))
+    lines += notes("The peaks above are those of `vram fit`'s recording between the events that the real one has. For these recordings the whole program has other peaks:", rows, whole)
+    return "\n".join(lines + notes("What was prepared (all other programs run from their command alone):", rows, lambda row: row["prepared"]))
 
 
 def commands_table(rows):

@@ -182,7 +182,7 @@ static void segments_given_back(void **state) {
     (void)state;
 }
 
-// Waits that the checker cannot follow order everything, and a stream that waits for a value supports no finding.
+// Waits that the checker cannot follow count as waits for everything, and a stream that waits for a value causes no finding.
 static void unknown_waits(void **state) {
     struct vr_check *check = begin();
     use(check, A, SEGMENT, 64, VR_CHECK_WRITE, 40);
@@ -201,7 +201,7 @@ static void unknown_waits(void **state) {
     (void)state;
 }
 
-// Streams come and go; a closed stream's work is still compared with.
+// Streams open and close; later work is still compared with the work of a closed stream.
 static void streams_come_and_go(void **state) {
     struct vr_check *check = begin();
     for (uint64_t i = 10; i < 2000; i++) {
@@ -226,8 +226,8 @@ static void launch(struct vr_check *check, uint64_t captured, uint64_t address, 
     vr_check_launch_end(check);
 }
 
-// Two graphs of one pool whose blocks have the same address. The first one overwrites what the second one left there, and only a read of
-// that is a mistake.
+// Two graphs of one pool whose blocks have the same address. The first one overwrites the second one's result there, and only a read of
+// that result is a mistake.
 static void graphs_of_one_pool(void **state) {
     struct vr_check *check = begin();
     vr_check_block(check, SEGMENT, 4096, true, at(50));

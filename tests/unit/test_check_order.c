@@ -53,7 +53,7 @@ static void host_waits(int other) {
     naive.last[STREAMS] = naive.count - 1;
 }
 
-// Returns whether an earlier work uses the same bytes, one of the two writing, without coming before this one.
+// Returns whether earlier work that does not come before this work uses the same bytes, and at least one of the two writes.
 static bool conflicts(int number) {
     const struct naive_work *work = &naive.works[number];
     for (int i = 0; i < number; i++) {

@@ -582,7 +582,7 @@ static void events_are_told_in_order(void **state) {
     EXPECT_HEARD(&heard, block, 1024, VRAM_EVENT_FREE_REQUESTED);
     expect_ok(vram_sim_complete(fixture.sim, stream));
     expect_ok(vram_host_empty_cache(fixture.host));
-    assert_int_equal(heard.count, 3); // of the first block only the end of its segment
+    assert_int_equal(heard.count, 3); // the first block has only one event, the end of its segment
     assert_int_equal(heard.events[0].action, VRAM_EVENT_FREE_COMPLETED);
     assert_int_equal(heard.events[1].action, VRAM_EVENT_SEGMENT_FREE);
     assert_int_equal(heard.events[2].action, VRAM_EVENT_SEGMENT_FREE);

@@ -44,7 +44,7 @@ static void counters_of_many_streams(void **state) {
             const uint64_t stream = machine.streams[draw(&random, round < ROUNDS / 2 ? STREAMS : 3)];
             size[at] = draw_size(&random);
             EXPECT_OK(vram_malloc(machine.world.allocator, 0, size[at], stream, &address[at]));
-            // A rest of a large block that is too small to split stays with it.
+            // A remainder of a large block that is too small to split off stays in the block.
             size[at] = vram_allocated_size(machine.world.allocator, address[at]);
             bytes += (int64_t)size[at], count++;
         }

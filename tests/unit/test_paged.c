@@ -51,8 +51,8 @@ static void neighbours_share_a_page(void **state) {
     expect_end(&world);
 }
 
-// Memory that the device lacks is not taken page by page until nothing is left for others. A request's bytes count as reserved when its
-// pages are made: the number of pages does not grow with the bytes.
+// A request for more memory than the device has does not take page after page until nothing is left for others. A request's bytes count as
+// reserved when its pages are made: the number of pages does not grow with the bytes.
 static void a_large_request_has_large_pages(void **state) {
     (void)state;
     struct vr_world world;

@@ -86,7 +86,8 @@ static void pools_draw_on_the_same_pages(void **state) {
     expect_end(&world);
 }
 
-// Across pools and streams at once: not before the previous stream's work is done, unless nothing else is left.
+// Pages move to another pool and another stream in one step, but not before the previous stream's work is done, unless no other pages are
+// left.
 static void pages_of_other_streams_wait(void **state) {
     (void)state;
     struct vr_world world;

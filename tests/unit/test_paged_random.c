@@ -169,7 +169,7 @@ static size_t pages_of(const struct program *program, const struct live_block *b
     return count;
 }
 
-// Notes until when the next user of these pages must wait. Other streams used nothing but the block.
+// Notes how long the next user of these pages must wait. Other streams used only the block.
 static void note_users(struct program *program, const struct live_block *block) {
     struct page pages[MAX_PAGES];
     const uint64_t now = vram_sim_clock_ns(program->world.sim);
@@ -185,7 +185,7 @@ static void note_users(struct program *program, const struct live_block *block) 
     }
 }
 
-// Returns when others' work there ends, excluding what the block's own stream already follows.
+// Returns when other streams' work on the page ends, except work that the block's own stream already waits for.
 static uint64_t last_use(const struct program *program, const struct live_block *block) {
     struct page pages[MAX_PAGES];
     uint64_t last_ns = 0;

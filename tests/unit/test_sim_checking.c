@@ -1,4 +1,4 @@
-// The simulated driver's reports to the checker: findings for calls as a program makes them.
+// Tests the simulated driver's reports to the checker: the findings for calls that a program makes.
 #include "sim_fixture.h"
 
 #include "check/check.h"
@@ -114,7 +114,7 @@ static void default_streams(void **state) {
     (void)state;
 }
 
-// cuMemFree waits for the device. What gets the memory next is ordered.
+// cuMemFree waits for the device, so the next user of the memory is ordered after it.
 static void frees_that_wait(void **state) {
     struct vram_driver *driver = open_checked();
     const uint64_t a = new_stream(driver, VR_CU_STREAM_NON_BLOCKING), b = new_stream(driver, VR_CU_STREAM_NON_BLOCKING);
@@ -241,7 +241,7 @@ static void kernels(void **state) {
     expect(VR_CHECK_RACE, 2);
     assert_string_equal(last.earlier.work, "_Z4readPKfPf");
     assert_int_equal(last.earlier.effect, VR_CHECK_READ);
-    // Which of its two pointers the other kernel writes is unknown.
+    // It is unknown which of its two pointers the other kernel writes.
     assert_cu(vr_cu(driver, ctx_synchronize, 0), SUCCESS);
     launch(driver, both, from, to, a);
     launch(driver, both, from, to, b);
@@ -296,7 +296,7 @@ static void copies_on_the_device(void **state) {
     (void)state;
 }
 
-// A library's kernel names the call that it stands for, and the memory that this reads and writes.
+// A library's kernel names the call that it stands for, and the memory that the call reads and writes.
 static void library_calls(void **state) {
     struct vram_driver *driver = open_checked();
     const uint64_t a = new_stream(driver, VR_CU_STREAM_NON_BLOCKING), b = new_stream(driver, VR_CU_STREAM_NON_BLOCKING);

@@ -1,5 +1,5 @@
 // Compares the simulated driver's cost model with measurements on GPUs. Every expected value is a published figure, not a constant of the
-// model; docs/guides/simulator.md names the sources, and the figures that no profile reproduces.
+// model; docs/internals/simulated-device.md names the sources, and the figures that no profile reproduces.
 #include "unit/sim_fixture.h"
 #include "vram/sim.h"
 

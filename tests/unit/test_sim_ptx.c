@@ -1,4 +1,4 @@
-// The effects of PTX code on the memory behind a kernel's parameters.
+// Tests which memory PTX code reads and writes through a kernel's parameters.
 #include "sim/modules/sim_ptx.h"
 #include "sim_fixture.h"
 

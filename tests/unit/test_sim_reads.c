@@ -72,7 +72,7 @@ static void memory_that_nobody_wrote(void **state) {
         assert_int_equal(calls, 2);
         assert_int_equal(look(driver, address, 8).unwritten_bytes, 0);
         assert_int_equal(calls, 2);
-        // A copy on the device carries it along; a copy to the host is the read.
+        // A copy on the device makes its target unknown, too; a copy to the host is the read.
         assert_cu(vr_cu(driver, memcpy_async, other, address, 16, 0), SUCCESS);
         assert_int_equal(calls, 2);
         assert_int_equal(look(driver, other, 16).unwritten_bytes, 8);

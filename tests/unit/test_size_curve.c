@@ -74,7 +74,7 @@ static void two_points_tell_exact_multiples(void **state) {
         {1, 3, 0, {7, 7, 11, VR_SHAPE_STRAIGHT}},
         {12, 22, 1, {44, 44, 44, VR_SHAPE_STRAIGHT}},
         {12, 22.5, 0.5, {43.5, 43.5, 64.5, VR_SHAPE_STRAIGHT}},
-        // Nothing at the smaller size: later values are a multiple of nothing.
+        // The value at the smaller size is 0, so later values cannot be a multiple of it.
         {0, 2, 8, {6, 6, 10, VR_SHAPE_STRAIGHT}},
     };
     for (size_t i = 0; i < VR_COUNT_OF(cases); i++) {

@@ -219,7 +219,7 @@ struct vram_report_accounts {
     X(U64, pin_blocks, ALWAYS, "number of these blocks")                                                                                   \
     X(TEXT, pin_site, ALWAYS, "call site of the largest of them; null: no such blocks")                                                    \
     X(TEXT, held_site, ALWAYS,                                                                                                             \
-      "if free memory out of reach or waiting memory is the cause: call site of the largest part of it; null otherwise")
+      "if the cause is waiting memory, or free memory that the request could not use: call site of its largest part; else null")
 
 // An out-of-memory event. The state at that moment is rebuilt from the final state and the later events; the size of a block that is gone
 // by the end is its request, rounded to 512 bytes.

@@ -199,7 +199,7 @@ int cudaGraphConditionalHandleCreate_v2(uint64_t *handle, uint64_t graph, uint64
 // --- nodes of any kind ----------------------------------------------------------------------------------------------
 enum { KERNEL = 0, MEMCPY = 1, MEMSET = 2, CONDITIONAL = 13 };
 
-// cudaGraphNodeParams and CUgraphNodeParams: of equal size, and alike except for these kinds.
+// cudaGraphNodeParams and CUgraphNodeParams have the same size, and are alike except for these kinds.
 struct rt_node {
     int type;
     int reserved[3];

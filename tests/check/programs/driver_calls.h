@@ -93,7 +93,7 @@ static inline event_handle make_event(void) {
     return event;
 }
 
-// Memory that has been written, and nothing of which is in flight.
+// Memory that completed work has written.
 static inline address make_written(size_t bytes) {
     address memory = 0;
     must(cuMemAlloc_v2(&memory, bytes));

@@ -96,7 +96,7 @@ static inline event_handle make_event(void) {
     return event;
 }
 
-// Memory of the device that has been written, and nothing of which is in flight.
+// Memory of the device that completed work has written.
 static inline void *make_written(size_t bytes) {
     void *address = NULL;
     must(cudaMalloc(&address, bytes));

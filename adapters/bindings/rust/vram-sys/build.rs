@@ -3,7 +3,7 @@ use std::env;
 use std::path::Path;
 use std::process::Command;
 
-/// Returns the folder that pkg-config names, or why it names none.
+/// Returns the folder that pkg-config names, or the reason why it names none.
 fn from_pkg_config() -> Result<String, String> {
     let asked = Command::new("pkg-config").args(["--variable=libdir", "vram"]).output();
     let told = asked.map_err(|error| format!("pkg-config cannot be started ({error})"))?;

@@ -1,4 +1,4 @@
-// A copy has the size of the larger of its two buffers. The driver refuses it, and the program does not look at the result.
+// A copy has the size of the larger of its two buffers. The driver refuses it, and the program ignores the result.
 #include "driver_calls.h"
 
 int main(void) {

@@ -1,4 +1,4 @@
-"""Two graphs that share a pool are replayed on two streams at a time."""
+"""Two graphs that share a pool are replayed on two streams at the same time."""
 import torch
 
 x = torch.ones(1 << 20, device="cuda")

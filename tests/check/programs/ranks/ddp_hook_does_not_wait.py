@@ -1,4 +1,4 @@
-"""A DDP hook starts the all-reduce and returns at once with a finished future, so that the optimizer reads sums in the making."""
+"""A DDP hook starts the all-reduce and returns at once with a finished future, so that the optimizer reads unfinished sums."""
 import os
 
 import torch

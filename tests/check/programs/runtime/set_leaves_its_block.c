@@ -1,4 +1,4 @@
-// A set has more bytes than its block. The runtime refuses it, and the program does not look at the result.
+// A set has more bytes than its block. The runtime refuses it, and the program ignores the result.
 #include "runtime_calls.h"
 
 int main(void) {
