@@ -110,7 +110,7 @@ enum vram_status vr_log_state_sections(struct vram_log *log, const struct vram_l
 
 // Sealing the tail into a block, and the index of blocks.
 
-// Merges every other span into the one before it. The number of spans is even, so the last one is merged, too.
+// Merges every other span into the one before it. The number of spans is even, so the last one is also merged.
 _Static_assert(VR_LOG_SPANS_MAX % 2 == 0, "spans are joined in pairs");
 static void halve_spans(struct vram_log *log) {
     size_t kept = 0;
