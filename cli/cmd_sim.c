@@ -71,7 +71,7 @@ int cmd_sim(int argc, char **argv) {
          .target = &asked.missing},
         {.name = "reads",
          .kind = ARGS_FLAG,
-         .help = "at the end, list where the program read what only a kernel would have written",
+         .help = "at the end, list the reads of data that only a kernel would have written",
          .target = &asked.reads},
         {.name = "hip", .kind = ARGS_FLAG, .help = "for HIP programs: provide AMD's runtime on the simulated device", .target = &asked.hip},
         SIM_VALUES_OPTIONS(&rules),

@@ -67,7 +67,7 @@ static void say_use(const struct fit_answer *answer, const char *folder, bool ha
         ui_say("vram fit: plan written: to use it, set VLLM_ENABLE_STARTUP_PLAN=1 VLLM_CACHE_ROOT=%s; without it, use %s", folder, option);
     else
         ui_say("vram fit: plan written: this engine takes %s", option);
-    ui_say("vram fit: with it %s of the %s stay free for what a real card needs in addition", left, verdict->ran_on.key);
+    ui_say("vram fit: with it %s of the %s stays free for the additional needs of a real card", left, verdict->ran_on.key);
 }
 
 int fit_engine_plan_keep(const struct fit_answer *answer, const char *folder) {
@@ -75,7 +75,7 @@ int fit_engine_plan_keep(const struct fit_answer *answer, const char *folder) {
     struct stat stat_of;
     const char *reason = why_not(answer);
     (void)snprintf(from, sizeof from, "%s/plan", answer->run->folder);
-    if (reason == NULL && stat(from, &stat_of) != 0) reason = "the engine wrote none";
+    if (reason == NULL && stat(from, &stat_of) != 0) reason = "the engine wrote no plan";
     if (reason != NULL) {
         ui_say("vram fit: no plan is written: %s", reason);
         return CLI_FINDING;

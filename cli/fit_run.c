@@ -500,8 +500,8 @@ static int run_program(struct running *running) {
     char played[sizeof run->folder + 20];
     (void)snprintf(played, sizeof played, "%s/played", run->folder);
     if (!fit_played_read(&run->played, played) && running->plan->requests != NULL)
-        ui_say("vram fit: --requests: no engine took the requests; vLLM's takes them, unless it is data-parallel or part of a script's "
-               "process");
+        ui_say("vram fit: --requests: no engine accepted the requests; vLLM's does, unless it uses data parallelism or runs in the "
+               "script's own process");
     read_refusal(run);
     add_contexts(running);
     take_last_step(running);

@@ -63,7 +63,7 @@ static void say_moment(struct mcp_answer *answer, const cJSON *json) {
     if (cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(json, "peaks_followed")))
         mcp_line(answer, "one run peaks at a place that another run does not reach, so that peak cannot be extrapolated");
     const uint64_t odd = mcp_whole(json, "not_in_every_run_bytes");
-    if (odd != 0) mcp_line(answer, "%s of the largest run is in groups that are empty there in another run", BYTES(odd));
+    if (odd != 0) mcp_line(answer, "%s of the largest run is in groups that another run does not have then", BYTES(odd));
 }
 
 static void say_forecast(struct mcp_answer *answer, const cJSON *json, const struct vram_forecast *forecast) {

@@ -98,7 +98,7 @@ void vram_torch_begin_allocate_to_pool(int device, struct vram_torch_pool_id id,
         pthread_mutex_lock(&lock);
         const enum vram_status begun = begin_locked(allocator, device, id, stream);
         pthread_mutex_unlock(&lock);
-        status = vr_torch_answer(begun, "beginning of a private pool");
+        status = vr_torch_answer(begun, "starting the use of a private pool");
     }
     if (status != VRAM_OK) vr_torch_raise_last("vram_torch_begin_allocate_to_pool");
 }
@@ -127,7 +127,7 @@ void vram_torch_end_allocate_to_pool(int device, struct vram_torch_pool_id id) {
     pthread_mutex_lock(&lock);
     const enum vram_status status = end_locked(find_pool(device, id));
     pthread_mutex_unlock(&lock);
-    if (vr_torch_answer(status, "end of a private pool") != VRAM_OK) vr_torch_raise_last("vram_torch_end_allocate_to_pool");
+    if (vr_torch_answer(status, "ending the use of a private pool") != VRAM_OK) vr_torch_raise_last("vram_torch_end_allocate_to_pool");
 }
 
 void vram_torch_release_pool(int device, struct vram_torch_pool_id id) {

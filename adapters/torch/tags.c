@@ -60,7 +60,7 @@ int vram_torch_tag_begin(int device, const char *tag) {
     enum vram_status status = tagged == NULL ? make_tagged(allocator, device, tag, &tagged) : VRAM_OK;
     if (status == VRAM_OK) status = vram_pool_begin(tagged->pool, &by_thread);
     pthread_mutex_unlock(&lock);
-    return vr_torch_answer(status, "beginning of a tag");
+    return vr_torch_answer(status, "starting the use of a tag");
 }
 
 int vram_torch_tag_end(int device, const char *tag) {
@@ -70,7 +70,7 @@ int vram_torch_tag_end(int device, const char *tag) {
     // Release the memory freed within the region now, not at the next one. What the driver refuses to free is retried later.
     if (status == VRAM_OK) (void)!vram_pool_empty_cache(tagged->pool);
     pthread_mutex_unlock(&lock);
-    return vr_torch_answer(status, "end of a tag");
+    return vr_torch_answer(status, "ending the use of a tag");
 }
 
 enum vram_status vr_torch_trim_tags(void) {
@@ -94,7 +94,7 @@ int vram_torch_tag_pool(int device, struct vram_torch_pool_id id, const char *ta
         status = vram_pool_set_tag(pool, tag);
         vram_pool_release(pool);
     }
-    return vr_torch_answer(status, "tag of a pool");
+    return vr_torch_answer(status, "tagging a pool");
 }
 
 // The caller frees *choices.
@@ -166,7 +166,7 @@ int vram_torch_tag_bytes(int device, const char *tag, uint64_t *bytes) {
     const enum vram_status status = tagged == NULL ? VRAM_INVALID_ARGUMENT : vram_get_pool_stats(tagged->pool, &stats);
     pthread_mutex_unlock(&lock);
     if (status == VRAM_OK) *bytes = (uint64_t)stats.reserved_bytes[VRAM_STAT_ALL].current;
-    return vr_torch_answer(status, "memory of a tag");
+    return vr_torch_answer(status, "reading the memory of a tag");
 }
 
 int vram_torch_kept(uint64_t address, uint64_t size_bytes, void *to) {

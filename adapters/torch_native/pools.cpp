@@ -155,7 +155,7 @@ void Native::beginAllocateToPool(Device device, PoolId id, std::function<bool(cu
     if (status == VRAM_OK) return;
     pool.routes.pop_back();
     release_locked(device, id);
-    refuse(status, "beginning of a private pool");
+    refuse(status, "starting the use of a private pool");
 }
 
 void Native::endAllocateToPool(Device device, PoolId id) {
@@ -167,7 +167,7 @@ void Native::endAllocateToPool(Device device, PoolId id) {
     found->second.routes.pop_back();
     const vram_status marked_end = VRAM_TORCH_CAPTURES_ARE_MARKED ? VRAM_OK : vram_capture_mark_end(made, static_cast<uint32_t>(device), 0);
     if (found->second.references <= 0) release_locked(device, id);
-    check(status != VRAM_OK ? status : marked_end, "end of a private pool");
+    check(status != VRAM_OK ? status : marked_end, "ending the use of a private pool");
 }
 
 void Native::releasePool(Device device, PoolId id) {

@@ -5,10 +5,9 @@
 // list:
 //   X(type, "key", value, absent, "sentence")   with VR_FACT_JSON: `value` is an expression
 //   X(type, member, absent, "sentence")         with VR_MEMBER_JSON: the key is the member's name (vram/facts.h)
-// type    U64, I64, BOOL, TEXT, DOUBLE or MS (nanoseconds, written as milliseconds); OBJECT, ARRAY or MAP (an object whose keys are names
-// of
-//         the recording), NAME or NUMBER (a string or number that a function writes): `value` is then a statement that writes it under
-//         `key`
+// type    U64, I64, BOOL, TEXT, DOUBLE or MS (nanoseconds, written as milliseconds);
+//         OBJECT, ARRAY or MAP (an object whose keys are names of the recording), NAME or NUMBER (a string or number that a function
+//         writes): `value` is then a statement that writes it under `key`
 // absent  ALWAYS (there is always a value), NULL_UNLESS(condition), OMIT_UNLESS(condition), and of numbers and texts NULL_IF_EMPTY and
 //         OMIT_IF_EMPTY (0 or ""). `value` is always evaluated, except for OBJECT, ARRAY, MAP, NAME and NUMBER. A TEXT that is NULL is
 //         written as null.

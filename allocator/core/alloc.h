@@ -55,8 +55,8 @@ enum vram_status vr_malloc_fallback(struct vr_device *device, struct vram_pool *
 void vr_request_free(struct vr_device *device, uint32_t block, bool held);
 // The second half: the block becomes reusable. held: it was counted as waiting.
 void vr_complete_free(struct vr_device *device, uint32_t block, bool held);
-// Both, of an allocated block of the shard: with uses, the second half waits for them. On failure the block stays allocated. DRIVER,
-// NO_HOST_MEMORY.
+// Does both halves for an allocated block of the shard; if it has uses, the second half waits for them. On failure the block stays
+// allocated. DRIVER, NO_HOST_MEMORY.
 enum vram_status vr_free_locked(struct vr_shard *shard, uint32_t block);
 // Both halves at once, for an allocated block of the shard without uses. Cannot fail.
 void vr_free_now(struct vr_shard *shard, uint32_t block);

@@ -77,7 +77,7 @@ VR_INLINE uint32_t remove_from(uint32_t root, const struct vr_index_arena *arena
     uint32_t *link = parent == 0 ? &root : &blocks[parent].child[blocks[parent].child[1] == block];
     assert(*link == block);
     while (left != 0 && right != 0) {
-        const unsigned side = blocks[left].priority > blocks[right].priority; // the side of the rising block on which the join goes on
+        const unsigned side = blocks[left].priority > blocks[right].priority; // the side of the rising block on which the join continues
         const uint32_t up = side ? left : right;
         hang_below(blocks, link, above, up);
         above = up;

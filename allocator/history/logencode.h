@@ -36,7 +36,7 @@ struct vr_log_encoder {
     uint64_t before;
     uint64_t last_size, last_time, last_stack;
     uint64_t last_of_action[16]; // stacks
-    bool falls;                  // a time is earlier than the event's before it
+    bool falls;                  // some event's time is earlier than that of the event before it
 };
 
 // Makes room for `capacity` events, at most VR_LOG_BATCH_MAX. Called once. NO_HOST_MEMORY.

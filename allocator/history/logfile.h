@@ -1,5 +1,5 @@
-// logfile.h: the file under a log. Packed blocks end where the next block will begin; the tail is a fixed distance beyond. One window of
-// memory maps the end of the file with both.
+// logfile.h: the file under a log. Packed blocks end where the next block will begin; the tail is a fixed distance beyond. One mapping
+// holds the end of the file, with both.
 //
 // A killed program leaves the file as it was, so stores are ordered: a record before the byte count that covers it; a block's bytes before
 // the word that makes it valid; and only then does the tail move on. A reader therefore finds either the block or its tail complete.

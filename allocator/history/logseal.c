@@ -110,8 +110,8 @@ enum vram_status vr_log_state_sections(struct vram_log *log, const struct vram_l
 
 // Sealing the tail into a block, and the index of blocks.
 
-// Merges every other span into the one before it. The number of spans is even, so the last one is merged, too.
-_Static_assert(VR_LOG_SPANS_MAX % 2 == 0, "no span remains single");
+// Merges every other span into the one before it. The number of spans is even, so the last one is also merged.
+_Static_assert(VR_LOG_SPANS_MAX % 2 == 0, "spans are joined in pairs");
 static void halve_spans(struct vram_log *log) {
     size_t kept = 0;
     for (size_t i = 0; i < log->span_count; i += 2) {

@@ -298,7 +298,8 @@ VR_INLINE pair_of_words differing(const struct vram_log_event *a, const struct v
     memcpy(&looked_at, (const unsigned char *)&usual_bits + at, sizeof looked_at);
     return (left ^ right) & looked_at;
 }
-_Static_assert(offsetof(struct vram_log_event, stream) == 16 && sizeof(struct vram_log_event) == 80, "all that is usual is compared");
+_Static_assert(offsetof(struct vram_log_event, stream) == 16 && sizeof(struct vram_log_event) == 80,
+               "the comparison covers all usual members");
 
 // Returns whether the event equals the last one in these fields. Its ids except the stack are then known to be valid.
 VR_INLINE bool is_usual(const struct vram_log *log, const struct vram_log_event *event) {
@@ -322,9 +323,10 @@ _Static_assert(RECORD_AT(size_bytes) - RECORD_AT(address) == EVENT_AT(size_bytes
                    RECORD_AT(pool_second) - RECORD_AT(address) == EVENT_AT(pool.second) &&
                    RECORD_AT(action) - RECORD_AT(address) == HEAD_BYTES &&
                    RECORD_AT(stack) - RECORD_AT(action) == EVENT_AT(stack) - EVENT_AT(action),
-               "what is copied is alike");
+               "both structs have the copied members in the same places");
 #define VR_FIELD(...)
-#define VR_ALIKE(column)       _Static_assert(RECORD_AT(column) - RECORD_AT(action) == EVENT_AT(column) - EVENT_AT(action), "as it is copied");
+#define VR_ALIKE(column)                                                                                                                   \
+    _Static_assert(RECORD_AT(column) - RECORD_AT(action) == EVENT_AT(column) - EVENT_AT(action), "same place in both structs");
 #define VR_NUMBER(column, ...) VR_ALIKE(column)
 #define VR_TEXT(column, ...)   VR_ALIKE(column)
 #include "model/entry_fields.def"

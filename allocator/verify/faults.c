@@ -73,11 +73,11 @@ static void put_place(struct vr_text *text, const struct vram_fault *fault) {
     const uint64_t begin = fault->block_address, end = begin + fault->block_bytes;
     const char *unit = "bytes";
     if (fault->address >= end) {
-        vr_text_printf(text, "%llu %s behind", (unsigned long long)(fault->address - end), unit);
+        vr_text_printf(text, "%llu %s after the end of", (unsigned long long)(fault->address - end), unit);
     } else if (fault->address >= begin) {
         vr_text_printf(text, "%llu %s inside", (unsigned long long)(fault->address - begin), unit);
     } else {
-        vr_text_printf(text, "%llu %s in front of", (unsigned long long)(begin - fault->address), unit);
+        vr_text_printf(text, "%llu %s before the start of", (unsigned long long)(begin - fault->address), unit);
     }
 }
 

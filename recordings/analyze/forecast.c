@@ -5,7 +5,7 @@
 
 #include "vram/report.h"
 
-// In runs of one program, at least this part of the bytes live at a peak comes from call sites that the other runs have, too.
+// In runs of one program, at least this part of the bytes live at a peak comes from call sites that the other runs also have.
 #define LEAST_SHARED 0.5
 
 static enum vram_status find_reserved(const struct vram_recording *recording, struct vr_forecast_run *run, struct vram_error *error) {

@@ -310,7 +310,7 @@ static enum vram_report_oom_cause host_cause(const struct vram_report_oom *oom) 
 }
 
 // Returns whether the room is unknown, as in a log that has only requests: nothing is known about the device's memory, or the request would
-// have fitted by what is known.
+// have fitted according to what is known.
 static bool is_room_unknown(const struct vram_report_oom *oom) {
     const uint64_t held = oom->reserved_bytes != 0 ? oom->reserved_bytes : oom->allocated_bytes + oom->pending_bytes;
     if (oom->has_device_free || oom->limit_bytes != 0) return false;

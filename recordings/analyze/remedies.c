@@ -231,7 +231,7 @@ static enum vram_status try_batch(struct vr_demand_work *work, struct vr_map *fi
         scaled_request = made->request_bytes;
         vr_live_curve_add(&work->changed, at, at + 1, (int64_t)scaled_request);
     }
-    // Rounding and pending frees need part of the room, too.
+    // Rounding and pending frees also need part of the room.
     const uint64_t beyond = made->wanted_bytes - made->in_use_bytes - made->request_bytes, slack = made->room_bytes / SLACK_PART;
     const uint64_t room = made->room_bytes > beyond + slack ? made->room_bytes - beyond - slack : 0;
     work->made->later_bytes = still_to_come(work, parameters);

@@ -380,7 +380,7 @@ enum vram_status vr_sites_at(struct vr_sites *sites, const struct vr_lifetimes *
     return status;
 }
 
-static_assert(VR_NO_SITE == VRAM_NO_FRAME, "handed on as it is");
+static_assert(VR_NO_SITE == VRAM_NO_FRAME, "the value is passed on unchanged");
 
 enum vram_status vram_recording_sites(const struct vram_recording *recording, uint32_t *frames) {
     VR_REQUIRE(recording && frames);

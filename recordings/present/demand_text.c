@@ -255,7 +255,7 @@ static void say_growth(struct vr_text *out, const struct vram_report_remedy *rem
 }
 static void say_no_grad(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
-    vr_text_printf(out, "%s is kept for a backward pass that never runs; the memory of the running layer comes on top",
+    vr_text_printf(out, "%s is kept for a backward pass that never runs; the running layer needs memory in addition",
                    vr_bytes(remedy->bytes).text);
 }
 

@@ -92,7 +92,7 @@ static void print_doubts(const struct vram_forecast *asked, const struct vr_fore
     if (asked->options.moment == VRAM_PROFILE_PEAK && !forecast->peaks_followed)
         vr_text_puts(text, "\n  One run peaks at a place that another run does not reach, so that peak cannot be extrapolated.\n");
     if (forecast->only_some_bytes > largest / 50)
-        vr_text_printf(text, "\n  %s of the largest run is in groups that are empty there in another run.\n",
+        vr_text_printf(text, "\n  %s of the largest run is in groups that another run does not have then.\n",
                        vr_bytes(forecast->only_some_bytes).text);
 }
 

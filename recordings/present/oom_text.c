@@ -196,7 +196,7 @@ static enum vram_status keep_oom_text(struct vr_arena *arena, const struct vram_
     case VRAM_OOM_UNKNOWN:
     case VRAM_OOM_CAUSE_COUNT: break;
     }
-    return vr_arena_printf(arena, text, "not examined: only the last %d out-of-memory events are", VRAM_REPORT_OOM_PICTURES);
+    return vr_arena_printf(arena, text, "not examined: only the last %d out-of-memory events are examined", VRAM_REPORT_OOM_PICTURES);
 }
 
 static enum vram_status put_words(struct vr_arena *arena, const struct vram_report_device *device, struct vram_report_oom *oom) {

@@ -7,12 +7,11 @@
 //   --calls          the same on a large device, of all histories: of the first pass, of the second, and of the others together
 //   --fragmentation  instead: the peak of reserved bytes minus that of allocated bytes, on a large device: as a share of the reserved bytes
 //                    (the measure of STAlloc, arXiv 2507.16274: 1 - allocated / reserved), and the saving over the default
-//   --cold           instead: milliseconds of the simulated driver's time for one history without a cache, at cheap and at dear prices, on
-//   a
-//                    large device: of the requesting thread, and of all threads
-// "ahead" is growth ahead, paged:True,grow_ahead:True. Between two requests its thread does all its work, as if the program computed for
-// longer than that takes.
+//   --cold           instead: milliseconds of the simulated driver's time for one history without a cache, on a large device, at cheap
+//                    and at dear prices: of the requesting thread, and of all threads
 //   --only SETTING   only this setting and the default (default: only the default)
+// The setting "ahead" is paged:True,grow_ahead:True. Between two requests its thread does all its work, as if the program computed for
+// longer than that takes.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,10 +4,12 @@
 //   bench_peers threads            only the rows of two threads
 //   bench_peers warming            only a training step, by the number of steps since other allocators ran
 //   bench_peers scale              growth with live blocks, pools, segments, streams and fences
-//   bench_peers count WORKLOAD N   N rounds of one workload with vram alone, to count instructions (also live-COUNT, streams-COUNT,
-//                                  pools-COUNT, fences-COUNT; and, once whatever N is, equals-COUNT and segments-COUNT, whose blocks are
-//                                  all freed in any order, again-COUNT, whose equal blocks are then taken again, and release-COUNT, of
-//                                  segments): valgrind --tool=callgrind '--toggle-collect=measured_*' ...
+//   bench_peers count WORKLOAD N   N rounds of one workload with vram alone, to count instructions:
+//                                  valgrind --tool=callgrind '--toggle-collect=measured_*' ...
+//
+// `count` also takes workloads with a number of objects: live-COUNT, paged-COUNT, streams-COUNT, pools-COUNT and fences-COUNT. Four others
+// run once, whatever N is: equals-COUNT frees equal blocks in any order, again-COUNT also requests them again, segments-COUNT frees
+// blocks that each fill a segment, and release-COUNT returns free segments to the driver.
 //
 // Each call goes through a pointer. The harness costs 2.8 ns per pair and 18 instructions per call.
 #include <string.h>

@@ -95,7 +95,7 @@ static void make_streams(struct program *program, size_t count) {
     }
 }
 
-// Streams in turn, at the device's peak: every free is followed by a request of the next stream.
+// Uses the streams in turn, at the device's peak: after every free, the next stream makes a request.
 static void streams_in_turn(struct program *program, size_t streams, size_t requests) {
     const size_t window = streams / 2;
     make_streams(program, streams);

@@ -204,7 +204,7 @@ class Requests(unittest.TestCase):
     def test_nothing_that_takes_requests(self):
         for program, variables in (("import torch\ntorch.empty(1 << 20)\n", {}), (PLAYS, {"FAKE_ENGINES": "2"})):
             result = fit("--json", "--for", "5s", "--requests", "prompt=1,output=1", *python(program), **variables)
-            self.assertIn("--requests: no engine took the requests", result.stderr)
+            self.assertIn("--requests: no engine accepted the requests", result.stderr)
             self.assertIsNone(json.loads(result.stdout)["played"])
 
     def test_a_plan_is_written_when_all_was_served(self):
@@ -216,7 +216,7 @@ class Requests(unittest.TestCase):
             self.assertEqual(plan.joinpath("options").read_text(), f"--kv-cache-memory-bytes {size}\n")
             written = json.loads(plan.joinpath("startup_plan/startup_plan_fake.json").read_text())
             self.assertEqual(written, {"kv_cache_memory_bytes": size, "free_memory_baseline": 60 * GIB})
-            for part in (f"to use it, set VLLM_ENABLE_STARTUP_PLAN=1 VLLM_CACHE_ROOT={plan}; without it, use --kv-cache-memory-bytes {size}\n", "of the h100 stay free"):
+            for part in (f"to use it, set VLLM_ENABLE_STARTUP_PLAN=1 VLLM_CACHE_ROOT={plan}; without it, use --kv-cache-memory-bytes {size}\n", "of the h100 stays free"):
                 self.assertIn(part, result.stderr)
 
     def test_no_plan_of_what_was_not_served(self):

@@ -290,7 +290,8 @@ struct vr_paged_found {
 // Find such a slot, and hand it out.
 bool vr_paged_find(const struct vr_shard *shard, uint64_t rounded, struct vr_paged_found *found);
 void vr_paged_take_found(struct vr_shard *shard, const struct vr_paged_found *found);
-// The same by block (0: none), and the free.
+// The same two by the slot's block: vr_paged_ready() returns it, or 0 if there is no such slot; vr_paged_take() hands it out.
+// vr_paged_give() takes a freed block back.
 uint32_t vr_paged_ready(const struct vr_shard *shard, uint64_t rounded);
 void vr_paged_take(struct vr_shard *shard, uint32_t block);
 void vr_paged_give(struct vr_shard *shard, uint32_t block);

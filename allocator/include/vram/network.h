@@ -30,7 +30,7 @@ struct vram_mapping {
     uint32_t device;
     bool physical; // made by cuMemCreate, so vram_watch_fabric() works; false: made by cuMemAlloc
 };
-// Called one at a time, on the thread whose call maps or unmaps, under locks of the allocator, which an observer must not call.
+// Called one at a time, on the thread whose call maps or unmaps, under locks of the allocator: an observer must not call the allocator.
 struct vram_mapping_observer {
     // Memory is mapped from now on. Access is set after this call: a card registers it later, or by vram_watch_dma_buf(). May be NULL.
     void (*mapped)(const struct vram_mapping *mapping, void *user);

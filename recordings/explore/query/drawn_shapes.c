@@ -317,7 +317,7 @@ static enum vram_status put_pixels(const struct vr_shapes *shapes, const struct 
     return VRAM_OK;
 }
 
-// Adds the position at which the program freed each shape, while streams were still using it.
+// Adds, for each shape, the position at which the program freed it; streams may have used it longer.
 static enum vram_status put_requested(const struct vr_shapes *shapes) {
     struct vr_answer *answer = shapes->query->answer;
     const struct vr_lifetimes *allocated = NULL;

@@ -40,7 +40,7 @@ VR_INLINE double vr_shapes_end(const struct vr_shapes *shapes, size_t i) {
     return vr_axis_span_death(&shapes->span, shapes->lifetimes, shapes->row[i]);
 }
 
-// Appends "pool not recorded", "default pool" for (0, 0), or else as "private pool (0, 1)".
+// Appends the name of a pool: "default pool" for (0, 0), "private pool (0, 1)" for another, "pool not recorded" if it is unknown.
 void vr_pool_name(bool known, uint64_t first, uint64_t second, struct vr_text *text);
 
 // A grouping of rows: a number for each group, and its name.

@@ -36,7 +36,7 @@ struct vr_selection {
 enum vram_status vr_select_recording(const struct vr_query *query, struct vr_explored_recording **recording);
 enum vram_status vr_select_device(const struct vr_query *query, struct vr_explored_recording **recording,
                                   struct vr_explored_device **device);
-// Sets *index to that of the view for queries without a device; the recording must have a view. LIMIT, NO_HOST_MEMORY.
+// Sets *index to the index of the view for queries without a device; the recording must have a view. LIMIT, NO_HOST_MEMORY.
 enum vram_status vr_explored_worst(struct vr_explored_recording *recording, size_t *index);
 // Reads the parameter `notion`: allocated (the default) or active.
 enum vram_status vr_select_lifetime_kind(const struct vr_query *query, enum vr_lifetime_kind *kind);

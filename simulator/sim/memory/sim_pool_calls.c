@@ -14,7 +14,7 @@ struct export_data {
     uint64_t place, nonce; // of the piece's ticket
     char padding[40];
 };
-_Static_assert(sizeof(struct export_data) == 64, "what is exported has 64 bytes");
+_Static_assert(sizeof(struct export_data) == 64, "exported data has 64 bytes");
 
 // --- the owner's side -----------------------------------------------------------------------------------------------
 

@@ -54,7 +54,7 @@ static void close_window(struct vr_sim_windows *windows, struct vr_sim_window *w
     vr_os_unmap(window->host, VR_SIM_WINDOW_BYTES);
     if (window != last) {
         *window = *last;
-        if (vr_map_set(&windows->by_number, window->number + 1, position) != VRAM_OK) assert(!"its entry is there");
+        if (vr_map_set(&windows->by_number, window->number + 1, position) != VRAM_OK) assert(!"the map already has the key");
     }
     windows->count--;
 }

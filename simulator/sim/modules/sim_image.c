@@ -39,7 +39,7 @@ static bool sim_image_add_variable(struct vr_sim_image *image, const char *name,
     return true;
 }
 
-// Adds a parameter. Parameters come in any order; missing ones are zero meanwhile.
+// Adds a parameter. Parameters come in any order; those that have not come yet are zero.
 bool vr_sim_kernel_add_parameter(struct vr_sim_kernel *kernel, uint32_t ordinal, uint32_t offset_bytes, uint32_t size_bytes) {
     if (ordinal >= 4096) return true; // a kernel's parameters take at most 32,764 bytes
     const size_t needed = (size_t)ordinal + 1;

@@ -208,7 +208,8 @@ vr_cu_result vr_sim_launch_fill(struct vr_sim *sim, struct vr_sim_stream *stream
     if (!may_fill(sim, device, &fill)) return VR_CU_SUCCESS;
     const uint64_t writes = sim->content.writes;
     const vr_cu_result result = is_narrow(&fill) ? fill_narrow(sim, stream, device, &fill) : fill_wide(sim, stream, device, &fill);
-    // If the stream waits for host functions, the fill is done later; then it is newer than the outputs of kernels launched until then.
+    // If the stream waits for host functions, the fill is done later; it is then newer than the outputs of kernels launched before it was
+    // done.
     if (fill.size_bytes <= VR_SIM_SMALL_FILL_BYTES && sim->content.writes == writes + 1) vr_sim_content_note_fill(&sim->content);
     return result;
 }

@@ -335,8 +335,9 @@ static bool add_family_operands(struct vr_sim_kernel *kernel, const struct famil
     return true;
 }
 
-// Returns whether the types tell what the kernel writes. They do if some of its pointers are to const, because the others then have a
-// reason not to be; and if it has a single pointer, because a kernel that writes nothing does nothing.
+// Returns whether the types tell what the kernel writes. They do in two cases. If some of its pointers are to const, the others are
+// written, or they would be to const as well. If it has a single pointer, that is written, because a kernel that writes nothing does
+// nothing.
 static bool types_show_writes(const struct vr_sim_kernel *kernel, const struct vr_sim_mangled_type *types, size_t count) {
     size_t pointers = 0, unknown = kernel->parameter_count - count;
     for (size_t i = 0; i < count; i++) {
@@ -348,7 +349,8 @@ static bool types_show_writes(const struct vr_sim_kernel *kernel, const struct v
     return pointers == 1 && unknown == 0;
 }
 
-// Returns the effect of a kernel on the memory behind a parameter: by its code or, without it, `otherwise`, which types tell.
+// Returns the effect of a kernel on the memory behind a parameter, according to its code. Without code, returns `otherwise`, which the
+// types tell.
 static enum vr_check_effect effect_of(const struct vr_sim_kernel *kernel, size_t parameter, enum vr_check_effect otherwise) {
     const uint8_t effects = kernel->effects != NULL && parameter < VR_SIM_PTX_PARAMETERS ? kernel->effects[parameter] : 0;
     if ((effects & VR_SIM_PTX_KNOWN) == 0) return otherwise;

@@ -172,7 +172,7 @@ static bool read_argument(struct mangled *name, struct vr_sim_mangled_type *type
     return read;
 }
 
-// Reads template arguments, I ... E. Those of the kernel's last template are what T_, T0_ and so on refer to.
+// Reads template arguments, I ... E. T_, T0_ and so on refer to those of the kernel's last template.
 static bool read_arguments(struct mangled *name) {
     struct vr_sim_mangled_type type;
     const bool inside = name->inside;
@@ -268,7 +268,7 @@ static bool read_name(struct mangled *name, bool *is_template) {
     return read;
 }
 
-// Reads a function's name and parameters up to its E. A template's name is followed by its return type, read as a type too.
+// Reads a function's name and parameters up to its E. After a template's name comes its return type, which is read as a type.
 static bool read_encoding(struct mangled *name) {
     struct vr_sim_mangled_type type;
     bool is_template;

@@ -14,8 +14,8 @@ static bool is_bytes(const struct vr_sim_work *work) {
            work->type == VR_CU_GRAPH_NODE_TYPE_BATCH_MEM_OP;
 }
 
-// Moves bytes for an earlier call. Does nothing if the memory was freed since, as may happen on hardware, too. Reads are reported as those
-// of the earlier call.
+// Moves bytes for an earlier call. Does nothing if the memory was freed in the meantime, as may also happen on hardware. Reads are reported
+// as those of the earlier call.
 static void do_bytes(struct vr_sim *sim, const struct vr_sim_callback *callback) {
     sim->read = (struct vr_sim_read){0};
     sim->reader = callback->reader;

@@ -365,8 +365,8 @@ enum { NO_COPY_FAILED = -1, ORDERS = 3 };
 // Batches need a created stream or the per-thread stream.
 static bool is_for_batches(uint64_t stream) { return stream != 0 && stream != VR_CU_STREAM_LEGACY; }
 
-// Returns whether first_of is a valid list of attribute entries. Entry i covers the copies from first_of[i] up to that of the next entry.
-// The first is 0, and they rise.
+// Returns whether first_of is a valid list of attribute entries. Entry i covers the copies from first_of[i] up to, but not including,
+// first_of[i + 1]. The first index is 0, and each is larger than the one before.
 static bool are_firsts(const uint64_t *first_of, uint64_t entries, uint64_t count) {
     if (first_of == NULL || entries == 0 || entries > count || first_of[0] != 0) return false;
     for (uint64_t i = 1; i < entries; i++)

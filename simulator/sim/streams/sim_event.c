@@ -4,7 +4,7 @@
 #include "sim/streams/sim_callbacks.h"
 #include "sim/streams/sim_checking.h"
 
-// If kernels take time, two events are never at the same time: a GPU needs time for an event, too, and programs divide by the times that
+// If kernels take time, two events are never at the same time: a GPU also needs time for an event, and programs divide by the times that
 // they measure (Inductor's benchmarks). The value is NVIDIA's resolution of cuEventElapsedTime().
 #define EVENT_RESOLUTION_NS 500
 

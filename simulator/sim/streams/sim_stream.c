@@ -294,8 +294,8 @@ void vr_sim_complete_stream(struct vr_sim *sim, struct vr_sim_stream *stream) {
     vr_sim_wait_work(sim, index_of(sim, stream), stream->work, stream->tail_ns);
 }
 
-// Waiting for the legacy stream counts as work of it, so it also waits for the blocking streams. If the host is out of memory, only its own
-// work is completed.
+// Waiting for the legacy stream counts as work on that stream, so it also waits for the blocking streams. If the host is out of memory,
+// only its own work is completed.
 void vr_sim_wait_stream(struct vr_sim *sim, struct vr_sim_stream *stream) {
     if (stream->kind == VR_SIM_STREAM_LEGACY) (void)vr_sim_enqueue(sim, stream, 0, NULL);
     vr_sim_complete_stream(sim, stream);
