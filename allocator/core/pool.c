@@ -67,7 +67,7 @@ void vr_shard_give_records(struct vr_shard *shard) {
     vr_slab_give_many(&shard->device->allocator->blocks, shard->spare_count, shard->spare + shard->spare_count);
 }
 
-inline uint32_t vr_block_split(struct vr_shard *shard, uint32_t block, uint64_t size) {
+uint32_t vr_block_split(struct vr_shard *shard, uint32_t block, uint64_t size) {
     VR_ASSERT_SETTLED(shard->device);
     const struct vram_allocator *allocator = shard->device->allocator;
     assert(shard->spare_count != 0);
@@ -122,7 +122,7 @@ void vr_block_absorb_next(struct vr_shard *shard, uint32_t block) {
     vr_shard_recycle(shard, next);
 }
 
-inline void vr_pool_insert(struct vr_shard *shard, uint32_t block) {
+void vr_pool_insert(struct vr_shard *shard, uint32_t block) {
     VR_ASSERT_SETTLED(shard->device);
     const struct vram_allocator *allocator = shard->device->allocator;
     struct vr_block *item = vr_block_at(allocator, block);
@@ -161,7 +161,7 @@ static uint32_t merge_vacant(struct vr_shard *shard, uint32_t block) {
     return block;
 }
 
-inline uint32_t vr_pool_merge(struct vr_shard *shard, uint32_t block) {
+uint32_t vr_pool_merge(struct vr_shard *shard, uint32_t block) {
     VR_ASSERT_SETTLED(shard->device);
     const struct vram_allocator *allocator = shard->device->allocator;
     const struct vr_block *item = vr_block_at(allocator, block);
