@@ -115,7 +115,7 @@ class Maker:
         unwanted = ["expandable"] * ("pool" in self.kind.weights) + ["max_split", "garbage"] * ("capture" in self.kind.weights)
         self.settings = [text for text in SETTINGS if not any(word in text for word in unwanted)]
         self.reuse = "graph_capture_record_stream_reuse" in conf
-        sim = f"device=h100,devices={self.kind.devices},bytes=none,context=device,manual,addresses={addresses}"
+        sim = f"device=h100,devices={self.kind.devices},bytes=none,context=0,manual,addresses={addresses}"
         sim += f",memory={memory}" if memory else ""
         head = [f"# kind {self.name} seed {self.seed} steps {self.steps}", f"# sim {sim}", f"# devices {self.kind.devices}", f"# conf {conf}"]
         for device in reversed(range(self.kind.devices)):  # an unused device counts nothing
