@@ -48,12 +48,16 @@ static void find_frames(struct fault_stack *shown, struct vram_stacks *stacks, u
     shown->first = first_frame(shown->frames, shown->count, own);
 }
 
+// Returns whether two frames show the same call. A public function takes its stacks at several lines.
+static bool are_one_call(const struct vram_frame *one, const struct vram_frame *other) {
+    const bool is_public = strncmp(one->name, "vram_", 5) == 0;
+    return strcmp(one->name, other->name) == 0 && (is_public || (one->line == other->line && strcmp(one->filename, other->filename) == 0));
+}
+
 static bool are_equal(const struct fault_stack *a, const struct fault_stack *b) {
     if (a->count - a->first != b->count - b->first) return false;
-    for (size_t i = 0; i < a->count - a->first; i++) {
-        const struct vram_frame *one = &a->frames[a->first + i], *other = &b->frames[b->first + i];
-        if (one->line != other->line || strcmp(one->name, other->name) != 0 || strcmp(one->filename, other->filename) != 0) return false;
-    }
+    for (size_t i = 0; i < a->count - a->first; i++)
+        if (!are_one_call(&a->frames[a->first + i], &b->frames[b->first + i])) return false;
     return true;
 }
 

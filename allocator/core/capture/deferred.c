@@ -307,7 +307,7 @@ static int by_serial(const void *a, const void *b) {
 }
 
 // Returns whether no finished free was missed. For assertions.
-static bool all_wait(const struct vr_captures *captures, const struct vr_past *past) {
+VR_INLINE bool all_wait(const struct vr_captures *captures, const struct vr_past *past) {
     for (const struct vr_deferred *deferred = captures->first_deferred; deferred != NULL; deferred = deferred->next) {
         struct vr_deferred anew = *deferred;
         anew.passed = 0;

@@ -179,7 +179,7 @@ static enum vram_status settle_shard(struct vr_paged_shard *own) {
 }
 
 // Checks the slot, which the fast path does not read.
-static bool may_be_taken(const struct vr_paged_shard *own, const struct vr_paged_found *found) {
+VR_INLINE bool may_be_taken(const struct vr_paged_shard *own, const struct vr_paged_found *found) {
     const struct vr_paged_slot *slot = &own->device->slots[found->slot];
     return slot->block == found->block && slot->own == own && slot->foreign == 0 && own->device->covered[found->slot] == 0 &&
            vr_paged_blocker(own->device, slot) == 0;
