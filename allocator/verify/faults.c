@@ -20,10 +20,10 @@ const char *vram_fault_name(enum vram_fault_kind kind) { return (unsigned)kind <
 
 uint32_t vr_verify_stack(const struct vr_verify *verify) { return vram_stack_take(verify->stacks, VRAM_STACK_ALL, 1); }
 
-// Returns whether the frame is of the library's own source. The paths of its files begin like this file's.
+// Returns whether the frame is of the library's own source, whose path is absolute or relative depending on the compiler.
 static bool is_own(const struct vram_frame *frame) {
-    static const char file[] = __FILE__, here[] = "verify/faults.c";
-    return strncmp(frame->name, "vr_", 3) == 0 || strncmp(frame->filename, file, sizeof file - sizeof here) == 0;
+    return strncmp(frame->name, "vr_", 3) == 0 || strstr(frame->filename, "allocator/core/") != NULL ||
+           strstr(frame->filename, "allocator/verify/") != NULL;
 }
 
 // Returns the first frame to print: that of the public function that the program called. If a compiler left it out, returns the first frame
