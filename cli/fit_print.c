@@ -192,7 +192,10 @@ static void print_when(FILE *page, const struct fit_verdict *verdict, const stru
     if (event >= 0) fit_site_of(verdict->recording, device, (uint64_t)event, site, sizeof site);
     if (step == 0 && site[0] == '\0') return;
     fprintf(page, "  %-*s", FIT_TEXT_COLUMN - 2, "When");
-    if (step != 0) fprintf(page, "in step %" PRIu64 " of %" PRIu64 "%s", step, run->steps, site[0] == '\0' ? "" : ", ");
+    if (step > run->steps)
+        fprintf(page, "after step %" PRIu64 "%s", run->steps, site[0] == '\0' ? "" : ", ");
+    else if (step != 0)
+        fprintf(page, "in step %" PRIu64 " of %" PRIu64 "%s", step, run->steps, site[0] == '\0' ? "" : ", ");
     if (site[0] != '\0') {
         fprintf(page, "at ");
         print_site(page, site);

@@ -51,7 +51,7 @@ static const struct {
 static const char large_segment_key[] = "large_segment_size_mb";
 
 // Gives the defaults that apply with `options`: one of them is the large segment's size.
-static void defaults_beside(const struct vr_options *options, struct vr_options *defaults) {
+static void defaults_with(const struct vr_options *options, struct vr_options *defaults) {
     vr_options_init(defaults);
     defaults->max_non_split_rounding_bytes = options->large_segment_bytes;
 }
@@ -175,7 +175,7 @@ enum vram_status vr_options_parse(struct vr_options *options, const char *text, 
     struct vr_options result = *options, defaults;
     if (text == NULL) text = "";
     VR_TRY(read_large_segment(&result, text, error));
-    defaults_beside(&result, &defaults);
+    defaults_with(&result, &defaults);
     for (size_t i = 0; i < vr_option_row_count; i++)
         if (vr_option_rows[i].reset) copy_field(&vr_option_rows[i], &result, &defaults);
     VR_TRY(read_pairs(&result, text, error));
@@ -188,7 +188,7 @@ enum vram_status vr_options_parse(struct vr_options *options, const char *text, 
 
 static void set_default(struct vr_options *options, const struct vr_option_row *row) {
     struct vr_options defaults;
-    defaults_beside(options, &defaults);
+    defaults_with(options, &defaults);
     copy_field(row, options, &defaults);
     if (row->kind == VR_KIND_CLASSES) options->reserve_class_count = 0;
 }
@@ -247,7 +247,7 @@ const char *vr_options_environment(const char **variable) {
 // Prints the values of one row: in `options`, and the default that applies with them. Returns false if host memory ran out.
 static bool print_row(const struct vr_option_row *row, const struct vr_options *options, struct vr_text *value, struct vr_text *usual) {
     struct vr_options defaults;
-    defaults_beside(options, &defaults);
+    defaults_with(options, &defaults);
     value->length = usual->length = 0;
     vr_option_print(row, options, value);
     vr_option_print(row, &defaults, usual);

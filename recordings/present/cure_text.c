@@ -140,8 +140,8 @@ static bool own_option_does(const struct vram_paged_saving *saving) {
 static void put_cure(const struct vram_paged_saving *saving, struct vr_text *out) {
     const struct vram_paged_side *own = &saving->expandable, *paged = &saving->paged;
     vr_text_printf(out, "paged:True (" OWN_ONLY ") also fits in the %s available", vr_bytes(saving->room_bytes).text);
-    const uint64_t beside = own->known && own->needed_bytes != 0 ? own->needed_bytes : paged->needed_bytes;
-    if (paged->needed_bytes != 0) vr_text_printf(out, " and needs %s", vr_bytes_unlike(paged->needed_bytes, beside).text);
+    const uint64_t other_bytes = own->known && own->needed_bytes != 0 ? own->needed_bytes : paged->needed_bytes;
+    if (paged->needed_bytes != 0) vr_text_printf(out, " and needs %s", vr_bytes_unlike(paged->needed_bytes, other_bytes).text);
     if (own->known && own->fits && own->needed_bytes != 0)
         vr_text_printf(out, "; PyTorch's expandable_segments:True needs %s", vr_bytes_unlike(own->needed_bytes, paged->needed_bytes).text);
     else if (own->known && !own->fits)
