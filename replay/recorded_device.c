@@ -106,7 +106,7 @@ static uint64_t distance_to(const struct vr_mapped_range *range, uint64_t start,
 
 // Returns the pool of an unmapped range by mapped ranges of its stream near it, which are of the same segment: other segments are about a
 // device's memory away.
-static uint32_t pool_beside(const struct attribution *work, size_t event) {
+static uint32_t pool_near(const struct attribution *work, size_t event) {
     const uint64_t start = work->history->address[event], stream = vr_entry_stream(work->history, event);
     uint64_t end = 0;
     if (!vr_add_u64(start, work->history->size_bytes[event], &end)) return VR_POOL_UNKNOWN;
@@ -126,7 +126,7 @@ static uint32_t pool_of_event(const struct attribution *work, size_t event) {
     case VR_ACTION_FREE:
     case VR_ACTION_SEGMENT_ALLOC:
     case VR_ACTION_SEGMENT_MAP: return pool_at(work, work->history->address[event]);
-    case VR_ACTION_SEGMENT_UNMAP: return pool_beside(work, event);
+    case VR_ACTION_SEGMENT_UNMAP: return pool_near(work, event);
     case VR_ACTION_SEGMENT_FREE:
     case VR_ACTION_OOM: return VR_POOL_UNKNOWN;
     default: return 0;

@@ -108,8 +108,8 @@ _FUNCTIONS = (
 
 def library_path():
     """Returns the path of the shared library."""
-    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libvram_torch.so")
-    return os.environ.get("VRAM_TORCH_LIBRARY") or beside
+    default = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libvram_torch.so")
+    return os.environ.get("VRAM_TORCH_LIBRARY") or default
 
 
 class Allocator:

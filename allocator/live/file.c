@@ -20,7 +20,7 @@ enum vram_status vr_file_open(struct vr_file *file, const char *pattern, struct 
     const enum vram_status device = vr_os_stream_open(file->path, &file->stream);
     if (device == VRAM_UNSUPPORTED) {
         // Several threads may write under one name: the last one's complete file remains.
-        if (vr_os_file_create_beside(file->path, file->partial, sizeof file->partial, &file->stream) == VRAM_OK) return VRAM_OK;
+        if (vr_os_file_create_temporary(file->path, file->partial, sizeof file->partial, &file->stream) == VRAM_OK) return VRAM_OK;
     }
     return device != VRAM_OK ? fail_file(file, "cannot be written", error) : VRAM_OK;
 }

@@ -120,7 +120,7 @@ enum vram_status vr_os_file_create(const char *path, int *descriptor);
 // `path` is a regular file of this user, the new file gets its permissions. `capacity` must exceed the length of `path` plus
 // VR_NEW_FILE_EXTRA. IO with errno.
 enum { VR_NEW_FILE_LETTERS = 12, VR_NEW_FILE_EXTRA = VR_NEW_FILE_LETTERS + 7 };
-enum vram_status vr_os_file_create_beside(const char *path, char *made, size_t capacity, FILE **stream);
+enum vram_status vr_os_file_create_temporary(const char *path, char *made, size_t capacity, FILE **stream);
 
 // --- process.c: a helper process: a copy of this process that works for it and may crash ------------------------------------------------
 // The helper has this process's memory as of now, and one thread. Locks held by other threads stay held there forever, including those of

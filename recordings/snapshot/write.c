@@ -339,7 +339,7 @@ static bool has_top_key(const struct vr_model *model, const char *key) {
 }
 
 // Returns whether the setting was a top-level key: the top level has the key, but no extra with its value.
-static bool is_beside(const struct dict_writer *writer, const char *key) {
+static bool is_top_level_setting(const struct dict_writer *writer, const char *key) {
     return has_top_key(writer->model, key) && find_extra(writer, writer->of_owner[VR_OWNER_TOP], key) == NULL;
 }
 
@@ -347,7 +347,7 @@ static void put_settings(struct dict_writer *writer) {
     const struct vr_model *model = writer->model;
     writer->emitter.calls->begin(&writer->emitter, true);
     for (size_t i = 0; i < model->setting_count; i++) {
-        if (is_beside(writer, vr_model_string(model, model->settings[i].key))) continue;
+        if (is_top_level_setting(writer, vr_model_string(model, model->settings[i].key))) continue;
         writer->emitter.calls->key(&writer->emitter, string_name(model->settings[i].key));
         put_extra_text(writer, model->settings[i].key, model->settings[i].value);
     }
@@ -373,7 +373,7 @@ static void put_modules(struct dict_writer *writer) {
     writer->emitter.calls->end(&writer->emitter);
 }
 
-static void put_setting_beside(struct dict_writer *writer, enum vr_word key) {
+static void put_top_level_setting(struct dict_writer *writer, enum vr_word key) {
     const char *value = vr_model_setting(writer->model, vr_word_text(key));
     if (value == NULL)
         writer->emitter.calls->null(&writer->emitter);
@@ -381,8 +381,8 @@ static void put_setting_beside(struct dict_writer *writer, enum vr_word key) {
         vr_emit_text(&writer->emitter, value, strlen(value));
 }
 
-static void put_max_entries(struct dict_writer *writer) { put_setting_beside(writer, VR_WORD_TRACE_ALLOC_MAX_ENTRIES); }
-static void put_overflowed(struct dict_writer *writer) { put_setting_beside(writer, VR_WORD_TRACE_ALLOC_OVERFLOWED); }
+static void put_max_entries(struct dict_writer *writer) { put_top_level_setting(writer, VR_WORD_TRACE_ALLOC_MAX_ENTRIES); }
+static void put_overflowed(struct dict_writer *writer) { put_top_level_setting(writer, VR_WORD_TRACE_ALLOC_OVERFLOWED); }
 
 static bool always_written(const struct vr_model *model) { return model != NULL; }
 static bool has_host(const struct vr_model *model) { return model->host_count != 0; }

@@ -50,12 +50,12 @@ def stack(program, frames):
 
 
 def read(program, extension):
-    beside = pathlib.Path(program).with_name
+    sibling = pathlib.Path(program).with_name
     with tempfile.TemporaryDirectory() as folder:
         few, many = (pathlib.Path(folder, name + extension) for name in ("few", "many"))
         for file, events in ((few, EVENTS), (many, 2 * EVENTS)):
-            subprocess.run([beside("bench_make_recording"), str(events), file], check=True, capture_output=True, timeout=300)
-        counts = [run_counted("vram_recording_read_file", beside("bench_read"), file)[1] for file in (few, many)]
+            subprocess.run([sibling("bench_make_recording"), str(events), file], check=True, capture_output=True, timeout=300)
+        counts = [run_counted("vram_recording_read_file", sibling("bench_read"), file)[1] for file in (few, many)]
     return (counts[1] - counts[0]) / EVENTS
 
 

@@ -16,7 +16,7 @@ import tempfile
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../judgement"))
 import edited
 import surfaces
-from causes import CALL, GIB, MIB, TRAIN, Device, Host, a_fraction, another_process, cache_of_a_stream, few_blocks_in_the_way, frames, maximum_of_a_pool, pinned_all, pinned_beside_others, pinned_buffers_kept, pinned_in_a_container, pool_of_a_graph, pools_of_the_driver, run, waits_for_a_stream
+from causes import CALL, GIB, MIB, TRAIN, Device, Host, a_fraction, another_process, cache_of_a_stream, few_blocks_in_the_way, frames, maximum_of_a_pool, pinned_all, pinned_with_others, pinned_buffers_kept, pinned_in_a_container, pool_of_a_graph, pools_of_the_driver, run, waits_for_a_stream
 
 C = [("solver.c", 90, "main")]
 OPTIMIZER = [("/env/torch/optim/adamw.py", 5, "step"), *TRAIN]
@@ -344,7 +344,7 @@ ROWS = {
     "KV_CACHE": (r"reduce the KV cache to at most", [keys_and_values], [lambda: keys_and_values("model.py")]),
     "GROWTH HOST": (r"free pinned buffers when their copies are done", [pinned_buffers_kept], [lambda: steps(kept=64 * MIB)]),
     "LIMIT HOST": (r"a container's memory, `ulimit -l`", [pinned_in_a_container], [a_fraction]),
-    "OUTSIDE HOST": (r"what else uses the system's memory", [pinned_beside_others], [another_process]),
+    "OUTSIDE HOST": (r"what else uses the system's memory", [pinned_with_others], [another_process]),
     "FULL HOST|PYTHON": (r"prefetch_factor", [pinned_all], [lambda: others(pinned_all()), training]),
     "FULL HOST": (r"pin less at once: smaller buffers, or memory that is not pinned", [lambda: others(pinned_all())], [in_c]),
     "DRIVER_POOLS PYTHON": (r"backend:native", [lambda: others(pools_of_the_driver(), *TRAIN)], [pools_of_the_driver]),
@@ -365,8 +365,8 @@ ROWS = {
     "ROOM_UNKNOWN 0": (r"the pool or memory resource has a maximum", [log_of_requests], [in_c]),
     "OUTSIDE OTHERS": (r"end the other processes", [another_process], [nobody_told, own_overhead, unknown_holder]),
     "OUTSIDE OWN": (r"this process holds it \(contexts", [own_overhead], [another_process, unknown_holder]),
-    "OUTSIDE ROCM": (r"`rocm-smi --showpids` lists", [lambda: edited.rocm_beside_others()], [unknown_holder, lambda: edited.ascend_beside_others()]),
-    "OUTSIDE ASCEND": (r"`npu-smi info` lists", [lambda: edited.ascend_beside_others()], [unknown_holder, lambda: edited.rocm_beside_others()]),
+    "OUTSIDE ROCM": (r"`rocm-smi --showpids` lists", [lambda: edited.rocm_with_others()], [unknown_holder, lambda: edited.ascend_with_others()]),
+    "OUTSIDE ASCEND": (r"`npu-smi info` lists", [lambda: edited.ascend_with_others()], [unknown_holder, lambda: edited.rocm_with_others()]),
     "OUTSIDE ACCOUNTS": (r"`nvidia-smi` lists other processes(?!;)", [unknown_holder], [nobody_told, own_overhead]),
     "OUTSIDE 0": (r"`vram run` names the libraries of this one", [nobody_told], [another_process]),
     "waits_for_streams": (r"waited for another stream at event .*marked with record_stream", [waiting], [lambda: waiting(pending=False), without_completions]),

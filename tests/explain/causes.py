@@ -232,7 +232,7 @@ def pinned_all():
     return host
 
 
-def pinned_beside_others():
+def pinned_with_others():
     host = Host(vram_host_total_bytes=64 * GIB)
     host.take(4 * GIB, frames(("data.py", 11, "pin"), *TRAIN))
     host.fail(2 * GIB, GIB, frames(("data.py", 12, "pin"), *TRAIN))
@@ -272,7 +272,7 @@ def maximum_of_a_pool():
     return pool_of_the_driver(maximum=True)
 
 
-MADE = [pinned_buffers_kept, pinned_all, pinned_beside_others, pinned_in_a_container, pools_of_the_driver, maximum_of_a_pool, a_library_of_a_program, a_list_that_grows, few_blocks_in_the_way, another_process, a_fraction, pool_of_a_graph, waits_for_a_stream, cache_of_a_stream, blocks_that_are_not_split, a_library_s_workspace, no_room_at_all]
+MADE = [pinned_buffers_kept, pinned_all, pinned_with_others, pinned_in_a_container, pools_of_the_driver, maximum_of_a_pool, a_library_of_a_program, a_list_that_grows, few_blocks_in_the_way, another_process, a_fraction, pool_of_a_graph, waits_for_a_stream, cache_of_a_stream, blocks_that_are_not_split, a_library_s_workspace, no_room_at_all]
 
 # name -> the cause's word in JSON, a regular expression for its first sentence, the name in or next to it, and the cure's verdict or the first
 # remedy's name (None: not checked).
@@ -290,7 +290,7 @@ TABLE = {
     "a_library_of_a_program": ("full", r"6\.9 GiB is in use, most allocated by solver\.c:9", "libnccl.so.2", None),
     "pinned_buffers_kept": ("growth", r"pinned host memory ran out, not the device's: a leak: 20\.0 GiB", "train.py:31:remember", None),
     "pinned_all": ("full", r"pinned host memory ran out, not the device's: 50\.0 GiB was pinned, and the system had 1\.0 GiB available, less than the 2\.0 GiB", "offload.py:40:optimizer_to_host", None),
-    "pinned_beside_others": ("outside", r"pinned host memory ran out, not the device's: other uses held 59\.0 GiB of the system's memory", "data.py:11:pin", None),
+    "pinned_with_others": ("outside", r"pinned host memory ran out, not the device's: other uses held 59\.0 GiB of the system's memory", "data.py:11:pin", None),
     "pinned_in_a_container": ("limit", r"pinned host memory ran out, not the device's: a limit on pinned memory refused the request: the system had 300\.0 GiB available, enough", "data.py:11:pin", None),
     "pools_of_the_driver": ("driver_pools", r"2\.9 GiB was free in the driver's own pools \(cudaMallocAsync\)", "solver.cu:91:exchange", None),
     "maximum_of_a_pool": ("limit", r"the pool's own maximum", "solver.cu:91:exchange", None),

@@ -292,7 +292,7 @@ class Export(unittest.TestCase):
         self.assertEqual(caught.exception.code, 403)
         caught.exception.close()
 
-    def answers_beside_half_requests(self, address, text):
+    def answers_despite_half_requests(self, address, text):
         """Half a request does not block others: 100 of them once cost 20 seconds."""
         port = urllib.parse.urlsplit(address).port
         halves = [socket.create_connection(("127.0.0.1", port)) for _ in range(100)]
@@ -347,7 +347,7 @@ class Export(unittest.TestCase):
                 self.assertEqual(caught.exception.code, code)
                 caught.exception.close()
             self.refuses_foreign_names(address)
-            self.answers_beside_half_requests(address, text)
+            self.answers_despite_half_requests(address, text)
         finally:
             server.terminate()
         self.assertEqual(server.wait(10), 0)

@@ -26,7 +26,7 @@ def rocm_in_pieces():
     return below(advice.in_pieces(), ROCM)
 
 
-def rocm_beside_others():
+def rocm_with_others():
     return below(advice.unknown_holder(), ROCM)
 
 
@@ -42,7 +42,7 @@ def ascend_in_pieces():
     return below(advice.in_pieces(PYTORCH_NPU_ALLOC_CONF=""), ASCEND)
 
 
-def ascend_beside_others():
+def ascend_with_others():
     return below(advice.unknown_holder(), ASCEND)
 
 
@@ -62,7 +62,7 @@ def windows_that_leaks():
     return on_windows(causes.a_list_that_grows())
 
 
-def windows_beside_others():
+def windows_with_others():
     return on_windows(advice.unknown_holder())
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs PyTorch's own tests without checking values, because the simulated device computes none: tensors are compared by shape, and numbers
-read from the device are equal to all.
+"""Runs PyTorch's own tests. The simulated device computes small values only, so tensors are compared by shape, and a number read from the device
+equals any number; with --values both are compared as the tests do it.
 
-usage: own_tests.py FILE [--least N] [--expandable] [--compiled] [--only REGEX] [--part K/N] [--list]
+usage: own_tests.py FILE [--least N] [--values] [--expandable] [--compiled] [--only REGEX] [--part K/N] [--list]
 
 A test has 120 s. If one fails or ends its process, the next test runs in a new process. Prints one line per test, then the counts, and
 "ok" if at least N passed."""
@@ -162,7 +162,8 @@ def is_in_part(name, part):
 
 
 def run_tests(options):
-    ignore_values(options.compiled)
+    if not options.values:
+        ignore_values(options.compiled)
     module = load(options.file, options.expandable)
     done = {json.loads(line)["test"] for line in open(options.journal)} if os.path.exists(options.journal) else set()
     tests = [test for test in flat(unittest.defaultTestLoader.loadTestsFromModule(module)) if test.id() not in done]
@@ -197,7 +198,8 @@ def watch(options):
         while again:
             before = len(outcomes(journal)) if os.path.exists(journal) else 0
             command = [sys.executable, __file__, str(options.file), "--journal", journal, "--only", options.only, "--part", options.part]
-            code = subprocess.run(command + ["--expandable"] * options.expandable + ["--compiled"] * options.compiled).returncode
+            command += [f"--{name}" for name in ("values", "expandable", "compiled") if getattr(options, name)]
+            code = subprocess.run(command).returncode
             again = code != 0 and os.path.exists(journal) and len(outcomes(journal)) > before
         table = outcomes(journal) if os.path.exists(journal) else {}
     return table, code
@@ -210,6 +212,7 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--part", default="1/1")
     parser.add_argument("--journal")
+    parser.add_argument("--values", action="store_true", help="compare values, too")
     parser.add_argument("--expandable", action="store_true")
     parser.add_argument("--compiled", action="store_true", help="tests of torch.compile")
     parser.add_argument("--list", action="store_true")

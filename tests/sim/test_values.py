@@ -417,7 +417,7 @@ class Values(unittest.TestCase):
     @unittest.skipUnless((CASES / "generate_ends.py").exists(), "the shared cases are not there")
     def test_generation_of_the_shared_case_ends(self):
         if not has("import torch, transformers, accelerate"):
-            self.skipTest("there is no transformers with accelerate beside PyTorch")
+            self.skipTest("transformers and accelerate are not installed")
         result = subprocess.run([VRAM, "fit", "--dummy-weights", "--card", "rtx4090", "--", PYTHON, CASES / "generate_ends.py"], capture_output=True, text=True,
                                 env=ENVIRONMENT, check=False)
         self.assertIn("generated 8 tokens in", result.stderr, result.stdout)

@@ -132,12 +132,12 @@ static void alone(void **state) {
     try_all(false);
 }
 
-static void beside_another_thread(void **state) {
+static void with_another_thread(void **state) {
     (void)state;
     try_all(true);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(alone), cmocka_unit_test(beside_another_thread)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(alone), cmocka_unit_test(with_another_thread)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

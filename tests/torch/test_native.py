@@ -47,9 +47,9 @@ def stub(folder, version, git, made_for=None):
     path, source = os.path.join(folder, name), os.path.join(folder, "stub.c")
     with open(source, "w") as file:
         file.write(STUB)
-    beside = os.path.join(os.path.dirname(vram_torch.__file__), "libvram_torch.so")
-    command = ["cc", "-shared", "-fPIC", f'-DRELEASE="{version}"', f'-DGIT="{made_for or git}"', source, "-o", path, "-Wl,--no-as-needed", beside,
-               f"-Wl,-rpath,{os.path.dirname(beside)}"]
+    library = os.path.join(os.path.dirname(vram_torch.__file__), "libvram_torch.so")
+    command = ["cc", "-shared", "-fPIC", f'-DRELEASE="{version}"', f'-DGIT="{made_for or git}"', source, "-o", path, "-Wl,--no-as-needed", library,
+               f"-Wl,-rpath,{os.path.dirname(library)}"]
     try:
         subprocess.run(command, check=True)
     except FileNotFoundError:

@@ -80,7 +80,7 @@ static void uses_before_the_capture_are_waited_for(void **state) {
 }
 
 // The graph does not order work of a stream that takes no part either.
-static void uses_beside_the_capture_are_waited_for(void **state) {
+static void uses_during_the_capture_are_waited_for(void **state) {
     struct scene *scene = *state;
     struct vr_world *world = &scene->world;
     struct vram_pool *pool = scene->pool;
@@ -240,23 +240,23 @@ static void a_trim_sees_what_a_capture_put_off(void **state) {
         struct vr_world world;
         expect_world(&world, "", 0);
         const uint64_t a = world.stream[0][1], b = world.stream[0][2];
-        struct vram_pool *beside = expect_graph_pool(&world), *pool = expect_graph_pool(&world);
+        struct vram_pool *neighbour_pool = expect_graph_pool(&world), *pool = expect_graph_pool(&world);
         uint64_t block = 0;
-        EXPECT_OK(vram_pool_malloc(beside, 30 * VR_MIB, a, &block));
+        EXPECT_OK(vram_pool_malloc(neighbour_pool, 30 * VR_MIB, a, &block));
         begin(pool, a, VRAM_CAPTURE_GLOBAL);
         expect_wait_stream(&world, b, a);
         EXPECT_OK(vram_record_stream(world.allocator, block, b));
         expect_free(&world, block);
         struct vram_checkpoint *saved = NULL;
-        EXPECT_OK(vram_pool_empty_cache(beside));
+        EXPECT_OK(vram_pool_empty_cache(neighbour_pool));
         EXPECT_CURRENT(&world, reserved_bytes, 30 * VR_MIB);
         expect_wait_stream(&world, a, b);
         end(&world, pool, a);
-        if (checkpoint) EXPECT_OK(vram_pool_checkpoint(beside, &saved));
-        EXPECT_OK(vram_pool_empty_cache(beside));
+        if (checkpoint) EXPECT_OK(vram_pool_checkpoint(neighbour_pool, &saved));
+        EXPECT_OK(vram_pool_empty_cache(neighbour_pool));
         EXPECT_CURRENT(&world, reserved_bytes, 0);
         vram_checkpoint_destroy(saved);
-        vram_pool_release(beside);
+        vram_pool_release(neighbour_pool);
         vram_pool_release(pool);
         expect_end(&world);
     }
@@ -272,7 +272,7 @@ struct neighbour {
     unsigned failures; // read after the thread ended
 };
 
-static void *allocate_beside(void *user) {
+static void *allocate_meanwhile(void *user) {
     struct neighbour *neighbour = user;
     struct vr_world *world = neighbour->world;
     const uint64_t own = world->stream[0][3];
@@ -289,7 +289,7 @@ static void *allocate_beside(void *user) {
     return NULL;
 }
 
-static void capture_beside(struct vr_world *world) {
+static void capture_meanwhile(struct vr_world *world) {
     const uint64_t a = world->stream[0][1], b = world->stream[0][2];
     for (int capture = 0; capture < CAPTURES; capture++) {
         struct vram_pool *pool = expect_graph_pool(world);
@@ -311,7 +311,7 @@ static void capture_beside(struct vr_world *world) {
     }
 }
 
-static void one_thread_captures_beside_another(void **state) {
+static void one_thread_captures_while_another_allocates(void **state) {
     (void)state;
     for (size_t c = 0; c < VR_COUNT_OF(confs); c++) {
         struct vr_world world;
@@ -319,8 +319,8 @@ static void one_thread_captures_beside_another(void **state) {
         EXPECT_OK(vr_world_open(&world, &options));
         struct neighbour neighbour = {.world = &world};
         pthread_t thread;
-        assert_int_equal(pthread_create(&thread, NULL, allocate_beside, &neighbour), 0);
-        capture_beside(&world);
+        assert_int_equal(pthread_create(&thread, NULL, allocate_meanwhile, &neighbour), 0);
+        capture_meanwhile(&world);
         atomic_store(&neighbour.over, true);
         assert_int_equal(pthread_join(thread, NULL), 0);
         assert_int_equal(neighbour.failures, 0);
@@ -333,12 +333,17 @@ static void one_thread_captures_beside_another(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        IN_SCENES(uses_before_the_capture_are_waited_for),      IN_SCENES(uses_beside_the_capture_are_waited_for),
-        IN_SCENES(uses_between_captures_are_waited_for),        IN_SCENES(an_invalid_capture_leaves_nothing),
-        IN_SCENES(a_fork_without_join_leaves_nothing),          IN_SCENES(a_destroyed_stream_leaves_nothing),
-        IN_SCENES(a_use_on_a_destroyed_stream_holds_nobody_up), cmocka_unit_test(the_end_of_all_during_a_capture),
-        cmocka_unit_test(a_release_does_not_disturb_a_capture), cmocka_unit_test(a_trim_sees_what_a_capture_put_off),
-        cmocka_unit_test(one_thread_captures_beside_another),
+        IN_SCENES(uses_before_the_capture_are_waited_for),
+        IN_SCENES(uses_during_the_capture_are_waited_for),
+        IN_SCENES(uses_between_captures_are_waited_for),
+        IN_SCENES(an_invalid_capture_leaves_nothing),
+        IN_SCENES(a_fork_without_join_leaves_nothing),
+        IN_SCENES(a_destroyed_stream_leaves_nothing),
+        IN_SCENES(a_use_on_a_destroyed_stream_holds_nobody_up),
+        cmocka_unit_test(the_end_of_all_during_a_capture),
+        cmocka_unit_test(a_release_does_not_disturb_a_capture),
+        cmocka_unit_test(a_trim_sees_what_a_capture_put_off),
+        cmocka_unit_test(one_thread_captures_while_another_allocates),
     };
     return cmocka_run_group_tests_name("capture_deferral", tests, NULL, NULL);
 }

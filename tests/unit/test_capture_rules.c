@@ -27,7 +27,7 @@ static void close_scene(struct scene *scene) {
 }
 
 // A retry releases the cache, but not for a request in the capture.
-static void a_request_beside_a_capture_empties_the_cache(void **state) {
+static void a_request_during_a_capture_empties_the_cache(void **state) {
     (void)state;
     for (size_t i = 0; i < VR_COUNT_OF(confs); i++) {
         struct scene scene;
@@ -50,7 +50,7 @@ static void a_request_beside_a_capture_empties_the_cache(void **state) {
 }
 
 // A free postponed by the capture is completed by the next request outside it, once the streams that used the block have passed.
-static void a_request_beside_a_capture_looks_at_events(void **state) {
+static void a_request_during_a_capture_looks_at_events(void **state) {
     (void)state;
     for (size_t i = 0; i < VR_COUNT_OF(confs); i++) {
         struct scene scene;
@@ -103,7 +103,7 @@ static void captured_uses_wait_for_the_end(void **state) {
 }
 
 // Pages of a stream that does not capture are unmapped; waiting for a capturing one would invalidate the capture.
-static void pages_beside_a_capture_are_unmapped(void **state) {
+static void pages_outside_a_capture_are_unmapped(void **state) {
     (void)state;
     struct vr_world world;
     struct vram_stats stats;
@@ -152,10 +152,10 @@ static void captures_leave_the_current_context(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_request_beside_a_capture_empties_the_cache),
-        cmocka_unit_test(a_request_beside_a_capture_looks_at_events),
+        cmocka_unit_test(a_request_during_a_capture_empties_the_cache),
+        cmocka_unit_test(a_request_during_a_capture_looks_at_events),
         cmocka_unit_test(captured_uses_wait_for_the_end),
-        cmocka_unit_test(pages_beside_a_capture_are_unmapped),
+        cmocka_unit_test(pages_outside_a_capture_are_unmapped),
         cmocka_unit_test(captures_leave_the_current_context),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

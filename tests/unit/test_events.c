@@ -162,7 +162,7 @@ static void a_walk_shows_contexts(void **state) {
 }
 
 // A history and a listener work at once, independently.
-static void beside_a_history(void **state) {
+static void with_a_history(void **state) {
     (void)state;
     struct vr_world world;
     history_world(&world, NULL, 1, (uint64_t)1 << 30);
@@ -321,7 +321,7 @@ int main(void) {
         cmocka_unit_test(each_event_with_its_context),
         cmocka_unit_test(frees_show_the_context_of_their_block),
         cmocka_unit_test(a_walk_shows_contexts),
-        cmocka_unit_test(beside_a_history),
+        cmocka_unit_test(with_a_history),
         cmocka_unit_test(outside_of_the_pools),
         cmocka_unit_test(an_oom_is_an_event),
         cmocka_unit_test(listeners_come_and_go_while_threads_work),

@@ -160,7 +160,7 @@ static void random_names(void **state) {
     char names[2][sizeof path + VR_NEW_FILE_EXTRA + 1];
     for (int i = 0; i < 2; i++) {
         FILE *file;
-        OK(vr_os_file_create_beside(victim, names[i], sizeof names[i], &file));
+        OK(vr_os_file_create_temporary(victim, names[i], sizeof names[i], &file));
         assert_int_equal(fclose(file), 0);
     }
     assert_string_not_equal(names[0], names[1]);

@@ -121,9 +121,9 @@ static void a_stream_gets_its_own_pages_back(void **state) {
     open_world(&world, 0, "paged:True");
     const uint64_t own = world.stream[0][1], other = world.stream[0][2], first = expect_malloc(&world, 10 * MIB, own);
     expect_free(&world, first);
-    const uint64_t on_them = expect_malloc(&world, 12 * MIB, other), beside = expect_malloc(&world, 12 * MIB, other);
+    const uint64_t on_them = expect_malloc(&world, 12 * MIB, other), kept = expect_malloc(&world, 12 * MIB, other);
     EXPECT_CURRENT(&world, reserved_bytes, 24 * MIB);
-    expect_free(&world, beside);
+    expect_free(&world, kept);
     expect_free(&world, on_them);
     const uint64_t calls = driver_calls(&world);
     assert_int_equal(expect_malloc(&world, 10 * MIB, own), first);

@@ -108,7 +108,7 @@ static void capture(void *argument) {
 }
 
 // Captures stay valid while events are constantly recorded and queried on this device and another.
-static void captures_go_on_beside(void **state) {
+static void captures_go_on_in_parallel(void **state) {
     (void)state;
     struct vr_world world;
     const struct vr_world_options options = {.sim = {.device_count = 2}, .without_record = true};
@@ -138,7 +138,7 @@ static void captures_go_on_beside(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pools_are_filled_and_emptied_at_once),
-        cmocka_unit_test(captures_go_on_beside),
+        cmocka_unit_test(captures_go_on_in_parallel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -162,9 +162,10 @@ static void by_hand_completion_follows_waits(void **state) {
 static void by_hand_legacy_stream_orders_blocking_streams(void **state) {
     struct vram_driver *driver = open_sim(&by_hand);
     uint64_t blocking = new_stream(driver, DEFAULT_FLAGS), apart = new_stream(driver, VR_CU_STREAM_NON_BLOCKING);
-    uint64_t before = mark(driver, blocking), beside = mark(driver, apart), on_legacy = mark(driver, 0), after = mark(driver, blocking);
+    uint64_t before = mark(driver, blocking), independent = mark(driver, apart), on_legacy = mark(driver, 0),
+             after = mark(driver, blocking);
     assert_int_equal(vram_sim_complete(driver, apart), VRAM_OK);
-    assert_cu(vr_cu(driver, event_query, beside), SUCCESS);
+    assert_cu(vr_cu(driver, event_query, independent), SUCCESS);
     assert_cu(vr_cu(driver, event_query, before), NOT_READY);
     assert_cu(vr_cu(driver, event_synchronize, on_legacy), SUCCESS);
     assert_cu(vr_cu(driver, event_query, before), SUCCESS);

@@ -262,7 +262,7 @@ static void *fill_and_empty(void *argument) {
     return NULL;
 }
 
-static void check_of_the_drivers_pool_beside_requests(void **state) {
+static void check_of_the_drivers_pool_during_requests(void **state) {
     (void)state;
     static struct checked checked;
     const struct vr_world_options options = {
@@ -288,7 +288,7 @@ int main(void) {
         cmocka_unit_test(shared_stream),
         cmocka_unit_test(with_releases_and_settings),
         cmocka_unit_test(first_use_from_many_threads),
-        cmocka_unit_test(check_of_the_drivers_pool_beside_requests),
+        cmocka_unit_test(check_of_the_drivers_pool_during_requests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -123,14 +123,14 @@ static void a_restore_while_blocks_wait(void **state) {
     const uint64_t own = world.stream[0][1], other = world.stream[0][2];
     struct vram_pool *pool = NULL;
     struct vram_checkpoint *one = NULL;
-    uint64_t block = 0, beside = expect_malloc(&world, 2 * VR_MIB, own);
+    uint64_t block = 0, kept = expect_malloc(&world, 2 * VR_MIB, own);
     EXPECT_OK(vram_pool_create(world.allocator, 0, NULL, &pool));
     EXPECT_OK(vram_pool_malloc(pool, 3 * VR_MIB, own, &block));
     EXPECT_OK(vram_pool_checkpoint(pool, &one));
     EXPECT_OK(vram_sim_busy(world.sim, 0, other, 50 * MILLISECOND));
-    EXPECT_OK(vram_record_stream(world.allocator, beside, other));
+    EXPECT_OK(vram_record_stream(world.allocator, kept, other));
     EXPECT_OK(vram_record_stream(world.allocator, block, other));
-    expect_free(&world, beside);
+    expect_free(&world, kept);
     expect_free(&world, block);
     assert_int_equal(expect_blocks_in(&world, 0, VRAM_BLOCK_PENDING), 2);
     const uint64_t before = vram_sim_clock_ns(world.sim);

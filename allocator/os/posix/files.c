@@ -37,7 +37,7 @@ static void put_random_letters(char letters[VR_NEW_FILE_LETTERS + 1]) {
     letters[VR_NEW_FILE_LETTERS] = '\0';
 }
 
-enum vram_status vr_os_file_create_beside(const char *path, char *made, size_t capacity, FILE **stream) {
+enum vram_status vr_os_file_create_temporary(const char *path, char *made, size_t capacity, FILE **stream) {
     assert(path != NULL && made != NULL && capacity > strlen(path) + VR_NEW_FILE_EXTRA && stream != NULL);
     enum { TRIES = 100 };
     int descriptor = -1;

@@ -13,7 +13,7 @@ static uint64_t left_by(const struct vr_sim_device *device, uint64_t others_byte
     return others_bytes < left ? left - others_bytes : 0;
 }
 
-bool vr_sim_fits_beside(const struct vr_sim_device *device, uint64_t size_bytes) {
+bool vr_sim_fits_with_others(const struct vr_sim_device *device, uint64_t size_bytes) {
     return size_bytes <= left_by(device, device->others(device->ordinal, false)) ||
            size_bytes <= left_by(device, device->others(device->ordinal, true));
 }

@@ -105,13 +105,13 @@ struct vr_sim_thread {
 
 bool vr_sim_is_device(const struct vr_sim *sim, int device);
 // Returns whether size_bytes fits on a shared device, given what other processes use.
-bool vr_sim_fits_beside(const struct vr_sim_device *device, uint64_t size_bytes);
+bool vr_sim_fits_with_others(const struct vr_sim_device *device, uint64_t size_bytes);
 // Returns the bytes left on the device.
 uint64_t vr_sim_free_bytes(const struct vr_sim_device *device);
 // Returns whether the device has that many bytes left.
 VR_INLINE bool vr_sim_has_room(const struct vr_sim_device *device, uint64_t size_bytes) {
     if (device->used_bytes > device->memory_bytes || size_bytes > device->memory_bytes - device->used_bytes) return false;
-    return VR_LIKELY(device->others == NULL) || vr_sim_fits_beside(device, size_bytes);
+    return VR_LIKELY(device->others == NULL) || vr_sim_fits_with_others(device, size_bytes);
 }
 
 // --- sim_context.c --------------------------------------------------------------------------------------------------

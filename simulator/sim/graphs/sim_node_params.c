@@ -320,7 +320,7 @@ vr_cu_result vr_sim_graph_debug_dot_print(struct vr_sim *sim, uint64_t graph, co
     const size_t capacity = strlen(path) + VR_NEW_FILE_EXTRA + 1;
     char *made = malloc(capacity);
     if (made == NULL) return VR_CU_OUT_OF_MEMORY;
-    bool whole = vr_os_file_create_beside(path, made, capacity, &stream) == VRAM_OK;
+    bool whole = vr_os_file_create_temporary(path, made, capacity, &stream) == VRAM_OK;
     if (whole) {
         put_dot_line(stream, "digraph dot {\n");
         print_graph(sim, vr_sim_slots_index(&sim->graphs, found), stream);

@@ -82,7 +82,7 @@ function outsideOf(cause: Cause): Part[] {
     const own: [string, number | null][] = [["contexts", accounts.context_bytes], ["modules", accounts.module_bytes], ["what else the driver took", accounts.driver_bytes]];
     const named = own.filter(([, size]) => size).map(([name, size]) => `${name} ${bytes(size!)}`);
     return [
-        { key: "context", name: "context", bytes: own.reduce((sum, [, size]) => sum + (size ?? 0), 0), why: `of this process besides: ${named.join(", ")}` },
+        { key: "context", name: "context", bytes: own.reduce((sum, [, size]) => sum + (size ?? 0), 0), why: `of this process as well: ${named.join(", ")}` },
         { key: "outside", name: "others", bytes: accounts.other_bytes ?? 0, why: accounts.apart ? "other processes" : "other processes, possibly with this one" },
         { key: "unknown", name: "not known", bytes: accounts.unknown_bytes, why: accounts.driver_bytes === null ? "this process's context and other processes" : "owner not known" },
     ];
