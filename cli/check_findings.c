@@ -33,6 +33,8 @@ static void release_finding(struct check_finding *finding) {
 
 void check_findings_release(struct check_findings *findings) {
     for (size_t i = 0; i < findings->count; i++) release_finding(&findings->items[i]);
+    for (size_t i = 0; i < findings->unseen_count; i++) free(findings->unseen[i]);
+    free(findings->unseen);
     free(findings->items);
     *findings = (struct check_findings){0};
 }
@@ -141,9 +143,19 @@ static bool keep_finding(struct check_findings *findings, struct reading *readin
     return true;
 }
 
+static bool keep_unseen(struct check_findings *findings, const char *name) {
+    for (size_t i = 0; i < findings->unseen_count; i++)
+        if (strcmp(findings->unseen[i], name) == 0) return true;
+    if (!make_room((void **)&findings->unseen, &findings->unseen_capacity, findings->unseen_count, sizeof *findings->unseen)) return false;
+    char *copied = strdup(name);
+    if (copied != NULL) findings->unseen[findings->unseen_count++] = copied;
+    return copied != NULL;
+}
+
 static bool read_line(struct check_findings *findings, struct reading *reading, char *line) {
     const char *word = next_field(&line);
     if (strcmp(word, VR_CHECK_LINES_FAILED) == 0) findings->failed = true;
+    if (strcmp(word, VR_CHECK_LINES_UNSEEN) == 0) return keep_unseen(findings, next_field(&line));
     if (strcmp(word, "finding") == 0) read_head(reading, line);
     if (!reading->open) return true;
     if (strcmp(word, "block") == 0) {

@@ -38,6 +38,8 @@ struct check_findings {
     size_t count, items_capacity;
     bool failed;       // a process ran out of memory for the checker
     size_t suppressed; // findings that the file left out
+    char **unseen;     // kernels and calls of libraries whose memory is not known, each once
+    size_t unseen_count, unseen_capacity;
 };
 
 // Reads all files of the folder. Equal findings of several processes are one. Returns false if memory runs out.

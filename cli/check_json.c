@@ -65,6 +65,9 @@ int check_json_print(const struct check_findings *findings) {
     for (size_t i = 0; i < findings->count; i++) put_finding(json, &findings->items[i]);
     vr_json_array_end(json);
     vr_json_u64(json, "suppressed", findings->suppressed);
+    vr_json_array(json, "unseen");
+    for (size_t i = 0; i < findings->unseen_count; i++) vr_json_string(json, NULL, findings->unseen[i]);
+    vr_json_array_end(json);
     vr_json_bool(json, "complete", !findings->failed);
     vr_json_object_end(json);
     return answer_json_end(&answer, NULL);

@@ -13,9 +13,8 @@ enum { COLUMNS = 80, FRAMES_SHOWN = 6 };
 // ---- Words.
 
 // Prints a kernel's name without its result, anonymous namespaces, template arguments and parameters.
-static void put_work(FILE *text, const struct check_use *use) {
+static void put_name(FILE *text, const char *name) {
     static const char anonymous[] = "(anonymous namespace)::";
-    const char *name = use->work[0] == '\0' ? "work" : use->work;
     const bool is_function = strchr(name, '(') != NULL;
     if (strncmp(name, "void ", 5) == 0 && is_function) name += 5;
     for (; *name != '\0' && (!is_function || *name != '<'); name++) {
@@ -25,6 +24,8 @@ static void put_work(FILE *text, const struct check_use *use) {
         (void)fputc(*name, text);
     }
 }
+
+static void put_work(FILE *text, const struct check_use *use) { put_name(text, use->work[0] == '\0' ? "work" : use->work); }
 
 static void put_stream(FILE *text, const struct check_use *use) {
     if (use->stream == 0)
@@ -288,6 +289,27 @@ static void print_finding(FILE *file, size_t number, const struct check_finding 
     print_wrapped(file, "    remedy: ", check_remedy(finding));
 }
 
+enum { NAMES_SHOWN = 4 };
+
+// Prints what the answer does not cover: work whose memory is not known.
+static void print_unseen(FILE *file, const struct check_findings *findings) {
+    static const char lead[] = "vram check: not checked, because its memory is not known: ";
+    const size_t shown = findings->unseen_count > NAMES_SHOWN + 1 ? NAMES_SHOWN : findings->unseen_count;
+    char *string = NULL;
+    size_t length = 0;
+    FILE *text = findings->unseen_count == 0 ? NULL : open_memstream(&string, &length);
+    if (text == NULL) return;
+    (void)fputs(lead, text);
+    for (size_t i = 0; i < shown; i++) {
+        if (i > 0) (void)fputs(", ", text);
+        put_name(text, findings->unseen[i]);
+    }
+    if (shown < findings->unseen_count) (void)fprintf(text, ", and %zu more kernels and calls (--json)", findings->unseen_count - shown);
+    if (fclose(text) == 0) ui_wrap(file, string, 4, COLUMNS);
+    (void)fputc('\n', file);
+    free(string);
+}
+
 void check_text_print(const struct check_findings *findings) {
     for (size_t i = 0; i < findings->count; i++) print_finding(stderr, i + 1, &findings->items[i]);
     if (findings->suppressed > 0) ui_say("vram check: %zu suppressed", findings->suppressed);
@@ -295,5 +317,6 @@ void check_text_print(const struct check_findings *findings) {
         ui_say("vram check: no mistakes found");
     else
         ui_say("vram check: %zu mistake%s found", findings->count, findings->count == 1 ? "" : "s");
+    print_unseen(stderr, findings);
     if (findings->failed) ui_say("vram check: not enough host memory: a part of the run was not checked");
 }

@@ -9,7 +9,8 @@ neither. From another version of the library, after --also, takes the names that
 
 Rows (simulator/standins/common/calls.h says what they become):
   WORK(name)                    one launch on the stream of the handle, which is the first parameter
-  CALL(name, (...), actions)    the same, and results are written
+  WORK_ON(name, (...), operands)             the same, with the memory that it reads and writes
+  CALL(name, (...), actions), CALL_ON(name, (...), (operands), actions)   the same, and results are written
   QUERY(name, (...), actions)   no work, results are written
   SET(name, number, type), GET(name, number, type)   a value of the handle that is kept
   NEW(name), FREE(name)         an object without state of its own
@@ -95,6 +96,7 @@ class Header:
     def __init__(self, library, folders):
         _, headers, prefix = LIBRARIES[library]
         self.pointers, self.prototypes, self.returns = set(), {}, {}
+        self.constant = set()  # (function, parameter): the function only reads what the parameter points at
         for statement in statements(preprocessed(headers, folders)):
             typedef = re.match(r"typedef (?:const )?(?:struct \w+|void) ?(?:const )?\* ?(\w+)$", statement) or re.match(
                 r"typedef [\w ]+\( ?\* ?(\w+) ?\)", statement
@@ -106,6 +108,9 @@ class Header:
             if found and "typedef" not in statement:
                 self.returns[found.group(2)] = found.group(1).strip()
                 self.prototypes[found.group(2)] = [self.parameter(text) for text in split(found.group(3))]
+                for text, (_, parameter) in zip(split(found.group(3)), self.prototypes[found.group(2)]):
+                    if re.search(r"\bconst\b", text):
+                        self.constant.add((found.group(2), parameter))
 
     def parameter(self, text):
         text = text.replace("*", " * ").replace("const ", " ").strip()
@@ -261,6 +266,30 @@ def size_of_result(header, kind):
     return {"struct standin_double_complex": 16, "int": 4, "float": 4}.get(header.c_type(target), 8)
 
 
+# --- the memory that a call uses -----------------------------------------------------------------------------------------------------------
+SCALARS = r"(?i)((alpha|beta|scaling|info|devinfo|h_|host)\w*|param|result|d_info)$"
+SCRATCH = r"(?i)\w*(work|buffer)\w*"
+ELEMENTS = ("float", "double", "cuComplex", "cuDoubleComplex", "int", "int64_t", "void", "__half", "half", "cusolver_int_t")
+
+
+def operands_of(header, name, parameters):
+    """Returns the operands as (parameter, macro): what points at elements of matrices and vectors. A list of pointers hides the memory that is
+    used, so then nothing is known."""
+    kinds = [kind for kind, _ in parameters]
+    if not kinds or not kinds[0].endswith("Handle_t") or name.startswith(("cublasXt", "cusolverSp", "cusolverRf", "cusolverMg")):
+        return []
+    if any(re.search(r"\* *\*", kind) for kind in kinds) or re.search("Batched", name) and any("rray" in parameter for _, parameter in parameters):
+        return []
+    found = []
+    for kind, parameter in parameters[1:]:
+        if kind.removesuffix("*").strip() not in ELEMENTS or not kind.endswith("*"):
+            continue
+        if re.match(SCALARS, parameter) or re.match(SCRATCH, parameter):
+            continue
+        found.append((parameter, "READS" if (name, parameter) in header.constant else "WRITES"))
+    return found
+
+
 # --- rows --------------------------------------------------------------------------------------------------------------------------------
 def row_of(library, header, name, numbers):
     parameters = header.prototypes[name]
@@ -295,11 +324,23 @@ def row_of(library, header, name, numbers):
     if not actions and re.search("Get[A-Z]|Supported|IsTracing|VirtualizationMode", name):  # values that are not kept: returns zeros, never earlier contents
         actions = [(parameter, f"FILL({parameter}, {size_of_result(header, kind)})") for kind, parameter in parameters if kind.endswith("*")]
         is_query = True
-    if not actions:
-        return f"WORK({name})" if kinds and kinds[0].endswith("Handle_t") else f"DONE({name})"
-    last = max(order.index(parameter) for parameter, _ in actions)
+    operands = [] if is_query else operands_of(header, name, parameters)
+    used = ", ".join(f"{macro}({parameter})" for parameter, macro in operands)
+    last = max((order.index(parameter) for parameter, _ in [*actions, *operands]), default=0)
     text = "; ".join(action for _, action in actions if action)
+    if not actions and not (kinds and kinds[0].endswith("Handle_t")):
+        return f"DONE({name})"
+    if not actions:
+        return f"WORK_ON({name}, {signature(header, parameters, last)}, {used})" if used else f"WORK({name})"
+    if used:
+        return f"CALL_ON({name}, {signature(header, parameters, last)}, ({used}), {text})"
     return f"{'QUERY' if is_query else 'CALL'}({name}, {signature(header, parameters, last)}, {text})"
+
+
+def earlier_rows(table, known):
+    """Returns the table's rows of functions that these headers lack: they are of other versions of the library."""
+    rows = re.findall(r"^[A-Z_]+\(\w+.*(?:\n  .*)*", table, flags=re.M)
+    return [re.sub(r"\n  ", " ", row) for row in rows if re.match(r"[A-Z_]+\((\w+)", row)[1] not in known]
 
 
 def wrapped(row):
@@ -337,6 +378,8 @@ def main():
     if library == "cublas_legacy":  # its header also declares the functions of today's interface
         done |= set(Header("cublas", folders).prototypes)
     rows = [row_of(library, header, name, numbers) for name in sorted(header.prototypes) if name not in done]
+    rows += earlier_rows(target.read_text() if target.exists() else "", set(header.prototypes) | done)
+    rows.sort(key=lambda row: re.match(r"[A-Z_]+\((\w+)", row)[1])
     if check:
         have = done | set(re.findall(r"^[A-Z_]+\((\w+)", target.read_text(), flags=re.M))
         absent = sorted(set(header.prototypes) - have)

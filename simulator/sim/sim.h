@@ -66,6 +66,8 @@ struct vr_sim_checking {
     bool unwritten; // it finds reads of what nothing wrote
     // Returns the calling thread's stack, or VR_SIM_STACK_HIDDEN if the call is not the program's. Called without the lock.
     uint32_t (*take_stack)(void);
+    // Gets the name of work whose memory is not known. May be called often with the same name, with the lock held.
+    void (*unseen)(const char *work);
     // Protects pages of pinned memory (streams/sim_guards.h); NULL: they are not guarded.
     void (*protect)(uint64_t address, uint64_t size_bytes, enum vr_sim_page_access access);
 };

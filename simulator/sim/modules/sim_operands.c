@@ -58,11 +58,12 @@ static bool get_library_call(const struct vr_sim_launch *launch, const struct vr
 
 static void add_library_call(const struct vr_sim_library_call *call, struct vr_sim_accesses *list) {
     for (uint64_t i = 0; i < call->count; i++) {
-        const uint64_t effect = call->operands[i].effect;
+        const uint64_t effect = call->operands[i].effect & ~(uint64_t)VR_SIM_LIBRARY_OPEN;
         if (effect <= VR_CHECK_WRITE && call->operands[i].size_bytes > 0)
             vr_sim_accesses_add(list, (struct vr_check_access){.address = call->operands[i].address,
                                                                .size_bytes = call->operands[i].size_bytes,
-                                                               .effect = (enum vr_check_effect)effect});
+                                                               .effect = (enum vr_check_effect)effect,
+                                                               .open = call->operands[i].effect != effect});
     }
 }
 
@@ -110,8 +111,36 @@ static bool may_write_anything(const struct vr_sim_launch *launch, const struct 
     return get_library_call(launch, kernel, &call) && call.count == 0;
 }
 
-static void note_unseen(const struct vr_sim *sim, const struct vr_sim_launch *launch, const struct vr_check_access *accesses,
-                        size_t count) {
+// Returns whether an argument of the launch, or a part of it, is an address of device memory.
+static bool has_address(const struct vr_sim *sim, const struct vr_sim_launch *launch, const struct vr_sim_kernel *kernel) {
+    const struct vr_sim_arguments arguments = vr_sim_arguments_of(launch);
+    const bool passed = arguments.list != NULL || arguments.buffer != NULL;
+    for (size_t i = 0; passed && i < kernel->parameter_count; i++) {
+        const unsigned char *bytes = vr_sim_argument_at(&arguments, kernel, (uint32_t)i);
+        uint64_t word;
+        for (uint32_t at = 0; bytes != NULL && at + sizeof word <= kernel->parameters[i].size_bytes; at += sizeof word) {
+            memcpy(&word, bytes + at, sizeof word);
+            if (vr_sim_is_near(&sim->allocated, word) || vr_sim_is_near(&sim->reserved, word)) return true;
+        }
+    }
+    return false;
+}
+
+// Passes on the name of a launch of whose memory nothing is known, so that the answer can say so.
+static void note_unseen(const struct vr_sim *sim, const struct vr_sim_launch *launch, size_t access_count) {
+    struct vr_sim_kernel *kernel = kernel_of(sim, launch);
+    struct vr_sim_library_call call;
+    if (access_count > 0 || sim->checking->unseen == NULL || kernel == NULL) return;
+    if (get_library_call(launch, kernel, &call)) {
+        if (call.count == 0) sim->checking->unseen(call.name);
+    } else if (!kernel->unseen && kernel->fill_value_bytes == 0 && (!kernel->has_parameters || has_address(sim, launch, kernel))) {
+        kernel->unseen = true;
+        sim->checking->unseen(kernel->name);
+    }
+}
+
+static void note_unknown_writes(const struct vr_sim *sim, const struct vr_sim_launch *launch, const struct vr_check_access *accesses,
+                                size_t count) {
     const struct vr_sim_kernel *kernel = kernel_of(sim, launch);
     struct vr_check *check = sim->checking->check;
     const struct vr_sim_arguments arguments = vr_sim_arguments_of(launch);
@@ -143,7 +172,8 @@ void vr_sim_operands_check(struct vr_sim *sim, const struct vr_sim_stream *strea
     vr_check_work(sim->checking->check, stream->serial, vr_sim_checking_place(sim, name_of(sim, launch, &call)), accesses->items,
                   accesses->count);
     if (sim->hosts.count > 0) vr_sim_guards_add_accesses(sim, stream, accesses->items, accesses->count);
-    if (sim->checking->unwritten) note_unseen(sim, launch, accesses->items, accesses->count);
+    note_unseen(sim, launch, accesses->count);
+    if (sim->checking->unwritten) note_unknown_writes(sim, launch, accesses->items, accesses->count);
 }
 
 void vr_sim_operands_check_step(struct vr_sim *sim, const struct vr_sim_work *work, const size_t *after, size_t after_count) {
@@ -163,5 +193,6 @@ void vr_sim_operands_check_step(struct vr_sim *sim, const struct vr_sim_work *wo
         count = vr_sim_work_accesses(work, of_copy);
     }
     vr_check_launch_step(sim->checking->check, after, after_count, place, work == NULL ? 0 : work->lives, accesses, count);
-    if (sim->checking->unwritten && launch != NULL) note_unseen(sim, launch, accesses, count);
+    if (launch != NULL) note_unseen(sim, launch, count);
+    if (sim->checking->unwritten && launch != NULL) note_unknown_writes(sim, launch, accesses, count);
 }

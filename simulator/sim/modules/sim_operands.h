@@ -7,12 +7,13 @@
 // The only argument of the kernel that stands for a call of a library on top of CUDA: the call's name, and the memory that it uses.
 // simulator/standins/common/common.h has the same struct for the libraries.
 #define VR_SIM_LIBRARY_KERNEL   "standin_work"
-#define VR_SIM_LIBRARY_OPERANDS 7
+#define VR_SIM_LIBRARY_OPERANDS 16
+#define VR_SIM_LIBRARY_OPEN     4
 struct vr_sim_library_call {
     char name[40]; // "": unknown
     uint64_t count;
     struct {
-        uint64_t address, size_bytes, effect; // effect: enum vr_check_effect
+        uint64_t address, size_bytes, effect; // effect: enum vr_check_effect, plus VR_SIM_LIBRARY_OPEN if the size is only the least
     } operands[VR_SIM_LIBRARY_OPERANDS];
 };
 

@@ -38,6 +38,9 @@ struct standin_double_complex {
 
 // Checks the handle and launches work on its stream. Returns a status of the library.
 int standin_call(const struct standin_codes *codes, const struct standin_handle *handle);
+// The same with the memory that the work uses. `name` is the function's, with or without the suffix of its version.
+int standin_call_on(const struct standin_codes *codes, const struct standin_handle *handle, const char *name,
+                    const struct standin_operand *operands, size_t count);
 // Checks the handle. Returns 0 or a status of the library.
 int standin_query(const struct standin_codes *codes, const struct standin_handle *handle);
 // Writes zeros as a result, as the handle's pointer mode says. result may be NULL.
@@ -62,10 +65,30 @@ size_t standin_width(int data_type);
     if (status == 0) status = standin_zero_on(&codes, handle, (pointer), (size_t)((count) < 0 ? 0 : (count)) * sizeof(int))
 
 #define WORK(name)                                                                                                                         \
-    int name(struct standin_handle *handle) { return standin_call(&codes, handle); }
+    int name(struct standin_handle *handle) { return standin_call_on(&codes, handle, #name, NULL, 0); }
+// Operands of which only the beginning is certain: how much a call uses depends on its other parameters.
+#define READS(pointer)                                                                                                                     \
+    { (pointer), 1, STANDIN_READS | STANDIN_OPEN }
+#define WRITES(pointer)                                                                                                                    \
+    { (pointer), 1, STANDIN_WRITES | STANDIN_OPEN }
+#define LIST(...)                                                                                                                          \
+    { __VA_ARGS__ }
+#define WORK_ON(name, parameters, ...)                                                                                                     \
+    int name parameters {                                                                                                                  \
+        const struct standin_operand operands[] = {__VA_ARGS__};                                                                           \
+        return standin_call_on(&codes, handle, #name, operands, sizeof operands / sizeof *operands);                                       \
+    }
+#define CALL_ON(name, parameters, used, actions)                                                                                           \
+    int name parameters {                                                                                                                  \
+        const struct standin_operand operands[] = LIST used;                                                                               \
+        int status = standin_call_on(&codes, handle, #name, operands, sizeof operands / sizeof *operands);                                 \
+        if (status != 0) return status;                                                                                                    \
+        actions;                                                                                                                           \
+        return status;                                                                                                                     \
+    }
 #define CALL(name, parameters, actions)                                                                                                    \
     int name parameters {                                                                                                                  \
-        int status = standin_call(&codes, handle);                                                                                         \
+        int status = standin_call_on(&codes, handle, #name, NULL, 0);                                                                      \
         if (status != 0) return status;                                                                                                    \
         actions;                                                                                                                           \
         return status;                                                                                                                     \

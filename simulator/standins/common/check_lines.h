@@ -9,6 +9,10 @@
 //     frame NAME FILE LINE               of the use before it, innermost first; LINE: 0 is unknown
 //     end
 //
+// and a line of its own names a kernel or a library's call whose memory is not known, once for each process:
+//
+//     unseen WORK
+//
 // Each group is one write, so the file has whole groups even if the process is killed.
 #ifndef VR_STANDINS_CHECK_LINES_H
 #define VR_STANDINS_CHECK_LINES_H
@@ -17,6 +21,8 @@
 #define VR_CHECK_LINES_UNWRITTEN "VRAM_SIM_CHECK_UNWRITTEN" // set: reads of what nothing wrote are findings, too
 #define VR_CHECK_LINES_SUFFIX    ".findings"
 #define VR_CHECK_LINES_FRAMES    32       // of a use at most, of machine code and of Python each
+#define VR_CHECK_LINES_UNSEEN    "unseen" // at most VR_CHECK_LINES_NAMES of a process
+#define VR_CHECK_LINES_NAMES     64
 #define VR_CHECK_LINES_FAILED    "failed" // a line of its own: the process ran out of memory for the checker
 
 #endif

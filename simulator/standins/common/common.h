@@ -35,9 +35,9 @@ int standin_work(uint64_t stream);
 struct standin_operand {
     const void *address;
     uint64_t bytes;  // 0: the operand counts as absent
-    uint64_t effect; // one of the constants
+    uint64_t effect; // STANDIN_READS, _USES or _WRITES; plus STANDIN_OPEN if it uses at least `bytes`, and at most the rest of the block
 };
-enum { STANDIN_READS, STANDIN_USES, STANDIN_WRITES, STANDIN_OPERANDS = 7 };
+enum { STANDIN_READS, STANDIN_USES, STANDIN_WRITES, STANDIN_OPEN = 4, STANDIN_OPERANDS = 16 };
 // Like standin_work(), for work whose name and operands `vram check` receives. count: at most STANDIN_OPERANDS.
 int standin_work_on(uint64_t stream, const char *name, const struct standin_operand *operands, size_t count);
 // Hides the thread's calls of the driver from `vram check`, until it is called with false. Only for calls that the real library does not

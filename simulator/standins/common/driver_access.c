@@ -59,9 +59,9 @@ struct work_call {
     uint64_t count;
     struct standin_operand operands[STANDIN_OPERANDS];
 };
-_Static_assert(sizeof(struct work_call) == 216, "the kernel's code has the size");
+_Static_assert(sizeof(struct work_call) == 432, "the kernel's code has the size");
 static const char code[] = ".version 6.0\n.target sm_50\n.address_size 64\n"
-                           ".visible .entry standin_work(.param .align 8 .b8 call[216])\n{\nret;\n}\n";
+                           ".visible .entry standin_work(.param .align 8 .b8 call[432])\n{\nret;\n}\n";
 static _Atomic uint64_t kernel; // 0: not loaded
 
 static int load_kernel(void) {

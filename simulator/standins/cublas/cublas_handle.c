@@ -80,8 +80,8 @@ int cublasGetLoggerCallback(void **callback) {
 // --- results with a type argument -----------------------------------------------------------------------------------
 #define TYPED(name, integer)                                                                                                               \
     int name(struct standin_handle *handle, integer n, const void *x, int type, integer increment, void *result, int result_type) {        \
-        (void)n, (void)x, (void)type, (void)increment;                                                                                     \
-        const int status = standin_call(&codes, handle);                                                                                   \
+        const struct standin_operand read = READS(x);                                                                                      \
+        const int status = standin_call_on(&codes, handle, #name, &read, 1);                                                               \
         return status != 0 ? status : standin_clear(&codes, handle, result, standin_width(result_type));                                   \
     }
 TYPED(cublasNrm2Ex, int)
@@ -92,8 +92,8 @@ TYPED(cublasAsumEx_64, int64_t)
 #define TYPED_PAIR(name, integer)                                                                                                          \
     int name(struct standin_handle *handle, integer n, const void *x, int x_type, integer x_step, const void *y, int y_type,               \
              integer y_step, void *result, int result_type) {                                                                              \
-        (void)n, (void)x, (void)x_type, (void)x_step, (void)y, (void)y_type, (void)y_step;                                                 \
-        const int status = standin_call(&codes, handle);                                                                                   \
+        const struct standin_operand operands[] = {READS(x), READS(y)};                                                                    \
+        const int status = standin_call_on(&codes, handle, #name, operands, 2);                                                            \
         return status != 0 ? status : standin_clear(&codes, handle, result, standin_width(result_type));                                   \
     }
 TYPED_PAIR(cublasDotEx, int)

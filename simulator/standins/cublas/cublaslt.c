@@ -285,16 +285,99 @@ int cublasLtMatmulAlgoCapGetAttribute(const struct algorithm *algorithm, int num
 int cublasLtCreate(struct standin_handle **handle) { return standin_new_handle(&codes, handle, 0); }
 int cublasLtDestroy(struct standin_handle *handle) { return standin_free_handle(&codes, handle); }
 
+// ---- The memory that a product uses.
+
+static int64_t number_of(const struct descriptor *descriptor, unsigned kind, int number) {
+    uint64_t value = 0;
+    size_t bytes = 0;
+    if (get_attribute(descriptor, kind, number, &value, sizeof value, &bytes) != 0) return 0;
+    return bytes == sizeof(int32_t) ? (int32_t)value : (int64_t)value; // little-endian
+}
+
+static const void *pointer_of(const struct descriptor *operation, int number) {
+    return (const void *)(uintptr_t)number_of(operation, MATMUL, number);
+}
+
+// Returns the bytes of an element, 0 for types of four bits.
+static size_t width_of_type(int64_t type) {
+    enum { FIRST_INTEGER_OF_4_BITS = 16, LAST_INTEGER_OF_4_BITS = 19, FLOAT_OF_4_BITS = 33 };
+    const bool small = (type >= FIRST_INTEGER_OF_4_BITS && type <= LAST_INTEGER_OF_4_BITS) || type == FLOAT_OF_4_BITS;
+    return small ? 0 : standin_width((int)type);
+}
+
+static struct standin_operand operand_of(const struct descriptor *layout, const void *address, uint64_t effect) {
+    enum { TYPE, ORDER, ROWS, COLUMNS, STEP, BATCH, STRIDE, PLANES };
+    const int64_t order = number_of(layout, LAYOUT, ORDER);
+    const bool by_rows = order == 1, plain = order <= 1 && number_of(layout, LAYOUT, PLANES) == 0;
+    const int64_t batch = number_of(layout, LAYOUT, BATCH);
+    const struct cublas_matrix matrix = {
+        .address = address,
+        .rows = number_of(layout, LAYOUT, by_rows ? COLUMNS : ROWS),
+        .columns = number_of(layout, LAYOUT, by_rows ? ROWS : COLUMNS),
+        .step = number_of(layout, LAYOUT, STEP),
+        .stride = number_of(layout, LAYOUT, STRIDE),
+        .width = plain ? width_of_type(number_of(layout, LAYOUT, TYPE)) : 0,
+    };
+    return standin_cublas_matrix(&matrix, batch < 1 ? 1 : batch, effect);
+}
+
+static struct standin_operand beginning_of(const void *address, bool used, uint64_t effect) {
+    return (struct standin_operand){used ? address : NULL, 1, effect | STANDIN_OPEN};
+}
+
+// Does the product's step after its sum use the bias or the auxiliary matrix, and how? The bits are those of cublasLtEpilogue_t.
+enum { READS_BIAS = 4, WRITES_BIAS = 16 | 256 | 512, OF_BACKWARD = 8 | 64, USES_AUXILIARY = 128 };
+
+struct matrices {
+    const struct descriptor *a_layout, *b_layout, *c_layout, *d_layout;
+    const void *a, *b, *c, *d;
+    bool adds_c;
+};
+
+static size_t list_operands(const struct descriptor *operation, const struct matrices *matrices, struct standin_operand *list) {
+    const int64_t epilogue = number_of(operation, MATMUL, 7);
+    const bool writes_auxiliary = (epilogue & OF_BACKWARD) == 0;
+    const struct standin_operand all[] = {
+        operand_of(matrices->a_layout, matrices->a, STANDIN_READS),
+        operand_of(matrices->b_layout, matrices->b, STANDIN_READS),
+        operand_of(matrices->c_layout, matrices->adds_c ? matrices->c : NULL, STANDIN_READS),
+        operand_of(matrices->d_layout, matrices->d, STANDIN_WRITES),
+        beginning_of(pointer_of(operation, 8), (epilogue & READS_BIAS) != 0, STANDIN_READS),
+        beginning_of(pointer_of(operation, 8), (epilogue & WRITES_BIAS) != 0, STANDIN_WRITES),
+        beginning_of(pointer_of(operation, 11), (epilogue & USES_AUXILIARY) != 0, writes_auxiliary ? STANDIN_WRITES : STANDIN_READS),
+        beginning_of(pointer_of(operation, 17), true, STANDIN_READS), // scales of A and B
+        beginning_of(pointer_of(operation, 18), true, STANDIN_READS),
+        beginning_of(pointer_of(operation, 21), true, STANDIN_WRITES), // the largest element of D
+    };
+    memcpy(list, all, sizeof all);
+    return sizeof all / sizeof *all;
+}
+
+// Lists of matrices in device memory are not followed.
+static bool has_lists(const struct matrices *matrices) {
+    const struct descriptor *const layouts[] = {matrices->a_layout, matrices->b_layout, matrices->c_layout, matrices->d_layout};
+    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
+        if (number_of(layouts[i], LAYOUT, 8) != 0 || number_of(layouts[i], LAYOUT, 9) != 0) return true;
+    return false;
+}
+
 // Accepts a handle of cuBLAS, too, because it also is one of cuBLASLt.
 int cublasLtMatmul(void *handle, const struct descriptor *operation, const void *alpha, const void *a, const void *a_layout, const void *b,
                    const void *b_layout, const void *beta, const void *c, const void *c_layout, void *d, const void *d_layout,
                    const struct algorithm *algorithm, void *workspace, size_t workspace_bytes, uint64_t stream) {
-    (void)alpha, (void)a, (void)b, (void)beta, (void)c, (void)d, (void)algorithm;
+    (void)alpha, (void)algorithm;
     if (handle == NULL) return CUBLAS_NOT_INITIALIZED;
     if (!is_kind(operation, MATMUL) || !is_kind(a_layout, LAYOUT) || !is_kind(b_layout, LAYOUT) || !is_kind(c_layout, LAYOUT) ||
         !is_kind(d_layout, LAYOUT) || (workspace == NULL && workspace_bytes != 0))
         return CUBLAS_INVALID_VALUE;
-    return standin_work(stream) == 0 ? 0 : CUBLAS_EXECUTION_FAILED;
+    // The scalars are four bytes or more except with a scale type of half (2).
+    const size_t scalar_bytes = number_of(operation, MATMUL, 1) == 2 ? 2 : 4;
+    const bool in_host_memory = number_of(operation, MATMUL, 2) == 0;
+    const struct matrices matrices = {
+        a_layout, b_layout, c_layout, d_layout, a, b, c, d, !in_host_memory || !standin_cublas_is_zero(beta, scalar_bytes)};
+    struct standin_operand operands[STANDIN_OPERANDS];
+    const size_t count = has_lists(&matrices) ? 0 : list_operands(operation, &matrices, operands);
+    return standin_work_on(stream, "cublasLtMatmul", operands, count) == 0 ? 0 : CUBLAS_EXECUTION_FAILED;
 }
 
 int cublasLtMatrixTransform(void *handle, const struct descriptor *operation, const void *alpha, const void *a, const void *a_layout,

@@ -20,7 +20,11 @@ enum {
     GRAPH_ENGINES = 802,
     TENSOR_TYPE = 901,
     TENSOR_SIZES = 902,
+    TENSOR_STRIDES = 903,
+    TENSOR_NUMBER = 906,
     TENSOR_IS_VIRTUAL = 907,
+    PACK_NUMBERS = 1000,
+    PACK_ADDRESSES = 1001,
     ENGINE_GRAPH = 1300,
     ENGINE_NUMBER = 1301,
     CACHE_IS_CACHED = 2401,
@@ -315,11 +319,98 @@ int cudnnBackendGetAttribute(const struct descriptor *descriptor, int name, int 
     return 0;
 }
 
+// --- the memory that an execution uses, for `vram check` ---------------------------------------------------------------
+// Attributes of operations that are results (CUDNN_ATTR_OPERATION_*); all other tensors are read.
+static const short results[] = {705,  710,  715,  753,  756,  773,  774,  788,  789,  790,  791,  792,  793,  1522, 1611,
+                                1626, 1627, 1628, 1629, 1711, 1712, 1720, 1803, 1904, 1951, 2011, 2012, 2013, 2107, 2108,
+                                2109, 2201, 2251, 2271, 2310, 2501, 2502, 2602, 2803, 2804, 2817, 2828, 2829, 2859, 2860,
+                                2861, 2864, 2905, 2953, 3006, 3101, 3102, 3103, 3104, 3201, 3301, 3401, 3411};
+// Statistics of a normalization: results in training, operands in inference.
+enum { FIRST_STATISTIC = 2003, LAST_STATISTIC = 2004 };
+
+static uint64_t effect_of(int attribute) {
+    for (size_t i = 0; i < sizeof results / sizeof *results; i++)
+        if (results[i] == attribute) return STANDIN_WRITES;
+    return attribute >= FIRST_STATISTIC && attribute <= LAST_STATISTIC ? STANDIN_USES : STANDIN_READS;
+}
+
+// The address of each tensor in the variant pack, by its number.
+struct pack {
+    const int64_t *numbers;
+    const void *const *addresses;
+    int64_t count;
+};
+
+static struct pack pack_of(const struct descriptor *descriptor) {
+    const struct attribute *numbers = attribute_of(descriptor, PACK_NUMBERS), *addresses = attribute_of(descriptor, PACK_ADDRESSES);
+    if (numbers == NULL || addresses == NULL || numbers->type != TYPE_INT64 || width_of(addresses->type) != sizeof(void *))
+        return (struct pack){.count = 0};
+    return (struct pack){(const void *)numbers->values, (const void *)addresses->values,
+                         numbers->count < addresses->count ? numbers->count : addresses->count};
+}
+
+static const void *address_of(const struct pack *pack, const struct descriptor *tensor) {
+    const struct attribute *number = attribute_of(tensor, TENSOR_NUMBER);
+    if (number == NULL || number->type != TYPE_INT64 || number->count != 1) return NULL;
+    const int64_t *wanted = (const void *)number->values;
+    for (int64_t i = 0; i < pack->count; i++)
+        if (pack->numbers[i] == *wanted) return pack->addresses[i];
+    return NULL;
+}
+
+// Returns the bytes of a tensor without gaps; 0 if it has gaps, or if its shape is not known.
+static uint64_t dense_bytes(const struct descriptor *tensor) {
+    const struct attribute *sizes = attribute_of(tensor, TENSOR_SIZES), *strides = attribute_of(tensor, TENSOR_STRIDES);
+    const struct attribute *type = attribute_of(tensor, TENSOR_TYPE);
+    if (sizes->type != TYPE_INT64 || strides == NULL || strides->type != TYPE_INT64 || strides->count != sizes->count) return 0;
+    if (type == NULL || width_of(type->type) != sizeof(int) || type->count != 1) return 0;
+    const int64_t *size = (const void *)sizes->values, *stride = (const void *)strides->values;
+    const int *data_type = (const void *)type->values;
+    int64_t last = 0, count = 1;
+    for (int64_t i = 0; i < sizes->count; i++) {
+        if (size[i] < 1 || stride[i] < 0 || size[i] > INT32_MAX || stride[i] > INT64_MAX / INT32_MAX / 16 || count > INT64_MAX / size[i])
+            return 0;
+        last += (size[i] - 1) * stride[i];
+        count *= size[i];
+    }
+    return last + 1 == count ? (uint64_t)count * standin_cudnn_width(*data_type) : 0;
+}
+
+struct used {
+    struct standin_operand operands[STANDIN_OPERANDS];
+    size_t count;
+};
+
+static void add_used(struct used *used, const struct pack *pack, const struct descriptor *tensor, uint64_t effect) {
+    const void *address = address_of(pack, tensor);
+    if (address == NULL || used->count == STANDIN_OPERANDS) return;
+    const uint64_t bytes = dense_bytes(tensor);
+    used->operands[used->count++] = (struct standin_operand){address, bytes == 0 ? 1 : bytes, bytes == 0 ? effect | STANDIN_OPEN : effect};
+}
+
+// Adds the tensors of all operations that a plan refers to.
+static void find_used(struct used *used, const struct pack *pack, const struct descriptor *descriptor, int depth) {
+    for (const struct attribute *attribute = descriptor->attributes; attribute != NULL && depth < DEEPEST; attribute = attribute->next) {
+        struct descriptor *const *held = (const void *)attribute->values;
+        if (attribute->type != TYPE_DESCRIPTOR) continue;
+        for (int64_t i = 0; i < attribute->count; i++) {
+            if (!is_descriptor(held[i])) continue;
+            if (attribute_of(held[i], TENSOR_SIZES) != NULL)
+                add_used(used, pack, held[i], effect_of(attribute->name));
+            else
+                find_used(used, pack, held[i], depth + 1);
+        }
+    }
+}
+
 // --- execution ------------------------------------------------------------------------------------------------------
 int cudnnBackendExecute(const struct standin_handle *handle, const struct descriptor *plan, const struct descriptor *pack) {
     if (!is_descriptor(plan) || plan->type != PLAN || !is_descriptor(pack) || pack->type != VARIANT_PACK) return CUDNN_BAD_PARAM;
     if (!plan->is_final || !pack->is_final) return CUDNN_NOT_FINALIZED;
-    return standin_call(&codes, handle);
+    const struct pack addresses = pack_of(pack);
+    struct used used = {.count = 0};
+    find_used(&used, &addresses, plan, 0);
+    return standin_call_on(&codes, handle, "cudnnBackendExecute", used.operands, used.count);
 }
 
 // Native CUDA graphs are optional for an engine; programs capture instead.

@@ -212,7 +212,8 @@ int cudnnRestoreDropoutDescriptor(struct dropout *dropout, const struct standin_
 int cudnnSetDropoutDescriptor(struct dropout *dropout, const struct standin_handle *handle, float probability, void *states, size_t bytes,
                               uint64_t seed) {
     const int status = cudnnRestoreDropoutDescriptor(dropout, handle, probability, states, bytes, seed);
-    return status != 0 || states == NULL ? status : standin_call(&codes, handle);
+    const struct standin_operand written = {states, bytes, STANDIN_WRITES};
+    return status != 0 || states == NULL ? status : standin_call_on(&codes, handle, "cudnnSetDropoutDescriptor", &written, 1);
 }
 
 int cudnnGetDropoutDescriptor(const struct dropout *dropout, const struct standin_handle *handle, float *probability, void **states,

@@ -444,7 +444,8 @@ ALGORITHM(cudnnFindConvolutionBackwardFilterAlgorithm)
 #define TRY_ALGORITHM(name)                                                                                                                \
     int name(const struct standin_handle *handle, const void *a, const void *a_data, const void *b, const void *b_data, const void *c,     \
              const void *d, void *d_data, int room, int *count, struct performance *results) {                                             \
-        const int status = standin_call(&codes, handle);                                                                                   \
+        const struct standin_operand operands[] = {READS(a_data), READS(b_data), WRITES(d_data)};                                          \
+        const int status = standin_call_on(&codes, handle, #name, operands, sizeof operands / sizeof *operands);                           \
         return status != 0 ? status : suggest_performance(handle, room, count, results);                                                   \
     }
 TRY_ALGORITHM(cudnnFindConvolutionForwardAlgorithmEx)

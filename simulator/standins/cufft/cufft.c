@@ -322,14 +322,15 @@ int cufftGetProperty(int part, int *value) {
 }
 
 // --- transforms ------------------------------------------------------------------------------------------------------------------------
-static int transformed(int number) {
+static int transform(int number, const char *name, const void *from, const void *to) {
     const struct plan *plan = plan_of(number);
+    const struct standin_operand operands[] = {{from, 1, STANDIN_READS | STANDIN_OPEN}, {to, 1, STANDIN_WRITES | STANDIN_OPEN}};
     if (plan == NULL || !plan->made) return INVALID_PLAN;
-    return standin_work(plan->stream) == 0 ? 0 : EXEC_FAILED;
+    return standin_work_on(plan->stream, name, operands, sizeof operands / sizeof *operands) == 0 ? 0 : EXEC_FAILED;
 }
 
 #define TRANSFORM(name)                                                                                                                    \
-    int name(int plan, void *from, void *to, int direction) { return transformed(plan); }
+    int name(int plan, void *from, void *to, int direction) { return transform(plan, #name, from, to); }
 TRANSFORM(cufftExecC2C)
 TRANSFORM(cufftExecC2R)
 TRANSFORM(cufftExecR2C)

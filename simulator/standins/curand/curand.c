@@ -92,7 +92,8 @@ static double next_normal(struct generator *generator) {
 #define GENERATE(name, type, extra, value)                                                                                                 \
     int name(struct generator *generator, type *numbers, size_t count extra) {                                                             \
         NEEDS(generator);                                                                                                                  \
-        if (!generator->is_host) return standin_work(generator->stream) == 0 ? 0 : LAUNCH_FAILURE;                                         \
+        const struct standin_operand written = {numbers, count * sizeof *numbers, STANDIN_WRITES};                                         \
+        if (!generator->is_host) return standin_work_on(generator->stream, #name, &written, 1) == 0 ? 0 : LAUNCH_FAILURE;                  \
         if (numbers == NULL && count != 0) return OUT_OF_RANGE;                                                                            \
         for (size_t i = 0; i < count; i++) numbers[i] = (type)(value);                                                                     \
         return 0;                                                                                                                          \

@@ -338,7 +338,34 @@ int cusparseSpMatGetAttribute(const struct matrix *matrix, int attribute, void *
     return 0;
 }
 
-int cusparseSpVV(const struct standin_handle *handle, int operation, const void *x, const void *y, void *result, int type) {
-    const int status = standin_call(&codes, handle);
+// --- products: a matrix or vector is read or written with its indices, of which only the beginning is certain -----------
+static int multiply(const struct standin_handle *handle, const char *name, const struct matrix *a, const struct matrix *b,
+                    const struct matrix *c) {
+    if (a == NULL || b == NULL || c == NULL) return CUSPARSE_INVALID_VALUE;
+    const struct standin_operand operands[] = {READS(a->values),  READS(a->indices), READS(a->offsets), READS(b->values), READS(b->indices),
+                                               READS(b->offsets), READS(c->indices), READS(c->offsets), WRITES(c->values)};
+    return standin_call_on(&codes, handle, name, operands, sizeof operands / sizeof *operands);
+}
+
+int cusparseSpMM(const struct standin_handle *handle, int a_operation, int b_operation, const void *alpha, const struct matrix *a,
+                 const struct matrix *b, const void *beta, const struct matrix *c) {
+    return multiply(handle, "cusparseSpMM", a, b, c);
+}
+
+int cusparseSDDMM(const struct standin_handle *handle, int a_operation, int b_operation, const void *alpha, const struct matrix *a,
+                  const struct matrix *b, const void *beta, const struct matrix *c) {
+    return multiply(handle, "cusparseSDDMM", a, b, c);
+}
+
+int cusparseSpMV(const struct standin_handle *handle, int operation, const void *alpha, const struct matrix *a, const struct matrix *x,
+                 const void *beta, const struct matrix *y) {
+    return multiply(handle, "cusparseSpMV", a, x, y);
+}
+
+int cusparseSpVV(const struct standin_handle *handle, int operation, const struct matrix *x, const struct matrix *y, void *result,
+                 int type) {
+    if (x == NULL || y == NULL) return CUSPARSE_INVALID_VALUE;
+    const struct standin_operand operands[] = {READS(x->values), READS(x->indices), READS(y->values)};
+    const int status = standin_call_on(&codes, handle, "cusparseSpVV", operands, sizeof operands / sizeof *operands);
     return status != 0 ? status : standin_clear(&codes, handle, result, standin_width(type));
 }

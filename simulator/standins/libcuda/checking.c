@@ -102,6 +102,26 @@ static void note_finding(void *user, const struct vr_check_finding *finding) {
     vr_text_release(&text);
 }
 
+// ---- Work whose memory is not known.
+
+static const char *checking_folder;
+
+static void note_unseen(const char *work) {
+    static char *names[VR_CHECK_LINES_NAMES];
+    static size_t count;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(names[i], work) == 0) return;
+    char *copied = count == VR_CHECK_LINES_NAMES ? NULL : strdup(work);
+    if (copied == NULL) return;
+    names[count++] = copied;
+    struct vr_text text = {0};
+    vr_text_puts(&text, VR_CHECK_LINES_UNSEEN);
+    put_work(&text, work);
+    vr_text_puts(&text, "\n");
+    if (vr_text_status(&text) == VRAM_OK) append_to_file(checking_folder, &text);
+    vr_text_release(&text);
+}
+
 // ---- Blocks of caching allocators.
 
 void vram_sim_check_block(uint64_t address, uint64_t size_bytes) {
@@ -242,7 +262,6 @@ static void guard_pages(uint64_t address, uint64_t size_bytes, enum vr_sim_page_
 // ---- Opening.
 
 static struct vr_sim_checking checking;
-static const char *checking_folder;
 
 static __attribute__((destructor)) void note_failure(void) {
     struct vr_text text = {0};
@@ -266,6 +285,7 @@ void vr_libcuda_check(struct vr_sim *sim) {
     if (checking.unwritten && checking.check != NULL) vr_check_find_unwritten(checking.check);
     checking.take_stack = vr_libcuda_check_stack;
     checking.protect = guard_pages;
+    checking.unseen = note_unseen;
     if (checking.check != NULL) sim->checking = &checking;
     (void)pthread_mutex_unlock(&lock);
 }
