@@ -32,6 +32,11 @@ def frames_of(found):
     return frames[::-1][:MOST_FRAMES]
 
 
+def remedy(text):
+    """Returns what avoids a failure that is ours: PyTorch (until 2.12) cannot pass tensors with names of dimensions to functions in Python."""
+    return " (--values none avoids this)" if "Named tensors are currently unsupported" in text else ""
+
+
 def lines():
     """Returns lines for the process's facts."""
     found = exception()
@@ -39,4 +44,4 @@ def lines():
         return []
     text = str(found)
     what = type(found).__name__ + (": " + text if text else "")
-    return ["failed " + cut(what), *("frame " + cut(frame) for frame in frames_of(found))]
+    return ["failed " + cut(what) + remedy(text), *("frame " + cut(frame) for frame in frames_of(found))]

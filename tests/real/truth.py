@@ -148,7 +148,8 @@ def run_fit(runs, folder):
     """Runs the program under `vram fit`. Returns its answer and its cost; the recording is in the folder."""
     run = runs[0]
     variables = prepared(runs, folder)
-    command = [check_real.BUILD / "cli/vram", "fit", "--json", "-q", "--card", run.device, "--steps", "all", "-o", folder / "fit.pickle", "--",
+    command = [check_real.BUILD / "cli/vram", "fit", "--json", "-q", "--card", run.device, "--steps", "all", "-o", folder / "fit.pickle",
+               *(["--values", "none"] if run.group.get("named", False) else []), "--",
                *shlex.split(run.filled(run.group["command"], run.python()))]
     code, took = run_timed(command, variables, folder, folder / "answer")
     if code not in (0, 1):
