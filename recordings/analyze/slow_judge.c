@@ -9,14 +9,14 @@
 // Memory is old from 4 times (two classes) the age below which 99 % of the group's freed memory was freed.
 enum { LONG_LIVED_PERCENT = 99, OLD_CLASSES = 2 };
 // Requirements on a leak. The false alarms that they allow are measured: docs/guides/slow-leaks.md.
-enum { LEAST_RISES = 5 };              // windows in which old memory grew, and blocks that stayed
-#define LEAST_TREND          3.3       // Mann-Kendall: one in 2,000 series without a trend
-#define LEAST_SPAN           (1.0 / 6) // of the recording, from the first rise to the last
-#define LEAST_BYTES_PER_HOUR 65536.0   // less takes two years for 1 GiB
-#define STOPPED_AFTER        4.0       // expected rises that did not come: chance exp(-4)
-#define SLOWING_BY           0.07      // by how much the growth's middle is early; a cache full at 5/6 of the time has 0.08
-#define SLOWING_SURELY       2.0       // standard errors
-enum { SURE_RISES = 12, EARLY_PART = 20 };
+enum { LEAST_RISES = 5, LEAST_PARTS = 4 }; // windows in which old memory grew, also blocks that stayed; parts in which it grew
+#define LEAST_TREND          3.3           // Mann-Kendall: one in 2,000 series without a trend
+#define LEAST_SPAN           (1.0 / 6)     // of the recording, from the first rise to the last
+#define LEAST_BYTES_PER_HOUR 65536.0       // less takes two years for 1 GiB
+#define STOPPED_AFTER        4.0           // expected rises that did not come: chance exp(-4)
+#define SLOWING_BY           0.07          // by how much the growth's middle is early; a cache full at 5/6 of the time has 0.08
+#define SLOWING_SURELY       2.0           // standard errors
+enum { SURE_RISES = 12, SURE_PARTS = 8, EARLY_PART = 20 };
 #define SURE_TREND        5.0
 #define FLAT_LIVE         0.1 // of the most live bytes; a cache at its limit varies less
 #define LEAST_LIVE_GROWTH 0.1 // of live bytes, for groups that do not leak
@@ -260,10 +260,13 @@ static void judge_old(struct old_memory *old, struct vr_slow_course *course) {
     }
     if (course->verdict == VR_SLOW_STEADY) return;
     describe_growth(old, &rises, course);
-    course->sure = course->verdict == VR_SLOW_LEAK && course->trend >= SURE_TREND && rises.count >= SURE_RISES;
-    if (course->verdict == VR_SLOW_LEAK && replaces(old, course)) course->verdict = VR_SLOW_EVICTS;
-    const bool trend = course->verdict != VR_SLOW_LEAK || course->trend >= LEAST_TREND;
-    if (!trend || course->bytes_per_hour < LEAST_BYTES_PER_HOUR) course->verdict = VR_SLOW_STEADY;
+    if (course->bytes_per_hour < LEAST_BYTES_PER_HOUR) course->verdict = VR_SLOW_STEADY;
+    if (course->verdict != VR_SLOW_LEAK) return;
+    course->sure = course->trend >= SURE_TREND && course->grew_parts >= SURE_PARTS && course->blocks >= SURE_RISES;
+    if (replaces(old, course))
+        course->verdict = VR_SLOW_EVICTS;
+    else if (course->trend < LEAST_TREND || course->grew_parts < LEAST_PARTS)
+        course->verdict = VR_SLOW_STEADY;
 }
 
 static void judge_group(const struct vr_slow *slow, const struct vr_slow_group *group, struct vr_slow_course *course) {

@@ -2,7 +2,7 @@
 
     check_server_days.py VRAM SERVER_DAY [LEAKS CLEAN [REQUESTS [FIRST_SEED]]]   without numbers: a small set; --table prints each kind of leak
 
-A day with a leak is right if its line is named as a leak; a clean day if no line is.
+`vram top` must name the same call sites. A day with a leak is right if its line is named as a leak; a clean day if no line is.
 """
 import concurrent.futures
 import json
@@ -23,11 +23,16 @@ def judge(vram, server_day, folder, engine, seed, leak, requests):
     path = os.path.join(folder, f"{leak}-{engine}-{seed}.vram")
     made = subprocess.run([server_day, path, f"engine={engine}", f"seed={seed}", f"leak={leak}", f"requests={requests}"], capture_output=True, check=True)
     ran = subprocess.run([vram, "leaks", "--serving", "--json", "-n", "100", path], capture_output=True, timeout=300)
+    top = subprocess.run([vram, "top", "--json", path], capture_output=True, check=True, timeout=300)
     os.unlink(path)
     answer, truth = json.loads(ran.stdout), json.loads(made.stdout)["leak"]
     named = [group for group in answer["groups"] if group["verdict"] == "leak"]
     if ran.returncode != (1 if named else 0) or answer["leaks"] != len(named) or (answer["answer"] == "leak") != bool(named):
         raise AssertionError(f"exit code {ran.returncode}, {answer['leaks']} leaks, answer {answer['answer']}, {len(named)} groups leak")
+    sites = [group["name"] for group in named if group["by"] == "site"][:3]
+    watched = [leak["label"].replace(" ", ":") for leak in json.loads(top.stdout)["leaks"]]
+    if watched != sites:
+        raise AssertionError(f"vram top names {watched}, vram leaks {sites}")
     return truth, [group for group in named if truth and group["name"] == truth["site"]], [group for group in named if not truth or group["name"] != truth["site"]]
 
 
