@@ -78,7 +78,7 @@ static enum vram_status run_pass(struct slow_pass *pass, const struct vr_view *v
 // Returns whether the call site of a stack answers for its stacks: it leaks, or its growth is explained.
 static bool site_answers(struct vr_slow_leaks *leaks, const struct vr_slow_course *sites, size_t site_count, uint32_t stack) {
     for (size_t i = 0; i < site_count; i++) {
-        if (sites[i].key == vr_sites_frame(&leaks->sites, stack)) return sites[i].verdict >= VR_SLOW_EVICTS;
+        if (sites[i].key == vr_sites_frame(leaks->sites, stack)) return sites[i].verdict >= VR_SLOW_EVICTS;
     }
     return false;
 }
@@ -104,7 +104,7 @@ static void choose_stacks(struct vr_slow_leaks *leaks, const struct vr_slow_cour
     for (size_t i = 0; i < leaks->count; i++) {
         struct vr_slow_leak *leak = &leaks->groups[i];
         for (size_t s = 0; s < stack_count && leak->stack == 0; s++) {
-            if (vr_sites_frame(&leaks->sites, (uint32_t)stacks[s].key) == leak->course.key) leak->stack = (uint32_t)stacks[s].key;
+            if (vr_sites_frame(leaks->sites, (uint32_t)stacks[s].key) == leak->course.key) leak->stack = (uint32_t)stacks[s].key;
         }
     }
 }
@@ -127,7 +127,7 @@ static enum vram_status judge_pass(struct slow_pass *pass, struct vr_slow_leaks 
 }
 
 static enum vram_status find_growth(struct vr_slow_leaks *leaks, const struct vram_profile_options *options) {
-    struct slow_pass pass = {.history = leaks->view->history, .sites = &leaks->sites};
+    struct slow_pass pass = {.history = leaks->view->history, .sites = leaks->sites};
     enum vram_status status = run_pass(&pass, leaks->view, options->active);
     if (status == VRAM_OK) status = judge_pass(&pass, leaks);
     vr_slow_destroy(pass.by_site);
@@ -200,7 +200,8 @@ static enum vram_status judge_any(struct vr_slow_leaks *leaks, const struct vram
 static enum vram_status open_views(const struct vr_model *model, const struct vram_profile_options *options, struct vr_slow_leaks *leaks,
                                    struct vram_error *error) {
     VR_TRY(vr_views_build(model, &leaks->views, error));
-    VR_TRY(vr_sites_init(&leaks->sites, model));
+    VR_TRY(vr_sites_init(&leaks->own_sites, model));
+    leaks->sites = &leaks->own_sites;
     return options->device >= 0 ? judge_named(leaks, options, error) : judge_any(leaks, options, error);
 }
 
@@ -215,8 +216,16 @@ enum vram_status vr_slow_leaks_open(const struct vram_recording *recording, cons
     return detail->status == VRAM_OK ? vr_fail(detail, status, VRAM_NO_OFFSET, "%s", vram_status_text(status)) : status;
 }
 
+enum vram_status vr_slow_leaks_of_view(const struct vr_view *view, struct vr_sites *sites, struct vr_slow_leaks *leaks) {
+    const struct vram_profile_options options = {.device = view->device};
+    *leaks = (struct vr_slow_leaks){.sites = sites};
+    const enum vram_status status = judge_view(leaks, view, &options);
+    if (status != VRAM_OK) vr_slow_leaks_close(leaks);
+    return status;
+}
+
 void vr_slow_leaks_close(struct vr_slow_leaks *leaks) {
     forget_view(leaks);
-    if (leaks->sites.model != NULL) vr_sites_release(&leaks->sites);
+    if (leaks->own_sites.model != NULL) vr_sites_release(&leaks->own_sites);
     vr_views_release(&leaks->views);
 }

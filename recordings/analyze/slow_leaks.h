@@ -30,8 +30,9 @@ struct vr_slow_leak {
 };
 
 struct vr_slow_leaks {
-    struct vr_views views;
-    struct vr_sites sites;
+    struct vr_views views;     // of vr_slow_leaks_open() only
+    struct vr_sites own_sites; // likewise
+    struct vr_sites *sites;
     const struct vr_view *view;
     enum vr_choice why;
     struct vr_steps steps; // of a recording that is too short: they may tell more
@@ -49,6 +50,8 @@ struct vr_slow_leaks {
 // INVALID_ARGUMENT with a sentence, BAD_INPUT, LIMIT, NO_HOST_MEMORY. The recording must outlive *leaks.
 enum vram_status vr_slow_leaks_open(const struct vram_recording *recording, const struct vram_profile_options *options,
                                     struct vr_slow_leaks *leaks, struct vram_error *error);
+// Judges one view, with the sites of its model; borrows both. NO_HOST_MEMORY, LIMIT; *leaks then needs no vr_slow_leaks_close().
+enum vram_status vr_slow_leaks_of_view(const struct vr_view *view, struct vr_sites *sites, struct vr_slow_leaks *leaks);
 void vr_slow_leaks_close(struct vr_slow_leaks *leaks);
 
 #endif

@@ -79,8 +79,8 @@ static void put_grounds(const struct vr_slow_leaks *leaks, const struct vr_slow_
 static void put_group_name(struct vr_slow_leaks *leaks, const struct vr_slow_leak *leak, struct vr_text *text) {
     struct vr_arena arena = {0};
     const char *name = NULL;
-    const uint32_t frame = leak->by_stack ? vr_sites_frame(&leaks->sites, leak->stack) : (uint32_t)leak->course.key;
-    if (vr_sites_name(&leaks->sites, frame, &arena, &name) == VRAM_OK)
+    const uint32_t frame = leak->by_stack ? vr_sites_frame(leaks->sites, leak->stack) : (uint32_t)leak->course.key;
+    if (vr_sites_name(leaks->sites, frame, &arena, &name) == VRAM_OK)
         vr_text_puts(text, name);
     else
         text->failed = true;
@@ -152,7 +152,7 @@ static void print_grounds(struct vr_slow_leaks *leaks, size_t shown, const struc
         vr_text_flow(text, style, 2, 4, vr_text_string(&line));
         vr_text_puts(text, "\n");
         text->failed = text->failed || line.failed || name.failed;
-        if (leak->course.verdict == VR_SLOW_LEAK && leak->stack != 0) vr_stack_print(&leaks->sites, leak->stack, style, text);
+        if (leak->course.verdict == VR_SLOW_LEAK && leak->stack != 0) vr_stack_print(leaks->sites, leak->stack, style, text);
         vr_text_release(&name);
         vr_text_release(&line);
     }
@@ -217,7 +217,7 @@ static void put_frames(struct vr_json *json, const char *key, const struct vr_sl
     vr_json_array(json, key);
     for (uint64_t i = model->stacks.offset[stack]; i < model->stacks.offset[stack + 1]; i++) {
         const char *name = NULL;
-        if (vr_sites_name(&leaks->sites, model->stacks.frame[i], &arena, &name) == VRAM_OK) vr_json_string(json, NULL, name);
+        if (vr_sites_name(leaks->sites, model->stacks.frame[i], &arena, &name) == VRAM_OK) vr_json_string(json, NULL, name);
     }
     vr_json_array_end(json);
     vr_arena_release(&arena);
