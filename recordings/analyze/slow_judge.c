@@ -9,13 +9,14 @@
 // Memory is old from 4 times (two classes) the age below which 99 % of the group's freed memory was freed.
 enum { LONG_LIVED_PERCENT = 99, OLD_CLASSES = 2 };
 // Requirements on a leak. The false alarms that they allow are measured: docs/guides/slow-leaks.md.
-enum { LEAST_RISES = 5, LEAST_PARTS = 4 }; // windows in which old memory grew, also blocks that stayed; parts in which it grew
+enum { LEAST_RISES = 4, LEAST_PARTS = 4 }; // windows in which old memory grew, also blocks that stayed; parts in which it grew
 #define LEAST_TREND          3.3           // Mann-Kendall: one in 2,000 series without a trend
-#define LEAST_SPAN           (1.0 / 6)     // of the recording, from the first rise to the last
-#define LEAST_BYTES_PER_HOUR 65536.0       // less takes two years for 1 GiB
-#define STOPPED_AFTER        4.0           // expected rises that did not come: chance exp(-4)
-#define SLOWING_BY           0.07          // by how much the growth's middle is early; a cache full at 5/6 of the time has 0.08
-#define SLOWING_SURELY       2.0           // standard errors
+#define MOST_RATE            1e18
+#define LEAST_SPAN           (1.0 / 6) // of the recording, from the first rise to the last
+#define LEAST_BYTES_PER_HOUR 65536.0   // less takes two years for 1 GiB
+#define STOPPED_AFTER        4.0       // expected rises that did not come: chance exp(-4)
+#define SLOWING_BY           0.07      // by how much the growth's middle is early; a cache full at 5/6 of the time has 0.08
+#define SLOWING_SURELY       2.0       // standard errors
 enum { SURE_RISES = 12, SURE_PARTS = 8, EARLY_PART = 20 };
 #define SURE_TREND        5.0
 #define FLAT_LIVE         0.1 // of the most live bytes; a cache at its limit varies less
@@ -150,7 +151,7 @@ static size_t onset_of(const struct old_memory *old, const struct rises *rises) 
     const size_t first = rises->first - 1, last = old->points - 1;
     const uint64_t little = (old->kept[last] - old->kept[first]) / EARLY_PART;
     size_t onset = first;
-    while (old->kept[onset + 1] - old->kept[first] <= little) onset++;
+    while (onset + 1 < last && old->kept[onset + 1] - old->kept[first] <= little) onset++;
     return onset;
 }
 
@@ -200,15 +201,21 @@ static enum vr_slow_verdict judge_after(const struct old_memory *old, size_t fro
     return span < LEAST_SPAN ? VR_SLOW_STEADY : VR_SLOW_LEAK;
 }
 
+// Sizes of damaged files may be as large as 64 bits allow; no rate is.
+static double per_hour(uint64_t bytes, double seconds) {
+    const double rate = (double)bytes * SECONDS_PER_HOUR / seconds;
+    return rate < MOST_RATE ? rate : MOST_RATE;
+}
+
 static void describe_growth(const struct old_memory *old, const struct rises *rises, struct vr_slow_course *course) {
     const struct vr_slow *slow = old->slow;
     const size_t onset = onset_of(old, rises), last = old->points - 1;
-    const int64_t window_us = (int64_t)slow->window_seconds * US_PER_SECOND;
-    course->since_us = slow->first_us + (int64_t)(onset + 1) * window_us;
-    course->last_us = slow->first_us + (int64_t)(rises->last + 1) * window_us;
+    const uint64_t window_us = slow->window_seconds * US_PER_SECOND, first_us = (uint64_t)slow->first_us; // damaged times wrap around
+    course->since_us = (int64_t)(first_us + (onset + 1) * window_us);
+    course->last_us = (int64_t)(first_us + (rises->last + 1) * window_us);
     course->grown_bytes = old->kept[last] - old->kept[onset];
     course->blocks = old->blocks[last] - old->blocks[onset];
-    course->bytes_per_hour = (double)course->grown_bytes * SECONDS_PER_HOUR / ((double)(last - onset) * (double)slow->window_seconds);
+    course->bytes_per_hour = per_hour(course->grown_bytes, (double)(last - onset) * (double)slow->window_seconds);
     for (size_t p = 0; p < VR_SLOW_PARTS; p++) {
         const size_t first = p * old->points / VR_SLOW_PARTS, end = (p + 1) * old->points / VR_SLOW_PARTS - 1;
         if (end <= onset) continue;
@@ -223,7 +230,7 @@ static enum vr_slow_verdict judge_live(const struct vr_slow_group *group, const 
     uint64_t before = least[0], after = least[VR_SLOW_PARTS - 1];
     if (mann_kendall(least) < LEAST_TREND || (double)(after - before) < LEAST_LIVE_GROWTH * (double)after) return VR_SLOW_STEADY;
     course->grown_bytes = after - before;
-    course->bytes_per_hour = (double)course->grown_bytes * SECONDS_PER_HOUR / ((double)vr_slow_seconds(slow) + 1);
+    course->bytes_per_hour = per_hour(course->grown_bytes, (double)vr_slow_seconds(slow));
     if (course->bytes_per_hour < LEAST_BYTES_PER_HOUR) return VR_SLOW_STEADY;
     for (unsigned c = 1; c < VR_SLOW_CLASSES; c++) {
         if (group->freed_bytes[c] != NULL) return VR_SLOW_EVICTS;

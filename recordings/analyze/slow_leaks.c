@@ -97,6 +97,7 @@ static void gather(struct vr_slow_leaks *leaks, const struct vr_slow_course *sit
     leaks->count = leaks->leaks;
     for (size_t i = of_sites; i < site_count; i++) leaks->groups[leaks->count++] = (struct vr_slow_leak){.course = sites[i]};
     for (size_t i = 0; i < leaks->leaks; i++) leaks->bytes_per_hour += leaks->groups[i].course.bytes_per_hour;
+    leaks->bytes_per_hour = leaks->bytes_per_hour < 1e18 ? leaks->bytes_per_hour : 1e18;
 }
 
 // Gives each call site a stack as an example: one that leaks, if there is one.

@@ -11,7 +11,7 @@
 static struct vr_formatted duration(uint64_t seconds) { return vr_duration_ns(vr_us_to_ns(seconds * 1000000)); }
 
 static uint64_t since_start(const struct vr_slow_leaks *leaks, int64_t time_us) {
-    return time_us > leaks->first_us ? (uint64_t)(time_us - leaks->first_us) / 1000000 : 0;
+    return time_us > leaks->first_us ? ((uint64_t)time_us - (uint64_t)leaks->first_us) / 1000000 : 0;
 }
 
 static struct vr_formatted rate_of(double bytes) { return vr_bytes((uint64_t)(bytes + 0.5)); }

@@ -129,6 +129,23 @@ static void impossible_times_do_no_harm(void **state) {
     }
 }
 
+// Sizes of damaged files: their sums wrap around.
+static void impossible_sizes_do_no_harm(void **state) {
+    (void)state;
+    struct vr_slow *slow = NULL;
+    assert_int_equal(vr_slow_create(&slow), VRAM_OK);
+    for (uint64_t i = 0; i < 2000; i++) {
+        const int64_t born = vr_slow_pass(slow, (int64_t)i * 60000000);
+        for (uint64_t key = 0; key < 8; key++) {
+            const uint64_t bytes = UINT64_MAX >> (i % 7 + key);
+            assert_int_equal(vr_slow_alloc(slow, key, bytes), VRAM_OK);
+            if (key % 2 != 0 && i % 3 == 0) assert_int_equal(vr_slow_free(slow, key, born, bytes), VRAM_OK);
+        }
+    }
+    for (uint64_t key = 0; key < 8; key++) assert_true(judged(slow, key).bytes_per_hour <= 1e18);
+    vr_slow_destroy(slow);
+}
+
 // ---- recordings ----
 
 static bool append(void *user, const char *bytes, size_t length) {
@@ -202,6 +219,7 @@ int main(void) {
         cmocka_unit_test(more_requests_are_no_leak),
         cmocka_unit_test(a_short_history_tells_nothing),
         cmocka_unit_test(impossible_times_do_no_harm),
+        cmocka_unit_test(impossible_sizes_do_no_harm),
         cmocka_unit_test(the_device_that_leaks_is_found),
         cmocka_unit_test(what_cannot_be_told_is_said),
     };
