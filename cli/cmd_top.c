@@ -30,7 +30,7 @@ struct top_view {
     bool searching, paused;
 };
 
-enum { BAR = 20, NUMBERS = 46, HEAD_ROWS = 6 };
+enum { BAR = 20, NUMBERS = 46, HEAD_ROWS = 6, MOST_LEAKS = 3 };
 
 static const char *const sort_names[] = {"live", "peak", "count", "made"};
 
@@ -92,6 +92,25 @@ static size_t select_groups(const struct watch *watch, const struct top_view *vi
     return kept;
 }
 
+// Prints a line for each call site that leaks slowly. Returns their number.
+static size_t print_leaks(struct watch *watch, const struct top_view *view, bool live) {
+    struct watch_leak leaks[MOST_LEAKS];
+    if (watch_leaks(watch, leaks, MOST_LEAKS) != 0) watch_name_sites(watch);
+    const size_t count = watch_leaks(watch, leaks, MOST_LEAKS);
+    for (size_t i = 0; i < count; i++) {
+        char rate[UI_SIZE_CAPACITY];
+        const uint64_t minutes = (leaks[i].since_ns - watch_first_ns(watch)) / 60000000000;
+        put_colour(view, "31");
+        printf("  leak  +%s per hour since %" PRIu64 ":%02" PRIu64 " h", ui_size((uint64_t)leaks[i].bytes_per_hour, rate), minutes / 60,
+               minutes % 60);
+        put_colour(view, "0");
+        printf(" (%s)  ", leaks[i].sure ? "sure" : "likely");
+        ui_put(stdout, leaks[i].label);
+        end_line(live);
+    }
+    return count;
+}
+
 static void print_head(const struct watch *watch, const struct top_view *view, bool live) {
     size_t count = 0;
     const struct watch_device *devices = watch_devices(watch, &count);
@@ -124,7 +143,6 @@ static void print_head(const struct watch *watch, const struct top_view *view, b
         printf("  nothing yet");
         end_line(live);
     }
-    end_line(live);
 }
 
 static void print_titles(const struct top_view *view, unsigned label_columns, bool live) {
@@ -158,18 +176,20 @@ static void print_foot(const struct top_view *view, bool live) {
 }
 
 // Prints a frame. With `live`, draws over the previous frame and fits the terminal's height.
-static void top_draw(const struct watch *watch, struct top_view *view, bool live) {
+static void top_draw(struct watch *watch, struct top_view *view, bool live) {
     const struct watch_group **shown = NULL;
     size_t devices = 0;
     (void)watch_devices(watch, &devices);
     const size_t count = select_groups(watch, view, &shown);
     const unsigned width = view->columns < 80 ? 80 : view->columns > 160 ? 160 : view->columns;
     const unsigned label_columns = width - BAR - NUMBERS;
-    const size_t head = HEAD_ROWS - 1 + (devices == 0 ? 1 : devices);
-    const size_t room = !live ? count : view->rows > head + 1 ? view->rows - head - 1 : 1;
-    if (view->first + room > count) view->first = count > room ? count - room : 0;
     if (live) printf("\x1b[H");
     print_head(watch, view, live);
+    const size_t leaks = print_leaks(watch, view, live);
+    end_line(live);
+    const size_t head = HEAD_ROWS - 1 + (devices == 0 ? 1 : devices) + leaks;
+    const size_t room = !live ? count : view->rows > head + 1 ? view->rows - head - 1 : 1;
+    if (view->first + room > count) view->first = count > room ? count - room : 0;
     print_titles(view, label_columns, live);
     const uint64_t most = count == 0 ? 0 : sort_value(shown[0]);
     for (size_t i = view->first; i < count && i < view->first + room; i++) print_group(view, shown[i], most, label_columns, live);
@@ -203,8 +223,24 @@ static void put_group(struct vr_json *json, const struct watch_group *group) {
     vr_json_object_end(json);
 }
 
+static void put_leaks(struct vr_json *json, struct watch *watch) {
+    struct watch_leak leaks[MOST_LEAKS];
+    if (watch_leaks(watch, leaks, MOST_LEAKS) != 0) watch_name_sites(watch);
+    const size_t count = watch_leaks(watch, leaks, MOST_LEAKS);
+    vr_json_array(json, "leaks");
+    for (size_t i = 0; i < count; i++) {
+        vr_json_object(json, NULL);
+        vr_json_string(json, "label", leaks[i].label);
+        vr_json_u64(json, "bytes_per_hour", (uint64_t)leaks[i].bytes_per_hour);
+        vr_json_u64(json, "since_ns", leaks[i].since_ns);
+        vr_json_bool(json, "sure", leaks[i].sure);
+        vr_json_object_end(json);
+    }
+    vr_json_array_end(json);
+}
+
 // Prints the frame's contents as one JSON object. Returns an exit code.
-static int top_json(const struct watch *watch, const struct top_view *view) {
+static int top_json(struct watch *watch, const struct top_view *view) {
     const struct watch_group **shown = NULL;
     size_t count = 0;
     const struct watch_device *devices = watch_devices(watch, &count);
@@ -218,6 +254,7 @@ static int top_json(const struct watch *watch, const struct top_view *view) {
     vr_json_array(json, "devices");
     for (size_t i = 0; i < count; i++) put_device(json, &devices[i]);
     vr_json_array_end(json);
+    put_leaks(json, watch);
     vr_json_string(json, "by", watch_by_name(view->by));
     vr_json_array(json, "groups");
     const size_t groups = select_groups(watch, view, &shown);
@@ -429,6 +466,7 @@ static int show_target(const char *target, struct top_view *view, bool once, boo
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
     struct watch *watch = NULL;
     if (watch_open(recorded.path, &watch, &error) != VRAM_OK) return ui_error(NULL, &error);
+    (void)watch_growth(watch); // without host memory, the frame lacks the leaks only
     const bool live = !once && !json && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
     const int code = live ? watch_live(watch, view) : watch_once(watch, view, json);
     watch_close(watch);

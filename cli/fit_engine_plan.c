@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/json.h"
+#include "base/text.h"
 #include "fit_cards.h"
 #include "fit_print.h"
 #include "fit_run.h"
@@ -54,6 +56,29 @@ static const char *why_not(const struct fit_answer *answer) {
                                              : NULL;
 }
 
+// Writes what the plan leaves free of the card that it was served on, as the file margin.json of the folder. Returns an exit code.
+static int write_margin(const struct fit_answer *answer, const char *folder) {
+    char path[PATH_CAPACITY];
+    struct vr_text text = {0};
+    struct vr_json json;
+    const struct fit_verdict *verdict = answer->verdict;
+    const uint64_t need = fit_need_bytes(verdict), memory = verdict->ran_memory_bytes;
+    (void)snprintf(path, sizeof path, "%s/margin.json", folder);
+    vr_json_init(&json, &text, true);
+    vr_json_object(&json, NULL);
+    vr_json_string(&json, "card", verdict->ran_on.key);
+    vr_json_u64(&json, "memory_bytes", memory);
+    vr_json_u64(&json, "needed_bytes", need);
+    vr_json_u64(&json, "margin_bytes", memory > need ? memory - need : 0);
+    vr_json_u64(&json, "requests_served", answer->run->played.served);
+    vr_json_object_end(&json);
+    vr_text_puts(&text, "\n");
+    struct output *output = output_open(path);
+    const bool good = output != NULL && !text.failed && output_write(output, vr_text_string(&text), text.length);
+    vr_text_release(&text);
+    return output == NULL ? CLI_BAD_INPUT : output_close(output, good);
+}
+
 static void say_use(const struct fit_answer *answer, const char *folder, bool has_plan) {
     const struct fit_verdict *verdict = answer->verdict;
     char path[PATH_CAPACITY], option[200] = "", left[UI_SIZE_CAPACITY];
@@ -80,7 +105,8 @@ int fit_engine_plan_keep(const struct fit_answer *answer, const char *folder) {
         ui_say("vram fit: no plan is written: %s", reason);
         return CLI_FINDING;
     }
-    const int code = copy_folder(from, folder);
+    int code = copy_folder(from, folder);
+    if (code == CLI_OK) code = write_margin(answer, folder);
     if (code != CLI_OK) {
         ui_say("vram fit: the plan could not be written into %s: %s", folder, strerror(errno));
         return code;

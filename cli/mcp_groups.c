@@ -227,13 +227,45 @@ static void say_marks(struct mcp_answer *answer, const cJSON *marks) {
     }
 }
 
+static void say_slow_growth(struct mcp_answer *answer, const cJSON *group) {
+    const cJSON *frame;
+    mcp_line(answer, "  %s, +%s an hour: %s: %s", mcp_text(group, "verdict", ""), BYTES(mcp_whole(group, "bytes_per_hour")),
+             mcp_text(group, "name", ""), mcp_text(group, "grounds", ""));
+    if (strcmp(mcp_text(group, "verdict", ""), "leak") != 0) return;
+    int shown = 0;
+    cJSON_ArrayForEach(frame, cJSON_GetObjectItemCaseSensitive(group, "frames")) {
+        if (shown++ < FRAMES_OF_GROUP && cJSON_IsString(frame)) mcp_line(answer, "      %s", frame->valuestring);
+    }
+}
+
+static void say_slow_leaks(struct mcp_recording *open, const cJSON *arguments, struct vram_profile_options *options,
+                           struct mcp_answer *answer) {
+    struct vram_error error = {.status = VRAM_OK};
+    struct mcp_kept kept = {.bytes = NULL};
+    if (!mcp_size(arguments, "memory", &options->memory_bytes, answer)) return;
+    const enum vram_status status =
+        vram_slow_leaks_json(open->recording, options, input_base_name(open->path), mcp_keep, &kept, NULL, &error);
+    cJSON *json = mcp_parsed(status, &kept, &error, answer);
+    if (json == NULL) return;
+    const cJSON *group;
+    mcp_line(answer, "device %" PRIu64 ", %s seconds", mcp_whole(json, "device"), NUMBER(mcp_whole(json, "seconds")));
+    mcp_line(answer, "%s", mcp_text(json, "sentence", ""));
+    cJSON_ArrayForEach(group, cJSON_GetObjectItemCaseSensitive(json, "groups")) say_slow_growth(answer, group);
+    cJSON_Delete(json);
+    mcp_next(answer, "peak {\"file\": \"r%u\", \"at\": \"end\", \"by\": \"stack\"} - what is live at the end", open->id);
+}
+
 void mcp_tool_leaks(struct mcp_server *server, const cJSON *arguments, struct mcp_answer *answer) {
     char at[32], device[32];
     struct vram_profile_options options = {.device = -1};
     struct vram_error error = {.status = VRAM_OK};
     struct mcp_kept kept = {.bytes = NULL};
-    const struct mcp_recording *open = mcp_recording(server, arguments, "file", answer);
+    struct mcp_recording *open = mcp_recording(server, arguments, "file", answer);
     if (open == NULL || !mcp_moment(arguments, at, device, &options, answer)) return;
+    if (strcmp(mcp_text(arguments, "serving", "no"), "yes") == 0) {
+        say_slow_leaks(open, arguments, &options, answer);
+        return;
+    }
     options.step = mcp_text(arguments, "step", NULL);
     size_t leaks = 0;
     const enum vram_status status =

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "analyze/slow_growth.h"
 #include "input.h"
 #include "numbering.h"
 #include "vram/recording.h"
@@ -13,6 +14,7 @@
 // A live allocation: its size, and its group of each kind.
 struct piece {
     uint64_t bytes;
+    int64_t born_us;
     uint32_t group[WATCH_BY_COUNT];
     uint32_t next_free; // if free: the next free piece, or NUMBERING_NONE
 };
@@ -34,6 +36,10 @@ struct watch {
     struct watch_device *devices;
     size_t device_count, device_capacity;
     uint64_t events, first_ns, last_ns;
+    struct vr_slow *growth; // NULL: not watched
+    struct vr_slow_course *courses;
+    size_t course_count;
+    uint64_t judged_ns; // time of the last event when the courses were judged
 };
 
 const char *watch_by_name(enum watch_by by) {
@@ -254,10 +260,14 @@ static struct watch_device *device_of(struct watch *watch, uint32_t number) {
     return &watch->devices[watch->device_count++];
 }
 
-static void end_piece(struct watch *watch, struct watch_device *device, uint64_t address) {
+static uint64_t growth_key(uint32_t device, uint32_t site) { return (uint64_t)device << 32 | site; }
+
+static bool end_piece(struct watch *watch, struct watch_device *device, uint64_t address) {
     const uint32_t number = numbering_take(&watch->live, device->device, address);
-    if (number == NUMBERING_NONE) return;
+    if (number == NUMBERING_NONE) return true;
     const struct piece *piece = &watch->pieces[number];
+    const uint64_t key = growth_key(device->device, piece->group[WATCH_SITE]);
+    if (watch->growth != NULL && vr_slow_free(watch->growth, key, piece->born_us, piece->bytes) != VRAM_OK) return false;
     for (int by = 0; by < WATCH_BY_COUNT; by++) {
         watch->by[by].groups[piece->group[by]].bytes -= piece->bytes;
         watch->by[by].groups[piece->group[by]].count--;
@@ -265,6 +275,7 @@ static void end_piece(struct watch *watch, struct watch_device *device, uint64_t
     device->live_bytes -= piece->bytes;
     device->live_count--;
     forget_piece(watch, number);
+    return true;
 }
 
 // Finds the groups of an event. Returns false if memory runs out.
@@ -278,7 +289,7 @@ static bool find_groups(struct watch *watch, const struct vram_log_event *event,
 }
 
 static bool begin_piece(struct watch *watch, struct watch_device *device, const struct vram_log_event *event) {
-    end_piece(watch, device, event->address); // its free was not recorded
+    if (!end_piece(watch, device, event->address)) return false; // its free was not recorded
     struct piece piece = {.bytes = event->size_bytes};
     if (!find_groups(watch, event, piece.group) || !numbering_reserve(&watch->live)) return false;
     const uint32_t number = make_piece(watch);
@@ -289,6 +300,10 @@ static bool begin_piece(struct watch *watch, struct watch_device *device, const 
         group->count++;
         group->made++;
         if (group->bytes > group->peak_bytes) group->peak_bytes = group->bytes;
+    }
+    if (watch->growth != NULL) {
+        piece.born_us = vr_slow_pass(watch->growth, (int64_t)(event->time_ns / 1000));
+        if (vr_slow_alloc(watch->growth, growth_key(device->device, piece.group[WATCH_SITE]), piece.bytes) != VRAM_OK) return false;
     }
     watch->pieces[number] = piece;
     numbering_set(&watch->live, event->device, event->address, number);
@@ -305,11 +320,12 @@ static bool apply_event(struct watch *watch, const struct vram_log_event *event)
     watch->events++;
     if (watch->first_ns == 0) watch->first_ns = event->time_ns;
     if (event->time_ns > watch->last_ns) watch->last_ns = event->time_ns;
+    if (watch->growth != NULL) (void)vr_slow_pass(watch->growth, (int64_t)(event->time_ns / 1000));
     switch (event->action) {
     case VRAM_LOG_ALLOC: return begin_piece(watch, device, event);
     case VRAM_LOG_FREE_REQUESTED:
     case VRAM_LOG_FREE_COMPLETED:
-    case VRAM_LOG_FREE: end_piece(watch, device, event->address); return true;
+    case VRAM_LOG_FREE: return end_piece(watch, device, event->address);
     case VRAM_LOG_SEGMENT_ALLOC:
     case VRAM_LOG_SEGMENT_MAP: device->reserved_bytes += event->size_bytes; return true;
     case VRAM_LOG_SEGMENT_FREE:
@@ -360,11 +376,45 @@ void watch_close(struct watch *watch) {
         numbering_release(&watch->by[by].keys);
     }
     numbering_release(&watch->live);
+    vr_slow_destroy(watch->growth);
+    free(watch->courses);
     free(watch->pieces);
     free(watch->devices);
     free(watch);
 }
 
+// --- slow growth ----------------------------------------------------------------------------------------------------------------------
+enum vram_status watch_growth(struct watch *watch) { return vr_slow_create(&watch->growth); }
+
+// Judges the courses if enough has been recorded since the last time. Keeps the former ones if memory runs out.
+static void judge_growth(struct watch *watch) {
+    const uint64_t every_ns = 10000000000;
+    struct vr_slow_course *courses = NULL;
+    size_t count = 0;
+    if (watch->judged_ns != 0 && watch->last_ns - watch->judged_ns < every_ns) return;
+    if (vr_slow_judge(watch->growth, &courses, &count) != VRAM_OK) return;
+    free(watch->courses);
+    watch->courses = courses;
+    watch->course_count = count;
+    watch->judged_ns = watch->last_ns;
+}
+
+size_t watch_leaks(struct watch *watch, struct watch_leak *leaks, size_t capacity) {
+    size_t count = 0;
+    if (watch->growth == NULL) return 0;
+    judge_growth(watch);
+    for (; count < watch->course_count && count < capacity && watch->courses[count].verdict == VR_SLOW_LEAK; count++) {
+        const struct vr_slow_course *course = &watch->courses[count];
+        leaks[count] = (struct watch_leak){.label = watch->by[WATCH_SITE].groups[(uint32_t)course->key].label,
+                                           .device = (uint32_t)(course->key >> 32),
+                                           .bytes_per_hour = course->bytes_per_hour,
+                                           .since_ns = (uint64_t)course->since_us * 1000,
+                                           .sure = course->sure};
+    }
+    return count;
+}
+
+// --- reading ----------------------------------------------------------------------------------------------------------------------------
 enum vram_status watch_step(struct watch *watch, uint64_t *events, struct vram_error *error) {
     enum { BATCH = 4096 };
     static struct vram_log_event batch[BATCH];

@@ -28,10 +28,21 @@ struct watch_device {
     uint64_t ooms;
 };
 
+// A call site whose memory grows slowly: its old memory is kept, and grows as fast as before until now.
+struct watch_leak {
+    const char *label; // borrowed until the next update
+    uint32_t device;
+    double bytes_per_hour;
+    uint64_t since_ns; // the epoch's
+    bool sure;
+};
+
 struct watch;
 
 // Opens the recording at `path`. Release *watch with watch_close(). Returns as vram_follow_open() does.
 enum vram_status watch_open(const char *path, struct watch **watch, struct vram_error *error);
+// Before the first update: also watches the slow growth of call sites. NO_HOST_MEMORY.
+enum vram_status watch_growth(struct watch *watch);
 // Accepts NULL.
 void watch_close(struct watch *watch);
 // Reads all new events. Stores their number in *events. Returns as vram_follow_next() does.
@@ -44,6 +55,9 @@ bool watch_ended(const struct watch *watch);
 // Borrowed until the next update.
 const struct watch_device *watch_devices(const struct watch *watch, size_t *count);
 const struct watch_group *watch_groups(const struct watch *watch, enum watch_by by, size_t *count);
+// Gives the call sites that leak, the fastest first, at most `capacity`, and returns their number. None without watch_growth(), and before
+// an hour was recorded. Judges again at most every ten seconds of the recording.
+size_t watch_leaks(struct watch *watch, struct watch_leak *leaks, size_t capacity);
 // Names call sites in machine code by the program files on this machine. The recorded program must have run here.
 void watch_name_sites(struct watch *watch);
 uint64_t watch_events(const struct watch *watch);

@@ -79,7 +79,7 @@ uint32_t vr_grounds_of_device(const struct vram_report_device *device) {
     const uint64_t idle = vr_idle_streams(device).bytes;
     const bool waits = device->waiting.bytes >= LEAST_HELD && device->waiting.bytes > device->active.peak.bytes / WORTH_PART;
     return ground_when(device->is_host, VR_GROUND_HOST) | ground_when(!device->whole_program, VR_GROUND_ALLOCATOR) |
-           ground_when(waits && records_completions(device), VR_GROUND_WAITS) |
+           ground_when(waits && records_completions(device), VR_GROUND_WAITS) | ground_when(device->slow_leaks != 0, VR_GROUND_SLOW_LEAK) |
            ground_when(usage->rounding_bytes > usage->requested_bytes / WORTH_PART, VR_GROUND_ROUNDED) |
            ground_when(idle >= LEAST_HELD && idle > usage->reserved_bytes / WORTH_PART, VR_GROUND_IDLE_CACHES);
 }

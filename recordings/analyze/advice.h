@@ -34,6 +34,7 @@
     X(ACCOUNTS)      /* the recording has accounts of the memory outside */                                                                \
     X(WAITS)         /* much memory was freed and waited for another stream at the active peak */                                          \
     X(ROUNDED)       /* blocks are much larger than their requests */                                                                      \
+    X(SLOW_LEAK)     /* memory grows over hours */                                                                                         \
     X(IDLE_CACHES)   /* streams without memory in use hold much */
 
 enum vr_ground_number {

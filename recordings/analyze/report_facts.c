@@ -2,6 +2,7 @@
 #include "analyze/report_parts.h"
 
 #include "analyze/demand.h"
+#include "analyze/slow_leaks.h"
 #include "model/platform.h"
 #include "model/recording.h"
 
@@ -133,6 +134,24 @@ static enum vram_status live_facts(struct report_work *work, const struct vr_vie
     return status;
 }
 
+// Reports what grows slowly in a history of at least an hour.
+static enum vram_status growth_facts(struct report_work *work, const struct vr_view *view, struct vram_report_device *out) {
+    struct vr_slow_leaks leaks;
+    const int64_t least_us = (int64_t)VR_SLOW_LEAST_SECONDS * 1000000;
+    if (!out->has_times || out->is_host || out->last_time_us < least_us || out->last_time_us - least_us < out->first_time_us)
+        return VRAM_OK;
+    VR_TRY(vr_slow_leaks_of_view(view, &work->sites, &leaks));
+    out->slow_leaks = leaks.leaks;
+    out->slow_bytes_per_hour = leaks.bytes_per_hour;
+    enum vram_status status = VRAM_OK;
+    if (leaks.leaks != 0) {
+        const uint32_t stack = leaks.groups[0].stack;
+        status = vr_sites_name(&work->sites, vr_sites_frame(&work->sites, stack), work->arena, &out->slow_site);
+    }
+    vr_slow_leaks_close(&leaks);
+    return status;
+}
+
 static enum vram_status describe_device(struct report_work *work, const struct vr_view *view, struct vram_report_device *out) {
     out->device = view->device;
     out->is_host = vr_model_is_host(view->model, view->device);
@@ -149,6 +168,7 @@ static enum vram_status describe_device(struct report_work *work, const struct v
     vr_report_reserved(view, &out->reserved, points, point_count);
     VR_TRY(vr_report_picture(view, work->arena, out));
     VR_TRY(live_facts(work, view, out, points, point_count));
+    VR_TRY(growth_facts(work, view, out));
     out->timeline = points;
     out->timeline_count = point_count;
     return VRAM_OK;

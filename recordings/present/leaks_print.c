@@ -90,18 +90,10 @@ static void leak_points_grown(const struct vr_grower *grower, struct vr_text *te
 
 // Prints a bar of the bytes at each point, at most twenty.
 static void put_course(struct vr_text *text, const struct vram_style *style, const uint64_t *bytes, size_t points) {
-    static const char *const marks[] = {"\u2581", "\u2582", "\u2583", "\u2584", "\u2585", "\u2586", "\u2587", "\u2588"};
-    static const char ascii[] = "_.-~=+*#";
     const size_t shown = points < 20 ? points : 20;
     uint64_t most = 1;
     for (size_t p = 0; p < points; p++) most = bytes[p] > most ? bytes[p] : most;
-    for (size_t i = 0; i < shown; i++) {
-        const size_t mark = (size_t)((double)bytes[shown < 2 ? 0 : i * (points - 1) / (shown - 1)] / (double)most * 7.0 + 0.5);
-        if (style->unicode)
-            vr_text_puts(text, marks[mark]);
-        else
-            vr_text_append(text, &ascii[mark], 1);
-    }
+    for (size_t i = 0; i < shown; i++) vr_text_level(text, style, bytes[shown < 2 ? 0 : i * (points - 1) / (shown - 1)], most);
 }
 
 static void put_leak_row(struct vr_table *table, const struct vr_leaks *leaks, const struct vram_style *style,

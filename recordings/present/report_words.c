@@ -248,6 +248,14 @@ enum vram_status vr_report_notes(const struct vr_model *model, struct vr_arena *
 
 // --- sentences ---------------------------------------------------------------------------------------------------------------------------
 
+static void say_slow_leak(const struct vram_report_device *device, struct vr_text *out) {
+    vr_text_printf(out, "Memory leaks at %s: %s more per hour. ", vr_counted(device->slow_leaks, "call site").text,
+                   vr_bytes((uint64_t)(device->slow_bytes_per_hour + 0.5)).text);
+    vr_text_puts(out, device->slow_leaks == 1 ? "It is " : "The fastest is ");
+    vr_text_site(out, device->slow_site, strlen(device->slow_site));
+    vr_text_puts(out, ". `vram leaks --serving` gives the grounds and the stack.");
+}
+
 static void say_waits(const struct vram_report_device *device, struct vr_text *out) {
     vr_text_printf(
         out, "%s in %s waited for another stream at event %s; at most %s was in use at once. It was freed, but marked with record_stream. ",

@@ -186,6 +186,16 @@ const char *vr_part_mark(const struct vr_part *part, const struct vram_style *st
     return style->unicode ? part->mark : part->ascii_mark;
 }
 
+void vr_text_level(struct vr_text *text, const struct vram_style *style, uint64_t part, uint64_t whole) {
+    static const char *const marks[] = {"\u2581", "\u2582", "\u2583", "\u2584", "\u2585", "\u2586", "\u2587", "\u2588"};
+    static const char ascii[] = "_.-~=+*#";
+    const size_t mark = (size_t)((double)part / (double)whole * 7.0 + 0.5);
+    if (style->unicode)
+        vr_text_puts(text, marks[mark]);
+    else
+        vr_text_append(text, &ascii[mark], 1);
+}
+
 void vr_chart_bar(struct vr_text *text, const struct vram_style *style, const struct vr_part *parts, size_t count, unsigned columns) {
     double whole = 0, before = 0;
     unsigned used = 0, left = 0; // left: parts that still need a column

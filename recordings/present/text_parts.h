@@ -54,6 +54,8 @@ struct vr_part {
 const char *vr_part_mark(const struct vr_part *part, const struct vram_style *style);
 // Prints a bar of exactly `columns` columns divided among the parts. Every nonzero part gets at least one column while columns remain.
 void vr_chart_bar(struct vr_text *text, const struct vram_style *style, const struct vr_part *parts, size_t count, unsigned columns);
+// Prints one column of a small chart: how high `part` is in `whole`, which is not 0.
+void vr_text_level(struct vr_text *text, const struct vram_style *style, uint64_t part, uint64_t whole);
 // Returns whether reserved memory is shown. It is not for a whole program, where it is just what the program requests from the driver, nor
 // for a log of allocations, which lacks it.
 bool vr_shows_reserved(const struct vram_report *report, const struct vram_report_device *device);

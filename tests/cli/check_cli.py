@@ -181,6 +181,9 @@ CASES = [
     ("diff_one", ["diff", "good.pickle"], 2, None, True),
     ("diff_stack", ["diff", "--by", "stack", "good.pickle", "good.json"], 2, None, True),
     ("leaks_no_steps", ["leaks", "good.pickle"], 0, None, True),
+    ("leaks_serving_short", ["leaks", "--serving", "good.pickle"], 0, None, True),
+    ("leaks_serving_steps", ["leaks", "--serving", "--step", "a", "good.pickle"], 2, None, True),
+    ("leaks_memory_alone", ["leaks", "--memory", "8GiB", "good.pickle"], 2, None, True),
     ("leaks_json", ["leaks", "--json", "--every", "2", "good.pickle"], 0, None, True),
 ]
 

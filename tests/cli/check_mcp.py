@@ -138,6 +138,7 @@ def check_tools(vram, folder):
     wants("at", server.call("at", file="r1", event=13139)[0], "oom of 5,380,227,072 B", "serve_sim.c:45:attend")
     wants("lifetimes", server.call("lifetimes", file="r1")[0], "the longest lived", "next: lifetimes")
     wants("lifetimes", server.call("lifetimes", file="r1", address="0x300038400000")[0], "never freed", "load_model")
+    wants("leaks", server.call("leaks", file="r1", serving="yes")[0], command(vram, "leaks", "--serving", "--json", OOM)["sentence"], "cannot tell")
     wants("leaks", server.call("leaks", file="r1")[0], command(vram, "leaks", "--json", OOM)["sentence"], "allocations repeat 31 times")
     wants("sites", server.call("sites", file="r1")[0], "4,421 allocations")
     wants("sites", server.call("sites", file="r1", match="attend")[0], "132 allocations")

@@ -56,6 +56,19 @@ def setting(maker, **settings):
     return changed(maker, lambda device: device.settings.update(settings))
 
 
+def served(hours=12, until=12, frees=False):
+    """Keeps a block every ten minutes, until an hour; or frees the one before."""
+    device, kept = Device(), []
+    for i in range(int(hours * 6)):
+        device.time += 600 * 1000000
+        if i < until * 6:
+            kept.append(device.take(MIB, frames(*C)))
+        if frees and len(kept) > 1:
+            device.give(kept.pop(0))
+        device.give(device.take(2 * MIB, frames(("solver.c", 91, "main"))))
+    return device
+
+
 def without_setting(maker, *names):
     return changed(maker, lambda device: [device.settings.pop(name) for name in names])
 
@@ -369,6 +382,7 @@ ROWS = {
     "OUTSIDE ASCEND": (r"`npu-smi info` lists", [lambda: edited.ascend_with_others()], [unknown_holder, lambda: edited.rocm_with_others()]),
     "OUTSIDE ACCOUNTS": (r"`nvidia-smi` lists other processes(?!;)", [unknown_holder], [nobody_told, own_overhead]),
     "OUTSIDE 0": (r"`vram run` names the libraries of this one", [nobody_told], [another_process]),
+    "slow_leak": (r"Memory leaks at 1 call site: \S+ MiB more per hour\..*vram leaks --serving", [served], [lambda: served(hours=0.9), lambda: served(until=6), lambda: served(frees=True)]),
     "waits_for_streams": (r"waited for another stream at event .*marked with record_stream", [waiting], [lambda: waiting(pending=False), without_completions]),
     "pinned_rounding": (r"is pinned: sizes are rounded up to powers of two", [lambda: pinned_blocks(128 * MIB)], [lambda: pinned_blocks(80 * MIB)]),
     "idle_streams": (r" is cached on \S+ streams? with nothing in use", [side_streams], [lambda: side_streams(used=True), as_program(side_streams)]),

@@ -216,6 +216,10 @@ class Requests(unittest.TestCase):
             self.assertEqual(plan.joinpath("options").read_text(), f"--kv-cache-memory-bytes {size}\n")
             written = json.loads(plan.joinpath("startup_plan/startup_plan_fake.json").read_text())
             self.assertEqual(written, {"kv_cache_memory_bytes": size, "free_memory_baseline": 60 * GIB})
+            margin = json.loads(plan.joinpath("margin.json").read_text())
+            self.assertEqual((margin["card"], margin["requests_served"]), ("h100", 3))
+            self.assertEqual(margin["needed_bytes"] + margin["margin_bytes"], margin["memory_bytes"])
+            self.assertGreater(margin["margin_bytes"], 0)
             for part in (f"to use it, set VLLM_ENABLE_STARTUP_PLAN=1 VLLM_CACHE_ROOT={plan}; without it, use --kv-cache-memory-bytes {size}\n", "of the h100 stays free"):
                 self.assertIn(part, result.stderr)
 

@@ -561,6 +561,12 @@ static void of_reports(void **state) {
     SAYS(vram_leaks_json(NULL, any, any, swallow, any, any, &error));
     SAYS(vram_leaks_json(any, NULL, any, swallow, any, any, &error));
     SAYS(vram_leaks_json(any, any, any, NULL, any, any, &error));
+    SAYS(vram_slow_leaks_text(NULL, any, any, any, swallow, any, any, &error));
+    SAYS(vram_slow_leaks_text(any, NULL, any, any, swallow, any, any, &error));
+    SAYS(vram_slow_leaks_text(any, any, any, any, NULL, any, any, &error));
+    SAYS(vram_slow_leaks_json(NULL, any, any, swallow, any, any, &error));
+    SAYS(vram_slow_leaks_json(any, NULL, any, swallow, any, any, &error));
+    SAYS(vram_slow_leaks_json(any, any, any, NULL, any, any, &error));
     assert_int_equal(wrong, 0);
 }
 

@@ -36,6 +36,7 @@ struct vram_profile_options {
     const char *roles;      // the user's rules for role and module (vram/roles.h), as text; NULL: no rules
     const char *step;       // leaks: marks of this name begin the steps; NULL: find the steps
     uint64_t every_events;  // leaks: number of events per step; 0: find the steps
+    uint64_t memory_bytes;  // slow leaks: memory of the device; 0: unknown
 };
 
 // Returns a word that `by` accepts; NULL past the last.
@@ -92,6 +93,18 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_leaks_text(const struct vram_recor
 VRAM_API VRAM_NODISCARD enum vram_status vram_leaks_json(const struct vram_recording *recording, const struct vram_profile_options *options,
                                                          const char *title, vram_write write, void *user, size_t *leaks,
                                                          struct vram_error *error);
+
+// Reports what grows over hours in the recording of a server, which has no steps: call sites whose memory outlives nearly all other memory
+// of the site, is not freed, and grows as fast as before until the end. Warm-up, more requests, and caches that fill or free old entries
+// are listed but are no leaks. An hour of recording is needed. Devices as for vram_leaks_text(). *leaks (may be NULL) is set to the number
+// of call sites, or of call stacks whose site hides them, that leak.
+VRAM_API VRAM_NODISCARD enum vram_status vram_slow_leaks_text(const struct vram_recording *recording,
+                                                              const struct vram_profile_options *options, const char *title,
+                                                              const struct vram_style *style, vram_write write, void *user, size_t *leaks,
+                                                              struct vram_error *error);
+VRAM_API VRAM_NODISCARD enum vram_status vram_slow_leaks_json(const struct vram_recording *recording,
+                                                              const struct vram_profile_options *options, const char *title,
+                                                              vram_write write, void *user, size_t *leaks, struct vram_error *error);
 
 // Runs of one program in different sizes (of the batch, the sequence, the number of ranks), and the size to forecast. The moment and the
 // device come from the options; `by` (not stack) and `top` choose the rows.

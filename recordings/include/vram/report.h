@@ -323,6 +323,9 @@ struct vram_report_device {
     const char *platform;                    // as in struct vram_report
     bool windows;                            // frames name Windows paths; PyTorch ignores expandable_segments there (as of 2.9)
     struct vram_report_sum private_inactive; // part of wholly_inactive: segments of private pools, which empty_cache() does not release
+    uint64_t slow_leaks;                     // call sites whose memory grows over hours (vram_slow_leaks_text()); 0 in less than an hour
+    double slow_bytes_per_hour;              // their growth
+    const char *slow_site;                   // the one that grows fastest; NULL: none
 };
 #define VRAM_REPORT_POINTS 240
 
