@@ -26,6 +26,7 @@ static void retire_shard(struct vr_device *device, struct vr_shard *shard) {
     struct vr_shards *shards = &device->shards;
     shard->owner = NULL;
     shard->idle = true;
+    shard->lends = false;
     if (VR_GROW(shards, idle, shards->idle_count + 1) == VRAM_OK) shards->idle[shards->idle_count++] = shard;
 }
 
@@ -149,6 +150,7 @@ static void bury_pool(struct vram_pool *pool) {
         retire_shard(pool->device, pool->shards[i]);
     }
     vr_extensions_end(&pool->extensions);
+    free(pool->lending.launched);
     free(pool->shards);
     free(pool);
 }
@@ -174,6 +176,7 @@ void vr_private_release_all(struct vr_device *device) {
     while (device->pools != NULL) {
         struct vram_pool *next = device->pools->next;
         vr_extensions_end(&device->pools->extensions);
+        free(device->pools->lending.launched);
         free(device->pools->shards);
         free(device->pools);
         device->pools = next;
