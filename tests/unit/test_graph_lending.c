@@ -100,6 +100,19 @@ static void without_the_option_it_does_not(void **state) {
     }
 }
 
+// Launches before the option may not have been announced.
+static void an_earlier_capture_lends_nothing(void **state) {
+    (void)state;
+    struct scene scene;
+    uint64_t refused = 0;
+    open_scene(&scene, "");
+    const uint64_t first = expect_malloc(&scene.world, 80 * MIB, scene.own);
+    EXPECT_OK(vram_configure(scene.world.allocator, "lend_graph_pools:True", NULL));
+    EXPECT_STATUS(OUT_OF_MEMORY, vram_malloc(scene.world.allocator, 0, 40 * MIB, scene.own, &refused));
+    expect_free(&scene.world, first);
+    close_scene(&scene);
+}
+
 static void a_capture_borrows_nothing(void **state) {
     (void)state;
     struct scene scene;
@@ -281,6 +294,26 @@ static void a_loan_outlives_its_graph(void **state) {
     }
 }
 
+// A live block keeps a segment of a graph that is gone. The rest of the segment serves, for as long as it is needed.
+static void a_graph_that_is_gone_lends(void **state) {
+    (void)state;
+    struct scene scene;
+    open_scene(&scene, confs[0]);
+    struct vram_graph *graph = NULL;
+    EXPECT_OK(vram_graph_begin(scene.world.allocator, 0, scene.own, NULL, &graph, NULL));
+    const uint64_t kept = expect_malloc(&scene.world, 4 * MIB, scene.own);
+    EXPECT_OK(vram_graph_end(graph, NULL));
+    vram_graph_destroy(graph);
+    const uint64_t first = expect_malloc(&scene.world, 80 * MIB, scene.other), loan = expect_malloc(&scene.world, 16 * MIB, scene.other);
+    assert_int_equal(loan, kept + 4 * MIB);
+    EXPECT_OK(vram_graph_launch(scene.graph, scene.own, NULL)); // of another pool
+    expect_free(&scene.world, kept);
+    EXPECT_OK(vram_empty_cache(scene.world.allocator));
+    expect_free(&scene.world, loan);
+    expect_free(&scene.world, first);
+    close_scene(&scene);
+}
+
 static void streams_may_end(void **state) {
     (void)state;
     struct scene scene;
@@ -333,6 +366,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(free_memory_of_a_graph_serves),
         cmocka_unit_test(without_the_option_it_does_not),
+        cmocka_unit_test(an_earlier_capture_lends_nothing),
         cmocka_unit_test(a_capture_borrows_nothing),
         cmocka_unit_test(a_launch_is_refused_while_a_loan_lives),
         cmocka_unit_test(a_launch_makes_no_further_call),
@@ -341,6 +375,7 @@ int main(void) {
         cmocka_unit_test(a_capture_forbids_the_wait),
         cmocka_unit_test(a_loan_is_not_part_of_a_checkpoint),
         cmocka_unit_test(a_loan_outlives_its_graph),
+        cmocka_unit_test(a_graph_that_is_gone_lends),
         cmocka_unit_test(streams_may_end),
         cmocka_unit_test(every_call_may_fail),
     };

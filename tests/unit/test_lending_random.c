@@ -1,6 +1,6 @@
-// Tests lend_graph_pools with random programs against a naive model: for each piece of the device's memory, the last work of each stream on
-// it, and for each stream what it is ordered after (a vector clock, from the events that the allocator records and waits for). Memory is
-// handed out only after all earlier work on it, and a launch touches nothing that is lent or still in use.
+// Tests lend_graph_pools with random programs against a naive model. Each piece of the device's memory knows the last work of each stream
+// on it. A vector clock per stream knows what the stream is ordered after, from the events that the allocator records and waits for. Memory
+// is handed out only after all earlier work on it, and a launch touches nothing that is lent or still in use.
 //
 // Usage: test_lending_random [OPERATIONS [SEED]]
 #include <stdio.h>

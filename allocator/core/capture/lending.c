@@ -8,7 +8,7 @@
 
 static bool may_lend(const struct vram_pool *pool) {
     const struct vr_lending *lending = &pool->lending;
-    return pool->captured && pool->references != 0 && pool->options.allocate == NULL && lending->launching == 0 && !lending->barred;
+    return pool->captured && pool->options.allocate == NULL && lending->launching == 0 && !lending->barred;
 }
 
 static uint32_t find_in_shard(const struct vr_shard *shard, const struct vr_alloc_request *request) {

@@ -13,7 +13,8 @@ struct vram_pool;
 struct vr_lending {
     uint32_t live;      // lent blocks that are not freed yet
     uint32_t launching; // launches that have begun but not ended: the pool lends nothing
-    bool barred;        // a graph of the pool became part of another graph, whose launches are unknown: the pool lends nothing any more
+    bool barred;        // launches are unknown, so the pool never lends: the first capture preceded lend_graph_pools, or a graph became
+                        // part of another one
     bool has_lent;
     uint64_t last;      // if has_lent: the stream of the last loan. Its work follows all launches before that loan
     uint64_t *launched; // the streams of the launches since the last loan, each once. They wait for all loans

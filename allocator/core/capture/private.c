@@ -3,11 +3,13 @@
 #include "core/device.h"
 #include "core/source/source_ops.h"
 
-// vr_pool_apply_options() selects the source again, which depends on `captured`.
+// vr_pool_apply_options() selects the source again, which depends on `captured`. If lend_graph_pools is turned on only later, launches may
+// have been missed.
 void vr_private_mark_captured(struct vram_pool *pool) {
     VR_ASSERT_ALL_LOCKED(pool->device);
     if (pool->captured) return;
     pool->captured = true;
+    pool->lending.barred = !pool->device->options.lend_graph_pools;
     vr_pool_apply_options(pool);
 }
 
