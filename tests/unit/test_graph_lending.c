@@ -4,6 +4,13 @@
 #include "support/captures.h"
 #include "vram/stats.h"
 
+// The thread sanitizer's shadow memory is at the device addresses.
+#if defined(__SANITIZE_THREAD__)
+enum { THREAD_SANITIZER = 1 };
+#else
+enum { THREAD_SANITIZER = 0 };
+#endif
+
 #define MIB VR_MIB
 
 enum { PIECES = 4 };
@@ -207,6 +214,51 @@ static void work_is_ordered(void **state) {
     close_scene(&scene);
 }
 
+struct pattern {
+    uint64_t address;
+    int byte;
+};
+
+static void fill(void *argument) {
+    const struct pattern *pattern = argument;
+    memset((void *)(uintptr_t)pattern->address, pattern->byte, 40 * MIB);
+}
+
+static bool holds(const struct pattern *pattern) {
+    const unsigned char *bytes = (const unsigned char *)(uintptr_t)pattern->address;
+    for (size_t i = 0; i < 40 * MIB; i += 4096)
+        if (bytes[i] != pattern->byte) return false;
+    return true;
+}
+
+// A graph's kernel fills memory that its capture freed. A loan there keeps its bytes for as long as it lives.
+static void a_loan_keeps_its_bytes(void **state) {
+    (void)state;
+    if (THREAD_SANITIZER) skip();
+    struct vr_world world;
+    const struct vr_world_options options = {.sim = {.memory_bytes = 64 * MIB, .backed = true}, .conf = confs[0]};
+    EXPECT_OK(vr_world_open(&world, &options));
+    const uint64_t stream = world.stream[0][1];
+    struct vram_graph *graph = NULL;
+    EXPECT_OK(vram_graph_begin(world.allocator, 0, stream, NULL, &graph, NULL));
+    struct pattern written = {expect_malloc(&world, 40 * MIB, stream), 0xaa};
+    EXPECT_OK(vram_sim_launch(world.sim, 0, stream, fill, &written, 1000));
+    expect_free(&world, written.address);
+    EXPECT_OK(vram_graph_end(graph, NULL));
+    for (int round = 0; round < 20; round++) {
+        EXPECT_OK(vram_graph_launch(graph, stream, NULL));
+        assert_true(holds(&written));
+        struct pattern loan = {expect_malloc(&world, 40 * MIB, world.stream[0][2]), round};
+        assert_int_equal(loan.address, written.address);
+        fill(&loan);
+        EXPECT_STATUS(LENT, vram_graph_launch(graph, stream, NULL));
+        assert_true(holds(&loan));
+        expect_free(&world, loan.address);
+    }
+    vram_graph_destroy(graph);
+    expect_end(&world);
+}
+
 // While a launch is announced, nothing is lent. A graph that becomes part of another one bars its pool for good.
 static void announced_launches(void **state) {
     (void)state;
@@ -371,6 +423,7 @@ int main(void) {
         cmocka_unit_test(a_launch_is_refused_while_a_loan_lives),
         cmocka_unit_test(a_launch_makes_no_further_call),
         cmocka_unit_test(work_is_ordered),
+        cmocka_unit_test(a_loan_keeps_its_bytes),
         cmocka_unit_test(announced_launches),
         cmocka_unit_test(a_capture_forbids_the_wait),
         cmocka_unit_test(a_loan_is_not_part_of_a_checkpoint),
