@@ -127,7 +127,8 @@ struct vram_restore_observer {
 // again, including free ones, and then frees the free ones. Peaks, sums and events therefore count the whole segments, and a restored
 // block's requested bytes are its size. Segments made since the checkpoint stay, free. If another stream uses a live or pending block, the
 // block's own stream waits for it, not the host. INVALID_ARGUMENT, with nothing changed, if a capture forbids the wait, or if memory of a
-// checkpointed block was returned; DRIVER; NO_HOST_MEMORY. observer may be NULL.
+// checkpointed block was returned; LENT, with nothing changed, while a block that the pool lent (lend_graph_pools) is live; DRIVER;
+// NO_HOST_MEMORY. observer may be NULL.
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_restore(struct vram_pool *pool, const struct vram_checkpoint *checkpoint,
                                                            const struct vram_restore_observer *observer);
 // Gives whether the live blocks of the pool are exactly these, in any order; blocks freed and pending do not count. NO_HOST_MEMORY.
