@@ -163,6 +163,7 @@ int exit_code_of(enum vram_status status) {
     case VRAM_OUT_OF_MEMORY:
     case VRAM_REJECTED:
     case VRAM_ASLEEP:
+    case VRAM_LENT:
     case VRAM_MISMATCH: return CLI_FINDING;
     case VRAM_NO_HOST_MEMORY:
     case VRAM_BAD_INPUT:

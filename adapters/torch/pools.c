@@ -149,3 +149,38 @@ uint32_t vram_torch_pool_count(void) {
     pthread_mutex_unlock(&lock);
     return count;
 }
+
+// --- launches --------------------------------------------------------------------------------------------------------------------------
+
+// Returns the pool with a reference for the caller, or NULL. The other way of PyTorch's allocators gives its pools PyTorch's ids.
+static struct vram_pool *retain_pool(int device, struct vram_torch_pool_id id) {
+    struct vram_allocator *allocator = NULL;
+    struct vram_pool *found = NULL;
+    if (device < 0 || vr_torch_first_use(&allocator) != VRAM_OK) return NULL;
+    pthread_mutex_lock(&lock);
+    const struct pool *ours = find_pool(device, id);
+    if (ours != NULL) {
+        found = ours->pool;
+        vram_pool_retain(found);
+    }
+    pthread_mutex_unlock(&lock);
+    if (found != NULL) return found;
+    return vram_pool_find(allocator, (uint32_t)device, (struct vram_pool_id){id.first, id.second}, &found) == VRAM_OK ? found : NULL;
+}
+
+int vram_torch_launch_begin(int device, struct vram_torch_pool_id id, uint64_t stream) {
+    struct vram_pool *pool = retain_pool(device, id);
+    struct vram_error error = {0};
+    if (pool == NULL) return VRAM_OK;
+    const enum vram_status status = vram_pool_launch_begin(pool, stream, &error);
+    if (status != VRAM_OK) vram_pool_release(pool); // otherwise the launch keeps the reference
+    return vr_torch_answer_error(status, &error);
+}
+
+void vram_torch_launch_end(int device, struct vram_torch_pool_id id) {
+    struct vram_pool *pool = retain_pool(device, id);
+    if (pool == NULL) return;
+    vram_pool_launch_end(pool);
+    vram_pool_release(pool);
+    vram_pool_release(pool);
+}

@@ -73,6 +73,10 @@ VRAM_TORCH_API void vram_torch_end_allocate_to_pool(int device, struct vram_torc
 VRAM_TORCH_API void vram_torch_release_pool(int device, struct vram_torch_pool_id id);
 // Makes the calling thread's next begin that of a capture on this stream. 0 cancels it.
 VRAM_TORCH_API void vram_torch_expect_capture(uint64_t stream);
+// Call around each launch of a graph whose memory is in the pool, while lend_graph_pools is on: vram_pool_launch_begin() and
+// vram_pool_launch_end(). After another result than 0 the graph must not be launched, and end must not be called. An unknown id is ignored.
+VRAM_TORCH_API int vram_torch_launch_begin(int device, struct vram_torch_pool_id id, uint64_t stream);
+VRAM_TORCH_API void vram_torch_launch_end(int device, struct vram_torch_pool_id id);
 // Returns the number of pools that have references or an open route.
 VRAM_TORCH_API uint32_t vram_torch_pool_count(void);
 

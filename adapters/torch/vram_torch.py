@@ -103,6 +103,8 @@ _FUNCTIONS = (
     ("set_raise", None, (ctypes.c_void_p,)),
     ("expect_capture", None, (_ADDRESS,)),
     ("pool_count", ctypes.c_uint32, ()),
+    ("launch_begin", ctypes.c_int, (ctypes.c_int, _PoolId, _ADDRESS)),
+    ("launch_end", None, (ctypes.c_int, _PoolId)),
 )
 
 
@@ -239,6 +241,16 @@ class Allocator:
     def configure(self, conf):
         """Applies an option string in the form of PYTORCH_CUDA_ALLOC_CONF; some options affect only later segments."""
         self._call("configure", conf.encode())
+        if _Enabled.torch is not None:
+            _announce_launches(_Enabled.torch, self, conf)
+
+    def launch_begin(self, device, pool, stream):
+        """Call before a CUDA graph is launched that has memory of this pool (PyTorch's id), with the option lend_graph_pools."""
+        self._call("launch_begin", device, _PoolId(*pool), stream)
+
+    def launch_end(self, device, pool):
+        """Call after the launch."""
+        self._library.vram_torch_launch_end(device, _PoolId(*pool))
 
     def check_options(self, conf):
         """Raises OptionError, with the character, if the option string is invalid; changes nothing."""
@@ -447,6 +459,12 @@ def _redirect_settings(torch, made):
         setattr(module, name, functools.wraps(before)(set_settings))
 
 
+def _announce_launches(torch, made, conf):
+    import vram_torch_graphs
+
+    vram_torch_graphs.announce_launches(torch, made, conf)
+
+
 def _enable_native(torch, wanted, conf):
     """Returns (Allocator in PyTorch's own place, how), or (None, why) if only the pluggable interface remains."""
     import vram_torch_native
@@ -527,6 +545,7 @@ def enable(library=None, conf=None, redirect=True, way=None):
     if conf is not None:
         os.environ["VRAM_ALLOC_CONF"] = conf  # read when PyTorch first asks for memory; the process may fork before that
     _redirect_settings(torch, made)
+    _announce_launches(torch, made, next((os.environ[name] for name in OPTION_VARIABLES if name in os.environ), None))
     return made
 
 

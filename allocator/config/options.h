@@ -72,6 +72,7 @@ struct vr_options {
     // Beyond PyTorch.
     bool reclaim_streams;
     bool share_live_pools;
+    bool lend_graph_pools;
     bool reuse_oversize;
     bool search_after_wait;
     bool paged;

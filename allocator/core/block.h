@@ -65,6 +65,7 @@ struct vr_block {
         struct {
             uint8_t oversize : 1; // counted in oversize_allocations: it was not below max_split_size when it was allocated
             uint8_t lent : 1;     // a private pool lent it to a request of the default pools
+            uint8_t of_graph : 1; // it is lent, and a graph may write to it when it is launched (lending.h)
         };
     };
     union {

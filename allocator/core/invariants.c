@@ -44,6 +44,7 @@ static enum vram_status check_block(const struct vram_allocator *allocator, cons
     VR_INVARIANT(!shard->idle, "a block belongs to a destroyed pool", at);
     VR_INVARIANT(block->state == VR_ALLOCATED || !block->marks, "a block that is not allocated is counted as oversize or lent", at);
     VR_INVARIANT(!block->lent || shard->owner != NULL, "a block of the default pools is lent", at);
+    VR_INVARIANT(!block->of_graph || (block->lent && shard->lends && shard->owner->lending.live != 0), "a loan is not counted", at);
     VR_INVARIANT(shard->number == segment->shard && block->small == segment->small &&
                      block->expandable == (segment->vacant ? VR_EXPANDABLE_VACANT : segment->expandable),
                  "a block and its segment disagree", at);

@@ -295,6 +295,7 @@ enum vram_status vr_alloc_at(const struct vr_alloc_request *request, uint32_t bl
 
 static void clear_marks(struct vr_device *device, struct vr_block *item) {
     if (item->oversize) vr_stat_add(&device->stats.oversize_allocations, -1);
+    if (item->of_graph) vr_shard_of(device->allocator, item)->owner->lending.live--;
     item->marks = 0;
 }
 

@@ -1,6 +1,7 @@
 // The slow path of malloc, with the whole device locked: fences, callbacks, garbage collection, new memory, the ladder of retries, the
 // report.
 #include "core/alloc.h"
+#include "core/capture/lending.h"
 #include "core/callbacks.h"
 #include "core/capture/captures.h"
 #include "core/oom_report.h"
@@ -143,6 +144,14 @@ static struct attempt find_memory(struct vr_alloc_request *request, uint32_t *bl
     return *block != 0 ? (struct attempt){VRAM_OK, false} : get_memory(request, block);
 }
 
+// Tries the ladder, and then the memory of graphs. A loan comes last, because no graph of its pool can be launched before it is freed.
+static struct attempt find_or_borrow(struct vr_alloc_request *request, uint32_t *block) {
+    const struct attempt attempt = find_memory(request, block);
+    if (attempt.status != VRAM_OUT_OF_MEMORY) return attempt;
+    const enum vram_status status = vr_lending_borrow(request, block);
+    return status == VRAM_OK && *block == 0 ? attempt : (struct attempt){status, false};
+}
+
 enum vram_status vr_complete_frees(struct vr_device *device, uint64_t stream) {
     VR_ASSERT_ALL_LOCKED(device);
     if (vr_any_captures(device) && vr_stream_is_capturing(device, stream)) {
@@ -198,7 +207,7 @@ static enum vram_status malloc_whole_device(struct vr_alloc_request *request, st
     const bool loose = block == 0;
     const struct vram_pool *asked = request->shard->owner;
     if (loose) {
-        const struct attempt attempt = find_memory(request, &block);
+        const struct attempt attempt = find_or_borrow(request, &block);
         if (attempt.status == VRAM_OUT_OF_MEMORY || attempt.status == VRAM_REJECTED) {
             const bool rejected = attempt.status == VRAM_REJECTED;
             vr_oom_describe(request, vr_segment_size(&device->options, request->rounded), rejected, attempt.limit_hit, oom);
@@ -218,6 +227,7 @@ static enum vram_status malloc_whole_device(struct vr_alloc_request *request, st
     struct vr_block *item = vr_block_at(device->allocator, vr_alloc_block(request, block, loose));
     *address = item->address;
     item->lent = request->shard->owner != asked; // the block is in the lender's shard
+    if (item->lent && request->shard->owner->captured) vr_lending_hand_out(request->shard, item, home->stream);
     return VRAM_OK;
 }
 

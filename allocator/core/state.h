@@ -75,6 +75,7 @@ struct vr_shard {
     bool idle;                          // its private pool was destroyed; the shard waits for reuse
     bool whole;                         // blocks are handed out whole (no_split)
     bool vacant;                        // its pool's memory is away, and its free blocks are in no index
+    bool lends;                         // it lent blocks, so that launches wait for its stream (capture/lending.h)
     bool may_release;                   // releases visit this shard: since the last one, a block became free or could not be released
     uint32_t spare_count;
     uint32_t spare[64];  // unused block records

@@ -1,6 +1,7 @@
 #include "vram/host.h"
 #include "vram/pool.h"
 #include "base/base.h"
+#include "core/capture/lending.h"
 #include "core/device.h"
 #include "driver/driver.h"
 
@@ -184,23 +185,27 @@ static enum vram_status check_fixtures(const struct vram_graph *graph, struct vr
     return VRAM_OK;
 }
 
-// Takes the graph's place in its pool's round. Returns false if it is out of order. *before: the round's state before.
-static bool take_place(struct vram_graph *graph, uint64_t *before) {
+// Takes the graph's place in its pool's round, and the memory that the pool lent. *before: the round's state before.
+static enum vram_status take_place(struct vram_graph *graph, uint64_t stream, uint64_t *before, struct vram_error *error) {
     struct rounds *rounds = rounds_of(graph->pool);
     assert(!graph->capturing && graph->exec != 0 && rounds != NULL);
     vr_device_lock(graph->device);
     *before = rounds->launched;
     const bool in_order = graph->place == 0 || graph->place >= *before;
-    if (in_order) rounds->launched = graph->place + 1;
+    const enum vram_status status = in_order ? vr_lending_begin_launch(graph->pool, stream, error) : VRAM_INVALID_ARGUMENT;
+    if (status == VRAM_OK) rounds->launched = graph->place + 1;
     vr_device_unlock(graph->device);
-    return in_order;
+    if (in_order) return status;
+    return refuse_graph(error, "graphs that share a pool must be launched in the order of their capture: a later graph was already "
+                               "launched; start again with the first");
 }
 
-// Undoes take_place() after a failed launch, unless another launch followed.
-static void give_place_back(struct vram_graph *graph, uint64_t before) {
+// Ends what take_place() began. If the launch failed, gives the place back, unless another launch followed.
+static void end_launch(struct vram_graph *graph, bool launched, uint64_t before) {
     struct rounds *rounds = rounds_of(graph->pool);
     vr_device_lock(graph->device);
-    if (rounds->launched == graph->place + 1) rounds->launched = before;
+    vr_lending_end_launch(graph->pool);
+    if (!launched && rounds->launched == graph->place + 1) rounds->launched = before;
     vr_device_unlock(graph->device);
 }
 
@@ -218,12 +223,10 @@ enum vram_status vram_graph_launch(struct vram_graph *graph, uint64_t stream, st
     if (graph->exec == 0) return refuse_graph(error, "this graph is not ready: its capture is in progress or failed");
     VR_TRY(check_fixtures(graph, error));
     uint64_t before = 0;
-    if (!take_place(graph, &before)) {
-        return refuse_graph(error, "graphs that share a pool must be launched in the order of their capture: a later graph was already "
-                                   "launched; start again with the first");
-    }
+    const enum vram_status placed = take_place(graph, stream, &before, error);
+    if (placed != VRAM_OK) return vr_error_complete(error, placed);
     const enum vram_status status = launch_graph(graph, stream, error);
-    if (status != VRAM_OK) give_place_back(graph, before);
+    end_launch(graph, status == VRAM_OK, before);
     return status;
 }
 

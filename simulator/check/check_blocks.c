@@ -106,14 +106,26 @@ static uint64_t limit_of(const struct vr_check *check, size_t place) {
     return end;
 }
 
+// Returns whether memory in the range was handed out for a captured graph, or was lent by one, and is free.
+static bool is_of_graph(const struct vr_check *check, size_t first, uint64_t end) {
+    bool found = false;
+    for (size_t i = first; i < check->cell_count && check->cells[i]->from < end && !found; i++) {
+        const struct vr_check_life *life = check->cells[i]->life;
+        found = life->freed && (life->captured || life->lent);
+    }
+    return found;
+}
+
 void vr_check_block(struct vr_check *check, uint64_t address, uint64_t size_bytes, bool captured, struct vr_check_place place) {
     const size_t first = vr_check_cell_after(check, address);
     if (vr_check_is_off(check) || first == check->cell_count || check->cells[first]->from > address) return;
     const uint64_t end = size_bytes != 0 ? address + size_bytes : limit_of(check, first);
+    const bool lent = !captured && is_of_graph(check, first, end);
     struct vr_check_cell *cell = begin_cell(check, address, end, 0, place);
     if (cell == NULL) return;
     cell->life->block = true;
     cell->life->captured = captured;
+    cell->life->lent = lent;
     cell->life->size_bytes = size_bytes;
 }
 

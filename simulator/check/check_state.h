@@ -49,6 +49,7 @@ struct vr_check_life {
     bool freed;
     bool block;    // a caching allocator's block, not a segment of the driver
     bool captured; // handed out for a captured graph
+    bool lent;     // it lies in memory of such a graph that was freed before it began: a launch may use that memory after its end
     bool mapped;
     uint64_t serial; // number of the allocation, from 1
     uint64_t gone;   // its segment was given back to the driver as this number; 0: it was not

@@ -215,12 +215,13 @@ static void keep_step(struct vr_check *check, size_t lane) {
 }
 
 // Reports an access of a step to memory that has another life than at the capture. Not for memory of captured graphs, which their launches
-// use after its end, nor for pages that were mapped again, which are intended to replace the old ones.
+// use after its end, and after the end of blocks that were lent there. Nor for pages that were mapped again, which are intended to replace
+// the old ones.
 static void check_stale(struct vr_check *check, const struct vr_check_use *use, uint64_t captured, const struct vr_check_access *access) {
     const size_t place = vr_check_cell_after(check, access->address);
     if (captured == 0 || access->may || place == check->cell_count || check->cells[place]->from > access->address) return;
     const struct vr_check_life *life = check->cells[place]->life;
-    if (life->captured || life->mapped || (!life->freed && life->serial <= captured)) return;
+    if (life->captured || life->mapped || (life->freed ? life->lent : life->serial <= captured)) return;
     struct vr_check_finding finding = {.kind = VR_CHECK_STALE_GRAPH,
                                        .earlier = *use,
                                        .later = check->launch_use,

@@ -67,6 +67,7 @@ static void set_up(struct vr_sim *sim, const struct vram_sim_options *options) {
     sim->reserve_cursor = options->reserve_base;
     sim->allocated.lowest = sim->reserved.lowest = UINT64_MAX;
     vr_mutex_init(&sim->lock);
+    vr_signal_init(&sim->process.changed);
 }
 
 static void *live_item(const struct vr_sim_slots *slots, uint32_t index) {
@@ -102,6 +103,7 @@ static void end_objects(struct vr_sim *sim) {
 static void destroy_sim(struct vram_driver *driver) {
     struct vr_sim *sim = (struct vr_sim *)(void *)driver;
     vr_sim_callbacks_end(sim);
+    vr_sim_process_take_back(sim);
     sim->options.host_thread = false; // call the destructors below in this thread
     vr_sim_free_allocations(sim, 0);
     vr_sim_close_imports(sim, 0);
@@ -136,6 +138,7 @@ static void destroy_sim(struct vram_driver *driver) {
     for (uint32_t i = 0; i < sim->options.device_count; i++) vr_sim_regions_release(&sim->devices[i].regions);
     free(sim->alloc_queue.items);
     free(sim->reserve_queue.items);
+    vr_signal_destroy(&sim->process.changed);
     vr_mutex_destroy(&sim->lock);
     free(sim);
 }

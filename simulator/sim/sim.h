@@ -79,6 +79,16 @@ struct vr_sim_guard {
     bool written;      // by the copy
 };
 
+// CUprocessState.
+enum vr_sim_process_state { VR_SIM_PROCESS_RUNNING, VR_SIM_PROCESS_LOCKED, VR_SIM_PROCESS_CHECKPOINTED };
+
+// Whether the process's calls are locked, and its memory is given back (device/sim_checkpoint.c).
+struct vr_sim_process {
+    enum vr_sim_process_state state;
+    struct vr_signal changed;                // raised when the process runs again
+    uint64_t away_bytes[VR_SIM_MAX_DEVICES]; // while checkpointed: memory that objects of the device have, beyond used_bytes
+};
+
 struct vr_sim {
     struct vram_driver head; // first, so that a struct vram_driver * can be cast to this
     struct vr_mutex lock;
@@ -91,6 +101,7 @@ struct vr_sim {
     _Atomic uint64_t progress;
     uint64_t counts[VR_SIM_CALL_COUNT], costs_ns[VR_SIM_CALL_COUNT];
 
+    struct vr_sim_process process;
     struct vr_sim_device devices[VR_SIM_MAX_DEVICES]; // the devices that the program sees: options.device_count of them
     uint32_t machine_devices;                         // devices of the machine
     _Atomic uint64_t *published; // one entry per device of the machine, where other processes read its used bytes; NULL: not published
@@ -191,6 +202,10 @@ VR_INLINE void vr_sim_wait(struct vr_sim *sim, struct vr_signal *signal, uint64_
     sim->reader = reader;
     sim->stack = stack;
 }
+// Waits, with the lock released, until the process's calls are not locked. Called with the lock held, at the beginning of a call.
+void vr_sim_wait_until_running(struct vr_sim *sim);
+// Counts the memory of a checkpoint as used again.
+void vr_sim_process_take_back(struct vr_sim *sim);
 // Returns `driver` as a simulator, or NULL if it is of another kind.
 struct vr_sim *vr_sim_of(struct vram_driver *driver);
 

@@ -293,6 +293,25 @@ struct vr_cu_instantiate_params {
     int32_t result;
 };
 
+// CUcheckpointLockArgs, 64 bytes.
+struct vr_cu_checkpoint_lock {
+    uint32_t timeout_ms, reserved_0; // timeout 0: none
+    uint64_t reserved[7];
+};
+
+// CUcheckpointCheckpointArgs and CUcheckpointUnlockArgs, 64 bytes.
+struct vr_cu_checkpoint_reserved {
+    uint64_t reserved[8];
+};
+
+// CUcheckpointRestoreArgs, 64 bytes: the UUIDs of devices and of those that replace them.
+struct vr_cu_checkpoint_restore {
+    const struct vr_cu_device_pair { unsigned char from[16], to[16]; } * pairs;
+    uint32_t pair_count;
+    char reserved[52 - sizeof(void *)];
+    uint64_t reserved_1;
+};
+
 // CUgraphExecUpdateResultInfo, 24 bytes.
 struct vr_cu_update_info {
     int32_t result;

@@ -51,11 +51,15 @@ VR_INLINE bool may_use(const char *member) {
            strcmp(member, "event_synchronize") == 0 || strcmp(member, "stream_destroy") == 0 || strcmp(member, "stream_synchronize") == 0;
 }
 
-VR_INLINE uint64_t enter_call(struct vr_sim *sim, enum vr_sim_call call, bool reads, bool uses) {
+// Returns whether this member is allowed while the process's calls are locked. Resolved at compile time.
+VR_INLINE bool may_pass(const char *member) { return begins_with(member, "checkpoint_"); }
+
+VR_INLINE uint64_t enter_call(struct vr_sim *sim, enum vr_sim_call call, bool reads, bool uses, bool passes) {
     struct vr_sim_reader reader = {0};
     const uint32_t stack = uses && VR_UNLIKELY(sim->checking != NULL) ? sim->checking->take_stack() : 0;
     if (reads && VR_UNLIKELY(sim->watch != NULL)) sim->watch->come(&reader);
     vr_mutex_lock(&sim->lock);
+    if (!passes && VR_UNLIKELY(sim->process.state != VR_SIM_PROCESS_RUNNING)) vr_sim_wait_until_running(sim);
     if (reads && VR_UNLIKELY(sim->watch != NULL)) sim->reader = reader;
     if (uses) sim->stack = stack;
     if (uses && VR_UNLIKELY(stack == VR_SIM_STACK_HIDDEN)) vr_check_pause(sim->checking->check, true);
@@ -69,7 +73,7 @@ VR_INLINE uint64_t enter_call(struct vr_sim *sim, enum vr_sim_call call, bool re
 #define X(member, symbol, exported, version, parameters, arguments)      \
     static vr_cu_result call_sim_##member WITH_SELF parameters {             \
         struct vr_sim *sim = (struct vr_sim *)(void *)self;              \
-        uint64_t entered_ns = enter_call(sim, VR_SIM_CALL_##member, may_read(#member), may_use(#member)); \
+        uint64_t entered_ns = enter_call(sim, VR_SIM_CALL_##member, may_read(#member), may_use(#member), may_pass(#member)); \
         const bool refused = vr_sim_is_callback_thread(sim);             \
         vr_cu_result result = refused ? VR_CU_NOT_PERMITTED : vr_sim_##member WITH_SIM arguments; \
         leave_call(sim, VR_SIM_CALL_##member, entered_ns, is_question(#member)); \
@@ -81,7 +85,7 @@ VR_INLINE uint64_t enter_call(struct vr_sim *sim, enum vr_sim_call call, bool re
 #define WITH_SIM_FIRST(...) (struct vr_sim *sim, __VA_ARGS__)
 #define X(member, symbol, exported, version, parameters, arguments)      \
     vr_cu_result vr_sim_call_##member WITH_SIM_FIRST parameters {        \
-        uint64_t entered_ns = enter_call(sim, VR_SIM_CALL_##member, may_read(#member), may_use(#member)); \
+        uint64_t entered_ns = enter_call(sim, VR_SIM_CALL_##member, may_read(#member), may_use(#member), may_pass(#member)); \
         const bool refused = vr_sim_is_callback_thread(sim);             \
         vr_cu_result result = refused ? VR_CU_NOT_PERMITTED : vr_sim_##member WITH_SIM arguments; \
         leave_call(sim, VR_SIM_CALL_##member, entered_ns, is_question(#member)); \

@@ -39,7 +39,9 @@ static bool check_memory(const struct vr_sim *sim) {
     for (uint32_t i = 0; i < sim->options.device_count; i++)
         sums[i].used_bytes += vr_sim_graph_memory_bytes(sim, i) + vr_sim_exec_memory_bytes(sim, i) + vr_sim_managed_bytes(sim, i);
     for (uint32_t i = 0; i < sim->options.device_count; i++)
-        if (sim->devices[i].used_bytes != sums[i].used_bytes || sim->devices[i].small_bytes != sums[i].small_bytes) return false;
+        if (sim->devices[i].used_bytes + sim->process.away_bytes[i] != sums[i].used_bytes ||
+            sim->devices[i].small_bytes != sums[i].small_bytes)
+            return false;
     return named == sim->named_physicals;
 }
 

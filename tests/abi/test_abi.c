@@ -224,6 +224,16 @@ static void program_layouts_are_nvidias(void) {
     assert_int_equal(sizeof(struct vr_cu_update_info), sizeof(CUgraphExecUpdateResultInfo));
     SAME_FIELD(vr_cu_update_info, from, CUgraphExecUpdateResultInfo, errorFromNode);
 #endif
+#if CUDA_VERSION >= 12080
+    assert_int_equal(sizeof(struct vr_cu_checkpoint_lock), sizeof(CUcheckpointLockArgs));
+    SAME_FIELD(vr_cu_checkpoint_lock, timeout_ms, CUcheckpointLockArgs, timeoutMs);
+    assert_int_equal(sizeof(struct vr_cu_checkpoint_reserved), sizeof(CUcheckpointCheckpointArgs));
+    assert_int_equal(sizeof(struct vr_cu_checkpoint_reserved), sizeof(CUcheckpointUnlockArgs));
+    assert_int_equal(sizeof(struct vr_cu_device_pair), sizeof(CUcheckpointGpuPair));
+    assert_int_equal(sizeof(struct vr_cu_checkpoint_restore), sizeof(CUcheckpointRestoreArgs));
+    SAME_FIELD(vr_cu_checkpoint_restore, pairs, CUcheckpointRestoreArgs, gpuPairs);
+    SAME_FIELD(vr_cu_checkpoint_restore, pair_count, CUcheckpointRestoreArgs, gpuPairsCount);
+#endif
 }
 
 static void layouts_are_nvidias(void **state) {

@@ -28,10 +28,12 @@ AROUND = """#include <stdio.h>
 #include <vram/vram.h>
 void use(uint64_t address, uint64_t size_bytes);
 void fragment(struct vram_allocator *allocator, struct vram_error error, uint64_t address, size_t size, void *handle, int pipe, int socket,
-              uint64_t stream, uint64_t other_stream, struct vram_imported block, struct vram_driver *driver);
+              uint64_t stream, uint64_t other_stream, struct vram_imported block, struct vram_driver *driver,
+              struct vram_graph *graph);
 void fragment(struct vram_allocator *allocator, struct vram_error error, uint64_t address, size_t size, void *handle, int pipe, int socket,
-              uint64_t stream, uint64_t other_stream, struct vram_imported block, struct vram_driver *driver) {
-    (void)driver, (void)stream, (void)other_stream;
+              uint64_t stream, uint64_t other_stream, struct vram_imported block, struct vram_driver *driver,
+              struct vram_graph *graph) {
+    (void)driver, (void)stream, (void)other_stream, (void)graph;
     (void)allocator, (void)error, (void)address, (void)size, (void)handle, (void)pipe, (void)socket, (void)block;
     {
 %s    }

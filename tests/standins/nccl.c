@@ -14,6 +14,8 @@ enum {
     SUM = 0,
     MAXIMUM = 2,
     AVERAGE = 4,
+    CUDA_ERROR = 1,
+    INVALID_ARGUMENT = 4,
     INVALID_USAGE = 5,
     REMOTE_ERROR = 6,
     RANKS = 2,
@@ -34,6 +36,8 @@ static uint64_t device_copy(const void *from, size_t bytes) {
     EXPECT(DRIVER("cuMemcpyHtoD_v2", (uint64_t, const void *, size_t), address, from, bytes) == 0);
     return address;
 }
+
+static void free_device_memory(uint64_t address) { EXPECT(DRIVER("cuMemFree_v2", (uint64_t), address) == 0); }
 
 static void host_copy(void *to, uint64_t from, size_t bytes) {
     EXPECT(DRIVER("cuMemcpyDtoH_v2", (void *, uint64_t, size_t), to, from, bytes) == 0);
@@ -123,6 +127,30 @@ static void large_groups(void *comm, int rank, uint64_t stream) {
     for (int i = 0; i < CALLS; i++) EXPECT(numbers[i] == 1000 + i && received[i] == 100 * (1 - rank) + i);
 }
 
+// A thousand times, with a call that is refused in between, and a resumption that lacks memory.
+static void suspend_and_resume(void *comm, uint64_t bytes, uint64_t stream) {
+    const size_t full = free_memory();
+    const uint64_t memory = device_memory(4096), left = free_memory();
+    uint64_t state = 0;
+    for (int turn = 0; turn < 1000; turn++) {
+        EXPECT(CALL("ncclCommSuspend", (void *, int), comm, 1) == 0 && free_memory() >= left + bytes);
+        EXPECT(CALL("ncclCommSuspend", (void *, int), comm, 1) == 0 && CALL("ncclCommSuspend", (void *, int), comm, 2) == INVALID_ARGUMENT);
+        EXPECT(CALL("ncclCommMemStats", (void *, int, uint64_t *), comm, 1, &state) == 0 && state == 1);
+        EXPECT(ALL_REDUCE(memory, memory, 4, FLOAT32, SUM, comm, stream) == INVALID_USAGE);
+        EXPECT(CALL("ncclCommResume", (void *), comm) == 0 && free_memory() == left);
+        EXPECT(CALL("ncclCommMemStats", (void *, int, uint64_t *), comm, 1, &state) == 0 && state == 0);
+    }
+    EXPECT(CALL("ncclCommSuspend", (void *, int), comm, 1) == 0);
+    const uint64_t all = device_memory(free_memory() - bytes / 2);
+    const size_t short_of = free_memory();
+    EXPECT(CALL("ncclCommResume", (void *), comm) == CUDA_ERROR && free_memory() == short_of);
+    free_device_memory(all);
+    EXPECT(CALL("ncclCommResume", (void *), comm) == 0 && free_memory() == left);
+    EXPECT(ALL_REDUCE(memory, memory, 4, FLOAT32, SUM, comm, stream) == 0);
+    free_device_memory(memory);
+    EXPECT(free_memory() == full);
+}
+
 static int run_ok(struct id id, int rank) {
     int number = -1;
     const size_t before = free_memory();
@@ -146,10 +174,10 @@ static int run_ok(struct id id, int rank) {
     uint64_t bytes = 0, arguments[3] = {(uint64_t)(uintptr_t)comm, stream, large};
     EXPECT(CALL("ncclCommMemStats", (void *, int, uint64_t *), comm, 3, &bytes) == 0 && bytes >= 10485760);
     const size_t full = free_memory();
-    EXPECT(CALL("ncclCommSuspend", (void *, int), comm, 1) == 0 && free_memory() >= full + bytes);
-    EXPECT(CALL("ncclCommResume", (void *), comm) == 0 && free_memory() == full);
+    suspend_and_resume(comm, bytes, stream);
     EXPECT(captured_nodes(stream, capture_body, arguments) == 1);
     EXPECT(CALL("ncclCommGetAsyncError", (void *, int *), comm, &number) == 0 && number == 0);
+    EXPECT(CALL("ncclCommSuspend", (void *, int), part, 1) == 0); // and is not resumed
     EXPECT(CALL("ncclCommDestroy", (void *), part) == 0 && CALL("ncclCommDestroy", (void *), comm) == 0);
     EXPECT(free_memory() > full);
     return 0;

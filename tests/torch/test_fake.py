@@ -253,6 +253,52 @@ def test_a_graph_has_memory_of_its_own():
     made.check()
 
 
+class LaunchedGraph(Graph):
+    """Also launches, and counts that."""
+
+    launches = 0
+
+    def pool(self):
+        return (1, 0)
+
+    def replay(self):
+        self.launches += 1
+
+
+@cases.environment(VRAM_LIBCUDA=os.environ.get("SIMCUDA", ""), VRAM_ALLOC_CONF="lend_graph_pools:True")
+def test_a_graph_lends_its_memory_between_launches():
+    events = []
+    torch = fake_torch(events)
+    torch.cuda.CUDAGraph, torch.cuda.current_device = type("CUDAGraph", (LaunchedGraph,), {}), lambda: 0
+    made, hooks = vram_torch.enable(), Pools(events)
+    made.free(made.malloc(MIB, stream=0))
+    cuda = ctypes.CDLL(os.environ["SIMCUDA"])
+    context, stream = ctypes.c_uint64(0), ctypes.c_void_p()
+    assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0 and cuda.cuCtxSetCurrent(context) == 0
+    assert cuda.cuStreamCreate(ctypes.byref(stream), 1) == 0
+    torch.cuda.current_stream = lambda device=None: types.SimpleNamespace(cuda_stream=stream.value)
+
+    def begin():
+        assert hooks.begin((1, 0)) == ""
+        assert cuda.cuStreamBeginCapture_v2(stream, 0) == 0
+
+    Graph.begin = begin
+    graph = torch.cuda.CUDAGraph()
+    graph.capture_begin()
+    made.free(made.malloc(30 * MIB, stream=stream.value))
+    captured = ctypes.c_void_p()
+    assert cuda.cuStreamEndCapture(stream, ctypes.byref(captured)) == 0
+    assert hooks.end((1, 0)) == ""
+    graph.replay()
+    made.set_memory_fraction(40 * MIB / made.mem_get_info()[1])
+    loan = made.malloc(28 * MIB, stream=0)
+    assert "lent" in one_line(graph.replay) and graph.launches == 1
+    made.free(loan)
+    graph.replay()
+    assert graph.launches == 2
+    made.check()
+
+
 def test_a_capture_that_does_not_begin_leaves_nothing():
     torch = fake_torch([])
     made = vram_torch.enable()

@@ -256,6 +256,38 @@ static void graphs_of_one_pool(void **state) {
     (void)state;
 }
 
+// Memory of a graph serves another block between launches: a launch while that block lives overwrites it, and one that is not ordered after
+// its work is a conflict. A launch after both is right.
+static void graphs_that_lend(void **state) {
+    struct vr_check *check = begin();
+    vr_check_block(check, SEGMENT, 4096, true, at(50));
+    const uint64_t captured = vr_check_lives(check);
+    vr_check_block_end(check, SEGMENT, at(51));
+    for (int turn = 0; turn < 3; turn++) {
+        launch(check, captured, SEGMENT, VR_CHECK_WRITE, 53);
+        vr_check_block(check, SEGMENT, 2048, false, at(60));
+        use(check, A, SEGMENT, 2048, VR_CHECK_WRITE, 61);
+        vr_check_block_end(check, SEGMENT, at(62));
+    }
+    assert_int_equal(found, 0);
+    vr_check_block(check, SEGMENT, 2048, false, at(63));
+    launch(check, captured, SEGMENT, VR_CHECK_WRITE, 53);
+    assert_int_equal(found, 1);
+    assert_int_equal(last.kind, VR_CHECK_STALE_GRAPH);
+    vr_check_block_end(check, SEGMENT, at(64));
+    vr_check_block(check, SEGMENT, 2048, false, at(65));
+    order(check, A, B);
+    use(check, B, SEGMENT, 2048, VR_CHECK_WRITE, 66);
+    vr_check_block_end(check, SEGMENT, at(67));
+    assert_int_equal(found, 1);
+    launch(check, captured, SEGMENT, VR_CHECK_WRITE, 68); // the launch did not wait for the block's stream
+    assert_int_equal(found, 2);
+    assert_int_equal(last.earlier.stack, 66);
+    assert_int_equal(last.kind, VR_CHECK_RACE);
+    vr_check_destroy(check);
+    (void)state;
+}
+
 static void use_open(struct vr_check *check, uint64_t address, uint64_t bytes, enum vr_check_effect effect) {
     const struct vr_check_access access = {.address = address, .size_bytes = bytes, .effect = effect, .open = true};
     vr_check_work(check, A, (struct vr_check_place){77, "kernel"}, &access, 1);
@@ -364,6 +396,7 @@ int main(void) {
         cmocka_unit_test(unknown_waits),
         cmocka_unit_test(streams_come_and_go),
         cmocka_unit_test(graphs_of_one_pool),
+        cmocka_unit_test(graphs_that_lend),
         cmocka_unit_test(a_block_freed_in_a_later_capture),
         cmocka_unit_test(reads_of_what_nothing_wrote),
         cmocka_unit_test(accesses_that_leave_their_block),

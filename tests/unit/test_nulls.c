@@ -212,12 +212,14 @@ static void of_pools_and_graphs(void **state) {
     REFUSES(vram_pool_find(any, 0, (struct vram_pool_id){0, 1}, NULL));
     IGNORES(vram_pool_set_use_on_oom(NULL, true));
     IGNORES(vram_pool_set_no_split(NULL, true));
+    IGNORES(vram_pool_launch_end(NULL));
     REFUSES(vram_empty_cache_pool(NULL, 0, (struct vram_pool_id){0, 1}));
     REFUSES(vram_get_all_pool_stats(NULL, 0, any, 1, any));
     REFUSES(vram_get_all_pool_stats(any, 0, any, 1, NULL));
     REFUSES(vram_get_all_pool_stats(any, 0, NULL, 1, any));
     REFUSES(vram_capture_mark_begin(NULL, 0, 0));
     REFUSES(vram_capture_mark_end(NULL, 0, 0));
+    REFUSES(vram_pool_launch_begin(NULL, 0, NULL));
     GIVES_0(vram_tag(NULL, 0));
     GIVES_0(vram_compile_context(NULL, 0));
     REFUSES(vram_set_event_listener(NULL, any));

@@ -11,7 +11,7 @@ struct saved_block {
     uint64_t segment; // base address of its segment
     uint64_t stream;
     uint8_t small;
-    bool live; // allocated; otherwise free or pending
+    bool live; // allocated and not lent by a graph; otherwise free, pending or lent
 };
 
 struct vram_checkpoint {
@@ -20,13 +20,16 @@ struct vram_checkpoint {
     size_t blocks_capacity;
 };
 
+// Returns whether the block is live and belongs to the pool's own program; a loan belongs to another request (lending.h).
+static bool is_own_live(const struct vr_block *block) { return block->state == VR_ALLOCATED && !block->of_graph; }
+
 static struct saved_block saved_block_of(const struct vram_allocator *allocator, const struct vr_block *block) {
     return (struct saved_block){.address = block->address,
                                 .size = block->size,
                                 .segment = vr_segment_at(allocator, block->segment)->address,
                                 .stream = vr_shard_of(allocator, block)->stream,
                                 .small = block->small,
-                                .live = block->state == VR_ALLOCATED};
+                                .live = is_own_live(block)};
 }
 
 // Completes the frees that ended captures deferred, so that they do not block a checkpoint (allocator.md §private-pools).
@@ -74,7 +77,7 @@ static enum vram_status list_pieces(const struct vram_pool *pool, bool only_live
         if (vr_segment_at(allocator, number)->source->has_slots) continue;
         for (; at != 0; at = vr_block_at(allocator, at)->next) {
             const struct vr_block *block = vr_block_at(allocator, at);
-            if (block->state == VR_HOLE || (only_live && block->state != VR_ALLOCATED)) continue;
+            if (block->state == VR_HOLE || (only_live && !is_own_live(block))) continue;
             VR_TRY(VR_GROW(list, blocks, list->count + 1));
             list->blocks[list->count++] = saved_block_of(allocator, block);
         }
@@ -191,6 +194,7 @@ static enum vram_status restore_locked(struct vram_pool *pool, const struct vram
     VR_ASSERT_ALL_LOCKED(pool->device);
     if (vr_is_vacant(pool->device, pool)) return VRAM_ASLEEP;
     if (has_slots(pool)) return VRAM_UNSUPPORTED;
+    if (pool->lending.live != 0) return VRAM_LENT;
     VR_TRY(complete_all_frees(pool->device));
     VR_TRY(list_pieces(pool, false, all));
     VR_TRY(check_places(pool, checkpoint));

@@ -3,11 +3,13 @@
 #include "core/device.h"
 #include "core/source/source_ops.h"
 
-// vr_pool_apply_options() selects the source again, which depends on `captured`.
+// vr_pool_apply_options() selects the source again, which depends on `captured`. If lend_graph_pools is turned on only later, launches may
+// have been missed.
 void vr_private_mark_captured(struct vram_pool *pool) {
     VR_ASSERT_ALL_LOCKED(pool->device);
     if (pool->captured) return;
     pool->captured = true;
+    pool->lending.barred = !pool->device->options.lend_graph_pools;
     vr_pool_apply_options(pool);
 }
 
@@ -26,6 +28,7 @@ static void retire_shard(struct vr_device *device, struct vr_shard *shard) {
     struct vr_shards *shards = &device->shards;
     shard->owner = NULL;
     shard->idle = true;
+    shard->lends = false;
     if (VR_GROW(shards, idle, shards->idle_count + 1) == VRAM_OK) shards->idle[shards->idle_count++] = shard;
 }
 
@@ -149,6 +152,7 @@ static void bury_pool(struct vram_pool *pool) {
         retire_shard(pool->device, pool->shards[i]);
     }
     vr_extensions_end(&pool->extensions);
+    free(pool->lending.launched);
     free(pool->shards);
     free(pool);
 }
@@ -174,6 +178,7 @@ void vr_private_release_all(struct vr_device *device) {
     while (device->pools != NULL) {
         struct vram_pool *next = device->pools->next;
         vr_extensions_end(&device->pools->extensions);
+        free(device->pools->lending.launched);
         free(device->pools->shards);
         free(device->pools);
         device->pools = next;

@@ -6,6 +6,7 @@
 #include "base/stat.h"
 #include "config/options.h"
 #include "core/block.h"
+#include "core/capture/lending.h"
 #include "core/extension.h"
 #include "vram/pool.h"
 #include "vram/sleep.h"
@@ -23,6 +24,7 @@ struct vram_pool {
     uint32_t segments;                   // cudaMalloc segments, and expandable ones with mapped pages
     struct vr_segment_list all_segments; // including expandable segments with no mapped page
     bool captured;                       // a graph may contain addresses of the pool
+    struct vr_lending lending;
     char tag[VRAM_TAG_BYTES];
     struct vr_shard **shards; // by ascending stream
     size_t shard_count;

@@ -127,7 +127,8 @@ struct vram_restore_observer {
 // again, including free ones, and then frees the free ones. Peaks, sums and events therefore count the whole segments, and a restored
 // block's requested bytes are its size. Segments made since the checkpoint stay, free. If another stream uses a live or pending block, the
 // block's own stream waits for it, not the host. INVALID_ARGUMENT, with nothing changed, if a capture forbids the wait, or if memory of a
-// checkpointed block was returned; DRIVER; NO_HOST_MEMORY. observer may be NULL.
+// checkpointed block was returned; LENT, with nothing changed, while a block that the pool lent (lend_graph_pools) is live; DRIVER;
+// NO_HOST_MEMORY. observer may be NULL.
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_restore(struct vram_pool *pool, const struct vram_checkpoint *checkpoint,
                                                            const struct vram_restore_observer *observer);
 // Gives whether the live blocks of the pool are exactly these, in any order; blocks freed and pending do not count. NO_HOST_MEMORY.
@@ -166,6 +167,16 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_capture_leave(struct vram_pool *po
 VRAM_API VRAM_NODISCARD enum vram_status vram_capture_mark_begin(struct vram_allocator *allocator, uint32_t device, uint64_t stream);
 VRAM_API VRAM_NODISCARD enum vram_status vram_capture_mark_end(struct vram_allocator *allocator, uint32_t device, uint64_t stream);
 
+// Announce a launch of a graph whose memory is in the pool to an allocator with lend_graph_pools:True. Between launches, free memory of
+// such a pool serves requests of the default pools, and a launch that the allocator does not know of would overwrite them. Call begin
+// before and end after each launch; a graph with memory of several pools needs both for each. vram_graph_launch() does this itself. Begin
+// makes `stream` wait for what was lent; it makes no driver call if nothing was lent since the last launch on `stream`. LENT with a
+// message, and the graph must not be launched: a lent block is live, or a capture forbids the wait. DRIVER, NO_HOST_MEMORY. error may be
+// NULL. Any thread.
+VRAM_API VRAM_NODISCARD enum vram_status vram_pool_launch_begin(struct vram_pool *pool, uint64_t stream, struct vram_error *error);
+// Ends a launch that vram_pool_launch_begin() began with OK. Call it even if the launch failed. NULL is ignored.
+VRAM_API void vram_pool_launch_end(struct vram_pool *pool);
+
 // --- graphs ------------------------------------------------------------------------------------------------------------------------------
 // CUDA graphs whose memory is safe: capture a region, launch it any number of times, destroy it.
 //
@@ -202,7 +213,8 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_graph_end(struct vram_graph *graph
 VRAM_API VRAM_NODISCARD enum vram_status vram_graph_add_static(struct vram_graph *graph, uint64_t address);
 // Launches the graph on `stream`. Graphs that share a pool reuse each other's memory. In one round they must be launched in the order of
 // their capture (some may be left out); a round starts with the first of them. INVALID_ARGUMENT with a message for a graph that is not
-// ready, is out of order, or whose static memory is gone; DRIVER.
+// ready, is out of order, or whose static memory is gone; LENT with a message if memory of its pool is lent to a live block
+// (lend_graph_pools); DRIVER.
 VRAM_API VRAM_NODISCARD enum vram_status vram_graph_launch(struct vram_graph *graph, uint64_t stream, struct vram_error *error);
 // Returns the pool of its memory, borrowed, valid while the graph lives.
 VRAM_API struct vram_pool *vram_graph_pool(const struct vram_graph *graph);

@@ -50,7 +50,8 @@ extern "C" {
     X(NO_DRIVER, "no CUDA driver found on this machine")                                                                                   \
     X(DRIVER, "a driver call failed")                                                                                                      \
     X(UNSUPPORTED, "not supported by the device, driver or build")                                                                         \
-    X(ASLEEP, "the pool is asleep, and requests do not wake it")
+    X(ASLEEP, "the pool is asleep, and requests do not wake it")                                                                           \
+    X(LENT, "memory of the graph is lent to a block that was not freed yet")
 
 enum vram_status {
 #define VRAM_STATUS_ENUM(name, sentence) VRAM_##name,

@@ -351,6 +351,7 @@ int nccl_call_begin(struct nccl_call *call) {
     (void)standin_driver()->ctx_set_current(comm->context);
     const int broken = nccl_broken(comm);
     if (broken != 0) return broken;
+    if (comm->is_suspended) return nccl_fail(comm, NCCL_INVALID_USAGE, "NCCL: the communicator is suspended");
     if (!take_buffers(comm)) return nccl_fail(comm, NCCL_CUDA_ERROR, "NCCL: out of memory on device %d", comm->device);
     call->moves = is_small(call) && !is_capturing(call->stream);
     const int result = nccl_is_message(call) ? post_message(call) : post_collective(call);

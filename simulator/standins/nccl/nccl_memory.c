@@ -20,32 +20,46 @@ struct access {
 };
 enum { PINNED = 1, ON_DEVICE = 1, READ_WRITE = 3, RECOMMENDED = 1, POSIX_DESCRIPTOR = 1 };
 
+static struct allocation_properties properties_on(int device) {
+    return (struct allocation_properties){.type = PINNED, .handle_types = POSIX_DESCRIPTOR, .location_type = ON_DEVICE, .location = device};
+}
+
 static uint64_t granularity(const struct standin_driver *driver, const struct allocation_properties *properties) {
     size_t bytes = 0;
     return driver->mem_get_allocation_granularity(&bytes, properties, RECOMMENDED) == 0 && bytes != 0 ? bytes : (size_t)2 << 20;
 }
 
-static bool map_taken(const struct standin_driver *driver, int device, struct nccl_taken *taken) {
-    const struct allocation_properties properties = {
-        .type = PINNED, .handle_types = POSIX_DESCRIPTOR, .location_type = ON_DEVICE, .location = device};
+// Makes memory and maps it at taken->address, which is reserved.
+static bool back_taken(const struct standin_driver *driver, int device, struct nccl_taken *taken) {
+    const struct allocation_properties properties = properties_on(device);
     const struct access access = {ON_DEVICE, device, READ_WRITE};
-    const uint64_t grain = granularity(driver, &properties);
-    taken->bytes = (taken->bytes + grain - 1) / grain * grain;
     if (driver->mem_create(&taken->handle, taken->bytes, &properties, 0) != 0) return false;
-    if (driver->mem_address_reserve(&taken->address, taken->bytes, 0, 0, 0) == 0) {
-        if (driver->mem_map(taken->address, taken->bytes, 0, taken->handle, 0) == 0) {
-            if (driver->mem_set_access(taken->address, taken->bytes, &access, 1) == 0) return true;
-            (void)driver->mem_unmap(taken->address, taken->bytes);
-        }
-        (void)driver->mem_address_free(taken->address, taken->bytes);
+    if (driver->mem_map(taken->address, taken->bytes, 0, taken->handle, 0) == 0) {
+        if (driver->mem_set_access(taken->address, taken->bytes, &access, 1) == 0) return true;
+        (void)driver->mem_unmap(taken->address, taken->bytes);
     }
     (void)driver->mem_release(taken->handle);
     return false;
 }
 
-static void unmap_taken(const struct standin_driver *driver, const struct nccl_taken *taken) {
+// Gives the memory back to the driver and keeps its address.
+static void unback_taken(const struct standin_driver *driver, const struct nccl_taken *taken) {
     (void)driver->mem_unmap(taken->address, taken->bytes);
     (void)driver->mem_release(taken->handle);
+}
+
+static bool map_taken(const struct standin_driver *driver, int device, struct nccl_taken *taken) {
+    const struct allocation_properties properties = properties_on(device);
+    const uint64_t grain = granularity(driver, &properties);
+    taken->bytes = (taken->bytes + grain - 1) / grain * grain;
+    if (driver->mem_address_reserve(&taken->address, taken->bytes, 0, 0, 0) != 0) return false;
+    if (back_taken(driver, device, taken)) return true;
+    (void)driver->mem_address_free(taken->address, taken->bytes);
+    return false;
+}
+
+static void unmap_taken(const struct standin_driver *driver, const struct nccl_taken *taken) {
+    unback_taken(driver, taken);
     (void)driver->mem_address_free(taken->address, taken->bytes);
 }
 
@@ -72,7 +86,8 @@ void nccl_give_all(struct nccl_comm *comm) {
     const struct standin_driver *driver = standin_begin();
     while (comm->taken != NULL) {
         struct nccl_taken *next = comm->taken->next;
-        if (driver != NULL) unmap_taken(driver, comm->taken);
+        if (driver != NULL && !comm->is_suspended) unback_taken(driver, comm->taken);
+        if (driver != NULL) (void)driver->mem_address_free(comm->taken->address, comm->taken->bytes);
         free(comm->taken);
         comm->taken = next;
     }
@@ -158,25 +173,27 @@ int ncclWinGetUserPtr(const struct nccl_comm *comm, const struct registration *w
 // --- suspending memory ----------------------------------------------------------------------------------------------
 enum { SUSPEND_MEMORY = 1 };
 
+// The addresses stay reserved, because captured graphs contain them.
 int ncclCommSuspend(struct nccl_comm *comm, int flags) {
     const struct standin_driver *driver = standin_begin();
     if (!nccl_is_comm(comm) || driver == NULL || (flags & ~SUSPEND_MEMORY) != 0) return NCCL_INVALID_ARGUMENT;
     if (comm->is_suspended || (flags & SUSPEND_MEMORY) == 0) return NCCL_SUCCESS;
-    for (const struct nccl_taken *taken = comm->taken; taken != NULL; taken = taken->next) {
-        (void)driver->mem_unmap(taken->address, taken->bytes);
-        (void)driver->mem_release(taken->handle);
-        (void)driver->mem_address_free(taken->address, taken->bytes);
-    }
+    for (const struct nccl_taken *taken = comm->taken; taken != NULL; taken = taken->next) unback_taken(driver, taken);
     comm->is_suspended = true;
     return NCCL_SUCCESS;
 }
 
+// Brings all memory back, or none.
 int ncclCommResume(struct nccl_comm *comm) {
     const struct standin_driver *driver = standin_begin();
     if (!nccl_is_comm(comm) || driver == NULL) return NCCL_INVALID_ARGUMENT;
     if (!comm->is_suspended) return NCCL_SUCCESS;
-    for (struct nccl_taken *taken = comm->taken; taken != NULL; taken = taken->next)
-        if (!map_taken(driver, comm->device, taken)) return nccl_fail(comm, NCCL_CUDA_ERROR, "NCCL: cannot allocate the memory to resume");
+    struct nccl_taken *missing = comm->taken;
+    while (missing != NULL && back_taken(driver, comm->device, missing)) missing = missing->next;
+    if (missing != NULL) {
+        for (const struct nccl_taken *taken = comm->taken; taken != missing; taken = taken->next) unback_taken(driver, taken);
+        return nccl_fail(comm, NCCL_CUDA_ERROR, "NCCL: cannot allocate the memory to resume");
+    }
     comm->is_suspended = false;
     return NCCL_SUCCESS;
 }

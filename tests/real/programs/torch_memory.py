@@ -1,6 +1,7 @@
 """PyTorch's memory: what its allocators, graphs, pools and histories report on a GPU."""
 import gc
 import os
+import sys
 import tempfile
 
 import torch
@@ -139,6 +140,35 @@ def graphed_callables():
     for _ in range(3):
         net(torch.randn(16, 64, device=CUDA, requires_grad=True)).sum().backward()
     torch.cuda.synchronize()
+
+
+@row
+def graphs_lend():
+    """With vram and lend_graph_pools:True."""
+    vram_torch = sys.modules.get("vram_torch")
+    if vram_torch is None or not vram_torch.is_enabled():
+        sys.exit(77)
+    x = torch.ones(8 * MIB, device=CUDA)
+    x * 2
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = (x * 2 + 1).sum()
+    graph.replay()
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+    torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + MIB) / torch.cuda.get_device_properties(0).total_memory)
+    for _ in range(10):
+        loan = torch.empty(30 * MIB, dtype=torch.uint8, device=CUDA)
+        try:
+            graph.replay()
+        except vram_torch.Error as error:
+            assert "lent" in str(error)
+        else:
+            raise AssertionError("the graph overwrote a tensor")
+        del loan
+        graph.replay()
+    torch.cuda.synchronize()
+    assert y.numel() == 1
 
 
 @row

@@ -37,6 +37,7 @@ pub const VRAM_NO_DRIVER: vram_status = 11;
 pub const VRAM_DRIVER: vram_status = 12;
 pub const VRAM_UNSUPPORTED: vram_status = 13;
 pub const VRAM_ASLEEP: vram_status = 14;
+pub const VRAM_LENT: vram_status = 15;
 pub type vram_write = Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> bool>;
 pub type vram_sim_profile = c_uint;
 pub const VRAM_SIM_CHEAP: vram_sim_profile = 0;
@@ -835,6 +836,8 @@ extern "C" {
     pub fn vram_capture_leave(pool: *mut vram_pool, stream: u64) -> vram_status;
     pub fn vram_capture_mark_begin(allocator: *mut vram_allocator, device: u32, stream: u64) -> vram_status;
     pub fn vram_capture_mark_end(allocator: *mut vram_allocator, device: u32, stream: u64) -> vram_status;
+    pub fn vram_pool_launch_begin(pool: *mut vram_pool, stream: u64, error: *mut vram_error) -> vram_status;
+    pub fn vram_pool_launch_end(pool: *mut vram_pool);
     pub fn vram_graph_begin(allocator: *mut vram_allocator, device: u32, stream: u64, options: *const vram_graph_options, graph: *mut *mut vram_graph, error: *mut vram_error) -> vram_status;
     pub fn vram_graph_end(graph: *mut vram_graph, error: *mut vram_error) -> vram_status;
     pub fn vram_graph_add_static(graph: *mut vram_graph, address: u64) -> vram_status;
