@@ -30,28 +30,24 @@ static void write_ranks(const struct fit_kind *kind, char *text, size_t capacity
         used += (size_t)snprintf(text + used, capacity - used, "%s%" PRIu64, i == 0 ? "" : ", ", kind->running[i]);
 }
 
-#define LONGEST_NAME 32
-
-static int longest_name(const struct fit_fold *fold) {
-    size_t longest = 0;
-    for (size_t i = 0; i < fold->kind_count; i++)
-        if (strlen(fold->kinds[i].name) > longest) longest = strlen(fold->kinds[i].name);
-    return longest > LONGEST_NAME ? LONGEST_NAME : (int)longest;
-}
-
-static void print_kind(FILE *page, const struct fit_run *run, const struct fit_kind *kind, const char *title, int width) {
-    char ranks[120], reserved[UI_SIZE_CAPACITY] = "no recording";
+static void print_kind(FILE *page, const struct fit_run *run, const struct fit_kind *kind) {
+    char ranks[120], allocated[UI_SIZE_CAPACITY] = "?", reserved[UI_SIZE_CAPACITY] = "?";
     const struct fit_holding *highest = highest_of(run, kind);
     write_ranks(kind, ranks, sizeof ranks);
-    if (highest != NULL) (void)ui_size(highest->reserved_bytes, reserved);
-    fprintf(page, "  %-14s %-*.*s %5" PRIu64 " x %10s (ran: %s)\n", title, width, width, kind->name, kind->count, reserved, ranks);
+    if (highest != NULL) {
+        (void)ui_size(highest->allocated_bytes, allocated);
+        (void)ui_size(highest->reserved_bytes, reserved);
+    }
+    fprintf(page, "%17s%5" PRIu64 " %10s %10s  ", "", kind->count, allocated, reserved);
+    ui_put(page, kind->name);
+    fprintf(page, " (ran: %s%s)\n", ranks, highest == NULL ? "; no recording" : "");
 }
 
 void fit_kinds_print(FILE *page, const struct fit_run *run, const struct fit_fold *fold) {
     uint64_t known = 0;
-    const int width = longest_name(fold);
+    if (fold->kind_count > 0) fprintf(page, "  %-14s ranks  allocated   reserved  kind\n", "Kinds");
     for (size_t i = 0; i < fold->kind_count; i++) {
-        print_kind(page, run, &fold->kinds[i], i == 0 ? "Kinds" : "", width);
+        print_kind(page, run, &fold->kinds[i]);
         known += fold->kinds[i].count;
     }
     if (fold->kind_count > 0 && known < fold->ranks)

@@ -124,7 +124,8 @@ class Kinds:
         parts = [f"{family.name or 'group'} {place + 1} of {family.size}" for family, place in zip(families, places)]
         if singled is not None:
             parts.append(f"compared at {os.path.basename(self.singled[singled])}")
-        return ", ".join(parts) or "other ranks"
+        name = ", ".join(parts) or "other ranks"
+        return "".join(letter if letter.isprintable() else "?" for letter in name)
 
     def lines(self):
         running, families = self.running(), self.talking()
