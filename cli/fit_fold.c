@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "vram/driver.h"
 #include "vram/sim.h"
 
@@ -164,22 +163,13 @@ static size_t read_ranks(const char *text, uint64_t most, uint64_t *ranks, size_
     return count;
 }
 
-// Copies the program's own names of groups as text that a terminal can show.
-static void copy_name(char *name, size_t capacity, const char *given) {
-    struct vr_text text = {0};
-    vr_text_printable(&text, given, strlen(given));
-    (void)snprintf(name, capacity, "%s", vr_text_string(&text));
-    vr_text_release(&text);
-}
-
 // "kind 1024 0,8191 pp 1 of 8"
 static void read_kind(struct fit_fold *fold, const char *text) {
-    char ranks[400] = "", name[200] = "";
+    char ranks[400] = "";
     if (fold->kind_count == FIT_KINDS_MOST) return;
     struct fit_kind *kind = &fold->kinds[fold->kind_count];
     *kind = (struct fit_kind){.count = 0};
-    if (sscanf(text, "%" SCNu64 " %399s %199[^\n]", &kind->count, ranks, name) != 3) return;
-    copy_name(kind->name, sizeof kind->name, name);
+    if (sscanf(text, "%" SCNu64 " %399s %199[^\n]", &kind->count, ranks, kind->name) != 3) return;
     kind->running_count = read_ranks(ranks, fold->ranks, kind->running, FIT_KINDS_MOST);
     fold->kind_count++;
 }

@@ -63,7 +63,7 @@ class Kinds(unittest.TestCase):
     def test_the_table(self):
         text = fit("run 0 5\nkind 40 0 a\x1b[31mb\x07\udcff\nkind 20 5 pp 2 of 2\n").stdout
         self.assertIn("  Kinds          ranks  allocated   reserved  kind\n"
-                      "                    40    2.0 MiB    2.0 MiB  a?[31mb?\ufffd (ran: 0)\n"
+                      "                    40    2.0 MiB    2.0 MiB  a\\x1B[31mb\\x07\\xFF (ran: 0)\n"
                       "                    20   12.0 MiB   12.0 MiB  pp 2 of 2 (ran: 5)\n"
                       "                 4 ranks are of other kinds, which did not run\n", text)
 
