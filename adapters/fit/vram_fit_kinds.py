@@ -208,14 +208,14 @@ def replace(name, old, new):
 
 
 def watch_ranks(c10d, kinds):
-    ask = c10d.get_rank
+    ask, families = c10d.get_rank, {}
 
     @functools.wraps(ask)
     def get_rank(group=None):
-        rank = ask(group)
-        ranks = list(c10d._world.pg_group_ranks[group or c10d._get_default_group()]) if rank >= 0 else []
-        family = family_of(ranks)
-        return rank if family is None else Rank(rank, kinds, family.place)
+        rank, group = ask(group), group or c10d._get_default_group()
+        if group not in families:  # the list of a large group's ranks takes long to look at, and programs ask often
+            families[group] = family_of(list(c10d._world.pg_group_ranks[group])) if rank >= 0 else None
+        return rank if families[group] is None else Rank(rank, kinds, families[group].place)
 
     replace("get_rank", ask, get_rank)
 

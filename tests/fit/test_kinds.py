@@ -83,6 +83,14 @@ class Kinds(unittest.TestCase):
         kinds, _ = self.answer("run 0 1\nkind 1 0 " + "é" * 390 + "\nkind 2 1 last\n")
         self.assertEqual((len(kinds), kinds[0]["name"][:3], kinds[1]["name"]), (2, "ééé", "last"))
 
+    def test_recordings_are_kept_in_a_folder(self):
+        with tempfile.TemporaryDirectory() as folder:
+            result = fit("run 0 3 63\n", "--output", folder + "/kept/")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual(sorted(os.listdir(folder + "/kept")), ["rank-0.pickle", "rank-3.pickle", "rank-63.pickle"])
+            report = json.loads(subprocess.run([VRAM, "report", "--json", folder + "/kept/rank-3.pickle"], capture_output=True, check=True).stdout)
+            self.assertEqual(report["devices"]["0"]["allocated"]["peak_bytes"], 8 * MIB)
+
     def test_what_cannot_be_folded_is_one_sentence(self):
         result = fit("run 0 1\n", refused="rank 0 sends \x1b[31mobjects. Name it in --fold\nmore\n")
         self.assertEqual((result.returncode, result.stdout), (3, ""))
