@@ -36,6 +36,7 @@ def take_rank():
         os.environ.setdefault(key, "0")
 
 
+@functools.lru_cache
 def running_ranks(world):
     """Returns the ranks of a group of `world` that run as processes."""
     count, _, running = RANKS.partition(":")
@@ -56,13 +57,19 @@ def refuse(reason):
 
 
 class Members:
-    """The ranks of a communicator, in its order, and the places of those that run."""
+    """The ranks of a communicator, in its order, and the places of those that run. A rank makes thousands of groups that it is not in."""
 
     def __init__(self, ranks, running):
-        self.ranks = list(ranks)
-        self.running = [place for place, rank in enumerate(self.ranks) if rank in running]
-        # The stand-in has the list of running ranks in their order.
-        self.is_known = len(self.running) == len(self.ranks) or self.ranks == list(range(int(RANKS.partition(":")[0])))
+        self.ranks, self.all_running = list(ranks), running
+
+    @functools.cached_property
+    def running(self):
+        return [place for place, rank in enumerate(self.ranks) if rank in self.all_running]
+
+    @functools.cached_property
+    def is_known(self):
+        """The stand-in has the list of running ranks in their order."""
+        return len(self.running) == len(self.ranks) or self.ranks == list(range(int(RANKS.partition(":")[0])))
 
     def named(self, unique_id):
         """Returns the unique id with the places of the running members, which the stand-in for NCCL reads."""
