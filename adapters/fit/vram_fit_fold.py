@@ -6,6 +6,7 @@ for the others: if the member that should make a unique id does not run, the run
 import functools
 import os
 import sys
+import tempfile
 import time
 
 RANKS = os.environ.get("VRAM_SIM_RANKS", "")
@@ -34,6 +35,15 @@ def take_rank():
     os.environ["LOCAL_WORLD_SIZE"] = os.environ.get("VRAM_FIT_LOCAL_WORLD", count)
     for key in WATCHING:
         os.environ.setdefault(key, "0")
+    share_kernels()
+
+
+def share_kernels():
+    """Lets the ranks share the kernels that PyTorch's compiler makes. Each device has a folder of its own, but here all devices are alike, and
+    the stages of a pipeline would compile the same kernels one after the other."""
+    if "TRITON_CACHE_DIR" not in os.environ:
+        folder = os.environ.get("TORCHINDUCTOR_CACHE_DIR") or os.path.join(tempfile.gettempdir(), f"torchinductor_uid_{os.getuid()}")
+        os.environ["TRITON_CACHE_DIR"] = os.path.join(folder, "triton", "0")
 
 
 @functools.lru_cache

@@ -185,6 +185,7 @@ class Ranks(unittest.TestCase):
             os.environ.update(given)
             fold.take_rank()
             self.assertEqual(os.environ["RANK"], rank)
+            self.assertTrue(os.environ["TRITON_CACHE_DIR"].endswith("/triton/0"))
         self.assertEqual(list(fold.running_ranks(8)), [0, 5])
         self.assertEqual(list(fold.running_ranks(3)), [0, 1, 2])
 
