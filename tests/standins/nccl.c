@@ -253,7 +253,7 @@ static int run_waits(struct id id, int rank) {
     EXPECT(rank == 1 || received == 7);
     EXPECT(RECEIVE(to, 1 - rank, rank == 0 ? comm : other, stream) == 0);
     EXPECT(SEND(memory, 1 - rank, rank == 0 ? other : comm, stream) == 0);
-    EXPECT(setenv("VRAM_SIM_NCCL_SECONDS", "0.3", 1) == 0);
+    EXPECT(setenv("VRAM_SIM_NCCL_SECONDS", "0.1", 1) == 0);
     if (rank == 1) compute(1.5);
     EXPECT(rank == 1 || RECEIVE(to, 1, comm, stream) == TIMEOUT);
     return 0;

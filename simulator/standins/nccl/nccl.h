@@ -137,7 +137,7 @@ int nccl_gone_rank(const struct nccl_comm *comm, int needed);
 // Adds the communicator to those of this process, or removes it.
 void nccl_list(struct nccl_comm *comm);
 void nccl_unlist(struct nccl_comm *comm);
-// Waits until ready(argument) is true. Fails if a rank of `needed` has ended, if the communicator is broken, or after ten minutes. If
+// Waits until ready(argument) is true. Fails if a rank of `needed` has ended, if the communicator is broken, or after a long time. If
 // ranks only wait for each other, sets *late and returns success; `late` is NULL if they may.
 struct nccl_wait {
     bool (*ready)(const struct nccl_comm *comm, const void *argument);

@@ -15,7 +15,9 @@
 
 #include "nccl.h"
 
-enum { WAITING_SECONDS = 600, STUCK_PART = 30 }; // ranks that wait for each other give up after this part of the time
+// Ranks that wait for each other give up after a part of the time, those that wait for a busy rank after a multiple: a pipeline's stages
+// may compile one after the other.
+enum { WAITING_SECONDS = 600, STUCK_PART = 30, BUSY_TIMES = 6 };
 enum { SHORTEST_NS = 20000, LONGEST_NS = 1000000, LOOKING_NS = 20000000 };
 
 // --- the process's communicators ----------------------------------------------------------------------------------------------------
@@ -115,7 +117,8 @@ static int timed_out(struct nccl_comm *comm, const struct nccl_wait *wait, uint6
 
 // Waits until the wait is over and returns its result. Sets *late if ranks wait for each other.
 static int wait_on(struct nccl_comm *comm, const struct nccl_wait *wait, bool *late) {
-    const uint64_t begin = monotonic_ns(), limit_ns = waiting_limit_ns();
+    const uint64_t begin = monotonic_ns(), stuck_ns = waiting_limit_ns() / STUCK_PART;
+    const uint64_t limit_ns = waiting_limit_ns() * (late != NULL ? BUSY_TIMES : 1);
     uint64_t idle_since = begin, looked = 0;
     for (long pause_ns = SHORTEST_NS; !wait->ready(comm, wait->argument); pause_ns *= pause_ns < LONGEST_NS ? 2 : 1) {
         const int failed = waits_in_vain(comm, wait);
@@ -127,7 +130,7 @@ static int wait_on(struct nccl_comm *comm, const struct nccl_wait *wait, bool *l
         looked = now;
         idle_since = last_busy(comm, wait->needed, idle_since, now);
         publish_idle(idle_since, 0);
-        if (late == NULL || now - idle_since <= limit_ns / STUCK_PART) continue;
+        if (late == NULL || now - idle_since <= stuck_ns) continue;
         *late = true;
         return NCCL_SUCCESS;
     }
