@@ -38,9 +38,9 @@ sys.exit(max(rank.wait() for rank in ranks))
 """
 
 
-def fit(kinds, *options, refused=""):
+def fit(kinds, *options, refused="", rank=RANK):
     with tempfile.TemporaryDirectory() as folder:
-        program = (sys.executable, "-c", LAUNCHER, "--nproc-per-node", "64", kinds, refused, RANK)
+        program = (sys.executable, "-c", LAUNCHER, "--nproc-per-node", "64", kinds, refused, rank)
         result = subprocess.run([VRAM, "fit", "-q", *options, "--", *program], capture_output=True, text=True, check=False,
                                 env={**ENVIRONMENT, "PYTHONPATH": str(HERE / "fake"), "TMPDIR": folder})
         assert os.listdir(folder) == [], os.listdir(folder)
@@ -52,23 +52,35 @@ class Kinds(unittest.TestCase):
         result = fit(kinds, "--json")
         self.assertEqual(result.returncode, 0, result.stderr)
         answer = json.loads(result.stdout)
+        for kind in answer["kinds"]:
+            kind["host_bytes"] = kind.get("host_bytes", 0) > MIB
         return answer["kinds"], [one["rank"] for one in answer["holdings"]]
 
     def test_each_kind_has_the_peaks_of_its_highest_rank(self):
         kinds, ran = self.answer("run 0 3 5\nkind 40 0 pp 1 of 2\nkind 24 3,5 pp 2 of 2\n")
         self.assertEqual(ran, [0, 3, 5])
-        self.assertEqual(kinds, [{"name": "pp 1 of 2", "ranks": 40, "ran": "0", "allocated_bytes": 2 * MIB, "reserved_bytes": 2 * MIB},
-                                 {"name": "pp 2 of 2", "ranks": 24, "ran": "3, 5", "allocated_bytes": 12 * MIB, "reserved_bytes": 12 * MIB}])
+        self.assertEqual(kinds, [{"name": "pp 1 of 2", "ranks": 40, "ran": "0", "allocated_bytes": 2 * MIB, "reserved_bytes": 2 * MIB, "outside_bytes": 0, "host_bytes": True,
+                                  "card": "rtx3070"},
+                                 {"name": "pp 2 of 2", "ranks": 24, "ran": "3, 5", "allocated_bytes": 12 * MIB, "reserved_bytes": 12 * MIB, "outside_bytes": 0, "host_bytes": True,
+                                  "card": "rtx3070"}])
 
     def test_the_table(self):
         text = fit("run 0 5\nkind 40 0 a\x1b[31mb\x07\udcff\nkind 20 5 pp 2 of 2\n").stdout
-        self.assertIn("  Kinds          ranks  allocated   reserved  kind\n"
-                      "                    40    2.0 MiB    2.0 MiB  a\\x1B[31mb\\x07\\xFF (ran: 0)\n"
-                      "                    20   12.0 MiB   12.0 MiB  pp 2 of 2 (ran: 5)\n"
+        self.assertIn("  Kinds          ranks  allocated   reserved  card      kind\n"
+                      "                    40    2.0 MiB    2.0 MiB  rtx3070   a\\x1B[31mb\\x07\\xFF (ran:\n                    0)\n"
+                      "                    20   12.0 MiB   12.0 MiB  rtx3070   pp 2 of 2 (ran: 5)\n"
                       "                 4 ranks are of other kinds, which did not run\n", text)
 
+    def test_what_the_highest_kind_holds(self):
+        """The stack shows that the memory is the state of an optimizer."""
+        made = "def _init_group(): return torch.empty((2 + 2 * rank) << 20)"
+        rank = RANK.replace("weights = torch.empty((2 + 2 * rank) << 20)", f"exec(compile({made!r}, '/site-packages/torch/optim/adamw.py', 'exec'))\nstate = _init_group()")
+        text = " ".join(fit("run 0 5\nkind 40 0 first\nkind 24 5 last\n", rank=rank).stdout.split())
+        self.assertIn("Highest last; at its peak, more than first: optimizer state 10.0 MiB", text)
+        self.assertRegex(text, r"host memory: up to \d+\.\d MiB a rank, \d\.\d GiB for the 64 ranks of a machine")
+
     def test_a_kind_without_a_recording(self):
-        self.assertIn("    40          ?          ?  pp 1 of 2 (ran: 7; no recording)\n", fit("run 0 1\nkind 40 7 pp 1 of 2\n").stdout)
+        self.assertIn("    40          ?          ?  ?         pp 1 of 2 (ran: 7; no\n                    recording)\n", fit("run 0 1\nkind 40 7 pp 1 of 2\n").stdout)
 
     def test_invalid_lines_are_left_out(self):
         wrong = ("run", "run x", "run 64", "kind 40", "kind 40 0", "kind x 0 name", "kinds 1 0 name", "", "\n\n", "kind " + "9" * 3000)
