@@ -25,7 +25,7 @@ RANKS = os.environ.get("VRAM_SIM_RANKS", "")
 MAX_ENTRIES = 1_000_000  # of a device's history; PyTorch needs about 1 KiB for each
 ALIKE = 3  # consecutive steps
 STANDING = 100  # steps without a new peak, if steps are never alike
-WAIT_SECONDS = 300.0 if "VRAM_SIM_RANKS" in os.environ else 60.0  # for the other ranks at the end of a step; with --fold, the stages of a pipeline
+WAIT_SECONDS = 300.0 if RANKS else 60.0  # for the other ranks at the end of a step; stages of a folded job have few processors
 # The file shared by all processes and the command (cli/fit_run.c): a head of 64 bytes, then a row of 64 bytes per rank.
 ROW_BYTES, ROWS = 64, 1024
 ALONE = 8  # in the head: ranks no longer wait for each other
