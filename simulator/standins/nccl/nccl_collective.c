@@ -361,7 +361,7 @@ int nccl_call_begin(struct nccl_call *call) {
     if (broken != 0) return broken;
     if (!take_buffers(comm)) return nccl_fail(comm, NCCL_CUDA_ERROR, "NCCL: out of memory on device %d", comm->device);
     call->moves = is_small(call) && !is_capturing(call->stream);
-    atomic_store(&comm->shared->ranks[comm->rank].thread, (int)syscall(SYS_gettid)); // glibc has gettid() only since 2.30;
+    atomic_store(&comm->shared->ranks[comm->rank].thread, (int)syscall(SYS_gettid)); // glibc has gettid() only since 2.30
     const int result = nccl_is_message(call) ? post_message(call) : post_collective(call);
     if (result != NCCL_SUCCESS) return result;
     return launch(call) == 0 ? NCCL_SUCCESS : nccl_fail(comm, NCCL_CUDA_ERROR, "NCCL: a kernel launch failed");
