@@ -45,19 +45,20 @@ class Job:
         launcher = [self.arguments.python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(self.setting["ranks"])]
         return [*launcher, *self.setting["command"].format(programs=HERE / "programs").split()]
 
-    def environment(self):
+    def environment(self, **more):
         named = dict(one.split("=", 1) for one in self.arguments.packages)
         paths = [named[name] for name in self.setting.get("packages", [])]
-        return {**os.environ, "PYTHONPATH": ":".join(paths)}
+        return {**os.environ, **more, "PYTHONPATH": ":".join(paths)}
 
-    def run(self, fold, name=None):
-        """Returns the answer and the recordings by rank, which are kept in the folder `name`."""
+    def run(self, fold, name=None, **more):
+        """Returns the answer and the recordings by rank, which are kept in the folder `name`. `more` are variables of the environment."""
         folder = self.folder / (name or fold)
         begin = time.monotonic()
         command = [self.arguments.vram, "fit", "-q", "--json", "--steps", str(self.setting.get("steps", 3)), "--fold", fold, "-o", f"{folder}/", "--"]
-        result = subprocess.run(command + self.command(), env=self.environment(), cwd=self.folder, capture_output=True, text=True, check=False)
+        result = subprocess.run(command + self.command(), env=self.environment(**more), cwd=self.folder, capture_output=True, text=True, check=False)
         if result.returncode not in (0, 1) or not result.stdout:
-            raise SystemExit(f"{self.setting['name']} ({fold}):\n{result.stderr[-3000:]}")
+            failed = [line for line in result.stderr.splitlines() if "Error" in line]
+            raise SystemExit("\n".join([f"{self.setting['name']} ({fold}):", *failed, result.stderr[-1000:]]))
         answer = json.loads(result.stdout)
         answer["wall"] = time.monotonic() - begin
         return answer, {int(path.stem.removeprefix("rank-")): events_of(path) for path in folder.glob("rank-*.pickle")}
@@ -99,7 +100,7 @@ def compare(arguments, setting):
         job = Job(arguments, setting, folder)
         (whole, all_ranks), (folded, some) = job.run("none"), job.run("auto")
         wrong = difference(all_ranks, some)
-        again = wrong and job.run("none", "again")[1]
+        again = wrong and job.run("none", "again", OTHER="x" * 1000)[1]  # other addresses on the host
     assert len(all_ranks) == setting["ranks"] and len(some) > 0, (len(all_ranks), len(some))
     peaks = [max(one["reserved_bytes"] for one in answer["holdings"]) for answer in (whole, folded)]
     itself = wrong and difference(all_ranks, {rank: again[rank] for rank in some})
