@@ -11,6 +11,7 @@
 #include "fit_cards.h"
 #include "fit_engine_plan.h"
 #include "fit_fold.h"
+#include "fit_keep.h"
 #include "fit_print.h"
 #include "fit_run.h"
 #include "fit_remedies.h"
@@ -118,18 +119,6 @@ static bool settle_requests(struct settings *settings) {
 }
 
 // --- the work -----------------------------------------------------------------------------------------------------------------------
-
-// Copies the recording of the holding with the highest need.
-static int copy_recording(const struct fit_verdict *verdict, const char *path) {
-    char bytes[65536];
-    FILE *file = fopen(verdict->highest->process->path, "rb");
-    struct output *output = file == NULL ? NULL : output_open(path);
-    bool good = output != NULL;
-    size_t got;
-    while (good && (got = fread(bytes, 1, sizeof bytes, file)) > 0) good = output_write(output, bytes, got);
-    if (file != NULL) (void)fclose(file);
-    return output == NULL ? CLI_BAD_INPUT : output_close(output, good);
-}
 
 static bool all_fit(const struct fit_verdict *verdict, uint64_t limit_bytes) {
     if (limit_bytes != UINT64_MAX) return verdict->smallest_bytes <= limit_bytes;
@@ -261,7 +250,7 @@ static int answer_run(struct settings *settings, const struct fit_plan *plan, co
     fit_serving_judge(&answer.serving, &verdict);
     complete_verdict(settings, plan, &verdict, &answer);
     code = print_answer(settings, &answer);
-    if (code == CLI_OK && settings->output != NULL) code = copy_recording(&verdict, settings->output);
+    if (code == CLI_OK && settings->output != NULL) code = fit_keep(run, verdict.highest->process, settings->output);
     if (code == CLI_OK && settings->plan_folder != NULL) code = fit_engine_plan_keep(&answer, settings->plan_folder);
     if (code == CLI_OK && (!answer.fits || answer.unsure)) code = CLI_FINDING;
     fit_remedies_release(&answer.remedies);
@@ -542,7 +531,7 @@ int cmd_fit(int argc, char **argv) {
          .letter = 'o',
          .kind = ARGS_STRING,
          .value = "FILE",
-         .help = "keep the recording of the rank that needs the most memory (vram view FILE)",
+         .help = "keep the recording of the rank that needs the most memory (vram view FILE); in a folder, those of all ranks that ran",
          .target = &settings.output},
         {.name = "set",
          .kind = ARGS_STRING,

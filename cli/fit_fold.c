@@ -182,7 +182,7 @@ static void read_line(struct fit_fold *fold, char *line) {
 }
 
 const char *fit_fold_take_kinds(struct fit_fold *fold, const char *folder) {
-    char path[4200], line[512];
+    char path[4200], line[2048]; // 400 characters (vram_fit_kinds.py)
     (void)snprintf(path, sizeof path, "%s/kinds", folder);
     FILE *file = fopen(path, "r");
     fold->running_count = 0;

@@ -247,7 +247,7 @@ static void put_need(struct vr_json *json, const struct fit_answer *answer) {
       "requested card for which PyTorch has no kernels, so the program ran on `ran_on`; null: no such card")                               \
     X(U64, "ranks", it->fold->ranks == 0 ? (uint64_t)run->process_count : it->fold->ranks, ALWAYS,                                         \
       "number of ranks; with `--fold`, more than in `holdings`")                                                                           \
-    X(ARRAY, "kinds", fit_kinds_json(json, key, run, it->fold), ALWAYS,                                                                    \
+    X(ARRAY, "kinds", fit_kinds_json(json, key, it), ALWAYS,                                                                               \
       "kinds of ranks that `--fold auto` found (see below); empty: no group whose members send messages")                                  \
     X(ARRAY, "cards", put_cards(json, key, verdict), ALWAYS, "every known card, by memory (see below)")                                    \
     X(ARRAY, "holdings", put_holdings(json, key, run), ALWAYS, "one object per process and device (see below)")

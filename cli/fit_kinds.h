@@ -4,12 +4,12 @@
 
 #include <stdio.h>
 
-#include "fit_fold.h"
-#include "fit_run.h"
+#include "fit_print.h"
 
 struct vr_json;
 
-void fit_kinds_print(FILE *page, const struct fit_run *run, const struct fit_fold *fold);
-void fit_kinds_json(struct vr_json *json, const char *name, const struct fit_run *run, const struct fit_fold *fold);
+// Prints the table of kinds, which of them needs the most and why, and the host memory of a machine.
+void fit_kinds_print(FILE *page, const struct fit_answer *answer);
+void fit_kinds_json(struct vr_json *json, const char *name, const struct fit_answer *answer);
 
 #endif

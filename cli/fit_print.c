@@ -469,14 +469,16 @@ static void print_fold(FILE *page, const struct fit_fold *fold) {
     print_wrapped(page, "Ranks", text);
 }
 
-static void print_ranks(FILE *page, const struct fit_run *run, const struct fit_fold *fold) {
+static void print_ranks(FILE *page, const struct fit_answer *answer) {
+    const struct fit_run *run = answer->run;
+    const struct fit_fold *fold = answer->fold;
     const struct fit_holding *low = run->holdings, *high = low;
     for (size_t i = 1; i < run->holding_count; i++) {
         if (run->holdings[i].reserved_bytes < low->reserved_bytes) low = &run->holdings[i];
         if (run->holdings[i].reserved_bytes > high->reserved_bytes) high = &run->holdings[i];
     }
     if (fold->ranks != 0) print_fold(page, fold);
-    fit_kinds_print(page, run, fold);
+    fit_kinds_print(page, answer);
     if (run->holding_count < 2) return;
     if (fold->ranks == 0) fprintf(page, "  Ranks          %zu processes and devices\n", run->holding_count);
     fprintf(page, "                 reserved %s", SIZE(low->reserved_bytes));
@@ -564,7 +566,7 @@ int fit_print_text(const struct fit_answer *answer) {
     fit_played_print(page, &answer->run->played, &answer->serving);
     if (answer->unrunnable != NULL)
         fprintf(page, "                 This PyTorch has no kernels for %s: it ran on %s.\n", answer->unrunnable, verdict->ran_on.key);
-    print_ranks(page, answer->run, answer->fold);
+    print_ranks(page, answer);
     print_certainty(page, answer);
     fit_page_close(&whole);
     return CLI_OK;

@@ -301,17 +301,6 @@ static void clear_progress(struct running *running) {
     running->progress = false;
 }
 
-static void keep_output(struct running *running, const char *bytes, size_t length) {
-    if (length > KEPT_BYTES) {
-        bytes += length - KEPT_BYTES;
-        length = KEPT_BYTES;
-    }
-    const size_t goes = running->kept_used + length > KEPT_BYTES ? running->kept_used + length - KEPT_BYTES : 0;
-    memmove(running->kept, running->kept + goes, running->kept_used - goes);
-    memcpy(running->kept + running->kept_used - goes, bytes, length);
-    running->kept_used += length - goes;
-}
-
 // Returns whether a line begins a launcher's report of failed ranks: torchrun's and accelerate's, then DeepSpeed's. It follows the ranks'
 // own errors, is longer than them, and says only that they failed.
 static bool is_launchers(const char *line) {
@@ -327,8 +316,8 @@ static void end_line(struct running *running) {
     fit_ready_line(&running->ready, running->line);
     running->launcher_reports = running->launcher_reports || is_launchers(running->line);
     if (running->plan->quiet && !running->launcher_reports) {
-        keep_output(running, running->line, running->line_used);
-        keep_output(running, "\n", 1);
+        program_keep_last(running->kept, &running->kept_used, KEPT_BYTES, running->line, running->line_used);
+        program_keep_last(running->kept, &running->kept_used, KEPT_BYTES, "\n", 1);
     }
     running->line_used = 0;
 }

@@ -13,6 +13,7 @@
 
 #include "args.h"
 #include "mcp.h"
+#include "program.h"
 
 enum { ARGUMENTS_MOST = 256, ANSWER_MOST = 1 << 20, FIT_ANSWER_MOST = 16384, FINDINGS_MOST = 20, COMPLAINT_MOST = 1500, CARDS_MOST = 1024 };
 
@@ -160,23 +161,11 @@ static void keep_answer(struct mcp_program *program, const char *bytes, size_t l
     program->answer_length += kept;
 }
 
-static void keep_complaint(struct mcp_program *program, const char *bytes, size_t length) {
-    if (length > COMPLAINT_MOST) {
-        bytes += length - COMPLAINT_MOST;
-        length = COMPLAINT_MOST;
-    }
-    const size_t over = program->complaint_length + length > COMPLAINT_MOST ? program->complaint_length + length - COMPLAINT_MOST : 0;
-    memmove(program->complaint, program->complaint + over, program->complaint_length - over);
-    program->complaint_length -= over;
-    memcpy(program->complaint + program->complaint_length, bytes, length);
-    program->complaint_length += length;
-}
-
 static void take_output(struct mcp_program *program, size_t which) {
     char bytes[4096];
     const ssize_t got = read(program->output[which], bytes, sizeof bytes);
     if (got > 0 && which == 0) keep_answer(program, bytes, (size_t)got);
-    if (got > 0 && which == 1) keep_complaint(program, bytes, (size_t)got);
+    if (got > 0 && which == 1) program_keep_last(program->complaint, &program->complaint_length, COMPLAINT_MOST, bytes, (size_t)got);
     if (got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR))) return;
     (void)close(program->output[which]);
     program->output[which] = -1;

@@ -54,6 +54,17 @@ static void inherit_signals(void) {
     for (size_t i = 0; handling && i < HANDLED_COUNT; i++) (void)sigaction(handled[i].number, &inherited[i], NULL);
 }
 
+void program_keep_last(char *kept, size_t *used, size_t most, const char *bytes, size_t length) {
+    if (length > most) {
+        bytes += length - most;
+        length = most;
+    }
+    const size_t goes = *used + length > most ? *used + length - most : 0;
+    memmove(kept, kept + goes, *used - goes);
+    memcpy(kept + *used - goes, bytes, length);
+    *used += length - goes;
+}
+
 int program_signal(void) { return (int)last_signal; }
 
 // Runs in the child. Writes to `failed`, which exec closes, if the program did not start.

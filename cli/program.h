@@ -33,4 +33,7 @@ struct program_watch {
 // Runs the program as program_run() does, with its output going to `watch`.
 int program_run_watched(const char *command, char **arguments, const struct program_watch *watch, bool *started);
 
+// Appends bytes of a program's output to the `used` bytes in `kept`, of which only the last `most` stay.
+void program_keep_last(char *kept, size_t *used, size_t most, const char *bytes, size_t length);
+
 #endif

@@ -5,6 +5,7 @@ VRAM_FIT_STEPS is `auto` (until three consecutive steps are alike), a number, or
 disturb the program: an error is written to the facts, and the program continues."""
 import atexit
 import contextlib
+import fcntl
 import functools
 import importlib.util
 import mmap
@@ -25,7 +26,7 @@ RANKS = os.environ.get("VRAM_SIM_RANKS", "")
 MAX_ENTRIES = 1_000_000  # of a device's history; PyTorch needs about 1 KiB for each
 ALIKE = 3  # consecutive steps
 STANDING = 100  # steps without a new peak, if steps are never alike
-WAIT_SECONDS = 60.0  # for the other ranks at the end of a step
+WAIT_SECONDS = 300.0 if RANKS else 60.0  # for the other ranks at the end of a step; stages of a folded job have few processors
 # The file shared by all processes and the command (cli/fit_run.c): a head of 64 bytes, then a row of 64 bytes per rank.
 ROW_BYTES, ROWS = 64, 1024
 ALONE = 8  # in the head: ranks no longer wait for each other
@@ -54,6 +55,17 @@ def remove_own_frames(snapshot):
         clean(segment)
         for block in segment["blocks"]:
             clean(block)
+
+
+@contextlib.contextmanager
+def own_turn():
+    """Lets two ranks of a folded job at a time have their histories as Python objects, which take a gigabyte or more."""
+    if not RANKS:
+        yield
+        return
+    with open(os.path.join(FOLDER, f"turn{int(os.environ.get('LOCAL_RANK', 0)) % 2}"), "w", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def running_ranks(world):
@@ -299,7 +311,8 @@ class Recorder:
         self.attempts += 1
         if self.attempts > 4 and self.steps % 16:
             return False
-        return self.history_repeats(self.seen[-1].allocations)
+        with own_turn():
+            return self.history_repeats(self.seen[-1].allocations)
 
     def history_repeats(self, count):
         """Compares the sizes of the steps one by one, after their sums agree."""
@@ -436,7 +449,8 @@ class Recorder:
     def write_all(self, recording=None, facts=None):
         try:
             self.see_outside()
-            self.write_recording(recording or f"{self.process}.pickle")
+            with own_turn():
+                self.write_recording(recording or f"{self.process}.pickle")
         except Exception as error:
             self.notes.append(f"write: {error!r}")
         try:

@@ -6,6 +6,7 @@ for the others: if the member that should make a unique id does not run, the run
 import functools
 import os
 import sys
+import tempfile
 import time
 
 RANKS = os.environ.get("VRAM_SIM_RANKS", "")
@@ -34,8 +35,18 @@ def take_rank():
     os.environ["LOCAL_WORLD_SIZE"] = os.environ.get("VRAM_FIT_LOCAL_WORLD", count)
     for key in WATCHING:
         os.environ.setdefault(key, "0")
+    share_kernels()
 
 
+def share_kernels():
+    """Lets the ranks share the kernels that PyTorch's compiler makes. Each device has a folder of its own, but here all devices are alike, and
+    the stages of a pipeline would compile the same kernels one after the other."""
+    if "TRITON_CACHE_DIR" not in os.environ:
+        folder = os.environ.get("TORCHINDUCTOR_CACHE_DIR") or os.path.join(tempfile.gettempdir(), f"torchinductor_uid_{os.getuid()}")
+        os.environ["TRITON_CACHE_DIR"] = os.path.join(folder, "triton", "0")
+
+
+@functools.lru_cache
 def running_ranks(world):
     """Returns the ranks of a group of `world` that run as processes."""
     count, _, running = RANKS.partition(":")
@@ -56,13 +67,19 @@ def refuse(reason):
 
 
 class Members:
-    """The ranks of a communicator, in its order, and the places of those that run."""
+    """The ranks of a communicator, in its order, and the places of those that run. A rank makes thousands of groups that it is not in."""
 
     def __init__(self, ranks, running):
-        self.ranks = list(ranks)
-        self.running = [place for place, rank in enumerate(self.ranks) if rank in running]
-        # The stand-in has the list of running ranks in their order.
-        self.is_known = len(self.running) == len(self.ranks) or self.ranks == list(range(int(RANKS.partition(":")[0])))
+        self.ranks, self.all_running = list(ranks), running
+
+    @functools.cached_property
+    def running(self):
+        return [place for place, rank in enumerate(self.ranks) if rank in self.all_running]
+
+    @functools.cached_property
+    def is_known(self):
+        """The stand-in has the list of running ranks in their order."""
+        return len(self.running) == len(self.ranks) or self.ranks == list(range(int(RANKS.partition(":")[0])))
 
     def named(self, unique_id):
         """Returns the unique id with the places of the running members, which the stand-in for NCCL reads."""

@@ -12,6 +12,7 @@ import os
 import sys
 
 MOST_RUNNING = 16  # each is a process
+MOST_TWICE = 8  # up to this many, a second rank of each kind also runs
 MOST_SINGLED = 8
 LINE_CHARACTERS = 400  # at most, of a line in the file `kinds`
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -41,6 +42,7 @@ def family_of(ranks):
 class Kinds:
     def __init__(self, world):
         self.world, self.families, self.singled = world, {}, {}
+        self.compares_last = False  # whether the program compares its rank with the last one
         self.asked = {}  # by place in the program and value: the first rank that has the value
 
     # --- what is seen ----------------------------------------------------------------------------------------------------
@@ -59,7 +61,8 @@ class Kinds:
             family.talks = True
 
     def single(self, rank, site):
-        """Notes a rank that differs by a comparison at `site`. The first and the last always run."""
+        """Notes a rank that differs by a comparison at `site`. The first always runs."""
+        self.compares_last = self.compares_last or rank == self.world - 1
         if 0 < rank < self.world - 1:
             self.singled.setdefault(rank, site)
 
@@ -113,7 +116,7 @@ class Kinds:
         for rank in list(self.singled)[:MOST_SINGLED]:
             ranks |= self.reached(rank, families, places)
         others = self.reached(most, families, places)
-        return sorted(ranks | others if len(ranks | others) <= MOST_RUNNING else ranks)
+        return sorted(ranks | others if len(ranks | others) <= (MOST_RUNNING if self.compares_last else MOST_TWICE) else ranks)
 
     def kind_of(self, rank, families):
         """Returns a rank's place in each of the families, and the rank itself if the program treats it differently."""
@@ -124,7 +127,8 @@ class Kinds:
         parts = [f"{family.name or 'group'} {place + 1} of {family.size}" for family, place in zip(families, places)]
         if singled is not None:
             parts.append(f"compared at {os.path.basename(self.singled[singled])}")
-        return ", ".join(parts) or "other ranks"
+        name = ", ".join(parts) or "other ranks"
+        return "".join(letter if letter.isprintable() else "?" for letter in name)
 
     def lines(self):
         running, families = self.running(), self.talking()
@@ -207,14 +211,14 @@ def replace(name, old, new):
 
 
 def watch_ranks(c10d, kinds):
-    ask = c10d.get_rank
+    ask, families = c10d.get_rank, {}
 
     @functools.wraps(ask)
     def get_rank(group=None):
-        rank = ask(group)
-        ranks = list(c10d._world.pg_group_ranks[group or c10d._get_default_group()]) if rank >= 0 else []
-        family = family_of(ranks)
-        return rank if family is None else Rank(rank, kinds, family.place)
+        rank, group = ask(group), group or c10d._get_default_group()
+        if group not in families:  # the list of a large group's ranks takes long to look at, and programs ask often
+            families[group] = family_of(list(c10d._world.pg_group_ranks[group])) if rank >= 0 else None
+        return rank if families[group] is None else Rank(rank, kinds, families[group].place)
 
     replace("get_rank", ask, get_rank)
 

@@ -62,7 +62,7 @@ class Memory:
 
     def __init__(self, torch):
         self.torch, self.driver, self.local = torch, Driver(), threading.local()
-        self.alike = [torch.full((SPREAD * LIMIT,), level, dtype=torch.uint8, device="cpu") for level in (KNOWN, LIKELY, UNKNOWN)]
+        self.alike = [torch._VF.full((SPREAD * LIMIT,), level, dtype=torch.uint8, device="cpu") for level in (KNOWN, LIKELY, UNKNOWN)]
 
     @staticmethod
     def extent(tensor):
@@ -88,7 +88,7 @@ class Memory:
         extent = self.extent(tensor)
         if extent > SPREAD * LIMIT or extent * width > SPREAD * LIMIT and self.is_large(tensor, extent):
             return None
-        host = torch.empty(extent, dtype=tensor.dtype, device="cpu")
+        host = torch._VF.empty(extent, dtype=tensor.dtype, device="cpu")
         room = self.room(extent * width)
         found = self.driver.look(tensor.data_ptr(), extent, width, host.data_ptr(), room.data_ptr()) if extent else 1 << KNOWN
         if found < 0:
@@ -103,7 +103,7 @@ class Memory:
         """Returns this thread's buffer for the levels of an operand of that many bytes."""
         room = getattr(self.local, "room", None)
         if room is None or room.numel() < size:
-            room = self.local.room = self.torch.empty(max(size, SPREAD * LIMIT + 16), dtype=self.torch.uint8, device="cpu")
+            room = self.local.room = self.torch._VF.empty(max(size, SPREAD * LIMIT + 16), dtype=self.torch.uint8, device="cpu")
         return room
 
     def seen_as(self, tensor, values):
@@ -115,7 +115,7 @@ class Memory:
         """Returns the values in the order of the tensor's memory, from its first element to its last."""
         if tensor.is_contiguous() and values.is_contiguous() and values.shape == tensor.shape:
             return values
-        laid = self.torch.full((self.extent(tensor),), filler, dtype=values.dtype, device="cpu")
+        laid = self.torch._VF.full((self.extent(tensor),), filler, dtype=values.dtype, device="cpu")
         laid.as_strided(tensor.size(), tensor.stride()).copy_(values)
         return laid
 
@@ -131,7 +131,7 @@ class Memory:
         if isinstance(levels, int) and whole:
             levels = None if levels == KNOWN else self.alike[levels]
         else:
-            levels = torch.full((), levels, dtype=torch.uint8, device="cpu") if isinstance(levels, int) else levels
+            levels = torch._VF.full((), levels, dtype=torch.uint8, device="cpu") if isinstance(levels, int) else levels
             levels = self.lay(tensor, levels.expand(tensor.size()), UNTOUCHED)
         if tensor.is_conj() or tensor.is_neg() or values.is_conj() or values.is_neg():
             values = self.seen_as(tensor, values).resolve_conj().resolve_neg()

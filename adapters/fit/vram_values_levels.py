@@ -33,7 +33,7 @@ def levels(call, value):
     if operand is not None and operand.levels is not None:
         return operand.levels
     shape = value.shape if isinstance(value, torch.Tensor) else ()
-    return torch.full((), KNOWN if operand is None else operand.worst, dtype=torch.uint8, device="cpu").expand(shape)
+    return torch._VF.full((), KNOWN if operand is None else operand.worst, dtype=torch.uint8, device="cpu").expand(shape)
 
 
 def host(call, value):

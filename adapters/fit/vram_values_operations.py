@@ -86,7 +86,7 @@ def batch_normalisation_backward(torch):
 def batch_normalisation(torch):
     def on_host(self, weight, bias, running_mean, running_var, training, momentum, epsilon, *, out=None):
         made = torch.ops.aten.native_batch_norm.default(self, weight, bias, running_mean, running_var, training, momentum, epsilon)
-        return (*made, torch.empty(0, dtype=torch.uint8, device="cpu"))
+        return (*made, torch._VF.empty(0, dtype=torch.uint8, device="cpu"))
     return on_host
 
 
@@ -163,7 +163,7 @@ def attend_backward(torch, gradient, query, key, value, bias, dropout, causal, s
     gradient, scaled, keys, values = wide[0], wide[1] * (scale or query.size(-1) ** -0.5), *(item.repeat_interleave(groups, 1) for item in wide[2:])
     scores = scaled @ keys.transpose(-1, -2)
     if causal:
-        scores = scores.masked_fill(torch.ones(scores.shape[-2:], dtype=torch.bool, device="cpu").triu(1), float("-inf"))
+        scores = scores.masked_fill(torch._VF.ones(scores.shape[-2:], dtype=torch.bool, device="cpu").triu(1), float("-inf"))
     if bias is not None:
         scores = scores.masked_fill(~bias, float("-inf")) if bias.dtype == torch.bool else scores + bias.to(scores.dtype)
     shares = scores.softmax(-1)
@@ -183,7 +183,7 @@ def flash_attention_backward(torch):
 def biased_attention_backward(torch):
     def on_host(gradient, query, key, value, bias, out, logarithms, seed, offset, dropout, wanted, causal=False, *, scale=None):
         made, of_scores = attend_backward(torch, gradient, query, key, value, bias, dropout, causal, scale)
-        return [*made, of_scores.to(query.dtype) if bias is not None and wanted[3] else torch.empty(0, device="cpu")]
+        return [*made, of_scores.to(query.dtype) if bias is not None and wanted[3] else torch._VF.empty(0, device="cpu")]
     return on_host
 
 
@@ -270,7 +270,7 @@ class Operation:
         found = NUMBERS.get(key)
         if found is None:
             kind = torch.result_type(value if other is None else other, value)
-            found = torch.scalar_tensor(value, dtype=kind, device="cpu")
+            found = torch._VF.scalar_tensor(value, dtype=kind, device="cpu")
             if len(NUMBERS) < MOST_NUMBERS and value == value:
                 NUMBERS[key] = found
         return found

@@ -92,7 +92,7 @@ class Sparse:
         found = self.values.memory.fetch(tensor)
         if found is None and kind == 1 and self.name in NARROW:
             levels[1] = UNKNOWN
-            return self.torch.zeros(tensor.size(0), dtype=tensor.dtype, device="cpu")
+            return self.torch._VF.zeros(tensor.size(0), dtype=tensor.dtype, device="cpu")
         if found is None:
             raise TooLarge
         levels[kind] = max(levels[kind], found.worst)

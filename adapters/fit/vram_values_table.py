@@ -10,7 +10,7 @@ LARGE = 1000  # more elements indicate a vocabulary rather than a list of expert
 
 
 def full(call, tensor, value):
-    return call.torch.full(tensor.shape, value, dtype=tensor.dtype, device="cpu")
+    return call.torch._VF.full(tensor.shape, value, dtype=tensor.dtype, device="cpu")
 
 
 def true(call, i, tensor):
@@ -68,7 +68,7 @@ def along(call, tensor, dim, first):
         return full(call, tensor, first)
     shape = [1] * tensor.dim()
     shape[dim] = -1
-    numbers = call.torch.arange(first, first + tensor.size(dim), device="cpu").view(shape)
+    numbers = call.torch._VF.arange(first, first + tensor.size(dim), device="cpu").view(shape)
     return numbers.expand(tensor.shape).to(tensor.dtype)
 
 

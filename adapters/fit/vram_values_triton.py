@@ -133,7 +133,7 @@ class Triton:
             return found.worst != UNKNOWN or found.levels is not None
         room = self.values.memory.room(512)
         size = min(512, tensor.numel() * tensor.element_size())
-        other = self.torch.empty(512, dtype=self.torch.uint8, device="cpu")
+        other = self.torch._VF.empty(512, dtype=self.torch.uint8, device="cpu")
         return self.driver.look(tensor.data_ptr(), size, 1, other.data_ptr(), room.data_ptr()) not in (1 << UNKNOWN, -1)
 
     # --- hooks into launches ------------------------------------------------------------------------------------------------

@@ -111,8 +111,19 @@ class Kinds(unittest.TestCase):
     def test_each_stage_is_a_kind(self):
         self.kinds.talk(self.stages)
         lines = self.lines()
+        self.assertEqual(lines[0], "run " + " ".join(map(str, self.stages)))
+        self.assertEqual(lines[1:], [f"kind 1024 {first} pp {stage + 1} of 8" for stage, first in enumerate(self.stages)])
+
+    def test_the_last_rank_runs_if_it_is_compared(self):
+        self.kinds.talk(self.stages)
+        self.kinds.single(8191, "train.py:34")
+        lines = self.lines()
         self.assertEqual(lines[0], "run " + " ".join(f"{first} {first + 1023}" for first in self.stages))
         self.assertEqual(lines[1:], [f"kind 1024 {first},{first + 1023} pp {stage + 1} of 8" for stage, first in enumerate(self.stages)])
+
+    def test_a_few_stages_run_twice(self):
+        self.kinds.talk(range(0, 8192, 4096))
+        self.assertEqual(self.lines()[0], "run 0 4095 4096 8191")
 
     def test_stages_of_rings(self):
         """The members of each stage's ring also run. There are too many to run those of the last rank."""
@@ -185,6 +196,7 @@ class Ranks(unittest.TestCase):
             os.environ.update(given)
             fold.take_rank()
             self.assertEqual(os.environ["RANK"], rank)
+            self.assertTrue(os.environ["TRITON_CACHE_DIR"].endswith("/triton/0"))
         self.assertEqual(list(fold.running_ranks(8)), [0, 5])
         self.assertEqual(list(fold.running_ranks(3)), [0, 1, 2])
 

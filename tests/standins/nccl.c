@@ -4,6 +4,7 @@
 #include "standin_test.h"
 
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -18,6 +19,7 @@ enum {
     INVALID_ARGUMENT = 4,
     INVALID_USAGE = 5,
     REMOTE_ERROR = 6,
+    TIMEOUT = 8,
     RANKS = 2,
     ANY_LINES = -1
 };
@@ -252,6 +254,63 @@ static int run_hostile(struct id id, int rank) {
     return 0;
 }
 
+static double seconds_now(void) {
+    struct timespec time;
+    (void)clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static void compute(double seconds) {
+    for (const double end = seconds_now() + seconds; seconds_now() < end;) continue;
+}
+
+#define SEND(from, peer, comm, stream)  CALL("ncclSend", (uint64_t, size_t, int, int, void *, uint64_t), from, 1, INT32, peer, comm, stream)
+#define RECEIVE(to, peer, comm, stream) CALL("ncclRecv", (uint64_t, size_t, int, int, void *, uint64_t), to, 1, INT32, peer, comm, stream)
+
+// A rank waits for another as long as that one computes, and gives up when they wait for each other.
+static int run_waits(struct id id, int rank) {
+    const int32_t number = 7;
+    int32_t received = 0;
+    void *comm = comm_of(id, RANKS, rank), *other = NULL;
+    const uint64_t stream = new_stream(), memory = device_copy(&number, sizeof number), to = device_copy(&received, sizeof received);
+    EXPECT(CALL("ncclCommSplit", (void *, int, int, void **, void *), comm, 0, rank, &other, NULL) == 0);
+    EXPECT(setenv("VRAM_SIM_NCCL_SECONDS", "15", 1) == 0); // half a second if they wait for each other
+    if (rank == 1) compute(1.5);
+    EXPECT((rank == 1 ? SEND(memory, 0, comm, stream) : RECEIVE(to, 1, comm, stream)) == 0);
+    host_copy(&received, to, sizeof received);
+    EXPECT(rank == 1 || received == 7);
+    EXPECT(RECEIVE(to, 1 - rank, rank == 0 ? comm : other, stream) == 0);
+    EXPECT(SEND(memory, 1 - rank, rank == 0 ? other : comm, stream) == 0);
+    EXPECT(setenv("VRAM_SIM_NCCL_SECONDS", "0.1", 1) == 0);
+    if (rank == 1) compute(1.5);
+    EXPECT(rank == 1 || RECEIVE(to, 1, comm, stream) == TIMEOUT);
+    return 0;
+}
+
+static struct id new_id(const char *running) {
+    struct id id;
+    EXPECT(CALL("ncclGetUniqueId", (struct id *), &id) == 0);
+    (void)strcat(id.bytes, running);
+    return id;
+}
+
+// With very many ranks, what each contributes is small but their sum is not: 16,384 times 4 KiB are gathered, 8 KiB are not.
+static void many_ranks(uint64_t stream) {
+    enum { COUNT = 16384, LAST = COUNT - 1, NUMBERS = 1024 };
+    int32_t numbers[2 * NUMBERS] = {7}, last = 0;
+    void *comm = comm_of(new_id(":0"), COUNT, 0);
+    const uint64_t memory = device_copy(numbers, sizeof numbers), all = device_memory((uint64_t)COUNT * sizeof numbers);
+    const int32_t zero = 0;
+    for (uint64_t count = NUMBERS; count <= 2 * NUMBERS; count *= 2) {
+        const uint64_t at = all + LAST * count * sizeof *numbers;
+        EXPECT(DRIVER("cuMemcpyHtoD_v2", (uint64_t, const void *, size_t), at, &zero, sizeof zero) == 0);
+        EXPECT(CALL("ncclAllGather", (uint64_t, uint64_t, size_t, int, void *, uint64_t), memory, all, count, INT32, comm, stream) == 0);
+        host_copy(&last, at, sizeof last);
+        EXPECT(last == (count == NUMBERS ? 7 : 0));
+    }
+    EXPECT(CALL("ncclCommDestroy", (void *), comm) == 0);
+}
+
 // Runs two of eight ranks: the calls do not wait for the others, whose contribution is that of the next lower rank that runs.
 static int run_folded(struct id id, int process) {
     const int rank = process * 5;
@@ -269,6 +328,7 @@ static int run_folded(struct id id, int process) {
     for (int root = 0; root < 8; root++)
         EXPECT(CALL("ncclBroadcast", (uint64_t, uint64_t, size_t, int, int, void *, uint64_t), memory, all, 1, INT32, root, comm, stream) ==
                0);
+    if (process == 0) many_ranks(stream);
     EXPECT(CALL("ncclSend", (uint64_t, size_t, int, int, void *, uint64_t), memory, 1, INT32, 3, comm, stream) == 0);
     EXPECT(CALL("ncclRecv", (uint64_t, size_t, int, int, void *, uint64_t), all, 1, INT32, 3, comm, stream) == 0);
     EXPECT(CALL("ncclCommSplit", (void *, int, int, void **, void *), comm, rank, rank, &part, NULL) == INVALID_USAGE && part == NULL);
@@ -280,13 +340,6 @@ static int run_folded(struct id id, int process) {
     (void)setenv("VRAM_SIM_RANKS", "8:0,6", 1); // not one of these
     EXPECT(rank == 0 || CALL("ncclCommInitRank", (void **, int, struct id, int), &part, 8, id, rank) == INVALID_USAGE);
     return 0;
-}
-
-static struct id new_id(const char *running) {
-    struct id id;
-    EXPECT(CALL("ncclGetUniqueId", (struct id *), &id) == 0);
-    (void)strcat(id.bytes, running);
-    return id;
 }
 
 // Ranks 4 and 5 of eight form a group. Only 5 runs: the group's first rank is absent, and what it would contribute is rank 5's.
@@ -348,9 +401,9 @@ static const struct {
     const char *name;
     int (*run)(struct id id, int rank);
     int lines; // lines on standard error, of all ranks
-} scenarios[] = {{"ok", run_ok, 0},         {"mismatch", run_mismatch, 1},
-                 {"death", run_death, 1},   {"hostile", run_hostile, ANY_LINES},
-                 {"folded", run_folded, 0}, {"folded groups", run_folded_groups, 0}};
+} scenarios[] = {
+    {"ok", run_ok, 0},         {"mismatch", run_mismatch, 1},           {"death", run_death, 1}, {"hostile", run_hostile, ANY_LINES},
+    {"folded", run_folded, 0}, {"folded groups", run_folded_groups, 0}, {"waits", run_waits, 1}};
 enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
 
 // One process with two devices.

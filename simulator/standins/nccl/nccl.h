@@ -45,6 +45,7 @@ enum nccl_kind {
 enum {
     NCCL_MOST_RANKS = 65536,
     NCCL_SMALL_BYTES = 64 << 10,            // limit on what a rank contributes to a collective, or sends
+    NCCL_MOST_BYTES = 64 << 20,             // limit on the sum of what all ranks contribute to a collective
     NCCL_POSTS = 256,                       // how far one rank may be ahead of another
     NCCL_SLOT_BYTES = 2 * NCCL_SMALL_BYTES, // a payload, and a level for each of its elements (nccl_reduce.c)
     NCCL_SLOTS = 4,                         // payloads per rank that others may not have read yet
@@ -70,6 +71,8 @@ struct nccl_rank {
     _Atomic int state;
     _Atomic int pid;
     _Atomic uint64_t posted, finished; // numbers of the last calls
+    _Atomic uint64_t idle_since;       // while it waits: when a rank that it waits for was last busy (CLOCK_MONOTONIC, ns); 0: it does not
+    _Atomic int thread;                // that made the last call
     struct nccl_post posts[NCCL_POSTS];
 };
 
@@ -98,6 +101,7 @@ struct nccl_taken {
 
 struct nccl_comm {
     struct standin_object object;
+    struct nccl_comm *next; // of this process (nccl_wait.c)
     int rank, rank_count, device;
     uint64_t context;
     char name[NCCL_NAME_BYTES];
@@ -126,8 +130,15 @@ void nccl_leave(struct nccl_comm *comm);
 struct nccl_pair *nccl_pair_of(const struct nccl_comm *comm, int from, int to);
 unsigned char *nccl_payload(const struct nccl_comm *comm, int rank, uint64_t number);
 unsigned char *nccl_pair_payload(const struct nccl_comm *comm, int from, int to, uint64_t number);
-// Waits until ready(argument) is true. Fails if a rank of `needed` has ended or the communicator is broken. After a timeout, sets *late and
-// returns success, or fails if late is NULL.
+// Returns a rank that joined and has ended, or -1. `needed`: the rank to look at; -1: all.
+int nccl_gone_rank(const struct nccl_comm *comm, int needed);
+
+// --- nccl_wait.c -------------------------------------------------------------------------------------------------------------------------
+// Adds the communicator to those of this process, or removes it.
+void nccl_list(struct nccl_comm *comm);
+void nccl_unlist(struct nccl_comm *comm);
+// Waits until ready(argument) is true. Fails if a rank of `needed` has ended, if the communicator is broken, or after a long time. If
+// ranks only wait for each other, sets *late and returns success; `late` is NULL if they may.
 struct nccl_wait {
     bool (*ready)(const struct nccl_comm *comm, const void *argument);
     const void *argument;

@@ -1,4 +1,4 @@
-// The file shared by the ranks of a communicator: joining, detecting ended ranks, and waiting.
+// The file shared by the ranks of a communicator: joining and detecting ended ranks.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -9,14 +9,11 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "nccl.h"
 
 #define MAGIC UINT64_C(0x766e63636c303031)
-
-enum { MEETING_SECONDS = 600, DATA_SECONDS = 20 };
 
 // --- names -------------------------------------------------------------------------------------------------------------------------------
 static void write_name(char name[NCCL_NAME_BYTES], uint64_t high, uint64_t low) {
@@ -110,8 +107,7 @@ static bool is_alive(const struct nccl_comm *comm, int rank) {
     return fcntl(comm->descriptor, F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
-// Returns a rank that joined and has ended, or -1.
-static int gone_rank(const struct nccl_comm *comm, int needed) {
+int nccl_gone_rank(const struct nccl_comm *comm, int needed) {
     for (int rank = needed < 0 ? 0 : needed; rank < (needed < 0 ? comm->rank_count : needed + 1); rank++) {
         if (rank == comm->rank || !nccl_runs(comm, rank)) continue; // reading the row of a rank that does not run would take a page
         const int state = atomic_load(&comm->shared->ranks[rank].state);
@@ -157,41 +153,6 @@ int nccl_break(struct nccl_comm *comm, int result, const char *format, ...) {
     return result;
 }
 
-// --- waiting -----------------------------------------------------------------------------------------------------------------------------
-static double monotonic_seconds(void) {
-    struct timespec time;
-    (void)clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
-static double limit_of(bool of_meeting) {
-    const char *text = getenv("VRAM_SIM_NCCL_SECONDS");
-    const double wanted = text == NULL ? 0 : strtod(text, NULL);
-    return wanted > 0 ? wanted : of_meeting ? MEETING_SECONDS : DATA_SECONDS;
-}
-
-int nccl_wait(struct nccl_comm *comm, const struct nccl_wait *wait, bool *late) {
-    enum { SHORTEST_NS = 20000, LONGEST_NS = 1000000 };
-    const double end = monotonic_seconds() + limit_of(late == NULL);
-    long pause_ns = SHORTEST_NS;
-    for (;;) {
-        if (wait->ready(comm, wait->argument)) return NCCL_SUCCESS;
-        const int broken = nccl_broken(comm);
-        if (broken != 0) return broken;
-        const int gone = gone_rank(comm, wait->needed);
-        // Check again: the rank may have done its part just before it ended.
-        if (gone >= 0 && !wait->ready(comm, wait->argument))
-            return nccl_break(comm, NCCL_REMOTE_ERROR, "NCCL: rank %d waits in %s for rank %d, which has ended (process %d)", comm->rank,
-                              wait->what, gone, atomic_load(&comm->shared->ranks[gone].pid));
-        if (monotonic_seconds() > end) break;
-        (void)nanosleep(&(struct timespec){.tv_nsec = pause_ns}, NULL);
-        if (pause_ns < LONGEST_NS) pause_ns *= 2;
-    }
-    if (late == NULL) return nccl_fail(comm, NCCL_TIMEOUT, "NCCL: rank %d timed out in %s", comm->rank, wait->what);
-    *late = true;
-    return NCCL_SUCCESS;
-}
-
 // --- meeting -----------------------------------------------------------------------------------------------------------------------------
 static int claim_rank(struct nccl_comm *comm) {
     struct nccl_shared *shared = comm->shared;
@@ -221,6 +182,7 @@ int nccl_join(struct nccl_comm *comm, const char *name, int rank, int rank_count
         (void)close(comm->descriptor);
         comm->shared = NULL;
     }
+    if (result == NCCL_SUCCESS) nccl_list(comm);
     return result;
 }
 
@@ -266,6 +228,7 @@ void nccl_leave(struct nccl_comm *comm) {
     }
     atomic_store(&comm->shared->ranks[comm->rank].state, NCCL_RANK_LEFT);
     const bool stays = shares_process(comm);
+    nccl_unlist(comm);
     (void)munmap(comm->shared, comm->shared_bytes);
     if (!stays) (void)close(comm->descriptor);
     comm->shared = NULL;

@@ -160,8 +160,28 @@ def expert_capacity():
     return out
 
 
+def replaced_constructors():
+    """Makes torch.empty() and torch.full() return halves, as DeepSpeed's ZeRO 3 does while it builds a model."""
+    made = {name: getattr(torch, name) for name in ("empty", "full")}
+
+    def halved(make):
+        def wrapper(*args, **kwargs):
+            tensor = make(*args, **kwargs)
+            return tensor.half() if tensor.is_floating_point() else tensor
+        return wrapper
+
+    for name, make in made.items():
+        setattr(torch, name, halved(make))
+    layers = [nn.Linear(256, 64 + i, dtype=torch.float32, device=DEVICE).float() for i in range(8)]
+    for name, make in made.items():
+        setattr(torch, name, make)
+    large = scores(128, 128)
+    return [layer(scores(8, 256)).square().sum() for layer in layers], large.t().add_(1)
+
+
 BY_VALUES = [nonzero, boolean_mask, masked_select, unique_tokens, sampling, until_loss, expert_routing, longest_row, counting, suppression]
-BY_SHAPES = [training, training_amp, training_checkpointed, convolutions, round_trip, fills, host_mask, host_lengths, fixed_decoding, expert_capacity]
+BY_SHAPES = [training, training_amp, training_checkpointed, convolutions, round_trip, fills, host_mask, host_lengths, fixed_decoding, expert_capacity,
+             replaced_constructors]
 
 if __name__ == "__main__":
     {program.__name__: program for program in BY_VALUES + BY_SHAPES}[sys.argv[1]]()
