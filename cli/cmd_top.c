@@ -30,7 +30,7 @@ struct top_view {
     bool searching, paused;
 };
 
-enum { BAR = 20, NUMBERS = 46, HEAD_ROWS = 6, MOST_LEAKS = 3 };
+enum { BAR = 20, NUMBERS = 46, HEAD_ROWS = 6 };
 
 static const char *const sort_names[] = {"live", "peak", "count", "made"};
 
@@ -94,9 +94,9 @@ static size_t select_groups(const struct watch *watch, const struct top_view *vi
 
 // Prints a line for each call site that leaks slowly. Returns their number.
 static size_t print_leaks(struct watch *watch, const struct top_view *view, bool live) {
-    struct watch_leak leaks[MOST_LEAKS];
-    if (watch_leaks(watch, leaks, MOST_LEAKS) != 0) watch_name_sites(watch);
-    const size_t count = watch_leaks(watch, leaks, MOST_LEAKS);
+    struct watch_leak leaks[WATCH_MOST_LEAKS];
+    if (watch_leaks(watch, leaks) != 0) watch_name_sites(watch);
+    const size_t count = watch_leaks(watch, leaks);
     for (size_t i = 0; i < count; i++) {
         char rate[UI_SIZE_CAPACITY];
         const uint64_t minutes = (leaks[i].since_ns - watch_first_ns(watch)) / 60000000000;
@@ -224,9 +224,9 @@ static void put_group(struct vr_json *json, const struct watch_group *group) {
 }
 
 static void put_leaks(struct vr_json *json, struct watch *watch) {
-    struct watch_leak leaks[MOST_LEAKS];
-    if (watch_leaks(watch, leaks, MOST_LEAKS) != 0) watch_name_sites(watch);
-    const size_t count = watch_leaks(watch, leaks, MOST_LEAKS);
+    struct watch_leak leaks[WATCH_MOST_LEAKS];
+    if (watch_leaks(watch, leaks) != 0) watch_name_sites(watch);
+    const size_t count = watch_leaks(watch, leaks);
     vr_json_array(json, "leaks");
     for (size_t i = 0; i < count; i++) {
         vr_json_object(json, NULL);

@@ -2,13 +2,12 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/json.h"
-#include "base/text.h"
 #include "fit_cards.h"
 #include "fit_print.h"
 #include "fit_run.h"
@@ -58,24 +57,16 @@ static const char *why_not(const struct fit_answer *answer) {
 
 // Writes what the plan leaves free of the card that it was served on, as the file margin.json of the folder. Returns an exit code.
 static int write_margin(const struct fit_answer *answer, const char *folder) {
-    char path[PATH_CAPACITY];
-    struct vr_text text = {0};
-    struct vr_json json;
+    char path[PATH_CAPACITY], text[400];
     const struct fit_verdict *verdict = answer->verdict;
     const uint64_t need = fit_need_bytes(verdict), memory = verdict->ran_memory_bytes;
     (void)snprintf(path, sizeof path, "%s/margin.json", folder);
-    vr_json_init(&json, &text, true);
-    vr_json_object(&json, NULL);
-    vr_json_string(&json, "card", verdict->ran_on.key);
-    vr_json_u64(&json, "memory_bytes", memory);
-    vr_json_u64(&json, "needed_bytes", need);
-    vr_json_u64(&json, "margin_bytes", memory > need ? memory - need : 0);
-    vr_json_u64(&json, "requests_served", answer->run->played.served);
-    vr_json_object_end(&json);
-    vr_text_puts(&text, "\n");
+    const int length = snprintf(text, sizeof text,
+                                "{\"card\": \"%s\", \"memory_bytes\": %" PRIu64 ", \"needed_bytes\": %" PRIu64
+                                ", \"margin_bytes\": %" PRIu64 ", \"requests_served\": %" PRIu64 "}\n",
+                                verdict->ran_on.key, memory, need, memory > need ? memory - need : 0, (uint64_t)answer->run->played.served);
     struct output *output = output_open(path);
-    const bool good = output != NULL && !text.failed && output_write(output, vr_text_string(&text), text.length);
-    vr_text_release(&text);
+    const bool good = output != NULL && length > 0 && (size_t)length < sizeof text && output_write(output, text, (size_t)length);
     return output == NULL ? CLI_BAD_INPUT : output_close(output, good);
 }
 

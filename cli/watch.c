@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "analyze/slow_growth.h"
 #include "input.h"
 #include "numbering.h"
+#include "vram/profile.h"
 #include "vram/recording.h"
 
 // A live allocation: its size, and its group of each kind.
@@ -36,10 +36,10 @@ struct watch {
     struct watch_device *devices;
     size_t device_count, device_capacity;
     uint64_t events, first_ns, last_ns;
-    struct vr_slow *growth; // NULL: not watched
-    struct vr_slow_course *courses;
-    size_t course_count;
-    uint64_t judged_ns; // time of the last event when the courses were judged
+    struct vram_slow_growth *growth; // NULL: not watched
+    struct vram_slow_growth_leak leaks[WATCH_MOST_LEAKS];
+    size_t leak_count;
+    uint64_t judged_ns; // time of the last event when the growth was judged
 };
 
 const char *watch_by_name(enum watch_by by) {
@@ -267,7 +267,7 @@ static bool end_piece(struct watch *watch, struct watch_device *device, uint64_t
     if (number == NUMBERING_NONE) return true;
     const struct piece *piece = &watch->pieces[number];
     const uint64_t key = growth_key(device->device, piece->group[WATCH_SITE]);
-    if (watch->growth != NULL && vr_slow_free(watch->growth, key, piece->born_us, piece->bytes) != VRAM_OK) return false;
+    if (watch->growth != NULL && vram_slow_growth_free(watch->growth, key, piece->born_us, piece->bytes) != VRAM_OK) return false;
     for (int by = 0; by < WATCH_BY_COUNT; by++) {
         watch->by[by].groups[piece->group[by]].bytes -= piece->bytes;
         watch->by[by].groups[piece->group[by]].count--;
@@ -302,8 +302,9 @@ static bool begin_piece(struct watch *watch, struct watch_device *device, const 
         if (group->bytes > group->peak_bytes) group->peak_bytes = group->bytes;
     }
     if (watch->growth != NULL) {
-        piece.born_us = vr_slow_pass(watch->growth, (int64_t)(event->time_ns / 1000));
-        if (vr_slow_alloc(watch->growth, growth_key(device->device, piece.group[WATCH_SITE]), piece.bytes) != VRAM_OK) return false;
+        piece.born_us = vram_slow_growth_pass(watch->growth, (int64_t)(event->time_ns / 1000));
+        if (vram_slow_growth_alloc(watch->growth, growth_key(device->device, piece.group[WATCH_SITE]), piece.bytes) != VRAM_OK)
+            return false;
     }
     watch->pieces[number] = piece;
     numbering_set(&watch->live, event->device, event->address, number);
@@ -320,7 +321,7 @@ static bool apply_event(struct watch *watch, const struct vram_log_event *event)
     watch->events++;
     if (watch->first_ns == 0) watch->first_ns = event->time_ns;
     if (event->time_ns > watch->last_ns) watch->last_ns = event->time_ns;
-    if (watch->growth != NULL) (void)vr_slow_pass(watch->growth, (int64_t)(event->time_ns / 1000));
+    if (watch->growth != NULL) (void)vram_slow_growth_pass(watch->growth, (int64_t)(event->time_ns / 1000));
     switch (event->action) {
     case VRAM_LOG_ALLOC: return begin_piece(watch, device, event);
     case VRAM_LOG_FREE_REQUESTED:
@@ -376,42 +377,35 @@ void watch_close(struct watch *watch) {
         numbering_release(&watch->by[by].keys);
     }
     numbering_release(&watch->live);
-    vr_slow_destroy(watch->growth);
-    free(watch->courses);
+    vram_slow_growth_destroy(watch->growth);
     free(watch->pieces);
     free(watch->devices);
     free(watch);
 }
 
 // --- slow growth ----------------------------------------------------------------------------------------------------------------------
-enum vram_status watch_growth(struct watch *watch) { return vr_slow_create(&watch->growth); }
+enum vram_status watch_growth(struct watch *watch) { return vram_slow_growth_create(&watch->growth); }
 
-// Judges the courses if enough has been recorded since the last time. Keeps the former ones if memory runs out.
+// Judges the growth if enough has been recorded since the last time. Keeps the former leaks if memory runs out.
 static void judge_growth(struct watch *watch) {
     const uint64_t every_ns = 10000000000;
-    struct vr_slow_course *courses = NULL;
-    size_t count = 0;
     if (watch->judged_ns != 0 && watch->last_ns - watch->judged_ns < every_ns) return;
-    if (vr_slow_judge(watch->growth, &courses, &count) != VRAM_OK) return;
-    free(watch->courses);
-    watch->courses = courses;
-    watch->course_count = count;
-    watch->judged_ns = watch->last_ns;
+    if (vram_slow_growth_leaks(watch->growth, watch->leaks, WATCH_MOST_LEAKS, &watch->leak_count) == VRAM_OK)
+        watch->judged_ns = watch->last_ns;
 }
 
-size_t watch_leaks(struct watch *watch, struct watch_leak *leaks, size_t capacity) {
-    size_t count = 0;
+size_t watch_leaks(struct watch *watch, struct watch_leak leaks[WATCH_MOST_LEAKS]) {
     if (watch->growth == NULL) return 0;
     judge_growth(watch);
-    for (; count < watch->course_count && count < capacity && watch->courses[count].verdict == VR_SLOW_LEAK; count++) {
-        const struct vr_slow_course *course = &watch->courses[count];
-        leaks[count] = (struct watch_leak){.label = watch->by[WATCH_SITE].groups[(uint32_t)course->key].label,
-                                           .device = (uint32_t)(course->key >> 32),
-                                           .bytes_per_hour = course->bytes_per_hour,
-                                           .since_ns = (uint64_t)course->since_us * 1000,
-                                           .sure = course->sure};
+    for (size_t i = 0; i < watch->leak_count; i++) {
+        const struct vram_slow_growth_leak *leak = &watch->leaks[i];
+        leaks[i] = (struct watch_leak){.label = watch->by[WATCH_SITE].groups[(uint32_t)leak->key].label,
+                                       .device = (uint32_t)(leak->key >> 32),
+                                       .bytes_per_hour = leak->bytes_per_hour,
+                                       .since_ns = (uint64_t)leak->since_us * 1000,
+                                       .sure = leak->sure};
     }
-    return count;
+    return watch->leak_count;
 }
 
 // --- reading ----------------------------------------------------------------------------------------------------------------------------

@@ -28,6 +28,8 @@ struct watch_device {
     uint64_t ooms;
 };
 
+enum { WATCH_MOST_LEAKS = 3 };
+
 // A call site whose memory grows slowly: its old memory is kept, and grows as fast as before until now.
 struct watch_leak {
     const char *label; // borrowed until the next update
@@ -55,9 +57,9 @@ bool watch_ended(const struct watch *watch);
 // Borrowed until the next update.
 const struct watch_device *watch_devices(const struct watch *watch, size_t *count);
 const struct watch_group *watch_groups(const struct watch *watch, enum watch_by by, size_t *count);
-// Gives the call sites that leak, the fastest first, at most `capacity`, and returns their number. None without watch_growth(), and before
-// an hour was recorded. Judges again at most every ten seconds of the recording.
-size_t watch_leaks(struct watch *watch, struct watch_leak *leaks, size_t capacity);
+// Gives the call sites that leak fastest, and returns their number. None without watch_growth(), and before an hour was recorded. Judges
+// again at most every ten seconds of the recording.
+size_t watch_leaks(struct watch *watch, struct watch_leak leaks[WATCH_MOST_LEAKS]);
 // Names call sites in machine code by the program files on this machine. The recorded program must have run here.
 void watch_name_sites(struct watch *watch);
 uint64_t watch_events(const struct watch *watch);

@@ -45,7 +45,7 @@ enum vram_status vr_slow_alloc(struct vr_slow *slow, uint64_t key, uint64_t byte
 // An allocation of the group, known by vr_slow_alloc(), ends now. NO_HOST_MEMORY.
 enum vram_status vr_slow_free(struct vr_slow *slow, uint64_t key, int64_t born_us, uint64_t bytes);
 
-// What a group did. Rates and counts are of the growth, which began at since_us.
+// The course of a group over the history. Rates and counts are of the growth, which began at since_us.
 struct vr_slow_course {
     uint64_t key;
     enum vr_slow_verdict verdict;

@@ -258,7 +258,7 @@ static void judge_old(struct old_memory *old, struct vr_slow_course *course) {
     minima_of(old->bytes, old->points, course->old);
     course->trend = mann_kendall(course->old);
     course->verdict = judge_after(old, 0, &rises);
-    // What is left after the first part may leak, if the first part was a warm-up.
+    // If the first part was a warm-up, the rest may still leak.
     if (course->verdict == VR_SLOW_FILLED || course->verdict == VR_SLOW_SLOWING) {
         struct rises later;
         const bool leaks = judge_after(old, old->points / 12, &later) == VR_SLOW_LEAK && later.count >= SURE_RISES;

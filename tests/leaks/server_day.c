@@ -15,7 +15,7 @@
 #define HOUR   3600.0
 #define BEGINS 1700000000.0 // seconds since the epoch
 
-// What memory is for, with the line that allocates it. X(CONSTANT, line, "function")
+// The purposes of memory, each with the line that allocates it. X(CONSTANT, line, "function")
 #define ROLES(X)                                                                                                                           \
     X(WEIGHT, 88, "load_weights")                                                                                                          \
     X(KV, 141, "allocate_kv_cache")                                                                                                        \

@@ -569,6 +569,14 @@ static void of_reports(void **state) {
     SAYS(vram_slow_leaks_json(NULL, any, any, swallow, any, any, &error));
     SAYS(vram_slow_leaks_json(any, NULL, any, swallow, any, any, &error));
     SAYS(vram_slow_leaks_json(any, any, any, NULL, any, any, &error));
+    REFUSES(vram_slow_growth_create(NULL));
+    vram_slow_growth_destroy(NULL);
+    assert_int_equal(vram_slow_growth_pass(NULL, 7), 7);
+    REFUSES(vram_slow_growth_alloc(NULL, 1, 1));
+    REFUSES(vram_slow_growth_free(NULL, 1, 1, 1));
+    REFUSES(vram_slow_growth_leaks(NULL, any, 1, any));
+    REFUSES(vram_slow_growth_leaks(any, NULL, 1, any));
+    REFUSES(vram_slow_growth_leaks(any, any, 1, NULL));
     assert_int_equal(wrong, 0);
 }
 

@@ -1,4 +1,4 @@
-// Tests slow growth: what a server's call sites do over hours, and when that cannot be told.
+// Tests slow growth: the verdicts on a server's call sites over hours, and the histories that allow none.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,7 +41,7 @@ static struct vr_slow_course judged(const struct vr_slow *slow, uint64_t key) {
     return found;
 }
 
-// What a site does every ten minutes: it keeps a block until `fills_until`, holds at most `most`, and frees what it borrowed.
+// The habit of a site every ten minutes: it keeps a block until `fills_until`, holds at most `most`, and frees what it borrowed.
 struct habit {
     double hours, from, fills_until;
     size_t most;

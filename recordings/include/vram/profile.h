@@ -106,6 +106,33 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_slow_leaks_json(const struct vram_
                                                               const struct vram_profile_options *options, const char *title,
                                                               vram_write write, void *user, size_t *leaks, struct vram_error *error);
 
+// The same judgement for a server that is still running: the caller passes each event once, and nothing of it is kept. Memory: about 10 KiB
+// for each group. One thread at a time.
+struct vram_slow_growth;
+// The caller owns *growth. NO_HOST_MEMORY.
+VRAM_API VRAM_NODISCARD enum vram_status vram_slow_growth_create(struct vram_slow_growth **growth);
+// NULL is ignored.
+VRAM_API void vram_slow_growth_destroy(struct vram_slow_growth *growth);
+// Time passes until the next event. Returns that time, or the latest so far if it is later: the birth of an allocation that begins now.
+// Does nothing if growth is NULL.
+VRAM_API int64_t vram_slow_growth_pass(struct vram_slow_growth *growth, int64_t time_us);
+// An allocation of the group `key` (any number, such as a call site's) begins now. NO_HOST_MEMORY.
+VRAM_API VRAM_NODISCARD enum vram_status vram_slow_growth_alloc(struct vram_slow_growth *growth, uint64_t key, uint64_t bytes);
+// An allocation that was passed to vram_slow_growth_alloc() ends now. NO_HOST_MEMORY.
+VRAM_API VRAM_NODISCARD enum vram_status vram_slow_growth_free(struct vram_slow_growth *growth, uint64_t key, int64_t born_us,
+                                                               uint64_t bytes);
+// A group that leaks.
+struct vram_slow_growth_leak {
+    uint64_t key;
+    int64_t since_us;
+    double bytes_per_hour;
+    bool sure;
+};
+// Fills in the groups that leak until now, the fastest first, at most `capacity`, and their number. NO_HOST_MEMORY; nothing is then
+// changed.
+VRAM_API VRAM_NODISCARD enum vram_status vram_slow_growth_leaks(struct vram_slow_growth *growth, struct vram_slow_growth_leak *leaks,
+                                                                size_t capacity, size_t *count);
+
 // Runs of one program in different sizes (of the batch, the sequence, the number of ranks), and the size to forecast. The moment and the
 // device come from the options; `by` (not stack) and `top` choose the rows.
 #define VRAM_FORECAST_MOST 3
