@@ -71,7 +71,7 @@ def events_of(path):
     traces = [trace for trace in traces if trace]
     assert len(traces) == 1, (path, len(traces))
     lowest = min((entry["addr"] for entry in traces[0] if entry["action"] == "segment_alloc"), default=0)
-    return [(entry["action"], entry["size"], entry["addr"] - lowest, entry["frames"][0]["name"] if entry["frames"] else "") for entry in traces[0]]
+    return [(entry["action"], entry["size"], entry["addr"] - lowest, entry["frames"][0]["name"] if entry.get("frames") else "") for entry in traces[0]]
 
 
 def difference(whole, folded):
