@@ -38,7 +38,7 @@ def test_values(vram_fit):
 RACE = [sys.executable, {race!r}]
 
 def test_waits(vram_check):
-    assert vram_check([*RACE, "wait"], devices=1) == {{"findings": [], "suppressed": 0, "complete": True}}
+    assert vram_check([*RACE, "wait"], devices=1) == {{"findings": [], "suppressed": 0, "unseen": [], "complete": True}}
 
 def test_races(vram_check):
     vram_check(RACE)

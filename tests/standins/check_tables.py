@@ -18,7 +18,8 @@ HEADER = """
 typedef struct thing *curandThing_t; typedef struct curandContext *curandHandle_t;
 typedef enum { CURAND_A } curandMode_t;
 extern "C" {
-int curandDo(curandHandle_t handle, const float *x, int n);
+int curandDo(curandHandle_t handle, const float *x, void *work, double *y, int n);
+int curandDoBatched(curandHandle_t handle, float *const Aarray[], int n);
 int curandSetMode(curandHandle_t handle, curandMode_t mode);
 int curandGetMode(curandHandle_t handle, curandMode_t *mode);
 [[deprecated("old")]] int curandThing_bufferSize(curandHandle_t handle, curandThing_t thing, size_t *bufferSize);
@@ -29,7 +30,8 @@ int curandLoggerOpen(const char *file);
 """
 ROWS = [
     "NEW(curandCreateThing)",
-    "WORK(curandDo)",
+    "WORK_ON(curandDo, (struct standin_handle *handle, float *x, void *work, double *y), READS(x), WRITES(y))",
+    "WORK(curandDoBatched)",
     "GET(curandGetMode, 1, int)",
     "DONE(curandLoggerOpen)",
     "SET(curandSetMode, 1, int)",

@@ -22,13 +22,23 @@ static struct vr_sim_checking checking = {.take_stack = take_stack};
 static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
                           ".visible .entry _Z4readPKfPf(.param .u64 from, .param .u64 to)\n{\n ret;\n}\n"
                           ".visible .entry _Z4bothPfS_(.param .u64 one, .param .u64 other)\n{\n ret;\n}\n"
-                          ".visible .entry standin_work(.param .align 8 .b8 call[216])\n{\n ret;\n}\n";
+                          ".visible .entry standin_work(.param .align 8 .b8 call[432])\n{\n ret;\n}\n";
+
+static char unseen[64]; // the last work whose memory is not known
+static int unseen_count;
+
+static void note_unseen(const char *work) {
+    (void)snprintf(unseen, sizeof unseen, "%s", work);
+    unseen_count++;
+}
 
 static struct vram_driver *open_checked(void) {
     struct vram_driver *driver = NULL;
     uint64_t context;
     assert_int_equal(vr_check_create(note_finding, NULL, &checking.check), VRAM_OK);
     assert_int_equal(vram_sim_create(&(struct vram_sim_options){.memory_bytes = VR_GIB, .host_thread = true}, &driver), VRAM_OK);
+    checking.unseen = note_unseen;
+    unseen_count = 0;
     vr_sim_of(driver)->checking = &checking;
     assert_cu(vr_cu(driver, primary_ctx_retain, &context, 0), SUCCESS);
     assert_cu(vr_cu(driver, ctx_set_current, context), SUCCESS);
@@ -301,6 +311,7 @@ static void library_calls(void **state) {
     struct vram_driver *driver = open_checked();
     const uint64_t a = new_stream(driver, VR_CU_STREAM_NON_BLOCKING), b = new_stream(driver, VR_CU_STREAM_NON_BLOCKING);
     const uint64_t from = alloc(driver, 8192), to = alloc(driver, 8192), kernel = load_kernel(driver, "standin_work");
+    const uint64_t rest = alloc(driver, 8192);
     struct vr_sim_library_call call = {.name = "ncclAllGather",
                                        .count = 3,
                                        .operands = {{from, 4096, VR_CHECK_READ}, {to, 8192, VR_CHECK_WRITE}, {to, 0, VR_CHECK_WRITE}}};
@@ -315,9 +326,20 @@ static void library_calls(void **state) {
     set(driver, from, b);
     expect(VR_CHECK_RACE, 2);
     assert_int_equal(last.earlier.effect, VR_CHECK_READ);
+    call = (struct vr_sim_library_call){.name = "cufftExecC2C", .count = 1, .operands = {{rest, 4, VR_CHECK_WRITE | VR_SIM_LIBRARY_OPEN}}};
+    assert_cu(vr_sim_call_launch_kernel(vr_sim_of(driver), kernel, 1, 1, 1, 1, 1, 1, 0, a, arguments, NULL), SUCCESS);
+    set(driver, rest + 4096, b); // perhaps beyond the operand: not certain
+    expect(VR_CHECK_RACE, 2);
+    set(driver, rest, b);
+    expect(VR_CHECK_RACE, 3);
+    assert_int_equal(unseen_count, 0);
     call.count = 100; // not a library's: nothing is known
     assert_cu(vr_sim_call_launch_kernel(vr_sim_of(driver), kernel, 1, 1, 1, 1, 1, 1, 0, b, arguments, NULL), SUCCESS);
-    expect(VR_CHECK_RACE, 2);
+    expect(VR_CHECK_RACE, 3);
+    call = (struct vr_sim_library_call){.name = "cublasSgemmBatched"};
+    assert_cu(vr_sim_call_launch_kernel(vr_sim_of(driver), kernel, 1, 1, 1, 1, 1, 1, 0, b, arguments, NULL), SUCCESS);
+    assert_int_equal(unseen_count, 2);
+    assert_string_equal(unseen, "cublasSgemmBatched");
     close_checked(driver);
     (void)state;
 }
