@@ -44,7 +44,7 @@ class Triton:
         kernel = self.kernels.get(key)
         if kernel is None:
             kernel = self.kernels[key] = Kernel()
-        if self.values.stopped or kernel.failures >= FAILURES or kernel.done >= MOST_OF_ONE or self.done >= MOST_OF_ALL or getattr(self.local, "idle", False):
+        if self.values.stopped or kernel.failures >= FAILURES or kernel.done >= MOST_OF_ONE or self.done >= MOST_OF_ALL or getattr(self.local, "idle", False) or getattr(self.values.local, "idle", False):
             return call()
         if numbers is not None:
             grid = kernel.grids.get(numbers) or self.find_grid(kernel, grid_of, numbers)

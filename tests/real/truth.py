@@ -136,11 +136,15 @@ def run_timed(command, variables, folder, output, seconds=SECONDS):
     return code, {"seconds": round(time.monotonic() - begun, 1), "processor": round(usage.ru_utime + usage.ru_stime, 1), "host": usage.ru_maxrss * 1024}
 
 
+def values_of(run):
+    return ["--values", "none"] if run.group.get("named", False) else []
+
+
 def run_program(runs, folder):
     """Runs the unmodified program of some recordings on the simulated device."""
     run = runs[0]
     variables = prepared(runs, folder)
-    command = [check_real.BUILD / "cli/vram", "sim", "--card", run.device, "--set", "bytes=none", "--", *shlex.split(run.filled(run.group["command"], run.python()))]
+    command = [check_real.BUILD / "cli/vram", "sim", "--card", run.device, "--set", "bytes=none", *values_of(run), "--", *shlex.split(run.filled(run.group["command"], run.python()))]
     return run_timed(command, variables, folder, folder / "output")
 
 
@@ -149,8 +153,7 @@ def run_fit(runs, folder):
     run = runs[0]
     variables = prepared(runs, folder)
     command = [check_real.BUILD / "cli/vram", "fit", "--json", "-q", "--card", run.device, "--steps", "all", "-o", folder / "fit.pickle",
-               *(["--values", "none"] if run.group.get("named", False) else []), "--",
-               *shlex.split(run.filled(run.group["command"], run.python()))]
+               *values_of(run), "--", *shlex.split(run.filled(run.group["command"], run.python()))]
     code, took = run_timed(command, variables, folder, folder / "answer")
     if code not in (0, 1):
         return {"failed": f"vram fit: {check_real.cause(folder / 'answer.errors', code)}"}

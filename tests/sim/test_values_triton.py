@@ -118,6 +118,21 @@ class Triton(unittest.TestCase):
             print(torch.equal(made, torch.where(x > 4, x.clamp(min=3) - x / 2, (x.int() * 3).bfloat16() + 1.5)), torch.equal(sums, 16 * x.float().sum() * x.float()))
             """, ["True True"])
 
+    def test_a_measurement_computes_its_first_calls(self):
+        """do_bench() repeats a function thousands of times, and its operands stay known."""
+        program = """
+            import sys
+            from triton.testing import do_bench
+            double[(2,)](known, out, count, 8, BLOCK=4)
+            interpreter, runs = sys.modules["_vram_values_interpreter"].Interpreter, []
+            run = interpreter.run
+            interpreter.run = lambda self, *args: (runs.append(1), run(self, *args))[1]
+            do_bench(lambda: double[(2,)](known.clone(), out, count, 8, BLOCK=4), warmup=1, rep=2)
+            print(0 < len(runs) <= 4, out[1].item(), known[3].item(), (known + out).sum().item())
+            """
+        result = self.expect(program, ["True 2.0 3.0 84.0"], "--reads")
+        self.assertEqual(self.lines(program, result), [])
+
     def test_what_cannot_be_computed_is_unknown(self):
         """A grid that is too large, invalid memory, and a branch on an unknown value."""
         program = """
