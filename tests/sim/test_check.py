@@ -63,6 +63,17 @@ class Check(unittest.TestCase):
         self.assertNotEqual(finding["earlier"]["stream"], finding["later"]["stream"])
         self.assertEqual(finding["block_bytes"], 4096)
 
+    def test_work_whose_memory_is_not_known(self):
+        """cuBLAS's lists of matrices are in device memory, so the answer names the calls, each once."""
+        program = ("import ctypes; blas = ctypes.CDLL('libcublas.so.13'); handle = ctypes.c_void_p(); assert blas.cublasCreate_v2(ctypes.byref(handle)) == 0\n"
+                   "for call in [blas.cublasSgemmBatched] * 2 + [blas.cublasDgemmBatched]: assert call(handle) == 0")
+        text = subprocess.run([VRAM, "check", "--", sys.executable, "-c", program], capture_output=True, text=True, check=False)
+        self.assertEqual(text.returncode, 0, text.stderr)
+        self.assertEqual(" ".join(text.stderr.split()), "vram check: no mistakes found vram check: not checked, because its memory is not known: "
+                                                        "cublasSgemmBatched, cublasDgemmBatched")
+        answer = subprocess.run([VRAM, "check", "--json", "--", sys.executable, "-c", program], capture_output=True, text=True, check=False)
+        self.assertEqual(json.loads(answer.stdout)["unseen"], ["cublasSgemmBatched", "cublasDgemmBatched"])
+
     def test_sarif_and_suppressions(self):
         with tempfile.TemporaryDirectory() as folder:
             sarif, rules = Path(folder, "out.sarif"), Path(folder, "rules")

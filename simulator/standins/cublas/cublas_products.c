@@ -1,7 +1,7 @@
 // Products of matrices in cuBLAS, whose operands have known sizes. All other calls are rows of cublas_calls.def.
 #include "cublas.h"
 
-// C = alpha op(A) op(B) + beta C, batch times. A matrix without a step between its columns has as many as it needs.
+// C = alpha op(A) op(B) + beta C, for each matrix of the batch. multiply() fills in the rows and columns.
 struct product {
     const struct standin_handle *handle;
     const char *name;
@@ -45,8 +45,7 @@ static size_t scalar_bytes(int compute_type) {
     return compute_type == DOUBLE || compute_type == COMPUTE_64F || compute_type == COMPUTE_64F_PEDANTIC ? 8 : 4;
 }
 
-// --- one type
-// ------------------------------------------------------------------------------------------------------------------------------
+// --- one type ------------------------------------------------------------
 #define PRODUCT(name, integer, bytes)                                                                                                      \
     int name(struct standin_handle *handle, int transa, int transb, integer m, integer n, integer k, const void *alpha, const void *a,     \
              integer lda, const void *b, integer ldb, const void *beta, void *c, integer ldc) {                                            \

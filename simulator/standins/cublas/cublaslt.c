@@ -325,7 +325,7 @@ static struct standin_operand beginning_of(const void *address, bool used, uint6
     return (struct standin_operand){used ? address : NULL, 1, effect | STANDIN_OPEN};
 }
 
-// Does the product's step after its sum use the bias or the auxiliary matrix, and how? The bits are those of cublasLtEpilogue_t.
+// Bits of cublasLtEpilogue_t: how the epilogue uses the bias, and that it uses the auxiliary matrix. The backward pass reads that matrix.
 enum { READS_BIAS = 4, WRITES_BIAS = 16 | 256 | 512, OF_BACKWARD = 8 | 64, USES_AUXILIARY = 128 };
 
 struct matrices {
