@@ -66,12 +66,13 @@ export async function settles(page, read, argument, wanted, what, timeout = 6000
     equal(found, wanted, what);
 }
 
-// Waits until `read` returns the same value ten times, at least a frame apart.
+// Waits until `read` returns the same value ten times, at least a frame apart. An error, as of an element that does not exist yet, is a
+// value that does not count.
 export async function rests(page, read, argument) {
     let last;
     for (let same = 0; same < 10; same++) {
-        const found = JSON.stringify(await page.evaluate(read, argument));
-        if (found !== last) same = 0;
+        const found = await page.evaluate(read, argument).then((value) => JSON.stringify([value]), () => undefined);
+        if (found === undefined || found !== last) same = 0;
         last = found;
         await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve, 20))));
     }

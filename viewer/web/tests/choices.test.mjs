@@ -177,8 +177,8 @@ const seen = [];
 for (const first of ["timeline", "peak", "state"]) {
     const { browser, page, errors } = await openPage(html, { fragment: `#view=${first}` });
     await openFiles(page, [example]);
-    equal(await page.title(), await page.evaluate(() => `oom.pickle.gz \u2013 ${document.querySelector(".facts .jump").textContent.replace("\u202f", " ")} \u2013 vram`), "the title");
     await pageRests(page);
+    equal(await page.title(), await page.evaluate(() => `oom.pickle.gz \u2013 ${document.querySelector(".facts .jump").textContent.replace("\u202f", " ")} \u2013 vram`), "the title");
     await page.keyboard.press("1");
     await ready(page);
     seen.push(JSON.stringify(await page.evaluate(legend)));

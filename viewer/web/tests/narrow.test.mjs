@@ -86,6 +86,7 @@ await phone.page.keyboard.press("Escape");
 // An editor's tab is narrow and low: legend, chart and what is below do not overlap, and the view scrolls.
 await phone.page.setViewportSize({ width: 466, height: 480 });
 await go(phone.page, { view: "timeline" });
+await phone.page.waitForSelector("main .chart-stage[data-ready]");
 const stacked = () =>
     [".chart-by", ".chart-legend", ".chart-stage", ".chart-stage ~ *", ".chart ~ *"]
         .flatMap((selector) => [...document.querySelectorAll(`main ${selector}`)])
