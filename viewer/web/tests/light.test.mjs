@@ -35,13 +35,17 @@ const read = (page, name) => page.evaluate((key) => window[key], name);
 const transform = () => document.querySelector(".chart-shapes").style.transform;
 const atRest = () => /scale\(1(, 1)?\)$/.test(document.querySelector(".chart-shapes").style.transform);
 
-// Waits until the chart is final: nothing is requested, and nothing was painted for half a second.
+// Waits until the page has shown the picture after what was done last, however busy the machine is.
+const frames = (page) => page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(resolve, 20)))));
+
+// Waits until the chart is final: nothing is requested, and nothing was painted for half a second and 30 frames.
 async function rests(page) {
-    let [calls, since] = [-1, Date.now()];
-    while (Date.now() - since < 500) {
+    let [calls, since, still] = [-1, Date.now(), 0];
+    while (Date.now() - since < 500 || still < 15) {
         const [now, busy] = await page.evaluate(() => [window.canvasCalls, document.querySelector(".chart-stage").hasAttribute("aria-busy")]);
-        if (now !== calls || busy) [calls, since] = [now, Date.now()];
-        await page.waitForTimeout(20);
+        still++;
+        if (now !== calls || busy) [calls, since, still] = [now, Date.now(), 0];
+        await frames(page);
     }
 }
 
@@ -53,7 +57,7 @@ async function hovering(page, box, thread) {
     const MOVES = 40;
     for (let i = 0; i < MOVES; i++) {
         await page.mouse.move(box.x + 200 + 20 * i, box.y + box.height - 120 - 7 * (i % 9));
-        await page.waitForTimeout(20);
+        await frames(page);
         texts.add(await page.evaluate(() => document.querySelector(".chart-tip").textContent));
     }
     const spent = ((await thread()) - before) / MOVES;
@@ -73,7 +77,7 @@ async function moving(page, box, thread) {
     const seen = new Set();
     for (let i = 0; i < TURNS; i++) {
         await page.mouse.wheel(0, -120);
-        await page.waitForTimeout(30);
+        await frames(page);
         seen.add(await page.evaluate(transform));
     }
     expect(seen.size >= 3, `the picture is moved: ${seen.size} places`);
@@ -83,6 +87,7 @@ async function moving(page, box, thread) {
     console.log(`a turn of the wheel takes ${(((await thread()) - before) / TURNS).toFixed(1)} ms of the main thread`);
     await page.mouse.down();
     await page.mouse.move(x + 30, y, { steps: 6 });
+    await frames(page);
     equal(await page.evaluate(() => /scale\(1[,)]/.test(document.querySelector(".chart-shapes").style.transform)), true, "dragging moves the picture and does not stretch it");
     await page.mouse.up();
 }
