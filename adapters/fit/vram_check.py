@@ -3,6 +3,7 @@ and the code of Triton's kernels."""
 import ctypes
 import functools
 import importlib
+import pathlib
 
 import _vram_shared as shared
 
@@ -15,8 +16,27 @@ def reporters():
     except (OSError, AttributeError):
         return None
     begin.argtypes, end.argtypes = (ctypes.c_uint64, ctypes.c_uint64), (ctypes.c_uint64,)
-    begin.restype = end.restype = None
+    begin.restype, end.restype = ctypes.c_int, None
     return begin, end
+
+
+class Sizes:
+    """Looks up the sizes of PyTorch's blocks. It has to list all blocks for that, so it stops after a number of them."""
+
+    UNKNOWN = 2**64 - 1
+    MOST_BLOCKS = 20_000_000
+
+    def __init__(self, torch):
+        self.torch, self.listed = torch, 0
+
+    def of(self, address):
+        found = self.UNKNOWN
+        if self.listed < self.MOST_BLOCKS:
+            for segment in self.torch.cuda.memory_snapshot():
+                self.listed += len(segment["blocks"])
+                if segment["address"] <= address < segment["address"] + segment["total_size"]:
+                    found = next((block["size"] for block in segment["blocks"] if block["address"] == address), found)
+        return found
 
 
 def trace_of(torch):
@@ -34,8 +54,14 @@ def begin(torch):
         return
     allocated, freed = functions
     callbacks, activate = trace
-    # The callback does not get the size; a block reaches at most to the next one.
-    callbacks.register_callback_for_memory_allocation(lambda address: allocated(address, 0))
+    sizes = Sizes(torch)
+
+    def begin_block(address):
+        # The callback does not get the size. A block reaches at most to the next one, and that is nearly always enough.
+        if allocated(address, 0):
+            allocated(address, sizes.of(address))
+
+    callbacks.register_callback_for_memory_allocation(begin_block)
     callbacks.register_callback_for_memory_deallocation(freed)
     activate()
     follow_backward(torch)
@@ -60,25 +86,56 @@ def follow_backward(torch):
     torch.autograd._engine_run_backward = _engine_run_backward
 
 
+def code_of():
+    """The function of the simulated driver that receives the PTX of a loaded kernel: it shows what the kernel reads and writes, and a cubin
+    does not. None if another driver is loaded."""
+    if reporters() is None:
+        return None
+    function = ctypes.CDLL("libcuda.so.1").vram_sim_check_code
+    function.argtypes, function.restype = (ctypes.c_uint64, ctypes.c_char_p), None
+    return function
+
+
 def begin_triton(compiler):
-    """Passes the PTX of Triton's kernels to the driver. It shows what they read and write; their cubins do not."""
-    init = getattr(compiler.CompiledKernel, "_init_handles", None)
-    if init is None or reporters() is None:
+    """Passes on the PTX of Triton's kernels."""
+    init, note_code = getattr(compiler.CompiledKernel, "_init_handles", None), code_of()
+    if init is None or note_code is None:
         return
-    driver = ctypes.CDLL("libcuda.so.1")
-    driver.vram_sim_check_code.argtypes, driver.vram_sim_check_code.restype = (ctypes.c_uint64, ctypes.c_char_p), None
 
     def _init_handles(self, *arguments, **options):
         result = init(self, *arguments, **options)
         code, function = self.asm.get("ptx"), getattr(self, "function", None)
         if isinstance(code, str) and isinstance(function, int):
-            driver.vram_sim_check_code(function, code.encode())
+            note_code(function, code.encode())
         return result
 
     compiler.CompiledKernel._init_handles = _init_handles
 
 
+def begin_inductor(launcher):
+    """Passes on the PTX of Inductor's kernels, which PyTorch loads itself from Triton's cubins. Triton writes the PTX next to them."""
+    kernel = getattr(launcher, "StaticallyLaunchedTritonKernel", None) or getattr(launcher, "StaticallyLaunchedCudaKernel", None)
+    load, note_code = getattr(kernel, "load_kernel", None), code_of()
+    if load is None or note_code is None:
+        return
+
+    @functools.wraps(load)
+    def load_kernel(self, *arguments, **options):
+        cubin = getattr(self, "cubin_path", None)
+        result = load(self, *arguments, **options)
+        functions = {getattr(self, "function", None), *getattr(self, "functions", {}).values()}
+        path = pathlib.Path(cubin).with_suffix(".ptx") if cubin else None
+        if path is not None and path.is_file():
+            for function in functions - {None}:
+                note_code(function, path.read_bytes())
+        return result
+
+    kernel.load_kernel = load_kernel
+
+
 def watch_imports():
     """Called by sitecustomize."""
     shared.when_imported("triton.compiler.compiler", begin_triton)
+    for name in ("static_triton_launcher", "static_cuda_launcher"):  # depends on the version
+        shared.when_imported(f"torch._inductor.runtime.{name}", begin_inductor)
     shared.when_imported("torch", begin)

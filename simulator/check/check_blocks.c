@@ -47,10 +47,19 @@ uint64_t vr_check_lives(const struct vr_check *check) { return check->last_life;
 
 size_t vr_check_cells(const struct vr_check *check) { return check->cell_count; }
 
+static struct vr_check_cell *begin_segment(struct vr_check *check, uint64_t address, uint64_t size_bytes, uint64_t stream,
+                                           struct vr_check_place place) {
+    struct vr_check_cell *cell = begin_cell(check, address, address + size_bytes, stream, place);
+    if (cell == NULL) return NULL;
+    cell->segment_end = cell->end;
+    cell->mapped = false;
+    return cell;
+}
+
 void vr_check_segment(struct vr_check *check, uint64_t address, uint64_t size_bytes, bool mapped, struct vr_check_place place) {
     if (vr_check_is_off(check) || size_bytes == 0) return;
-    struct vr_check_cell *cell = begin_cell(check, address, address + size_bytes, 0, place);
-    if (cell != NULL) cell->life->mapped = mapped;
+    struct vr_check_cell *cell = begin_segment(check, address, size_bytes, 0, place);
+    if (cell != NULL) cell->mapped = cell->life->mapped = mapped;
 }
 
 // Ends the lives in the range. `clock` is the position of the free; NULL: the driver waits for all work that uses the memory.
@@ -77,7 +86,7 @@ void vr_check_segment_end(struct vr_check *check, uint64_t address, uint64_t siz
 void vr_check_segment_on(struct vr_check *check, uint64_t address, uint64_t size_bytes, uint64_t stream, struct vr_check_place place) {
     struct vr_check_lane *lane = vr_check_lane_of(check, stream);
     if (lane == NULL || size_bytes == 0) return;
-    struct vr_check_cell *cell = begin_cell(check, address, address + size_bytes, stream, place);
+    struct vr_check_cell *cell = begin_segment(check, address, size_bytes, stream, place);
     if (cell == NULL) return;
     vr_check_cell_forget(cell); // the driver orders the new life after the old one
     const struct vr_check_access access = {.address = address, .size_bytes = size_bytes, .effect = VR_CHECK_WRITE};
@@ -98,12 +107,17 @@ void vr_check_segment_end_on(struct vr_check *check, uint64_t address, uint64_t 
 
 static bool is_live_block(const struct vr_check_life *life) { return life->block && !life->freed; }
 
-// Returns the end of a block of unknown size: it reaches at most to the next live block, and to the end of its segments.
-static uint64_t limit_of(const struct vr_check *check, size_t place) {
-    uint64_t end = check->cells[place]->end;
-    for (size_t i = place + 1; i < check->cell_count && check->cells[i]->from == end && !is_live_block(check->cells[i]->life); i++)
-        end = check->cells[i]->end;
-    return end;
+// Returns whether a block may reach from one cell into the next: not if that is a live block, or another segment unless both are pages.
+static bool goes_on(const struct vr_check_cell *cell, const struct vr_check_cell *next) {
+    if (next->from != cell->end || is_live_block(next->life)) return false;
+    return cell->end != cell->segment_end || (cell->mapped && next->mapped);
+}
+
+// Returns the index after the last cell that a block of unknown size may reach, if it begins in the cell at `first`.
+static size_t limit_of(const struct vr_check *check, size_t first) {
+    size_t next = first + 1;
+    while (next < check->cell_count && goes_on(check->cells[next - 1], check->cells[next])) next++;
+    return next;
 }
 
 // Returns whether memory in the range was handed out for a captured graph, or was lent by one, and is free.
@@ -116,10 +130,27 @@ static bool is_of_graph(const struct vr_check *check, size_t first, uint64_t end
     return found;
 }
 
-void vr_check_block(struct vr_check *check, uint64_t address, uint64_t size_bytes, bool captured, struct vr_check_place place) {
+// Returns the first cell of a block that begins at the address. SIZE_MAX if the memory is not known.
+static size_t place_of(const struct vr_check *check, uint64_t address) {
     const size_t first = vr_check_cell_after(check, address);
-    if (vr_check_is_off(check) || first == check->cell_count || check->cells[first]->from > address) return;
-    const uint64_t end = size_bytes != 0 ? address + size_bytes : limit_of(check, first);
+    return vr_check_is_off(check) || first == check->cell_count || check->cells[first]->from > address ? SIZE_MAX : first;
+}
+
+// The size decides if an earlier block began behind this one's beginning, and work that the host has not waited for used it.
+bool vr_check_block_needs_size(const struct vr_check *check, uint64_t address) {
+    const size_t first = place_of(check, address), end = first == SIZE_MAX ? first : limit_of(check, first);
+    for (size_t i = first; i < end; i++)
+        for (size_t j = 0; j < check->cells[i]->record_count; j++) {
+            const struct vr_check_record *record = &check->cells[i]->records[j];
+            if (record->life->address > address && !vr_check_comes_before(record, &check->lanes[VR_CHECK_HOST].clock)) return true;
+        }
+    return false;
+}
+
+void vr_check_block(struct vr_check *check, uint64_t address, uint64_t size_bytes, bool captured, struct vr_check_place place) {
+    const size_t first = place_of(check, address);
+    if (first == SIZE_MAX) return;
+    const uint64_t end = size_bytes != 0 ? address + size_bytes : check->cells[limit_of(check, first) - 1]->end;
     const bool lent = !captured && is_of_graph(check, first, end);
     struct vr_check_cell *cell = begin_cell(check, address, end, 0, place);
     if (cell == NULL) return;

@@ -72,6 +72,8 @@ struct vr_check_record {
 
 struct vr_check_cell {
     uint64_t from, end;
+    uint64_t segment_end; // of the driver's segment
+    bool mapped;          // pages: a block may go on in the next segment
     struct vr_check_life *life;
     struct vr_check_use overwritten; // by a graph that was captured before the life began; no work: it is not
     struct vr_check_record *records;

@@ -6,13 +6,25 @@
 static uint64_t later_of(uint64_t a, uint64_t b) { return a > b ? a : b; }
 static uint64_t lesser_of(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
+// Returns the end of what belongs to the life for certain. The size of a block may be unknown; then it has at least what the record uses.
+static uint64_t least_end(const struct vr_check_life *life, const struct vr_check_record *record) {
+    if (life->size_bytes != 0) return life->address + life->size_bytes;
+    return later_of(record->end, life->address + 1);
+}
+
+// Returns whether the two blocks share bytes for certain.
+static bool share_bytes(const struct vr_check_record *old, const struct vr_check_record *record) {
+    const uint64_t from = later_of(old->life->address, record->life->address);
+    return from < lesser_of(least_end(old->life, old), least_end(record->life, record));
+}
+
 // Gets the bytes that both use. If the record is of another life, it counts with its whole block, because that block was freed too early.
 static bool find_overlap(const struct vr_check_record *old, const struct vr_check_record *record, struct vr_check_finding *finding) {
     const bool lives = old->life != record->life;
     const uint64_t from = later_of(old->from, record->from);
     const uint64_t sure = lesser_of(old->end, record->end), end = lesser_of(old->far, record->far);
     if (from >= end) return false;
-    const bool certain = from < sure || (lives && old->life->block && (old->life->size_bytes != 0 || from == old->life->address));
+    const bool certain = from < sure || (lives && old->life->block && share_bytes(old, record));
     if (!certain) finding->may = true;
     finding->address = from;
     finding->size_bytes = (from < sure ? sure : end) - from;

@@ -117,6 +117,43 @@ static void blocks_of_unknown_size(void **state) {
     (void)state;
 }
 
+// A block of unknown size ends with its segment of the driver, although the next segment has the next address. Pages are one.
+static void blocks_of_unknown_size_end_with_the_segment(void **state) {
+    for (int mapped = 0; mapped <= 1; mapped++) {
+        struct vr_check *check = begin();
+        vr_check_segment(check, SEGMENT, SIZE, mapped, at(1));
+        vr_check_segment(check, SEGMENT + SIZE, SIZE, mapped, at(2));
+        vr_check_block(check, SEGMENT + SIZE, 0, false, at(10));
+        use(check, B, SEGMENT + SIZE, 0, VR_CHECK_WRITE, 11);
+        vr_check_block_end(check, SEGMENT + SIZE, at(12));
+        assert_int_equal(vr_check_block_needs_size(check, SEGMENT + 4096), mapped);
+        vr_check_block(check, SEGMENT + 4096, mapped ? SIZE : 0, false, at(13));
+        use(check, A, SEGMENT + 4096, 0, VR_CHECK_WRITE, 14);
+        assert_int_equal(found, mapped);
+        vr_check_destroy(check);
+    }
+    (void)state;
+}
+
+// A block of unknown size may end before memory that a stream still uses. Its size tells.
+static void the_size_of_a_block_decides(void **state) {
+    for (uint64_t size = 0; size <= 8192; size += 4096) {
+        struct vr_check *check = begin();
+        vr_check_block(check, SEGMENT + 4096, 0, false, at(10));
+        assert_false(vr_check_block_needs_size(check, SEGMENT));
+        use(check, B, SEGMENT + 4096, 0, VR_CHECK_READ, 11);
+        vr_check_block_end(check, SEGMENT + 4096, at(12));
+        assert_true(vr_check_block_needs_size(check, SEGMENT));
+        vr_check_block(check, SEGMENT, size, false, at(13));
+        use(check, A, SEGMENT, 0, VR_CHECK_WRITE, 14);
+        assert_int_equal(found, size > 4096);
+        vr_check_host_wait_stream(check, B);
+        assert_false(vr_check_block_needs_size(check, SEGMENT));
+        vr_check_destroy(check);
+    }
+    (void)state;
+}
+
 static void uses_after_a_free(void **state) {
     struct vr_check *check = begin();
     vr_check_block(check, SEGMENT, 4096, false, at(10));
@@ -390,6 +427,8 @@ int main(void) {
         cmocka_unit_test(a_block_reused_after_a_wait),
         cmocka_unit_test(parts_of_a_block),
         cmocka_unit_test(blocks_of_unknown_size),
+        cmocka_unit_test(blocks_of_unknown_size_end_with_the_segment),
+        cmocka_unit_test(the_size_of_a_block_decides),
         cmocka_unit_test(uses_after_a_free),
         cmocka_unit_test(frees_in_the_order_of_a_stream),
         cmocka_unit_test(segments_given_back),

@@ -1,6 +1,7 @@
 #include "sim/modules/sim_operands.h"
 
 #include "sim/modules/sim_arguments.h"
+#include "sim/modules/sim_concatenation.h"
 #include "sim/modules/sim_outputs.h"
 #include "sim/streams/sim_checking.h"
 #include "sim/streams/sim_guards.h"
@@ -86,6 +87,7 @@ static void add_launch(struct vr_sim *sim, const struct vr_sim_launch *launch, s
     if (first != NULL && vr_sim_tensor_lists(kernel->name, first, kernel->parameters[0].size_bytes, launch->grid[0],
                                              vr_sim_least_element_bytes(kernel->name), list))
         return;
+    if (vr_sim_concatenation(kernel, &arguments, launch->grid[1], list)) return;
     if (!kernel->has_operands && !vr_sim_kernel_find_operands(kernel)) return;
     for (size_t i = 0; i < kernel->operand_count; i++) add_operand(sim, &arguments, kernel, &kernel->operands[i], list);
 }

@@ -22,7 +22,7 @@
 #include "sim/streams/sim_checking.h"
 #include "sim/streams/sim_guards.h"
 
-EXPORT void vram_sim_check_block(uint64_t address, uint64_t size_bytes);
+EXPORT int vram_sim_check_block(uint64_t address, uint64_t size_bytes);
 EXPORT void vram_sim_check_block_end(uint64_t address);
 EXPORT void vram_sim_check_code(uint64_t function, const char *ptx);
 EXPORT void vram_sim_check_hide(int hidden);
@@ -124,13 +124,17 @@ static void note_unseen(const char *work) {
 
 // ---- Blocks of caching allocators.
 
-void vram_sim_check_block(uint64_t address, uint64_t size_bytes) {
+// A caching allocator has handed out a block. size_bytes 0: it is not known. Returns 1, and does nothing else, if the size decides about
+// findings: then call again with the size, or with UINT64_MAX if it cannot be had.
+int vram_sim_check_block(uint64_t address, uint64_t size_bytes) {
     struct vr_sim *sim = vr_libcuda_sim();
-    if (sim == NULL || sim->checking == NULL || address == 0) return;
+    if (sim == NULL || sim->checking == NULL || address == 0) return 0;
     const struct vr_check_place place = {.stack = vr_libcuda_check_stack(), .work = "the allocation"};
     vr_mutex_lock(&sim->lock);
-    vr_check_block(sim->checking->check, address, size_bytes, sim->captures.live > 0, place);
+    const bool needed = size_bytes == 0 && vr_check_block_needs_size(sim->checking->check, address);
+    if (!needed) vr_check_block(sim->checking->check, address, size_bytes == UINT64_MAX ? 0 : size_bytes, sim->captures.live > 0, place);
     vr_mutex_unlock(&sim->lock);
+    return needed;
 }
 
 void vram_sim_check_block_end(uint64_t address) {
