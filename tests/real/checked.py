@@ -9,17 +9,19 @@ import re
 JUDGED = pathlib.Path(__file__).resolve().parent / "findings_judged.txt"
 COMMAND = ["check", "--json", "--suppress", str(JUDGED)]
 FOUND = 1  # the command's exit code if the program ends well and there are findings
-FRAMES_SHOWN, NAMES_SHOWN = 8, 12
+FRAMES_SHOWN, NAMES_SHOWN = 3, 12
 ROLES = ("earlier", "earlier_launch", "later", "later_launch", "allocated", "freed")
 answers = {}  # of the rows that ran, by row
 
 
 def print_finding(finding):
+    """Prints a finding with the innermost frames of Python, or of all if there are none. The row's .json has the whole stacks."""
     print(f"       {finding['kind']}: {finding['message']}\n         remedy: {finding['remedy']}")
     for role in ROLES:
-        use = finding.get(role)
-        for number, frame in enumerate(use["stack"][:FRAMES_SHOWN] if use else []):
-            print(f"         {role if number == 0 else '':14} {frame['name'][:60]} {frame['file']}:{frame['line']}")
+        frames = finding[role]["stack"] if finding[role] else []
+        frames = [frame for frame in frames if frame["file"].endswith(".py")] or frames
+        places = [f"{'/'.join(frame['file'].split('/')[-2:])}:{frame['line']}" for frame in frames[:FRAMES_SHOWN]]
+        print(f"         {role:14} {' < '.join(places)}" if places else "", end="\n" if places else "")
 
 
 def judge(row, path):
