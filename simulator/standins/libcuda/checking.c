@@ -144,7 +144,17 @@ void vram_sim_check_block_end(uint64_t address) {
 
 // ---- Libraries on top of CUDA.
 
-void vram_sim_check_hide(int hidden) { (void)vr_libcuda_check_hide(hidden != 0); }
+static _Thread_local bool opened_guards; // the thread has opened guarded pages while it was hidden
+
+void vram_sim_check_hide(int hidden) {
+    struct vr_sim *sim = vr_libcuda_sim();
+    (void)vr_libcuda_check_hide(hidden != 0);
+    if (hidden != 0 || !opened_guards || sim == NULL) return;
+    opened_guards = false;
+    vr_mutex_lock(&sim->lock);
+    vr_sim_guards_close_all(sim);
+    vr_mutex_unlock(&sim->lock);
+}
 
 void vram_sim_check_disagreement(const char *mine, const char *theirs) {
     struct vr_sim *sim = vr_libcuda_sim();
@@ -216,6 +226,11 @@ static bool has_python(void) { return dlsym(RTLD_DEFAULT, "Py_IsInitialized") !=
 static bool handle_fault(uint64_t address, bool write) {
     struct vr_sim *sim = vr_libcuda_sim();
     if (sim == NULL || sim->checking == NULL || address < atomic_load(&guarded_from) || address >= atomic_load(&guarded_end)) return false;
+    if (vr_libcuda_check_is_hidden()) { // our own code reads what the program will use
+        opened_guards = true;
+        protect_pages(vr_round_down(address, VR_SIM_PAGE_BYTES), VR_SIM_PAGE_BYTES, VR_SIM_PAGE_OPEN);
+        return true;
+    }
     // One of PyTorch's worker threads: the thread that started them will fault, too, and has Python's stack.
     const bool worker = has_python() && !vr_libcuda_runs_python();
     const struct vr_check_place place = {.stack = worker ? 0 : vr_libcuda_check_stack(), .work = "the host"};
