@@ -60,6 +60,24 @@ def follow_backward(torch):
     torch.autograd._engine_run_backward = _engine_run_backward
 
 
+def begin_sleep(vram_torch):
+    """Says when vram's allocator moves memory to the host and back. Its copies take several blocks at once."""
+    moves = ctypes.CDLL("libcuda.so.1").vram_sim_check_moves if reporters() else None
+
+    def moving(function):
+        @functools.wraps(function)
+        def moved(*arguments, **options):
+            moves(1)
+            try:
+                return function(*arguments, **options)
+            finally:
+                moves(0)
+        return moved
+
+    for name in ("sleep", "wake") if moves else ():
+        setattr(vram_torch.Allocator, name, moving(getattr(vram_torch.Allocator, name)))
+
+
 def begin_triton(compiler):
     """Passes the PTX of Triton's kernels to the driver. It shows what they read and write; their cubins do not."""
     init = getattr(compiler.CompiledKernel, "_init_handles", None)
@@ -82,3 +100,4 @@ def watch_imports():
     """Called by sitecustomize."""
     shared.when_imported("triton.compiler.compiler", begin_triton)
     shared.when_imported("torch", begin)
+    shared.when_imported("vram_torch", begin_sleep)

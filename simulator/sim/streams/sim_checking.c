@@ -55,8 +55,11 @@ static size_t known_accesses(const struct vr_sim *sim, const struct vr_sim_work 
                              struct vr_check_access accesses[VR_SIM_WORK_ACCESSES]) {
     const size_t count = vr_sim_work_accesses(work, accesses);
     size_t known = 0;
-    for (size_t i = 0; i < count; i++)
-        if (!is_pageable(sim, accesses[i].address)) accesses[known++] = accesses[i];
+    for (size_t i = 0; i < count; i++) {
+        if (is_pageable(sim, accesses[i].address)) continue;
+        accesses[known] = accesses[i];
+        accesses[known++].moves = sim->checking->moving;
+    }
     return known;
 }
 

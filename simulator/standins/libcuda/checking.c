@@ -26,7 +26,10 @@ EXPORT void vram_sim_check_block(uint64_t address, uint64_t size_bytes);
 EXPORT void vram_sim_check_block_end(uint64_t address);
 EXPORT void vram_sim_check_code(uint64_t function, const char *ptx);
 EXPORT void vram_sim_check_hide(int hidden);
+EXPORT void vram_sim_check_moves(int moving);
 EXPORT void vram_sim_check_disagreement(const char *mine, const char *theirs);
+
+static struct vr_sim_checking checking; // .check is NULL without `vram check`
 
 // ---- Findings.
 
@@ -139,6 +142,14 @@ void vram_sim_check_block_end(uint64_t address) {
     const struct vr_check_place place = {.stack = vr_libcuda_check_stack(), .work = "the free"};
     vr_mutex_lock(&sim->lock);
     vr_check_block_end(sim->checking->check, address, place);
+    vr_mutex_unlock(&sim->lock);
+}
+
+void vram_sim_check_moves(int moving) {
+    struct vr_sim *sim = vr_libcuda_sim();
+    if (sim == NULL || sim->checking == NULL) return;
+    vr_mutex_lock(&sim->lock);
+    checking.moving = moving != 0;
     vr_mutex_unlock(&sim->lock);
 }
 
@@ -275,8 +286,6 @@ static void guard_pages(uint64_t address, uint64_t size_bytes, enum vr_sim_page_
 }
 
 // ---- Opening.
-
-static struct vr_sim_checking checking;
 
 static __attribute__((destructor)) void note_failure(void) {
     struct vr_text text = {0};
