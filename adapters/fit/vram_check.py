@@ -3,6 +3,7 @@ and the code of Triton's kernels."""
 import ctypes
 import functools
 import importlib
+import threading
 
 import _vram_shared as shared
 
@@ -14,7 +15,7 @@ def reporters():
         begin, end = driver.vram_sim_check_block, driver.vram_sim_check_block_end
     except (OSError, AttributeError):
         return None
-    begin.argtypes, end.argtypes = (ctypes.c_uint64, ctypes.c_uint64), (ctypes.c_uint64,)
+    begin.argtypes, end.argtypes = (ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int), (ctypes.c_uint64,)
     begin.restype = end.restype = None
     return begin, end
 
@@ -27,6 +28,40 @@ def trace_of(torch):
     return None
 
 
+class GraphPools:
+    """Knows whether a thread allocates in a pool whose memory captured graphs use. CUDA graph trees put the inputs of a graph there, before its
+    capture, and its launches use them although they were freed."""
+
+    def __init__(self, torch):
+        self.ids, self.local = set(), threading.local()
+        self.wrap(torch.cuda.CUDAGraph, "capture_end", after=lambda graph: self.ids.add(tuple(graph.pool())))
+        for name in ("_cuda_beginAllocateToPool", "_cuda_beginAllocateCurrentStreamToPool", "_cuda_beginAllocateCurrentThreadToPool"):
+            for holder in (torch._C, torch.cuda.memory):
+                self.wrap(holder, name, after=lambda device, pool: self.enter(tuple(pool)))
+        for holder in (torch._C, torch.cuda.memory):
+            self.wrap(holder, "_cuda_endAllocateToPool", after=lambda device, pool: self.enter(None))
+
+    @staticmethod
+    def wrap(holder, name, after):
+        function = getattr(holder, name, None)
+        if function is None:
+            return
+
+        @functools.wraps(function)
+        def wrapped(*arguments):
+            result = function(*arguments)
+            after(*arguments)
+            return result
+
+        setattr(holder, name, wrapped)
+
+    def enter(self, pool):
+        self.local.pool = pool
+
+    def are_used(self):
+        return getattr(self.local, "pool", None) in self.ids
+
+
 def begin(torch):
     """Called with the module torch right after its import, before its first allocation."""
     functions, trace = reporters(), trace_of(torch) if torch.backends.cuda.is_built() else None
@@ -34,8 +69,9 @@ def begin(torch):
         return
     allocated, freed = functions
     callbacks, activate = trace
+    pools = GraphPools(torch)
     # The callback does not get the size; a block reaches at most to the next one.
-    callbacks.register_callback_for_memory_allocation(lambda address: allocated(address, 0))
+    callbacks.register_callback_for_memory_allocation(lambda address: allocated(address, 0, pools.are_used()))
     callbacks.register_callback_for_memory_deallocation(freed)
     activate()
     follow_backward(torch)

@@ -22,7 +22,7 @@
 #include "sim/streams/sim_checking.h"
 #include "sim/streams/sim_guards.h"
 
-EXPORT void vram_sim_check_block(uint64_t address, uint64_t size_bytes);
+EXPORT void vram_sim_check_block(uint64_t address, uint64_t size_bytes, int of_graphs);
 EXPORT void vram_sim_check_block_end(uint64_t address);
 EXPORT void vram_sim_check_code(uint64_t function, const char *ptx);
 EXPORT void vram_sim_check_hide(int hidden);
@@ -127,12 +127,13 @@ static void note_unseen(const char *work) {
 
 // ---- Blocks of caching allocators.
 
-void vram_sim_check_block(uint64_t address, uint64_t size_bytes) {
+// of_graphs: the block is of a pool whose memory captured graphs use.
+void vram_sim_check_block(uint64_t address, uint64_t size_bytes, int of_graphs) {
     struct vr_sim *sim = vr_libcuda_sim();
     if (sim == NULL || sim->checking == NULL || address == 0) return;
     const struct vr_check_place place = {.stack = vr_libcuda_check_stack(), .work = "the allocation"};
     vr_mutex_lock(&sim->lock);
-    vr_check_block(sim->checking->check, address, size_bytes, sim->captures.live > 0, place);
+    vr_check_block(sim->checking->check, address, size_bytes, of_graphs != 0 || sim->captures.live > 0, place);
     vr_mutex_unlock(&sim->lock);
 }
 
