@@ -1,5 +1,6 @@
 """Reports to the checker of `vram check`: the blocks of PyTorch's caching allocator, by the callbacks that PyTorch has for its own sanitizer,
 and the code of Triton's kernels."""
+import builtins
 import ctypes
 import functools
 import importlib
@@ -62,6 +63,36 @@ class GraphPools:
         return getattr(self.local, "pool", None) in self.ids
 
 
+def made_callbacks(callbacks):
+    """Returns PyTorch's registry of callbacks for allocations, which had another name before 2.1."""
+    return getattr(callbacks, "MemoryAllocationCallbacks", None) or callbacks.CUDAMemoryAllocationCallbacks
+
+
+def keep_exceptions(registry, modules):
+    """Keeps an exception that is pending when PyTorch calls the callbacks of a registry (CallbackRegistry). A tensor that is freed at that moment
+    would lose it; so PyTorch's non-reentrant checkpoints would fail. PyTorch imports one of the modules, calls fire_callbacks(), and drops the
+    result: the exception is taken at the first and is pending again after the last (check_errors.c)."""
+    driver, python, local = ctypes.PyDLL("libcuda.so.1"), ctypes.pythonapi, threading.local()
+    take, own_import, fire = driver.vram_sim_check_error_take, builtins.__import__, registry.fire_callbacks
+    take.argtypes, take.restype = (), ctypes.c_void_p
+    restore = ctypes.cast(driver.vram_sim_check_error_restore, ctypes.c_void_p)
+    capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(("PyCapsule_New", python))
+
+    @functools.wraps(own_import)
+    def importing(name, *arguments, **options):
+        if name in modules:
+            local.error = take()
+        return own_import(name, *arguments, **options)
+
+    @functools.wraps(fire)
+    def fire_callbacks(self, *arguments, **options):
+        error, local.error = getattr(local, "error", None), None
+        fire(self, *arguments, **options)
+        return capsule(error, None, restore) if error else None
+
+    builtins.__import__, registry.fire_callbacks = importing, fire_callbacks
+
+
 def begin(torch):
     """Called with the module torch right after its import, before its first allocation."""
     functions, trace = reporters(), trace_of(torch) if torch.backends.cuda.is_built() else None
@@ -69,6 +100,7 @@ def begin(torch):
         return
     allocated, freed = functions
     callbacks, activate = trace
+    keep_exceptions(type(made_callbacks(callbacks)), ("torch.cuda", callbacks.__name__))
     pools = GraphPools(torch)
     # The callback does not get the size; a block reaches at most to the next one.
     callbacks.register_callback_for_memory_allocation(lambda address: allocated(address, 0, pools.are_used()))
