@@ -44,6 +44,7 @@ struct vr_check_access {
     bool may;      // the work may not use them at all
     bool open;     // it uses at least size_bytes, and at most the rest of the block
     bool anywhere; // it uses some bytes of the rest of the block; which is not known
+    bool moves;    // an allocator moves its memory, so the work may use several blocks
 };
 
 // Where the program caused something. `work` is copied; NULL: unknown.

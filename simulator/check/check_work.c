@@ -80,7 +80,7 @@ static bool is_live_block(const struct vr_check_life *life) { return life->block
 static void check_bounds(struct vr_check *check, const struct vr_check_use *use, const struct vr_check_access *access) {
     const uint64_t end = access->address + access->size_bytes;
     size_t first = vr_check_cell_after(check, access->address), next = first + 1;
-    if (check->launching || access->may || next >= check->cell_count || check->cells[first]->from > access->address ||
+    if (check->launching || access->may || access->moves || next >= check->cell_count || check->cells[first]->from > access->address ||
         check->cells[first]->end >= end)
         return;
     const struct vr_check_cell *cell = check->cells[first];

@@ -4,7 +4,8 @@
 For each environment of rows.toml in turn: installs its packages into a cache outside the tree, runs its rows under `vram sim`, prints a table, and
 removes the environment. Exits with 1 if a row that worked once (known.tsv) no longer does.
 
-usage: check_real.py [--list] [--keep] [--learn] [--python PATH] [--allocator WAY [--compare]] [NAME...]   NAME: an environment, or environment/row
+usage: check_real.py [--list] [--keep] [--learn] [--python PATH] [--check | --allocator WAY [--compare]] [NAME...]   NAME: an environment, or environment/row
+--check: runs the rows under `vram check` instead; a finding that findings_judged.txt does not have makes a row fail. known.tsv has them as ROW@check.
 --allocator native|pluggable: rows with PyTorch run with vram instead of its allocator (docs/guides/torch.md); known.tsv has them as ROW@WAY.
 --compare: also compares every event, the state and every counter of such a run with those of PyTorch's own allocator (same_memory.py).
 VRAM_PROGRAMS: a folder with the sources that no registry has (sources.tsv).
@@ -23,6 +24,7 @@ import sys
 import time
 import tomllib
 
+import checked
 import recorded
 import same_memory
 
@@ -49,11 +51,15 @@ class Row:
         self.outside, self.comparable = options.get("outside", False), options.get("comparable", True)
         self.last = re.compile(options.get("last", "^(ok)+$"))
         self.recorded = options.get("recorded", False)
-        self.allocator, self.compared = None, False
+        self.allocator, self.compared, self.checked = None, False, False
         self.id = f"{environment}/{name}"
 
     def with_allocator(self, way, compared):
         self.allocator, self.compared, self.id, self.recorded = way, compared and self.comparable, f"{self.environment}/{self.name}@{way}", False
+        return self
+
+    def under_check(self):
+        self.checked, self.id, self.recorded = True, f"{self.environment}/{self.name}@check", False
         return self
 
 
@@ -155,7 +161,7 @@ def command_of(row, python, recorder=()):
                                  folder=python.parents[1], vram=BUILD / "cli/vram")
     if row.outside:
         return shlex.split(program)
-    sim = [BUILD / "cli/vram", "sim", "--devices", str(row.devices)]
+    sim = [BUILD / "cli/vram", *(checked.COMMAND if row.checked else ["sim"]), "--devices", str(row.devices)]
     if row.device:
         sim += ["--card", row.device]
     if row.set:
@@ -247,10 +253,11 @@ def cause(path, code):
     return f"exit {code}: {text}"[:160] if isinstance(code, int) and code >= 0 else f"signal {-code}: {text}"[:160]
 
 
-def finish(command, log, variables, most_seconds=ROW_SECONDS):
-    """Runs a command and everything it starts to the end. Returns the exit code, or "time"."""
-    with open(log, "wb") as file:
-        process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=variables, start_new_session=True,
+def finish(command, log, variables, most_seconds=ROW_SECONDS, output=None):
+    """Runs a command and everything it starts to the end. Its standard output goes to the log, too, or to a file of its own. Returns the exit
+    code, or "time"."""
+    with open(log, "wb") as file, open(output or os.devnull, "wb") as answer:
+        process = subprocess.Popen(command, stdout=answer if output else file, stderr=file, stdin=subprocess.DEVNULL, env=variables, start_new_session=True,
                                    cwd=LOGS)
         try:
             return process.wait(most_seconds)
@@ -287,12 +294,15 @@ def run_row(row, python, most_seconds=ROW_SECONDS):
     if row.compared:
         log, code, recorded_in = run_recorded(row, python, row.allocator, most_seconds)
     else:
-        code = finish(command_of(row, python), log, environment_of(row, python), most_seconds)
+        answer = log.with_suffix(".json") if row.checked else None
+        code = finish(command_of(row, python), log, environment_of(row, python), most_seconds, answer)
     lines = last_lines(log)
-    works = code == 0 and any(row.last.search(line) for line in lines[-3:])
+    works = code in (0, checked.FOUND if row.checked else 0) and any(row.last.search(line) for line in lines[-3:])
     why = "" if works else cause(log, code)
     if works and row.allocator and not allocator_was_put(row):
         works, why = False, "PyTorch's own allocator was in use"
+    if row.checked:
+        why = checked.judge(row.id, answer) or why
     if works and row.recorded:
         why = record(row, python)
     if works and why == "" and row.compared:
@@ -368,13 +378,17 @@ def main():
         parser.add_argument(flag, action="store_true")
     parser.add_argument("--python")
     parser.add_argument("--compare", action="store_true")
-    parser.add_argument("--allocator", choices=["native", "pluggable"])
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--check", action="store_true")
+    how.add_argument("--allocator", choices=["native", "pluggable"])
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     environments, rows = read_rows()
     rows, known, results = chosen(rows, options.names), read_known(), []
     if options.allocator:
         rows = [row.with_allocator(options.allocator, options.compare) for row in rows if row.environment.startswith("torch") and not row.outside]
+    if options.check:
+        rows = [row.under_check() for row in rows if not row.outside]
     if options.list:
         return print("\n".join(row.id for row in rows))
     CACHE.mkdir(parents=True, exist_ok=True)
@@ -386,6 +400,8 @@ def main():
     lost = [row.id for row, works, _ in results if not works and row.id in known]
     if options.learn:
         learn(results)
+    if options.check:
+        checked.print_table()
     for id in lost:
         print(f"worked once, and no longer does: {id}")
     working = sum(works for _, works, _ in results)

@@ -394,6 +394,8 @@ static void accesses_that_leave_their_block(void **state) {
     use(check, A, SEGMENT, SIZE, VR_CHECK_READ, 92);
     use(check, A, SEGMENT, 4096, VR_CHECK_READ, 93);
     use(check, A, SEGMENT + 4096, 8192, VR_CHECK_READ, 94); // what comes behind the block is free
+    const struct vr_check_access moved = {.address = SEGMENT, .size_bytes = 8192, .effect = VR_CHECK_READ, .moves = true};
+    vr_check_work(check, A, at(95), &moved, 1);
     assert_int_equal(found, 0);
     use_open(check, SEGMENT + 64, 4096, VR_CHECK_WRITE);
     assert_int_equal(found, 1);

@@ -177,6 +177,60 @@ static void host_memory(void **state) {
     (void)state;
 }
 
+// The program may go on to use memory that was registered, and what comes after pinned memory at the same address.
+static void memory_that_was_registered(void **state) {
+    struct vram_driver *driver = open_checked();
+    const uint64_t memory = alloc(driver, 4096);
+    static char bytes[4096];
+    const uint64_t host = (uint64_t)(uintptr_t)bytes;
+    assert_cu(vr_cu(driver, mem_host_register, host, sizeof bytes, 0), SUCCESS);
+    assert_cu(vr_cu(driver, mem_host_unregister, host), SUCCESS);
+    assert_cu(vr_cu(driver, memcpy_htod, memory, bytes, sizeof bytes), SUCCESS);
+    assert_cu(vr_cu(driver, memcpy_dtoh, bytes, memory, sizeof bytes), SUCCESS);
+    expect(VR_CHECK_USE_AFTER_FREE, 0);
+    close_checked(driver);
+    (void)state;
+}
+
+// A set of pinned or managed memory that is not "async" is complete when it returns; so is any copy from the host to the host.
+static void calls_that_wait_for_host_memory(void **state) {
+    struct vram_driver *driver = open_checked();
+    const uint64_t a = new_stream(driver, VR_CU_STREAM_NON_BLOCKING);
+    uint64_t one, other;
+    assert_cu(vr_cu(driver, mem_host_alloc, &one, 4096, 0), SUCCESS);
+    assert_cu(vr_cu(driver, mem_host_alloc, &other, 4096, 0), SUCCESS);
+    assert_cu(vr_cu(driver, memcpy_async, one, other, 4096, a), SUCCESS);
+    assert_cu(vr_cu(driver, mem_free_host, other), SUCCESS);
+    expect(VR_CHECK_HOST_RACE, 0);
+    assert_cu(vr_cu(driver, memset_d8, one, 1, 4096), SUCCESS);
+    assert_cu(vr_cu(driver, mem_free_host, one), SUCCESS);
+    expect(VR_CHECK_HOST_RACE, 0);
+    assert_cu(vr_cu(driver, mem_host_alloc, &one, 4096, 0), SUCCESS);
+    set(driver, one, a); // the asynchronous one
+    assert_cu(vr_cu(driver, mem_free_host, one), SUCCESS);
+    expect(VR_CHECK_HOST_RACE, 1);
+    close_checked(driver);
+    (void)state;
+}
+
+// A module's variables may get the addresses of memory that was freed.
+static void variables_of_modules(void **state) {
+    static const char variable[] = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .global .align 4 .b32 num;\n";
+    struct vram_driver *driver = open_checked();
+    uint64_t module, address, size_bytes;
+    const uint32_t number = 1;
+    vr_sim_of(driver)->options.addresses = VRAM_SIM_REUSE;
+    const uint64_t memory = alloc(driver, 4096);
+    assert_cu(vr_cu(driver, mem_free, memory), SUCCESS);
+    assert_cu(vr_sim_call_module_load_data(vr_sim_of(driver), &module, variable), SUCCESS);
+    assert_cu(vr_sim_call_module_get_global(vr_sim_of(driver), &address, &size_bytes, module, "num"), SUCCESS);
+    assert_int_equal(address, memory);
+    assert_cu(vr_cu(driver, memcpy_htod, address, &number, size_bytes), SUCCESS);
+    expect(VR_CHECK_USE_AFTER_FREE, 0);
+    close_checked(driver);
+    (void)state;
+}
+
 static struct {
     uint64_t address, size_bytes;
     enum vr_sim_page_access access;
@@ -471,6 +525,9 @@ int main(void) {
         cmocka_unit_test(frees_that_wait),
         cmocka_unit_test(pools),
         cmocka_unit_test(host_memory),
+        cmocka_unit_test(memory_that_was_registered),
+        cmocka_unit_test(calls_that_wait_for_host_memory),
+        cmocka_unit_test(variables_of_modules),
         cmocka_unit_test(guards),
         cmocka_unit_test(kernels),
         cmocka_unit_test(guards_of_kernels),

@@ -68,6 +68,10 @@ vr_cu_result vr_sim_inner_alloc(struct vr_sim *sim, uint64_t context, uint64_t s
         return VR_CU_OUT_OF_MEMORY;
     }
     device->used_bytes += size_bytes;
+    if (VR_UNLIKELY(sim->checking != NULL)) {
+        vr_check_segment(sim->checking->check, place.address, size_bytes, false, vr_sim_checking_place(sim, "the making of a module or array"));
+        vr_check_written(sim->checking->check, place.address); // a module's variables have values
+    }
     *address = place.address;
     return VR_CU_SUCCESS;
 }
@@ -76,6 +80,8 @@ void vr_sim_inner_free(struct vr_sim *sim, uint64_t address) {
     const struct vr_sim_range *range = vr_sim_ranges_at(&sim->spaces, address);
     const uint32_t device = vr_sim_context_find(sim, range->owner)->device;
     const uint64_t span = range->span;
+    if (VR_UNLIKELY(sim->checking != NULL))
+        vr_check_segment_end(sim->checking->check, address, span, true, vr_sim_checking_place(sim, "the end of a module or array"));
     sim->devices[device].used_bytes -= range->size_bytes;
     vr_sim_back_drop(sim, range, range->base, range->span);
     vr_sim_back_remove(sim, range->base, range->span);

@@ -32,6 +32,7 @@ size_t vr_sim_work_accesses(const struct vr_sim_work *work, struct vr_check_acce
     return count;
 }
 
+// Returns whether the address is of no memory that the driver knows.
 static bool is_pageable(const struct vr_sim *sim, uint64_t address) {
     return vr_sim_ranges_holding(&sim->spaces, address) == NULL && vr_sim_ranges_holding(&sim->hosts, address) == NULL;
 }
@@ -49,15 +50,37 @@ const char *vr_sim_work_name(const struct vr_sim *sim, const struct vr_sim_work 
     }
 }
 
+// Gets the accesses to memory that the driver knows. Other memory is the program's own: pinned memory may have been there before.
+static size_t known_accesses(const struct vr_sim *sim, const struct vr_sim_work *work,
+                             struct vr_check_access accesses[VR_SIM_WORK_ACCESSES]) {
+    const size_t count = vr_sim_work_accesses(work, accesses);
+    size_t known = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (is_pageable(sim, accesses[i].address)) continue;
+        accesses[known] = accesses[i];
+        accesses[known++].moves = sim->checking->moving;
+    }
+    return known;
+}
+
+static bool is_of_host(const struct vr_sim *sim, uint64_t address) {
+    const struct vr_sim_range *range = vr_sim_ranges_holding(&sim->hosts, address);
+    return range != NULL ? range->kind != VR_SIM_HOST_MANAGED : is_pageable(sim, address);
+}
+
+// Returns whether even the asynchronous call returns when the work is complete: a copy to pageable memory, or on the host.
+static bool is_waited_for(const struct vr_sim *sim, const struct vr_sim_work *work) {
+    if (work->type != VR_CU_GRAPH_NODE_TYPE_MEMCPY) return false;
+    return is_pageable(sim, work->to) || (is_of_host(sim, work->to) && is_of_host(sim, work->from));
+}
+
 void vr_sim_checking_work(struct vr_sim *sim, const struct vr_sim_stream *stream, const struct vr_sim_work *work) {
     struct vr_check *check = sim->checking->check;
     struct vr_check_access accesses[VR_SIM_WORK_ACCESSES];
-    const size_t count = vr_sim_work_accesses(work, accesses);
+    const size_t count = known_accesses(sim, work, accesses);
     vr_check_work(check, stream->serial, vr_sim_checking_place(sim, vr_sim_work_name(sim, work)), accesses, count);
-    // A copy to pageable memory returns when it is complete. A host function may hand over to a thread of the program, which then knows
-    // that the work before it is complete.
-    const bool copied = work->type == VR_CU_GRAPH_NODE_TYPE_MEMCPY && is_pageable(sim, work->to);
-    if (copied || work->type == VR_CU_GRAPH_NODE_TYPE_HOST) vr_check_host_wait_stream(check, stream->serial);
+    // A host function may hand over to a thread of the program, which then knows that the work before it is complete.
+    if (is_waited_for(sim, work) || work->type == VR_CU_GRAPH_NODE_TYPE_HOST) vr_check_host_wait_stream(check, stream->serial);
 }
 
 void vr_sim_checking_refused(struct vr_sim *sim, const struct vr_sim_stream *stream, const struct vr_sim_work *work) {

@@ -242,11 +242,17 @@ vr_cu_result vr_sim_memset_d16_async(struct vr_sim *sim, uint64_t address, uint1
 vr_cu_result vr_sim_memset_d32_async(struct vr_sim *sim, uint64_t address, uint32_t value, uint64_t count, uint64_t stream) {
     return set_elements(sim, &(const struct set){address, 0, count, 1, value, 4}, stream);
 }
+// Waits for a set of pinned or managed memory, which is complete when the call returns. One of device memory need not be.
+static vr_cu_result wait_for_set(struct vr_sim *sim, uint64_t address, vr_cu_result result) {
+    if (result != VR_CU_SUCCESS || vr_sim_ranges_holding(&sim->hosts, address) == NULL) return result;
+    return vr_sim_stream_synchronize(sim, 0);
+}
+
 vr_cu_result vr_sim_memset_d16(struct vr_sim *sim, uint64_t address, uint16_t value, uint64_t count) {
-    return vr_sim_memset_d16_async(sim, address, value, count, 0);
+    return wait_for_set(sim, address, vr_sim_memset_d16_async(sim, address, value, count, 0));
 }
 vr_cu_result vr_sim_memset_d32(struct vr_sim *sim, uint64_t address, uint32_t value, uint64_t count) {
-    return vr_sim_memset_d32_async(sim, address, value, count, 0);
+    return wait_for_set(sim, address, vr_sim_memset_d32_async(sim, address, value, count, 0));
 }
 
 vr_cu_result vr_sim_memset_d2d8_async(struct vr_sim *sim, uint64_t address, uint64_t pitch_bytes, uint8_t value, uint64_t width,
@@ -262,15 +268,15 @@ vr_cu_result vr_sim_memset_d2d32_async(struct vr_sim *sim, uint64_t address, uin
     return set_elements(sim, &(const struct set){address, pitch_bytes, width, rows, value, 4}, stream);
 }
 vr_cu_result vr_sim_memset_d2d8(struct vr_sim *sim, uint64_t address, uint64_t pitch_bytes, uint8_t value, uint64_t width, uint64_t rows) {
-    return vr_sim_memset_d2d8_async(sim, address, pitch_bytes, value, width, rows, 0);
+    return wait_for_set(sim, address, vr_sim_memset_d2d8_async(sim, address, pitch_bytes, value, width, rows, 0));
 }
 vr_cu_result vr_sim_memset_d2d16(struct vr_sim *sim, uint64_t address, uint64_t pitch_bytes, uint16_t value, uint64_t width,
                                  uint64_t rows) {
-    return vr_sim_memset_d2d16_async(sim, address, pitch_bytes, value, width, rows, 0);
+    return wait_for_set(sim, address, vr_sim_memset_d2d16_async(sim, address, pitch_bytes, value, width, rows, 0));
 }
 vr_cu_result vr_sim_memset_d2d32(struct vr_sim *sim, uint64_t address, uint64_t pitch_bytes, uint32_t value, uint64_t width,
                                  uint64_t rows) {
-    return vr_sim_memset_d2d32_async(sim, address, pitch_bytes, value, width, rows, 0);
+    return wait_for_set(sim, address, vr_sim_memset_d2d32_async(sim, address, pitch_bytes, value, width, rows, 0));
 }
 
 // ---- Copies and sets that take no time in the stream.
@@ -355,7 +361,7 @@ vr_cu_result vr_sim_memset_d8_async(struct vr_sim *sim, uint64_t address, uint8_
 }
 
 vr_cu_result vr_sim_memset_d8(struct vr_sim *sim, uint64_t address, uint8_t value, uint64_t size_bytes) {
-    return vr_sim_memset_d8_async(sim, address, value, size_bytes, 0);
+    return wait_for_set(sim, address, vr_sim_memset_d8_async(sim, address, value, size_bytes, 0));
 }
 
 // ---- Batches of copies, prefetches or discards. They are done in order, although CUDA does not guarantee an order.

@@ -107,6 +107,10 @@ static void set_pages(struct vr_sim *sim, const struct vr_sim_work *work, bool o
 void vr_sim_guards_open(struct vr_sim *sim, const struct vr_sim_work *work) { set_pages(sim, work, true); }
 void vr_sim_guards_close(struct vr_sim *sim, const struct vr_sim_work *work) { set_pages(sim, work, false); }
 
+void vr_sim_guards_close_all(struct vr_sim *sim) {
+    for (size_t i = 0; i < sim->guard_count; i++) protect(sim, sim->guards[i].from, sim->guards[i].end);
+}
+
 // ---- Faults.
 
 bool vr_sim_guards_fault(struct vr_sim *sim, uint64_t address, bool write, struct vr_check_place place) {

@@ -20,6 +20,8 @@ void vr_sim_guards_end(struct vr_sim *sim, uint64_t address, uint64_t size_bytes
 // Opens the pages of the work's memory for the simulator itself, and guards them again.
 void vr_sim_guards_open(struct vr_sim *sim, const struct vr_sim_work *work);
 void vr_sim_guards_close(struct vr_sim *sim, const struct vr_sim_work *work);
+// Guards all pages again, of which some were opened.
+void vr_sim_guards_close_all(struct vr_sim *sim);
 // Handles a fault at an address. Returns false if no guard caused it. Otherwise reports the access if it is a mistake, opens the page, and
 // returns true.
 bool vr_sim_guards_fault(struct vr_sim *sim, uint64_t address, bool write, struct vr_check_place place);

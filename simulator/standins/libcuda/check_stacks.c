@@ -82,6 +82,8 @@ bool vr_libcuda_check_hide(bool hidden) {
     return before;
 }
 
+bool vr_libcuda_check_is_hidden(void) { return is_hidden; }
+
 bool vr_libcuda_runs_python(void) { return vr_libcuda_stacks()->table == NULL || take(VRAM_STACK_PYTHON) != 0; }
 
 uint32_t vr_libcuda_check_stack(void) {

@@ -9,6 +9,7 @@
 uint32_t vr_libcuda_check_stack(void);
 // The checker does not get the thread's calls of the driver, or gets them again. Returns what held before.
 bool vr_libcuda_check_hide(bool hidden);
+bool vr_libcuda_check_is_hidden(void);
 // Returns whether the calling thread runs Python. True if that is not known.
 bool vr_libcuda_runs_python(void);
 

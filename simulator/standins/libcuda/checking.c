@@ -22,11 +22,14 @@
 #include "sim/streams/sim_checking.h"
 #include "sim/streams/sim_guards.h"
 
-EXPORT int vram_sim_check_block(uint64_t address, uint64_t size_bytes);
+EXPORT int vram_sim_check_block(uint64_t address, uint64_t size_bytes, int of_graphs);
 EXPORT void vram_sim_check_block_end(uint64_t address);
 EXPORT void vram_sim_check_code(uint64_t function, const char *ptx);
 EXPORT void vram_sim_check_hide(int hidden);
+EXPORT void vram_sim_check_moves(int moving);
 EXPORT void vram_sim_check_disagreement(const char *mine, const char *theirs);
+
+static struct vr_sim_checking checking; // .check is NULL without `vram check`
 
 // ---- Findings.
 
@@ -124,15 +127,18 @@ static void note_unseen(const char *work) {
 
 // ---- Blocks of caching allocators.
 
-// A caching allocator has handed out a block. size_bytes 0: it is not known. Returns 1, and does nothing else, if the size decides about
-// findings: then call again with the size, or with UINT64_MAX if it cannot be had.
-int vram_sim_check_block(uint64_t address, uint64_t size_bytes) {
+// A caching allocator has handed out a block. size_bytes 0: it is not known. of_graphs: the block is of a pool whose memory captured graphs
+// use. Returns 1, and does nothing else, if the size decides about findings: then call again with the size, or with UINT64_MAX if it cannot
+// be had.
+int vram_sim_check_block(uint64_t address, uint64_t size_bytes, int of_graphs) {
     struct vr_sim *sim = vr_libcuda_sim();
     if (sim == NULL || sim->checking == NULL || address == 0) return 0;
     const struct vr_check_place place = {.stack = vr_libcuda_check_stack(), .work = "the allocation"};
     vr_mutex_lock(&sim->lock);
     const bool needed = size_bytes == 0 && vr_check_block_needs_size(sim->checking->check, address);
-    if (!needed) vr_check_block(sim->checking->check, address, size_bytes == UINT64_MAX ? 0 : size_bytes, sim->captures.live > 0, place);
+    if (!needed)
+        vr_check_block(sim->checking->check, address, size_bytes == UINT64_MAX ? 0 : size_bytes,
+                       of_graphs != 0 || sim->captures.live > 0, place);
     vr_mutex_unlock(&sim->lock);
     return needed;
 }
@@ -146,9 +152,27 @@ void vram_sim_check_block_end(uint64_t address) {
     vr_mutex_unlock(&sim->lock);
 }
 
+void vram_sim_check_moves(int moving) {
+    struct vr_sim *sim = vr_libcuda_sim();
+    if (sim == NULL || sim->checking == NULL) return;
+    vr_mutex_lock(&sim->lock);
+    checking.moving = moving != 0;
+    vr_mutex_unlock(&sim->lock);
+}
+
 // ---- Libraries on top of CUDA.
 
-void vram_sim_check_hide(int hidden) { (void)vr_libcuda_check_hide(hidden != 0); }
+static _Thread_local bool opened_guards; // the thread has opened guarded pages while it was hidden
+
+void vram_sim_check_hide(int hidden) {
+    struct vr_sim *sim = vr_libcuda_sim();
+    (void)vr_libcuda_check_hide(hidden != 0);
+    if (hidden != 0 || !opened_guards || sim == NULL) return;
+    opened_guards = false;
+    vr_mutex_lock(&sim->lock);
+    vr_sim_guards_close_all(sim);
+    vr_mutex_unlock(&sim->lock);
+}
 
 void vram_sim_check_disagreement(const char *mine, const char *theirs) {
     struct vr_sim *sim = vr_libcuda_sim();
@@ -220,6 +244,11 @@ static bool has_python(void) { return dlsym(RTLD_DEFAULT, "Py_IsInitialized") !=
 static bool handle_fault(uint64_t address, bool write) {
     struct vr_sim *sim = vr_libcuda_sim();
     if (sim == NULL || sim->checking == NULL || address < atomic_load(&guarded_from) || address >= atomic_load(&guarded_end)) return false;
+    if (vr_libcuda_check_is_hidden()) { // our own code reads what the program will use
+        opened_guards = true;
+        protect_pages(vr_round_down(address, VR_SIM_PAGE_BYTES), VR_SIM_PAGE_BYTES, VR_SIM_PAGE_OPEN);
+        return true;
+    }
     // One of PyTorch's worker threads: the thread that started them will fault, too, and has Python's stack.
     const bool worker = has_python() && !vr_libcuda_runs_python();
     const struct vr_check_place place = {.stack = worker ? 0 : vr_libcuda_check_stack(), .work = "the host"};
@@ -264,8 +293,6 @@ static void guard_pages(uint64_t address, uint64_t size_bytes, enum vr_sim_page_
 }
 
 // ---- Opening.
-
-static struct vr_sim_checking checking;
 
 static __attribute__((destructor)) void note_failure(void) {
     struct vr_text text = {0};

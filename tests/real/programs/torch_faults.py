@@ -36,11 +36,13 @@ def train():
         loss = F.mse_loss(net(batch).float(), torch.zeros(16, 8, device=cuda))
     loss.backward()
     optimizer.step()
+    side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
         copied = batch * 2
     batch.record_stream(side)
     del batch
     torch.cuda.empty_cache()
+    torch.cuda.current_stream().wait_stream(side)
     return copied.cpu(), loss.item()
 
 
@@ -48,6 +50,7 @@ def graph():
     cuda = torch.device("cuda")
     x = torch.randn(64, 64, device=cuda)
     side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
         (x @ x).relu()
     torch.cuda.current_stream().wait_stream(side)

@@ -110,6 +110,7 @@ def streams_and_events():
 def graphs():
     x = torch.randn(64, 64, device=CUDA)
     side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):  # the documented warm-up: libraries create their handles before the capture
         (x @ x).relu()
     torch.cuda.current_stream().wait_stream(side)
