@@ -137,8 +137,8 @@ int vram_sim_check_block(uint64_t address, uint64_t size_bytes, int of_graphs) {
     vr_mutex_lock(&sim->lock);
     const bool needed = size_bytes == 0 && vr_check_block_needs_size(sim->checking->check, address);
     if (!needed)
-        vr_check_block(sim->checking->check, address, size_bytes == UINT64_MAX ? 0 : size_bytes,
-                       of_graphs != 0 || sim->captures.live > 0, place);
+        vr_check_block(sim->checking->check, address, size_bytes == UINT64_MAX ? 0 : size_bytes, of_graphs != 0 || sim->captures.live > 0,
+                       place);
     vr_mutex_unlock(&sim->lock);
     return needed;
 }
