@@ -50,7 +50,9 @@ size_t vr_check_cells(const struct vr_check *check) { return check->cell_count; 
 void vr_check_segment(struct vr_check *check, uint64_t address, uint64_t size_bytes, bool mapped, struct vr_check_place place) {
     if (vr_check_is_off(check) || size_bytes == 0) return;
     struct vr_check_cell *cell = begin_cell(check, address, address + size_bytes, 0, place);
-    if (cell != NULL) cell->life->mapped = mapped;
+    if (cell == NULL) return;
+    cell->life->mapped = mapped;
+    cell->heads = !mapped;
 }
 
 // Ends the lives in the range. `clock` is the position of the free; NULL: the driver waits for all work that uses the memory.
@@ -79,6 +81,7 @@ void vr_check_segment_on(struct vr_check *check, uint64_t address, uint64_t size
     if (lane == NULL || size_bytes == 0) return;
     struct vr_check_cell *cell = begin_cell(check, address, address + size_bytes, stream, place);
     if (cell == NULL) return;
+    cell->heads = true;
     vr_check_cell_forget(cell); // the driver orders the new life after the old one
     const struct vr_check_access access = {.address = address, .size_bytes = size_bytes, .effect = VR_CHECK_WRITE};
     vr_check_use_bytes(check, lane, vr_check_advance(check, lane), &cell->life->allocated, &access);
@@ -98,10 +101,15 @@ void vr_check_segment_end_on(struct vr_check *check, uint64_t address, uint64_t 
 
 static bool is_live_block(const struct vr_check_life *life) { return life->block && !life->freed; }
 
-// Returns the end of a block of unknown size: it reaches at most to the next live block, and to the end of its segments.
+// Returns whether a block of unknown size may go on in the cell: in its segment, or in the next mapped pages, up to a live block.
+static bool may_go_on(const struct vr_check_cell *cell) {
+    return !cell->heads && cell->life->gone == 0 && !is_live_block(cell->life);
+}
+
+// Returns the end of a block of unknown size, at most.
 static uint64_t limit_of(const struct vr_check *check, size_t place) {
     uint64_t end = check->cells[place]->end;
-    for (size_t i = place + 1; i < check->cell_count && check->cells[i]->from == end && !is_live_block(check->cells[i]->life); i++)
+    for (size_t i = place + 1; i < check->cell_count && check->cells[i]->from == end && may_go_on(check->cells[i]); i++)
         end = check->cells[i]->end;
     return end;
 }

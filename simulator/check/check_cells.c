@@ -147,6 +147,7 @@ struct vr_check_cell *vr_check_cell_carve(struct vr_check *check, uint64_t from,
     struct vr_check_cell *made = insert_cell(check, first, from, end, life);
     if (made == NULL) return NULL;
     size_t over = first + 1;
+    made->heads = over < check->cell_count && check->cells[over]->from == from && check->cells[over]->heads;
     for (; over < check->cell_count && check->cells[over]->from < end; over++) {
         for (size_t i = 0; i < check->cells[over]->record_count; i++) append_part(check, made, &check->cells[over]->records[i]);
         free_cell(check->cells[over]);
