@@ -257,12 +257,12 @@ static uint32_t take_element(const char **at, uint32_t *of_class) {
 }
 
 // The first template arguments of a functor are the types of its operands: BinaryFunctor<float, float, bool, ...> is
-// "BinaryFunctorIffb". Without them, 1 is a lower bound.
+// "BinaryFunctorIffb". Without them, 1 is a lower bound; so it is for CompareFunctor<T>, whose result is a bool.
 uint32_t vr_sim_least_element_bytes(const char *name) {
     const char *at = strstr(name, "FunctorI");
     uint32_t least = USUAL_ELEMENT, of_class = 1;
     bool known = false;
-    if (at == NULL || strstr(name, "WithCast") != NULL) return 1;
+    if (at == NULL || strstr(name, "WithCast") != NULL || strstr(name, "Compare") != NULL) return 1;
     at += strlen("FunctorI");
     for (uint32_t bytes = take_element(&at, &of_class); bytes != 0; bytes = take_element(&at, &of_class)) {
         known = true;
@@ -358,7 +358,7 @@ static bool add_family_operands(struct vr_sim_kernel *kernel, const struct famil
     if (family->place == EVERYWHERE && family->elements >= 0 && words <= 8) {
         const size_t first = kernel->operand_count;
         const bool added = add_iterator(kernel, parameter, 0, family->count, words);
-        count_elements(kernel, first, family->elements);
+        if (strstr(kernel->name, "16OffsetCalculatorI") == NULL) count_elements(kernel, first, family->elements); // else they have strides
         return added;
     }
     const uint32_t operands = operands_behind_strides(words);
