@@ -102,9 +102,7 @@ void vr_check_segment_end_on(struct vr_check *check, uint64_t address, uint64_t 
 static bool is_live_block(const struct vr_check_life *life) { return life->block && !life->freed; }
 
 // Returns whether a block of unknown size may go on in the cell: in its segment, or in the next mapped pages, up to a live block.
-static bool may_go_on(const struct vr_check_cell *cell) {
-    return !cell->heads && cell->life->gone == 0 && !is_live_block(cell->life);
-}
+static bool may_go_on(const struct vr_check_cell *cell) { return !cell->heads && cell->life->gone == 0 && !is_live_block(cell->life); }
 
 // Returns the end of a block of unknown size, at most.
 static uint64_t limit_of(const struct vr_check *check, size_t place) {

@@ -69,7 +69,8 @@ vr_cu_result vr_sim_inner_alloc(struct vr_sim *sim, uint64_t context, uint64_t s
     }
     device->used_bytes += size_bytes;
     if (VR_UNLIKELY(sim->checking != NULL)) {
-        vr_check_segment(sim->checking->check, place.address, size_bytes, false, vr_sim_checking_place(sim, "the making of a module or array"));
+        vr_check_segment(sim->checking->check, place.address, size_bytes, false,
+                         vr_sim_checking_place(sim, "the making of a module or array"));
         vr_check_written(sim->checking->check, place.address); // a module's variables have values
     }
     *address = place.address;

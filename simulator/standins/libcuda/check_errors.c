@@ -1,5 +1,5 @@
-// check_errors.c: keeps Python's pending exception while PyTorch reports a block to Python code (adapters/fit/vram_check.py). A tensor may be freed
-// while an exception is pending; PyTorch runs the report all the same, which would lose the exception.
+// check_errors.c: keeps Python's pending exception while PyTorch reports a block to Python code (adapters/fit/vram_check.py). A tensor may
+// be freed while an exception is pending; PyTorch runs the report all the same, which would lose the exception.
 #define _GNU_SOURCE // RTLD_DEFAULT
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -40,8 +40,8 @@ void *vram_sim_check_error_take(void) {
     return error;
 }
 
-// The destructor of a capsule with an exception: the exception is pending again. Unlike the end of other objects, that of a capsule does not
-// put the exceptions back that were pending before.
+// The destructor of a capsule with an exception: the exception is pending again. Unlike the end of other objects, that of a capsule does
+// not put the exceptions back that were pending before.
 void vram_sim_check_error_restore(void *capsule) {
     struct error *error = pointer_of(capsule, NULL);
     if (error == NULL) return;
