@@ -47,19 +47,12 @@ uint64_t vr_check_lives(const struct vr_check *check) { return check->last_life;
 
 size_t vr_check_cells(const struct vr_check *check) { return check->cell_count; }
 
-static struct vr_check_cell *begin_segment(struct vr_check *check, uint64_t address, uint64_t size_bytes, uint64_t stream,
-                                           struct vr_check_place place) {
-    struct vr_check_cell *cell = begin_cell(check, address, address + size_bytes, stream, place);
-    if (cell == NULL) return NULL;
-    cell->segment_end = cell->end;
-    cell->mapped = false;
-    return cell;
-}
-
 void vr_check_segment(struct vr_check *check, uint64_t address, uint64_t size_bytes, bool mapped, struct vr_check_place place) {
     if (vr_check_is_off(check) || size_bytes == 0) return;
-    struct vr_check_cell *cell = begin_segment(check, address, size_bytes, 0, place);
-    if (cell != NULL) cell->mapped = cell->life->mapped = mapped;
+    struct vr_check_cell *cell = begin_cell(check, address, address + size_bytes, 0, place);
+    if (cell == NULL) return;
+    cell->life->mapped = mapped;
+    cell->heads = !mapped;
 }
 
 // Ends the lives in the range. `clock` is the position of the free; NULL: the driver waits for all work that uses the memory.
@@ -86,8 +79,9 @@ void vr_check_segment_end(struct vr_check *check, uint64_t address, uint64_t siz
 void vr_check_segment_on(struct vr_check *check, uint64_t address, uint64_t size_bytes, uint64_t stream, struct vr_check_place place) {
     struct vr_check_lane *lane = vr_check_lane_of(check, stream);
     if (lane == NULL || size_bytes == 0) return;
-    struct vr_check_cell *cell = begin_segment(check, address, size_bytes, stream, place);
+    struct vr_check_cell *cell = begin_cell(check, address, address + size_bytes, stream, place);
     if (cell == NULL) return;
+    cell->heads = true;
     vr_check_cell_forget(cell); // the driver orders the new life after the old one
     const struct vr_check_access access = {.address = address, .size_bytes = size_bytes, .effect = VR_CHECK_WRITE};
     vr_check_use_bytes(check, lane, vr_check_advance(check, lane), &cell->life->allocated, &access);
@@ -107,16 +101,13 @@ void vr_check_segment_end_on(struct vr_check *check, uint64_t address, uint64_t 
 
 static bool is_live_block(const struct vr_check_life *life) { return life->block && !life->freed; }
 
-// Returns whether a block may reach from one cell into the next: not if that is a live block, or another segment unless both are pages.
-static bool goes_on(const struct vr_check_cell *cell, const struct vr_check_cell *next) {
-    if (next->from != cell->end || is_live_block(next->life)) return false;
-    return cell->end != cell->segment_end || (cell->mapped && next->mapped);
-}
+// Returns whether a block of unknown size may go on in the cell: in its segment, or in the next mapped pages, up to a live block.
+static bool may_go_on(const struct vr_check_cell *cell) { return !cell->heads && cell->life->gone == 0 && !is_live_block(cell->life); }
 
 // Returns the index after the last cell that a block of unknown size may reach, if it begins in the cell at `first`.
 static size_t limit_of(const struct vr_check *check, size_t first) {
     size_t next = first + 1;
-    while (next < check->cell_count && goes_on(check->cells[next - 1], check->cells[next])) next++;
+    while (next < check->cell_count && check->cells[next]->from == check->cells[next - 1]->end && may_go_on(check->cells[next])) next++;
     return next;
 }
 
@@ -136,7 +127,7 @@ static size_t place_of(const struct vr_check *check, uint64_t address) {
     return vr_check_is_off(check) || first == check->cell_count || check->cells[first]->from > address ? SIZE_MAX : first;
 }
 
-// The size decides if an earlier block began behind this one's beginning, and work that the host has not waited for used it.
+// The size decides if an earlier block began after this one's beginning, and work that the host has not waited for used it.
 bool vr_check_block_needs_size(const struct vr_check *check, uint64_t address) {
     const size_t first = place_of(check, address), end = first == SIZE_MAX ? first : limit_of(check, first);
     for (size_t i = first; i < end; i++)

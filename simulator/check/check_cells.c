@@ -124,8 +124,6 @@ static void split_cell(struct vr_check *check, size_t place, uint64_t address) {
     struct vr_check_cell *left = check->cells[place];
     struct vr_check_cell *right = insert_cell(check, place + 1, address, left->end, left->life);
     if (right == NULL) return;
-    right->segment_end = left->segment_end;
-    right->mapped = left->mapped;
     right->overwritten = left->overwritten;
     left->end = address;
     for (size_t i = 0; i < left->record_count; i++) append_part(check, right, &left->records[i]);
@@ -149,10 +147,8 @@ struct vr_check_cell *vr_check_cell_carve(struct vr_check *check, uint64_t from,
     struct vr_check_cell *made = insert_cell(check, first, from, end, life);
     if (made == NULL) return NULL;
     size_t over = first + 1;
-    made->segment_end = end;
+    made->heads = over < check->cell_count && check->cells[over]->from == from && check->cells[over]->heads;
     for (; over < check->cell_count && check->cells[over]->from < end; over++) {
-        made->segment_end = check->cells[over]->segment_end;
-        made->mapped = check->cells[over]->mapped;
         for (size_t i = 0; i < check->cells[over]->record_count; i++) append_part(check, made, &check->cells[over]->records[i]);
         free_cell(check->cells[over]);
     }

@@ -72,8 +72,7 @@ struct vr_check_record {
 
 struct vr_check_cell {
     uint64_t from, end;
-    uint64_t segment_end; // of the driver's segment
-    bool mapped;          // pages: a block may go on in the next segment
+    bool heads; // a segment of the driver begins here that blocks of the one before do not reach
     struct vr_check_life *life;
     struct vr_check_use overwritten; // by a graph that was captured before the life began; no work: it is not
     struct vr_check_record *records;

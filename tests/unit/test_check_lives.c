@@ -406,6 +406,24 @@ static void accesses_that_leave_their_block(void **state) {
     (void)state;
 }
 
+// A block of unknown size ends with its segment, so the end of the next segment is not its end.
+static void segments_side_by_side(void **state) {
+    struct vr_check *check = begin();
+    const uint64_t next = SEGMENT + SIZE;
+    vr_check_segment(check, next, SIZE, false, at(110));
+    vr_check_block(check, SEGMENT, 0, false, at(111));
+    vr_check_segment_end(check, next, SIZE, true, at(112));
+    use(check, A, SEGMENT, SIZE, VR_CHECK_READ, 113);
+    assert_int_equal(found, 0);
+    vr_check_block(check, SEGMENT + 4096, 0, false, at(114)); // nor does it reach where a segment was
+    vr_check_segment(check, next, SIZE, true, at(115));
+    vr_check_segment_end(check, next, SIZE, true, at(116));
+    use(check, A, SEGMENT + 4096, 64, VR_CHECK_READ, 117);
+    assert_int_equal(found, 0);
+    vr_check_destroy(check);
+    (void)state;
+}
+
 // A program that allocates and frees for hours: what is kept of freed memory is bounded, and the latest is still known.
 static void freed_memory_is_forgotten(void **state) {
     struct vr_check *check = begin();
@@ -441,6 +459,7 @@ int main(void) {
         cmocka_unit_test(a_block_freed_in_a_later_capture),
         cmocka_unit_test(reads_of_what_nothing_wrote),
         cmocka_unit_test(accesses_that_leave_their_block),
+        cmocka_unit_test(segments_side_by_side),
         cmocka_unit_test(freed_memory_is_forgotten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

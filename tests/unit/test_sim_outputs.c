@@ -115,6 +115,7 @@ static void elements_of_operands(void **state) {
         uint32_t bytes;
     } kernels[] = {{"NS0_13BUnaryFunctorIfffNS0_15binary_internal10MulFunctorIfEEEE", 4},
                    {"NS0_13BinaryFunctorIffbNS0_16CompareEqFunctorIfEEEE", 1},
+                   {"NS0_12_GLOBAL__N_114CompareFunctorIlEE", 1},
                    {"NS0_13AUnaryFunctorIN3c104HalfES5_S5_NS0_15binary_internal10MulFunctorIfEEEE", 2},
                    {"NS0_13BUnaryFunctorIdddNS0_15binary_internal10MulFunctorIdEEEE", 8},
                    {"ZZZNS0_15exp_kernel_cudaERNS_18TensorIteratorBaseEENKUlvE0_clEvENKUlvE0_clEvEUlfE_", 1}};

@@ -257,12 +257,12 @@ static uint32_t take_element(const char **at, uint32_t *of_class) {
 }
 
 // The first template arguments of a functor are the types of its operands: BinaryFunctor<float, float, bool, ...> is
-// "BinaryFunctorIffb". Without them, 1 is a lower bound.
+// "BinaryFunctorIffb". Without them, 1 is a lower bound; so it is for CompareFunctor<T>, whose result is a bool.
 uint32_t vr_sim_least_element_bytes(const char *name) {
     const char *at = strstr(name, "FunctorI");
     uint32_t least = USUAL_ELEMENT, of_class = 1;
     bool known = false;
-    if (at == NULL || strstr(name, "WithCast") != NULL) return 1;
+    if (at == NULL || strstr(name, "WithCast") != NULL || strstr(name, "Compare") != NULL) return 1;
     at += strlen("FunctorI");
     for (uint32_t bytes = take_element(&at, &of_class); bytes != 0; bytes = take_element(&at, &of_class)) {
         known = true;
@@ -313,6 +313,43 @@ static bool add_indexing(struct vr_sim_kernel *kernel) {
     return true;
 }
 
+// Words with the operands of PyTorch's attention kernels, whose only argument is a struct: flash attention's Flash_fwd_params and
+// Flash_bwd_params, and the Params of memory-efficient attention, as of 2.6 (the shorter ones) and 2.15. What is unset is 0.
+#define END (-1)
+static const struct attention {
+    const char *part; // of the name
+    uint32_t words;   // of the argument
+    int8_t read[8], written[5];
+} attentions[] = {
+    {"16flash_fwd_kernelI", 57, {0, 1, 2, END}, {14, 20, END}},
+    {"16flash_fwd_kernelI", 59, {0, 1, 2, END}, {14, 20, END}},
+    {"25flash_bwd_dot_do_o_kernelI", 79, {14, 57, END}, {76, END}},
+    {"25flash_bwd_dot_do_o_kernelI", 81, {14, 59, END}, {78, END}},
+    {"44flash_bwd_dq_dk_dv_loop_seqk_parallel_kernelI", 79, {0, 1, 2, 20, 57, 76, END}, {59, 60, 61, END}},
+    {"44flash_bwd_dq_dk_dv_loop_seqk_parallel_kernelI", 81, {0, 1, 2, 20, 59, 78, END}, {61, 62, 63, END}},
+    {"27flash_bwd_convert_dq_kernelI", 79, {61, END}, {58, END}},
+    {"27flash_bwd_convert_dq_kernelI", 81, {63, END}, {60, END}},
+    {"fmha_cutlassF_", 33, {0, 1, 2, 3, END}, {8, 10, END}},
+    {"fmha_cutlassF_", 35, {0, 1, 2, 3, END}, {8, 10, END}},
+    {"fmha_cutlassB_", 54, {0, 1, 2, 3, 4, 5, 6, END}, {10, 11, 12, END}},
+    {"fmha_cutlassB_", 60, {0, 1, 2, 3, 4, 5, 6, END}, {10, 11, 12, END}},
+};
+
+static bool add_words(struct vr_sim_kernel *kernel, const int8_t *words, enum vr_check_effect effect) {
+    for (; *words != END; words++)
+        if (!add_operand(kernel, 0, (uint32_t)*words, 1, effect)) return false;
+    return true;
+}
+
+static bool add_attention(struct vr_sim_kernel *kernel) {
+    for (size_t i = 0; i < VR_COUNT_OF(attentions); i++) {
+        const struct attention *row = &attentions[i];
+        if (strstr(kernel->name, row->part) == NULL || kernel->parameters[0].size_bytes / WORD != row->words) continue;
+        return add_words(kernel, row->read, VR_CHECK_READ) && add_words(kernel, row->written, VR_CHECK_WRITE);
+    }
+    return true;
+}
+
 static bool add_family_operands(struct vr_sim_kernel *kernel, const struct family *family) {
     const size_t parameter = family->parameter == LAST ? kernel->parameter_count - 1 : (size_t)family->parameter;
     if (family->parameter == ALL || parameter >= kernel->parameter_count) return true;
@@ -321,7 +358,7 @@ static bool add_family_operands(struct vr_sim_kernel *kernel, const struct famil
     if (family->place == EVERYWHERE && family->elements >= 0 && words <= 8) {
         const size_t first = kernel->operand_count;
         const bool added = add_iterator(kernel, parameter, 0, family->count, words);
-        count_elements(kernel, first, family->elements);
+        if (strstr(kernel->name, "16OffsetCalculatorI") == NULL) count_elements(kernel, first, family->elements); // else they have strides
         return added;
     }
     const uint32_t operands = operands_behind_strides(words);
@@ -379,6 +416,8 @@ static bool find_operands(struct vr_sim_kernel *kernel) {
     struct vr_sim_mangled_type types[VR_SIM_PARAMETERS_MOST];
     const struct family *family = family_of(kernel->name);
     if (kernel->parameter_count == 0 || !kernel->has_parameters) return true;
+    if (!add_attention(kernel)) return false;
+    if (kernel->operand_count > 0) return true;
     if (family != NULL) return add_indexing(kernel) && (kernel->operand_count > 0 || add_family_operands(kernel, family));
     return add_operands_by_types(kernel, types, known_types(kernel, types));
 }
