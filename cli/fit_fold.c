@@ -124,9 +124,9 @@ static const char *set_running(struct fit_fold *fold) {
     return put_environment(fold) ? NULL : "not enough host memory";
 }
 
-const char *fit_fold_begin(struct fit_fold *fold, const char *asked, char **program) {
+// Finds the launcher's options. Returns the number of ranks that they start; 1 without a launcher.
+static uint64_t find_launcher(struct fit_fold *fold, char **program) {
     uint64_t started, on;
-    *fold = (struct fit_fold){.ranks = 0};
     fold->processes_at = find_option(processes, program, &started);
     fold->machines_at = find_option(machines, program, &on);
     keep_option(fold->processes_at, fold->options[0]);
@@ -134,15 +134,31 @@ const char *fit_fold_begin(struct fit_fold *fold, const char *asked, char **prog
     // num-processes counts the processes of all machines.
     const bool of_all =
         fold->processes_at != NULL && (strncmp(fold->options[0], "--num-p", 7) == 0 || strncmp(fold->options[0], "--num_p", 7) == 0);
-    const uint64_t ranks = of_all ? started : started * on;
-    if (asked == NULL && (fold->processes_at == NULL || ranks <= FIT_RANKS_RUN_MOST)) return NULL;
+    fold->of_machine = of_all ? started / on : started;
+    return of_all ? started : started * on;
+}
+
+uint64_t fit_count_ranks(char **program) {
+    struct fit_fold fold = {.ranks = 0};
+    const uint64_t ranks = find_launcher(&fold, program);
+    return fold.processes_at != NULL ? ranks : fit_count_devices(program);
+}
+
+const char *fit_fold_begin(struct fit_fold *fold, const char *asked, uint64_t most, char **program) {
+    *fold = (struct fit_fold){.ranks = 0};
+    const uint64_t ranks = find_launcher(fold, program);
+    if (asked == NULL && (fold->processes_at == NULL || ranks <= most)) return NULL;
     if (asked != NULL && strcmp(asked, "none") == 0) return NULL;
     if (fold->processes_at == NULL) return "--fold needs a launcher's --nproc-per-node, --num-processes or --num-gpus";
     if (ranks < 2 || ranks > FIT_RANKS_MOST) return "2 to 65536 ranks can be folded";
     fold->ranks = ranks;
-    fold->of_machine = of_all ? started / (on == 0 ? 1 : on) : started;
     const char *wrong = choose_ranks(fold, asked == NULL ? "auto" : asked);
     return wrong != NULL ? wrong : set_running(fold);
+}
+
+void fit_fold_end(const struct fit_fold *fold) {
+    static const char *const variables[] = {"VRAM_SIM_RANKS", "VRAM_FIT_LOCAL_WORLD", "VRAM_FIT_SCOUTS"};
+    for (size_t i = 0; fold->ranks != 0 && i < sizeof variables / sizeof *variables; i++) (void)unsetenv(variables[i]);
 }
 
 const char *fit_fold_scout(struct fit_fold *fold) {

@@ -11,6 +11,7 @@
 
 #define FIT_RANKS_MOST     65536
 #define FIT_RANKS_RUN_MOST 16 // by default, up to this many ranks all run as processes
+#define FIT_SEARCHED_MOST  3  // the same in a search
 #define FIT_KINDS_MOST     64
 
 // Ranks that are alike: they have the same place in every group whose members send each other messages.
@@ -36,13 +37,18 @@ struct fit_fold {
 
 // Returns how many devices per machine the program's options ask for. The product of several kinds of parallelism.
 uint64_t fit_count_devices(char **program);
-// Chooses which ranks run. `asked` is "auto", "none" or "0,1,63"; NULL means auto above FIT_RANKS_RUN_MOST ranks. Changes the program's
-// arguments and environment accordingly. Returns NULL, or what is wrong.
-const char *fit_fold_begin(struct fit_fold *fold, const char *asked, char **program);
+// Returns how many ranks the program's launcher starts on all machines; without a launcher, fit_count_devices().
+uint64_t fit_count_ranks(char **program);
+// Chooses which ranks run. `asked` is "auto", "none" or "0,1,63"; NULL means auto if there are more than `most` ranks. Changes the
+// program's arguments and environment accordingly. Returns NULL, or what is wrong.
+const char *fit_fold_begin(struct fit_fold *fold, const char *asked, uint64_t most, char **program);
 // With `auto`: lets rank 0 run alone. Returns NULL, or what is wrong.
 const char *fit_fold_scout(struct fit_fold *fold);
 // Lets the ranks run that the scout found to be different (the file `kinds` in its folder; adapters/fit/vram_fit_kinds.py); without the
 // file, a few. Returns NULL, or what is wrong.
 const char *fit_fold_take_kinds(struct fit_fold *fold, const char *folder);
+
+// Removes what fit_fold_begin() put into the environment. The program's arguments stay changed.
+void fit_fold_end(const struct fit_fold *fold);
 
 #endif
