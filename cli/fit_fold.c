@@ -113,7 +113,8 @@ static bool put_environment(const struct fit_fold *fold) {
     for (size_t i = 0; i < fold->running_count && used < sizeof text; i++)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRIu64, i == 0 ? "" : ",", fold->running[i]);
     (void)snprintf(number, sizeof number, "%" PRIu64, fold->of_machine);
-    return used < sizeof text && setenv("VRAM_SIM_RANKS", text, 1) == 0 && setenv("VRAM_FIT_LOCAL_WORLD", number, 1) == 0;
+    return used < sizeof text && setenv("VRAM_SIM_RANKS", text, 1) == 0 && setenv("VRAM_FIT_LOCAL_WORLD", number, 1) == 0 &&
+           (!fold->few || setenv("VRAM_FIT_FEW", "1", 1) == 0);
 }
 
 // Changes the program's arguments and environment to the ranks that run.
@@ -144,8 +145,9 @@ uint64_t fit_count_ranks(char **program) {
     return fold.processes_at != NULL ? ranks : fit_count_devices(program);
 }
 
-const char *fit_fold_begin(struct fit_fold *fold, const char *asked, uint64_t most, char **program) {
-    *fold = (struct fit_fold){.ranks = 0};
+const char *fit_fold_begin(struct fit_fold *fold, const char *asked, bool few, char **program) {
+    const uint64_t most = few ? FIT_FEW_MOST : FIT_RANKS_RUN_MOST;
+    *fold = (struct fit_fold){.ranks = 0, .few = few};
     const uint64_t ranks = find_launcher(fold, program);
     if (asked == NULL && (fold->processes_at == NULL || ranks <= most)) return NULL;
     if (asked != NULL && strcmp(asked, "none") == 0) return NULL;
@@ -157,7 +159,7 @@ const char *fit_fold_begin(struct fit_fold *fold, const char *asked, uint64_t mo
 }
 
 void fit_fold_end(const struct fit_fold *fold) {
-    static const char *const variables[] = {"VRAM_SIM_RANKS", "VRAM_FIT_LOCAL_WORLD", "VRAM_FIT_SCOUTS"};
+    static const char *const variables[] = {"VRAM_SIM_RANKS", "VRAM_FIT_LOCAL_WORLD", "VRAM_FIT_SCOUTS", "VRAM_FIT_FEW"};
     for (size_t i = 0; fold->ranks != 0 && i < sizeof variables / sizeof *variables; i++) (void)unsetenv(variables[i]);
 }
 
@@ -168,6 +170,9 @@ const char *fit_fold_scout(struct fit_fold *fold) {
 }
 
 // --- the file `kinds` -----------------------------------------------------------------------------------------------------------------
+
+#define NOTED_MOST    65536
+#define LINE_CAPACITY 2048 // 400 characters (vram_fit_kinds.py)
 
 // Reads ranks with a character between them.
 static size_t read_ranks(const char *text, uint64_t most, uint64_t *ranks, size_t capacity) {
@@ -190,20 +195,33 @@ static void read_kind(struct fit_fold *fold, const char *text) {
     fold->kind_count++;
 }
 
-static void read_line(struct fit_fold *fold, char *line) {
-    line[strcspn(line, "\n")] = '\0';
+static void read_line(struct fit_fold *fold, const char *line) {
     if (strncmp(line, "run ", 4) == 0)
         fold->running_count = read_ranks(line + 4, fold->ranks, fold->running, sizeof fold->running / sizeof *fold->running);
     if (strncmp(line, "kind ", 5) == 0) read_kind(fold, line + 5);
 }
 
-const char *fit_fold_take_kinds(struct fit_fold *fold, const char *folder) {
-    char path[4200], line[2048]; // 400 characters (vram_fit_kinds.py)
+char *fit_fold_noted(const char *folder) {
+    char path[4200], *text = calloc(NOTED_MOST + 1, 1);
     (void)snprintf(path, sizeof path, "%s/kinds", folder);
-    FILE *file = fopen(path, "r");
-    fold->running_count = 0;
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) read_line(fold, line);
+    FILE *file = text == NULL ? NULL : fopen(path, "r");
+    const size_t length = file == NULL ? 0 : fread(text, 1, NOTED_MOST, file);
     if (file != NULL) (void)fclose(file);
+    if (length > 0) return text;
+    free(text);
+    return NULL;
+}
+
+const char *fit_fold_take_kinds(struct fit_fold *fold, const char *noted, bool notes_again) {
+    char line[LINE_CAPACITY];
+    fold->running_count = fold->kind_count = 0;
+    for (const char *at = noted; at != NULL && *at != '\0';) {
+        const size_t length = strcspn(at, "\n");
+        (void)snprintf(line, sizeof line, "%.*s", (int)(length < sizeof line ? length : sizeof line - 1), at);
+        read_line(fold, line);
+        at += length + (at[length] == '\n');
+    }
     if (fold->running_count == 0) run_a_few(fold);
-    return unsetenv("VRAM_FIT_SCOUTS") == 0 ? set_running(fold) : "not enough host memory";
+    if (!notes_again && unsetenv("VRAM_FIT_SCOUTS") != 0) return "not enough host memory";
+    return set_running(fold);
 }

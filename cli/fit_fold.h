@@ -11,7 +11,7 @@
 
 #define FIT_RANKS_MOST     65536
 #define FIT_RANKS_RUN_MOST 16 // by default, up to this many ranks all run as processes
-#define FIT_SEARCHED_MOST  3  // the same in a search
+#define FIT_FEW_MOST       3  // the same where as few as possible run
 #define FIT_KINDS_MOST     64
 
 // Ranks that are alike: they have the same place in every group whose members send each other messages.
@@ -25,6 +25,7 @@ struct fit_kind {
 struct fit_fold {
     uint64_t ranks; // number of ranks that the program sees; 0: no ranks are left out
     bool scouts;    // rank 0 runs alone first, to find out which ranks are alike
+    bool few;       // one rank of each kind runs, not two
     uint64_t running[64];
     size_t running_count;
     struct fit_kind kinds[FIT_KINDS_MOST]; // none if no messages are sent
@@ -39,14 +40,17 @@ struct fit_fold {
 uint64_t fit_count_devices(char **program);
 // Returns how many ranks the program's launcher starts on all machines; without a launcher, fit_count_devices().
 uint64_t fit_count_ranks(char **program);
-// Chooses which ranks run. `asked` is "auto", "none" or "0,1,63"; NULL means auto if there are more than `most` ranks. Changes the
-// program's arguments and environment accordingly. Returns NULL, or what is wrong.
-const char *fit_fold_begin(struct fit_fold *fold, const char *asked, uint64_t most, char **program);
+// Chooses which ranks run. `asked` is "auto", "none" or "0,1,63"; NULL means auto above FIT_RANKS_RUN_MOST ranks, or FIT_FEW_MOST
+// with `few`. Changes the program's arguments and environment accordingly. Returns NULL, or what is wrong.
+const char *fit_fold_begin(struct fit_fold *fold, const char *asked, bool few, char **program);
 // With `auto`: lets rank 0 run alone. Returns NULL, or what is wrong.
 const char *fit_fold_scout(struct fit_fold *fold);
-// Lets the ranks run that the scout found to be different (the file `kinds` in its folder; adapters/fit/vram_fit_kinds.py); without the
-// file, a few. Returns NULL, or what is wrong.
-const char *fit_fold_take_kinds(struct fit_fold *fold, const char *folder);
+// Returns what rank 0 noted about the ranks that are alike: the text of `kinds` in the run's folder (adapters/fit/vram_fit_kinds.py). NULL
+// if it noted nothing. The caller frees it.
+char *fit_fold_noted(const char *folder);
+// Lets the ranks run that the text says; without a text, a few. With `notes_again`, rank 0 notes the text again in that run. Returns NULL,
+// or what is wrong.
+const char *fit_fold_take_kinds(struct fit_fold *fold, const char *noted, bool notes_again);
 
 // Removes what fit_fold_begin() put into the environment. The program's arguments stay changed.
 void fit_fold_end(const struct fit_fold *fold);

@@ -291,29 +291,61 @@ static int choose_ranks(struct fit_question *question, struct fit_plan *plan, bo
     if (code != CLI_OK) return code;
     *decided = scout_decides(question, &run);
     if (*decided) return answer_one(question, plan, &run);
-    wrong = fit_fold_take_kinds(&question->fold, run.folder);
+    char *noted = fit_fold_noted(run.folder);
+    wrong = fit_fold_take_kinds(&question->fold, noted, false);
+    if (question->point != NULL)
+        fit_point_take_noted(question->point, noted);
+    else
+        free(noted);
     fit_run_release(&run);
     if (wrong != NULL) return usage_problem(wrong);
     if (question->devices_asked == 0) question->device_count = plan->sim.devices = fit_count_devices(plan->program);
     return CLI_OK;
 }
 
+static int run_chosen(struct fit_question *question, struct fit_plan *plan, struct fit_run *run) {
+    limit_time(question, plan);
+    const int code = run_where_it_can(question, plan, run);
+    if (code == CLI_OK && run->exit_code == 137)
+        ui_say("vram fit: the program was killed (signal 9): this machine may have run out of memory");
+    return code;
+}
+
+// Runs the ranks that ran for a similar variant of a search, without a run of rank 0 alone. Rank 0 notes which ranks are alike; if these are
+// others, or the program failed, the run says nothing and *guessed is false.
+static int run_guessed(struct fit_question *question, struct fit_plan *plan, struct fit_run *run, bool *guessed) {
+    const char *guess = question->point == NULL ? NULL : fit_search_guess(question->search, question->point);
+    *guessed = guess != NULL;
+    if (!*guessed) return CLI_OK;
+    const char *wrong = fit_fold_scout(&question->fold);
+    if (wrong == NULL) wrong = fit_fold_take_kinds(&question->fold, guess, true);
+    if (wrong != NULL) return usage_problem(wrong);
+    if (question->devices_asked == 0) question->device_count = plan->sim.devices = fit_count_devices(plan->program);
+    const int code = run_chosen(question, plan, run);
+    if (code != CLI_OK) return code;
+    char *noted = fit_fold_noted(run->folder);
+    *guessed = fit_search_cuts(question->search, run) || (!fit_run_failed(run) && noted != NULL && strcmp(noted, guess) == 0);
+    if (*guessed)
+        fit_point_take_noted(question->point, noted);
+    else
+        free(noted);
+    if (!*guessed) fit_run_release(run);
+    return CLI_OK;
+}
+
 static int run_program(struct fit_question *question, struct fit_plan *plan) {
     struct fit_run run;
-    bool decided = false;
-    int code = question->fold.scouts ? choose_ranks(question, plan, &decided) : CLI_OK;
+    bool decided = false, guessed = false;
+    int code = question->fold.scouts ? run_guessed(question, plan, &run, &guessed) : CLI_OK;
+    if (code == CLI_OK && question->fold.scouts && !guessed) code = choose_ranks(question, plan, &decided);
     if (code != CLI_OK || decided) return code;
-    limit_time(question, plan);
-    code = run_where_it_can(question, plan, &run);
-    if (code != CLI_OK) return code;
-    if (run.exit_code == 137) ui_say("vram fit: the program was killed (signal 9): this machine may have run out of memory");
-    return answer_one(question, plan, &run);
+    if (!guessed) code = run_chosen(question, plan, &run);
+    return code != CLI_OK ? code : answer_one(question, plan, &run);
 }
 
 // Lets a copy of the program's words say how many ranks run.
 static const char *begin_ranks(struct fit_question *question, char **words) {
-    const uint64_t most = question->search != NULL ? FIT_SEARCHED_MOST : FIT_RANKS_RUN_MOST;
-    const char *wrong = fit_fold_begin(&question->fold, question->folds, most, words);
+    const char *wrong = fit_fold_begin(&question->fold, question->folds, question->search != NULL, words);
     question->device_count = question->devices_asked != 0 ? question->devices_asked : fit_count_devices(words);
     return wrong;
 }

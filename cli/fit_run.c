@@ -324,12 +324,19 @@ static void read_number(struct running *running) {
     running->run->has_printed = true;
 }
 
+// Keeps the last line of output that is neither empty nor part of a launcher's report. It often says why a program fails.
+static void keep_last_line(struct running *running) {
+    running->launcher_reports = running->launcher_reports || is_launchers(running->line);
+    if (running->launcher_reports || running->line[strspn(running->line, " \t\r")] == '\0') return;
+    (void)snprintf(running->run->last_line, sizeof running->run->last_line, "%.*s", (int)sizeof running->run->last_line - 1, running->line);
+}
+
 static void end_line(struct running *running) {
     running->line[running->line_used] = '\0';
     read_number(running);
+    keep_last_line(running);
     if (running->looking && !running->found) running->found = regexec(&running->until, running->line, 0, NULL, 0) == 0;
     fit_ready_line(&running->ready, running->line);
-    running->launcher_reports = running->launcher_reports || is_launchers(running->line);
     if (hides_output(running->plan) && !running->launcher_reports) {
         program_keep_last(running->kept, &running->kept_used, KEPT_BYTES, running->line, running->line_used);
         program_keep_last(running->kept, &running->kept_used, KEPT_BYTES, "\n", 1);

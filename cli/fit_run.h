@@ -95,6 +95,7 @@ struct fit_run {
     bool began;            // a process with PyTorch used a device
     bool no_kernels;       // PyTorch has no kernels for the device
     char kernels[512];     // devices it has kernels for, as torch.cuda.get_arch_list(): "sm_75 sm_80 compute_90"; "" if unknown
+    char last_line[300];   // of its output, without a launcher's report
     char refused[600];     // why it cannot run with some of its ranks only; "" if it can
     char folder[4096];     // of the recordings; "" once removed
     struct fit_process *processes;

@@ -89,8 +89,11 @@ bool fit_search_begin(struct fit_search *search, char wrong[FIT_VARY_WRONG]) {
 }
 
 void fit_search_release(struct fit_search *search) {
-    for (size_t i = 0; i < search->count; i++)
-        if (search->points[i].same == NULL) free(search->points[i].failure);
+    for (size_t i = 0; i < search->count; i++) {
+        if (search->points[i].same != NULL) continue; // these belong to another
+        free(search->points[i].failure);
+        free(search->points[i].noted);
+    }
     free(search->points);
     search->points = NULL;
     search->count = 0;
@@ -106,6 +109,42 @@ bool fit_search_cuts(struct fit_search *search, const struct fit_run *run) {
     if (search == NULL) return false;
     if (run->ending == FIT_INTERRUPTED) search->interrupted = true;
     return run->ending == FIT_INTERRUPTED || (run->ending == FIT_TIME && fit_search_left(search) == 0);
+}
+
+// --- which ranks are alike ----------------------------------------------------------------------------------------------------------
+
+enum { COMPARED_MOST = 128 }; // earlier points
+
+static bool agree(const struct fit_point *one, const struct fit_point *other, unsigned arguments) {
+    for (size_t i = 0; i < FIT_VARY_MOST; i++)
+        if ((arguments >> i & 1) != 0 && one->variant->places[i] != other->variant->places[i]) return false;
+    return true;
+}
+
+// Returns whether points with the same values of these arguments have ranks that are alike in the same way.
+static bool decide_kinds(const struct fit_point *const *points, size_t count, unsigned arguments) {
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < i; j++)
+            if (agree(points[i], points[j], arguments) && strcmp(points[i]->noted, points[j]->noted) != 0) return false;
+    return true;
+}
+
+const char *fit_search_guess(const struct fit_search *search, const struct fit_point *point) {
+    const struct fit_point *earlier[COMPARED_MOST];
+    unsigned arguments = (1U << search->vary->count) - 1;
+    size_t count = 0;
+    for (const struct fit_point *one = point; one-- > search->points && count < COMPARED_MOST;)
+        if (one->noted != NULL && one->same == NULL) earlier[count++] = one;
+    for (size_t i = 0; i < search->vary->count; i++) // leave out those that did not matter so far
+        if (decide_kinds(earlier, count, arguments & ~(1U << i))) arguments &= ~(1U << i);
+    for (size_t i = 0; i < count; i++)
+        if (agree(earlier[i], point, arguments)) return earlier[i]->noted;
+    return NULL;
+}
+
+void fit_point_take_noted(struct fit_point *point, char *noted) {
+    free(point->noted);
+    point->noted = noted;
 }
 
 // --- answers ------------------------------------------------------------------------------------------------------------------------

@@ -40,6 +40,7 @@ struct fit_point {
     double seconds; // of its run
     uint64_t ranks_run, ranks; // different if some ranks ran for all
     bool checked;              // ran again with all of its ranks
+    char *noted;               // which of its ranks are alike (fit_fold_noted()); NULL: not known
     bool is_frontier;          // no other that fits has as much work in less memory, or more work in as much
 };
 
@@ -65,6 +66,10 @@ void fit_search_release(struct fit_search *search);
 // Returns the seconds that are left; UINT64_MAX without a budget.
 uint64_t fit_search_left(const struct fit_search *search);
 
+// Returns what was noted about the ranks of an earlier variant, if those of this point are probably alike in the same way; else NULL.
+const char *fit_search_guess(const struct fit_search *search, const struct fit_point *point);
+// Keeps what was noted about the point's ranks. Owns it.
+void fit_point_take_noted(struct fit_point *point, char *noted);
 // Returns whether a run has no answer, because it was interrupted or the search's time ended it. `search` may be NULL.
 bool fit_search_cuts(struct fit_search *search, const struct fit_run *run);
 

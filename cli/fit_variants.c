@@ -135,7 +135,7 @@ static int search_among(struct fit_question *question, const struct fit_vary *va
         answers_expect(question->answers);
         if (!question->json) answers_begin(question->answers);
         code = question->json ? fit_search_json(&search, question->answers) : fit_search_print(&search);
-        if (code == CLI_OK) code = code_of(&search);
+        if (code == CLI_OK) code = search.interrupted ? CLI_BAD_INPUT : code_of(&search);
     }
     question->search = NULL;
     fit_search_release(&search);

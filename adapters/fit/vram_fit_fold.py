@@ -11,7 +11,7 @@ import time
 
 RANKS = os.environ.get("VRAM_SIM_RANKS", "")
 ID_BYTES = 128  # of NCCL's unique ids, with a NUL at the end
-SCOUTS = os.environ.get("VRAM_FIT_SCOUTS") == "1"  # rank 0 runs alone, to find out which ranks are alike (vram_fit_kinds.py)
+SCOUTS = os.environ.get("VRAM_FIT_SCOUTS") == "1"  # rank 0 notes which ranks are alike (vram_fit_kinds.py); mostly it runs alone
 ENDING_SECONDS = 60  # until the command has ended this process
 END = None  # ends the recording; set by watch()
 WATCHING = ("TORCH_NCCL_ENABLE_MONITORING", "TORCH_NCCL_DUMP_ON_TIMEOUT")  # their threads would use the store while the program ends
@@ -306,7 +306,7 @@ def watch(torch, recorder):
 
     global END
     END = recorder.refuse
-    if SCOUTS:
+    if SCOUTS and os.environ.get("RANK") == "0":
         recorder.kinds = _vram_shared.part("vram_fit_kinds").watch(c10d, int(RANKS.partition(":")[0]))
     groups = Groups(torch.cuda.nccl.unique_id)
     own_groups(c10d, groups, store_class(torch, groups), recorder.kinds)
