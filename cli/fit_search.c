@@ -82,10 +82,13 @@ bool fit_search_begin(struct fit_search *search, char wrong[FIT_VARY_WRONG]) {
         search->points[i].variant = &search->variants->rows[i];
         good = plan_work(search, &search->points[i], wrong);
     }
+    if (!good) {
+        fit_search_release(search);
+        return false;
+    }
     qsort(search->points, search->count, sizeof *search->points, by_work);
     find_same(search);
-    if (!good) fit_search_release(search);
-    return good;
+    return true;
 }
 
 void fit_search_release(struct fit_search *search) {

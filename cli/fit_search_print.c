@@ -58,16 +58,6 @@ static void print_titled(FILE *page, const char *title, const char *text) {
 
 // --- the best -----------------------------------------------------------------------------------------------------------------------
 
-static void print_command(FILE *page, const struct fit_point *point) {
-    char text[4096] = "";
-    size_t used = 0;
-    for (char **word = point->variant->words; *word != NULL && used < sizeof text; word++) {
-        const bool plain = (*word)[0] != '\0' && strpbrk(*word, " \t\n\"'\\$`*?[]{}()<>|&;#!~") == NULL;
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s%s%s", used == 0 ? "" : " ", plain ? "" : "'", *word, plain ? "" : "'");
-    }
-    print_titled(page, "Command", text);
-}
-
 // Prints whether more work was ruled out, if not all variants ran.
 static void print_proof(FILE *page, const struct fit_search *search, const struct fit_point *best) {
     size_t more = 0, equal = 0, unknown = 0;
@@ -113,7 +103,6 @@ static void print_best(FILE *page, const struct fit_search *search, const struct
     if (best->has_work) print_titled(page, "Work", text);
     print_proof(page, search, best);
     print_checked(page, best);
-    print_command(page, best);
 }
 
 // Prints the best on each card, one paragraph for cards with the same.
@@ -145,10 +134,12 @@ static void print_progress(FILE *page, const struct fit_search *search) {
     char text[400], time[32];
     size_t same = 0, used;
     for (size_t i = 0; i < search->count; i++) same += search->points[i].same != NULL && search->points[i].outcome != FIT_NOT_RUN;
-    const size_t fit = fit_search_count(search, FIT_SURELY), not_run = fit_search_count(search, FIT_NOT_RUN), unsure = fit_search_count(search, FIT_PERHAPS);
-    used = (size_t)snprintf(text, sizeof text, "%zu of %zu variants in %s: %zu fit, %zu %s not", search->count - not_run, search->count,
-                            time_text(search->seconds, time), fit, fit_search_count(search, FIT_TOO_LARGE),
-                            fit_search_count(search, FIT_TOO_LARGE) == 1 ? "does" : "do");
+    const bool several = (search->asked & (search->asked - 1)) != 0 && search->limit_bytes == UINT64_MAX;
+    const size_t fit = fit_search_count(search, FIT_SURELY), large = fit_search_count(search, FIT_TOO_LARGE);
+    const size_t not_run = fit_search_count(search, FIT_NOT_RUN), unsure = fit_search_count(search, FIT_PERHAPS);
+    used = (size_t)snprintf(text, sizeof text, "%zu of %zu variants in %s: %zu %s%s, %zu %s not", search->count - not_run, search->count,
+                            time_text(search->seconds, time), fit, fit == 1 ? "fits" : "fit", several ? " on all cards" : "", large,
+                            large == 1 ? "does" : "do");
     if (unsure > 0) used += (size_t)snprintf(text + used, sizeof text - used, ", %zu not sure", unsure);
     used += (size_t)snprintf(text + used, sizeof text - used, ", %zu failed", fit_search_count(search, FIT_WITHOUT_ANSWER));
     if (same > 0)

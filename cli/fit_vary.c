@@ -1,5 +1,5 @@
 // Each argument of --vary goes into the program's words: in place of "{name}", else as the value of "name=..." or "name ...", else at the end.
-// What is in braces may be an expression: "{mbs*dp}".
+// What is in braces may be an expression, "{mbs*dp}", which is not in place of --mbs.
 #include "fit_vary.h"
 
 #include <inttypes.h>
@@ -115,7 +115,7 @@ bool fit_variant_is_same(const struct fit_variant *one, const struct fit_variant
 struct writer {
     const struct fit_vary *vary;
     const struct fit_variant *variant;
-    bool used[FIT_VARY_MOST]; // whether the argument occurred in braces
+    bool used[FIT_VARY_MOST]; // whether braces are its place
     char *wrong;
 };
 
@@ -126,8 +126,11 @@ static size_t braced_length(struct writer *writer, const char *open) {
     bool any = false;
     if (open[1 + length] != '}') return 0;
     for (size_t i = 0; i < writer->vary->count; i++) {
-        if (!fit_expression_names(open + 1, length, writer->vary->arguments[i].name)) continue;
-        writer->used[i] = any = true;
+        const struct fit_varied *one = &writer->vary->arguments[i];
+        if (!fit_expression_names(open + 1, length, one->name)) continue;
+        any = true;
+        // "{mbs*dp}" is not the program's argument --mbs, but all there is of a name without dashes.
+        if (one->argument[0] != '-' || strlen(one->name) == length) writer->used[i] = true;
     }
     return any ? length : 0;
 }
@@ -159,7 +162,7 @@ static bool append_braced(struct writer *writer, const char *expression, size_t 
 static char *filled_word(struct writer *writer, const char *text) {
     char word[WORD_MOST];
     size_t used = 0;
-    if (strchr(text, '{') == NULL) return strdup(text);
+    if (strchr(text, '{') == NULL || strchr(text, '\n') != NULL) return strdup(text); // lines are a program: python -c
     while (*text != '\0' && used < sizeof word - 1) {
         const size_t length = *text == '{' ? braced_length(writer, text) : 0;
         if (length == 0) {
