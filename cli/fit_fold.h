@@ -1,4 +1,4 @@
-// fit_fold.h: sets how many ranks a launcher starts, and judges a program of many ranks by a few that run.
+// fit_fold.h: judges a program of many ranks by a few that run.
 //
 // The launcher starts only the ranks that run. Each process takes its rank's number (adapters/fit/vram_fit_fold.py) and sees the full
 // count; the stand-in for NCCL does not wait for the others (simulator/standins/nccl/nccl_fold.c).
@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "fit_launcher.h"
 
 #define FIT_RANKS_MOST     65536
 #define FIT_RANKS_RUN_MOST 16 // by default, up to this many ranks all run as processes
@@ -30,16 +32,9 @@ struct fit_fold {
     size_t running_count;
     struct fit_kind kinds[FIT_KINDS_MOST]; // none if no messages are sent
     size_t kind_count;
-    char **processes_at, **machines_at; // the launcher's arguments; NULL: absent
-    char options[2][52];                // their names, before they were replaced
-    char count_text[24], joined[2][80]; // their new text
-    uint64_t of_machine;                // ranks
+    struct fit_launcher launcher;
 };
 
-// Returns how many devices per machine the program's options ask for. The product of several kinds of parallelism.
-uint64_t fit_count_devices(char **program);
-// Returns how many ranks the program's launcher starts on all machines; without a launcher, fit_count_devices().
-uint64_t fit_count_ranks(char **program);
 // Chooses which ranks run. `asked` is "auto", "none" or "0,1,63"; NULL means auto above FIT_RANKS_RUN_MOST ranks, or FIT_FEW_MOST
 // with `few`. Changes the program's arguments and environment accordingly. Returns NULL, or what is wrong.
 const char *fit_fold_begin(struct fit_fold *fold, const char *asked, bool few, char **program);

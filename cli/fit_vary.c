@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fit_fold.h"
+#include "fit_launcher.h"
 
 enum { WORD_MOST = 8192, SHOWN_MOST = 100 };
 

@@ -601,4 +601,5 @@ def watch_imports():
         part("fold").take_rank()
     atexit.register(RECORDER.write_failure)
     engines, parts = part("engines").modules(RECORDER, RECORDER.serving), (part("weights"), part("kernels"), part("requests"), part("runtime"))
-    sys.meta_path.insert(0, Finder({"torch": torch_is_there, **engines, **{name: after for each in parts for name, after in each.modules(RECORDER).items()}}))
+    mpi = {"mpi4py.MPI": part("fold").refuse_mpi} if RANKS else {}
+    sys.meta_path.insert(0, Finder({"torch": torch_is_there, **mpi, **engines, **{name: after for each in parts for name, after in each.modules(RECORDER).items()}}))

@@ -49,11 +49,17 @@ def lines():
     return [f"failed_at {time.time_ns() // 1000}", "failed " + cut(what) + remedy(text), *("frame " + cut(frame) for frame in frames_of(found))]
 
 
+def own_rank():
+    import _vram_shared
+
+    return _vram_shared.part("vram_fit_fold").own_rank()
+
+
 def lines_before_a_device():
     """Returns the facts of a process that ends before it used a device: a rank, or a program with PyTorch. Other processes may fail without
     effect on the program."""
     found = exception()
-    if found is None or type(found).__name__ in LAUNCHERS or ("torch" not in sys.modules and "RANK" not in os.environ):
+    if found is None or type(found).__name__ in LAUNCHERS or ("torch" not in sys.modules and own_rank() is None):
         return []
-    rank = os.environ.get("RANK", "")
+    rank = own_rank() or ""
     return [f"process {os.getpid()}", f"rank {rank if rank.isdigit() else 0}", "ended exit", *lines()]

@@ -221,6 +221,14 @@ class Ranks(unittest.TestCase):
             fold.take_rank()
             self.assertEqual(os.environ["RANK"], rank)
             self.assertTrue(os.environ["TRITON_CACHE_DIR"].endswith("/triton/0"))
+        for rank, world, local_rank, local_world in fold.LAUNCHERS:
+            os.environ.update({rank: "1", world: "2", local_rank: "1", "VRAM_FIT_LOCAL_WORLD": "4"})
+            fold.take_rank()
+            self.assertEqual([os.environ[name] for name in (rank, world, local_rank, local_world)], ["5", "8", "1", "4"])
+            self.assertEqual(fold.own_rank(), "5")
+            fold.take_rank()  # a child process
+            self.assertEqual(os.environ.pop(rank), "5")
+        self.assertEqual(fold.own_rank(), None)
         self.assertEqual(list(fold.running_ranks(8)), [0, 5])
         self.assertEqual(list(fold.running_ranks(3)), [0, 1, 2])
 
