@@ -165,9 +165,21 @@ class Kinds:
         os.rename(path + ".new", path)
 
 
+@functools.lru_cache
+def has_packages(folder):
+    """Returns whether packages are installed in a folder, such as one of `pip install --target`."""
+    try:
+        return any(name.endswith(".dist-info") for name in os.listdir(folder or "."))
+    except OSError:
+        return False
+
+
+@functools.lru_cache
 def is_own(path):
     """Returns whether a file is part of the program, not of Python, a package or adapters/fit."""
-    return not path.startswith(HERE) and not any(part in path for part in ("/site-packages/", "/dist-packages/", "/lib/python", "<frozen"))
+    if path.startswith(HERE) or any(part in path for part in ("/site-packages/", "/dist-packages/", "/lib/python", "<frozen")):
+        return False
+    return not any(path.startswith(os.path.join(folder, "")) and has_packages(folder) for folder in sys.path)
 
 
 # --- comparisons of ranks ----------------------------------------------------------------------------------------------------------------

@@ -178,6 +178,17 @@ class Kinds(unittest.TestCase):
         self.kinds.single(8191, "train.py:34")
         self.assertEqual(self.lines()[0], "run 0 5 4095 4096 4101 8191")
 
+    def test_packages_are_not_the_program(self):
+        """accelerate's samplers compare the rank with every other one. Packages may be in any folder of sys.path."""
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("program", "packages"):
+                os.mkdir(f"{folder}/{name}")
+                sys.path.append(f"{folder}/{name}")
+                self.addCleanup(sys.path.remove, f"{folder}/{name}")
+            os.mkdir(folder + "/packages/accelerate-1.0.dist-info")
+            own = [kinds.is_own(f"{folder}/{path}") for path in ("program/train.py", "packages/accelerate/state.py", "packages2/state.py", "train.py")]
+        self.assertEqual(own, [True, False, True, True])
+
     def test_comparisons_in_a_file(self):
         text = textwrap.dedent("""
             import os

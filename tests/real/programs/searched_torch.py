@@ -70,8 +70,9 @@ def main(options):
     mesh = init_device_mesh("cuda", (options.pp, options.dp, options.tp), mesh_dim_names=("pp", "dp", "tp"))
     place = mesh["pp"].get_local_rank()
     torch.set_default_dtype(torch.bfloat16)
-    with device:
-        stage = split(Stage(options, place), mesh)
+    with torch.device("meta"):
+        stage = Stage(options, place)
+    stage = split(stage, mesh).to_empty(device=device)
     optimizer = torch.optim.AdamW(stage.parameters(), foreach=False)
     words = torch.zeros(options.mbs * MICRO_BATCHES, LENGTH, dtype=torch.long, device=device)
     schedule = Schedule1F1B(PipelineStage(stage, place, options.pp, device, group=mesh["pp"].get_group()), MICRO_BATCHES, loss_fn=loss_of)
