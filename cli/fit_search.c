@@ -1,9 +1,11 @@
 #include "fit_search.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fit_failure.h"
+#include "ui.h"
 
 const char *const fit_outcome_names[FIT_OUTCOME_COUNT] = {
 #define FIT_OUTCOME(constant, name) #name,
@@ -102,8 +104,10 @@ void fit_search_release(struct fit_search *search) {
     search->count = 0;
 }
 
+double fit_search_passed(const struct fit_search *search) { return seconds_since(&search->begin); }
+
 uint64_t fit_search_left(const struct fit_search *search) {
-    const double passed = seconds_since(&search->begin), budget = (double)search->budget_seconds;
+    const double passed = fit_search_passed(search), budget = (double)search->budget_seconds;
     if (search->budget_seconds == 0) return UINT64_MAX;
     return passed >= budget ? 0 : (uint64_t)(budget - passed);
 }
@@ -257,5 +261,31 @@ void fit_search_end(struct fit_search *search) {
     for (size_t i = 0; i < search->count; i++)
         if (search->points[i].same != NULL) copy_answer(&search->points[i]);
     for (size_t i = 0; i < search->count; i++) search->points[i].is_frontier = is_frontier(search, &search->points[i]);
-    search->seconds = seconds_since(&search->begin);
+    search->seconds = fit_search_passed(search);
+}
+
+// --- words --------------------------------------------------------------------------------------------------------------------------
+
+const char *fit_search_cards(const struct fit_search *search, uint64_t cards, char text[FIT_CARDS_CAPACITY]) {
+    struct vram_sim_model model;
+    size_t used = 0;
+    text[0] = '\0';
+    if (search->limit_bytes != UINT64_MAX) {
+        char size[UI_SIZE_CAPACITY];
+        (void)snprintf(text, FIT_CARDS_CAPACITY, "%s", ui_size(search->limit_bytes, size));
+        return text;
+    }
+    for (uint32_t i = 0; vram_sim_model_at(i, &model); i++)
+        if ((cards >> i & 1) != 0 && used < FIT_CARDS_CAPACITY)
+            used += (size_t)snprintf(text + used, FIT_CARDS_CAPACITY - used, "%s%s", used == 0 ? "" : ", ", model.key);
+    return text;
+}
+
+const char *fit_search_time(double seconds, char text[32]) {
+    const uint64_t whole = (uint64_t)(seconds + 0.5);
+    if (whole < 60)
+        (void)snprintf(text, 32, "%" PRIu64 " s", whole);
+    else
+        (void)snprintf(text, 32, "%" PRIu64 " min %" PRIu64 " s", whole / 60, whole % 60);
+    return text;
 }

@@ -63,6 +63,8 @@ struct fit_search {
 // fit_search_release().
 bool fit_search_begin(struct fit_search *search, char wrong[FIT_VARY_WRONG]);
 void fit_search_release(struct fit_search *search);
+// Returns the seconds since the search began.
+double fit_search_passed(const struct fit_search *search);
 // Returns the seconds that are left; UINT64_MAX without a budget.
 uint64_t fit_search_left(const struct fit_search *search);
 
@@ -90,6 +92,12 @@ size_t fit_search_count(const struct fit_search *search, enum fit_outcome outcom
 bool fit_point_is_known(const struct fit_point *point);
 // Orders points by work, the most first, then by memory, then as --vary does.
 int fit_point_order(const struct fit_point *one, const struct fit_point *other);
+
+#define FIT_CARDS_CAPACITY 400
+// Writes the requested cards in a bit set of models, or the limit. Returns text.
+const char *fit_search_cards(const struct fit_search *search, uint64_t cards, char text[FIT_CARDS_CAPACITY]);
+// Writes a time as "12 s" or "3 min 4 s". Returns text.
+const char *fit_search_time(double seconds, char text[32]);
 
 int fit_search_print(const struct fit_search *search);
 int fit_search_json(const struct fit_search *search, struct answers *answers);

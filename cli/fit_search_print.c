@@ -10,7 +10,7 @@
 #include "output.h"
 #include "ui.h"
 
-enum { VALUE_MOST = 24, CARDS_CAPACITY = 400 }; // of a column
+enum { VALUE_MOST = 24 }; // characters of a value in the table
 
 // --- words --------------------------------------------------------------------------------------------------------------------------
 
@@ -22,31 +22,6 @@ static const char *work_text(const struct fit_point *point, char text[UI_COUNT_C
         (void)ui_count((uint64_t)work, text);
     else
         (void)snprintf(text, UI_COUNT_CAPACITY, "%.6g", work);
-    return text;
-}
-
-// Writes the requested cards in a bit set of models, or the limit.
-static const char *cards_text(const struct fit_search *search, uint64_t cards, char text[CARDS_CAPACITY]) {
-    struct vram_sim_model model;
-    size_t used = 0;
-    text[0] = '\0';
-    if (search->limit_bytes != UINT64_MAX) {
-        char size[UI_SIZE_CAPACITY];
-        (void)snprintf(text, CARDS_CAPACITY, "%s", ui_size(search->limit_bytes, size));
-        return text;
-    }
-    for (uint32_t i = 0; vram_sim_model_at(i, &model); i++)
-        if ((cards >> i & 1) != 0 && used < CARDS_CAPACITY)
-            used += (size_t)snprintf(text + used, CARDS_CAPACITY - used, "%s%s", used == 0 ? "" : ", ", model.key);
-    return text;
-}
-
-static const char *time_text(double seconds, char text[32]) {
-    const uint64_t whole = (uint64_t)(seconds + 0.5);
-    if (whole < 60)
-        (void)snprintf(text, 32, "%" PRIu64 " s", whole);
-    else
-        (void)snprintf(text, 32, "%" PRIu64 " min %" PRIu64 " s", whole / 60, whole % 60);
     return text;
 }
 
@@ -90,8 +65,8 @@ static void print_checked(FILE *page, const struct fit_point *best) {
 }
 
 static void print_best(FILE *page, const struct fit_search *search, const struct fit_point *best, uint64_t cards) {
-    char variant[2000], names[CARDS_CAPACITY], size[UI_SIZE_CAPACITY], work[UI_COUNT_CAPACITY], text[400];
-    fprintf(page, best->has_work ? "Most work on %s: " : "Least memory on %s: ", cards_text(search, cards, names));
+    char variant[2000], names[FIT_CARDS_CAPACITY], size[UI_SIZE_CAPACITY], work[UI_COUNT_CAPACITY], text[400];
+    fprintf(page, best->has_work ? "Most work on %s: " : "Least memory on %s: ", fit_search_cards(search, cards, names));
     ui_put(page, fit_variant_text(search->vary, best->variant, variant, sizeof variant));
     fprintf(page, "\n");
     (void)snprintf(text, sizeof text, "%s", ui_size(best->need_bytes, size));
@@ -108,7 +83,7 @@ static void print_best(FILE *page, const struct fit_search *search, const struct
 // Prints the best on each card, one paragraph for cards with the same.
 static void print_all_best(FILE *page, const struct fit_search *search) {
     uint64_t none = 0, printed = 0;
-    char names[CARDS_CAPACITY];
+    char names[FIT_CARDS_CAPACITY];
     struct vram_sim_model model;
     for (uint32_t i = 0; vram_sim_model_at(i, &model); i++) {
         const bool counts = search->limit_bytes != UINT64_MAX ? printed == 0 : (search->asked >> i & 1) != 0;
@@ -127,7 +102,7 @@ static void print_all_best(FILE *page, const struct fit_search *search) {
     if (none == 0) return;
     const bool all = fit_search_count(search, FIT_NOT_RUN) == 0;
     fprintf(page, search->limit_bytes != UINT64_MAX ? "None of the variants%s fits in %s\n" : "None of the variants%s fits on %s\n",
-            all ? "" : " that ran", cards_text(search, none, names));
+            all ? "" : " that ran", fit_search_cards(search, none, names));
 }
 
 static void print_progress(FILE *page, const struct fit_search *search) {
@@ -138,7 +113,7 @@ static void print_progress(FILE *page, const struct fit_search *search) {
     const size_t fit = fit_search_count(search, FIT_SURELY), large = fit_search_count(search, FIT_TOO_LARGE);
     const size_t not_run = fit_search_count(search, FIT_NOT_RUN), unsure = fit_search_count(search, FIT_PERHAPS);
     used = (size_t)snprintf(text, sizeof text, "%zu of %zu variants in %s: %zu %s%s, %zu %s not", search->count - not_run, search->count,
-                            time_text(search->seconds, time), fit, fit == 1 ? "fits" : "fit", several ? " on all cards" : "", large,
+                            fit_search_time(search->seconds, time), fit, fit == 1 ? "fits" : "fit", several ? " on all cards" : "", large,
                             large == 1 ? "does" : "do");
     if (unsure > 0) used += (size_t)snprintf(text + used, sizeof text - used, ", %zu not sure", unsure);
     used += (size_t)snprintf(text + used, sizeof text - used, ", %zu failed", fit_search_count(search, FIT_WITHOUT_ANSWER));
@@ -206,7 +181,7 @@ static void print_heads(FILE *page, const struct fit_search *search, const struc
 }
 
 static void print_point(FILE *page, const struct fit_search *search, const struct widths *widths, const struct fit_point *point) {
-    char work[UI_COUNT_CAPACITY], size[UI_SIZE_CAPACITY], need[UI_SIZE_CAPACITY + 2] = "", names[CARDS_CAPACITY], value[VALUE_MOST + 1];
+    char work[UI_COUNT_CAPACITY], size[UI_SIZE_CAPACITY], need[UI_SIZE_CAPACITY + 2] = "", names[FIT_CARDS_CAPACITY], value[VALUE_MOST + 1];
     const bool known = fit_point_is_known(point);
     if (known) (void)snprintf(need, sizeof need, "%s%s", point->ran_out ? "> " : "", ui_size(point->need_bytes, size));
     fprintf(page, "  ");
@@ -219,7 +194,7 @@ static void print_point(FILE *page, const struct fit_search *search, const struc
         fprintf(page, "  %*s", widths->values[j] - length, "");
         ui_put(page, value);
     }
-    if (widths->names_cards && point->fits_on != 0) fprintf(page, "  %s", cards_text(search, point->fits_on, names));
+    if (widths->names_cards && point->fits_on != 0) fprintf(page, "  %s", fit_search_cards(search, point->fits_on, names));
     fprintf(page, "\n");
 }
 

@@ -55,10 +55,12 @@ static int answer_all(struct fit_question *question, const struct fit_vary *vary
 // Says what was found about a point, and how far the search is.
 static void say_point(const struct fit_search *search, const struct fit_point *point, size_t number) {
     static const char *const words[FIT_OUTCOME_COUNT] = {"did not end", "fits", "might not fit", "does not fit", "failed"};
-    char variant[VARIANT_CAPACITY], size[UI_SIZE_CAPACITY];
-    const bool known = fit_point_is_known(point);
+    char variant[VARIANT_CAPACITY], size[UI_SIZE_CAPACITY], time[32], cards[FIT_CARDS_CAPACITY] = "";
+    const bool known = fit_point_is_known(point), some = point->outcome != FIT_SURELY && point->fits_on != 0;
     (void)fit_variant_text(search->vary, point->variant, variant, sizeof variant);
-    ui_say("vram fit: %zu of %zu: %s: %s%s%s", number, search->count, variant, words[point->outcome],
+    if (some) (void)fit_search_cards(search, point->fits_on, cards);
+    ui_say("vram fit: %zu of %zu, %s: %s: %s%s%s%s", number, search->count, fit_search_time(fit_search_passed(search), time), variant,
+           some ? "fits on " : words[point->outcome], cards,
            !known             ? ""
            : point->ran_out   ? ", needs more than "
                               : ", needs ",
