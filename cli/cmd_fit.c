@@ -90,24 +90,24 @@ static bool settle_requests(struct fit_question *question) {
 // Returns what is wrong with options that depend on each other; NULL if nothing is.
 static const char *contradiction(const struct fit_question *question) {
     const bool searches = question->searches;
-    return question->each && question->vary.count > 0          ? "--each and --vary cannot be used together"
-           : searches && question->vary.count == 0             ? "--search needs --vary, which says what to change"
+    return question->each && question->vary.count > 0               ? "--each and --vary cannot be used together"
+           : searches && question->vary.count == 0                  ? "--search needs --vary, which says what to change"
            : question->where.count > 0 && question->vary.count == 0 ? "--where needs --vary"
-           : !searches && question->work != NULL               ? "--work needs --search"
-           : !searches && question->printed != NULL            ? "--printed needs --search"
-           : !searches && question->budget != NULL             ? "--budget needs --search; --for limits one run"
-           : searches && question->output != NULL              ? "--search keeps no recording: run the best variant alone, with --output"
-           : searches && question->plan_folder != NULL         ? "--search writes no plan: run the best variant alone, with --write-plan"
-                                                               : NULL;
+           : !searches && question->work != NULL                    ? "--work needs --search"
+           : !searches && question->printed != NULL                 ? "--printed needs --search"
+           : !searches && question->budget != NULL                  ? "--budget needs --search; --for limits one run"
+           : searches && question->output != NULL      ? "--search keeps no recording: run the best variant alone, with --output"
+           : searches && question->plan_folder != NULL ? "--search writes no plan: run the best variant alone, with --write-plan"
+                                                       : NULL;
 }
 
 static int answer_all(struct fit_question *question, char **program) {
     struct answers answers;
     answers_open(&answers, question->json, question->each || (question->vary.count > 0 && !question->searches), "\n");
     question->answers = &answers;
-    const int code = question->each               ? fit_each_card(question, program)
+    const int code = question->each              ? fit_each_card(question, program)
                      : question->vary.count == 0 ? fit_program(question, program)
-                                                  : fit_all_variants(question, program);
+                                                 : fit_all_variants(question, program);
     answers_close(&answers);
     return code;
 }
@@ -174,7 +174,8 @@ int cmd_fit(int argc, char **argv) {
          .target = &question.where},
         {.name = "search",
          .kind = ARGS_FLAG,
-         .help = "with --vary: one table of all combinations instead of an answer for each: which fit, and which of them does the most work",
+         .help =
+             "with --vary: one table of all combinations instead of an answer for each: which fit, and which of them does the most work",
          .target = &question.searches},
         {.name = "work",
          .kind = ARGS_STRING,

@@ -1,7 +1,8 @@
 // fit_expression.h: computes an expression over named values, as in --where 'tp*pp*dp == ranks' of `vram fit`. Nothing in it is executed.
 //
 // It has numbers, names, texts in quotes, + - * / // % and parentheses, min() and max(), comparisons (`=` is `==`), `and`, `or`, `not`. A
-// comparison gives 1 or 0. As in Python, `//` and `%` round down, comparisons can be chained, and `and` and `or` compute only what they need.
+// comparison gives 1 or 0. As in Python, `//` and `%` round down, comparisons can be chained, and `and` and `or` compute only what they
+// need.
 #ifndef CLI_FIT_EXPRESSION_H
 #define CLI_FIT_EXPRESSION_H
 

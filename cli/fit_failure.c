@@ -101,7 +101,9 @@ static bool has_steps(const struct fit_run *run) {
 }
 
 static void say_what(const struct fit_run *run, char *text, size_t capacity) {
-    if (run->signal == SIGINT)
+    if (run->ending == FIT_TIME)
+        (void)snprintf(text, capacity, "The time of --for was over");
+    else if (run->signal == SIGINT)
         (void)snprintf(text, capacity, "The program was interrupted");
     else if (run->signal != 0)
         (void)snprintf(text, capacity, "The program was terminated (signal %d)", run->signal);
@@ -125,6 +127,12 @@ static void find_site(const struct fit_failure *failure, char *site, size_t capa
     if (failure != NULL && fit_frame_own(failure->frames, &frame)) fit_frame_site(&frame, site, capacity);
 }
 
+// Appends which rank ended early, for which the others may wait.
+static void append_left(const struct fit_run *run, char *text, size_t capacity) {
+    const size_t used = strlen(text);
+    (void)snprintf(text + used, capacity - used, ". Rank %" PRIu64 " had ended before it used a device", run->left_rank);
+}
+
 // Appends the last line of output, which says more than the exit code if the program is not in Python.
 static void append_last_line(const struct fit_run *run, char *text, size_t capacity) {
     const size_t used = strlen(text);
@@ -141,10 +149,12 @@ void fit_failure_text(const struct fit_run *run, char *text, size_t capacity) {
     say_what(run, what, sizeof what);
     say_when(run, when, sizeof when);
     find_site(failure, site, sizeof site);
-    const bool why = run->signal == 0 && failure != NULL;
-    if (!why && run->signal == 0 && run->exit_code <= 128) (void)snprintf(code, sizeof code, " (exit code %d)", run->exit_code);
+    const bool ended = run->signal != 0 || run->ending == FIT_TIME; // by a signal of ours or of the user
+    const bool why = !ended && failure != NULL;
+    if (!why && !ended && run->exit_code <= 128) (void)snprintf(code, sizeof code, " (exit code %d)", run->exit_code);
     (void)snprintf(text, capacity, "%s%s%s%s%s%s%s", what, when, code, site[0] == '\0' ? "" : ", at ", fit_site_short(site),
                    why ? ": " : "", why ? failure->what : "");
+    if (run->left) append_left(run, text, capacity);
     if (code[0] != '\0' && run->last_line[0] != '\0') append_last_line(run, text, capacity);
 }
 

@@ -15,13 +15,18 @@ struct counting_option {
     bool is_mpis; // of mpirun and srun only
 };
 
-static const struct counting_option processes[] = {{"--nproc-per-node", false, false},   {"--num-processes", true, false},
-                                                   {"--num-gpus", false, false},         {"--np", true, true},
-                                                   {"-np", true, true},                  {"--ntasks", true, true},
-                                                   {"--ntasks-per-node", false, true},   {"-n", true, true},
+static const struct counting_option processes[] = {{"--nproc-per-node", false, false},
+                                                   {"--num-processes", true, false},
+                                                   {"--num-gpus", false, false},
+                                                   {"--np", true, true},
+                                                   {"-np", true, true},
+                                                   {"--ntasks", true, true},
+                                                   {"--ntasks-per-node", false, true},
+                                                   {"-n", true, true},
                                                    {NULL, false, false}};
-static const struct counting_option machines[] = {{"--nnodes", false, false}, {"--num-machines", false, false}, {"--num-nodes", false, false},
-                                                  {"--nodes", false, true},   {"-N", false, true},              {NULL, false, false}};
+static const struct counting_option machines[] = {{"--nnodes", false, false},    {"--num-machines", false, false},
+                                                  {"--num-nodes", false, false}, {"--nodes", false, true},
+                                                  {"-N", false, true},           {NULL, false, false}};
 // Engines, which start their own processes.
 static const struct counting_option parallel[] = {{"--tensor-parallel-size", false, false},
                                                   {"--pipeline-parallel-size", false, false},

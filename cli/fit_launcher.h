@@ -6,11 +6,11 @@
 #include <stdint.h>
 
 struct fit_launcher {
-    uint64_t ranks;            // on all machines; 1 without a launcher
-    uint64_t of_machine;       // on one machine
-    char **processes_at;       // the word with the number of processes, or the word before it; NULL without a launcher
-    char **machines_at;        // the same for the number of machines; NULL: absent
-    char names[2][52];         // of these options
+    uint64_t ranks;                     // on all machines; 1 without a launcher
+    uint64_t of_machine;                // on one machine
+    char **processes_at;                // the word with the number of processes, or the word before it; NULL without a launcher
+    char **machines_at;                 // the same for the number of machines; NULL: absent
+    char names[2][52];                  // of these options
     char count_text[24], joined[2][80]; // their new text
 };
 

@@ -42,7 +42,8 @@ static bool is_unsure(const struct fit_answer *answer) {
 }
 
 // Finds the data-dependent bytes in a run whose memory cannot run out.
-static void find_stake(const struct fit_question *question, const struct fit_plan *plan, const struct fit_run *run, struct fit_stake *stake) {
+static void find_stake(const struct fit_question *question, const struct fit_plan *plan, const struct fit_run *run,
+                       struct fit_stake *stake) {
     struct fit_plan larger = *plan;
     larger.sim.memory_bytes = MORE_MEMORY;
     fit_find_stake(&larger, run, question->values.nonzero != NULL, stake);
@@ -195,7 +196,7 @@ static int answer_refused(struct fit_question *question, const struct fit_run *r
 
 static int judge_run(struct fit_question *question, const struct fit_plan *plan, const struct fit_run *run, const struct fit_run *failed) {
     if (question->point != NULL && (fit_run_failed(run) || run->holding_count == 0)) {
-        fit_point_take_failure(question->point, run);
+        fit_point_take_failure(question->point, run, &question->fold);
         return CLI_BAD_INPUT;
     }
     if (run->ending == FIT_REFUSED) return answer_refused(question, run);
@@ -242,7 +243,7 @@ static int answer_oom(struct fit_question *question, struct fit_plan *plan, cons
         struct vram_sim_model model = {.memory_bytes = 0};
         uint32_t number;
         (void)fit_model(question->largest, strlen(question->largest), &model, &number);
-        fit_point_take_oom(question->point, run, model.memory_bytes);
+        fit_point_take_oom(question->point, run, &question->fold, model.memory_bytes);
         return CLI_FINDING;
     }
     plan->sim.memory_bytes = MORE_MEMORY;
@@ -303,16 +304,16 @@ static int choose_ranks(struct fit_question *question, struct fit_plan *plan, bo
     return CLI_OK;
 }
 
-static int run_chosen(struct fit_question *question, struct fit_plan *plan, struct fit_run *run) {
+static int run_ranks(struct fit_question *question, struct fit_plan *plan, struct fit_run *run) {
     limit_time(question, plan);
     const int code = run_where_it_can(question, plan, run);
-    if (code == CLI_OK && run->exit_code == 137)
+    if (code == CLI_OK && run->exit_code == 137 && fit_run_failed(run))
         ui_say("vram fit: the program was killed (signal 9): this machine may have run out of memory");
     return code;
 }
 
-// Runs the ranks that ran for a similar variant of a search, without a run of rank 0 alone. Rank 0 notes which ranks are alike; if these are
-// others, or the program failed, the run says nothing and *guessed is false.
+// Runs the ranks that ran for a similar variant of a search, without a run of rank 0 alone. Rank 0 notes which ranks are alike; if these
+// are others, or the program failed, the run says nothing and *guessed is false.
 static int run_guessed(struct fit_question *question, struct fit_plan *plan, struct fit_run *run, bool *guessed) {
     const char *guess = question->point == NULL ? NULL : fit_search_guess(question->search, question->point);
     *guessed = guess != NULL;
@@ -321,7 +322,7 @@ static int run_guessed(struct fit_question *question, struct fit_plan *plan, str
     if (wrong == NULL) wrong = fit_fold_take_kinds(&question->fold, guess, true);
     if (wrong != NULL) return usage_problem(wrong);
     if (question->devices_asked == 0) question->device_count = plan->sim.devices = fit_count_devices(plan->program);
-    const int code = run_chosen(question, plan, run);
+    const int code = run_ranks(question, plan, run);
     if (code != CLI_OK) return code;
     char *noted = fit_fold_noted(run->folder);
     *guessed = fit_search_cuts(question->search, run) || (!fit_run_failed(run) && noted != NULL && strcmp(noted, guess) == 0);
@@ -339,7 +340,7 @@ static int run_program(struct fit_question *question, struct fit_plan *plan) {
     int code = question->fold.scouts ? run_guessed(question, plan, &run, &guessed) : CLI_OK;
     if (code == CLI_OK && question->fold.scouts && !guessed) code = choose_ranks(question, plan, &decided);
     if (code != CLI_OK || decided) return code;
-    if (!guessed) code = run_chosen(question, plan, &run);
+    if (!guessed) code = run_ranks(question, plan, &run);
     return code != CLI_OK ? code : answer_one(question, plan, &run);
 }
 

@@ -22,7 +22,7 @@ struct fit_question {
     uint64_t most_seconds;
     uint64_t devices_asked; // --devices; 0: one for each rank that runs
     struct args_list vary, where;
-    bool searches;             // --search
+    bool searches;              // --search
     const char *work, *printed; // --work, --printed
     const char *budget;
     uint64_t budget_seconds;
@@ -36,8 +36,8 @@ struct fit_question {
     const char *varied; // the arguments of --vary, with their values; NULL without --vary
     struct fit_fold fold;
     uint64_t device_count;
-    char unrunnable[32];     // the first choice of `largest`, if another model replaced it; else ""
-    struct answers *answers; // one, or several with --vary and --each
+    char unrunnable[32];       // the first choice of `largest`, if another model replaced it; else ""
+    struct answers *answers;   // one, or several with --vary and --each
     struct fit_search *search; // takes the answers instead of printing them; NULL: none
     struct fit_point *point;   // of the search
 };

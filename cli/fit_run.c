@@ -356,7 +356,8 @@ static void look_for(struct running *running, const char *bytes, size_t length) 
 static void pass_output(void *user, const char *bytes, size_t length) {
     struct running *running = user;
     look_for(running, bytes, length);
-    if (hides_output(running->plan) || (running->plan->folds && running->finished)) return; // a program that is ended: ranks would look failed
+    if (hides_output(running->plan) || (running->plan->folds && running->finished))
+        return; // a program that is ended: ranks would look failed
     clear_progress(running);
     (void)fwrite(bytes, 1, length, stderr);
     (void)fflush(stderr);
@@ -537,8 +538,10 @@ static bool compile_printed(struct running *running) {
     if (printed == NULL) return true;
     running->reads_numbers = regcomp(&running->printed, printed, REG_EXTENDED) == 0;
     if (running->reads_numbers && running->printed.re_nsub > 0) return true;
-    (void)ui_usage("fit", running->reads_numbers ? "vram: --printed: '%s' has no group in parentheses for the number"
-                                                 : "vram: --printed: invalid regular expression '%s'", printed);
+    (void)ui_usage("fit",
+                   running->reads_numbers ? "vram: --printed: '%s' has no group in parentheses for the number"
+                                          : "vram: --printed: invalid regular expression '%s'",
+                   printed);
     return false;
 }
 

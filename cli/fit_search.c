@@ -162,8 +162,8 @@ static void take_run(struct fit_point *point, const struct fit_run *run, const s
     point->seconds += run->seconds;
     point->ran_out = false;
     point->fits_on = 0;
-    point->ranks = fold == NULL || fold->ranks == 0 ? run->process_count : fold->ranks;
-    point->ranks_run = fold == NULL || fold->ranks == 0 ? run->process_count : fold->running_count;
+    point->ranks = fold->ranks == 0 ? run->process_count : fold->ranks;
+    point->ranks_run = fold->ranks == 0 ? run->process_count : fold->running_count;
 }
 
 void fit_point_take(struct fit_point *point, const struct fit_answer *answer, uint64_t asked) {
@@ -182,16 +182,16 @@ void fit_point_take(struct fit_point *point, const struct fit_answer *answer, ui
     }
 }
 
-void fit_point_take_oom(struct fit_point *point, const struct fit_run *run, uint64_t card_bytes) {
-    take_run(point, run, NULL);
+void fit_point_take_oom(struct fit_point *point, const struct fit_run *run, const struct fit_fold *fold, uint64_t card_bytes) {
+    take_run(point, run, fold);
     point->outcome = FIT_TOO_LARGE;
     point->ran_out = true;
     point->need_bytes = card_bytes;
 }
 
-void fit_point_take_failure(struct fit_point *point, const struct fit_run *run) {
+void fit_point_take_failure(struct fit_point *point, const struct fit_run *run, const struct fit_fold *fold) {
     char text[2000], unreached[1000];
-    take_run(point, run, NULL);
+    take_run(point, run, fold);
     point->outcome = FIT_WITHOUT_ANSWER;
     if (fit_run_failed(run))
         fit_failure_text(run, text, sizeof text);

@@ -1,5 +1,5 @@
-// fit_search.h: the answers for all variants of a program (`vram fit --search`): which fit, which does the most work, and how far the search
-// got. It runs nothing itself.
+// fit_search.h: the answers for all variants of a program (`vram fit --search`): which fit, which does the most work, and how far the
+// search got. It runs nothing itself.
 //
 // A variant's answer comes from its own run, or from that of an equal command line. No answer is concluded from another variant's.
 #ifndef CLI_FIT_SEARCH_H
@@ -13,11 +13,11 @@
 
 // X(constant, JSON name)
 #define FIT_OUTCOMES(X)                                                                                                                    \
-    X(FIT_NOT_RUN, not_run)           /* the time was over before it ran, or while it ran */                                               \
-    X(FIT_SURELY, fits)               /* on every requested card, or within the limit */                                                   \
-    X(FIT_PERHAPS, not_sure)          /* data-dependent sizes decide */                                                                    \
-    X(FIT_TOO_LARGE, does_not_fit)    /* on one of the cards */                                                                            \
-    X(FIT_WITHOUT_ANSWER, failed)     /* the program failed, or used no device memory */
+    X(FIT_NOT_RUN, not_run)        /* the time was over before it ran, or while it ran */                                                  \
+    X(FIT_SURELY, fits)            /* on every requested card, or within the limit */                                                      \
+    X(FIT_PERHAPS, not_sure)       /* data-dependent sizes decide */                                                                       \
+    X(FIT_TOO_LARGE, does_not_fit) /* on one of the cards */                                                                               \
+    X(FIT_WITHOUT_ANSWER, failed)  /* the program failed, or used no device memory */
 
 enum fit_outcome {
 #define FIT_OUTCOME(constant, name) constant,
@@ -33,11 +33,11 @@ struct fit_point {
     enum fit_outcome outcome;
     uint64_t fits_on; // bit set of the requested models' numbers
     uint64_t need_bytes, allocated_bytes, reserved_bytes;
-    bool ran_out;   // need_bytes is the memory of the card that was too small
+    bool ran_out; // need_bytes is the memory of the card that was too small
     bool has_work;
     double work;
-    char *failure;  // a sentence; NULL: none
-    double seconds; // of its run
+    char *failure;             // a sentence; NULL: none
+    double seconds;            // of its run
     uint64_t ranks_run, ranks; // different if some ranks ran for all
     bool checked;              // ran again with all of its ranks
     char *noted;               // which of its ranks are alike (fit_fold_noted()); NULL: not known
@@ -54,7 +54,6 @@ struct fit_search {
     struct timespec begin;
     struct fit_point *points; // in the order of their runs
     size_t count;
-    size_t run_count; // programs that were run to their end, with those that found the ranks that are alike
     bool interrupted;
     double seconds; // of the whole search
 };
@@ -78,8 +77,8 @@ bool fit_search_cuts(struct fit_search *search, const struct fit_run *run);
 // Take a run's answer.
 void fit_point_take(struct fit_point *point, const struct fit_answer *answer, uint64_t asked);
 // Takes the answer of a run in which the largest requested card was too small.
-void fit_point_take_oom(struct fit_point *point, const struct fit_run *run, uint64_t card_bytes);
-void fit_point_take_failure(struct fit_point *point, const struct fit_run *run);
+void fit_point_take_oom(struct fit_point *point, const struct fit_run *run, const struct fit_fold *fold, uint64_t card_bytes);
+void fit_point_take_failure(struct fit_point *point, const struct fit_run *run, const struct fit_fold *fold);
 // Computes the work of a point that ran.
 void fit_search_measure(const struct fit_search *search, struct fit_point *point, const struct fit_run *run);
 // Ends the search: copies the answers of equal command lines, and finds the frontier.

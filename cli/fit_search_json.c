@@ -36,7 +36,8 @@ static void put_cards(struct vr_json *json, const char *key, uint64_t cards) {
     X(TEXT, "outcome", fit_outcome_names[it->outcome], ALWAYS, "`fits`, `does_not_fit`, `not_sure`, `failed` or `not_run`")                \
     X(ARRAY, "fits_on", put_cards(json, key, it->fits_on), ALWAYS, "the given cards that it fits on")                                      \
     X(NUMBER, "work", answer_json_decimal(json, key, it->work, 6), NULL_UNLESS(it->has_work), "its work; null: not known")                 \
-    X(BOOL, "frontier", it->is_frontier, ALWAYS, "no other variant that fits has as much work and needs less memory, or more work and no more memory") \
+    X(BOOL, "frontier", it->is_frontier, ALWAYS,                                                                                           \
+      "no other variant that fits has as much work and needs less memory, or more work and no more memory")                                \
     X(U64, "need_bytes", it->need_bytes, NULL_UNLESS(known), "memory needed on a device like the one of the run; null: not known")         \
     X(BOOL, "ran_out", it->ran_out, ALWAYS, "memory ran out: it needs more than `need_bytes`")                                             \
     X(U64, "allocated_bytes", it->allocated_bytes, NULL_UNLESS(known && !it->ran_out), "allocated peak")                                   \
@@ -63,7 +64,8 @@ static void put_points(struct vr_json *json, const char *key, const struct fit_s
 
 #define FIT_BEST_FACTS(X)                                                                                                                  \
     X(TEXT, "card", card, ALWAYS, "key of a given card; null: the limit of `--memory`")                                                    \
-    X(U64, "variant", (uint64_t)(it - search->points), NULL_UNLESS(it != NULL), "place in `variants` of the variant with the most work, then the least memory; null: none fits")
+    X(U64, "variant", (uint64_t)(it - search->points), NULL_UNLESS(it != NULL),                                                            \
+      "place in `variants` of the variant with the most work, then the least memory; null: none fits")
 
 static void put_best(struct vr_json *json, const char *key, const struct fit_search *search) {
     struct vram_sim_model model;
@@ -83,7 +85,7 @@ static void put_best(struct vr_json *json, const char *key, const struct fit_sea
 
 #define FIT_SEARCH_FACTS(X)                                                                                                                \
     X(ARRAY, "best", put_best(json, key, it), ALWAYS, "the best variant on each given card (see below)")                                   \
-    X(BOOL, "complete", fit_search_count(it, FIT_NOT_RUN) == 0, ALWAYS, "all variants ran")                                                        \
+    X(BOOL, "complete", fit_search_count(it, FIT_NOT_RUN) == 0, ALWAYS, "all variants ran")                                                \
     X(BOOL, "interrupted", it->interrupted, ALWAYS, "the search was ended by a signal")                                                    \
     X(NUMBER, "seconds", answer_json_decimal(json, key, it->seconds, 1), ALWAYS, "time of the search")                                     \
     X(TEXT, "work", it->work, ALWAYS, "`--work`, or null")                                                                                 \

@@ -118,9 +118,11 @@ static void print_progress(FILE *page, const struct fit_search *search) {
     if (unsure > 0) used += (size_t)snprintf(text + used, sizeof text - used, ", %zu not sure", unsure);
     used += (size_t)snprintf(text + used, sizeof text - used, ", %zu failed", fit_search_count(search, FIT_WITHOUT_ANSWER));
     if (same > 0)
-        used += (size_t)snprintf(text + used, sizeof text - used, "; %zu %s the command line of another variant", same, same == 1 ? "has" : "have");
+        used += (size_t)snprintf(text + used, sizeof text - used, "; %zu %s the command line of another variant", same,
+                                 same == 1 ? "has" : "have");
     if (not_run > 0)
-        (void)snprintf(text + used, sizeof text - used, "; then %s", search->interrupted ? "the search was interrupted" : "the time of --budget was over");
+        (void)snprintf(text + used, sizeof text - used, "; then %s",
+                       search->interrupted ? "the search was interrupted" : "the time of --budget was over");
     print_titled(page, "Ran", text);
 }
 
@@ -215,7 +217,8 @@ static void print_failed(FILE *page, const struct fit_search *search, const stru
         const struct fit_point *first = &search->points[i];
         bool earlier = false;
         if (first->outcome != FIT_WITHOUT_ANSWER) continue;
-        for (size_t j = 0; j < i; j++) earlier = earlier || (search->points[j].outcome == FIT_WITHOUT_ANSWER && failed_alike(&search->points[j], first));
+        for (size_t j = 0; j < i; j++)
+            earlier = earlier || (search->points[j].outcome == FIT_WITHOUT_ANSWER && failed_alike(&search->points[j], first));
         if (earlier) continue;
         for (size_t j = i; j < search->count; j++)
             if (search->points[j].outcome == FIT_WITHOUT_ANSWER && (j == i || failed_alike(&search->points[j], first)))
@@ -226,8 +229,8 @@ static void print_failed(FILE *page, const struct fit_search *search, const stru
 
 static void print_group(FILE *page, const struct fit_search *search, const struct widths *widths, enum group group,
                         const struct fit_point *const *sorted) {
-    static const char *const titles[GROUPS] = {"Most work for its memory, or least memory for its work", "Fits", "Not sure", "Does not fit",
-                                               "Failed", "Did not run"};
+    static const char *const titles[GROUPS] = {
+        "Most work for its memory, or least memory for its work", "Fits", "Not sure", "Does not fit", "Failed", "Did not run"};
     bool begun = false;
     for (size_t i = 0; i < search->count; i++) {
         if (group_of(sorted[i]) != group) continue;

@@ -61,9 +61,9 @@ static void say_point(const struct fit_search *search, const struct fit_point *p
     if (some) (void)fit_search_cards(search, point->fits_on, cards);
     ui_say("vram fit: %zu of %zu, %s: %s: %s%s%s%s", number, search->count, fit_search_time(fit_search_passed(search), time), variant,
            some ? "fits on " : words[point->outcome], cards,
-           !known             ? ""
-           : point->ran_out   ? ", needs more than "
-                              : ", needs ",
+           !known           ? ""
+           : point->ran_out ? ", needs more than "
+                            : ", needs ",
            known ? ui_size(point->need_bytes, size) : "");
 }
 

@@ -1,5 +1,5 @@
-// Each argument of --vary goes into the program's words: in place of "{name}", else as the value of "name=..." or "name ...", else at the end.
-// What is in braces may be an expression, "{mbs*dp}", which is not in place of --mbs.
+// Each argument of --vary goes into the program's words: in place of "{name}", else as the value of "name=..." or "name ...", else at the
+// end. What is in braces may be an expression, "{mbs*dp}", which is not in place of --mbs.
 #include "fit_vary.h"
 
 #include <inttypes.h>
@@ -41,8 +41,7 @@ static bool make_name(struct fit_varied *one) {
 static bool read_values(struct fit_varied *one, const char *at, char wrong[FIT_VARY_WRONG]) {
     for (;; at++) {
         const size_t length = strcspn(at, ",");
-        if (one->value_count == FIT_VALUES_MOST)
-            return wrong_with(wrong, "--vary takes at most %d values of an argument", FIT_VALUES_MOST);
+        if (one->value_count == FIT_VALUES_MOST) return wrong_with(wrong, "--vary takes at most %d values of an argument", FIT_VALUES_MOST);
         one->texts[one->value_count] = at;
         one->lengths[one->value_count++] = length;
         at += length;
@@ -57,8 +56,7 @@ static bool read_varied(struct fit_vary *vary, const char *text, char wrong[FIT_
     if (!make_name(one) || (one->is_flag && text[0] != '-'))
         return wrong_with(wrong, "--vary takes an argument of the program and values, '--batch-size=16,8,4', or a flag, '--checkpoint'");
     for (size_t i = 0; i < vary->count; i++)
-        if (strcmp(vary->arguments[i].name, one->name) == 0)
-            return wrong_with(wrong, "--vary has '%s' twice", one->name);
+        if (strcmp(vary->arguments[i].name, one->name) == 0) return wrong_with(wrong, "--vary has '%s' twice", one->name);
     vary->count++;
     return read_values(one, one->is_flag ? "0,1" : text + one->length + 1, wrong);
 }
@@ -96,7 +94,8 @@ const char *fit_variant_text(const struct fit_vary *vary, const struct fit_varia
         const size_t place = variant->places[i];
         const char *space = used == 0 ? "" : " ";
         if (one->is_flag)
-            used += (size_t)snprintf(text + used, capacity - used, "%s%s%.*s", space, place == 0 ? "without " : "", (int)one->length, one->argument);
+            used += (size_t)snprintf(text + used, capacity - used, "%s%s%.*s", space, place == 0 ? "without " : "", (int)one->length,
+                                     one->argument);
         else
             used += (size_t)snprintf(text + used, capacity - used, "%s%.*s=%.*s", space, (int)one->length, one->argument,
                                      (int)one->lengths[place], one->texts[place]);
@@ -249,7 +248,8 @@ static bool holds(const struct fit_vary *vary, const struct fit_variant *variant
     for (size_t i = 0; i < vary->where->count; i++) {
         const char *text = vary->where->values[i];
         struct fit_value value;
-        if (!fit_expression(text, strlen(text), names, count, &value, why)) return wrong_with(wrong, "--where '%.*s': %s", SHOWN_MOST, text, why);
+        if (!fit_expression(text, strlen(text), names, count, &value, why))
+            return wrong_with(wrong, "--where '%.*s': %s", SHOWN_MOST, text, why);
         *all = *all && fit_value_is_true(&value);
     }
     return true;

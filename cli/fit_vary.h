@@ -1,4 +1,5 @@
-// fit_vary.h: the variants of a program that --vary describes: every combination of the values of several arguments for which --where holds.
+// fit_vary.h: the variants of a program that --vary describes: every combination of the values of several arguments for which --where
+// holds.
 #ifndef CLI_FIT_VARY_H
 #define CLI_FIT_VARY_H
 
@@ -22,7 +23,7 @@
 struct fit_varied {
     const char *argument; // "--batch-size", borrowed
     size_t length;
-    char name[FIT_NAME_CAPACITY];   // in an expression: "batch_size"
+    char name[FIT_NAME_CAPACITY];       // in an expression: "batch_size"
     const char *texts[FIT_VALUES_MOST]; // borrowed
     size_t lengths[FIT_VALUES_MOST];
     size_t value_count;

@@ -87,7 +87,8 @@ static bool add_options(const cJSON *value, char *option, char **argv, size_t *c
 
 // Appends the options of a search, if the arguments name what to vary.
 static bool add_search(const cJSON *arguments, char **argv, size_t *count, struct mcp_answer *answer) {
-    static char search[] = "--search", vary[] = "--vary", where[] = "--where", work[] = "--work", printed[] = "--printed", budget[] = "--budget";
+    static char search[] = "--search", vary[] = "--vary", where[] = "--where", work[] = "--work", printed[] = "--printed",
+                budget[] = "--budget";
     char *const options[] = {vary, where, work, printed, budget};
     if (cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(arguments, "vary"))) argv[(*count)++] = search;
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {

@@ -481,9 +481,11 @@ class Recorder:
         """Called at the end of every process. One that used a device has written its failure with its recording."""
         if self.process == os.getpid():
             return
-        lines = part("failure").lines_before_a_device()
+        lines, rank = part("failure").lines_before_a_device(), part("fold").own_rank()
         if lines:
             self.put_facts(f"{os.getpid()}.facts", lines)
+        elif rank is not None:
+            self.put_facts(f"{os.getpid()}.left", [rank])
 
     def lacks_kernels(self):
         """Returns whether this PyTorch has no kernels for a device: neither machine code for its generation nor code that can be compiled

@@ -19,15 +19,14 @@ OPEN_MPI = tuple("OMPI_COMM_WORLD_" + name for name in ("RANK", "SIZE", "LOCAL_R
 SLURM = ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE")
 PMI = ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS")
 
-# Starts `count` of the words after "--", with the variables of the first argument.
+# Starts the words after "--" as often as the first number among its options says, with the variables of NAMES.
 LAUNCHER = """#!/usr/bin/env python3
-import os, subprocess, sys
+import os, re, subprocess, sys
 names, words = os.environ["NAMES"].split(), sys.argv[1:]
 options, program = words[:words.index("--")], words[words.index("--") + 1:]
-number = next(i for i, word in enumerate(options) if word.lstrip("-")[:1] in "n" and ("proc" in word or "gpu" in word or "tasks" in word or word[:3] in ("-n", "-np") or word[:2] == "-n"))
-count = int((options[number].split("=") + [options[number + 1]])[1] if "=" in options[number] or not options[number][-1].isdigit() else options[number][2:])
+count = re.search("[0-9]+", " ".join(options)).group()
 print("options", *options, flush=True)
-ranks = [subprocess.Popen(program, env={**os.environ, **dict(zip(names, (str(i), str(count), str(i), str(count))))}) for i in range(count)]
+ranks = [subprocess.Popen(program, env={**os.environ, **dict(zip(names, (str(i), count, str(i), count)))}) for i in range(int(count))]
 sys.exit(max(rank.wait() for rank in ranks))
 """
 RANK = """
@@ -38,14 +37,14 @@ for step in range(9): optimizer.step()
 """
 
 
-def fit(launcher, options, names, *more, rank=RANK):
+def fit(launcher, options, names, *more, rank=RANK, form=("--json",)):
     """Returns the finished command, the launcher's options as it saw them, and the variables of the ranks."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, launcher)
         path.write_text(LAUNCHER)
         path.chmod(0o755)
         os.mkdir(folder + "/tmp")
-        result = subprocess.run([VRAM, "fit", "--json", *more, "--", path, *options, "--", sys.executable, "-c", rank], capture_output=True, text=True, check=False,
+        result = subprocess.run([VRAM, "fit", *form, *more, "--", path, *options, "--", sys.executable, "-c", rank], capture_output=True, text=True, check=False,
                                 env={**ENVIRONMENT, "PYTHONPATH": str(HERE / "fake"), "TMPDIR": folder + "/tmp", "NAMES": " ".join(names)})
     said = [line.split(" ", 1) for line in result.stderr.splitlines()]
     return result, [words[1] for words in said if words[0] == "options"], sorted(words[1] for words in said if words[0] == "rank")
@@ -72,6 +71,22 @@ class Launchers(unittest.TestCase):
             result, _, _ = fit("tool", ["--nproc-per-node=2", *options], TORCHRUN, "-q")
             self.assertEqual(json.loads(result.stdout)["ranks"], 2, options)
         self.assertEqual(fit("tool", ["-n", "32"], TORCHRUN, "--fold", "0,1")[0].returncode, 2)
+
+    def test_a_rank_that_ends_early(self):
+        """The others wait for it, with and without device memory, until the time is over."""
+        waits = "import os, sys, time\nif os.environ['RANK'] == '1': sys.exit(0)\nimport torch\nif {0}: torch.empty({0})\ntime.sleep(100)\n"
+        for size, code, said in ((1 << 20, 0, "stopped: the time of --for had passed rank 1 had ended before it used a device: the others may have waited for it"),
+                                 (0, 3, "The time of --for was over. Rank 1 had ended before it used a device")):
+            result, _, _ = fit("torchrun", ["--nproc-per-node=2"], TORCHRUN, "--for", "3s", rank=waits.format(size), form=())
+            self.assertIn(said, " ".join(result.stdout.split()))
+            self.assertEqual(result.returncode, code)
+            self.assertNotIn("this machine may have run out of memory", result.stderr)
+
+    def test_a_rank_that_fails_first_is_named(self):
+        """Rank 0 fails later, because rank 1 does not answer."""
+        rank = "import os, time, torch\nif os.environ['RANK'] == '1': raise ValueError('no data')\ntorch.empty(1 << 20)\ntime.sleep(2)\nraise RuntimeError('connection lost')\n"
+        result, _, _ = fit("torchrun", ["--nproc-per-node=2"], TORCHRUN, "-q", rank=rank)
+        self.assertIn("ValueError: no data", json.loads(result.stdout)["failure"]["text"])
 
     def test_ranks_of_mpi_itself(self):
         """mpi4py asks the library, which knows only the processes that run."""

@@ -1,5 +1,5 @@
-// Reads the lines of any bytes as arguments of --vary (after 'v') and --where (after 'w'), and as the words of a program: gives variants or a
-// sentence. Each variant has a command line that is not empty, and the same arguments make the same variants.
+// Reads the lines of any bytes as arguments of --vary (after 'v') and --where (after 'w'), and as the words of a program: gives variants or
+// a sentence. Each variant has a command line that is not empty, and the same arguments make the same variants.
 #define _POSIX_C_SOURCE 200809L // strtok_r
 #include <stdbool.h>
 #include <stddef.h>

@@ -37,14 +37,50 @@ static void test_values(void **state) {
     static const struct {
         const char *text;
         double value;
-    } rows[] = {{"1+2*3", 7},       {"(1+2)*3", 9},      {"-tp", -2},          {"--tp", 2},       {"2-1-1", 0},     {"8/tp/2", 2},
-                {"7//2", 3},        {"-7//2", -4},       {"-7 % 3", 2},        {"7%-3", -2},      {"1/2", 0.5},     {"lr*4", 2},
-                {".5+5.", 5.5},     {"min(3,tp,5)", 2},  {"max(3, tp)", 3},    {"min(tp)", 2},    {"tp==2", 1},     {"tp=2", 1},
-                {"tp!=2", 0},       {"tp<2", 0},         {"tp<=2", 1},         {"tp>1", 1},       {"tp>=3", 0},     {"1<tp<3", 1},
-                {"1<tp<2", 0},      {"1 == 1 == 1", 1},  {"not tp", 0},        {"not not tp", 1}, {"not tp==3", 1}, {"tp and lr", 1},
-                {"tp and dp", 0},   {"dp or lr", 1},     {"dp or dp", 0},      {"1 or 0 and 0", 1}, {" tp\t* 2 ", 4}, {"ckpt=='on'", 1},
-                {"ckpt == \"off\"", 0}, {"ckpt!='on'", 0}, {"ckpt==1", 0},     {"not ckpt", 0},   {"'' or 0", 0},   {"dp and 8/dp", 0},
-                {"dp == 0 or 8/dp > 1", 1}, {"tp*2 == 4 and tp+2 == 4", 1}};
+    } rows[] = {{"1+2*3", 7},
+                {"(1+2)*3", 9},
+                {"-tp", -2},
+                {"--tp", 2},
+                {"2-1-1", 0},
+                {"8/tp/2", 2},
+                {"7//2", 3},
+                {"-7//2", -4},
+                {"-7 % 3", 2},
+                {"7%-3", -2},
+                {"1/2", 0.5},
+                {"lr*4", 2},
+                {".5+5.", 5.5},
+                {"min(3,tp,5)", 2},
+                {"max(3, tp)", 3},
+                {"min(tp)", 2},
+                {"tp==2", 1},
+                {"tp=2", 1},
+                {"tp!=2", 0},
+                {"tp<2", 0},
+                {"tp<=2", 1},
+                {"tp>1", 1},
+                {"tp>=3", 0},
+                {"1<tp<3", 1},
+                {"1<tp<2", 0},
+                {"1 == 1 == 1", 1},
+                {"not tp", 0},
+                {"not not tp", 1},
+                {"not tp==3", 1},
+                {"tp and lr", 1},
+                {"tp and dp", 0},
+                {"dp or lr", 1},
+                {"dp or dp", 0},
+                {"1 or 0 and 0", 1},
+                {" tp\t* 2 ", 4},
+                {"ckpt=='on'", 1},
+                {"ckpt == \"off\"", 0},
+                {"ckpt!='on'", 0},
+                {"ckpt==1", 0},
+                {"not ckpt", 0},
+                {"'' or 0", 0},
+                {"dp and 8/dp", 0},
+                {"dp == 0 or 8/dp > 1", 1},
+                {"tp*2 == 4 and tp+2 == 4", 1}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) has_value(rows[i].text, rows[i].value);
 }
 
@@ -105,7 +141,8 @@ static void test_texts_that_are_numbers(void **state) {
         const char *text;
         bool is_number;
         double number;
-    } rows[] = {{"8", true, 8}, {"-8", true, -8}, {"0.25", true, 0.25}, {"", false, 0}, {"-", false, 0}, {"8x", false, 0}, {"1e5", false, 0}, {"on", false, 0}, {".", false, 0}};
+    } rows[] = {{"8", true, 8},   {"-8", true, -8},  {"0.25", true, 0.25}, {"", false, 0}, {"-", false, 0},
+                {"8x", false, 0}, {"1e5", false, 0}, {"on", false, 0},     {".", false, 0}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct fit_value value = fit_value_of(rows[i].text, strlen(rows[i].text));
         assert_int_equal(value.text == NULL, rows[i].is_number);
@@ -118,7 +155,8 @@ static void test_names_in_an_expression(void **state) {
     static const struct {
         const char *text;
         bool has;
-    } rows[] = {{"tp", true}, {"2*tp", true}, {"tp2", false}, {"(tp)", true}, {"dtp", false}, {"'tp'", false}, {"'x' == tp", true}, {"'tp", false}, {"", false}};
+    } rows[] = {{"tp", true},    {"2*tp", true},      {"tp2", false}, {"(tp)", true}, {"dtp", false},
+                {"'tp'", false}, {"'x' == tp", true}, {"'tp", false}, {"", false}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (fit_expression_names(rows[i].text, strlen(rows[i].text), "tp") != rows[i].has) fail_msg("%s", rows[i].text);
 }
