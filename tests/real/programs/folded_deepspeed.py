@@ -1,5 +1,4 @@
 """A job of DeepSpeed for folded.py, under torchrun: folded_deepspeed.py STAGE [offload]."""
-import itertools
 import os
 import sys
 
@@ -18,15 +17,7 @@ def settings(stage, offloads):
             "zero_force_ds_cpu_optimizer": False, "zero_allow_untested_optimizer": True, "zero_optimization": zero}
 
 
-def number_parameters():
-    """Gives each parameter a number as its hash. DeepSpeed waits for the parameters of a set and frees their buffers in its order, which by
-    default depends on addresses of the host, so two runs of one job differ."""
-    numbers = itertools.count()
-    nn.Parameter.__hash__ = lambda self: vars(self).setdefault("number", next(numbers))
-
-
 def main(stage, offloads):
-    number_parameters()
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     deepspeed.init_distributed("nccl")
     config = settings(stage, offloads)
