@@ -131,7 +131,7 @@ int cmd_fit(int argc, char **argv) {
          .kind = ARGS_STRING,
          .value = "RANK,...|auto|none",
          .help = "run only these of the launcher's ranks and assume that the others are alike (default: all, or a few if there are more "
-                 "than 16)",
+                 "than 16, or 3 with --search)",
          .target = &question.folds},
         {.name = "each",
          .kind = ARGS_FLAG,
@@ -234,11 +234,14 @@ int cmd_fit(int argc, char **argv) {
                    "computes\nnothing but allocates the same memory as a real one, until its steps repeat. vram then shows how much memory "
                    "it needs,\nwhat holds it, on which cards it fits, and where it runs out on the others. The program's output goes to "
                    "standard error.\nExit code 1 if it does not fit on one of the given cards or if that is not sure, 3 if the program "
-                   "fails for another reason.\nWith --vary: 0 if one of the values fits, 1 if none does, 3 at the first run that fails.",
+                   "fails for another reason.\nWith --vary: 0 if one of the variants fits, 1 if none does, 3 at the first run that fails; "
+                   "--search "
+                   "ends with 3 if all fail or it is interrupted.",
         .examples = "  vram fit -- python train.py\n"
                     "  vram fit --card rtx4090,a100-40 -- python train.py --batch-size 8\n"
                     "  vram fit --all --json -- torchrun --nproc-per-node 8 train.py\n"
                     "  vram fit --card rtx4090 --vary '--batch-size=16,8,4' -q -- python train.py --batch-size 16\n"
+                    "  vram fit --search --vary --tp=1,2,4 --vary --mbs=1,2,4 --vary --ckpt --work 'mbs*4096' -- python train.py\n"
                     "  vram fit --requests rate=8/s,prompt=512..4096,output=256 -- vllm serve ./model\n"
                     "  vram fit --memory 22GiB -q -- python train.py   # in CI: exit code 1 when it needs more\n",
         .options = options,
