@@ -11,7 +11,7 @@ struct answers;
 struct fit_point;
 struct fit_search;
 
-// What the user asked, and the state of the run that answers it.
+// The user's question, and the state of the run that answers it.
 struct fit_question {
     struct args_list devices;
     bool all, each, json, quiet, dummy_weights;

@@ -1,5 +1,6 @@
-// Each argument of --vary goes into the program's words: in place of "{name}", else as the value of "name=..." or "name ...", else at the
-// end. What is in braces may be an expression, "{mbs*dp}", which is not in place of --mbs.
+// Each argument of --vary goes into the program's words: where "{name}" is, else as the value of "name=..." or "name ...", else at the end.
+// Braces may contain an expression, "{mbs*dp}", which does not replace --mbs.
+#define _POSIX_C_SOURCE 200809L // strdup
 #include "fit_vary.h"
 
 #include <inttypes.h>
@@ -157,7 +158,7 @@ static bool append_braced(struct writer *writer, const char *expression, size_t 
     return true;
 }
 
-// Returns a copy of the word with values in place of braces; NULL if one is invalid or there is no host memory.
+// Returns a copy of the word with values instead of braces; NULL if one is invalid or there is no host memory.
 static char *filled_word(struct writer *writer, const char *text) {
     char word[WORD_MOST];
     size_t used = 0;

@@ -59,7 +59,7 @@ class Variants(unittest.TestCase):
         self.assertEqual(ran, ["--tp=1 --mbs=4", "--tp=2 --mbs=2"])
 
     def test_where_a_value_goes(self):
-        """In braces, in place of a value, or at the end. Expressions in braces are computed; other braces stay."""
+        """In braces, instead of a value, or at the end. Expressions in braces are computed; other braces stay."""
         cases = ((("--mbs=1", "--tp=9"), "--mbs=2 --tp=1"), (("--x", "{mbs*tp+0.5}"), "--x 2.5 --tp=1 --mbs=2"), (("a{mbs}b{tp}", "{other}", '{"mbs": 1}'), 'a2b1 {other} {"mbs": 1}'),
                  (("--tp", "9"), "--tp 1 --mbs=2"), (("{mbs", "}"), "{mbs } --tp=1 --mbs=2"))
         for words, expected in cases:
@@ -166,21 +166,21 @@ class Answers(unittest.TestCase):
 
 
 class Budget(unittest.TestCase):
-    SLOW = PROGRAM.replace("optimizer, weights", "import time; time.sleep(20 if mbs < 4 else 0); optimizer, weights")
+    SLOW = PROGRAM.replace("optimizer, weights", "import time; time.sleep(100 if mbs < 4 else 0); optimizer, weights")
 
     def test_it_is_kept_and_said(self):
         begin = time.monotonic()
-        answer, ran, result = search("--vary", "--tp=1", "--vary", "--mbs=8,4,2,1", "--work", "mbs", "--budget", "5s", program=self.SLOW)
-        self.assertLess(time.monotonic() - begin, 20)
+        answer, ran, result = search("--vary", "--tp=1", "--vary", "--mbs=8,4,2,1", "--work", "mbs", "--budget", "15s", program=self.SLOW)
+        self.assertLess(time.monotonic() - begin, 80)
         self.assertEqual([one["outcome"] for one in answer["variants"]], ["fits", "fits", "not_run", "not_run"])
         self.assertEqual((answer["complete"], answer["best"][0]["variant"], result.returncode), (False, 0, 0))
 
     def test_what_is_proven(self):
-        text = " ".join(fit("--search", "--vary", "--tp=1", "--vary", "--mbs=8,4,2", "--work", "mbs", "--budget", "4s", program=self.SLOW)[0].stdout.split())
+        text = " ".join(fit("--search", "--vary", "--tp=1", "--vary", "--mbs=8,4,2", "--work", "mbs", "--budget", "15s", program=self.SLOW)[0].stdout.split())
         self.assertIn("all variants with more work ran, and none of them fits", text)
         self.assertIn("2 of 3 variants in", text)
         self.assertIn("then the time of --budget was over", text)
-        text = " ".join(fit("--search", "--vary", "--tp=1", "--vary", "--mbs=8,2", "--budget", "4s", program=self.SLOW)[0].stdout.split())
+        text = " ".join(fit("--search", "--vary", "--tp=1", "--vary", "--mbs=8,2", "--budget", "15s", program=self.SLOW)[0].stdout.split())
         self.assertIn("1 of the variants that did not run may do more work and fit", text)
 
 
