@@ -66,7 +66,8 @@ static void print_checked(FILE *page, const struct fit_point *best) {
 
 static void print_best(FILE *page, const struct fit_search *search, const struct fit_point *best, uint64_t cards) {
     char variant[2000], names[FIT_CARDS_CAPACITY], size[UI_SIZE_CAPACITY], work[UI_COUNT_CAPACITY], text[400];
-    fprintf(page, best->has_work ? "Most work on %s: " : "Least memory on %s: ", fit_search_cards(search, cards, names));
+    fprintf(page, "%s %s %s: ", best->has_work ? "Most work" : "Least memory", search->limit_bytes != UINT64_MAX ? "in" : "on",
+            fit_search_cards(search, cards, names));
     ui_put(page, fit_variant_text(search->vary, best->variant, variant, sizeof variant));
     fprintf(page, "\n");
     (void)snprintf(text, sizeof text, "%s", ui_size(best->need_bytes, size));
@@ -230,7 +231,7 @@ static void print_failed(FILE *page, const struct fit_search *search, const stru
 static void print_group(FILE *page, const struct fit_search *search, const struct widths *widths, enum group group,
                         const struct fit_point *const *sorted) {
     static const char *const titles[GROUPS] = {
-        "Most work for its memory, or least memory for its work", "Fits", "Not sure", "Does not fit", "Failed", "Did not run"};
+        "Nothing else that fits does as much work in less memory", "Also fits", "Not sure", "Does not fit", "Failed", "Did not run"};
     bool begun = false;
     for (size_t i = 0; i < search->count; i++) {
         if (group_of(sorted[i]) != group) continue;

@@ -143,6 +143,8 @@ class Answers(unittest.TestCase):
         answer, _, result = search("--memory", "12GiB", "--vary", "--tp=1", "--vary", "--mbs=1,4", "--work", "mbs")
         self.assertEqual([(one["work"], one["outcome"]) for one in answer["variants"]], [(4, "does_not_fit"), (1, "fits")])
         self.assertEqual((answer["best"], answer["limit_bytes"], result.returncode), ([{"card": None, "variant": 1}], 12 * GIB, 0))
+        text = fit("--search", "--memory", "12GiB", "--vary", "--tp=1", "--vary", "--mbs=1,4", "--work", "mbs")[0].stdout
+        self.assertTrue(text.startswith("Most work in 12.0 GiB: --tp=1 --mbs=1\n"), text)
 
     def test_failures_do_not_end_the_search(self):
         answer, _, result = search("--vary", "--tp=3,1", "--vary", "--mbs=7,1")
