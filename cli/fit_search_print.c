@@ -231,7 +231,7 @@ static void print_failed(FILE *page, const struct fit_search *search, const stru
 static void print_group(FILE *page, const struct fit_search *search, const struct widths *widths, enum group group,
                         const struct fit_point *const *sorted) {
     static const char *const titles[GROUPS] = {
-        "Nothing else that fits does as much work in less memory", "Also fits", "Not sure", "Does not fit", "Failed", "Did not run"};
+        "Most work for its memory, or least memory for its work", "Fits", "Not sure", "Does not fit", "Failed", "Did not run"};
     bool begun = false;
     for (size_t i = 0; i < search->count; i++) {
         if (group_of(sorted[i]) != group) continue;
