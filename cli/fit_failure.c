@@ -70,6 +70,7 @@ bool fit_failure_fact(struct fit_failure *failure, const char *line) {
         (void)snprintf(failure->what, sizeof failure->what, "%s", line + 7);
         return true;
     }
+    if (sscanf(line, "failed_at %" SCNd64, &failure->time_us) == 1) return true;
     if (strncmp(line, "frame ", 6) != 0) return false;
     const size_t used = strlen(failure->frames);
     if (used + strlen(line + 6) + 2 <= sizeof failure->frames) (void)sprintf(failure->frames + used, "%s\n", line + 6);
@@ -84,7 +85,9 @@ const struct fit_failure *fit_failure_of(const struct fit_run *run) {
     const struct fit_process *first = NULL;
     for (size_t i = 0; i < run->process_count; i++) {
         const struct fit_process *process = &run->processes[i];
-        if (process->failure.what[0] != '\0' && (first == NULL || process->rank < first->rank)) first = process;
+        if (process->failure.what[0] == '\0') continue;
+        const int64_t at = process->failure.time_us;
+        if (first == NULL || at < first->failure.time_us || (at == first->failure.time_us && process->rank < first->rank)) first = process;
     }
     return first == NULL ? NULL : &first->failure;
 }
@@ -98,7 +101,9 @@ static bool has_steps(const struct fit_run *run) {
 }
 
 static void say_what(const struct fit_run *run, char *text, size_t capacity) {
-    if (run->signal == SIGINT)
+    if (run->ending == FIT_TIME)
+        (void)snprintf(text, capacity, "The time of --for was over");
+    else if (run->signal == SIGINT)
         (void)snprintf(text, capacity, "The program was interrupted");
     else if (run->signal != 0)
         (void)snprintf(text, capacity, "The program was terminated (signal %d)", run->signal);
@@ -122,6 +127,18 @@ static void find_site(const struct fit_failure *failure, char *site, size_t capa
     if (failure != NULL && fit_frame_own(failure->frames, &frame)) fit_frame_site(&frame, site, capacity);
 }
 
+// Appends which rank ended early, for which the others may wait.
+static void append_left(const struct fit_run *run, char *text, size_t capacity) {
+    const size_t used = strlen(text);
+    (void)snprintf(text + used, capacity - used, ". Rank %" PRIu64 " had ended before it used a device", run->left_rank);
+}
+
+// Appends the last line of output, which says more than the exit code if the program is not in Python.
+static void append_last_line(const struct fit_run *run, char *text, size_t capacity) {
+    const size_t used = strlen(text);
+    (void)snprintf(text + used, capacity - used, ". Its last line of output: %s", run->last_line);
+}
+
 void fit_failure_text(const struct fit_run *run, char *text, size_t capacity) {
     char what[80], when[60], site[2 * FIT_FRAME_CAPACITY + 20], code[40] = "";
     const struct fit_failure *failure = fit_failure_of(run);
@@ -132,10 +149,13 @@ void fit_failure_text(const struct fit_run *run, char *text, size_t capacity) {
     say_what(run, what, sizeof what);
     say_when(run, when, sizeof when);
     find_site(failure, site, sizeof site);
-    const bool why = run->signal == 0 && failure != NULL;
-    if (!why && run->signal == 0 && run->exit_code <= 128) (void)snprintf(code, sizeof code, " (exit code %d)", run->exit_code);
+    const bool ended = run->signal != 0 || run->ending == FIT_TIME; // by a signal of ours or of the user
+    const bool why = !ended && failure != NULL;
+    if (!why && !ended && run->exit_code <= 128) (void)snprintf(code, sizeof code, " (exit code %d)", run->exit_code);
     (void)snprintf(text, capacity, "%s%s%s%s%s%s%s", what, when, code, site[0] == '\0' ? "" : ", at ", fit_site_short(site),
                    why ? ": " : "", why ? failure->what : "");
+    if (run->left) append_left(run, text, capacity);
+    if (code[0] != '\0' && run->last_line[0] != '\0') append_last_line(run, text, capacity);
 }
 
 // --- values it read -----------------------------------------------------------------------------------------------------------------

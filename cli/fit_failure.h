@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 // A place in the program, as `vram fit` reads and writes it.
 //
@@ -32,6 +33,7 @@ struct fit_run;
 struct fit_failure {
     char what[420];    // "ValueError: ..."; "" if no known exception ended it
     char frames[4000]; // where it was raised, as a stack text
+    int64_t time_us;   // when its process ended
 };
 
 // Reads a line of facts. Returns false if it is about something else.
@@ -39,7 +41,7 @@ bool fit_failure_fact(struct fit_failure *failure, const char *line);
 
 // Returns whether the run ends at a failure or an interrupt, so the rest is unknown.
 bool fit_run_failed(const struct fit_run *run);
-// Returns the failure of the lowest rank that recorded one; NULL if none did.
+// Returns the failure of the rank that ended first, because those of other ranks may follow from it; NULL if none recorded one.
 const struct fit_failure *fit_failure_of(const struct fit_run *run);
 // Writes a sentence: "The program failed after 3 steps, at FILE:LINE:FUNCTION: ValueError: ...".
 void fit_failure_text(const struct fit_run *run, char *text, size_t capacity);

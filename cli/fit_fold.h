@@ -1,4 +1,4 @@
-// fit_fold.h: sets how many ranks a launcher starts, and judges a program of many ranks by a few that run.
+// fit_fold.h: judges a program of many ranks by a few that run.
 //
 // The launcher starts only the ranks that run. Each process takes its rank's number (adapters/fit/vram_fit_fold.py) and sees the full
 // count; the stand-in for NCCL does not wait for the others (simulator/standins/nccl/nccl_fold.c).
@@ -9,8 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "fit_launcher.h"
+
 #define FIT_RANKS_MOST     65536
 #define FIT_RANKS_RUN_MOST 16 // by default, up to this many ranks all run as processes
+#define FIT_FEW_MOST       3  // the same where as few as possible run
 #define FIT_KINDS_MOST     64
 
 // Ranks that are alike: they have the same place in every group whose members send each other messages.
@@ -24,25 +27,27 @@ struct fit_kind {
 struct fit_fold {
     uint64_t ranks; // number of ranks that the program sees; 0: no ranks are left out
     bool scouts;    // rank 0 runs alone first, to find out which ranks are alike
+    bool few;       // one rank of each kind runs, not two
     uint64_t running[64];
     size_t running_count;
     struct fit_kind kinds[FIT_KINDS_MOST]; // none if no messages are sent
     size_t kind_count;
-    char **processes_at, **machines_at; // the launcher's arguments; NULL: absent
-    char options[2][52];                // their names, before they were replaced
-    char count_text[24], joined[2][80]; // their new text
-    uint64_t of_machine;                // ranks
+    struct fit_launcher launcher;
 };
 
-// Returns how many devices per machine the program's options ask for. The product of several kinds of parallelism.
-uint64_t fit_count_devices(char **program);
-// Chooses which ranks run. `asked` is "auto", "none" or "0,1,63"; NULL means auto above FIT_RANKS_RUN_MOST ranks. Changes the program's
-// arguments and environment accordingly. Returns NULL, or what is wrong.
-const char *fit_fold_begin(struct fit_fold *fold, const char *asked, char **program);
+// Chooses which ranks run. `asked` is "auto", "none" or "0,1,63"; NULL means auto above FIT_RANKS_RUN_MOST ranks, or FIT_FEW_MOST
+// with `few`. Changes the program's arguments and environment accordingly. Returns NULL, or what is wrong.
+const char *fit_fold_begin(struct fit_fold *fold, const char *asked, bool few, char **program);
 // With `auto`: lets rank 0 run alone. Returns NULL, or what is wrong.
 const char *fit_fold_scout(struct fit_fold *fold);
-// Lets the ranks run that the scout found to be different (the file `kinds` in its folder; adapters/fit/vram_fit_kinds.py); without the
-// file, a few. Returns NULL, or what is wrong.
-const char *fit_fold_take_kinds(struct fit_fold *fold, const char *folder);
+// Returns what rank 0 noted about the ranks that are alike: the text of `kinds` in the run's folder (adapters/fit/vram_fit_kinds.py). NULL
+// if it noted nothing. The caller frees it.
+char *fit_fold_noted(const char *folder);
+// Lets the ranks run that the text says; without a text, a few. With `notes_again`, rank 0 notes the text again in that run. Returns NULL,
+// or what is wrong.
+const char *fit_fold_take_kinds(struct fit_fold *fold, const char *noted, bool notes_again);
+
+// Removes what fit_fold_begin() put into the environment. The program's arguments stay changed.
+void fit_fold_end(const struct fit_fold *fold);
 
 #endif

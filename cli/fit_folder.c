@@ -196,6 +196,28 @@ static void take_early(const struct fit_run *run) {
     }
 }
 
+static bool has_rank(const struct fit_run *run, uint64_t rank) {
+    for (size_t i = 0; i < run->process_count; i++)
+        if (run->processes[i].rank == rank) return true;
+    return false;
+}
+
+// Finds a rank that ended early: PID.left has its number. Another process of that rank may have used a device, such as its parent.
+static void find_left(struct fit_run *run) {
+    char name[300], path[sizeof run->folder + 340];
+    DIR *entries = NULL;
+    while (fit_folder_next(run, ".left", &entries, name, sizeof name)) {
+        uint64_t rank;
+        (void)snprintf(path, sizeof path, "%s/%s", run->folder, name);
+        FILE *file = fopen(path, "r");
+        const bool read = file != NULL && fscanf(file, "%" SCNu64, &rank) == 1;
+        if (file != NULL) (void)fclose(file);
+        if (!read || has_rank(run, rank) || (run->left && run->left_rank < rank)) continue;
+        run->left = true;
+        run->left_rank = rank;
+    }
+}
+
 int fit_folder_read(struct fit_run *run) {
     int code = CLI_OK;
     take_early(run);
@@ -209,5 +231,6 @@ int fit_folder_read(struct fit_run *run) {
         (void)closedir(entries);
     }
     if (code == CLI_OK) link_holdings(run);
+    find_left(run);
     return code;
 }

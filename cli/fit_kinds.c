@@ -117,7 +117,7 @@ static void print_reason(FILE *page, const struct fit_answer *answer) {
 static void print_host(FILE *page, const struct fit_answer *answer) {
     uint64_t most = 0;
     char rank[UI_SIZE_CAPACITY], machine[UI_SIZE_CAPACITY];
-    const uint64_t ranks = answer->fold->of_machine;
+    const uint64_t ranks = answer->fold->launcher.of_machine;
     for (size_t i = 0; i < answer->run->process_count; i++)
         if (answer->run->processes[i].host.most_bytes > most) most = answer->run->processes[i].host.most_bytes;
     if (most == 0 || ranks < 2) return;

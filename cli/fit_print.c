@@ -520,6 +520,11 @@ static void print_ending(FILE *page, const struct fit_run *run) {
     used += snprintf(text + used, sizeof text - (size_t)used, "%s", texts[run->ending]);
     if (run->ending == FIT_FAILED) (void)snprintf(text + used, sizeof text - (size_t)used, " (exit code %d)", run->exit_code);
     print_wrapped(page, "Ran", text);
+    if (run->left && run->ending == FIT_TIME) {
+        (void)snprintf(text, sizeof text, "rank %" PRIu64 " had ended before it used a device: the others may have waited for it",
+                       run->left_rank);
+        print_wrapped(page, "", text);
+    }
     if (run->ending != FIT_ENDED) print_wrapped(page, "", unseen);
 }
 

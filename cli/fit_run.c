@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <netinet/in.h>
 #include <regex.h>
 #include <signal.h>
@@ -226,8 +227,8 @@ struct running {
     struct fit_run *run;
     struct sim_counts control, reads, missing;
     struct run_library library;
-    regex_t until;
-    bool looking, found, time_over;
+    regex_t until, printed;
+    bool looking, found, time_over, reads_numbers;
     struct fit_ready ready;
     bool finished, serves; // a process has recorded enough; it is a server that answers
     unsigned ready_ticks;  // since it first answered
@@ -310,12 +311,33 @@ static bool is_launchers(const char *line) {
     return false;
 }
 
+static bool hides_output(const struct fit_plan *plan) { return plan->quiet || plan->silent; }
+
+// Keeps the number that a line of output has for plan->printed.
+static void read_number(struct running *running) {
+    regmatch_t found[2];
+    if (!running->reads_numbers || regexec(&running->printed, running->line, 2, found, 0) != 0 || found[1].rm_so < 0) return;
+    char *end;
+    const double number = strtod(running->line + found[1].rm_so, &end);
+    if (end == running->line + found[1].rm_so || !isfinite(number)) return;
+    running->run->printed = number;
+    running->run->has_printed = true;
+}
+
+// Keeps the last line of output that is neither empty nor part of a launcher's report. It often says why a program fails.
+static void keep_last_line(struct running *running) {
+    running->launcher_reports = running->launcher_reports || is_launchers(running->line);
+    if (running->launcher_reports || running->line[strspn(running->line, " \t\r")] == '\0') return;
+    (void)snprintf(running->run->last_line, sizeof running->run->last_line, "%.*s", (int)sizeof running->run->last_line - 1, running->line);
+}
+
 static void end_line(struct running *running) {
     running->line[running->line_used] = '\0';
+    read_number(running);
+    keep_last_line(running);
     if (running->looking && !running->found) running->found = regexec(&running->until, running->line, 0, NULL, 0) == 0;
     fit_ready_line(&running->ready, running->line);
-    running->launcher_reports = running->launcher_reports || is_launchers(running->line);
-    if (running->plan->quiet && !running->launcher_reports) {
+    if (hides_output(running->plan) && !running->launcher_reports) {
         program_keep_last(running->kept, &running->kept_used, KEPT_BYTES, running->line, running->line_used);
         program_keep_last(running->kept, &running->kept_used, KEPT_BYTES, "\n", 1);
     }
@@ -334,7 +356,8 @@ static void look_for(struct running *running, const char *bytes, size_t length) 
 static void pass_output(void *user, const char *bytes, size_t length) {
     struct running *running = user;
     look_for(running, bytes, length);
-    if (running->plan->quiet || (running->plan->folds && running->finished)) return; // a program that is ended: ranks would look failed
+    if (hides_output(running->plan) || (running->plan->folds && running->finished))
+        return; // a program that is ended: ranks would look failed
     clear_progress(running);
     (void)fwrite(bytes, 1, length, stderr);
     (void)fflush(stderr);
@@ -389,7 +412,7 @@ static bool is_over(struct running *running) {
 static bool watch_tick(void *user, int64_t process) {
     struct running *running = user;
     struct fit_control *control = running->control.file;
-    if (running->plan->quiet || running->line_used == 0)
+    if (hides_output(running->plan) || running->line_used == 0)
         if (isatty(STDERR_FILENO)) show_progress(running);
     if (running->ending_ticks == 0 && !is_over(running)) return true;
     atomic_store(&control->ending, 1);
@@ -496,8 +519,9 @@ static int run_program(struct running *running) {
     take_last_step(running);
     run->signal = ending_signal(run);
     run->ending = ending_of(running);
-    if (run->ending == FIT_FAILED) (void)fwrite(running->kept, 1, running->kept_used, stderr);
-    if (run->exit_code != 0 && run->ending == FIT_FAILED) fit_end_wanted(run);
+    if (run->ending != FIT_FAILED || running->plan->silent) return CLI_OK;
+    (void)fwrite(running->kept, 1, running->kept_used, stderr);
+    if (run->exit_code != 0) fit_end_wanted(run);
     return CLI_OK;
 }
 
@@ -509,6 +533,23 @@ static bool compile_until(struct running *running) {
     return running->looking;
 }
 
+static bool compile_printed(struct running *running) {
+    const char *printed = running->plan->printed;
+    if (printed == NULL) return true;
+    running->reads_numbers = regcomp(&running->printed, printed, REG_EXTENDED) == 0;
+    if (running->reads_numbers && running->printed.re_nsub > 0) return true;
+    (void)ui_usage("fit",
+                   running->reads_numbers ? "vram: --printed: '%s' has no group in parentheses for the number"
+                                          : "vram: --printed: invalid regular expression '%s'",
+                   printed);
+    return false;
+}
+
+static void release_patterns(struct running *running) {
+    if (running->looking) regfree(&running->until);
+    if (running->reads_numbers) regfree(&running->printed);
+}
+
 static bool make_counts(struct running *running) {
     return sim_counts_make(&running->control, "fit", "VRAM_FIT_CONTROL", sizeof(struct fit_control), FIT_CONTROL_MAGIC) &&
            sim_reads_begin(&running->reads) && sim_missing_begin(&running->missing);
@@ -517,8 +558,11 @@ static bool make_counts(struct running *running) {
 int fit_run(const struct fit_plan *plan, struct fit_run *run) {
     struct running running = {.plan = plan, .run = run};
     *run = (struct fit_run){.ending = FIT_ENDED};
-    if (!compile_until(&running)) return CLI_USAGE;
     int code = CLI_BAD_INPUT;
+    if (!compile_until(&running) || !compile_printed(&running)) {
+        release_patterns(&running);
+        return CLI_USAGE;
+    }
     if (!run_library_find(&running.library)) running.library.path[0] = '\0'; // without it, PyTorch is still recorded
     if (!fit_folder_make(run) || (running.library.path[0] != '\0' && !run_library_open(&running.library)))
         ui_say("vram fit: cannot create a temporary folder: %s", strerror(errno));
@@ -528,7 +572,7 @@ int fit_run(const struct fit_plan *plan, struct fit_run *run) {
     sim_counts_end(&running.reads);
     sim_counts_end(&running.missing);
     run_library_close(&running.library);
-    if (running.looking) regfree(&running.until);
+    release_patterns(&running);
     if (code != CLI_OK) fit_run_release(run);
     return code;
 }

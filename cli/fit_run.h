@@ -22,8 +22,10 @@ struct fit_plan {
     char **program;                      // ends with NULL
     const char *steps;                   // "auto", or a number
     const char *until;                   // a regular expression; a matching line of output ends the run; NULL: none
+    const char *printed;                 // a regular expression whose group is a number in the output; NULL: none
     uint64_t most_seconds;               // 0: no limit
     bool quiet;                          // shows the program's output only if it fails
+    bool silent;                         // shows it never
     bool dummy_weights;                  // makes up weights from configurations
     const struct fit_requests *requests; // to play against the model server; NULL: none
     bool keeps_plan;                     // the engine writes a plan for its next start
@@ -86,13 +88,18 @@ struct fit_run {
     double seconds;        // duration
     uint64_t steps;        // of the process that completed the most
     uint64_t memory_bytes; // of the devices if set; 0: the model's own
-    int signal;            // the signal sent from outside to end the program; 0: none
-    uint64_t least_bytes;  // most bytes that a rank had reserved when a step ended; 0: no step ended
-    bool began;            // a process with PyTorch used a device
-    bool no_kernels;       // PyTorch has no kernels for the device
-    char kernels[512];     // devices it has kernels for, as torch.cuda.get_arch_list(): "sm_75 sm_80 compute_90"; "" if unknown
-    char refused[600];     // why it cannot run with some of its ranks only; "" if it can
-    char folder[4096];     // of the recordings; "" once removed
+    bool has_printed;
+    double printed;       // the last number that the output had for plan->printed
+    int signal;           // the signal sent from outside to end the program; 0: none
+    uint64_t least_bytes; // most bytes that a rank had reserved when a step ended; 0: no step ended
+    bool began;           // a process with PyTorch used a device
+    bool no_kernels;      // PyTorch has no kernels for the device
+    char kernels[512];    // devices it has kernels for, as torch.cuda.get_arch_list(): "sm_75 sm_80 compute_90"; "" if unknown
+    bool left;            // a rank ended without an error before it used a device
+    uint64_t left_rank;
+    char last_line[300]; // of its output, without a launcher's report
+    char refused[600];   // why it cannot run with some of its ranks only; "" if it can
+    char folder[4096];   // of the recordings; "" once removed
     struct fit_process *processes;
     size_t process_count;
     struct fit_holding *holdings; // by rank, then process and device

@@ -74,6 +74,32 @@ static bool join_cards(const cJSON *names, char *text, size_t capacity) {
     return true;
 }
 
+// Appends an option for each string of an array, or for one string. Returns false if a value is no string, or there are too many.
+static bool add_options(const cJSON *value, char *option, char **argv, size_t *count) {
+    const cJSON *first = cJSON_IsArray(value) ? value->child : value;
+    for (const cJSON *item = first; item != NULL; item = cJSON_IsArray(value) ? item->next : NULL) {
+        if (!cJSON_IsString(item) || *count + 2 >= ARGUMENTS_MOST) return false;
+        argv[(*count)++] = option;
+        argv[(*count)++] = item->valuestring;
+    }
+    return true;
+}
+
+// Appends the options of a search, if the arguments name what to vary.
+static bool add_search(const cJSON *arguments, char **argv, size_t *count, struct mcp_answer *answer) {
+    static char search[] = "--search", vary[] = "--vary", where[] = "--where", work[] = "--work", printed[] = "--printed",
+                budget[] = "--budget";
+    char *const options[] = {vary, where, work, printed, budget};
+    if (cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(arguments, "vary"))) argv[(*count)++] = search;
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        const cJSON *value = cJSON_GetObjectItemCaseSensitive(arguments, options[i] + 2);
+        if (value == NULL || cJSON_IsNull(value) || add_options(value, options[i], argv, count)) continue;
+        mcp_fail(answer, "%s: strings are required", options[i] + 2);
+        return false;
+    }
+    return true;
+}
+
 // Builds the command line, borrowing from `arguments` and `cards`. Returns false with a failed answer.
 static bool command_of(bool checks, const cJSON *arguments, char **argv, char cards[CARDS_MOST], struct mcp_answer *answer) {
     static char self[] = "vram", fit[] = "fit", check[] = "check", quiet[] = "--quiet", json[] = "--json", card[] = "--card", end[] = "--";
@@ -89,6 +115,7 @@ static bool command_of(bool checks, const cJSON *arguments, char **argv, char ca
         argv[count++] = card;
         argv[count++] = cards;
     }
+    if (!checks && !add_search(arguments, argv, &count, answer)) return false;
     argv[count++] = end;
     const size_t before = count;
     if (!add_strings(cJSON_GetObjectItemCaseSensitive(arguments, "command"), argv, &count) || count == before) {

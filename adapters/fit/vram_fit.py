@@ -477,6 +477,16 @@ class Recorder:
         with open(os.path.join(FOLDER, name), "wb") as file:
             pickle.dump(snapshot, file)
 
+    def write_failure(self):
+        """Called at the end of every process. One that used a device has written its failure with its recording."""
+        if self.process == os.getpid():
+            return
+        lines, rank = part("failure").lines_before_a_device(), part("fold").own_rank()
+        if lines:
+            self.put_facts(f"{os.getpid()}.facts", lines)
+        elif rank is not None:
+            self.put_facts(f"{os.getpid()}.left", [rank])
+
     def lacks_kernels(self):
         """Returns whether this PyTorch has no kernels for a device: neither machine code for its generation nor code that can be compiled
         for any device."""
@@ -504,6 +514,10 @@ class Recorder:
             lines += ["built " + " ".join(self.torch.cuda.get_arch_list())] + ["kernels none"] * self.lacks_kernels()
         except Exception as error:
             lines.append(f"note kernels: {error!r}".replace("\n", " "))
+        self.put_facts(name, lines)
+
+    @staticmethod
+    def put_facts(name, lines):
         path = os.path.join(FOLDER, name)
         with open(path + ".new", "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write("\n".join(lines) + "\n")
@@ -587,5 +601,7 @@ class Finder:
 def watch_imports():
     if RANKS:
         part("fold").take_rank()
+    atexit.register(RECORDER.write_failure)
     engines, parts = part("engines").modules(RECORDER, RECORDER.serving), (part("weights"), part("kernels"), part("requests"), part("runtime"))
-    sys.meta_path.insert(0, Finder({"torch": torch_is_there, **engines, **{name: after for each in parts for name, after in each.modules(RECORDER).items()}}))
+    mpi = {"mpi4py.MPI": part("fold").refuse_mpi} if RANKS else {}
+    sys.meta_path.insert(0, Finder({"torch": torch_is_there, **mpi, **engines, **{name: after for each in parts for name, after in each.modules(RECORDER).items()}}))

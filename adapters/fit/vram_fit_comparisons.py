@@ -2,14 +2,14 @@
 comparisons cannot be observed (vram_fit_kinds.py)."""
 import ast
 
-VARIABLE = "RANK"
+VARIABLES = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
 EQUALITY = (ast.Eq, ast.NotEq, ast.In, ast.NotIn)
 
 
 def reads_rank(node):
     """Returns whether an expression reads the environment's RANK or calls get_rank() without a group."""
     for part in ast.walk(node):
-        if isinstance(part, ast.Constant) and part.value == VARIABLE:
+        if isinstance(part, ast.Constant) and part.value in VARIABLES:
             return True
         if isinstance(part, ast.Call) and not part.args and not part.keywords and name_of(part.func) == "get_rank":
             return True

@@ -4,8 +4,10 @@ Python stores such an exception in `sys` before printing it, however the program
 that turn an exception into an exit code, end while the exception is being handled."""
 import os
 import sys
+import time
 
 MOST_FRAMES, MOST_BYTES = 24, 400  # a line of facts has at most 511 bytes
+LAUNCHERS = ("ChildFailedError", "CalledProcessError", "SignalException")  # they say only that a rank failed
 
 
 def exception():
@@ -44,4 +46,20 @@ def lines():
         return []
     text = str(found)
     what = type(found).__name__ + (": " + text if text else "")
-    return ["failed " + cut(what) + remedy(text), *("frame " + cut(frame) for frame in frames_of(found))]
+    return [f"failed_at {time.time_ns() // 1000}", "failed " + cut(what) + remedy(text), *("frame " + cut(frame) for frame in frames_of(found))]
+
+
+def own_rank():
+    import _vram_shared
+
+    return _vram_shared.part("vram_fit_fold").own_rank()
+
+
+def lines_before_a_device():
+    """Returns the facts of a process that ends before it used a device: a rank, or a program with PyTorch. Other processes may fail without
+    effect on the program."""
+    found = exception()
+    if found is None or type(found).__name__ in LAUNCHERS or ("torch" not in sys.modules and own_rank() is None):
+        return []
+    rank = own_rank() or ""
+    return [f"process {os.getpid()}", f"rank {rank if rank.isdigit() else 0}", "ended exit", *lines()]

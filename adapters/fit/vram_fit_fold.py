@@ -11,31 +11,53 @@ import time
 
 RANKS = os.environ.get("VRAM_SIM_RANKS", "")
 ID_BYTES = 128  # of NCCL's unique ids, with a NUL at the end
-SCOUTS = os.environ.get("VRAM_FIT_SCOUTS") == "1"  # rank 0 runs alone, to find out which ranks are alike (vram_fit_kinds.py)
+SCOUTS = os.environ.get("VRAM_FIT_SCOUTS") == "1"  # rank 0 notes which ranks are alike (vram_fit_kinds.py); mostly it runs alone
 ENDING_SECONDS = 60  # until the command has ended this process
 END = None  # ends the recording; set by watch()
+# The variables for the rank, the number of ranks, and the same on a machine: torchrun, accelerate and DeepSpeed; Open MPI; MPICH; Slurm.
+LAUNCHERS = (
+    ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"),
+    ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
+    ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"),
+)
 WATCHING = ("TORCH_NCCL_ENABLE_MONITORING", "TORCH_NCCL_DUMP_ON_TIMEOUT")  # their threads would use the store while the program ends
 
 
 def take_rank():
     """Sets this process's rank before the program reads it. A launcher starts only as many processes as run; each takes its rank from the
     list."""
-    count, _, running = RANKS.partition(":")
-    running = [int(rank) for rank in running.split(",") if rank]
-    index = os.environ.get("RANK")
-    if not running or index is None or not index.isdigit() or int(index) >= len(running) or "LOCAL_RANK" not in os.environ:
+    taken = [each for each in LAUNCHERS if take_rank_of(*each)]
+    if not taken:
         return
-    if os.environ.get("WORLD_SIZE") != str(len(running)):
-        return  # a parent process has set it
-    os.environ["RANK"] = str(running[int(index)])
-    os.environ["WORLD_SIZE"] = os.environ["ROLE_WORLD_SIZE"] = count
-    if "ROLE_RANK" in os.environ:
-        os.environ["ROLE_RANK"] = os.environ["RANK"]
-    # LOCAL_RANK stays, so that each process has its own device; the number per machine is what the launcher was given.
-    os.environ["LOCAL_WORLD_SIZE"] = os.environ.get("VRAM_FIT_LOCAL_WORLD", count)
+    if "ROLE_RANK" in os.environ and "RANK" in os.environ:
+        os.environ["ROLE_RANK"], os.environ["ROLE_WORLD_SIZE"] = os.environ["RANK"], os.environ["WORLD_SIZE"]
     for key in WATCHING:
         os.environ.setdefault(key, "0")
     share_kernels()
+
+
+def take_rank_of(rank, world, local_rank, local_world):
+    """Sets the variables of one launcher. Returns false if it did not start this process, or a parent process has set them."""
+    count, _, running = RANKS.partition(":")
+    running = [int(one) for one in running.split(",") if one]
+    index = os.environ.get(rank)
+    if index is None or not index.isdigit() or int(index) >= len(running) or local_rank not in os.environ or os.environ.get(world) != str(len(running)):
+        return False
+    os.environ[rank], os.environ[world] = str(running[int(index)]), count
+    # The local rank stays, so that each process has its own device; the number per machine is what the launcher was given.
+    os.environ[local_world] = os.environ.get("VRAM_FIT_LOCAL_WORLD", count)
+    return True
+
+
+def own_rank():
+    """Returns this process's rank as its launcher sets it, or None."""
+    return next((os.environ[rank] for rank, *_ in LAUNCHERS if rank in os.environ), None)
+
+
+def refuse_mpi(module):
+    """Called when mpi4py is imported. MPI itself knows only the processes that run."""
+    refuse("the program asks MPI for its rank, and MPI knows only the ranks that run. Set the ranks from the launcher's variables, or use --fold none")
 
 
 def share_kernels():
@@ -56,9 +78,10 @@ def running_ranks(world):
 def refuse(reason):
     """Ends the program with one sentence, which the command prints. The command ends all ranks, so that no launcher reports them as failed."""
     folder = os.environ.get("VRAM_FIT")
-    if folder and END is not None:
+    if folder:
         with open(os.path.join(folder, "refused"), "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(reason + "\n")
+    if folder and END is not None:
         END()
         time.sleep(ENDING_SECONDS)
     sys.stderr.write(f"vram fit: {reason}\n")
@@ -306,7 +329,7 @@ def watch(torch, recorder):
 
     global END
     END = recorder.refuse
-    if SCOUTS:
+    if SCOUTS and own_rank() == "0":
         recorder.kinds = _vram_shared.part("vram_fit_kinds").watch(c10d, int(RANKS.partition(":")[0]))
     groups = Groups(torch.cuda.nccl.unique_id)
     own_groups(c10d, groups, store_class(torch, groups), recorder.kinds)

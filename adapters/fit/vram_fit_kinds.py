@@ -14,6 +14,7 @@ import sys
 MOST_RUNNING = 16  # each is a process
 MOST_TWICE = 8  # up to this many, a second rank of each kind also runs
 MOST_SINGLED = 8
+FEW = os.environ.get("VRAM_FIT_FEW") == "1"  # as few ranks as possible run: the command checks its best answer with all of them
 LINE_CHARACTERS = 400  # at most, of a line in the file `kinds`
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -41,7 +42,8 @@ def family_of(ranks):
 
 class Kinds:
     def __init__(self, world):
-        self.world, self.families, self.singled = world, {}, {}
+        self.world, self.families = world, {}
+        self.compared = {}  # by rank that differs: the place of the comparison, and the family whose places were compared, or None
         self.compares_last = False  # whether the program compares its rank with the last one
         self.asked = {}  # by place in the program and value: the first rank that has the value
 
@@ -60,15 +62,25 @@ class Kinds:
         if family is not None:
             family.talks = True
 
-    def single(self, rank, site):
-        """Notes a rank that differs by a comparison at `site`. The first always runs."""
-        self.compares_last = self.compares_last or rank == self.world - 1
+    def single(self, rank, site, family=None):
+        """Notes a rank that differs by a comparison at `site`: of its place in the family, or of its number. The first always runs."""
+        is_number = family is None or family.size == self.world
+        self.compares_last = self.compares_last or (is_number and rank == self.world - 1)
         if 0 < rank < self.world - 1:
-            self.singled.setdefault(rank, site)
+            before = self.compared.get(rank)
+            if before is None or (before[1] is not None and family is None):
+                self.compared[rank] = site, family
 
-    def first_of(self, value_of, wanted, site):
-        """Returns the first rank whose value is `wanted`, or None."""
-        key = site, wanted
+    @property
+    def singled(self):
+        """The ranks that are kinds of their own, and where they are compared. A place in a group with messages is a kind already."""
+        families = self.talking()
+        whole = {family for family, places in zip(families, self.places(families)) if len(places) == family.size}
+        return {rank: site for rank, (site, family) in self.compared.items() if family not in whole}
+
+    def first_of(self, value_of, wanted, place):
+        """Returns the first rank whose value is `wanted`, or None. `place` is that of the comparison."""
+        key = place, wanted
         if key not in self.asked:
             self.asked[key] = next((rank for rank in range(self.world) if value_of(rank) == wanted), None)
         return self.asked[key]
@@ -112,15 +124,18 @@ class Kinds:
         families = self.talking()
         places = self.places(families)
         most = self.world - 1
-        ranks = self.reached(0, families, places) if families else {0, min(1, most), self.world // 2, most}
+        ranks = self.reached(0, families, places) if families else {0, most} if FEW else {0, min(1, most), self.world // 2, most}
         for rank in list(self.singled)[:MOST_SINGLED]:
             ranks |= self.reached(rank, families, places)
+        if FEW and not self.compares_last:
+            return sorted(ranks)
         others = self.reached(most, families, places)
         return sorted(ranks | others if len(ranks | others) <= (MOST_RUNNING if self.compares_last else MOST_TWICE) else ranks)
 
-    def kind_of(self, rank, families):
+    @staticmethod
+    def kind_of(rank, families, singled):
         """Returns a rank's place in each of the families, and the rank itself if the program treats it differently."""
-        return tuple(family.place(rank) for family in families), rank if rank in self.singled else None
+        return tuple(family.place(rank) for family in families), rank if rank in singled else None
 
     def name_of(self, kind, families):
         places, singled = kind
@@ -131,14 +146,14 @@ class Kinds:
         return "".join(letter if letter.isprintable() else "?" for letter in name)
 
     def lines(self):
-        running, families = self.running(), self.talking()
+        running, families, differ = self.running(), self.talking(), self.singled
         yield "run " + " ".join(map(str, running))
-        if not families and not self.singled:
+        if not families and not differ:
             return
         kinds = collections.defaultdict(list)
         for rank in running:
-            kinds[self.kind_of(rank, families)].append(rank)
-        counts = collections.Counter(self.kind_of(rank, families) for rank in range(self.world))
+            kinds[self.kind_of(rank, families, differ)].append(rank)
+        counts = collections.Counter(self.kind_of(rank, families, differ) for rank in range(self.world))
         for kind, ranks in kinds.items():
             yield f"kind {counts[kind]} {','.join(map(str, ranks))} {self.name_of(kind, families)}"
 
@@ -150,9 +165,21 @@ class Kinds:
         os.rename(path + ".new", path)
 
 
+@functools.lru_cache
+def has_packages(folder):
+    """Returns whether packages are installed in a folder, such as one of `pip install --target`."""
+    try:
+        return any(name.endswith(".dist-info") for name in os.listdir(folder or "."))
+    except OSError:
+        return False
+
+
+@functools.lru_cache
 def is_own(path):
     """Returns whether a file is part of the program, not of Python, a package or adapters/fit."""
-    return not path.startswith(HERE) and not any(part in path for part in ("/site-packages/", "/dist-packages/", "/lib/python", "<frozen"))
+    if path.startswith(HERE) or any(part in path for part in ("/site-packages/", "/dist-packages/", "/lib/python", "<frozen")):
+        return False
+    return not any(path.startswith(os.path.join(folder, "")) and has_packages(folder) for folder in sys.path)
 
 
 # --- comparisons of ranks ----------------------------------------------------------------------------------------------------------------
@@ -160,9 +187,9 @@ class Rank(int):
     """A number that depends on the rank. A comparison notes a rank for which its result would differ. `value_of` returns the number on
     another rank."""
 
-    def __new__(cls, value, kinds, value_of):
+    def __new__(cls, value, kinds, value_of, family=None):
         rank = super().__new__(cls, value)
-        rank.kinds, rank.value_of = kinds, value_of
+        rank.kinds, rank.value_of, rank.family = kinds, value_of, family
         return rank
 
     __hash__ = int.__hash__
@@ -174,9 +201,9 @@ class Rank(int):
         code = sys._getframe(2)
         if type(other) is int and not int.__eq__(self, other) and is_own(code.f_code.co_filename):
             site = f"{code.f_code.co_filename}:{code.f_lineno}"
-            rank = self.kinds.first_of(self.value_of, other, site)
+            rank = self.kinds.first_of(self.value_of, other, (site, code.f_lasti))
             if rank is not None:
-                self.kinds.single(rank, site)
+                self.kinds.single(rank, site, self.family)
 
     def __eq__(self, other):
         self.note(other)
@@ -193,7 +220,7 @@ def derive(name):
     @functools.wraps(compute)
     def method(self, other):
         result = compute(self, other)
-        return Rank(result, self.kinds, lambda rank: operation(self.value_of(rank), other)) if type(other) is int else result
+        return Rank(result, self.kinds, lambda rank: operation(self.value_of(rank), other), self.family) if type(other) is int else result
 
     return method
 
@@ -217,8 +244,9 @@ def watch_ranks(c10d, kinds):
     def get_rank(group=None):
         rank, group = ask(group), group or c10d._get_default_group()
         if group not in families:  # the list of a large group's ranks takes long to look at, and programs ask often
-            families[group] = family_of(list(c10d._world.pg_group_ranks[group])) if rank >= 0 else None
-        return rank if families[group] is None else Rank(rank, kinds, families[group].place)
+            families[group] = kinds.add(list(c10d._world.pg_group_ranks[group])) if rank >= 0 else None
+        family = families[group]
+        return rank if family is None else Rank(rank, kinds, family.place, family)
 
     replace("get_rank", ask, get_rank)
 

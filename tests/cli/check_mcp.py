@@ -287,6 +287,11 @@ def check_fit(vram, folder):
     wants("fit of no program", text, "no-such-program")
     if not failed:
         found.append(f"fit of no program is no failure: {text!r}")
+    text, _ = server.settle("fit", command=["sh", "-c", "exit 3"], vary=["--a=1,2", "--b"], where=["not (a == 2 and b)"], work="a")
+    wants("fit of variants", text, "3 of 3 variants|exit code 3")
+    for given, word in (({"vary": [1]}, "vary"), ({"vary": ["--a=1"], "where": [{}]}, "where")):
+        wants("fit of wrong variants", server.settle("fit", command=["true"], **given)[0], word + ": strings are required")
+    wants("fit of an expression", server.settle("fit", command=["true"], vary=["--a=1"], work="b")[0], "there is no 'b'")
     server.call("fit", command=["sleep", "1000"])  # ends with the server
     server.end()
 

@@ -195,7 +195,7 @@ class Failures(unittest.TestCase):
 
     def test_before_the_first_step(self):
         program = "import torch\nkept = torch.empty(64 << 20)\ndef load(): raise SystemExit('no data')\nload()\n"
-        self.assertIn("The program failed before its first step ended (exit code 1)\n", fit("-q", *python(program)).stdout)
+        self.assertIn("The program failed before its first step ended (exit code 1). Its last line of\noutput: no data\n", fit("-q", *python(program)).stdout)
         self.assertIn("The program failed before its first step ended, at <string>:3:load: IndexError: list index",
                       fit("-q", *python(program.replace("raise SystemExit('no data')", "[][1]"))).stdout.replace("\n", " "))
 
@@ -477,7 +477,7 @@ class Cards(unittest.TestCase):
         added = TRAIN.replace("128 << 20", "int(sys.argv[2].split('=')[1]) << 30")
         result = fit("--json", "-q", "--card", "t4", "--vary", "--batch=20,2", *python(added, "9"))
         self.assertEqual([(one["varied"], one["fits"]) for one in json.loads(result.stdout)], [("--batch=20", False), ("--batch=2", True)], result.stderr)
-        self.assertEqual(fit("--vary", "--batch", "--", "true").returncode, 2)
+        self.assertEqual(fit("--vary", "batch", "--", "true").returncode, 2)
 
     def test_a_run_for_each_card(self):
         result = fit("--json", "-q", "--each", "--card", "t4,h100", *python(TRAIN, "9"))

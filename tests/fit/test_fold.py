@@ -154,6 +154,41 @@ class Kinds(unittest.TestCase):
         self.assertEqual(sorted(self.kinds.singled), [2, 4, 7, 9, 11, 24])
         self.assertEqual(([1, 2][rank], {rank: 1}[0], type(rank + 0.5), f"{rank}"), (1, 1, float, "0"))
 
+    def test_a_compared_stage_is_no_kind_of_its_own(self):
+        """Every place in the group runs already. A group without messages, or with more places than run, has no such kinds."""
+        for size, stride, talks, singled in ((8, 1024, True, []), (8, 1024, False, [2048, 3072]), (64, 128, True, [256, 384])):
+            self.kinds = kinds.Kinds(8192)
+            family = self.kinds.add(list(range(0, size * stride, stride)))
+            family.talks = talks
+            place = kinds.Rank(0, self.kinds, family.place, family)
+            self.assertFalse(place == 3 or place + 1 == 3)
+            self.assertEqual(sorted(self.kinds.singled), singled)
+        number = kinds.Rank(0, self.kinds, lambda rank: rank)
+        self.assertFalse(number == 384)
+        self.assertEqual(self.kinds.compared[384][1], None)
+
+    def test_as_few_as_possible(self):
+        kinds.FEW = True
+        self.addCleanup(setattr, kinds, "FEW", False)
+        self.assertEqual(self.lines(), ["run 0 8191"])
+        self.kinds.talk(range(0, 8192, 4096))
+        self.assertEqual(self.lines()[0], "run 0 4096")
+        self.kinds.single(5, "train.py:33")
+        self.assertEqual(self.lines()[0], "run 0 5 4096 4101")
+        self.kinds.single(8191, "train.py:34")
+        self.assertEqual(self.lines()[0], "run 0 5 4095 4096 4101 8191")
+
+    def test_packages_are_not_the_program(self):
+        """accelerate's samplers compare the rank with every other one. Packages may be in any folder of sys.path."""
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("program", "packages"):
+                os.mkdir(f"{folder}/{name}")
+                sys.path.append(f"{folder}/{name}")
+                self.addCleanup(sys.path.remove, f"{folder}/{name}")
+            os.mkdir(folder + "/packages/accelerate-1.0.dist-info")
+            own = [kinds.is_own(f"{folder}/{path}") for path in ("program/train.py", "packages/accelerate/state.py", "packages2/state.py", "train.py")]
+        self.assertEqual(own, [True, False, True, True])
+
     def test_comparisons_in_a_file(self):
         text = textwrap.dedent("""
             import os
@@ -197,6 +232,14 @@ class Ranks(unittest.TestCase):
             fold.take_rank()
             self.assertEqual(os.environ["RANK"], rank)
             self.assertTrue(os.environ["TRITON_CACHE_DIR"].endswith("/triton/0"))
+        for rank, world, local_rank, local_world in fold.LAUNCHERS:
+            os.environ.update({rank: "1", world: "2", local_rank: "1", "VRAM_FIT_LOCAL_WORLD": "4"})
+            fold.take_rank()
+            self.assertEqual([os.environ[name] for name in (rank, world, local_rank, local_world)], ["5", "8", "1", "4"])
+            self.assertEqual(fold.own_rank(), "5")
+            fold.take_rank()  # a child process
+            self.assertEqual(os.environ.pop(rank), "5")
+        self.assertEqual(fold.own_rank(), None)
         self.assertEqual(list(fold.running_ranks(8)), [0, 5])
         self.assertEqual(list(fold.running_ranks(3)), [0, 1, 2])
 

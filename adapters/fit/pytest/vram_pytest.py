@@ -42,12 +42,13 @@ def command():
 
 
 def options_of(limit=None, device=None, **more):
-    """Turns vram_fit(..., steps=3, nonzero="50%", vary="--batch=8,4", each=True) into the command's options."""
+    """Turns vram_fit(..., steps=3, nonzero="50%", vary=["--batch=8,4", "--compile"], each=True) into the command's options."""
     options = ["--memory", f"{limit}B" if isinstance(limit, int) else limit] if limit is not None else []
     options += ["--card", device] if device is not None else []
     for name, value in more.items():
         name = "--" + name.replace("_", "-")
-        options += [name] if value is True else [] if value in (None, False) else [f"{name}={value}"]
+        values = value if isinstance(value, (list, tuple)) else [] if value in (None, False) else [value]
+        options += [name if one is True else f"{name}={one}" for one in values]
     return options
 
 
@@ -65,6 +66,9 @@ def judge(program, cwd=None, env=None, **options):
 
 def reasons(answer, limit):
     """Yields why it does not fit: how much it needs, what for, and where."""
+    if "variants" in answer:
+        yield f"none of {len(answer['variants'])} variants fits" + (f", the limit is {limit}" if limit else "")
+        return
     for one in answer if isinstance(answer, list) else [answer]:
         yield f"needs {one['need_bytes']:,} bytes of device memory, completes in {one['smallest_bytes']:,}" + (f", the limit is {limit}" if limit else "")
         roles = sorted((one.get("roles") or {}).items(), key=lambda row: -row[1])
