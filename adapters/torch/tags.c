@@ -147,7 +147,8 @@ int vram_torch_wake_pool(int device, struct vram_torch_pool_id id, uint64_t *byt
     const int first = vr_torch_first_use(&allocator);
     if (first != VRAM_OK) return first;
     enum vram_status status = VRAM_OK;
-    if (!choice.default_pools) status = vram_pool_find(allocator, (uint32_t)device, (struct vram_pool_id){id.first, id.second}, &choice.pool);
+    if (!choice.default_pools)
+        status = vram_pool_find(allocator, (uint32_t)device, (struct vram_pool_id){id.first, id.second}, &choice.pool);
     if (status != VRAM_OK) return vr_torch_answer(status, "finding a pool to wake");
     status = vram_wake(allocator, (uint32_t)device, &choice, 1, &result, &error);
     if (choice.pool != NULL) vram_pool_release(choice.pool);

@@ -89,7 +89,8 @@ VRAM_TORCH_API int vram_torch_tag_end(int device, const char *tag);
 // Calls vram_pool_set_tag() for the pool with PyTorch's id.
 VRAM_TORCH_API int vram_torch_tag_pool(int device, struct vram_torch_pool_id id, const char *tag);
 // Calls vram_sleep() for the pools with these tags, each with its level (enum vram_sleep_level as int; NULL: keep all contents). A tag that
-// is NULL names every pool that no earlier tag names. count 0: all pools of the device, with levels[0]. Stores the bytes released to the driver in *bytes (may be NULL).
+// is NULL names every pool that no earlier tag names. count 0: all pools of the device, with levels[0]. Stores the bytes released to the
+// driver in *bytes (may be NULL).
 VRAM_TORCH_API int vram_torch_sleep(int device, const char *const *tags, const int *levels, size_t count, int wakes, uint64_t *bytes);
 VRAM_TORCH_API int vram_torch_wake(int device, const char *const *tags, size_t count, uint64_t *bytes);
 // Calls vram_wake() for the pool with PyTorch's id; (0, 0) is the default pools.

@@ -69,9 +69,10 @@ def answer_of(vram, python, program, log):
         at = command.index("--")
         words = [vram, "fit", "--json", "--card", program.card, *command[:at], *command[at:]]
         with open(log, "w", encoding="utf-8") as file:
-            run = subprocess.run([str(word) for word in words], stdout=subprocess.PIPE, stderr=file, cwd=folder, text=True, check=False)
+            variables = {**os.environ, **program.variables}
+            run = subprocess.run([str(word) for word in words], stdout=subprocess.PIPE, stderr=file, cwd=folder, env=variables, text=True, check=False)
         log.with_suffix(".json").write_text(run.stdout)
-        return json.loads(run.stdout)
+        return json.loads(run.stdout or '{"failed": true}')
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
