@@ -66,8 +66,9 @@ class LitGpt:
         elif self.new_tokens:
             options += ["--max_new_tokens", self.new_tokens]
         # The longest example comes first. The optimizer's step, after many micro batches, adds some MB to less than that peak.
-        ends = ["--until", "^iter 3 "] if self.kind == "finetune_lora" else []
-        return [*ends, "--", python, script, *options]
+        # A generation of many tokens needs no values but one: the check of the probabilities passes.
+        ends = ["--until", "^iter 3 "] if self.kind == "finetune_lora" else ["--values", "none", "--value", "aten::multinomial=1"]
+        return [*ends, "--dummy-weights", "--", python, script, *options]
 
     def _script(self, source, folder):
         """The size of a micro batch is a constant of the script, as are the passes and tokens of a validation, whose memory does not depend on

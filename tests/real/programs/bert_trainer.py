@@ -1,6 +1,7 @@
 """The program of transformers' page about training on one GPU (2022): bert_trainer.py FOLDER ARGUMENTS OPTIMIZER
 
 FOLDER gets the configuration of bert-large-uncased; ARGUMENTS are those of TrainingArguments, as JSON; OPTIMIZER is "" or "8-bit Adam"."""
+import functools
 import json
 import sys
 
@@ -33,6 +34,7 @@ def adam_of_8_bits(model, arguments):
 logging.set_verbosity_error()
 BertConfig(**LARGE).save_pretrained(folder)
 model = AutoModelForSequenceClassification.from_config(AutoConfig.from_pretrained(folder)).to("cuda")
+model.zero_grad = functools.partial(model.zero_grad, set_to_none=False)  # the default of PyTorch before 2.0
 chosen = TrainingArguments(output_dir=folder, num_train_epochs=1, log_level="error", report_to="none", save_strategy="no", **arguments)
 optimizers = (adam_of_8_bits(model, chosen), None) if optimizer else (None, None)
 trainer = Trainer(model=model, args=chosen, train_dataset=examples(), optimizers=optimizers)
