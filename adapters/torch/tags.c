@@ -139,6 +139,23 @@ int vram_torch_wake(int device, const char *const *tags, size_t count, uint64_t 
     return sleep_or_wake(device, tags, NULL, count, 0, bytes, false);
 }
 
+int vram_torch_wake_pool(int device, struct vram_torch_pool_id id, uint64_t *bytes) {
+    struct vram_allocator *allocator = NULL;
+    struct vram_sleep_choice choice = {.default_pools = id.first == 0 && id.second == 0};
+    struct vram_sleep_result result;
+    struct vram_error error = {0};
+    const int first = vr_torch_first_use(&allocator);
+    if (first != VRAM_OK) return first;
+    enum vram_status status = VRAM_OK;
+    if (!choice.default_pools)
+        status = vram_pool_find(allocator, (uint32_t)device, (struct vram_pool_id){id.first, id.second}, &choice.pool);
+    if (status != VRAM_OK) return vr_torch_answer(status, "finding a pool to wake");
+    status = vram_wake(allocator, (uint32_t)device, &choice, 1, &result, &error);
+    if (choice.pool != NULL) vram_pool_release(choice.pool);
+    if (status == VRAM_OK && bytes != NULL) *bytes = result.bytes;
+    return vr_torch_answer_error(status, &error);
+}
+
 size_t vram_torch_sleepers(int device, char *text, size_t capacity) {
     struct vram_allocator *allocator = NULL;
     size_t count = 0, length = 0;

@@ -88,10 +88,13 @@ VRAM_TORCH_API int vram_torch_tag_begin(int device, const char *tag);
 VRAM_TORCH_API int vram_torch_tag_end(int device, const char *tag);
 // Calls vram_pool_set_tag() for the pool with PyTorch's id.
 VRAM_TORCH_API int vram_torch_tag_pool(int device, struct vram_torch_pool_id id, const char *tag);
-// Calls vram_sleep() for the pools with these tags, each with its level (enum vram_sleep_level as int; NULL: keep all contents). count 0:
-// all pools of the device, with levels[0]. Stores the bytes released to the driver in *bytes (may be NULL).
+// Calls vram_sleep() for the pools with these tags, each with its level (enum vram_sleep_level as int; NULL: keep all contents). A tag that
+// is NULL names every pool that no earlier tag names. count 0: all pools of the device, with levels[0]. Stores the bytes released to the
+// driver in *bytes (may be NULL).
 VRAM_TORCH_API int vram_torch_sleep(int device, const char *const *tags, const int *levels, size_t count, int wakes, uint64_t *bytes);
 VRAM_TORCH_API int vram_torch_wake(int device, const char *const *tags, size_t count, uint64_t *bytes);
+// Calls vram_wake() for the pool with PyTorch's id; (0, 0) is the default pools.
+VRAM_TORCH_API int vram_torch_wake_pool(int device, struct vram_torch_pool_id id, uint64_t *bytes);
 // Lists suspended pools, one per line, separated by tabs: both numbers of the pool's id, level, whether requests wake it, bytes of live
 // blocks, device bytes it will need, bytes on the host, and its tag.
 VRAM_TORCH_API size_t vram_torch_sleepers(int device, char *text, size_t capacity);

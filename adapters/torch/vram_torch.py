@@ -23,7 +23,8 @@ __all__ = [
     "Allocator", "Error", "OutOfMemory", "allocator", "annotate", "configure", "dump_snapshot", "empty_cache", "enable", "is_enabled", "last_oom",
     "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved", "memory_stats",
     "memory_stats_as_nested_dict", "memory_summary", "record_memory_history", "reset_accumulated_memory_stats",
-    "reset_peak_memory_stats", "sleep", "sleepers", "snapshot", "tag_pool", "tagged", "tagged_devices", "tags_of", "untagged", "wake", "way",
+    "reset_peak_memory_stats", "sleep", "sleepers", "snapshot", "tag_pool", "tagged", "tagged_devices", "tags_of", "untagged", "wake",
+    "wake_untagged", "way",
 ]
 
 OPTION_VARIABLES = ("VRAM_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
@@ -60,7 +61,7 @@ Sleeper = collections.namedtuple("Sleeper", "pool level wakes live_bytes away_by
 
 
 def _tags(tags):
-    return (ctypes.c_char_p * max(1, len(tags)))(*(tag.encode() for tag in tags))
+    return (ctypes.c_char_p * max(1, len(tags)))(*(None if tag is None else tag.encode() for tag in tags))
 
 
 # Name without vram_torch_, result type, argument types.
@@ -96,6 +97,7 @@ _FUNCTIONS = (
     ("tag_pool", ctypes.c_int, (ctypes.c_int, _PoolId, _TEXT)),
     ("sleep", ctypes.c_int, (ctypes.c_int, ctypes.POINTER(_TEXT), ctypes.POINTER(ctypes.c_int), _SIZE, ctypes.c_int, _OUT)),
     ("wake", ctypes.c_int, (ctypes.c_int, ctypes.POINTER(_TEXT), _SIZE, _OUT)),
+    ("wake_pool", ctypes.c_int, (ctypes.c_int, _PoolId, _OUT)),
     ("sleepers", _SIZE, (ctypes.c_int, _TEXT, _SIZE)),
     ("tag_bytes", ctypes.c_int, (ctypes.c_int, _TEXT, _OUT)),
     ("kept", ctypes.c_int, (_ADDRESS, ctypes.c_uint64, ctypes.c_void_p)),
@@ -199,12 +201,12 @@ class Allocator:
     def sleep(self, levels=None, on_request="fail", device=0):
         """Suspends pools of the device and returns the bytes released to the driver.
 
-        levels: a dictionary from tags to "keep", "discard" or "zero", or one of these words for all pools of the device. on_request:
-        what a request to a suspended pool does: "fail" or "wake".
+        levels: a dictionary from tags to "keep", "discard" or "zero", in which None stands for all other pools, or one of these words
+        for all pools of the device. on_request: what a request to a suspended pool does: "fail" or "wake".
         """
         if on_request not in ("fail", "wake"):
             raise ValueError(f"invalid on_request {on_request!r}; expected fail or wake")
-        tags = list(levels) if isinstance(levels, dict) else []
+        tags = sorted(levels, key=lambda tag: tag is None) if isinstance(levels, dict) else []
         words = [levels[tag] for tag in tags] if tags else ["keep" if levels is None or isinstance(levels, dict) else levels]
         numbers = (ctypes.c_int * len(words))(*(SLEEP_LEVELS.index(word) for word in words))
         went = ctypes.c_uint64(0)
@@ -215,6 +217,12 @@ class Allocator:
         """Resumes the pools with these tags, or all; returns the bytes allocated from the driver."""
         came = ctypes.c_uint64(0)
         self._call("wake", device, _tags(tags or ()), len(tags or ()), ctypes.byref(came))
+        return came.value
+
+    def wake_pool(self, pool_id, device=0):
+        """Resumes one suspended pool, of which sleepers() gives the id; returns the bytes allocated from the driver."""
+        came = ctypes.c_uint64(0)
+        self._call("wake_pool", device, _PoolId(*pool_id), ctypes.byref(came))
         return came.value
 
     def sleepers(self, device=0):
@@ -705,4 +713,5 @@ tags_of = _of_sleep("tags_of")
 tagged_devices = _of_sleep("tagged_devices")
 sleep = _of_sleep("sleep")
 wake = _of_sleep("wake")
+wake_untagged = _of_sleep("wake_untagged")
 sleepers = _of_sleep("sleepers")

@@ -71,7 +71,7 @@ def sleep(tags=None, level="keep", on_request="fail", device=None):
     """Releases the device memory of tagged tensors to the driver; addresses stay valid. Returns the number of bytes released.
 
     tags: one, several, or None for everything, including memory without a tag (which must consist of pages: sleepable:True or
-    expandable_segments:True). A dictionary gives each tag its level. level: "keep" (move the bytes to the host's pinned memory),
+    expandable_segments:True). A dictionary gives each tag its level, and with the key None all other memory. level: "keep" (move the bytes to the host's pinned memory),
     "discard" or "zero". on_request: whether a request to a suspended pool fails or wakes it ("fail", "wake"). device: one; None: all
     that have tags. On failure no pool that was awake is suspended.
     """
@@ -91,18 +91,19 @@ def sleep(tags=None, level="keep", on_request="fail", device=None):
         here = levels
         if isinstance(levels, dict):
             known = _used.get(number, ())
-            here = {tag: word for tag, word in levels.items() if tag in known or device is not None}
+            here = {tag: word for tag, word in levels.items() if tag is None or tag in known or device is not None}
             if not here:
                 continue
         before = {sleeper.pool for sleeper in made.sleepers(number)}
         try:
             went += made.sleep(here, on_request, number)
         except Exception:
-            for other, others_tags in asleep:
-                with contextlib.suppress(vram_torch.Error):
-                    made.wake(others_tags, other)
+            for other, pools in asleep:
+                for pool in pools:
+                    with contextlib.suppress(vram_torch.Error):
+                        made.wake_pool(pool, other)
             raise
-        asleep.append((number, [s.tag for s in made.sleepers(number) if s.pool not in before and s.tag] or None))
+        asleep.append((number, [s.pool for s in made.sleepers(number) if s.pool not in before]))
     if isinstance(levels, dict) and not asleep:
         raise vram_torch.Error(f"vram: no memory has the tag {', '.join(map(repr, levels))}")
     return went
@@ -129,6 +130,12 @@ def wake(tags=None, device=None):
             raise
         done.append((number, {s.tag: s.level for s in here if s.tag}))
     return came
+
+
+def wake_untagged(device=None):
+    """Restores the memory that has no tag, as wake() does. Returns the number of bytes allocated."""
+    made = vram_torch.allocator()
+    return sum(made.wake_pool(sleeper.pool, number) for number in _devices(device) for sleeper in made.sleepers(number) if not sleeper.tag)
 
 
 def sleepers(device=None):

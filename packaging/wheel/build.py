@@ -15,6 +15,9 @@ ROOT = HERE.parent.parent
 PLUGIN = ROOT / "adapters" / "fit" / "pytest" / "vram_pytest.py"
 # The parts of an installation that Python programs do not need.
 LEFT_OUT = ("share/doc", "share/man", "share/bash-completion", "share/zsh", "share/fish", "lib/cmake", "lib/pkgconfig", "lib/libvram.a", "lib/libvram-sim", "lib/libvram-recordings.a")
+ENTRY_POINTS = {"console_scripts": "vram = vram:main", "pytest11": "vram_pytest = vram_pytest"}
+# Needs the adapters, which the wheel of WebAssembly lacks.
+NATIVE_ENTRY_POINTS = {**ENTRY_POINTS, "vllm.general_plugins": "vram = vram_vllm:register"}
 # The licenses of vram and of the libraries linked into it: zstd, cJSON, zlib, SQLite, liblzma, and the C library of WebAssembly.
 LICENSES = "Apache-2.0 AND BSD-3-Clause AND MIT AND Zlib AND blessing AND LicenseRef-Public-Domain"
 KEYWORDS = ("pytorch", "cuda", "gpu", "memory", "snapshot", "profiler", "out-of-memory", "allocator")
@@ -58,12 +61,16 @@ def package():
     yield "vram_pytest.py", PLUGIN.read_bytes(), False
 
 
-def write(folder, tag, files, requires, licenses, expression):
+def entry_points_text(points):
+    return "\n".join(f"[{group}]\n{point}\n" for group, point in points.items())
+
+
+def write(folder, tag, files, requires, licenses, expression, points):
     info = f"vram-{version()}.dist-info"
     files = list(files) + list(package())
     files += [(f"{info}/METADATA", metadata(requires, expression).encode(), False),
               (f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: vram\nRoot-Is-Purelib: {str(tag.endswith('any')).lower()}\nTag: {tag}\n".encode(), False),
-              (f"{info}/entry_points.txt", b"[console_scripts]\nvram = vram:main\n\n[pytest11]\nvram_pytest = vram_pytest\n", False),
+              (f"{info}/entry_points.txt", entry_points_text(points).encode(), False),
               (f"{info}/licenses/LICENSES.txt", pathlib.Path(licenses).read_bytes(), False)]
     record = [f"{name},sha256={base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b'=').decode()},{len(data)}" for name, data, _ in files]
     files.append((f"{info}/RECORD", "\n".join([*record, f"{info}/RECORD,,", ""]).encode(), False))
@@ -82,11 +89,11 @@ def main():
         platform, licenses, folder = more
         # Makes `import vram_torch` find the installed adapters.
         files = [*installed(source), ("vram_adapters.pth", b"vram/_native/lib/vram/torch\n", False)]
-        write(folder, f"py3-none-{platform}", files, [], licenses, LICENSES)
+        write(folder, f"py3-none-{platform}", files, [], licenses, LICENSES, NATIVE_ENTRY_POINTS)
     else:
         licenses, folder = more
         files = [(f"vram/_wasm/{name}", (pathlib.Path(source) / name).read_bytes(), False) for name in ("vram.wasm", "vram_library.wasm")]
-        write(folder, "py3-none-any", files, ["wasmtime>=20"], licenses, LICENSES + " AND BSD-2-Clause AND CC0-1.0")
+        write(folder, "py3-none-any", files, ["wasmtime>=20"], licenses, LICENSES + " AND BSD-2-Clause AND CC0-1.0", ENTRY_POINTS)
 
 
 if __name__ == "__main__":
