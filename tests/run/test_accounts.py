@@ -116,8 +116,8 @@ class FakeCard(unittest.TestCase):
         accounts, page = self.go(f"71:{mine} 72:{60 * MIB}")
         self.assertFalse(accounts["apart"])
         self.assertEqual(accounts["other_bytes"], 60 * MIB)
-        self.assertIn("processes on the device, possibly with this one", page)
-        self.assertIn("other processes, possibly with this one", page)
+        self.assertIn("processes on the device, possibly including this one", page)
+        self.assertIn("other processes, possibly including this one", page)
 
     def test_nobody_but_this_one(self):
         accounts, page = self.go(f"self:{HELD}")

@@ -256,13 +256,13 @@ class Page implements Frame, App {
         if (!Number.isInteger(rec) || rec < 0 || rec >= open) {
             const first = worstRecording(this.recordings)?.rec ?? 0;
             this.store.set({ rec: first, device: -1, ...UNCHOSEN });
-            const which = Number.isInteger(rec) && rec >= 0 ? `recording ${count(rec + 1)}` : "a recording that cannot be";
-            return `The link names ${which}, and ${open === 1 ? "one is" : `${count(open)} are`} open: this is ${open === 1 ? "that one" : this.recordings[first].name}.`;
+            const which = Number.isInteger(rec) && rec >= 0 ? `recording ${count(rec + 1)}` : "a recording with an invalid number";
+            return `The link refers to ${which}, but only ${counted(open, "recording")} ${open === 1 ? "is" : "are"} open; showing ${this.recordings[first].name}.`;
         }
         const devices = this.recordings[rec].devices;
         if (device === -1 || devices.length === 0 || devices.some((one) => one.device === device)) return "";
         this.store.set({ device: -1, ...UNCHOSEN });
-        return `The link names device ${device}, of which ${this.recordings[rec].name} says nothing: this is another one.`;
+        return `The link refers to device ${device}, which ${this.recordings[rec].name} does not contain; showing another device.`;
     }
 
     private refresh(changed: Changed): void {

@@ -45,7 +45,7 @@ await settles(page, hash, "event", String(peak), "and leads back to its event");
 await page.getByRole("button", { name: "Remove the pin" }).click();
 await settles(page, () => document.querySelectorAll(".pin").length, null, 0, "it can be removed");
 
-// One recording alone: its start with its peak, its peak with its end, two of its steps; both moments are marked.
+// With one recording, Compare offers its start and peak, its peak and end, or two of its steps, and marks both moments.
 await go(page, { view: "compare" });
 const sides = () => ["A", "B"].map((side) => Number(document.querySelector(`.compare-facts [data-side="${side}"]`)?.dataset.event));
 await settles(page, sides, null, [-1, peak], "the beginning and the peak, without a click");

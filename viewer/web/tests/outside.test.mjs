@@ -36,7 +36,7 @@ const known = await look(recording("known.json", {
     context_bytes: 200 * MIB, module_bytes: 50 * MIB, at_start_bytes: null, has_self: true, self_bytes: 360 * MIB, left_out: 2,
     processes: [{ pid: 4711, name: "<img src=x onerror=window.hacked=1>", bytes: 250 * MIB }, { pid: 12, name: "", bytes: null }],
 }));
-expect(/^260\.0\sMiB of this process as well: contexts 200\.0\sMiB, modules 50\.0\sMiB, what else the driver took 10\.0\sMiB$/.test(known.rows.context), `context: ${known.rows.context}`);
+expect(/^260\.0\sMiB also held by this process: contexts 200\.0\sMiB, modules 50\.0\sMiB, other driver memory 10\.0\sMiB$/.test(known.rows.context), `context: ${known.rows.context}`);
 expect(known.rows.others?.includes("other processes"), `others: ${known.rows.others}`);
 expect(known.rows["not known"]?.includes("owner not known"), `not known: ${known.rows["not known"]}`);
 expect(known.rows.outside === undefined, "no sum of all of them");

@@ -77,7 +77,7 @@ await settles(peaks.page, () => document.querySelector('[role="tab"][aria-select
 equal(await peaks.page.locator("#tab-ranks").isVisible(), false, "and no tab of them");
 await openFiles(peaks.page, [alike[1], higher, alike[2]]);
 await settles(peaks.page, shown, null, "rank4.json", "of what was opened last the highest peak is shown");
-expect((await peaks.page.locator(".ranks-said").textContent()).includes("None ran out of memory."), "what is known of all");
+expect((await peaks.page.locator(".ranks-said").textContent()).includes("No device ran out of memory."), "what is known of all");
 await peaks.browser.close();
 
 // A page written by the command.

@@ -37,6 +37,6 @@ server.kill("SIGINT");
 await ended;
 await page.keyboard.press("1");
 await page.keyboard.press("w");
-await settles(page, () => document.querySelector(".message").textContent, null, "the server does not answer: has `vram view --serve` been ended?", "a sentence when the server has ended");
+await settles(page, () => document.querySelector(".message").textContent, null, "the server does not answer: is `vram view --serve` still running?", "a sentence when the server has ended");
 await browser.close();
 finish();

@@ -1,5 +1,5 @@
 // Tests strange and hostile files: file contents are shown as text, never as markup, not even in a page made by `vram view`; files that
-// cannot be opened are refused with a sentence. Prints the fastest of three times, because a loaded machine is slow.
+// cannot be opened are rejected with a message. Prints the fastest of three runs, because the machine may be busy.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

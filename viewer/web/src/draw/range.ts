@@ -62,7 +62,7 @@ export class RangeFacts {
             this.root.append(i === 0 ? ": " : ", ", lead);
         });
         sites.groups.forEach(({ name, bytes: size }, i) => this.root.append(i === 0 ? " \u00b7 most by " : ", ", this.siteLink(name, size)));
-        this.root.append(" \u00b7 ", el("button", { type: "button", class: "link", "data-lead": "peak", onclick: () => store.set({ view: "peak" }) }, "who holds it"), ", ", el("button", { type: "button", class: "link", "data-lead": "oom", onclick: () => store.set({ view: "oom" }) }, "what would lower it"));
+        this.root.append(" \u00b7 ", el("button", { type: "button", class: "link", "data-lead": "peak", onclick: () => store.set({ view: "peak" }) }, "what holds it"), ", ", el("button", { type: "button", class: "link", "data-lead": "oom", onclick: () => store.set({ view: "oom" }) }, "what would lower it"));
     }
 
     private siteLink(name: string, size: number): HTMLElement {
@@ -88,7 +88,7 @@ export class RangeFacts {
         const high = Number(curve.column(`${notion}_high`)[0]);
         const facts: [string, number, string][] = [
             ["change", change, signed(change)],
-            ["made", made.bytes, `${bytes(made.bytes)} in ${count(made.allocations)}`],
+            ["allocated", made.bytes, `${bytes(made.bytes)} in ${counted(made.allocations, "allocation")}`],
             ["freed", made.bytes - change, bytes(made.bytes - change)],
             ["peak", high, bytes(high)],
         ];

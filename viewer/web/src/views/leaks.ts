@@ -87,14 +87,14 @@ class Leaks {
                 { title: "Grew", number: true, value: (group) => group.grew_points / Math.max(1, group.course_points), cell: (group) => `${count(group.grew_points)} of ${count(group.course_points)}` },
                 { title: "First step", number: true, value: (group) => group.first_bytes, cell: (group) => bytes(group.first_bytes) },
                 { title: "Last step", number: true, value: (group) => group.last_bytes, cell: (group) => bytes(group.last_bytes) },
-                { title: "Course", value: (group) => group.last_bytes - group.first_bytes, cell: (group) => sparkline(this.points[group.at] ?? [], css(colourOf(group.name))) },
+                { title: "Trend", value: (group) => group.last_bytes - group.first_bytes, cell: (group) => sparkline(this.points[group.at] ?? [], css(colourOf(group.name))) },
             ],
             2,
             (group) => this.choose(group, this.leaksBy),
             (group) => group.name === this.chosen,
         );
         this.churners = new SortTable<Churner>(
-            "Made and freed within every step",
+            "Allocated and freed within every step",
             [
                 { title: "Group", value: (group) => group.name, cell: (group) => nameCell(group.name) },
                 { title: "Bytes per step", number: true, value: (group) => group.bytes_per_step, cell: (group) => barCell(group.bytes_per_step, this.busiest, bytes(Math.round(group.bytes_per_step)), css(colourOf(group.name))) },
@@ -170,13 +170,13 @@ class Leaks {
     // Shows the memory that no event frees, whether or not it grew.
     private showKept(json: { bytes: number; allocations: number }): void {
         this.kept.hidden = json.allocations === 0;
-        this.kept.replaceChildren(`Never freed: ${bytes(json.bytes)} in ${counted(json.allocations, "allocation")}. `, el("button", { type: "button", class: "link", onclick: () => showEnd(this.app) }, "By whom"));
+        this.kept.replaceChildren(`Never freed: ${bytes(json.bytes)} in ${counted(json.allocations, "allocation")}. `, el("button", { type: "button", class: "link", onclick: () => showEnd(this.app) }, "Show what holds it"));
     }
 
     private showChurn(json: ChurnJson): void {
         this.busiest = Math.max(1, ...json.groups.map((group) => group.bytes_per_step));
-        const within = json.steps === 0 ? "within a hundredth of the recording" : "within one step";
-        this.churnFacts.textContent = json.allocations === 0 ? `No allocation was made and freed ${within}.` : `${counted(json.allocations, "allocation")} made and freed ${within}, ${bytes(json.bytes)} in all. Each is work for the allocator and, where sizes vary, a cause of holes.`;
+        const within = json.steps === 0 ? "within 1\u202f% of the recording" : "within one step";
+        this.churnFacts.textContent = json.allocations === 0 ? `No temporary allocations (freed ${within}).` : `${counted(json.allocations, "temporary allocation")} (freed ${within}), ${bytes(json.bytes)} in total. Each costs allocator time and, if sizes vary, causes fragmentation.`;
         this.churners.show(json.groups);
     }
 
@@ -241,7 +241,7 @@ export function leaksView(app: App): View {
         title: "Leaks and steps",
         key: "6",
         root: leaks.root,
-        keys: [["\u2191 \u2193 Enter", "walk the table, and highlight the group everywhere"]],
+        keys: [["\u2191 \u2193 Enter", "move through the table, and highlight the group everywhere"]],
         show: () => {
             void leaks.load().then(() => leaks.mark());
             leaks.paint();
