@@ -525,7 +525,8 @@ int cmd_fit(int argc, char **argv) {
          .target = &settings.plan_folder},
         {.name = "dummy-weights",
          .kind = ARGS_FLAG,
-         .help = "make up weights, so that models of transformers and diffusers and GGUF files need only their configuration or header",
+         .help =
+             "generate dummy weights, so that models of transformers and diffusers and GGUF files need only their configuration or header",
          .target = &settings.dummy_weights},
         {.name = "output",
          .letter = 'o',

@@ -253,7 +253,7 @@ static void say_slow_leak(const struct vram_report_device *device, struct vr_tex
                    vr_bytes((uint64_t)(device->slow_bytes_per_hour + 0.5)).text);
     vr_text_puts(out, device->slow_leaks == 1 ? "It is " : "The fastest is ");
     vr_text_site(out, device->slow_site, strlen(device->slow_site));
-    vr_text_puts(out, ". `vram leaks --serving` gives the grounds and the stack.");
+    vr_text_puts(out, ". `vram leaks --serving` shows the evidence and the stack.");
 }
 
 static void say_waits(const struct vram_report_device *device, struct vr_text *out) {
