@@ -1,6 +1,6 @@
 // bench_growth: measures a step while more and more other things exist: pools, segments, streams, devices, holes, postponed frees.
 //
-//   bench_growth                     the table: ns of processor time, the lowest of the chunks
+//   bench_growth                     the table: ns of CPU time, the lowest of the chunks
 //   bench_growth count NAME-COUNT N  N steps of one row with COUNT things, to count instructions:
 //                                    valgrind --tool=callgrind --toggle-collect=measured_steps ...
 //

@@ -1,4 +1,4 @@
-"""Programs of several shapes whose peak moves to another moment with another size. Each run is made event by event, without a GPU or PyTorch.
+"""Programs whose peak moves to another moment when the size changes. Each run is made event by event, without a GPU or PyTorch.
 
 BUILT_WITH existed while `vram forecast` was made. HELD_OUT were written and run afterwards: the figures in docs/guides/profile.md are theirs.
 """

@@ -294,7 +294,7 @@ static struct id new_id(const char *running) {
     return id;
 }
 
-// With very many ranks, what each contributes is small but their sum is not: 16,384 times 4 KiB are gathered, 8 KiB are not.
+// With very many ranks, what each contributes is small but their sum is not: 16,384 times 4 KiB is gathered, 8 KiB is not.
 static void many_ranks(uint64_t stream) {
     enum { COUNT = 16384, LAST = COUNT - 1, NUMBERS = 1024 };
     int32_t numbers[2 * NUMBERS] = {7}, last = 0;

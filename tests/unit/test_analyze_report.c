@@ -299,7 +299,7 @@ static void machine_code_is_told_by_what_it_did(void **state) {
     }
 }
 
-// Returns whether the page says where the callers of a function are listed that makes all allocations.
+// If one function makes all allocations, returns whether the page says where its callers are listed.
 static bool hints_at_callers(const char *second_caller) {
     struct vr_text json = {0}, page = {0};
     static const char *const callers[] = {"weights", NULL};

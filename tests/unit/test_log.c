@@ -107,7 +107,7 @@ static void test_events_come_back(void **state) {
     }
 }
 
-// Makes an event of a run: columns that seldom change do so one at a time, occasionally, even at a block's border.
+// Makes an event of a run: columns that seldom change do so one at a time, occasionally, even at a block boundary.
 static struct vram_log_event changed(struct vram_log_event event, unsigned what, uint32_t text) {
     event.action = VRAM_LOG_ALLOC;
     switch (what % 9) {

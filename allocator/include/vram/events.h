@@ -69,7 +69,7 @@ struct vram_event_listener {
 // while another thread walks blocks. INVALID_ARGUMENT for a take_context without the other two functions; NO_HOST_MEMORY.
 VRAM_API VRAM_EXPERIMENTAL VRAM_NODISCARD enum vram_status vram_set_event_listener(struct vram_allocator *allocator,
                                                                                    const struct vram_event_listener *listener);
-// Gives the context in which the live block at `address` was allocated, with a reference that the caller must release; NULL if it has no
+// Gets the context in which the live block at `address` was allocated, with a reference that the caller must release; NULL if it has no
 // context. INVALID_POINTER.
 VRAM_API VRAM_EXPERIMENTAL VRAM_NODISCARD enum vram_status vram_block_context(struct vram_allocator *allocator, uint64_t address,
                                                                               void **context);

@@ -105,7 +105,7 @@ def recomputed(rows):
 
 
 def all_pairs_or_table(rows):
-    """Small: a fixed table; large: distances of all pairs."""
+    """At small sizes the peak is a fixed table; at large sizes, the matrix of pairwise distances."""
     table = torch.empty(64 << 20, device="cuda")
     points = batch(rows, 64)
     near = (points @ points.T).softmax(-1)

@@ -248,7 +248,7 @@ class Page implements Frame, App {
         this.say(this.failure);
     }
 
-    // Handles a link to a recording or device that does not exist: shows an existing one, and returns a sentence.
+    // Handles a link to a recording or device that does not exist: shows an existing one, and returns a message.
     private outOfRange(): string {
         const { rec, device } = this.store.state;
         const open = this.recordings.length;

@@ -8,7 +8,7 @@ import { equal, expect, finish, html, pageRests } from "./check.mjs";
 const MIB = 2 ** 20;
 const folder = mkdtempSync(join(tmpdir(), "vram-test-"));
 
-// Makes a whole program with 100 of 1000 MiB, of which 300 are free: 600 MiB are outside.
+// Makes a whole program with 100 of 1000 MiB, of which 300 are free: 600 MiB is outside.
 function recording(name, accounts) {
     const event = (action, more) => ({ action, addr: 0x7f0000000000, size: 100 * MIB, stream: 0, time_us: 5, frames: [], user_metadata: "libnccl.so.2", ...more });
     const what = {

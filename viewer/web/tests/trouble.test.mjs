@@ -1,5 +1,5 @@
 // Tests that a recording of several devices opens on the one in trouble: out of memory, else the highest peak; the tab, the menu and a
-// sentence say so. A link to something nonexistent is answered with a sentence.
+// banner say so. A link to something nonexistent is answered with a message.
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -47,7 +47,7 @@ await page.getByRole("button", { name: "Why it failed" }).click();
 await page.waitForSelector(".oom-card");
 equal(await page.locator(".oom-view h2").first().textContent(), "2 requests ran out of memory", "and leads there");
 
-// On another device the sentence names the shown device, with a link to the one in trouble.
+// On another device the banner names the shown device, with a link to the one in trouble.
 await go(page, { view: "timeline", device: 0 });
 await settles(page, sentence, null, "Device 1 ran out of memory 2 times: the last time 2.0\u202fGiB requested at event 6. So did device 2 (1). This is device 0.", "the other device");
 await page.keyboard.press("7");
