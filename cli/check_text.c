@@ -176,7 +176,7 @@ static void put_host_wait(FILE *text, const struct check_use *earlier, const str
     put_stream(text, earlier);
 }
 
-// Returns false for kinds that a wait mends.
+// Returns false for kinds that a wait fixes.
 static bool put_correction(FILE *text, const struct check_finding *finding) {
     if (is_overwritten(finding)) {
         (void)fputs("copy the memory before that launch", text);

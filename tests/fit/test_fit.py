@@ -422,7 +422,7 @@ class Cards(unittest.TestCase):
                          {"rtx4070": False, "rtx4070s": True, "rtx4070ti": True, "rtx4070tis": False})
 
     def test_what_is_at_stake_is_in_the_verdict(self):
-        """5 MiB are unknown: a limit in between is uncertain."""
+        """5 MiB is unknown: a limit in between is uncertain."""
         result = fit("-q", "--memory", "1GiB", *python(HEURISTIC))
         self.assertEqual((result.returncode, result.stdout.splitlines()[0]), (0, "Fits: needs 563.0 to 568.0 MiB, the limit is 1.0 GiB"))
         for limit, code, fits in (("562MiB", 1, False), ("565MiB", 1, None), ("570MiB", 0, True)):
