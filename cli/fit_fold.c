@@ -11,7 +11,7 @@
 // Options that set how many processes, one per device, start on a machine; written with dashes or underscores.
 static const char *const counting[] = {"nproc-per-node",         "num-processes",      "num-gpus", "tensor-parallel-size",
                                        "pipeline-parallel-size", "data-parallel-size", NULL};
-// Those of launchers, and the options for the number of machines.
+// Options of launchers, and the options for the number of machines.
 static const char *const processes[] = {"nproc-per-node", "num-processes", "num-gpus", NULL};
 static const char *const machines[] = {"nnodes", "num-machines", "num-nodes", NULL};
 

@@ -188,7 +188,7 @@ const char *mcp_bytes(uint64_t bytes, char text[MCP_BYTES_CAPACITY]) {
 
 enum rpc_error { RPC_PARSE = -32700, RPC_INVALID = -32600, RPC_NO_METHOD = -32601, RPC_BAD_PARAMS = -32602, RPC_NO_MEMORY = -32603 };
 
-// Newest first. A client that asks for an unknown version gets the newest and may disconnect.
+// The newest version is first. A client that asks for an unknown version gets the newest and may disconnect.
 static const char *const versions[] = {"2025-06-18", "2025-03-26", "2024-11-05"};
 
 // Begins a message with the id of its request, or null.

@@ -15,7 +15,7 @@
 
 #include "base/hash.h"
 
-// Most kinds of allocations that are distinguished: those of a loop occur early, and further ones would never repeat.
+// Maximum number of allocation kinds that are distinguished. Those of a loop occur early; later ones would never repeat.
 enum { GAP_BINS = 2048, BINS_PER_DOUBLING = 48, LEAST_TURNS = 3, MOST_KINDS = 1 << 20, NO_PERIOD = GAP_BINS };
 
 // First counts all gaps, then follows the iterations, then looks at memory within the iterations.

@@ -42,7 +42,7 @@ def check(*words, codes=(0, 1, 3)):
 
 
 def make_folders(folder):
-    """Three ranks each: all good, all bad, and one bad among good ones, at each position."""
+    """Makes folders of three ranks: all good, all bad, and one bad among good ones, at each position."""
     kinds = {"good": "ggg", "bad": "bbb", "first": "bgg", "middle": "gbg", "last": "ggb", "one": "bgb"}
     for name, ranks in kinds.items():
         (folder / name).mkdir()

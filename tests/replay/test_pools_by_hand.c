@@ -131,7 +131,7 @@ static void pools_keep_equal_requests_apart(void **state) {
         assert_int_equal(result->devices[0].final_blocks_equal, 7);
         vram_exact_result_destroy(result);
     }
-    // With the two private pools merged, and with the default pool's segment in one of them.
+    // Merges the two private pools, and puts the default pool's segment into one of them.
     struct line events[VR_COUNT_OF(three_pools)];
     struct part parts[] = {{0, SMALL, NONE, 2}, {SMALL, SMALL, GRAPH, 2}, {2 * SMALL, SMALL, GRAPH, 3}};
     memcpy(events, three_pools, sizeof events);

@@ -129,7 +129,7 @@ static void large_groups(void *comm, int rank, uint64_t stream) {
     for (int i = 0; i < CALLS; i++) EXPECT(numbers[i] == 1000 + i && received[i] == 100 * (1 - rank) + i);
 }
 
-// A thousand times, with a call that is refused in between, and a resumption that lacks memory.
+// Suspends and resumes a thousand times, with a refused call in between, and once with too little memory to resume.
 static void suspend_and_resume(void *comm, uint64_t bytes, uint64_t stream) {
     const size_t full = free_memory();
     const uint64_t memory = device_memory(4096), left = free_memory();

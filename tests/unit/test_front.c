@@ -65,7 +65,7 @@ static void reset_peaks(struct twins *twins) {
     EXPECT_OK(vram_reset_peak_stats(twins->settled.allocator, 0));
 }
 
-// Each size separately, all streams in turn, with the device at its peak.
+// Uses each size separately, on all streams in turn, with the device at its peak.
 static void pairs_in_turn(void **state) {
     (void)state;
     for (size_t i = 0; i < SIZES; i++) {
