@@ -39,7 +39,7 @@ extern "C" {
 struct vram_allocator;
 
 // Which of several free blocks of equal size is reused: the one that the option `pytorch` implies (by default the one in the oldest
-// segment, as in PyTorch since 2.13); or, whatever the option says, the one in the oldest segment, or the one at the lowest address
+// segment, as in PyTorch since 2.13); or, regardless of the option, the one in the oldest segment, or the one at the lowest address
 // (PyTorch before 2.13).
 enum vram_tie_break { VRAM_TIE_AS_PYTORCH, VRAM_TIE_OLDEST_SEGMENT, VRAM_TIE_LOWEST_ADDRESS };
 

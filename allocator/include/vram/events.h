@@ -27,7 +27,7 @@ enum vram_event_action {
     VRAM_EVENT_ACTIONS
 };
 
-// The fields of PyTorch's TraceEntry. The callback runs on the thread that caused the event, so it may read that thread's words with
+// The fields of PyTorch's TraceEntry. The callback runs on the thread that caused the event, so it may read that thread's metadata with
 // vram_metadata() and vram_compile_context().
 struct vram_event {
     enum vram_event_action action;
@@ -49,8 +49,8 @@ enum vram_context_level { VRAM_CONTEXT_NEVER, VRAM_CONTEXT_STATE, VRAM_CONTEXT_A
 // A context is whatever the program attaches to a call (its own call stack, a request's id). The allocator keeps it with the block, and
 // with the segment that the call made, for as long as these live.
 struct vram_event_listener {
-    // Called under the locks that order the event: must be quick and must not call this allocator, except to read the thread's words. NULL:
-    // only contexts are kept.
+    // Called under the locks that order the event: must be quick and must not call this allocator, except to read the thread's metadata.
+    // NULL: only contexts are kept.
     void (*event)(const struct vram_event *event, void *user);
     // Called without any lock, once per call that may need it. Returns one reference, or NULL if the call has no context. Without this
     // function there are no contexts.

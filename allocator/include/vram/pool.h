@@ -41,7 +41,7 @@ struct vram_pool_options {
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_create(struct vram_allocator *allocator, uint32_t device,
                                                           const struct vram_pool_options *options, struct vram_pool **pool);
 // Add or drop one reference. After the last release the handle is invalid; live blocks of the pool stay valid until they are freed. Release
-// ignores NULL. vram_destroy() ends all pools, whatever their references: do not release a pool afterwards.
+// ignores NULL. vram_destroy() ends all pools, regardless of references: do not release a pool afterwards.
 VRAM_API void vram_pool_retain(struct vram_pool *pool);
 VRAM_API void vram_pool_release(struct vram_pool *pool);
 VRAM_API struct vram_pool_id vram_get_pool_id(const struct vram_pool *pool);

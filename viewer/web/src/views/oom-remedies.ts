@@ -26,7 +26,7 @@ function nextPeak(event: number, go: (event: number) => void): HTMLElement {
 
 export function remediesBox(demand: Demand | null | undefined, go: (event: number) => void): HTMLElement | null {
     if (!demand?.remedies.length) return null;
-    const basis = (text: string) => capital(text.replace(/; the peak is (after event [\d,]+|before the first event) then$/, ""));
+    const basis = (text: string) => capital(text.replace(/; the peak is then (after event [\d,]+|before the first event)$/, ""));
     const rows = demand.remedies.map((remedy) => el("li", { class: remedy.fits ? "is-enough" : "" }, capital(remedy.text), typeof remedy.next_peak_event === "number" && nextPeak(remedy.next_peak_event, go), el("span", { class: "quiet-text" }, ` ${basis(remedy.basis)}`)));
     return el("section", { class: "oom-remedies", "aria-label": "What to change" }, el("h3", {}, "What to change in the program"), el("ol", {}, ...rows));
 }

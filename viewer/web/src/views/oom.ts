@@ -48,10 +48,9 @@ function none(body: HTMLElement, facts: Ooms, device: Device, go: (event: number
     size.addEventListener("input", measure);
     add(body, el("label", { class: "oom-size" }, "On a device with ", size, " GiB:"), verdict);
     measure();
-    // Nothing had to fit, so only show by how much the peak would fall.
-    const plain = (text: string) => text.replace(/, (and it fits|[\d.]+\s\S+ too much by itself)$/, "");
     if (!facts.demand) return;
-    const remedies = facts.demand.remedies.map((remedy) => ({ ...remedy, text: plain(remedy.text), fits: false }));
+    // Nothing had to fit, so no remedy is marked as sufficient.
+    const remedies = facts.demand.remedies.map((remedy) => ({ ...remedy, fits: false }));
     add(body, el("section", { class: "oom-demand", "aria-label": "What holds it" }, el("h3", {}, "What holds it"), el("p", {}, sentence(facts.demand.text))), remediesBox({ ...facts.demand, remedies }, go));
 }
 
