@@ -8,7 +8,7 @@
 
 enum { DEFAULT_TOP = 10 };
 
-static const char *const shapes[] = {"constant", "inverse", "straight", "square", "cube"};
+static const char *const shapes[] = {"constant", "inverse", "linear", "quadratic", "cubic"};
 
 static size_t rows_of(const struct vram_forecast *asked) { return asked->options.top == 0 ? DEFAULT_TOP : asked->options.top; }
 
@@ -151,7 +151,7 @@ static void put_group_bytes(struct vr_json *json, const char *key, const struct 
 #define FORECAST_GROUP_FACTS(X)                                                                                                            \
     X(TEXT, "name", it->name, ALWAYS, "name of the group")                                                                                 \
     X(TEXT, "curve", shapes[it->shape], ALWAYS,                                                                                            \
-      "steepest growth of its allocations: `constant`, `inverse`, `straight`, `square` or `cube`")                                         \
+      "steepest growth of its allocations: `constant`, `inverse`, `linear`, `quadratic` or `cubic`")                                       \
     X(ARRAY, "bytes", put_group_bytes(json, key, asked, forecast, it), ALWAYS, "bytes in each run")                                        \
     X(U64, "forecast_bytes", it->forecast_bytes, ALWAYS, "forecast at the requested size")                                                 \
     X(U64, "low_bytes", it->low_bytes, ALWAYS, "lower end of its range")                                                                   \

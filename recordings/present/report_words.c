@@ -103,7 +103,7 @@ static void missing_of_device(struct note_writer *writer, const struct vr_model 
         struct vr_text text = {0};
         vr_text_printf(&text, "the history starts late: %s (%s) from before its first event",
                        vr_counted(live->start.count, "live allocation").text, vr_bytes(live->start.bytes).text);
-        note_text(writer, VRAM_NOTE_MISSING, device->device, "starts_mid_life", &text);
+        note_text(writer, VRAM_NOTE_MISSING, device->device, "starts_late", &text);
     }
     if (!device->has_times) write_note(writer, VRAM_NOTE_MISSING, device->device, "no_times", "events have no times");
     const struct vr_history *history = &model->histories[device->device];

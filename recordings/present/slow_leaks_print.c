@@ -233,7 +233,7 @@ static void put_parts(struct vr_json *json, const char *key, const uint64_t part
     X(NAME, "name", put_name(json, key, leaks, leak), ALWAYS, "call site")                                                                 \
     X(TEXT, "by", leak->by_stack ? "stack" : "site", ALWAYS, "`stack`: one call stack of the site leaks, and others hide it")              \
     X(TEXT, "verdict", vr_slow_verdict_word(it->verdict), ALWAYS, "`leak`, `filled`, `slowing`, `evicts` or `traffic`")                    \
-    X(TEXT, "grounds", vr_text_string(&grounds), ALWAYS, "the reason for the verdict, as in the command")                                  \
+    X(TEXT, "reason", vr_text_string(&grounds), ALWAYS, "the reason for the verdict, as in the command")                                   \
     X(BOOL, "sure", it->sure, ALWAYS, "of a leak: true: sure; false: likely")                                                              \
     X(DOUBLE, "bytes_per_hour", round_to_bytes(it->bytes_per_hour), ALWAYS, "growth since it began")                                       \
     X(U64, "grown_bytes", it->grown_bytes, ALWAYS, "the same in bytes")                                                                    \
@@ -270,7 +270,7 @@ static void put_slow_groups(struct vr_json *json, const char *name, struct vr_sl
     X(U64, "device", it->view->device, ALWAYS,                                                                                             \
       "without `--device`, the one that ran out of memory, else the one with the highest peak, else the first that leaks")                 \
     X(TEXT, "answer", vr_slow_answer_word(it->answer), ALWAYS, "`leak`, `none`, `too_short` or `no_times`")                                \
-    X(TEXT, "sentence", vr_text_string(&sentence), ALWAYS, "the answer as a sentence, as in the command and `vram mcp`")                   \
+    X(TEXT, "text", vr_text_string(&sentence), ALWAYS, "the answer as a sentence, as in the command and `vram mcp`")                       \
     X(U64, "seconds", it->seconds, ALWAYS, "from the first event to the last")                                                             \
     X(U64, "leaks", it->leaks, ALWAYS, "number of groups that leak")                                                                       \
     X(DOUBLE, "bytes_per_hour", round_to_bytes(it->bytes_per_hour), ALWAYS, "sum over the leaks")                                          \

@@ -188,7 +188,7 @@ static void remarks(void **state) {
          "{\"action\": \"alloc\", \"addr\": 512, \"size\": 8, \"stream\": 0, \"time_us\": 4}, {\"action\": \"free\", \"addr\": 512, "
          "\"size\": 8,"
          "\"stream\": 0, \"time_us\": 6}]]}",
-         "starts_mid_life", "times_backwards"},
+         "starts_late", "times_backwards"},
         {"{\"segments\": [], \"device_traces\": [[{\"action\": \"segment_alloc\", \"addr\": 512, \"size\": 4, \"stream\": 0},"
          "{\"action\": \"alloc\", \"addr\": 512, \"size\": 8, \"stream\": 0},"
          "{\"action\": \"free_completed\", \"addr\": 512, \"size\": 8, \"stream\": 0},"

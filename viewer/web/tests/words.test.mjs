@@ -114,9 +114,9 @@ for (const [name, recording] of Object.entries(cases)) {
     await settles(leaks.page, () => /^\d+ steps?,/.test(document.querySelector(".leaks-verdict").textContent), null, true, `${name}: the steps are found`);
     const verdicts = () => [...document.querySelectorAll('table[aria-label="What grows from step to step"] .verdict')].map((one) => one.textContent);
     const wanted = JSON.parse(spawnSync(vram, ["leaks", "--json", put(name, recording)], { maxBuffer: 1 << 28 }).stdout);
-    await settles(leaks.page, (said) => document.querySelector(".leaks-verdict").textContent.includes(said), wanted.sentence, true, `${name}: what the command says: "${wanted.sentence}"`);
+    await settles(leaks.page, (said) => document.querySelector(".leaks-verdict").textContent.includes(said), wanted.text, true, `${name}: what the command says: "${wanted.text}"`);
     await settles(leaks.page, verdicts, null, wanted.groups.map((group) => group.verdict), `${name}: the rows are the command's`);
-    console.log(`${name}: ${wanted.sentence}`);
+    console.log(`${name}: ${wanted.text}`);
 }
 equal(leaks.errors, [], "errors of the page");
 await leaks.browser.close();

@@ -12,7 +12,7 @@ import { Working } from "../working";
 import { highlight, nameCell, showEnd } from "./peak";
 
 type Grower = { name: string; verdict: "leak" | "growth"; bytes_per_step: number; objects_per_step: number; grew_points: number; course_points: number; first_bytes: number; last_bytes: number; row: number; stack: number; at: number };
-type LeaksJson = { steps: number; steps_text: string; answer: string; sentence: string; leaks: number; by: string; groups: Grower[] };
+type LeaksJson = { steps: number; steps_text: string; answer: string; text: string; leaks: number; by: string; groups: Grower[] };
 type Churner = { name: string; bytes_per_step: number; allocations_per_step: number; largest_bytes: number; row: number; stack: number };
 type ChurnJson = { source: string; steps: number; bytes: number; allocations: number; distinct: number; groups: Churner[] };
 
@@ -22,7 +22,7 @@ const HOW_STEPS_BEGIN = " Give the number of events per step, or mark steps in t
 function answerText(json: LeaksJson): string {
     const unknown = ["no_steps", "one_pass", "unsure"].includes(json.answer);
     const by = json.by === "stack" && json.leaks > 0 ? ", by call stack" : "";
-    return `${json.steps_text}${by}: ${json.sentence}.${unknown ? HOW_STEPS_BEGIN : ""}`;
+    return `${json.steps_text}${by}: ${json.text}.${unknown ? HOW_STEPS_BEGIN : ""}`;
 }
 
 const MOST_DOTS = 60; // on a line; with more, only the line is drawn
