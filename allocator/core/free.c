@@ -24,7 +24,7 @@ VR_NOINLINE static enum vram_status free_used(struct vr_device *device, uint32_t
     return VRAM_OK;
 }
 
-// The address is not a pool's block. The public function calls this directly: see the depth passed to vr_gather().
+// Handles an address that is not a pool's block. The public function calls this directly: see the depth passed to vr_gather().
 VR_NOINLINE static enum vram_status free_outside(struct vram_allocator *allocator, uint64_t address) {
     struct vr_verifier *verifier = allocator->verifier;
     const enum vram_status status = verifier == NULL ? vr_raw_free(allocator, address) : verifier->free(verifier, NULL, address);

@@ -195,7 +195,7 @@ static bool do_operation(struct job *job, struct play *play, const struct operat
     return true;
 }
 
-// Frees what the history allocated, and allocates again what it freed of the start.
+// Frees what the history allocated, and reallocates the initial blocks that it freed.
 static bool rewind_job(struct job *job, struct play *play) {
     memset(job->is_live, 0, job->name_count + 1);
     for (size_t i = 0; i < job->start_count; i++) job->is_live[job->start[i].name] = 1;
