@@ -26,7 +26,7 @@ enum vr_state {
 VR_INLINE bool vr_is_cached(uint8_t state) { return state == VR_FREE || state == VR_VACANT; }
 
 // Values of vr_block.expandable; 0 outside expandable segments. A SLOT belongs to a source with slots and has no neighbours. While a
-// chain sleeps, all its blocks are VACANT.
+// chain's memory is released, all its blocks are VACANT.
 enum { VR_EXPANDABLE_CHAIN = 1, VR_EXPANDABLE_SLOT = 2, VR_EXPANDABLE_VACANT = 3 };
 
 // The unions hold what the block's state needs: tree links while it is in the index or among the holes, `held` while it is allocated or

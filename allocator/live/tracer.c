@@ -125,7 +125,7 @@ void vr_tracer_notify(struct vr_tracer *tracer, uint32_t number, const struct vr
     notify_followers(tracer, record, number);
 }
 
-// Records a time span during which a pool has no memory (it sleeps): its addresses do not change, and its blocks stay live. Without host
+// Records a time span during which a pool has no device memory: its addresses do not change, and its blocks stay live. Without host
 // memory, records no span.
 VR_NOINLINE static void mark_vacant(struct vr_tracer *tracer, const struct vr_record *record) {
     const bool begins = record->action == VR_RECORD_SEGMENT_UNMAP;
