@@ -5,7 +5,7 @@ import { Details } from "./details";
 import { add, clear, el } from "./dom";
 import { emptyState, explainEmpty, openingState } from "./empty";
 import { skipFrames, WorkerEngine, type Engine } from "./engine";
-import { bytes, count } from "./format";
+import { bytes, count, counted } from "./format";
 import type { Changed, Frame, Opened, Panel } from "./frame";
 import { Header } from "./header";
 import { Help } from "./help";

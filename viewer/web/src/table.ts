@@ -1,6 +1,6 @@
 // A table with sortable columns and selectable rows, by mouse or keyboard. Draws a limited number of rows and gives the number of the rest.
 import { clear, csvText, el } from "./dom";
-import { counted } from "./format";
+import { count, counted } from "./format";
 
 export type Column<Row> = {
     title: string;

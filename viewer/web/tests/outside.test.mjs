@@ -41,7 +41,7 @@ expect(known.rows.others?.includes("other processes"), `others: ${known.rows.oth
 expect(known.rows["not known"]?.includes("owner not known"), `not known: ${known.rows["not known"]}`);
 expect(known.rows.outside === undefined, "no sum of all of them");
 expect(known.text.includes("process 4711 (<img src=x onerror=window.hacked=1>)"), `a name is text: ${known.text}`);
-expect(/not told\s+process 12\s/.test(known.text) && known.text.includes("and 2 more"), "what is not told");
+expect(/not known\s+process 12\s/.test(known.text) && known.text.includes("and 2 more"), "what is not told");
 expect(known.text.includes("libnccl.so.2"), "who asked");
 equal(await page.evaluate(() => window.hacked), undefined, "no markup");
 

@@ -1,7 +1,7 @@
 // Summarizes the window in a line below a chart: change, allocated, freed, the highest moment and the sites that allocated most.
 import type { App } from "../app";
 import { clear, el } from "../dom";
-import { bytes, count, percent } from "../format";
+import { bytes, count, counted, percent } from "../format";
 import { siteOf, tailOf } from "../sites";
 
 type Groups = { bytes: number; allocations: number; groups: { name: string; bytes: number }[] };
