@@ -162,8 +162,8 @@ uint64_t vr_check_lives(const struct vr_check *check);
 // Returns the number of ranges of memory that the checker knows now, among them a bounded number of freed ones.
 size_t vr_check_cells(const struct vr_check *check);
 
-// The driver allocates memory, and gets it back. The lifetimes of earlier memory at these addresses end. mapped: pages at an address that the
-// program chose, where it may have had others before.
+// The driver allocates memory, and gets it back. The lifetimes of earlier memory at these addresses end. mapped: pages at an address that
+// the program chose, where it may have had others before.
 void vr_check_segment(struct vr_check *check, uint64_t address, uint64_t size_bytes, bool mapped, struct vr_check_place place);
 // waits: the driver itself waits for the device; false: the program has to.
 void vr_check_segment_end(struct vr_check *check, uint64_t address, uint64_t size_bytes, bool waits, struct vr_check_place place);
