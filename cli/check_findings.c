@@ -207,7 +207,8 @@ void check_findings_drop_may(struct check_findings *findings) {
         if (findings->items[i].may) drop_finding(findings, i);
 }
 
-// ---- Suppressions: lines "KIND PATTERN". KIND may be *; PATTERN is a shell pattern of a frame, "NAME FILE:LINE", of any use.
+// ---- Suppressions: lines "KIND PATTERN". KIND may be *; PATTERN is a shell pattern that matches a frame ("NAME FILE:LINE") of any access
+// in the finding.
 
 static bool is_of_pattern(const struct check_finding *finding, const char *pattern) {
     char frame[8192];

@@ -59,7 +59,7 @@ const struct check_frame *check_use_place(const struct check_use *use);
 
 // --- check_text.c, check_json.c -------------------------------------------------------------------------------------
 
-// Returns one sentence that says what happened, without a full stop, and one that says what mends it. The caller frees them; NULL if memory
+// Returns one sentence that says what happened, without a full stop, and one that says how to fix it. The caller frees them; NULL if memory
 // runs out.
 char *check_sentence(const struct check_finding *finding);
 char *check_remedy(const struct check_finding *finding);

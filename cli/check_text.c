@@ -85,12 +85,12 @@ static bool put_misuse(FILE *text, const struct check_finding *finding) {
     if (is_of(finding, "misuse") && !finding->has[CHECK_ALLOCATED])
         (void)fputs(" is refused", text);
     else if (is_of(finding, "misuse"))
-        (void)fputs(freed ? " frees memory that was freed before" : " gets an address that is not the beginning of a block of its kind",
+        (void)fputs(freed ? " frees memory that was already freed" : " gets an address that is not the beginning of a block of its kind",
                     text);
     else if (is_of(finding, "out-of-bounds"))
-        (void)fprintf(text, " leaves its block of %" PRIu64 " bytes", finding->block_bytes);
+        (void)fprintf(text, " reaches outside its block of %" PRIu64 " bytes", finding->block_bytes);
     else if (is_of(finding, "stale-graph"))
-        (void)fputs(freed ? " uses memory that was freed after its capture" : " uses memory that was handed out again after its capture",
+        (void)fputs(freed ? " uses memory that was freed after its capture" : " uses memory that was allocated again after its capture",
                     text);
     else
         return false;
@@ -124,9 +124,9 @@ static void put_sentence(FILE *text, const struct check_finding *finding) {
         put_subject(text, earlier);
         (void)fprintf(text, " still %s", verb_of(earlier));
     } else if (is_of(finding, "use-after-free")) {
-        (void)fprintf(text, " %s memory that was freed before", verb_of(later));
+        (void)fprintf(text, " %s memory that was already freed", verb_of(later));
     } else if (is_of(finding, "never-written")) {
-        (void)fputs(" reads memory that nothing wrote since it was allocated", text);
+        (void)fputs(" reads uninitialized memory", text);
     } else {
         (void)fprintf(text, " %s memory that ", verb_of(later));
         put_subject(text, earlier);
@@ -176,7 +176,7 @@ static void put_host_wait(FILE *text, const struct check_use *earlier, const str
     put_stream(text, earlier);
 }
 
-// Returns false for kinds that a wait mends.
+// Returns false for kinds that a wait fixes.
 static bool put_correction(FILE *text, const struct check_finding *finding) {
     if (is_overwritten(finding)) {
         (void)fputs("copy the memory before that launch", text);

@@ -1,4 +1,5 @@
-// vram check: runs a program on the simulated driver and reports mistakes in its use of memory on streams.
+// vram check: runs a program on the simulated driver and reports stream-ordering errors: memory that is freed or reused while another
+// stream uses it, streams that use the same bytes without synchronization, and use after free.
 #define _GNU_SOURCE // mkdtemp()
 #include <dirent.h>
 #include <errno.h>
@@ -110,11 +111,8 @@ int cmd_check(int argc, char **argv) {
          .value = "FILE",
          .help = "leave out the findings that the file names: KIND PATTERN, one per line",
          .target = &asked.suppress},
-        {.name = "never-written",
-         .kind = ARGS_FLAG,
-         .help = "also report reads of memory that nothing wrote since it was allocated",
-         .target = &asked.never_written},
-        {.name = "may", .kind = ARGS_FLAG, .help = "also report what is likely but not certain", .target = &asked.may},
+        {.name = "never-written", .kind = ARGS_FLAG, .help = "also report reads of uninitialized memory", .target = &asked.never_written},
+        {.name = "may", .kind = ARGS_FLAG, .help = "also report likely findings", .target = &asked.may},
         SIM_MACHINE_OPTIONS(settings),
         SIM_VALUES_OPTIONS(&rules),
         {.name = NULL},
@@ -122,11 +120,10 @@ int cmd_check(int argc, char **argv) {
     const struct args_command command = {
         .name = "check",
         .usage = "[options] -- PROGRAM [ARGUMENT...]",
-        .summary =
-            "Runs a program on simulated GPUs, as `vram sim` does, and reports mistakes in its use of memory on streams: memory that is\n"
-            "freed or handed out again while another stream uses it, streams that use the same bytes without a wait, and memory\n"
-            "that is used after its free. Each mistake is reported once, with both stacks and a remedy, on standard error.\n"
-            "The result does not depend on the run's timing. The exit code is the program's; 1 if that is 0 and a mistake was found.",
+        .summary = "Runs a program on simulated GPUs, as `vram sim` does, and reports stream-ordering errors: memory that is freed or\n"
+                   "reused while another stream uses it, streams that use the same bytes without synchronization, and use after free.\n"
+                   "Each mistake is reported once, with both stacks and a remedy, on standard error. The result does not depend on the\n"
+                   "run's timing. The exit code is the program's; 1 if that is 0 and a mistake was found.",
         .examples = "  vram check -- python train.py\n"
                     "  vram check --card a100-80 --devices 2 -- torchrun --nproc-per-node 2 train.py\n"
                     "  vram check --sarif check.sarif --suppress known.txt -- python -m pytest tests\n"

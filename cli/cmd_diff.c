@@ -39,7 +39,7 @@ static bool settle_fail_over(struct settings *settings) {
     if (whole == strlen(text))
         args_size_say_wrong("fail-over", text);
     else
-        ui_say("vram: --fail-over: '%s' is neither a size, such as 100MiB, nor a share, such as 5%%", text);
+        ui_say("vram: --fail-over: '%s' is neither a size, such as 100MiB, nor a percentage, such as 5%%", text);
     return false;
 }
 

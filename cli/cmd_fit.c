@@ -205,7 +205,8 @@ int cmd_fit(int argc, char **argv) {
          .target = &question.plan_folder},
         {.name = "dummy-weights",
          .kind = ARGS_FLAG,
-         .help = "make up weights, so that models of transformers and diffusers and GGUF files need only their configuration or header",
+         .help =
+             "generate dummy weights, so that models of transformers and diffusers and GGUF files need only their configuration or header",
          .target = &question.dummy_weights},
         {.name = "output",
          .letter = 'o',

@@ -221,7 +221,7 @@ int cmd_report(int argc, char **argv) {
                    "which counts whole blocks.",
         .examples = "  vram report snapshot.pickle\n"
                     "  vram report --top 30 snapshot.pickle.zst\n"
-                    "  vram report --site --at end snapshot.pickle   # who holds what is left\n"
+                    "  vram report --site --at end snapshot.pickle   # what holds the remaining memory\n"
                     "  vram report --by role snapshot.pickle         # parameters, gradients, activations, ...\n"
                     "  vram report --by category job/\n"
                     "  vram report --timeline snapshot.pickle\n"

@@ -206,7 +206,7 @@ static int run_recorded(const struct settings *settings, char **arguments) {
     char list_path[PATH_CAPACITY], output[PATH_CAPACITY];
     struct run_library library;
     if (!run_library_find(&library)) {
-        ui_say("vram run: cannot find libvram_preload.so; name it in VRAM_PRELOAD");
+        ui_say("vram run: cannot find libvram_preload.so; set VRAM_PRELOAD to its path");
         return CLI_DEVICE;
     }
     const char *why = make_absolute(settings->output, output);

@@ -276,7 +276,7 @@ static void look_at_parts(struct doctor *doctor) {
     char path[4096];
     const bool preload = find_preload_library(path, sizeof path);
     row = doctor_add(doctor, "vram", "libvram_preload.so", preload ? DOCTOR_OK : DOCTOR_OFF, "%s", preload ? path : "not found");
-    if (!preload) doctor_explain(row, "vram run cannot record; name the file in VRAM_PRELOAD");
+    if (!preload) doctor_explain(row, "vram run cannot record; set VRAM_PRELOAD to the file's path");
     const bool documents = find_documents_folder(path, sizeof path);
     row = doctor_add(doctor, "vram", "documents", documents ? DOCTOR_OK : DOCTOR_OFF, documents ? "%s/docs" : "not found", path);
     if (!documents) doctor_explain(row, "the documents (docs/...) come with the Debian package, make install and the sources");

@@ -27,7 +27,7 @@ bool fit_folder_make(struct fit_run *run) {
     return false;
 }
 
-// Removes the files of a folder and those of its subfolders, which contain only files (made-up weights).
+// Removes the files of a folder and those of its subfolders, which contain only files (dummy weights).
 static void remove_entries(int folder) {
     DIR *entries = folder < 0 ? NULL : fdopendir(folder);
     if (entries == NULL) return;

@@ -91,7 +91,7 @@ static void put_roles(struct vr_json *json, const char *key, const struct fit_ve
 #define FIT_BATCH_FACTS(X)                                                                                                                 \
     X(U64, "fixed_bytes", it->fixed_bytes, ALWAYS, "bytes of the peak that do not scale with the batch")                                   \
     X(U64, "varying_bytes", it->varying_bytes, ALWAYS, "bytes of the peak that scale with the batch")                                      \
-    X(NUMBER, "share", answer_json_decimal(json, key, it->share, 2), ALWAYS, "share of the batch that fits")                               \
+    X(NUMBER, "share", answer_json_decimal(json, key, it->share, 2), ALWAYS, "fraction of the batch that fits")                            \
     X(TEXT, "argument", it->argument, ALWAYS, "program argument that changes the peak; empty: none")                                       \
     X(U64, "value", it->value, ALWAYS, "its value")                                                                                        \
     X(U64, "about", it->about, ALWAYS, "approximate value that may fit")                                                                   \
@@ -167,7 +167,7 @@ static void put_stake(struct vr_json *json, const char *name, const struct fit_s
 
 #define FIT_ENDING_FACTS(X)                                                                                                                \
     X(TEXT, "ended", fit_ending_names[it->ending], ALWAYS,                                                                                 \
-      "`end`, `repeats`, `calls`, `ready`, `served`, `played`, `stands` (ten steps with the same peak, or 100 without a new one), "        \
+      "`end`, `repeats`, `calls`, `ready`, `served`, `played`, `plateau` (ten steps with the same peak, or 100 steps without a new one), " \
       "`steps`, `until`, `time`, `oom`, "                                                                                                  \
       "`interrupted`, `refused` (it cannot run with some of its ranks only) or `failed`")                                                  \
     X(I64, "exit_code", it->exit_code, ALWAYS, "exit code of the program")                                                                 \

@@ -61,7 +61,7 @@ static void print_queues(FILE *page, const struct fit_played *played) {
     if (played->preemptions == 0)
         (void)snprintf(text, sizeof text, "none");
     else
-        (void)snprintf(text, sizeof text, "%s: the cache was full, and a running request began again", COUNT(played->preemptions));
+        (void)snprintf(text, sizeof text, "%s: the cache was full, and a running request was restarted", COUNT(played->preemptions));
     put_row(page, "Preemptions", text);
     if (played->prefix_queried_tokens == 0) return;
     (void)snprintf(text, sizeof text, "%s of %s prompt tokens found (%.1f %%)", COUNT(played->prefix_hit_tokens),

@@ -30,7 +30,7 @@ struct fit_verdict;
     X(U64, running_at_ns, ALWAYS, "virtual time at which it was first reached")                                                            \
     X(U64, waiting, ALWAYS, "highest number of waiting requests")                                                                          \
     X(U64, waiting_at_ns, ALWAYS, "virtual time at which it was first reached")                                                            \
-    X(U64, preemptions, ALWAYS, "how often a running request lost its blocks and began again")                                             \
+    X(U64, preemptions, ALWAYS, "number of times a running request lost its blocks and was restarted")                                     \
     X(U64, prefix_queried_tokens, ALWAYS, "tokens looked up in the prefix cache, without those of preempted requests")                     \
     X(U64, prefix_hit_tokens, ALWAYS, "tokens found there")                                                                                \
     X(U64, longest_tokens, ALWAYS, "tokens of the longest served request, prompt and output")

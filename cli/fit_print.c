@@ -348,7 +348,7 @@ static void print_reads(FILE *page, const struct fit_run *run) {
     if (run->read_count == 0) return;
     (void)snprintf(
         text, sizeof text,
-        "kernel results, at %zu %s; this run had zero or a likely value instead. The answer holds unless one of them determines a size "
+        "kernel results, at %zu %s; this run used zero or a likely value instead. The answer holds unless one of them determines a size "
         "or the number of steps",
         run->read_count, run->read_count == 1 ? "place" : "places");
     print_wrapped(page, "Values read", text);
@@ -494,25 +494,24 @@ static void print_ranks(FILE *page, const struct fit_answer *answer) {
 }
 
 static void print_ending(FILE *page, const struct fit_run *run) {
-    const char *unseen = run->ending == FIT_READY || run->ending == FIT_SERVED ? "not seen: requests (longer ones, more at once)"
-                         : run->ending == FIT_PLAYED                           ? "not seen: other requests"
-                         : fit_run_failed(run)                                 ? "not seen: the rest of the program"
-                                                                               : "not seen: evaluation, checkpoints, later longer batches";
-    static const char *const texts[FIT_ENDING_COUNT] = {
-        "the program ended",
-        "stopped: three steps in a row are alike",
-        "stopped: model calls repeat, or 100 calls brought no new peak",
-        "stopped: the server responds",
-        "stopped: it served 100 steps without a new peak",
-        "stopped: all requests were played",
-        "stopped: steps differ, but their peaks are the same, or 100 steps brought no new one",
-        "stopped after the requested steps",
-        "stopped: its output matched --until",
-        "stopped: the time of --for had passed",
-        "the program failed, out of memory",
-        "the program was interrupted",
-        "the program cannot run with some of its ranks only",
-        "the program failed"};
+    const char *unseen = run->ending == FIT_READY || run->ending == FIT_SERVED ? "not covered: longer requests, or more concurrent requests"
+                         : run->ending == FIT_PLAYED                           ? "not covered: other requests"
+                         : fit_run_failed(run)                                 ? "not covered: the rest of the program"
+                                               : "not covered: evaluation, checkpoints, longer batches later on";
+    static const char *const texts[FIT_ENDING_COUNT] = {"the program ended",
+                                                        "stopped: three steps in a row are alike",
+                                                        "stopped: model calls repeat, or 100 calls set no new peak",
+                                                        "stopped: the server responds",
+                                                        "stopped: it served 100 steps without a new peak",
+                                                        "stopped: all requests were played",
+                                                        "stopped: steps differ but their peaks are equal, or 100 steps set no new peak",
+                                                        "stopped after the requested steps",
+                                                        "stopped: its output matched --until",
+                                                        "stopped: the time of --for had passed",
+                                                        "the program failed, out of memory",
+                                                        "the program was interrupted",
+                                                        "the program cannot run with some of its ranks only",
+                                                        "the program failed"};
     char text[300];
     int used = snprintf(text, sizeof text, "%.1f s, ", run->seconds);
     if (run->steps > 0)

@@ -49,7 +49,7 @@ static void find_stake(const struct fit_question *question, const struct fit_pla
     fit_find_stake(&larger, run, question->values.nonzero != NULL, stake);
 }
 
-// Returns whether the card was asked for and is of another generation, about which the recording says little.
+// Returns whether the card was asked for and is of another generation, for which the recording is only an approximation.
 static bool is_other(const struct fit_verdict *verdict, const struct fit_card *card) {
     return card->asked && fit_is_old(&card->model) != fit_is_old(&verdict->ran_on);
 }

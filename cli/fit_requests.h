@@ -33,7 +33,7 @@ struct fit_requests {
 #define FIT_WRONG_CAPACITY 600
 
 // Reads the file `text`; if there is none, reads `text` as a shape: "rate=8/s,prompt=512..4096,output=256,count=1000". On failure returns
-// false, with a sentence in `wrong` and an empty *requests. Release with fit_requests_release().
+// false, with a message in `wrong` and an empty *requests. Release with fit_requests_release().
 bool fit_requests_open(struct fit_requests *requests, const char *text, char wrong[FIT_WRONG_CAPACITY]);
 void fit_requests_release(struct fit_requests *requests);
 // Writes the lines that the engine's player reads (adapters/fit/vram_fit_requests.py). Returns false if `write` does.

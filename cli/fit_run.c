@@ -116,7 +116,7 @@ static void fit_end_wanted(const struct fit_run *run) {
             const char *what = strchr(line, ' ');
             if (what == NULL || strcmp(line, last) == 0) continue;
             ui_say("vram fit: cannot find %s (%.*s)%s", what + 1, (int)(what - line), line,
-                   strncmp(line, "from_pretrained ", 16) == 0 ? ": --dummy-weights makes up weights" : "");
+                   strncmp(line, "from_pretrained ", 16) == 0 ? ": --dummy-weights generates weights" : "");
             (void)strcpy(last, line);
         }
         if (file != NULL) (void)fclose(file);
@@ -454,13 +454,13 @@ static void take_last_step(struct running *running) {
 
 static enum fit_ending ending_of(const struct running *running) {
     const struct fit_run *run = running->run;
-    bool repeats = false, stands = false, asked = false, calls = false, served = running->finished, oom = false;
+    bool repeats = false, plateau = false, asked = false, calls = false, served = running->finished, oom = false;
     for (size_t i = 0; i < run->process_count; i++) {
         repeats = repeats || strcmp(run->processes[i].ended, "steps") == 0;
         // Its recording ends there, even if the program exited before it was ended.
         served = served || strcmp(run->processes[i].ended, "served") == 0;
         calls = calls || strcmp(run->processes[i].ended, "calls") == 0;
-        stands = stands || strcmp(run->processes[i].ended, "stands") == 0;
+        plateau = plateau || strcmp(run->processes[i].ended, "plateau") == 0;
         asked = asked || strcmp(run->processes[i].ended, "asked") == 0;
     }
     for (size_t i = 0; i < run->holding_count; i++) oom = oom || run->holdings[i].ooms > 0;
@@ -472,7 +472,7 @@ static enum fit_ending ending_of(const struct running *running) {
     if (served) return FIT_SERVED;
     if (run->signal != 0) return FIT_INTERRUPTED;
     if (run->exit_code != 0) return oom ? FIT_OUT_OF_MEMORY : FIT_FAILED;
-    return stands ? FIT_STANDS : calls ? FIT_CALLS : repeats ? FIT_REPEATS : asked ? FIT_STEPS : FIT_ENDED;
+    return plateau ? FIT_PLATEAU : calls ? FIT_CALLS : repeats ? FIT_REPEATS : asked ? FIT_STEPS : FIT_ENDED;
 }
 
 // Reads why the program cannot run with some of its ranks only (adapters/fit/vram_fit_fold.py).

@@ -26,7 +26,7 @@ struct fit_plan {
     uint64_t most_seconds;               // 0: no limit
     bool quiet;                          // shows the program's output only if it fails
     bool silent;                         // shows it never
-    bool dummy_weights;                  // makes up weights from configurations
+    bool dummy_weights;                  // generates dummy weights from configurations
     const struct fit_requests *requests; // to play against the model server; NULL: none
     bool keeps_plan;                     // the engine writes a plan for its next start
     bool folds;                          // only some of its ranks run
@@ -34,18 +34,18 @@ struct fit_plan {
 
 // The reason for the end of a run. X(constant, JSON name)
 #define FIT_ENDINGS(X)                                                                                                                     \
-    X(FIT_ENDED, end)               /* the program came to its end */                                                                      \
+    X(FIT_ENDED, end)               /* the program exited */                                                                               \
     X(FIT_REPEATS, repeats)         /* its steps repeat */                                                                                 \
     X(FIT_CALLS, calls)             /* its calls of models repeat */                                                                       \
     X(FIT_READY, ready)             /* it is a server, and serves */                                                                       \
     X(FIT_SERVED, served)           /* it served without a new peak */                                                                     \
     X(FIT_PLAYED, played)           /* all requests were played */                                                                         \
-    X(FIT_STANDS, stands)           /* its steps differ, but not its peak */                                                               \
+    X(FIT_PLATEAU, plateau)         /* its steps differ, but not its peak */                                                               \
     X(FIT_STEPS, steps)             /* the requested number of steps */                                                                    \
     X(FIT_UNTIL, until)             /* its output contains the text to wait for */                                                         \
-    X(FIT_TIME, time)               /* the time was over */                                                                                \
+    X(FIT_TIME, time)               /* the time ran out */                                                                                 \
     X(FIT_OUT_OF_MEMORY, oom)       /* it failed, after memory had run out */                                                              \
-    X(FIT_INTERRUPTED, interrupted) /* it was asked to end, from outside */                                                                \
+    X(FIT_INTERRUPTED, interrupted) /* it was interrupted by a signal */                                                                   \
     X(FIT_REFUSED, refused)         /* not all ranks ran, and it does what then cannot be played */                                        \
     X(FIT_FAILED, failed)           /* it failed */
 

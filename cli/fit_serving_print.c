@@ -216,7 +216,7 @@ void fit_host_print(FILE *page, const struct fit_run *run, bool dummy_weights) {
         used += snprintf(text + used, sizeof text - (size_t)used, "; %s was initialised on the CPU in %.1f s", SIZE(filled),
                          host->fill_seconds);
     if (host->skipped_bytes > 0)
-        used += snprintf(text + used, sizeof text - (size_t)used, "; %s of made-up weights was not initialised", SIZE(host->skipped_bytes));
+        used += snprintf(text + used, sizeof text - (size_t)used, "; %s of dummy weights was not initialised", SIZE(host->skipped_bytes));
     if (!dummy_weights && (host->fill_seconds > MUCH_SECONDS || host->most_bytes > MUCH_BYTES))
         (void)snprintf(text + used, sizeof text - (size_t)used, ": --dummy-weights avoids the cost of weights on the host");
     fprintf(page, "  %-*s", FIT_TEXT_COLUMN - 2, "Host");

@@ -221,7 +221,7 @@ static size_t too_much(struct input *input) {
 // Returns whether a small file may be a large recording.
 static bool is_packed(const struct input *input) { return input->codec != NULL || input->zip != NULL; }
 
-// Decodes up to `capacity` bytes. Returns none beyond the limit.
+// Decodes up to `capacity` bytes. Returns SIZE_MAX with input->error set if decoding fails or the output exceeds the limit.
 static size_t decode_input(struct input *input, void *buffer, size_t capacity) {
     if (input->error[0] != '\0') return SIZE_MAX;
     if (!is_packed(input)) return fill_plain(input, buffer, capacity);

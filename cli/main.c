@@ -33,7 +33,7 @@ static void print_help(FILE *file) {
     for (const struct command *command = commands; command->name != NULL; command++) {
         if (strlen(command->name) > width) width = strlen(command->name);
     }
-    fprintf(file, "vram: malloc for GPU memory that you can see into\n\n"
+    fprintf(file, "vram: an inspectable malloc for GPU memory\n\n"
                   "vram <command> [options] FILE...\n\nCommands:\n");
     for (const struct command *command = commands; command->name != NULL; command++) {
         fprintf(file, "  %-*s  ", (int)width, command->name);

@@ -46,7 +46,7 @@ void mcp_line(struct mcp_answer *answer, const char *format, ...) VRAM_PRINTF(2,
 void mcp_next(struct mcp_answer *answer, const char *format, ...) VRAM_PRINTF(2, 3);
 // Marks the answer, and its next question, as about this one of several devices.
 void mcp_about(struct mcp_answer *answer, uint32_t device);
-// Replaces the answer by this sentence and marks it as a failure.
+// Replaces the answer by this message and marks it as a failure.
 void mcp_fail(struct mcp_answer *answer, const char *format, ...) VRAM_PRINTF(2, 3);
 // Appends the last lines: how many were dropped, and the next question. Call once, at the end.
 void mcp_end(struct mcp_answer *answer);

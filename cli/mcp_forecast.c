@@ -58,12 +58,12 @@ static void say_moment(struct mcp_answer *answer, const cJSON *json) {
     cJSON_ArrayForEach(run, cJSON_GetObjectItemCaseSensitive(json, "runs")) {
         const uint64_t bytes = mcp_whole(run, "moment_bytes");
         if (site[0] == '\0' || mcp_whole(run, "moment_event") == mcp_whole(run, "event")) continue;
-        mcp_line(answer, "  at %g the peak is elsewhere, with %s at this place", size_of(run), BYTES(bytes));
+        mcp_line(answer, "  at %g the peak is at another point; this point holds %s", size_of(run), BYTES(bytes));
     }
     if (cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(json, "peaks_followed")))
-        mcp_line(answer, "one run peaks at a place that another run does not reach, so that peak cannot be extrapolated");
+        mcp_line(answer, "one run peaks at a point that another run does not reach, so that peak cannot be extrapolated");
     const uint64_t odd = mcp_whole(json, "not_in_every_run_bytes");
-    if (odd != 0) mcp_line(answer, "%s of the largest run is in groups that another run does not have then", BYTES(odd));
+    if (odd != 0) mcp_line(answer, "%s of the largest run is in groups that another run does not have at that point", BYTES(odd));
 }
 
 static void say_forecast(struct mcp_answer *answer, const cJSON *json, const struct vram_forecast *forecast) {

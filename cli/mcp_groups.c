@@ -230,7 +230,7 @@ static void say_marks(struct mcp_answer *answer, const cJSON *marks) {
 static void say_slow_growth(struct mcp_answer *answer, const cJSON *group) {
     const cJSON *frame;
     mcp_line(answer, "  %s, +%s an hour: %s: %s", mcp_text(group, "verdict", ""), BYTES(mcp_whole(group, "bytes_per_hour")),
-             mcp_text(group, "name", ""), mcp_text(group, "grounds", ""));
+             mcp_text(group, "name", ""), mcp_text(group, "reason", ""));
     if (strcmp(mcp_text(group, "verdict", ""), "leak") != 0) return;
     int shown = 0;
     cJSON_ArrayForEach(frame, cJSON_GetObjectItemCaseSensitive(group, "frames")) {
@@ -249,7 +249,7 @@ static void say_slow_leaks(struct mcp_recording *open, const cJSON *arguments, s
     if (json == NULL) return;
     const cJSON *group;
     mcp_line(answer, "device %" PRIu64 ", %s seconds", mcp_whole(json, "device"), NUMBER(mcp_whole(json, "seconds")));
-    mcp_line(answer, "%s", mcp_text(json, "sentence", ""));
+    mcp_line(answer, "%s", mcp_text(json, "text", ""));
     cJSON_ArrayForEach(group, cJSON_GetObjectItemCaseSensitive(json, "groups")) say_slow_growth(answer, group);
     cJSON_Delete(json);
     mcp_next(answer, "peak {\"file\": \"r%u\", \"at\": \"end\", \"by\": \"stack\"} - what is live at the end", open->id);
@@ -277,7 +277,7 @@ void mcp_tool_leaks(struct mcp_server *server, const cJSON *arguments, struct mc
         mcp_line(answer, "device %" PRIu64, mcp_whole(json, "device"));
     }
     mcp_line(answer, "%s", mcp_text(json, "steps_text", ""));
-    mcp_line(answer, "%s", mcp_text(json, "sentence", ""));
+    mcp_line(answer, "%s", mcp_text(json, "text", ""));
     if (mcp_whole(json, "steps") == 0) say_marks(answer, cJSON_GetObjectItemCaseSensitive(json, "marks"));
     const cJSON *group;
     cJSON_ArrayForEach(group, cJSON_GetObjectItemCaseSensitive(json, "groups")) say_growth(answer, group);

@@ -117,7 +117,7 @@ void mcp_fail(struct mcp_answer *answer, const char *format, ...) {
     char *line = shown_line(format, arguments);
     va_end(arguments);
     *answer = (struct mcp_answer){.is_error = true};
-    // A sentence longer than this quotes something absurd.
+    // A message longer than this quotes something absurd.
     if (line != NULL && strlen(line) > MCP_ANSWER_BYTES / 4) line[MCP_ANSWER_BYTES / 4] = '\0';
     (void)append_line(answer, line == NULL ? "not enough host memory" : line, 0);
     free(line);
@@ -188,7 +188,7 @@ const char *mcp_bytes(uint64_t bytes, char text[MCP_BYTES_CAPACITY]) {
 
 enum rpc_error { RPC_PARSE = -32700, RPC_INVALID = -32600, RPC_NO_METHOD = -32601, RPC_BAD_PARAMS = -32602, RPC_NO_MEMORY = -32603 };
 
-// Newest first. A client that asks for an unknown version gets the newest and may disconnect.
+// The newest version is first. A client that asks for an unknown version gets the newest and may disconnect.
 static const char *const versions[] = {"2025-06-18", "2025-03-26", "2024-11-05"};
 
 // Begins a message with the id of its request, or null.
@@ -251,10 +251,11 @@ static bool initialize(struct mcp_server *server, const cJSON *id, const cJSON *
     vr_json_string(json, "title", "vram: GPU memory, explained");
     vr_json_string(json, "version", vram_version());
     vr_json_object_end(json);
-    vr_json_string(json, "instructions",
-                   "Answers questions about recordings of GPU memory (PyTorch memory snapshots and vram's own). Begin with open. After an "
-                   "out of memory, ask why, then cure. To find what holds memory, ask peak (by role, then by site, then by stack). Bytes "
-                   "are exact. Every answer ends with the next question to ask.");
+    vr_json_string(
+        json, "instructions",
+        "Answers questions about recordings of GPU memory (PyTorch memory snapshots and vram's own). Start with `open`. After an "
+        "out-of-memory error, call `why`, then `cure`. To find what holds memory, call `peak` (by role, then site, then stack). "
+        "Bytes are exact. Every answer suggests the next call.");
     vr_json_object_end(json);
     return end_message(&message, out);
 }

@@ -237,7 +237,7 @@ static bool is_python(const cJSON *frame) {
     return strlen(file) > 3 && strcmp(file + strlen(file) - 3, ".py") == 0;
 }
 
-// Says the place of one side of a finding, innermost frame first: frames of Python or, without any, of source code.
+// Prints where one access of a finding happened, innermost frame first: Python frames or, if there are none, source frames.
 static void say_side(struct mcp_answer *answer, const char *title, const cJSON *use) {
     enum { FRAMES = 4 };
     const cJSON *stack = cJSON_GetObjectItemCaseSensitive(use, "stack"), *frame;

@@ -104,7 +104,7 @@ static void say_cure(struct mcp_answer *answer, const struct vram_cure *cure, un
     mcp_next(answer, "why {\"file\": \"r%u\"}", id);
 }
 
-// Says that the peak does not fit on the card that was asked for. The recording itself contains no out-of-memory error.
+// Prints that the peak does not fit on the card that was asked for. The recording itself contains no out-of-memory error.
 static void say_for_card(struct mcp_answer *answer, const struct mcp_recording *open, int64_t wanted, uint64_t memory) {
     const struct vram_report_options options = {.memory_bytes = memory};
     struct vram_report *report = NULL;
@@ -112,7 +112,7 @@ static void say_for_card(struct mcp_answer *answer, const struct mcp_recording *
     for (size_t i = 0; i < report->device_count; i++) {
         const struct vram_report_demand *demand = report->devices[i].demand;
         if (demand == NULL || !demand->room_is_named || (wanted >= 0 && report->devices[i].device != wanted)) continue;
-        mcp_line(answer, "device %" PRIu32 ": %s are live at the peak (event %" PRId64 "), %s more than %s", report->devices[i].device,
+        mcp_line(answer, "device %" PRIu32 ": %s is live at the peak (event %" PRId64 "), %s more than %s", report->devices[i].device,
                  BYTES(demand->wanted_bytes), demand->event, BYTES(demand->wanted_bytes - demand->room_bytes), BYTES(memory));
         mcp_line(answer, "why: %s", demand->text);
         mcp_say_remedies(answer, demand, SIZE_MAX);

@@ -10,7 +10,8 @@
 #define PROGRAM_NO_EXECUTE 126
 
 // Runs the program to its end. Returns its exit code, or 128 + n for signal n. *started says whether it could be started. `command` is
-// named in error messages. Forwards signals that ask for an end, and keeps doing so: afterwards only a summary remains to be printed.
+// named in error messages. Forwards signals that request termination, also after the program's end, when only a summary remains to be
+// printed.
 int program_run(const char *command, char **arguments, bool *started);
 
 // Returns the signal that asked this process to end since the program started (SIGINT for Ctrl-C); 0 if there was none.

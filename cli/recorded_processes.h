@@ -26,7 +26,7 @@ struct control_state {
     uint64_t left_out; // allocations that were not recorded
 };
 
-// Reads the page of a process. If `set` is not NULL, first pauses (true) or resumes (false) the recording. Returns false, with a sentence
+// Reads the page of a process. If `set` is not NULL, first pauses (true) or resumes (false) the recording. Returns false, with a message
 // in *why, if the process has no such page or access is denied.
 bool control_of(int pid, const bool *set, struct control_state *state, const char **why);
 

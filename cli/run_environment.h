@@ -42,7 +42,7 @@ bool find_simcuda_folder(char *path, size_t capacity);
 bool find_cudart_folder(char *path, size_t capacity);
 // Finds the folder of the stand-ins for libraries on top of CUDA.
 bool find_standins_folder(char *path, size_t capacity);
-// Finds the dynamic linker's auditor that redirects to the stand-ins (simulator/standins/front).
+// Finds the LD_AUDIT library that redirects to the stand-ins (simulator/standins/front).
 bool find_front_library(char *path, size_t capacity);
 // Finds the folder of Python modules loaded at start under `vram fit` (adapters/fit).
 bool find_fit_folder(char *path, size_t capacity);

@@ -107,7 +107,7 @@ static bool find_folders(char folders[FOLDERS * PATH_CAPACITY], bool hip) {
 static bool put_environment(const char *folders) {
     char front[PATH_CAPACITY];
     if (!put_path_first("LD_LIBRARY_PATH", folders)) return false;
-    // Without an auditor, or if the linker cannot read its path, the folders have to suffice.
+    // Without LD_AUDIT, or if the linker cannot read its path, the folders have to suffice.
     if (!find_front_library(front, sizeof front) || strchr(front, ':') != NULL) return true;
     return setenv("VRAM_SIM_FRONT", folders, 1) == 0 && put_path_first("LD_AUDIT", front);
 }
@@ -186,7 +186,7 @@ static bool gather_rules(const char *command, const struct sim_values *values, c
         return false;
     if (values->nonzero == NULL) return true;
     if (snprintf(bytes, VR_READ_VALUES_BYTES, "aten::nonzero=%s", values->nonzero) >= VR_READ_VALUES_BYTES || strchr(bytes, '\n') != NULL) {
-        (void)ui_usage(command, "vram: --nonzero takes a number or a share, such as 50%%");
+        (void)ui_usage(command, "vram: --nonzero takes a number or a percentage, such as 50%%");
         return false;
     }
     return are_rules(command, "--nonzero", bytes, false) && add_rules(command, text, &used, bytes);

@@ -7,7 +7,7 @@
 #include "args.h"
 
 // Puts the simulated driver and the stand-ins in front of the program's libraries: sets LD_LIBRARY_PATH, and LD_AUDIT and VRAM_SIM_FRONT
-// for the dynamic linker's auditor (simulator/standins/front). `hip` adds AMD's runtime. Returns CLI_OK, or an exit code after a line on
+// for the LD_AUDIT library (simulator/standins/front). `hip` adds AMD's runtime. Returns CLI_OK, or an exit code after a line on
 // standard error.
 int sim_front_put(bool hip);
 // Prints a line on standard error if the program cannot run on the simulator, because it is static or its dynamic linker ignores these
@@ -48,8 +48,8 @@ struct sim_values {
          .help = "compute PyTorch's operations on tensors up to this size (default 64KiB; 0: none)",                                       \
          .target = &(values)->compute_bytes},                                                                                              \
     {                                                                                                                                      \
-        .name = "nonzero", .kind = ARGS_STRING, .value = "N|P%",                                                                           \
-        .help = "number of elements that nonzero() and masks find, or their share", .target = &(values)->nonzero                           \
+        .name = "nonzero", .kind = ARGS_STRING, .value = "N|P%", .help = "number or percentage of elements that nonzero() and masks find", \
+        .target = &(values)->nonzero                                                                                                       \
     }
 
 // Puts the rules, if there are any, into the program's environment. Returns CLI_OK, or an exit code after a line on standard error.

@@ -32,7 +32,7 @@ struct verdicts {
         .target = &(verdicts)->github                                                                                                      \
     }
 
-// Adds a verdict: the recording's name (copied), whether it passed, and a sentence with the figures. Prints the sentence on standard error
+// Adds a verdict: the recording's name (copied), whether it passed, and a message with the figures. Prints the message on standard error
 // if it failed.
 void verdicts_add(struct verdicts *verdicts, const char *name, bool passed, const char *format, ...) VRAM_PRINTF(4, 5);
 // Writes the files and frees the rows. `code` is the command's exit code so far; a failed verdict turns CLI_OK into CLI_FINDING. If a file

@@ -57,7 +57,7 @@ bool watch_ended(const struct watch *watch);
 // Borrowed until the next update.
 const struct watch_device *watch_devices(const struct watch *watch, size_t *count);
 const struct watch_group *watch_groups(const struct watch *watch, enum watch_by by, size_t *count);
-// Gives the call sites that leak fastest, and returns their number. None without watch_growth(), and before an hour was recorded. Judges
+// Gets the call sites that leak fastest, and returns their number. None without watch_growth(), and before an hour was recorded. Judges
 // again at most every ten seconds of the recording.
 size_t watch_leaks(struct watch *watch, struct watch_leak leaks[WATCH_MOST_LEAKS]);
 // Names call sites in machine code by the program files on this machine. The recorded program must have run here.

@@ -49,7 +49,7 @@ static enum vram_status capture(struct model *model, struct vram_error *error) {
     return status == VRAM_OK ? vram_graph_add_static(model->step, model->input) : status; // a launch without it is refused
 }
 
-// One token: its part of the cache, named for the recording, and a launch.
+// Decodes one token: allocates its part of the cache, with a tag for the recording, and launches the graph.
 static enum vram_status decode(struct model *model, struct vram_error *error) {
     uint64_t cache;
     enum vram_status status = vram_step(model->allocator, 0, "token");

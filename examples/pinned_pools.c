@@ -47,7 +47,7 @@ int main(void) {
     for (int i = 0; i < BUFFERS; i++) {
         if (vram_host_free(host, buffer[i]) != VRAM_OK) return 1;
     }
-    // The phase is over: release its cached buffers, and no other pool's.
+    // The phase has ended: release its cached buffers, and no other pool's.
     if (vram_host_pool_empty_cache(staging) != VRAM_OK) return 1;
     printf("pool (%llu, %llu): %d MiB pinned during the phase, %d MiB after it, %u references\n", (unsigned long long)id.first,
            (unsigned long long)id.second, during, held_mib(staging), vram_host_pool_references(staging));

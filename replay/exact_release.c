@@ -263,7 +263,7 @@ static enum vram_status release_pool(struct vr_exact *exact, uint32_t pool) {
     return vr_exact_is_fatal(status) ? status : VRAM_OK;
 }
 
-// Notes that the pool has no owner any more, if its last use is past: with max_split_size, parts of an owned pool may be released, too.
+// Marks the pool as ownerless if its last use is past. (With max_split_size, parts of an owned pool can also be released.)
 static void note_freeable(struct vr_exact *exact, uint32_t pool, size_t event) {
     if (pool != 0 && event >= exact->recorded->pools.used[pool]) exact->freeable[pool] = true;
 }

@@ -78,7 +78,7 @@ static uint64_t room_of(const struct vr_start *start, size_t i) {
     return distance < room ? distance : room;
 }
 
-// Narrows the room of blocks of unknown size by allocations made behind them during their lifetimes. limit[i] is in bytes from the block's
+// Narrows the room of blocks of unknown size by allocations after them during their lifetimes. limit[i] is in bytes from the block's
 // address.
 static void look_at_allocations(const struct vr_recorded_device *recorded, const struct vr_start *start, uint64_t *limit) {
     const struct vr_history *history = recorded->history;

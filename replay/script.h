@@ -94,7 +94,7 @@ struct vr_trial_ground {
     uint64_t memory_bytes;
     enum vram_whatif_start start;
     enum vram_sim_profile profile;
-    // Plays the only script; its result is borrowed until the trial is over. NULL: play each script every time.
+    // Plays the only script; its result is borrowed until the trial ends. NULL: play each script every time.
     enum vram_status (*play)(void *player, const struct vram_whatif_options *options, const struct vram_whatif_result **result);
     void *player;
 };

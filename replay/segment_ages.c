@@ -209,7 +209,7 @@ enum vram_status vr_exact_learn_choice(struct vr_exact *exact, size_t event) {
     if (!exact->hindsight->asks_ages) return VRAM_OK;
     VR_TRY(find_rivals(exact, event, &choice));
     const struct vr_start_segment *taken = choice.of == 0 ? NULL : of_the_start(exact, choice.of);
-    // In expandable segments, the choice also depends on the room behind the blocks.
+    // In expandable segments, the choice also depends on the room after the blocks.
     if (taken == NULL || taken->expandable) return VRAM_OK;
     for (size_t i = 0; i < choice.count; i++) VR_TRY(note_age(exact, choice.of, choice.segments[i]));
     return VRAM_OK;

@@ -502,7 +502,7 @@ static enum vram_status plan_reservations(const struct vr_recorded_device *recor
         VR_TRY(vr_grow((void **)list, &capacity, *count + 1, sizeof **list));
         (*list)[*count] = reservation_at(recorded, start, known, memory_bytes, at);
         const struct reservation *made = &(*list)[(*count)++];
-        // Ranges less than a page apart that are not at each other's page boundaries fit no reservation.
+        // No reservation can contain two ranges that are less than a page apart and not aligned to each other's pages.
         if (made->end <= address_of(start, at))
             return refuse_stage(error, VRAM_MISMATCH, "address range", made->base, made->end - made->base);
         at = place_behind(start, at, made->end);

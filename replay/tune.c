@@ -54,7 +54,7 @@ static enum vram_status add_script(const struct vr_script *script, enum vram_wha
     VR_TRY(status);
     // Garbage collection depends on the allocator's limit, which a replay does not have.
     options.garbage_collection_threshold = 0;
-    // Does not do so for a recorded initial state, which may have segments of any kind and size, nor if all streams share pages.
+    // Options are not dropped for a recorded initial state, which may have segments of any kind and size, nor if all streams share pages.
     if (start == VRAM_WHATIF_COLD && !options.paged && !options.sleepable) drop_what_nothing_meets(script, &options);
     vr_options_print(&options, key);
     vr_text_puts(key, "\n");

@@ -45,7 +45,7 @@ void vr_player_close(struct vr_player *player) {
     player->is_open = false;
 }
 
-// The smallest step of the search: a page of expandable segments.
+// The smallest step of the search is a page of expandable segments.
 #define STEP (2 * VR_MIB)
 // More than any device has, whatever a failed request asked for.
 #define MEMORY_MOST (2 * VR_STAGE_SPACING)

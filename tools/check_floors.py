@@ -21,7 +21,7 @@ BELOW = {
     "config": "base os model",
     "history": "base os model",
     "driver": "base os",
-    # Mistakes in the use of memory, from events: it knows neither CUDA nor the simulator.
+    # Stream-ordering errors, from events: it knows neither CUDA nor the simulator.
     "check": "base",
     "sim": "base os driver check",
     # The core does not fill a model. It sends records, and its listeners (history, replay) write them into one.

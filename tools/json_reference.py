@@ -19,7 +19,7 @@ KEYS = re.compile(r"^(<!--((?:\w+_FACTS ?)+)-->\n)(?:- .*\n)*", re.M)
 
 
 def arguments(text):
-    """Returns the arguments of a macro call whose text begins behind its parenthesis, and the text behind the call."""
+    """Returns the arguments of a macro call, and the text after it. `text` starts just after the opening parenthesis."""
     found, start, depth, i = [], 0, 0, 0
     while True:
         if text[i] == '"':

@@ -59,7 +59,7 @@ def remove_own_frames(snapshot):
 
 @contextlib.contextmanager
 def own_turn():
-    """Lets two ranks of a folded job at a time have their histories as Python objects, which take a gigabyte or more."""
+    """Lets at most two ranks of a folded job at a time hold their histories as Python objects (a gigabyte or more each)."""
     if not RANKS:
         yield
         return
@@ -300,7 +300,7 @@ class Recorder:
 
     def maybe_stop(self, wanted, world):
         if wanted == "auto" and self.together(world):
-            self.stop("stands" if self.standing else "steps")
+            self.stop("plateau" if self.standing else "steps")
         elif wanted.isdigit() and int(wanted) and self.steps >= int(wanted):
             self.wait_for(world)
             self.stop("asked")
@@ -565,7 +565,7 @@ def watch_optimizers(kind):
 
 
 class Finder:
-    """A finder placed first. `wanted` maps a module to the function to call after its import."""
+    """An import finder, first in sys.meta_path. `wanted` maps a module to the function to call after its import."""
 
     def __init__(self, wanted):
         self.wanted, self.under_way = wanted, set()

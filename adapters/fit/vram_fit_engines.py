@@ -185,10 +185,10 @@ def lacks(folder, names):
 
 
 def settle_engine(arguments, model, recorder):
-    """Sets an engine's own options for made-up weights, if none exist or --dummy-weights is given."""
+    """Sets an engine's own options for dummy weights, if none exist or --dummy-weights is given."""
     if arguments.load_format != "dummy" and (os.environ.get(WANTED_BY_ENGINE) == "1" or lacks(model, WEIGHTS)):
         arguments.load_format = "dummy"
-        recorder.say("the engine makes up the weights, as with --load-format dummy")
+        recorder.say("the engine uses dummy weights, as with --load-format dummy")
     if not arguments.skip_tokenizer_init and lacks(model, TOKENIZERS):
         arguments.skip_tokenizer_init = True
         recorder.say("the model has no tokenizer: the engine runs as with --skip-tokenizer-init")

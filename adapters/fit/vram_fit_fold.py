@@ -76,7 +76,7 @@ def running_ranks(world):
 
 
 def refuse(reason):
-    """Ends the program with one sentence, which the command prints. The command ends all ranks, so that no launcher reports them as failed."""
+    """Ends the program with one message, which the command prints. The command ends all ranks, so that no launcher reports them as failed."""
     folder = os.environ.get("VRAM_FIT")
     if folder:
         with open(os.path.join(folder, "refused"), "w", encoding="utf-8", errors="backslashreplace") as file:
@@ -110,12 +110,12 @@ class Members:
             return unique_id
         named = unique_id.partition(b"\0")[0] + b":" + ",".join(map(str, self.running)).encode()
         if len(named) >= ID_BYTES:
-            refuse(f"{len(self.running)} of the ranks that run are in one process group, which is too many to fold. Name fewer in --fold")
+            refuse(f"{len(self.running)} of the ranks that run are in one process group, which is too many to fold. List fewer of them in --fold")
         return named.ljust(ID_BYTES, b"\0")
 
 
 class Groups:
-    """The process groups by name, as their keys in the store begin with it."""
+    """The process groups by name; their keys in the store begin with the name."""
 
     def __init__(self, make_id):
         self.by_name, self.make_id = {}, make_id
@@ -207,8 +207,8 @@ def refuse_gloo(c10d, groups, backend):
     if groups.folds_gloo or len(members.running) == len(members.ranks) or c10d.is_initialized() and c10d.get_rank() not in members.ranks:
         return
     if "gloo" in c10d.BackendConfig(c10d.Backend(backend)).get_device_backend_map().values():
-        refuse(f"the program makes a gloo group of {len(members.ranks)} ranks, of which {len(members.running)} run; with this version of PyTorch only"
-               " groups of NCCL can be folded. Name the backend `nccl`, or all members in --fold")
+        refuse(f"the program creates a gloo group of {len(members.ranks)} ranks, of which {len(members.running)} run; with this version of PyTorch only"
+               " groups of NCCL can be folded. Use the backend `nccl`, or list all members in --fold")
 
 
 def own_groups(c10d, groups, folded_store, kinds):
@@ -280,7 +280,7 @@ def refuse_objects(torch, c10d):
         ranks = list(c10d._world.pg_group_ranks[group or c10d._get_default_group()])
         source = ranks[group_src] if group_src is not None else src
         if source is not None and source not in running_ranks(c10d.get_world_size()):
-            refuse(f"rank {c10d.get_rank()} receives objects from rank {source}, which does not run. Name it in --fold, together with all other stages of its pipeline")
+            refuse(f"rank {c10d.get_rank()} receives objects from rank {source}, which does not run. List it in --fold, together with all other stages of its pipeline")
         more = {} if group_src is None else {"group_src": group_src}
         return receive(object_list, src, group, device, **more, **kwargs)
 

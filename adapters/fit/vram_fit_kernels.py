@@ -39,9 +39,9 @@ def replace_builds(recorder, module):
             if compiler_exists():
                 raise
             if self.name in FILLING:
-                recorder.say(f"there is no nvcc: FlashInfer's {self.name} kernels are not compiled, and do nothing")
+                recorder.say(f"nvcc not found: FlashInfer's {self.name} kernels are not compiled and do nothing")
                 return DoesNothing()
-            recorder.say(f"there is no nvcc: FlashInfer cannot compile {self.name}; its package flashinfer-jit-cache contains the compiled kernels")
+            recorder.say(f"nvcc not found: FlashInfer cannot compile {self.name}; its package flashinfer-jit-cache contains the compiled kernels")
             raise
 
     module.JitSpec.build_and_load = build_and_load

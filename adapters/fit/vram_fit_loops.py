@@ -91,7 +91,7 @@ class Loops:
         if length and any(self.whole[-length:]):
             self.recorder.stop_together("calls")
         if self.standing >= STANDING:
-            self.recorder.stop_together("calls" if length else "stands")
+            self.recorder.stop_together("calls" if length else "plateau")
 
     def series(self):
         """Returns the length of the series of calls that came three times in a row and allocated something; 0 if there is none."""

@@ -249,7 +249,7 @@ def transformers_checkpoint(recorder, kind, name, config, kwargs):
     size = write_checkpoint(folder, "model", tensors_of(torch, model_without_data(torch, kind, config), wanted_dtype(torch, config, kwargs, usual)))
     if not os.path.exists(os.path.join(folder, "config.json")):
         config.save_pretrained(folder)
-    recorder.say(f"{name}: {size / 1e9:.2f} GB of weights were made up from its configuration")
+    recorder.say(f"{name}: {size / 1e9:.2f} GB of weights was generated from its configuration")
     return folder
 
 
@@ -300,7 +300,7 @@ def watch_diffusers(recorder, module):
             model.save_config(folder)
         for key in ("variant", "revision", "use_safetensors", "force_download"):
             kwargs.pop(key, None)
-        recorder.say(f"{name} {subfolder}: {size / 1e9:.2f} GB of weights were made up from its configuration")
+        recorder.say(f"{name} {subfolder}: {size / 1e9:.2f} GB of weights was generated from its configuration")
         return load(cls, folder, **kwargs)
 
     kind.from_pretrained = classmethod(from_pretrained)

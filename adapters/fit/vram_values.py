@@ -347,7 +347,7 @@ def measured(function):
 
 
 def watch_measurements(testing):
-    """Triton's measurements repeat a function until some virtual time is over."""
+    """Triton's measurements repeat a function until some virtual time has passed."""
     for name in ("do_bench", "do_bench_cudagraph"):
         if hasattr(testing, name):
             setattr(testing, name, of_measured(getattr(testing, name)))

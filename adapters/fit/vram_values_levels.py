@@ -65,7 +65,7 @@ def decided(call, first, second, decides):
 
 
 def either(call):
-    """Logical or. For integers, a bitwise or is never decided by one operand."""
+    """Logical or. A bitwise or of integers is treated as depending on both operands."""
     first, second = call.argument("self"), call.argument("other")
     if call.operation.base != "logical_or" and first.dtype != call.torch.bool:
         return pointwise(call)

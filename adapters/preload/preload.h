@@ -184,7 +184,8 @@ void pl_context_gone(const struct pl_call *call, uint64_t context);
 // Set and return the primary context of a device that the program retained; 0: none.
 void pl_primary_context(uint32_t device, uint64_t context);
 uint64_t pl_primary_context_of(uint32_t device);
-// Track physical memory: add and drop a reference to the handle, map and unmap. The memory ends with its last reference and mapping.
+// Track physical memory: add and drop a reference to the handle, map and unmap. The memory is freed when its last reference and mapping are
+// gone.
 void pl_retained(uint64_t handle, uint64_t address);
 void pl_released(const struct pl_call *call, uint64_t handle);
 void pl_mapped(const struct pl_call *call, uint64_t address, uint64_t size, uint64_t handle);

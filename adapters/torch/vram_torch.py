@@ -127,7 +127,7 @@ class Allocator:
         try:
             self._library = ctypes.CDLL(self.path)
         except OSError as error:
-            raise Error(f"vram_torch: cannot load the library ({error}); name its path in VRAM_TORCH_LIBRARY") from None
+            raise Error(f"vram_torch: cannot load the library ({error}); set VRAM_TORCH_LIBRARY to its path") from None
         for name, result, arguments in _FUNCTIONS:
             function = getattr(self._library, "vram_torch_" + name)
             function.restype, function.argtypes = result, arguments

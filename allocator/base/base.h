@@ -58,7 +58,7 @@
 enum vram_status vr_fail(struct vram_error *error, enum vram_status status, uint64_t offset, const char *format, ...) VRAM_PRINTF(4, 5);
 // For functions in which not every step reports why it failed. Clears *error (may be NULL) before the first step.
 void vr_error_clear(struct vram_error *error);
-// Called after the last step: gives a failure without a message the sentence of its status. Returns `status`.
+// Called after the last step: gives a failure without a message the text of its status. Returns `status`.
 enum vram_status vr_error_complete(struct vram_error *error, enum vram_status status);
 
 // Checks the pointers that a public function requires, before anything else. `pointers` is a condition; if it is false, returns

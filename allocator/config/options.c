@@ -50,7 +50,7 @@ static const struct {
 // This option is read before all others, because it is the minimum of two of them.
 static const char large_segment_key[] = "large_segment_size_mb";
 
-// Gives the defaults that apply with `options`: one of them is the large segment's size.
+// Gets the defaults that apply with `options`: one of them is the large segment's size.
 static void defaults_with(const struct vr_options *options, struct vr_options *defaults) {
     vr_options_init(defaults);
     defaults->max_non_split_rounding_bytes = options->large_segment_bytes;

@@ -31,7 +31,7 @@ struct vr_alloc_request {
 struct vr_alloc_request vr_alloc_request_of(struct vr_shard *shard, uint64_t size_bytes);
 
 // Allocates the part of a free block that the request gets (allocator.md §splitting), and updates the counters. loose: the block is in no
-// index. Needs two spare records, for splits below and behind the part. Returns the allocated block.
+// index. Needs two spare records, for splits before and after the part. Returns the allocated block.
 uint32_t vr_alloc_block(const struct vr_alloc_request *request, uint32_t block, bool loose);
 
 // Returns whether [address, address + size) lies in the block.

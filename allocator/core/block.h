@@ -26,7 +26,7 @@ enum vr_state {
 VR_INLINE bool vr_is_cached(uint8_t state) { return state == VR_FREE || state == VR_VACANT; }
 
 // Values of vr_block.expandable; 0 outside expandable segments. A SLOT belongs to a source with slots and has no neighbours. While a
-// chain's memory is away, all its blocks are VACANT.
+// chain's memory is released, all its blocks are VACANT.
 enum { VR_EXPANDABLE_CHAIN = 1, VR_EXPANDABLE_SLOT = 2, VR_EXPANDABLE_VACANT = 3 };
 
 // The unions hold what the block's state needs: tree links while it is in the index or among the holes, `held` while it is allocated or
@@ -102,7 +102,7 @@ struct vr_segment {
     uint8_t small;
     uint8_t expandable;
     uint8_t oversize;  // counted in oversize_segments: it was not below max_split_size when it was created
-    uint8_t vacant;    // its memory is away (source_ops.h, vacate)
+    uint8_t vacant;    // its memory was released (source_ops.h, vacate)
     uint8_t uncertain; // while vacant: the driver kept mappings, so no device may be given access
     // These three belong to the verifier.
     uint8_t front;      // a redzone precedes the first block
@@ -144,7 +144,8 @@ struct vr_slab {
 // Reserves room for up to `capacity` items, or fewer (at least 1024) if address space is short. NO_HOST_MEMORY.
 enum vram_status vr_slab_init(struct vr_slab *slab, size_t item_bytes, uint32_t capacity);
 void vr_slab_release(struct vr_slab *slab);
-// Takes `count` items into ids, or none. LIMIT if the table is full; NO_HOST_MEMORY if it is full and was cut.
+// Takes `count` items into ids, or none. LIMIT if the table is full; NO_HOST_MEMORY if it is full because fewer items than requested could
+// be reserved.
 enum vram_status vr_slab_take(struct vr_slab *slab, uint32_t count, uint32_t *ids);
 // Return one item, or several. They cannot fail: if the stack of spare items cannot grow, the items are not handed out again.
 void vr_slab_give(struct vr_slab *slab, uint32_t id);

@@ -60,7 +60,7 @@ static void pause_processor(void) {
 #endif
 }
 
-// A waiting thread checks rarely, and ever more rarely. This leaves the lock's cache line, and the blocks behind it, with the owner, which
+// A waiting thread polls with growing pauses. That leaves the lock's cache line, and the blocks it guards, with the owner, which
 // completes many calls in the time a line takes to move to another processor and back. A check after less than a hundred calls' time would
 // find the lock open between two calls, and take it from its owner.
 void vr_device_lock_contended(struct vr_device *device) {

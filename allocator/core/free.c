@@ -5,8 +5,8 @@
 #include "core/source/backend.h"
 #include "core/verifier.h"
 
-// Frees a block with uses. The block waits for fences or, during a capture, until the capture shows that the uses are over. No fence can be
-// recorded on a destroyed stream: then the host waits, after the captures have ended.
+// Frees a block with uses. The block waits for fences or, during a capture, until the capture shows that the uses have completed. No fence
+// can be recorded on a destroyed stream: then the host waits, after the captures have ended.
 VR_NOINLINE static enum vram_status free_used(struct vr_device *device, uint32_t block) {
     struct vr_block *item = vr_block_at(device->allocator, block);
     struct vr_context_guard guard;
@@ -24,7 +24,7 @@ VR_NOINLINE static enum vram_status free_used(struct vr_device *device, uint32_t
     return VRAM_OK;
 }
 
-// The address is not a pool's block. The public function calls this directly: see the depth passed to vr_gather().
+// Handles an address that is not a pool's block. The public function calls this directly: see the depth passed to vr_gather().
 VR_NOINLINE static enum vram_status free_outside(struct vram_allocator *allocator, uint64_t address) {
     struct vr_verifier *verifier = allocator->verifier;
     const enum vram_status status = verifier == NULL ? vr_raw_free(allocator, address) : verifier->free(verifier, NULL, address);
@@ -89,7 +89,7 @@ enum vram_status vram_record_stream(struct vram_allocator *allocator, uint64_t a
     const uint32_t block = vr_find_and_lock(allocator, address, &shard);
     if (block == 0) return record_outside(allocator, address, stream);
     enum vram_status status = VRAM_OK;
-    // If the stream takes part in the capture, the use is over when the capture ends. If that is unknown, the use gets a fence after the
+    // If the stream takes part in the capture, the use completes when the capture ends. If that is unknown, the use gets a fence after the
     // stream stops capturing.
     if (shard->stream != stream)
         status = vr_uses_add(allocator, vr_block_at(allocator, block), stream, vr_surely_captures(shard->device, stream));

@@ -37,7 +37,7 @@ static bool is_expandable(const struct vram_allocator *allocator, uint32_t hole)
     return vr_segment_at(allocator, vr_block_at(allocator, hole)->segment)->pages != NULL;
 }
 
-// Bounds for the hole alone: includes the free block behind it and, if a run begins here, the free block before it.
+// Bounds for the hole alone: includes the free block after it and, if a run begins here, the free block before it.
 static struct run_bounds bounds_of_one(const struct vram_allocator *allocator, uint32_t hole) {
     const struct vr_block *blocks = allocator->arena.blocks, *item = &blocks[hole];
     if (!is_expandable(allocator, hole)) return (struct run_bounds){0};

@@ -19,8 +19,8 @@ void vr_hole_remove(struct vr_shard *shard, uint32_t hole);
 // such run.
 uint32_t vr_hole_run(const struct vr_shard *shard, bool small, uint64_t rounded);
 
-// Update the bounds after a block of an expandable chain was freed and merged, and after a free block was handed out whose rest lies behind
-// it.
+// Update the bounds after a block of an expandable chain was freed and merged, and after a free block was handed out whose remainder
+// follows it.
 VR_NOINLINE void vr_hole_runs_freed_at_hole(const struct vram_allocator *allocator, const struct vr_block *block);
 VR_NOINLINE void vr_hole_runs_taken(const struct vram_allocator *allocator, uint32_t taken);
 

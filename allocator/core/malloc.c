@@ -24,7 +24,7 @@ VR_NOINLINE static enum vram_status malloc_cached(struct vr_shard *shard, const 
     const struct vr_alloc_request request = vr_alloc_request_of(shard, size_bytes);
     struct vr_pool *own = &shard->pool[request.kind];
     vr_front_settle(device, own);
-    // vr_alloc_block() needs two records: for the rest below the block, and the rest behind it.
+    // vr_alloc_block() needs two records: for the remainder before the block, and the one after it.
     if (VR_UNLIKELY(shard->spare_count < 2) && vr_shard_reserve_records(shard, 2) != VRAM_OK) return VRAM_OK;
     const uint32_t found = vr_pool_search(shard, request.kind, request.rounded, shard->expandable);
     if (found == 0) return VRAM_OK;

@@ -218,7 +218,7 @@ static enum vram_status malloc_whole_device(struct vr_alloc_request *request, st
         }
         VR_TRY(attempt.status);
     }
-    // A release in between may have changed the number of spare records. The splits before and behind the block need two.
+    // A release in between may have changed the number of spare records. The splits before and after the block need two.
     const enum vram_status status = vr_shard_reserve_records(request->shard, 2);
     if (status != VRAM_OK) {
         if (loose && !vr_is_slot(vr_block_at(device->allocator, block))) vr_pool_insert(request->shard, block);

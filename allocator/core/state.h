@@ -74,7 +74,7 @@ struct vr_shard {
     bool expandable;                    // the source's bit
     bool idle;                          // its private pool was destroyed; the shard waits for reuse
     bool whole;                         // blocks are handed out whole (no_split)
-    bool vacant;                        // its pool's memory is away, and its free blocks are in no index
+    bool vacant;                        // its pool's memory was released, and the free blocks are in no index
     bool lends;                         // it lent blocks, so that launches wait for its stream (capture/lending.h)
     bool may_release;                   // releases visit this shard: since the last one, a block became free or could not be released
     uint32_t spare_count;
@@ -166,7 +166,7 @@ struct vr_device {
     struct vr_async async;
     struct vr_shards shards;
     struct vr_source_kept *kept;
-    struct vr_sleeper *vacant;          // pools whose memory is away, newest first
+    struct vr_sleeper *vacant;          // pools whose memory was released, newest first
     struct vr_sleeper *vacant_defaults; // the member of `vacant` for the default pools
     struct vr_pinned_chunks spare_chunks;
 };

@@ -28,7 +28,7 @@ struct vram_driver {
     // Returns a number that changes whenever an event may have completed, or 0 if unknown; NULL: always unknown. Any thread, without a
     // lock.
     uint64_t (*progress)(struct vram_driver *driver);
-    // Gives the memory available to programs on a device that shares it with the host; NULL: as the operating system says. Returns false if
+    // Gets the memory available to programs on a device that shares it with the host; NULL: as the operating system says. Returns false if
     // unknown.
     bool (*host_available)(struct vram_driver *driver, int device, uint64_t *bytes);
     const char *kind; // "cuda", "hip", "sim", "fault" or "watch"; compared by strcmp, not by pointer
@@ -47,7 +47,7 @@ struct vram_driver {
 
 VR_INLINE uint64_t vr_driver_progress(struct vram_driver *driver) { return driver->progress != NULL ? driver->progress(driver) : 0; }
 
-// Gives the free and total bytes of the current context's device. If a device's memory is the host's, the driver counts page cache as used
+// Gets the free and total bytes of the current context's device. If a device's memory is the host's, the driver counts page cache as used
 // although requests can get it; so the available bytes are given instead.
 vr_cu_result vr_driver_memory_info(struct vram_driver *driver, uint64_t *free_bytes, uint64_t *total_bytes);
 

@@ -250,7 +250,7 @@ static void destroy_handles(struct vram_graph *graph) {
 
 void vram_graph_destroy(struct vram_graph *graph) {
     if (graph == NULL) return;
-    // Ignore the status: an abandoned capture is over in any case.
+    // Ignore the status: an abandoned capture has ended in any case.
     if (graph->capturing && vram_capture_end(graph->pool, graph->stream, &graph->handle, NULL) != VRAM_OK) graph->handle = 0;
     destroy_handles(graph);
     vram_pool_release(graph->pool);

@@ -1,4 +1,4 @@
-// log_inside.h: the inside of a log: the state that it holds until a block contains it.
+// log_inside.h: the internal state of a log, held until it is written into a block.
 #ifndef VR_HISTORY_LOG_INSIDE_H
 #define VR_HISTORY_LOG_INSIDE_H
 

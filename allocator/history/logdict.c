@@ -92,7 +92,7 @@ enum vram_status vr_log_dictionary_scratch(struct vr_log_dictionary *dictionary,
 
 // ---- sections
 
-// Gives the number of the section's rows that a table of `held` rows already has. Returns false for a gap.
+// Gets the number of the section's rows that a table of `held` rows already has. Returns false for a gap.
 static bool rows_to_skip(const struct vr_log_reading *reading, uint64_t held, size_t *skip) {
     if (reading->first > held) return false;
     uint64_t known = held - reading->first;
@@ -124,7 +124,7 @@ static bool ids_below(const uint32_t *ids, size_t count, uint32_t limit) {
     return true;
 }
 
-// Reads the columns behind the existing rows, then moves the new rows down over those that were already known.
+// Reads the new columns after the existing rows, then moves the new rows down over those that were already known.
 static enum vram_status read_frames(struct vr_log_dictionary *dictionary, struct vr_log_reading *reading, size_t skip) {
     struct vr_frames *frames = &dictionary->frames;
     size_t held = frames->count, count = (size_t)reading->count, fresh = count - skip;

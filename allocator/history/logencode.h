@@ -46,7 +46,7 @@ void vr_log_encoder_release(struct vr_log_encoder *encoder);
 void vr_log_encoder_turn(struct vr_log_encoder *encoder, const struct vr_log_record_event *event);
 // Appends the events to *out as the events part of a block. Sets out->failed if the host is out of memory.
 void vr_log_encoder_write(const struct vr_log_encoder *encoder, struct vr_bytes *out);
-// Gives the earliest and the latest time, in microseconds. There must be events.
+// Gets the earliest and the latest time, in microseconds. There must be events.
 void vr_log_encoder_times(const struct vr_log_encoder *encoder, int64_t *first_us, int64_t *last_us);
 // Removes all events.
 void vr_log_encoder_clear(struct vr_log_encoder *encoder);

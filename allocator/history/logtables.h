@@ -99,7 +99,7 @@ struct vr_log_reading {
     uint64_t count;
     struct vr_cursor body; // from the first column on
 };
-// Gives the next section. Returns false at the end, and sets cursor->failed if the remaining bytes are not a section.
+// Gets the next section. Returns false at the end, and sets cursor->failed if the remaining bytes are not a section.
 bool vr_log_next_section(struct vr_cursor *cursor, struct vr_log_reading *reading);
 // Reads the columns into the table's arrays, which have room for count rows from `base` on (written through the fields' bases). `scratch`
 // holds count numbers. Returns false for values that do not fit their column.

@@ -128,7 +128,7 @@ void vr_modules_refresh_locked(void (*forget)(void)) {
     modules.failed = false;
     for (size_t i = 0; i < modules.count; i++) modules.rows[i].loaded = false;
     vr_os_modules(visit_module, NULL);
-    // The counts are from before: a change between the two reads is seen at the next refresh.
+    // The counts were read before the list, so a change in between is noticed at the next refresh.
     atomic_store_explicit(&modules.loads, before.loads, memory_order_release);
     atomic_store_explicit(&modules.unloads, before.unloads, memory_order_release);
 }

@@ -30,7 +30,7 @@ struct vr_thread_text {
 };
 extern _Thread_local struct vr_thread_text vr_thread_text;
 
-// Gives the number of a text (NULL is ""). INVALID_ARGUMENT if it is not UTF-8, LIMIT, NO_HOST_MEMORY.
+// Gets the number of a text (NULL is ""). INVALID_ARGUMENT if it is not UTF-8, LIMIT, NO_HOST_MEMORY.
 enum vram_status vr_thread_text_number(const char *text, uint32_t *word);
 // Appends the text. Any thread.
 void vr_thread_text_append(uint32_t word, struct vr_text *text);

@@ -7,7 +7,7 @@
 // Returns the status of a driver result outside the allocation calls.
 VR_INLINE enum vram_status vr_host_status(vr_cu_result result) { return result == VR_CU_SUCCESS ? VRAM_OK : VRAM_DRIVER; }
 
-// Gives the primary context in which memory is pinned. The first call retains it: on the device of the caller's current context, or else on
+// Gets the primary context in which memory is pinned. The first call retains it: on the device of the caller's current context, or else on
 // the device that the creator named. *context may be NULL. DRIVER. Called without the state lock.
 enum vram_status vr_host_home(struct vram_host *host, uint64_t *context);
 // Releases the home context at the end.
@@ -28,7 +28,7 @@ enum vram_status vr_host_enter(struct vram_host *host, uint64_t context, struct 
 enum vram_status vr_host_enter_any(struct vram_host *host, struct vr_host_guard *guard);
 void vr_host_leave(struct vr_host_guard *guard);
 
-// Gives whether `stream` takes part in a capture now. The default streams never do; *silent (may be NULL) says that a capture forbids
+// Checks whether `stream` takes part in a capture now. The default streams never do; *silent (may be NULL) says that a capture forbids
 // querying them. DRIVER. A default stream's own context must be current; any context will do for other streams.
 enum vram_status vr_host_is_capturing(struct vram_host *host, uint64_t stream, bool *capturing, bool *silent);
 // Returns the driver's id of the capture in which `stream` takes part, or 0. A context must be current.

@@ -24,7 +24,7 @@ enum vr_host_poll { VR_HOST_POLL_IF_FREE, VR_HOST_POLL_NOW, VR_HOST_POLL_WAIT };
 // first failure, which leaves its uses pending. Called without locks.
 enum vram_status vr_host_poll(struct vram_host *host, enum vr_host_poll how);
 
-// Frees a block whose uses are over, or sends it out if it is too large to be kept. Called with the state lock held.
+// Frees a block whose uses have completed, or sends it out if it is too large to be kept. Called with the state lock held.
 void vr_host_finish(struct vram_host *host, struct vr_host_block *block);
 
 // Frees events, contexts, lanes and uses at the end. Only uses attached to blocks may be left; they are dropped.

@@ -272,7 +272,7 @@ enum vram_status vram_host_free(struct vram_host *host, void *pointer) {
 
 // --- uses ---------------------------------------------------------------------------------------------------------------------------
 
-// Gives the context of a stream (for a default stream: the caller's current one, or the home context), and whether it is capturing now.
+// Gets the context of a stream (for a default stream: the caller's current one, or the home context), and whether it is capturing now.
 static enum vram_status ask_about(struct vram_host *host, uint64_t stream, uint64_t *context, bool *capturing) {
     struct vr_host_guard guard;
     VR_TRY(vr_host_enter_any(host, &guard));

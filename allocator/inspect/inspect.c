@@ -241,7 +241,7 @@ struct view_list {
     size_t stack_count, stacks_capacity;
 };
 
-// Returns the client's context of the stack, referenced until the visits are over. NULL for other stacks, or without memory to keep it.
+// Returns the client's context of the stack, referenced until the visits end. NULL for other stacks, or without memory to keep it.
 static void *kept_context(struct view_list *list, uint32_t stack) {
     if (!vr_stack_is_foreign(stack) || VR_GROW(list, stacks, list->stack_count + 1) != VRAM_OK) return NULL;
     list->stacks[list->stack_count++] = vr_stack_keep(stack);

@@ -233,7 +233,7 @@ static enum vram_status start_plan(struct shelf *shelf, uint64_t hash, const voi
     return VRAM_OK;
 }
 
-// Gives the key's plan, now busy; *fresh: it must be built. Waits while another thread uses it.
+// Gets the key's plan, now busy; *fresh: it must be built. Waits while another thread uses it.
 static enum vram_status take_locked(struct shelf *shelf, const void *key, size_t key_bytes, struct cached_plan **plan, bool *fresh,
                                     struct cached_plan **gone) {
     const uint64_t hash = vr_hash_bytes(shelf->secret, key, key_bytes);

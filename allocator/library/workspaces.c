@@ -238,7 +238,7 @@ static enum vram_status make_entry(struct vram_workspaces *workspaces, struct wo
     return status != VRAM_OK ? status : freed;
 }
 
-// Gives the current sizes on a device.
+// Gets the current sizes on a device.
 static enum vram_status sizes_of(struct vr_device *device, struct vram_workspace_sizes *sizes) {
     struct vram_driver *driver = device->allocator->driver;
     int major = 0, minor = 0;

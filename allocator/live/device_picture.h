@@ -23,7 +23,7 @@ struct vr_picture_segment {
     uint32_t stack;
     bool small;
     bool expandable;
-    bool vacant;        // its memory is away; its addresses stay
+    bool vacant;        // its memory was released; its addresses stay
     size_t first_block; // index in blocks; the next segment's first_block ends it
 };
 

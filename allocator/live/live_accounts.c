@@ -21,7 +21,7 @@ static void write_uuid(const char *prefix, const unsigned char *uuid, char text[
 
 static enum vram_status find_device(const struct vr_nvml *nvml, const unsigned char *uuid, const char *bus_id, void **device,
                                     struct vram_error *error) {
-    static const char *const prefixes[] = {"GPU-", "MIG-"}; // the 16 bytes do not tell a whole device from a part of one
+    static const char *const prefixes[] = {"GPU-", "MIG-"}; // the 16 bytes do not distinguish a whole device from a part of one
     char text[48];
     int result = VR_NVML_FUNCTION_NOT_FOUND;
     for (size_t i = 0; i < VR_COUNT_OF(prefixes) && uuid != NULL && nvml->by_uuid != NULL && result != VR_NVML_OK; i++) {

@@ -63,7 +63,7 @@ static enum vram_status ask_string(struct vr_stream *stream, uint32_t word, uint
     return status;
 }
 
-// Gives the log's id for a text of the process's table; the text must not be empty.
+// Gets the log's id for a text of the process's table; the text must not be empty.
 VR_NOINLINE static enum vram_status find_string(struct vr_stream *stream, uint32_t word, uint32_t *id) {
     if (word >= stream->word_capacity) {
         const size_t capacity = (size_t)word * 2 + 64;

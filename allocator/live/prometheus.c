@@ -37,7 +37,7 @@ static const struct pool_metric pool_metrics[] = {
     {"vram_allocations_total", "counter", "Blocks ever allocated.", FIELD(allocation), ALLOCATED},
     {"vram_frees_total", "counter", "Blocks ever freed.", FIELD(allocation), FREED},
 };
-// Peaks are those of the whole device: the pools' peaks may be of different moments.
+// Peaks are those of the whole device: the pools' peaks may have occurred at different moments.
 static const struct pool_metric peak_metrics[] = {
     {"vram_peak_allocated_bytes", "gauge", "Highest bytes of allocated blocks.", FIELD(allocated_bytes), PEAK},
     {"vram_peak_reserved_bytes", "gauge", "Highest bytes held from the driver.", FIELD(reserved_bytes), PEAK},

@@ -17,7 +17,7 @@ struct vr_recordings_library {
                                          struct vram_error *error);
 };
 
-// Gives the library: the program's, else libvram-recordings.so of this minor version as the loader finds it. UNSUPPORTED, with a message in
+// Gets the library: the program's, else libvram-recordings.so of this minor version as the loader finds it. UNSUPPORTED, with a message in
 // *error, if it is missing or of another version. Any thread; loads only at the first call.
 enum vram_status vr_recordings_library_find(const struct vr_recordings_library **library, struct vram_error *error);
 

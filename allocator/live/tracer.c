@@ -125,8 +125,8 @@ void vr_tracer_notify(struct vr_tracer *tracer, uint32_t number, const struct vr
     notify_followers(tracer, record, number);
 }
 
-// Records a span of time while a pool's memory is away: its addresses do not change, and its blocks stay live. Without host memory, records
-// no span.
+// Records a time span during which a pool has no device memory: its addresses do not change, and its blocks stay live. Without host
+// memory, records no span.
 VR_NOINLINE static void mark_vacant(struct vr_tracer *tracer, const struct vr_record *record) {
     const bool begins = record->action == VR_RECORD_SEGMENT_UNMAP;
     struct vr_mark mark = {.ticks = vr_os_ticks(), .stage = begins ? VR_STAGE_START : VR_STAGE_END, .device = (uint8_t)record->device};

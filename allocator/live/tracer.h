@@ -75,7 +75,7 @@ struct vr_tracer {
 
 // Returns the allocator's tracer, or NULL if its history was never started.
 struct vr_tracer *vr_tracer_of(struct vram_allocator *allocator);
-// Gives the allocator's tracer, creating it if needed. NO_HOST_MEMORY.
+// Gets the allocator's tracer, creating it if needed. NO_HOST_MEMORY.
 enum vram_status vr_tracer_make(struct vram_allocator *allocator, uint32_t max_frames, struct vr_tracer **tracer);
 
 // Lets each child of this process open a file of its own by this pattern from now on. Without memory for the pattern, children get no file.

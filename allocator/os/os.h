@@ -73,10 +73,10 @@ bool vr_os_shared_let_go(int file, uint64_t offset);
 void vr_os_shared_forget(int file, uint64_t offset);
 
 // --- memory.c: memory of the machine ----------------------------------------------------------------------------------------------------
-// Gives the bytes of main memory available to programs without swapping (Linux: MemAvailable of the file that VRAM_MEMINFO names, else of
+// Gets the bytes of main memory available to programs without swapping (Linux: MemAvailable of the file that VRAM_MEMINFO names, else of
 // /proc/meminfo). Returns false if the system does not say.
 bool vr_os_available_memory(uint64_t *bytes);
-// Gives the part that this process may use: the machine's or, if less, its control group's limit. Returns false if unknown.
+// Gets the part that this process may use: the machine's or, if less, its control group's limit. Returns false if unknown.
 bool vr_os_main_memory(uint64_t *available_bytes, uint64_t *total_bytes);
 
 // --- process.c --------------------------------------------------------------------------------------------------------
@@ -90,7 +90,8 @@ void vr_os_host_name(char *name, size_t capacity);
 // Copies a process's own name (Linux: the first 15 bytes), any bytes but 0; cut to fit. IO if there is no such process, or it may not be
 // inspected.
 enum vram_status vr_os_process_name(uint64_t process, char *name, size_t capacity);
-// Gives the start time of a process, in a unit of the system; with the id it identifies a process for good. IO if there is no such process.
+// Gets the start time of a process, in a system-dependent unit; together with the id it identifies a process uniquely. IO if there is no
+// such process.
 enum vram_status vr_os_process_started(uint64_t process, uint64_t *started);
 // Returns whether the process with this start time is still running. Also false for one that ended but was not yet waited for.
 bool vr_os_process_runs(uint64_t process, uint64_t started);
@@ -247,12 +248,12 @@ struct vr_os_module {
 void vr_os_modules(bool (*visit)(void *context, const struct vr_os_module *module), void *context);
 // Calls inside() once under the same lock, with the number of modules loaded and unloaded so far (0, 0 if the system does not say).
 void vr_os_modules_hold(void (*inside)(void *context, uint64_t loads, uint64_t unloads), void *context);
-// Gives the range [*low, *high) of the stack around `address` of the calling thread: the thread's own stack or, if the thread runs on
+// Gets the range [*low, *high) of the stack around `address` of the calling thread: the thread's own stack or, if the thread runs on
 // another, the mapping that contains it. Returns false if unknown. Not for hot paths.
 bool vr_os_stack_bounds(uint64_t address, uint64_t *low, uint64_t *high);
 // Returns whether every address of [start, end) is mapped. Costs a system call.
 bool vr_os_is_mapped(uint64_t start, uint64_t end);
-// Gives the range [*start, *end) of the function that contains `address`, as the loader knows it. Returns false if unknown.
+// Gets the range [*start, *end) of the function that contains `address`, as the loader knows it. Returns false if unknown.
 bool vr_os_function(uint64_t address, uint64_t *start, uint64_t *end);
 // Registers functions to call around every fork() from now on; each may be NULL. For locks that must not be left held in the child.
 void vr_os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void));

@@ -2,7 +2,7 @@
 #include "base/text.h"
 #include "verify/verify.h"
 
-// Most frames of the library before that of the public function: in a call, and in a check of all blocks.
+// Maximum number of the library's frames before the public function's: in a call, and in a check of all blocks.
 enum { MOST_FRAMES = 64, FRAMES_OF_CALL = 4, FRAMES_OF_CHECK = 12 };
 
 static const char *const names[] = {

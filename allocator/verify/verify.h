@@ -33,7 +33,7 @@ struct vr_verified_block {
     uint32_t device;
     uint32_t allocated, freed;      // stacks
     uint8_t state;                  // enum vr_verified_state
-    bool guarded;                   // the redzone behind it was filled
+    bool guarded;                   // the redzone after it was filled
     bool raw;                       // allocated directly from the driver (core/source/raw.h)
     bool unchecked;                 // in the quarantine, but not poisoned: when it was freed, nothing could be checked
     uint32_t number;                // in the quarantine: the number of the pool's block

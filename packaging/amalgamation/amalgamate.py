@@ -175,7 +175,7 @@ def main():
     source = chosen.source.resolve()
     version = re.search(r"project\(vram VERSION ([\d.]+)", (source / "CMakeLists.txt").read_text()).group(1)
     amalgam = Amalgam(source, ROOMS + (SIMULATOR if chosen.sim else []))
-    head = (f"// vram {version}: malloc for GPU memory that you can see into. The allocator{' and the simulated driver' if chosen.sim else ''}"
+    head = (f"// vram {version}: an inspectable malloc for GPU memory. The allocator{' and the simulated driver' if chosen.sim else ''}"
             f" in one file; made by a script, not to be edited.\n// License: Apache-2.0 (http://www.apache.org/licenses/LICENSE-2.0).\n")
     public = PUBLIC + (["vram/sim.h"] if chosen.sim else [])
     header = amalgam.unfolded("".join(f'#include "{name}"\n' for name in public), True)

@@ -1,6 +1,6 @@
 # Homebrew (on Linux) builds the release's source archive. url and sha256 are filled in by packaging/release.sh.
 class Vram < Formula
-  desc "Malloc for GPU memory that you can see into"
+  desc "Inspectable malloc for GPU memory"
   homepage "@HOMEPAGE@"
   url "@HOMEPAGE@/releases/download/v@VERSION@/vram-@VERSION@.tar.gz"
   sha256 "@SHA256@"

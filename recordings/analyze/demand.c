@@ -3,7 +3,7 @@
 
 #include "analyze/growth.h"
 
-// ---- The main use of the memory: one of a closed list, the first that applies.
+// ---- Finds the main use of the memory: the first one of a fixed list that applies.
 
 // Activations of earlier steps are the main use from this number of steps on, and from this part of the memory in use.
 enum { MOST_GROWERS = 64, GRAPH_STACKS = 3, LEAST_STEPS = 2, KEPT_PART = 4 };

@@ -63,7 +63,7 @@ static enum vram_status check_shared(const struct vram_forecast *asked, const si
     return VRAM_OK;
 }
 
-// Opens the runs. order: the indices of the recordings in `asked`, by ascending size. INVALID_ARGUMENT with a sentence, also for recordings
+// Opens the runs. order: the indices of the recordings in `asked`, by ascending size. INVALID_ARGUMENT with a message, also for recordings
 // of different programs; BAD_INPUT, LIMIT, NO_HOST_MEMORY. Close the runs in any case.
 static enum vram_status forecast_runs_open(const struct vram_forecast *asked, const size_t *order, struct vr_forecast_runs *runs,
                                            struct vram_error *error) {
@@ -335,7 +335,7 @@ static enum vram_status follow_runs(struct forecasting *making) {
     making->forecast.peaks_followed = list.peaks == (1u << runs) - 1;
     enum vram_status status = try_all(making, &list);
     free(list.followed);
-    // Otherwise, the peak of some run is at a place that another run does not reach.
+    // Otherwise, the peak of some run is at a point that another run does not reach.
     if (status == VRAM_OK && !making->forecast.peaks_followed) status = try_own_moments(making, false);
     return status;
 }

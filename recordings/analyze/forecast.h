@@ -130,7 +130,7 @@ struct vr_forecast {
     struct vr_arena arena; // owns the names
 };
 
-// Makes a forecast. INVALID_ARGUMENT with a sentence (also for recordings of different programs), BAD_INPUT, LIMIT, NO_HOST_MEMORY;
+// Makes a forecast. INVALID_ARGUMENT with a message (also for recordings of different programs), BAD_INPUT, LIMIT, NO_HOST_MEMORY;
 // *forecast is then unchanged.
 enum vram_status vr_forecast_make(const struct vram_forecast *asked, struct vr_forecast *forecast, struct vram_error *error);
 void vr_forecast_release(struct vr_forecast *forecast);

@@ -40,7 +40,7 @@ struct vr_comparison {
     size_t top; // number of pairs to show
 };
 
-// Opens a comparison. INVALID_ARGUMENT with a sentence, BAD_INPUT, LIMIT, NO_HOST_MEMORY. The recordings must outlive it.
+// Opens a comparison. INVALID_ARGUMENT with a message, BAD_INPUT, LIMIT, NO_HOST_MEMORY. The recordings must outlive it.
 enum vram_status vr_comparison_open(const struct vram_diff *diff, struct vr_comparison *comparison, struct vram_error *error);
 void vr_comparison_close(struct vr_comparison *comparison);
 // Computes the totals, and the growth of the group that grew most.

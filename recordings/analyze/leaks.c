@@ -1,7 +1,7 @@
 // Judges what leaks or grows from step to step on one device.
 #include "analyze/leaks.h"
 
-// ---- The judgement of leaks. It needs enough steps, and certain ones.
+// ---- Judges leaks. This needs enough steps, and steps that are certain.
 
 // Leaked memory counts as freed after the last step if more than this part of it was. The program had not ended if at least this part of
 // its memory from before the first step is still live.

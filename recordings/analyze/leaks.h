@@ -47,7 +47,7 @@ struct vr_leaks {
 };
 
 // Opens the device in the options; without one, the worst device (device_view.h) or, if that leaks nothing, the first one that does.
-// INVALID_ARGUMENT with a sentence, BAD_INPUT, LIMIT, NO_HOST_MEMORY. The recording must outlive *leaks.
+// INVALID_ARGUMENT with a message, BAD_INPUT, LIMIT, NO_HOST_MEMORY. The recording must outlive *leaks.
 enum vram_status vr_leaks_open(const struct vram_recording *recording, const struct vram_profile_options *options, struct vr_leaks *leaks,
                                struct vram_error *error);
 void vr_leaks_close(struct vr_leaks *leaks);

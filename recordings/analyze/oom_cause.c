@@ -264,7 +264,7 @@ enum vram_status vr_pins_find(const struct vr_layout_range *ranges, size_t range
     return VRAM_OK;
 }
 
-// ---- Why a request failed: one cause of a closed list.
+// ---- Finds why a request failed: one cause of a fixed list.
 
 // A few blocks pin large free memory if together they are at most this part of the request.
 #define PIN_PART 8u

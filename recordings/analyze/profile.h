@@ -130,7 +130,7 @@ struct vr_profile {
     uint64_t bytes;
 };
 
-// Opens a profile. INVALID_ARGUMENT with a sentence, BAD_INPUT (an empty recording), LIMIT, NO_HOST_MEMORY. The recording must outlive it.
+// Opens a profile. INVALID_ARGUMENT with a message, BAD_INPUT (an empty recording), LIMIT, NO_HOST_MEMORY. The recording must outlive it.
 enum vram_status vr_profile_open(const struct vram_recording *recording, const struct vram_profile_options *options,
                                  struct vr_profile *subject, struct vram_error *error);
 void vr_profile_close(struct vr_profile *subject);

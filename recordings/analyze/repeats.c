@@ -1,28 +1,28 @@
 // Finds the period of a loop of allocations. The gap of an allocation is the number of allocations since the last one with the same stack
-// and size, or with the same stack. In a loop of period p, allocations made once per turn have the gap p, those made more often have
+// and size, or with the same stack. In a loop of period p, allocations made once per iteration have the gap p, those made more often have
 // smaller gaps, and none has a larger one. So the period is the largest gap that many allocations have.
 //
-// Sizes may repeat only every few turns (such as with eight batch lengths), or never: the period of stacks alone is then shorter, and its
-// turns are tried first. If they are not steps (such as a model's layers, which have the same stacks), the turns of stacks and sizes may
-// be.
+// Sizes may repeat only every few iterations (such as with eight batch lengths), or never: the period of stacks alone is then shorter, and
+// its iterations are tried first. If they are not steps (such as a model's layers, which have the same stacks), the iterations of stacks
+// and sizes may be.
 //
 // Repetitions may be the layers of a model, in one pass that keeps or frees what every layer makes. In a training loop, memory rises and
-// falls in every turn by nearly as much as over all turns, apart from a steady growth; a turn ends near where it began; and memory does not
-// move much more before and after the loop.
+// falls in every iteration by nearly as much as over all iterations, apart from a steady growth; a iteration ends near where it began; and
+// memory does not move much more before and after the loop.
 #include "analyze/steps.h"
 
 #include <math.h>
 
 #include "base/hash.h"
 
-// Most kinds of allocations that are distinguished: those of a loop occur early, and further ones would never repeat.
+// Maximum number of allocation kinds that are distinguished. Those of a loop occur early; later ones would never repeat.
 enum { GAP_BINS = 2048, BINS_PER_DOUBLING = 48, LEAST_TURNS = 3, MOST_KINDS = 1 << 20, NO_PERIOD = GAP_BINS };
 
-// First counts all gaps, then follows the turns, then looks at memory within the turns.
+// First counts all gaps, then follows the iterations, then looks at memory within the iterations.
 enum repeats_stage { TALLY, FOLLOW, WEIGH, FINISHED };
 
-// Live bytes relative to the beginning of the history: when a turn begins, and the minimum and maximum in it.
-struct turn {
+// Live bytes relative to the beginning of the history: when a iteration begins, and the minimum and maximum in it.
+struct iteration {
     int64_t start, low, high;
 };
 
@@ -37,17 +37,17 @@ struct vr_repeats {
     struct vr_map last; // kind -> 1 + number of its last allocation
     struct vr_map last_of_stack;
     bool by_stack; // kinds are stacks, without sizes
-    bool again;    // the turns of stacks were not steps; following those of stacks and sizes
+    bool again;    // the iterations of stacks were not steps; following those of stacks and sizes
     uint64_t gaps; // number of gaps counted
     uint64_t stack_gaps;
-    size_t period;          // bin of the turns' gap
-    size_t other_period;    // with by_stack: the bin for stacks and sizes
-    uint64_t anchor;        // the stack and size that begin every turn
-    bool anchored;          // `anchor` is known
-    size_t *first;          // events that begin turns
-    size_t count, capacity; // of `first`
-    struct turn *turn;      // the time before the first turn, the turns, and the time after them: count + 1
-    size_t turn_count;      // number of turns begun
+    size_t period;               // bin of the iterations' gap
+    size_t other_period;         // with by_stack: the bin for stacks and sizes
+    uint64_t anchor;             // the stack and size that begin every iteration
+    bool anchored;               // `anchor` is known
+    size_t *first;               // events that begin iterations
+    size_t count, capacity;      // of `first`
+    struct iteration *iteration; // the time before the first iteration, the iterations, and the time after them: count + 1
+    size_t iteration_count;      // number of iterations begun
     int64_t live;
     bool loop;
     uint64_t tally[GAP_BINS]; // of gaps, by their logarithm
@@ -67,7 +67,7 @@ void vr_repeats_destroy(struct vr_repeats *repeats) {
     vr_map_release(&repeats->last);
     vr_map_release(&repeats->last_of_stack);
     free(repeats->first);
-    free(repeats->turn);
+    free(repeats->iteration);
     free(repeats);
 }
 
@@ -105,7 +105,7 @@ static size_t period_bin(const uint64_t *tally, uint64_t gaps) {
     return NO_PERIOD;
 }
 
-// Follows turns: one begins at each repetition of the first allocation whose gap is the period.
+// Follows iterations: one begins at each repetition of the first allocation whose gap is the period.
 static enum vram_status follow_repeat(struct vr_repeats *repeats, size_t event, uint64_t key, uint32_t gap) {
     if (gap == 0 || (repeats->anchored && key != repeats->anchor)) return VRAM_OK;
     const size_t bin = bin_of(gap);
@@ -138,36 +138,36 @@ static enum vram_status look_for_repeat(struct vr_repeats *repeats, size_t event
 static void weigh_repeat(struct vr_repeats *repeats, size_t event) {
     const struct vr_history *history = repeats->history;
     const uint8_t action = history->action[event];
-    if (repeats->turn_count <= repeats->count && event == repeats->first[repeats->turn_count - 1])
-        repeats->turn[repeats->turn_count++] = (struct turn){repeats->live, repeats->live, repeats->live};
+    if (repeats->iteration_count <= repeats->count && event == repeats->first[repeats->iteration_count - 1])
+        repeats->iteration[repeats->iteration_count++] = (struct iteration){repeats->live, repeats->live, repeats->live};
     if (action == VR_ACTION_ALLOC) repeats->live = (int64_t)((uint64_t)repeats->live + history->size_bytes[event]);
     if (action == VR_ACTION_FREE_REQUESTED || action == VR_ACTION_FREE)
         repeats->live = (int64_t)((uint64_t)repeats->live - history->size_bytes[event]);
-    struct turn *turn = &repeats->turn[repeats->turn_count - 1];
-    turn->low = repeats->live < turn->low ? repeats->live : turn->low;
-    turn->high = repeats->live > turn->high ? repeats->live : turn->high;
+    struct iteration *iteration = &repeats->iteration[repeats->iteration_count - 1];
+    iteration->low = repeats->live < iteration->low ? repeats->live : iteration->low;
+    iteration->high = repeats->live > iteration->high ? repeats->live : iteration->high;
 }
 
-static double swing_of(const struct turn *turn) { return (double)turn->high - (double)turn->low; }
+static double swing_of(const struct iteration *iteration) { return (double)iteration->high - (double)iteration->low; }
 
-// Returns whether the turns cover most of the history, and most of them look like those of a training loop (see above).
+// Returns whether the iterations cover most of the history, and most of them look like those of a training loop (see above).
 static bool is_loop(const struct vr_repeats *repeats) {
-    const size_t turns = repeats->count - 1;
-    const struct turn *turn = repeats->turn + 1, *before = repeats->turn, *after = turn + turns;
-    if ((repeats->first[turns] - repeats->first[0]) * 2 < repeats->history->count) return false;
-    const double slope = ((double)after->start - (double)turn->start) / (double)turns;
+    const size_t iterations = repeats->count - 1;
+    const struct iteration *iteration = repeats->iteration + 1, *before = repeats->iteration, *after = iteration + iterations;
+    if ((repeats->first[iterations] - repeats->first[0]) * 2 < repeats->history->count) return false;
+    const double slope = ((double)after->start - (double)iteration->start) / (double)iterations;
     double low = INFINITY, high = -INFINITY;
-    for (size_t i = 0; i < turns; i++) {
+    for (size_t i = 0; i < iterations; i++) {
         const double trend = slope * (double)i;
-        if ((double)turn[i].low - trend < low) low = (double)turn[i].low - trend;
-        if ((double)turn[i].high - trend > high) high = (double)turn[i].high - trend;
+        if ((double)iteration[i].low - trend < low) low = (double)iteration[i].low - trend;
+        if ((double)iteration[i].high - trend > high) high = (double)iteration[i].high - trend;
     }
     size_t good = 0;
-    for (size_t i = 0; i < turns; i++) {
-        const double swing = swing_of(&turn[i]), net = (double)turn[i + 1].start - (double)turn[i].start;
+    for (size_t i = 0; i < iterations; i++) {
+        const double swing = swing_of(&iteration[i]), net = (double)iteration[i + 1].start - (double)iteration[i].start;
         good += swing * 2 >= high - low && fabs(net) * 2 <= swing;
     }
-    return good * 2 >= turns && swing_of(before) <= MOST_OUTSIDE * (high - low) && swing_of(after) <= MOST_OUTSIDE * (high - low);
+    return good * 2 >= iterations && swing_of(before) <= MOST_OUTSIDE * (high - low) && swing_of(after) <= MOST_OUTSIDE * (high - low);
 }
 
 // Chooses the period to follow. The periods differ if one is at least half as long again.
@@ -179,11 +179,11 @@ static void choose_period(struct vr_repeats *repeats) {
     repeats->other_period = usual;
 }
 
-// Starts over with stacks and sizes, because the turns of stacks alone were not steps.
+// Starts over with stacks and sizes, because the iterations of stacks alone were not steps.
 static void follow_again(struct vr_repeats *repeats) {
-    free(repeats->turn);
-    repeats->turn = NULL;
-    repeats->count = repeats->turn_count = 0;
+    free(repeats->iteration);
+    repeats->iteration = NULL;
+    repeats->count = repeats->iteration_count = 0;
     repeats->live = 0;
     repeats->anchored = repeats->by_stack = false;
     repeats->again = true;
@@ -199,9 +199,9 @@ static enum vram_status next_stage(struct vr_repeats *repeats) {
         choose_period(repeats);
         repeats->stage = repeats->period != NO_PERIOD ? FOLLOW : FINISHED;
     } else if (repeats->stage == FOLLOW && repeats->count >= LEAST_TURNS) {
-        repeats->turn = calloc(repeats->count + 1, sizeof *repeats->turn);
-        if (repeats->turn == NULL) return VRAM_NO_HOST_MEMORY;
-        repeats->turn_count = 1;
+        repeats->iteration = calloc(repeats->count + 1, sizeof *repeats->iteration);
+        if (repeats->iteration == NULL) return VRAM_NO_HOST_MEMORY;
+        repeats->iteration_count = 1;
         repeats->stage = WEIGH;
     } else {
         repeats->loop = repeats->stage == WEIGH && is_loop(repeats);

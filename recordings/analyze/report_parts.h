@@ -69,7 +69,7 @@ enum vram_status vr_report_ooms(const struct vr_view *view, struct vr_sites *sit
 // other recordings.
 uint64_t vr_driver_pools_free(const struct vr_view *view, const struct vr_lifetimes *allocated, int64_t event);
 
-// ---- Who used the memory outside the recorded program, at an out-of-memory event.
+// ---- What used the memory outside the recorded program, at an out-of-memory event.
 
 // Returns the bytes that the recorded program held: allocated bytes if segments are not recorded.
 VR_INLINE uint64_t vr_oom_held(const struct vram_report_oom *oom, bool driver_level) {

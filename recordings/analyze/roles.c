@@ -122,7 +122,7 @@ static void find_passes(struct role_finding *finding) {
     }
 }
 
-// The events after a row, found from the end: births of the next rows of each kind.
+// For a row: the births of the next rows of each kind. Filled by a backward walk.
 struct passes_ahead {
     uint32_t next[VR_PASS_COUNT]; // by pass
     uint32_t plain_backward;      // backward pass, except recomputations

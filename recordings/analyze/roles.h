@@ -85,7 +85,7 @@ struct vr_role_rules {
 };
 
 // Parses the lines of `text` (NULL: no rules). Ignores empty lines and those that begin with '#'; other lines are "ROLE EXPRESSION",
-// separated by blanks; the expression is searched for in file:line:function of every frame. INVALID_ARGUMENT with a sentence that names the
+// separated by blanks; the expression is searched for in file:line:function of every frame. INVALID_ARGUMENT with a message that names the
 // line, LIMIT for more than 200 rules, NO_HOST_MEMORY; *rules is then unchanged.
 enum vram_status vr_role_rules_parse(const char *text, struct vr_role_rules *rules, struct vram_error *error);
 void vr_role_rules_release(struct vr_role_rules *rules);

@@ -390,7 +390,7 @@ void vr_segment_lives_release(struct vr_segment_lives *lives) {
     *lives = (struct vr_segment_lives){.stream = NULL};
 }
 
-// Most rows to look at for one address, which may have been reserved many times.
+// Maximum number of rows to look at for one address, which may have been reserved many times.
 enum { MOST_LOOKED_AT = 4096 };
 
 size_t vr_segment_lives_find(const struct vr_segment_lives *lives, uint64_t address, int64_t event) {

@@ -160,8 +160,8 @@ struct site_group {
     uint64_t count;
 };
 
-// Most text of stacks hashed per report. A small file can describe stacks with enormous text (a long name, repeated); beyond this, stacks
-// are compared by their number instead of their hash.
+// Maximum bytes of stack text hashed per report. A small file can describe stacks with enormous text (a long name, repeated); beyond this,
+// stacks are compared by their number instead of their hash.
 #define HASH_BUDGET ((uint64_t)256 << 20)
 
 static uint64_t stack_text_bytes(const struct vr_model *model, uint32_t stack) {

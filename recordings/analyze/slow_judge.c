@@ -8,7 +8,7 @@
 
 // Memory is old from 4 times (two classes) the age below which 99 % of the group's freed memory was freed.
 enum { LONG_LIVED_PERCENT = 99, OLD_CLASSES = 2 };
-// Requirements on a leak. The false alarms that they allow are measured: docs/guides/slow-leaks.md.
+// A leak must meet these thresholds. The false alarms that they allow are measured: docs/guides/slow-leaks.md.
 enum { LEAST_RISES = 4, LEAST_PARTS = 4 }; // windows in which old memory grew, also blocks that stayed; parts in which it grew
 #define LEAST_TREND          3.3           // Mann-Kendall: one in 2,000 series without a trend
 #define MOST_RATE            1e18
@@ -96,7 +96,7 @@ static void sum_old(struct old_memory *old) {
     }
 }
 
-// ---- Trend: Mann-Kendall on the minima of equal parts. Minima leave out what comes and goes.
+// ---- Trend: Mann-Kendall on the minima of equal parts. Minima ignore memory that comes and goes.
 
 static void minima_of(const uint64_t *bytes, size_t points, uint64_t parts[VR_SLOW_PARTS]) {
     for (size_t p = 0; p < VR_SLOW_PARTS; p++) {
@@ -155,7 +155,7 @@ static size_t onset_of(const struct old_memory *old, const struct rises *rises) 
     return onset;
 }
 
-// How the growth went by a clock: hours, or the traffic.
+// Describes the growth over a clock: hours, or the traffic.
 struct pace {
     bool stopped, slows;
 };

@@ -47,7 +47,7 @@ struct vr_slow_leaks {
 };
 
 // Opens the device in the options; without one, the worst device (device_view.h) or, if that leaks nothing, the first one that does.
-// INVALID_ARGUMENT with a sentence, BAD_INPUT, LIMIT, NO_HOST_MEMORY. The recording must outlive *leaks.
+// INVALID_ARGUMENT with a message, BAD_INPUT, LIMIT, NO_HOST_MEMORY. The recording must outlive *leaks.
 enum vram_status vr_slow_leaks_open(const struct vram_recording *recording, const struct vram_profile_options *options,
                                     struct vr_slow_leaks *leaks, struct vram_error *error);
 // Judges one view, with the sites of its model; borrows both. NO_HOST_MEMORY, LIMIT; *leaks then needs no vr_slow_leaks_close().

@@ -84,9 +84,9 @@ static enum vram_status narrow_all(struct common_frames *common, const struct vr
     return VRAM_OK;
 }
 
-// Finds the forward pass that made all allocations between the first and the last turn: *pass is 1 + the frame of a function named
-// `forward` or `__call__`, at one line; 0 if none exists. Steps of a loop have no such frame, because a pass through a whole model goes
-// through several lines of its function, and a training step leaves it. NO_HOST_MEMORY.
+// Finds the `forward` or `__call__` frame, with its line, that all allocations from the first to the last iteration share: *pass is 1 + the
+// frame, 0 if there is none. If all of them are in backward passes, *pass is 1 + a frame of one. Training steps share no such frame: a pass
+// through a model covers several lines, and a step also runs code outside it. NO_HOST_MEMORY.
 static enum vram_status layers_pass(const struct vr_view *view, const size_t *first, size_t count, bool loop, uint32_t *pass) {
     struct common_frames common = {.python = !loop};
     *pass = 0;

@@ -21,7 +21,7 @@ struct vr_step_marks {
 enum vram_status vr_step_marks_find(const struct vr_view *view, struct vr_step_marks *marks);
 void vr_step_marks_release(struct vr_step_marks *marks);
 
-// ---- The period with which a history's allocations (stack and size) repeat, and where its turns begin. Computed in pieces, to keep a
+// ---- The period with which a history's allocations (stack and size) repeat, and where its iterations begin. Computed in pieces, to keep a
 // caller responsive.
 
 struct vr_repeats;
@@ -32,8 +32,8 @@ enum vram_status vr_repeats_create(const struct vr_history *history, struct vr_r
 void vr_repeats_destroy(struct vr_repeats *repeats);
 // Processes up to `events` more events. *share is the completed share of the work, 1 when finished. NO_HOST_MEMORY.
 enum vram_status vr_repeats_go_on(struct vr_repeats *repeats, size_t events, double *share);
-// Takes the result of a finished search: *first are the events that begin turns, ascending; *loop is whether the turns are those of a loop
-// instead of, for example, layers. The caller frees *first (NULL if there are no turns). Call once.
+// Takes the result of a finished search: *first are the events that begin iterations, ascending; *loop is whether the iterations are those
+// of a loop instead of, for example, layers. The caller frees *first (NULL if there are no iterations). Call once.
 void vr_repeats_take(struct vr_repeats *repeats, size_t **first, size_t *count, bool *loop);
 
 // ---- Where the steps of a training loop begin: by the program's marks, as requested, or by repetitions of allocations.

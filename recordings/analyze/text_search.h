@@ -20,7 +20,7 @@ struct vr_finder {
     bool compiled;
 };
 
-// Initializes a search that ignores case. INVALID_ARGUMENT with a sentence if the text is empty or longer than 256 bytes, if an expression
+// Initializes a search that ignores case. INVALID_ARGUMENT with a message if the text is empty or longer than 256 bytes, if an expression
 // is invalid, or if its repetitions or back references could take too long; NO_HOST_MEMORY.
 enum vram_status vr_finder_init(struct vr_finder *finder, const char *text, bool regex, struct vram_error *error);
 void vr_finder_release(struct vr_finder *finder);

@@ -241,8 +241,8 @@ static void do_release(struct vr_text *out, const struct vram_report_remedy *rem
 static void do_detach(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
     (void)remedy;
-    vr_text_puts(
-        out, "detach values that are kept across steps (loss.item(), .detach(), no retain_graph), because their graph keeps all of these");
+    vr_text_puts(out, "detach values that are kept across steps (loss.item(), .detach(), no retain_graph), because their graphs keep these "
+                      "activations alive");
 }
 static void do_no_grad(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
@@ -399,7 +399,7 @@ void vr_demand_list(struct vr_text *text, const struct vram_style *style, const 
     X(U64, "saved_bytes", it->saved_bytes, ALWAYS, "reduction of the highest demand")                                                      \
     X(U64, "left_bytes", it->left_bytes, ALWAYS, "highest demand afterwards")                                                              \
     X(BOOL, "fits", it->fits, ALWAYS, "the highest demand then fits in the available memory")                                              \
-    X(DOUBLE, "factor", it->factor, ALWAYS, "remaining share of the batch or tokens; else 1")                                              \
+    X(DOUBLE, "factor", it->factor, ALWAYS, "remaining fraction of the batch or tokens; else 1")                                           \
     X(U64, "divisor", it->divisor, ALWAYS, "number of parts or devices; else 1")                                                           \
     X(BOOL, "function", it->function, ALWAYS, "includes every call of the function at `site`, not only calls at that line")                \
     X(U64, "calls", it->calls, ALWAYS, "with `recompute`: calls of `site` in a forward pass")                                              \

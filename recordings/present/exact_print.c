@@ -6,7 +6,7 @@
 #include "vram/replay.h"
 
 const char *vram_exact_verdict_name(enum vram_exact_verdict verdict) {
-    static const char *const names[] = {"equal", "no_history", "partial", "different", "contradiction", "cannot_be_told"};
+    static const char *const names[] = {"equal", "no_history", "partial", "different", "contradiction", "undetermined"};
     return (unsigned)verdict < VR_COUNT_OF(names) ? names[verdict] : "unknown";
 }
 
@@ -16,7 +16,7 @@ const char *vram_difference_text(enum vram_difference_kind kind) {
         [VRAM_DIFFERENT_CACHE_HIT] = "this allocator reuses a cached block; the recorded program called the driver",
         [VRAM_DIFFERENT_CACHE_MISS] = "this allocator finds no cached block; the recorded program reused one",
         [VRAM_DIFFERENT_SEGMENT] = "another segment was requested from the driver",
-        [VRAM_DIFFERENT_RELEASE] = "another segment was released, or in another order",
+        [VRAM_DIFFERENT_RELEASE] = "a different segment was released, or segments were released in a different order",
         [VRAM_DIFFERENT_FREE] = "a free of an address that is not live",
         [VRAM_DIFFERENT_OOM] = "the recorded program ran out of memory here; this allocator does not",
         [VRAM_DIFFERENT_FINAL_BLOCK] = "a block of the final state differs",
@@ -57,7 +57,7 @@ static void put_differences(struct vr_json *json, const char *key, const struct 
 #define EXACT_DEVICE_FACTS(X)                                                                                                              \
     X(U64, "device", it->device, ALWAYS, "the device's number")                                                                            \
     X(TEXT, "verdict", vram_exact_verdict_name(it->verdict), ALWAYS, "see the table below")                                                \
-    X(TEXT, "reason", it->reason, ALWAYS, "reason for `partial`, `contradiction` and `cannot_be_told`; else empty")
+    X(TEXT, "reason", it->reason, ALWAYS, "reason for `partial`, `contradiction` and `undetermined`; else empty")
 
 #define EXACT_DIFFERENCES_FACTS(X) X(ARRAY, "differences", put_differences(json, key, it), ALWAYS, "the first 16 differences (see below)")
 

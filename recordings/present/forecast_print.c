@@ -8,7 +8,7 @@
 
 enum { DEFAULT_TOP = 10 };
 
-static const char *const shapes[] = {"constant", "inverse", "straight", "square", "cube"};
+static const char *const shapes[] = {"constant", "inverse", "linear", "quadratic", "cubic"};
 
 static size_t rows_of(const struct vram_forecast *asked) { return asked->options.top == 0 ? DEFAULT_TOP : asked->options.top; }
 
@@ -78,7 +78,7 @@ static void print_moment(const struct vram_forecast *asked, const struct vr_fore
     for (size_t i = 0; i < asked->count; i++) {
         const size_t side = forecast->order[i];
         if (forecast->moment[side] == forecast->event[side]) continue;
-        vr_text_printf(text, "; at %g the peak is elsewhere, with %s at this place", asked->size[side],
+        vr_text_printf(text, "; at %g the peak is at another point; this point holds %s", asked->size[side],
                        vr_bytes(forecast->moment_bytes[side]).text);
     }
     vr_text_puts(text, "\n");
@@ -90,9 +90,9 @@ static void print_doubts(const struct vram_forecast *asked, const struct vr_fore
         vr_text_puts(text,
                      "\n  Two sizes cannot show a curve: growth is assumed to be linear. A third recording would\n  show its shape.\n");
     if (asked->options.moment == VRAM_PROFILE_PEAK && !forecast->peaks_followed)
-        vr_text_puts(text, "\n  One run peaks at a place that another run does not reach, so that peak cannot be extrapolated.\n");
+        vr_text_puts(text, "\n  One run peaks at a point that another run does not reach, so that peak cannot be extrapolated.\n");
     if (forecast->only_some_bytes > largest / 50)
-        vr_text_printf(text, "\n  %s of the largest run is in groups that another run does not have then.\n",
+        vr_text_printf(text, "\n  %s of the largest run is in groups that another run does not have at that point.\n",
                        vr_bytes(forecast->only_some_bytes).text);
 }
 
@@ -151,7 +151,7 @@ static void put_group_bytes(struct vr_json *json, const char *key, const struct 
 #define FORECAST_GROUP_FACTS(X)                                                                                                            \
     X(TEXT, "name", it->name, ALWAYS, "name of the group")                                                                                 \
     X(TEXT, "curve", shapes[it->shape], ALWAYS,                                                                                            \
-      "steepest growth of its allocations: `constant`, `inverse`, `straight`, `square` or `cube`")                                         \
+      "steepest growth of its allocations: `constant`, `inverse`, `linear`, `quadratic` or `cubic`")                                       \
     X(ARRAY, "bytes", put_group_bytes(json, key, asked, forecast, it), ALWAYS, "bytes in each run")                                        \
     X(U64, "forecast_bytes", it->forecast_bytes, ALWAYS, "forecast at the requested size")                                                 \
     X(U64, "low_bytes", it->low_bytes, ALWAYS, "lower end of its range")                                                                   \
@@ -178,9 +178,9 @@ static void put_forecast_groups(struct vr_json *json, const char *name, const st
     X(U64, "reserved_low_bytes", it->result.reserved_low_bytes, ALWAYS, "lower end of its range")                                          \
     X(U64, "reserved_high_bytes", it->result.reserved_high_bytes, ALWAYS, "upper end of its range")                                        \
     X(TEXT, "moment", it->moment_site, ALWAYS, "call site of the allocation that reaches the peak at that size, or null")                  \
-    X(BOOL, "peaks_followed", it->peaks_followed, ALWAYS, "false: a run peaks at a place that another run does not reach")                 \
+    X(BOOL, "peaks_followed", it->peaks_followed, ALWAYS, "false: a run peaks at a point that another run does not reach")                 \
     X(U64, "not_in_every_run_bytes", it->only_some_bytes, ALWAYS,                                                                          \
-      "of the run of the largest size: bytes at that moment in groups that another run does not have then")                                \
+      "of the run of the largest size: bytes at that moment in groups that another run does not have")                                     \
     X(ARRAY, "runs", put_runs(json, key, asked, it), ALWAYS, "the runs, by ascending size (see below)")                                    \
     X(TEXT, "by", vr_grouping_words[it->by], ALWAYS, "the grouping")                                                                       \
     X(U64, "distinct", it->count, ALWAYS, "number of groups")                                                                              \

@@ -267,7 +267,7 @@ static enum vram_status put_growers(struct vr_json *json, const char *name, cons
 
 #define LEAK_ANSWER_FACTS(X)                                                                                                               \
     X(TEXT, "answer", vr_leak_answer_word(it->answer), ALWAYS, "see the table below")                                                      \
-    X(TEXT, "sentence", vr_text_string(&sentence), ALWAYS, "the answer as a sentence, as in the command, `vram mcp` and the page")
+    X(TEXT, "text", vr_text_string(&sentence), ALWAYS, "the answer as a sentence, as in the command, `vram mcp` and the page")
 
 void vr_leak_answer_json(const struct vr_model *model, const struct vr_steps *steps, const struct vr_leak_finding *it,
                          struct vr_json *json) {

@@ -158,8 +158,8 @@ static void put_sums(struct listing_output *listing, const struct stats_sums *su
     vr_text_printf(&listing->text, "%s: %s reserved = %s allocated (%s of it rounding) + %s pending + %s free\n",
                    vr_counted(segments, "segment").text, vr_bytes(sums->reserved).text, vr_bytes(sums->allocated).text,
                    vr_bytes(sums->rounding).text, vr_bytes(sums->pending).text, vr_bytes(sums->free).text);
-    vr_text_puts(&listing->text,
-                 "one character is 20 MiB: a-z: one block; 0-9: several blocks, in tenths; *: several blocks, full; blank: free\n");
+    vr_text_puts(&listing->text, "each character is 20 MiB. a-z: one block; 0-9: several blocks, the digit is the used tenths; *: several "
+                                 "blocks, full; blank: free\n");
 }
 
 // Lists the statistics of the current device. Every list function fails with NO_HOST_MEMORY, LIMIT or IO.
@@ -488,7 +488,8 @@ static enum vram_status each_device(struct listing_output *listing, const struct
 }
 
 static enum vram_status refuse_address(struct vram_error *error) {
-    return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "recording and write must not be NULL, and the listing must be one");
+    return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET,
+                   "recording and write must not be NULL, and the listing must be a valid enum value");
 }
 
 // Keeps an error that is already set: its text says whether there are too many devices or events.

@@ -94,7 +94,7 @@ static enum vram_status explain_unknown_room(struct vr_arena *arena, const struc
         return vr_arena_printf(arena, text, "the recording does not say how much memory the device had or how much was free; %s was live",
                                vr_bytes(oom->allocated_bytes).text);
     return vr_arena_printf(arena, text,
-                           "%s of the device's %s was live, which leaves room for the request; the recording does not say who held the "
+                           "%s of the device's %s was live, which leaves room for the request; the recording does not say what held the "
                            "rest or which limit refused it",
                            vr_bytes(oom->allocated_bytes).text, vr_bytes(oom->room_bytes).text);
 }
@@ -287,7 +287,7 @@ static void share_outside(const struct vram_report_accounts *accounts, struct vr
     }
     vr_text_puts(why, accounts->has_self ? "owner not known" : "contexts, other processes");
     if (accounts->has_self || accounts->at_start_bytes == UINT64_MAX) return;
-    vr_text_printf(why, "; %s was in use just after the first context was made", vr_bytes(accounts->at_start_bytes).text);
+    vr_text_printf(why, "; %s was in use just after the first context was created", vr_bytes(accounts->at_start_bytes).text);
 }
 
 // Sets the explanations for pinned memory, where the system takes the driver's place.
@@ -295,7 +295,7 @@ static void explain_host_shares(const struct vram_report_oom *oom, struct oom_sh
     const bool enough = oom->device_free_bytes >= oom->size_bytes;
     vr_text_printf(&shares[DRIVER].why, "in the system%s %s requested%s", enough ? ", enough for the" : ", less than the",
                    vr_bytes(oom->size_bytes).text, enough ? ": a limit refused it" : "");
-    vr_text_puts(&shares[OUTSIDE].why, "other memory of the system, and unpinned memory of this process");
+    vr_text_puts(&shares[OUTSIDE].why, "other processes, and this process's unpinned memory");
 }
 
 static void explain_shares(const struct oom_printer *page, struct oom_share shares[SHARE_COUNT]) {
@@ -321,7 +321,7 @@ static void explain_shares(const struct oom_printer *page, struct oom_share shar
     share_outside(oom->accounts, &shares[OUTSIDE].why);
     if (oom->accounts == NULL) return;
     explain_overhead(oom->accounts, &shares[OVERHEAD].why);
-    vr_text_puts(&shares[OTHERS].why, oom->accounts->apart ? "other processes" : "other processes, possibly with this one");
+    vr_text_puts(&shares[OTHERS].why, oom->accounts->apart ? "other processes" : "other processes, possibly including this one");
 }
 
 // Prints one row. It is not a vr_table because each mark has its own colour, that of the bar.
@@ -404,7 +404,7 @@ static void print_others(const struct oom_printer *page) {
         vr_table_cell(&table, "process %llu%s%s%s", (unsigned long long)process->id, process->name[0] == '\0' ? "" : " (", process->name,
                       process->name[0] == '\0' ? "" : ")");
     }
-    vr_text_puts(page->text, accounts->apart ? "    other processes\n" : "    processes on the device, possibly with this one\n");
+    vr_text_puts(page->text, accounts->apart ? "    other processes\n" : "    processes on the device, possibly including this one\n");
     vr_table_print(&table, page->text, page->style, 6);
     vr_table_release(&table);
     if (more != 0) vr_text_printf(page->text, "      and %s more\n", vr_count(more).text);

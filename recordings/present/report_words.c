@@ -103,7 +103,7 @@ static void missing_of_device(struct note_writer *writer, const struct vr_model 
         struct vr_text text = {0};
         vr_text_printf(&text, "the history starts late: %s (%s) from before its first event",
                        vr_counted(live->start.count, "live allocation").text, vr_bytes(live->start.bytes).text);
-        note_text(writer, VRAM_NOTE_MISSING, device->device, "starts_mid_life", &text);
+        note_text(writer, VRAM_NOTE_MISSING, device->device, "starts_late", &text);
     }
     if (!device->has_times) write_note(writer, VRAM_NOTE_MISSING, device->device, "no_times", "events have no times");
     const struct vr_history *history = &model->histories[device->device];
@@ -253,7 +253,7 @@ static void say_slow_leak(const struct vram_report_device *device, struct vr_tex
                    vr_bytes((uint64_t)(device->slow_bytes_per_hour + 0.5)).text);
     vr_text_puts(out, device->slow_leaks == 1 ? "It is " : "The fastest is ");
     vr_text_site(out, device->slow_site, strlen(device->slow_site));
-    vr_text_puts(out, ". `vram leaks --serving` gives the grounds and the stack.");
+    vr_text_puts(out, ". `vram leaks --serving` shows the evidence and the stack.");
 }
 
 static void say_waits(const struct vram_report_device *device, struct vr_text *out) {

@@ -29,19 +29,19 @@ static void put_too_short(const struct vr_slow_leaks *leaks, struct vr_text *tex
 
 static void put_end(const struct vr_slow_leaks *leaks, struct vr_text *text) {
     if (leaks->hours_left < 0) return;
-    vr_text_puts(text, "; the memory ends in ");
+    vr_text_puts(text, "; memory runs out in ");
     if (leaks->hours_left < 2 * HOURS_PER_DAY)
         vr_text_printf(text, "%.1f hours", leaks->hours_left);
     else
         vr_text_printf(text, "%.1f days", leaks->hours_left / HOURS_PER_DAY);
-    vr_text_printf(text, ", when the peak of %s comes again", vr_bytes(leaks->peak_bytes).text);
+    vr_text_printf(text, ", at the next peak as high as %s", vr_bytes(leaks->peak_bytes).text);
 }
 
 static void put_slow_answer(const struct vr_slow_leaks *leaks, struct vr_text *text) {
     switch (leaks->answer) {
     case VR_SLOW_ANSWER_NO_TIMES: vr_text_puts(text, "cannot tell: the recording has no events with times"); break;
     case VR_SLOW_ANSWER_TOO_SHORT: put_too_short(leaks, text); break;
-    case VR_SLOW_ANSWER_NONE: vr_text_puts(text, "no leak: no old memory grows on until the end"); break;
+    case VR_SLOW_ANSWER_NONE: vr_text_puts(text, "no leak: no old memory keeps growing until the end"); break;
     default:
         vr_text_printf(text, "%s: %s more per hour", vr_counted(leaks->leaks, "leak").text, rate_of(leaks->bytes_per_hour).text);
         put_end(leaks, text);
@@ -50,7 +50,7 @@ static void put_slow_answer(const struct vr_slow_leaks *leaks, struct vr_text *t
 
 static void put_lifetime(const struct vr_slow_course *course, struct vr_text *text) {
     if (course->lifetime_seconds == 0)
-        vr_text_puts(text, "nothing of this group was ever freed");
+        vr_text_puts(text, "no memory of this group was ever freed");
     else
         vr_text_printf(text, "99 %% of what was freed was freed within %s", duration(course->lifetime_seconds).text);
 }
@@ -70,7 +70,7 @@ static void put_grounds(const struct vr_slow_leaks *leaks, const struct vr_slow_
                        duration(since_start(leaks, course->last_us)).text);
         break;
     case VR_SLOW_SLOWING: vr_text_puts(text, "old memory grows ever more slowly: a cache that is filling"); break;
-    case VR_SLOW_EVICTS: vr_text_puts(text, "old memory is freed: a cache that keeps its limit, or long sessions"); break;
+    case VR_SLOW_EVICTS: vr_text_puts(text, "old memory is freed: a cache that stays within its limit, or long sessions"); break;
     default: vr_text_puts(text, "only young memory grew, with the requests; "); put_lifetime(course, text);
     }
 }
@@ -233,7 +233,7 @@ static void put_parts(struct vr_json *json, const char *key, const uint64_t part
     X(NAME, "name", put_name(json, key, leaks, leak), ALWAYS, "call site")                                                                 \
     X(TEXT, "by", leak->by_stack ? "stack" : "site", ALWAYS, "`stack`: one call stack of the site leaks, and others hide it")              \
     X(TEXT, "verdict", vr_slow_verdict_word(it->verdict), ALWAYS, "`leak`, `filled`, `slowing`, `evicts` or `traffic`")                    \
-    X(TEXT, "grounds", vr_text_string(&grounds), ALWAYS, "the reason for the verdict, as in the command")                                  \
+    X(TEXT, "reason", vr_text_string(&grounds), ALWAYS, "the reason for the verdict, as in the command")                                   \
     X(BOOL, "sure", it->sure, ALWAYS, "of a leak: true: sure; false: likely")                                                              \
     X(DOUBLE, "bytes_per_hour", round_to_bytes(it->bytes_per_hour), ALWAYS, "growth since it began")                                       \
     X(U64, "grown_bytes", it->grown_bytes, ALWAYS, "the same in bytes")                                                                    \
@@ -241,7 +241,8 @@ static void put_parts(struct vr_json *json, const char *key, const uint64_t part
     X(I64, "last_us", it->last_us, NULL_UNLESS(it->last_us != 0), "when it last went on")                                                  \
     X(U64, "allocations", it->blocks, ALWAYS, "allocations since then that are old and were never freed")                                  \
     X(U64, "old_seconds", it->old_seconds, ALWAYS, "age from which memory of this group counts as old")                                    \
-    X(U64, "lifetime_seconds", it->lifetime_seconds, ALWAYS, "99 % of the group's freed allocations lived less long; 0: none was freed")   \
+    X(U64, "lifetime_seconds", it->lifetime_seconds, ALWAYS,                                                                               \
+      "99 % of the group's freed allocations had a shorter lifetime; 0: none was freed")                                                   \
     X(U64, "grew_parts", it->grew_parts, ALWAYS, "number of `parts` in which old memory grew")                                             \
     X(U64, "parts", it->parts, ALWAYS, "24ths of the recording since the growth began")                                                    \
     X(DOUBLE, "trend", round_to_bytes(it->trend), ALWAYS, "Mann-Kendall's statistic of `old_bytes`, in standard deviations")               \
@@ -269,7 +270,7 @@ static void put_slow_groups(struct vr_json *json, const char *name, struct vr_sl
     X(U64, "device", it->view->device, ALWAYS,                                                                                             \
       "without `--device`, the one that ran out of memory, else the one with the highest peak, else the first that leaks")                 \
     X(TEXT, "answer", vr_slow_answer_word(it->answer), ALWAYS, "`leak`, `none`, `too_short` or `no_times`")                                \
-    X(TEXT, "sentence", vr_text_string(&sentence), ALWAYS, "the answer as a sentence, as in the command and `vram mcp`")                   \
+    X(TEXT, "text", vr_text_string(&sentence), ALWAYS, "the answer as a sentence, as in the command and `vram mcp`")                       \
     X(U64, "seconds", it->seconds, ALWAYS, "from the first event to the last")                                                             \
     X(U64, "leaks", it->leaks, ALWAYS, "number of groups that leak")                                                                       \
     X(DOUBLE, "bytes_per_hour", round_to_bytes(it->bytes_per_hour), ALWAYS, "sum over the leaks")                                          \

@@ -33,7 +33,7 @@ static void put_json_bytes(struct vr_emitter *emitter, const char *bytes, size_t
 
 static void put_char(struct vr_emitter *emitter, char c) { put_json_bytes(emitter, &c, 1); }
 
-// Returns whether the items of the current container have a line each: the keys of the top level, and the items of lists at most three
+// Returns whether each item of the current container goes on its own line: the keys of the top level, and the items of lists at most three
 // levels deep, as the events in {"device_traces": [[ event.
 static bool has_lines(const struct vr_emitter *emitter) {
     return emitter->rows && (emitter->depth == 1 || (emitter->depth <= ROW_DEPTH && !emitter->levels[emitter->depth].is_dict));

@@ -6,7 +6,7 @@
 #include "model/columns.h"
 #include "snapshot/input.h"
 
-// ---- The final segments and blocks of a recording without them, because its program was killed.
+// ---- Derives the final segments and blocks of a recording that lacks them because its program was killed.
 
 // The number of events of each device that the model's picture already includes; 0 for devices from `count` on.
 struct vr_picture_marks {

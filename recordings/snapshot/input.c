@@ -4,7 +4,7 @@
 // Small enough to stay in a core's private cache between filling and reading.
 enum { BUFFER_BYTES = 1 << 16 };
 
-// Fewer bytes than this say little about the rest of the input.
+// With fewer bytes than this, the rest of the input cannot be estimated.
 #define LEAST_TO_EXTRAPOLATE (1 * VR_MIB)
 
 double vr_input_ahead(const struct vr_input *input) {

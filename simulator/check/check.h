@@ -1,5 +1,5 @@
-// check.h: finds mistakes in the use of memory on streams. The checker gets what a program did (work on streams and the bytes it uses,
-// waits, allocations and frees) and reports uses of the same bytes whose order nothing guarantees.
+// check.h: finds stream-ordering errors: races, and memory that is reused or freed too early. The checker gets what a program did (work on
+// streams and the bytes it uses, waits, allocations and frees) and reports uses of the same bytes whose order nothing guarantees.
 //
 // The checker knows neither CUDA nor the simulator: the caller names streams, contexts and stacks with numbers of its own. Order is
 // happens-before, kept in vector clocks, and does not depend on when anything ran. simulator/README.md describes the data structures.
@@ -149,9 +149,9 @@ void vr_check_used_handle(struct vr_check *check, uint64_t handle, struct vr_che
 // Reports that a rank called another collective than `theirs`, which another rank called.
 void vr_check_disagreement(struct vr_check *check, struct vr_check_place place, const char *theirs);
 
-// --- check_written.c: reads of what nothing wrote -------------------------------------------------------------------
+// --- check_written.c: reads of uninitialized memory -----------------------------------------------------------------
 
-// From now on reads of bytes that nothing wrote since their block was handed out are NEVER_WRITTEN.
+// From now on reads of bytes that were not written since their block was handed out are NEVER_WRITTEN.
 void vr_check_find_unwritten(struct vr_check *check);
 // Something that the checker does not see may have written the block at an address, or (0) any block.
 void vr_check_written(struct vr_check *check, uint64_t address);
@@ -163,8 +163,8 @@ uint64_t vr_check_lives(const struct vr_check *check);
 // Returns the number of ranges of memory that the checker knows now, among them a bounded number of freed ones.
 size_t vr_check_cells(const struct vr_check *check);
 
-// The driver allocates memory, and gets it back. The lives of earlier memory at these addresses end. mapped: pages at an address that the
-// program chose, where it may have had others before.
+// The driver allocates memory, and gets it back. The lifetimes of earlier memory at these addresses end. mapped: pages at an address that
+// the program chose, where it may have had others before.
 void vr_check_segment(struct vr_check *check, uint64_t address, uint64_t size_bytes, bool mapped, struct vr_check_place place);
 // waits: the driver itself waits for the device; false: the program has to.
 void vr_check_segment_end(struct vr_check *check, uint64_t address, uint64_t size_bytes, bool waits, struct vr_check_place place);

@@ -55,7 +55,7 @@ void vr_check_segment(struct vr_check *check, uint64_t address, uint64_t size_by
     cell->heads = !mapped;
 }
 
-// Ends the lives in the range. `clock` is the position of the free; NULL: the driver waits for all work that uses the memory.
+// Ends the lifetimes in the range. `clock` is the position of the free; NULL: the driver waits for all work that uses the memory.
 static void end_segment(struct vr_check *check, uint64_t address, uint64_t end, const struct vr_check_use *use,
                         const struct vr_check_clock *clock) {
     check->last_gone++;

@@ -1,4 +1,4 @@
-// Calls that the driver refuses, and the reason, as far as the lives of memory and handles show it.
+// Calls that the driver refuses, and why, where the lifetimes of memory and handles show the reason.
 #include "check/check_state.h"
 
 // Returns the cell that holds the address, or NULL.

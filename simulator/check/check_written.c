@@ -1,5 +1,5 @@
-// Reads of bytes that nothing wrote since their block was handed out. Each life has the extents that were written. What the checker does
-// not see counts as written: kernels whose outputs are unknown, other processes, the host.
+// Reads of uninitialized bytes: nothing wrote them since their block was handed out. Each life has the extents that were written. What the
+// checker does not see counts as written: kernels whose outputs are unknown, other processes, the host.
 #include "check/check_state.h"
 
 // Extents kept per life. With more, all of it counts as written, which can only lose a finding.
@@ -34,7 +34,7 @@ static void add_extent(struct vr_check *check, struct vr_check_life *life, uint6
     if (life->written_count >= EXTENTS_MOST) life->all_written = true;
 }
 
-// Gets the first bytes of a range that nothing wrote. Returns false if all were written.
+// Gets the first uninitialized bytes of a range. Returns false if all were written.
 static bool find_gap(const struct vr_check_life *life, struct vr_check_extent range, struct vr_check_extent *gap) {
     *gap = range;
     for (size_t i = 0; i < life->written_count && gap->from < range.end; i++) {

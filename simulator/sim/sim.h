@@ -63,7 +63,7 @@ enum vr_sim_page_access { VR_SIM_PAGE_CLOSED, VR_SIM_PAGE_READABLE, VR_SIM_PAGE_
 // The checker that gets what the program does (sim_checking.h).
 struct vr_sim_checking {
     struct vr_check *check;
-    bool unwritten; // it finds reads of what nothing wrote
+    bool unwritten; // it finds reads of uninitialized memory
     bool moving;    // an allocator moves its memory now
     // Returns the calling thread's stack, or VR_SIM_STACK_HIDDEN if the call is not the program's. Called without the lock.
     uint32_t (*take_stack)(void);

@@ -146,7 +146,7 @@ static void wake(struct attack *attack) {
     if (passed_or(attack, vram_wake(attack->allocator, 0, NULL, 0, NULL, NULL), VRAM_NO_HOST_MEMORY)) attack->sleeps = false;
 }
 
-// Checks that the capture is over, whatever was refused; if the driver kept refusing, the program must end it.
+// Checks that the capture has ended, whatever was refused; if the driver kept refusing, the program must end it.
 static void expect_no_capture(struct attack *attack, uint64_t stream) {
     int status = VR_CU_STREAM_CAPTURE_STATUS_NONE;
     uint64_t graph = 0;

@@ -2,7 +2,7 @@
 // (the peak of active bytes, each block rounded to 512, the sum rounded up to 2 MiB).
 // usage: bench_capacity [--passes N] [--repeat | --calls | --time | --fragmentation | --cold] [--only SETTING]... RECORDING...
 //   --passes N       repeats each history N times (default 1; with --time 30)
-//   --time           instead: processor time of a served pair, in the quickest pass; the settings take turns, ten each
+//   --time           instead: CPU time of a served pair, in the quickest pass; the settings take turns, ten each
 //   --repeat         instead: driver calls per pass, with 6 passes in 1.01 times the bound, of histories with a bound of at least 1 GiB
 //   --calls          the same on a large device, of all histories: of the first pass, of the second, and of the others together
 //   --fragmentation  instead: the peak of reserved bytes minus that of allocated bytes, on a large device: as a share of the reserved bytes
@@ -195,7 +195,7 @@ static bool do_operation(struct job *job, struct play *play, const struct operat
     return true;
 }
 
-// Frees what the history allocated, and allocates again what it freed of the start.
+// Frees what the history allocated, and reallocates the initial blocks that it freed.
 static bool rewind_job(struct job *job, struct play *play) {
     memset(job->is_live, 0, job->name_count + 1);
     for (size_t i = 0; i < job->start_count; i++) job->is_live[job->start[i].name] = 1;

@@ -1,6 +1,6 @@
 // bench_growth: measures a step while more and more other things exist: pools, segments, streams, devices, holes, postponed frees.
 //
-//   bench_growth                     the table: ns of processor time, the lowest of the chunks
+//   bench_growth                     the table: ns of CPU time, the lowest of the chunks
 //   bench_growth count NAME-COUNT N  N steps of one row with COUNT things, to count instructions:
 //                                    valgrind --tool=callgrind --toggle-collect=measured_steps ...
 //
@@ -138,7 +138,7 @@ static void map_pages(struct run *run) {
     release(run);
 }
 
-// Pages with holes between them, all too small for the next request.
+// Makes pages with holes between them, all too small for the next request.
 static void make_holes(struct run *run) {
     for (uint64_t i = 0; i < 2 * run->count; i++) run->items[i] = take(run, LARGE * MIB);
     for (uint64_t i = 1; i < 2 * run->count; i += 2) give(run, run->items[i]);

@@ -8,7 +8,7 @@
 #include "vram/log.h"
 #include "vram/recording.h"
 
-// Returns the process's processor time, which excludes other work on the machine.
+// Returns the process's CPU time, which excludes other work on the machine.
 static double seconds(void) {
     struct timespec now;
     (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);

@@ -1,6 +1,6 @@
 // Measures the page's response to the mouse: node tests/bench/bench_pointer.mjs PAGE.html RECORDING [--peer FOLDER]. Opens the recording in
 // headless Chromium without a GPU and prints, as JSON, in milliseconds, for a mouse move, a turn of the wheel and a move of a drag over the
-// timeline: the processor time of the page's main thread, and the longest tasks. With --peer the page is PyTorch's own: FOLDER has its
+// timeline: the CPU time of the page's main thread, and the longest tasks. With --peer the page is PyTorch's own: FOLDER has its
 // MemoryViz.js (with the files it imports) and, in node_modules, the d3 modules it names; PAGE.html is not read.
 import { readFileSync, writeFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

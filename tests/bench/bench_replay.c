@@ -1,7 +1,7 @@
 // bench_replay.c: measures a replay: undoing the history, building the start, running, comparing. Reading is not included.
 // usage: bench_replay RECORDING...      nanoseconds per event (plain files; with few events mostly the fixed cost of a run)
-//        bench_replay made [NAME...]    nanoseconds of processor time per event, of recordings made here; NAME: only these
-//        bench_replay tune [NAME...]    the search of settings for them, seconds of processor time
+//        bench_replay made [NAME...]    nanoseconds of CPU time per event, of recordings made here; NAME: only these
+//        bench_replay tune [NAME...]    the search of settings for them, seconds of CPU time
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -184,7 +184,7 @@ static void measure_tune(const struct vram_recording *recording, const char *nam
     struct vram_tune_result *result = NULL;
     const double start = now_ns(CLOCK_PROCESS_CPUTIME_ID);
     need(vram_tune(&one, 1, NULL, &result, NULL), "tune");
-    printf("%9.2f s of processor time, %4llu replays of %zu settings   %s\n", (now_ns(CLOCK_PROCESS_CPUTIME_ID) - start) / 1e9,
+    printf("%9.2f s of CPU time, %4llu replays of %zu settings   %s\n", (now_ns(CLOCK_PROCESS_CPUTIME_ID) - start) / 1e9,
            (unsigned long long)result->runs, result->setting_count, name);
     vram_tune_result_destroy(result);
 }

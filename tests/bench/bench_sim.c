@@ -1,4 +1,4 @@
-// Measures calls of the simulated device: build/release/cli/vram sim -- build/release/bench/bench_sim. Uses the calling thread's processor
+// Measures calls of the simulated device: build/release/cli/vram sim -- build/release/bench/bench_sim. Uses the calling thread's CPU
 // time, the minimum of several batches, so that load changes little.
 #include <dlfcn.h>
 #include <stdbool.h>

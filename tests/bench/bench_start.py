@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures starting PyTorch under `vram sim` against the same interpreter without it: `import torch`, and with a first tensor on the device.
 usage: bench_start.py PYTHON [TIMES]   PYTHON: of an environment with PyTorch and NVIDIA's wheels (which plain PyTorch needs to start)
-Starts each in turn; prints the minimum processor time and wall time, and the ratio. Exit code 1 above 1.2."""
+Starts each in turn; prints the minimum CPU time and wall time, and the ratio. Exit code 1 above 1.2."""
 import os
 import pathlib
 import subprocess
@@ -14,7 +14,7 @@ IMPORT, TENSOR = "import torch", "import torch; torch.zeros(1, device='cuda')"
 
 
 def start(command):
-    """Returns the command's seconds of processor time and wall time."""
+    """Returns the command's seconds of CPU time and wall time."""
     before, begun = os.times(), time.monotonic()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
     after = os.times()

@@ -51,7 +51,7 @@ static void scale_live(void) {
     free(sizes);
 }
 
-// Returns this process's processor time: a one-time measurement is repeated until nothing else used the processor.
+// Returns this process's CPU time: a one-time measurement is repeated until nothing else used the processor.
 static double processor_ns(void) {
     struct timespec now;
     (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-// Chunks are short, so that in the shortest one both threads had a processor.
+// Chunks are short, so that in the fastest chunk both threads had a processor.
 enum { CHUNKS = 400, ROUNDS = 4000, BATCHES = 16, BATCH = 50, YIELD_AFTER = 1000, LIVE = 512, MOST_BYTES = 64 << 10 };
 
 struct team {

@@ -79,7 +79,7 @@ class Choices(unittest.TestCase):
         path = self.put("leaking.json", leaking(["train", "other"]))
         for name in ("train", "other"):
             answer = json.loads(run("leaks", "--json", "--step", name, path))
-            self.assertEqual((answer["step_name"], answer["leaks"]), (name, 1), answer["sentence"])
+            self.assertEqual((answer["step_name"], answer["leaks"]), (name, 1), answer["text"])
         self.assertEqual(json.loads(run("leaks", "--json", "--step", "none", path))["answer"], "no_steps")
 
     def named(self, module, *options):

@@ -51,7 +51,7 @@ def check_made(vram, folder, found):
         if abs(made["allocated_bytes"] - truth) > truth / 5000 or not made["allocated_low_bytes"] <= truth <= made["allocated_high_bytes"]:
             found.append(f"{sizes}: {made['allocated_bytes']} ({made['allocated_low_bytes']} to {made['allocated_high_bytes']}) for {truth}")
         curves = {group["name"].split(":")[2]: group["curve"] for group in made["groups"]}
-        if (curves["weights"], curves["activations"], curves["attention"], curves["mixed"]) != ("constant", "straight", "square", "square"):
+        if (curves["weights"], curves["activations"], curves["attention"], curves["mixed"]) != ("constant", "linear", "quadratic", "quadratic"):
             found.append(f"{sizes}: curves {curves}")
     text = forecast(vram, "--size", "1024", f"64={paths[64]}", f"256={paths[256]}").stdout
     if "at 1024\n" not in text or "model.py:10:attention" not in text:

@@ -42,7 +42,7 @@ def check(*words, codes=(0, 1, 3)):
 
 
 def make_folders(folder):
-    """Three ranks each: all good, all bad, and one bad among good ones, at each position."""
+    """Makes folders of three ranks: all good, all bad, and one bad among good ones, at each position."""
     kinds = {"good": "ggg", "bad": "bbb", "first": "bgg", "middle": "gbg", "last": "ggb", "one": "bgb"}
     for name, ranks in kinds.items():
         (folder / name).mkdir()
@@ -53,7 +53,7 @@ def make_folders(folder):
 
 
 def check_devices(folder):
-    """A failure after the recording was read leaves no comma: a device that some ranks lack."""
+    """A failure after the recording was read (a device that some ranks lack) leaves no comma in the array."""
     event = {"action": "alloc", "addr": 4096, "size": 512, "stream": 0, "time_us": 1}
     for number, counts in enumerate(((1, 2), (2, 1), (2, 1, 2), (1, 2, 2), (1, 1), (2, 2))):
         job = folder / f"devices{number}"

@@ -138,8 +138,8 @@ def check_tools(vram, folder):
     wants("at", server.call("at", file="r1", event=13139)[0], "oom of 5,380,227,072 B", "serve_sim.c:45:attend")
     wants("lifetimes", server.call("lifetimes", file="r1")[0], "the longest lived", "next: lifetimes")
     wants("lifetimes", server.call("lifetimes", file="r1", address="0x300038400000")[0], "never freed", "load_model")
-    wants("leaks", server.call("leaks", file="r1", serving="yes")[0], command(vram, "leaks", "--serving", "--json", OOM)["sentence"], "cannot tell")
-    wants("leaks", server.call("leaks", file="r1")[0], command(vram, "leaks", "--json", OOM)["sentence"], "allocations repeat 31 times")
+    wants("leaks", server.call("leaks", file="r1", serving="yes")[0], command(vram, "leaks", "--serving", "--json", OOM)["text"], "cannot tell")
+    wants("leaks", server.call("leaks", file="r1")[0], command(vram, "leaks", "--json", OOM)["text"], "allocations repeat 31 times")
     wants("sites", server.call("sites", file="r1")[0], "4,421 allocations")
     wants("sites", server.call("sites", file="r1", match="attend")[0], "132 allocations")
     server.end()
@@ -199,7 +199,7 @@ def check_forecast_tool(vram, folder):
         if not wanted <= numbers(text):
             found.append(f"forecast by {by}: other sums than the command's: {text}")
     text, _ = server.call("cure", file="256.pickle", memory="1MiB")
-    wants("cure for a smaller card", text, "are live at the peak", r'\nnext: tune \{"file": "r\d+", "memory": "\d+B"')
+    wants("cure for a smaller card", text, "is live at the peak", r'\nnext: tune \{"file": "r\d+", "memory": "\d+B"')
     wants("forecast by ids", server.call("forecast", runs=["64=r1", "256=r3"], size=1024)[0], "a third recording would show its shape")
     for runs, pattern in (([], "two or three"), (["1=r1"] * 4, "two or three"), (["1=r1", "r2"], "SIZE=FILE"), (["1=r1", "1=r2"], "same size"), (["1=r1", "2=missing"], "No such file"), (["1=r1", 2], "SIZE=FILE")):
         text, failed = server.call("forecast", runs=runs, size=4)

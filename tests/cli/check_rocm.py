@@ -17,7 +17,7 @@ PYTHON = [{"filename": "/home/me/train.py", "name": "step", "line": 7}]
 
 
 def history(frames, settings=None):
-    """Four blocks of 200 MiB are freed, four of 120 MiB take their segments, and for another 200 MiB the memory is in four pieces."""
+    """Four blocks of 200 MiB are freed, four of 120 MiB take their segments, and a request of another 200 MiB then finds the free memory in four pieces."""
     events, segments = [], []
 
     def event(action, address, mebibytes):

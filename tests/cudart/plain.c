@@ -74,7 +74,7 @@ static int check_errors(void) {
     return 0;
 }
 
-// Before CUDA 13 a name kept its signature, and newer ones got a suffix.
+// Before CUDA 13 an unsuffixed name kept its first signature; later signatures got a suffix.
 static int check_forms(void) {
     static const struct {
         int major;
@@ -98,7 +98,7 @@ static int check_forms(void) {
     return 0;
 }
 
-// The struct has each version's size: memory behind it belongs to the program.
+// The struct has each version's size: memory after it belongs to the program.
 static int check_properties(const char *name, size_t size) {
     unsigned char properties[1200];
     size_t total = 0;

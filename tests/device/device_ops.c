@@ -1,5 +1,5 @@
 // device_ops.c: random operations on this machine's device. Every block is filled with its own pattern, on its stream; the bytes are
-// checked when it is freed, and after everything was suspended and woken. Other streams read blocks late, behind long work, when these are
+// checked when it is freed, and after everything was suspended and woken. Other streams read blocks late, after long work, when these are
 // already freed: they must still read the block's bytes.
 //
 // Usage: device_ops OPERATIONS SEED CONF... (an option string each; "" means the defaults)
@@ -118,7 +118,7 @@ static void settle_readers(void) {
     run.reader_count = 0;
 }
 
-// Makes another stream read the block behind long work, and frees the block at once.
+// Makes another stream read the block after long work, and frees the block at once.
 static void do_read_and_free(void) {
     if (run.live_count == 0) return;
     if (run.reader_count == READERS) settle_readers();

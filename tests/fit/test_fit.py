@@ -111,7 +111,7 @@ class Driver(unittest.TestCase):
         program += "cuda.cuMemcpyDtoH_v2(got, address, ctypes.c_size_t(8))\n" * 5
         text = fit("-q", *python(program)).stdout
         told = " ".join(text.split())
-        self.assertIn("Values read kernel results, at 5 places; this run had zero or a likely value instead. The answer holds unless one of them determines a size", told)
+        self.assertIn("Values read kernel results, at 5 places; this run used zero or a likely value instead. The answer holds unless one of them determines a size", told)
         self.assertIn("<string>:5:<module> (1x)", told)
         self.assertIn("and 2 more (--json has all)", told)
         self.assertLessEqual(max(map(len, text.splitlines())), 80)
@@ -285,14 +285,14 @@ class PyTorch(unittest.TestCase):
     def test_steps_that_are_never_alike(self):
         differs = TRAIN.replace("(32, 16, 8)", "(32, 16, 8 + 2 * (step * 31 % 97))")
         answer = json.loads(fit("--json", *python(differs, "1000")).stdout)
-        self.assertEqual((answer["ended"], answer["allocated_bytes"]), ("stands", 440 * MIB))
+        self.assertEqual((answer["ended"], answer["allocated_bytes"]), ("plateau", 440 * MIB))
         self.assertLess(answer["steps"], 200)
 
     def test_steps_that_are_not_alike_with_the_same_peak(self):
         """Ten equal peaks suffice; the previous test waits for a later peak."""
         logs = TRAIN.replace("    if step == 0", "    [torch.free(torch.empty(2 << 20)) for _ in range(step * 31 % 7)]\n    if step == 0")
         answer = json.loads(fit("--json", *python(logs, "1000")).stdout)
-        self.assertEqual((answer["ended"], answer["allocated_bytes"]), ("stands", 248 * MIB))
+        self.assertEqual((answer["ended"], answer["allocated_bytes"]), ("plateau", 248 * MIB))
         self.assertLess(answer["steps"], 30)
 
     def test_workers_end_with_the_program(self):
@@ -422,7 +422,7 @@ class Cards(unittest.TestCase):
                          {"rtx4070": False, "rtx4070s": True, "rtx4070ti": True, "rtx4070tis": False})
 
     def test_what_is_at_stake_is_in_the_verdict(self):
-        """5 MiB are unknown: a limit in between is uncertain."""
+        """5 MiB is unknown: a limit in between is uncertain."""
         result = fit("-q", "--memory", "1GiB", *python(HEURISTIC))
         self.assertEqual((result.returncode, result.stdout.splitlines()[0]), (0, "Fits: needs 563.0 to 568.0 MiB, the limit is 1.0 GiB"))
         for limit, code, fits in (("562MiB", 1, False), ("565MiB", 1, None), ("570MiB", 0, True)):
@@ -521,7 +521,7 @@ class Cards(unittest.TestCase):
             self.assertTrue(fit("-q", "--card", devices, *python(program, "9")).stdout.startswith(line + " needs 20.1 GiB"), devices)
 
     def test_a_setting_for_a_recording_of_many_events(self):
-        """Half of a segment of 6 GiB cannot serve 3 GiB unless segments grow. A search of many settings would take minutes."""
+        """After 3300 MiB, the rest of a 6 GiB segment cannot serve 3000 MiB unless segments are expandable. A search of many settings would take minutes."""
         program = ("import torch\n[torch.free(torch.empty(2 << 20)) for _ in range(51000)]\ntorch.free(torch.empty(6 << 30))\n"
                    "kept = [torch.empty(size << 20) for size in (3300, 3000, 3000)]\n")
         answer = json.loads(fit("--json", "-q", *python(program), FAKE_IDLE="2844").stdout)

@@ -247,7 +247,7 @@ class Kernels(unittest.TestCase):
             program = f"import torch\nfrom flashinfer.jit.core import JitSpec\ntorch.empty(1 << 20)\nJitSpec({name!r}).build_and_load().top_k(1, 2)\n"
             result = fit(*python(program))
             self.assertEqual(result.returncode, code, result.stderr)
-            self.assertIn(f"there is no nvcc: FlashInfer's {name} kernels are not compiled" if code == 0 else "its package flashinfer-jit-cache", result.stderr)
+            self.assertIn(f"nvcc not found: FlashInfer's {name} kernels are not compiled" if code == 0 else "its package flashinfer-jit-cache", result.stderr)
 
     def test_the_runtime_in_python_is_replaced_by_the_driver(self):
         program = """

@@ -1,4 +1,4 @@
-"""Programs of several shapes whose peak moves to another moment with another size. Each run is made event by event, without a GPU or PyTorch.
+"""Programs whose peak moves to another moment when the size changes. Each run is made event by event, without a GPU or PyTorch.
 
 BUILT_WITH existed while `vram forecast` was made. HELD_OUT were written and run afterwards: the figures in docs/guides/profile.md are theirs.
 """
@@ -65,7 +65,7 @@ def weights(run, count, size):
 
 
 def transformer(run):
-    """Sequence length: the optimizer's scratch with short ones, the logits with longer ones, attention with the longest."""
+    """The size is the sequence length. The peak is the optimizer's scratch at short lengths, the logits at longer ones, attention at the longest."""
     n, layers = run.size, 12
     weights(run, layers, 28 * MIB)
     state = []
@@ -123,7 +123,7 @@ def generation(run):
 
 
 def diffusion(run):
-    """Images at once: the text encoder, the denoiser, the decoder of pictures."""
+    """The size is the number of images. The peak is the text encoder, the denoiser or the image decoder."""
     n = run.size
     encoder = [run.take(90 * MIB, ("text.py", 8, "load"), *MAIN) for _ in range(12)]
     run.give(*encoder)
@@ -289,7 +289,7 @@ def translation(run):
 
 
 def vision(run):
-    """Side of the pictures: patches of 16, all of which attend to all."""
+    """The size is the side of the images. They have patches of 16, and each patch attends to all."""
     n = run.size
     tokens = (n // 16) ** 2
     weights(run, 12, 28 * MIB)
@@ -314,7 +314,7 @@ def padded(run):
 
 
 def recurrent(run):
-    """Steps in time: two blocks for each, then all of them in one."""
+    """The size is the number of time steps. Each has two blocks; then one block has all of them."""
     n = run.size
     setup = run.take(400 * MIB, ("rnn.py", 4, "flatten"), *MAIN)
     run.give(setup)
@@ -376,7 +376,7 @@ def server(run):
 
 
 def volumes(run):
-    """Side of a volume: windows of one size, results of all of it, their mean."""
+    """The size is the side of a volume. It has windows of one size, results for the whole volume, and their mean."""
     n = run.size
     weights(run, 8, 30 * MIB)
     for _ in range(4):
@@ -458,7 +458,7 @@ def tabular(run):
 
 
 def speech(run):
-    """Seconds of sound: features, convolutions that halve it, attention over the rest; a decoder of a fixed length."""
+    """The size is the seconds of sound. Features, convolutions that halve them, attention over the result, and a decoder of a fixed length."""
     n = run.size
     frames = n * 100
     weights(run, 12, 18 * MIB)
@@ -502,7 +502,7 @@ def accumulated(run):
 
 
 def detector(run):
-    """Side of the pictures: a pyramid of their areas, a fixed number of boxes, masks of boxes and areas."""
+    """The size is the side of the images. A pyramid of areas, a fixed number of boxes, and masks of boxes and areas."""
     n = run.size
     weights(run, 10, 17 * MIB)
     for _ in range(3):
@@ -596,7 +596,7 @@ def ensemble(run):
 
 
 def windowed(run):
-    """Length: attention over windows of at most 4,096, a cache of at most that length, logits of the last token only."""
+    """The size is the length. Attention has windows of at most 4,096, the cache at most that length, and logits exist for the last token only."""
     n = run.size
     weights(run, 16, 85 * MIB)
     first = run.take(1200 * MIB, ("load.py", 14, "read_layer"), *MAIN)

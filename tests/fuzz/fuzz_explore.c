@@ -1,4 +1,4 @@
-// Takes the first line as a query and the rest as a recording: the query is answered or refused with a sentence, whatever its parameters,
+// Takes the first line as a query and the rest as a recording: the query is answered or refused with a message, whatever its parameters,
 // and the answer's columns are inside it. Asks twice, because the first answer's preparation is kept; a refused query must not affect the
 // next one.
 #include <stdbool.h>

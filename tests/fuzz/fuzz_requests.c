@@ -1,4 +1,4 @@
-// Reads any bytes as a file of requests and as a shape: gives requests or a sentence, never a crash. The pieces of a prompt are no longer
+// Reads any bytes as a file of requests and as a shape: returns requests or a message, never a crash. The pieces of a prompt are no longer
 // than it.
 #define _POSIX_C_SOURCE 200809L // fmemopen
 #include <stdbool.h>

@@ -37,7 +37,7 @@ expect("ROCm 7", play("hip", "", standins + "/libamdhip64.so.7").returncode == 0
 old = play("hip", "", standins + "/libamdhip64.so.5")
 expect("ROCm 5", old.returncode == 0 and "pages of 0, pools 1, files 0" in old.stdout, old.stdout[:200], old.stderr[-300:])
 
-# Without a runtime, its functions, or a device: one line each.
+# Without a runtime, its functions, or a device, the program fails with one line.
 for what, env, words in (("no runtime", {"VRAM_LIBHIP": "/nowhere/libamdhip64.so"}, "no HIP runtime found: /nowhere/libamdhip64.so"),
                          ("no functions", {"VRAM_LIBHIP": "libm.so.6"}, "the HIP runtime lacks hipInit"),
                          ("no device", {"LD_LIBRARY_PATH": "", "VRAM_SIM": ""}, "hipInit: CUDA_ERROR_NO_DEVICE")):
@@ -56,7 +56,7 @@ expect("vram sim --hip", done.returncode == 0 and "all as it should be" in done.
 done = subprocess.run([vram, "sim", "--", program], env=env, capture_output=True, text=True, timeout=60, check=False)
 expect("vram sim without --hip", "no libamdhip64.so.6" in done.stdout, done.stdout)
 
-# The distribution's real runtime, if installed: with or without a device.
+# Runs the distribution's real runtime, if installed, with or without a device.
 real = "/usr/lib/x86_64-linux-gnu/libamdhip64.so.5"
 if os.path.exists(real):
     done = play("hip", "", real)

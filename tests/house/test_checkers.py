@@ -523,12 +523,38 @@ class Words(unittest.TestCase):
         "tools/run.sh": ("#!/bin/sh\n# Runs all the same.\n", "2: 'all the same'"),
         "cli/CMakeLists.txt": ("# Whoever links it.\n", "1: 'Whoever'"),
         "viewer/web/src/a.ts": ("const a = `beside // anew`; // so much\n", "1: 'so much'"),
+        "allocator/core/after.c": ("// Cuts the block, and the hole behind it.\n", "1: 'hole behind it'"),
+        "allocator/core/backed.c": ("// Unmaps the memory behind the addresses. Sizes up to 2 MiB are powers of two.\n", None),
+        "allocator/core/message.h": ("// INVALID_ARGUMENT with a sentence.\n", "1: 'with a sentence'"),
+        "simulator/check/ended.c": ("// Waits until the copy is over.\n", "1: 'is over'"),
+        "simulator/check/lives.c": ("// Compares the lives of both.\n", "1: 'the lives'"),
+        "simulator/check/written.c": ("// Finds bytes that nothing wrote.\n", "1: 'that nothing wrote'"),
+        "allocator/core/asleep.h": ("int a; // its memory is away\n", "1: 'memory is away'"),
+        "allocator/core/pages.c": ("// Rounds to a page's borders.\n", "1: 'page's borders'"),
+        "allocator/core/returns.c": ("// Gives whether it can.\n", "1: 'Gives whether ...'"),
+        "cli/prints.c": ("// Says where it was.\n", "1: 'Says ...'"),
+        "cli/amount.c": ("// The rest: 17.5 MiB are left.\n", "1: '17.5 MiB are '"),
     }
     PAGES = {
         "README.md": ("# What it does\n\nUse `beside`.\n\n```\nanew\n```\n\n    anew\n", None),
         "docs/cell.md": ("| a | b |\n|---|---|\n| one | none at\thand |\n| two | at hand |\n", "4: 'at hand'"),
         "docs/link.md": ("Text [goes by](beside.md)\nthe clock.\n", "1: 'goes by'"),
         "docs/item.md": (f"- short\n- {LONG}end\n", "2: a sentence of 37 words"),
+        "docs/time.md": ("It takes a second of processor\ntime.\n", "1: 'processor time'"),
+        "docs/verify.md": ("It finds wrong frees.\n", "1: 'wrong frees'"),
+        "docs/weights.md": ("The engine makes up weights.\n", "1: 'makes up weights'"),
+    }
+    MESSAGES = {
+        "cli/good.c": ('say("vram: %s is not a percentage, such as 5%%"); // name it in PATH\n', None),
+        "cli/share.c": ('say("vram: %s is neither a size nor a share, such as 5%%");\n', "1: 'nor a share'"),
+        "cli/name.c": ('say("not found; name it in PATH");\n', "1: 'name it in P'"),
+        "cli/number.c": ('say("%s are live at the peak");\n', "1: '%s are live'"),
+        "adapters/fit/weights.py": ('print(f"{size} GB of made-up weights")\n', "1: 'made-up weights'"),
+        "viewer/web/src/good.ts": ("// picked\nsay(`Selected ${label}`, \"picked\");\n", None),
+        "viewer/web/src/pick.ts": ("say(`Picked ${label}`);\n", "1: 'Picked'"),
+        "viewer/web/src/who.ts": ('say("Who held it");\n', "1: 'Who held'"),
+        "viewer/web/src/share.ts": ('say("a number or a share such as 5 %");\n', "1: 'a share such'"),
+        "tests/cli/golden/a.txt": ("1 blocks\n", "1: '1 blocks'"),
     }
 
     def check(self, files, kind):
@@ -555,9 +581,12 @@ class Words(unittest.TestCase):
         self.found(self.PAGES, ["--pages"])
         self.found({"docs/item.md": self.PAGES["docs/item.md"], "docs2.md": ("beside\n", None)}, ["--pages", "docs"])
 
+    def test_faults_of_messages_are_found(self):
+        self.found(self.MESSAGES, [])
+
     def test_good_prose_passes(self):
-        for files, kind in ((self.COMMENTS, "--comments"), (self.PAGES, "--pages")):
-            self.assertEqual(self.check({name: row for name, row in files.items() if row[1] is None}, [kind])[0], 0)
+        for files, kind in ((self.COMMENTS, ["--comments"]), (self.PAGES, ["--pages"]), (self.MESSAGES, [])):
+            self.assertEqual(self.check({name: row for name, row in files.items() if row[1] is None}, kind)[0], 0)
 
 
 if __name__ == "__main__":

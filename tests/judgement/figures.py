@@ -211,10 +211,10 @@ def check_leaks(found, vram, path, page, agent):
         return
     told = json.loads(ran.stdout)
     text = " ".join(surfaces.leaks(vram, path).split())
-    for name in ("sentence", "steps_text", "answer", "leaks"):
+    for name in ("text", "steps_text", "answer", "leaks"):
         found.equal(f"leaks, page: {name}", page[name], told[name])
     for where, said in (("leaks", text), ("leaks, mcp", agent)):
-        found.has(where, told["sentence"], said)
+        found.has(where, told["text"], said)
         found.has(where, told["steps_text"], said)
 
 

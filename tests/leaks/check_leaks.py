@@ -33,11 +33,11 @@ def answer_of(vram, path, found):
     if ran.returncode != (1 if told["answer"] == "leak" else 0) or (told["leaks"] != 0) != (told["answer"] == "leak"):
         found.append(f"{path}: exit code {ran.returncode}, {told['leaks']} leaks, answer {told['answer']}")
     if told["groups"] and told["answer"] not in ("leak", "growing"):
-        found.append(f"{path}: rows below \"{told['sentence']}\"")
+        found.append(f"{path}: rows below \"{told['text']}\"")
     text = subprocess.run([vram, "leaks", path], capture_output=True, text=True, timeout=120).stdout
     text = " ".join(text.split())  # sentences wrap at the terminal's width
-    if told["sentence"] not in text or told["steps_text"] not in text or "%" in text.replace(os.path.basename(path), ""):
-        found.append(f"{path}: the text does not say \"{told['steps_text']}\", \"{told['sentence']}\", or has a percentage: {text}")
+    if told["text"] not in text or told["steps_text"] not in text or "%" in text.replace(os.path.basename(path), ""):
+        found.append(f"{path}: the text does not say \"{told['steps_text']}\", \"{told['text']}\", or has a percentage: {text}")
     return told
 
 
@@ -48,7 +48,7 @@ def check(vram, kind, cases, found):
         verdict = judge(told["answer"], truth)
         counts[verdict] += 1
         if verdict != "right":
-            print(f"{verdict}: {name} is {truth}, told \"{told['sentence']}\" ({told['steps_text']})")
+            print(f"{verdict}: {name} is {truth}, told \"{told['text']}\" ({told['steps_text']})")
         if verdict == "wrong":
             found.append(f"{name} is {truth}, told {told['answer']}")
     print(f"{kind}: {counts['right']} right, {counts['wrong']} wrong, {counts['untold']} not told, of {sum(counts.values())}")

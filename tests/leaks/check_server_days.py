@@ -61,7 +61,7 @@ def main():
             found_days += bool(right)
             wrong_days += bool(wrong) and not truth
             for group in wrong:
-                print(f"wrong: {ENGINES[engine]}, seed {seed}, leak {leak}: {group['name']}: {group['grounds']}")
+                print(f"wrong: {ENGINES[engine]}, seed {seed}, leak {leak}: {group['name']}: {group['reason']}")
             if truth and not right:
                 print(f"missed: {ENGINES[engine]}, seed {seed}: {truth}")
     if table:

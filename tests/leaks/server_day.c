@@ -67,7 +67,7 @@ struct block {
     enum role role;
 };
 
-// Something that happens at a time: a block is freed, or one of the sources goes on.
+// A timed event: a block is freed, or one of the sources continues.
 enum what { FREE, REQUEST, TICK_CRON, TICK_REPORT, TICK_BURST, TICK_STORM, TICK_NIGHT, TICK_COMPILE };
 struct due {
     double at;

@@ -116,7 +116,7 @@ static bool do_free(struct both *both) { return both->live_count == 0 || free_at
 
 static bool do_free_newest(struct both *both) { return both->live_count == 0 || free_at(both, both->live_count - 1); }
 
-// Repeats the same request and frees it at once; sometimes slightly smaller, or with statistics queried in between.
+// Repeats the same request (sometimes slightly smaller) and frees it at once, sometimes with statistics queried in between.
 static bool do_pairs(struct both *both) {
     const uint32_t device = (uint32_t)both_draw(both, both->device_count);
     const uint64_t stream = both_draw_stream(both, device), size = both_draw_size(both);

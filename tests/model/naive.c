@@ -100,7 +100,7 @@ static struct naive_block *candidate(const struct naive *naive, const struct nai
     return best;
 }
 
-// Returns the block's size after mapping the hole behind it.
+// Returns the block's size after mapping the hole that follows it.
 static uint64_t effective_size(const struct naive_block *block) {
     return block->size_bytes + (block->next && block->next->state == NAIVE_UNMAPPED ? block->next->size_bytes : 0);
 }

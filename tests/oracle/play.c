@@ -187,7 +187,7 @@ static enum vram_status open_play(struct play *play, const char *text, struct vr
     return vr_world_open(&play->world, &options);
 }
 
-// Plays `text` (which is modified). Returns false, with a sentence on stderr, if it cannot be played or leaves something behind.
+// Plays `text` (which is modified). Returns false, with a message on stderr, if it cannot be played or leaves something behind.
 static bool play_text(struct play *play, const char *path, char *text) {
     struct vram_error error = {0};
     size_t line = 0;

@@ -1,5 +1,5 @@
-// Tests the extension for Visual Studio Code with a fake editor: its page in Chromium shows the file from the extension, and a place in a call stack is
-// sent back and opens the line. usage: vscode.test.mjs EXTENSION_FOLDER RECORDING (77 without a browser)
+// Tests the extension for Visual Studio Code with a fake editor: its page in Chromium shows the file passed by the extension,
+// and a click on a frame makes the editor open its line. usage: vscode.test.mjs EXTENSION_FOLDER RECORDING (77 without a browser)
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync, existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import Module from "node:module";

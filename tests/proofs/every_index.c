@@ -8,7 +8,7 @@
 
 enum { MOVERS = 5, FIXED_MOST = VR_MOST_LISTED + 1, BLOCKS = 1 + FIXED_MOST + MOVERS, SEGMENTS = 3 };
 
-// Sizes: of a bin with one size, and two in one bin above 2 MiB, in which sizes differ.
+// Sizes: one from an exact-size bin, and two from one bin above 2 MiB, whose sizes differ.
 static const uint64_t sizes[] = {1024, (64 * VR_MIB), (64 * VR_MIB) + 512};
 
 struct bench {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Builds the tests of the plugs (include/vram/*.hpp) for check-real, each against the library that it plugs into.
+"""Builds the tests of the library adapters (include/vram/*.hpp) for check-real, each against its library.
 
-usage: build_plugs.py RECIPE SOURCE FOLDER BUILD      in an environment with NVIDIA's wheels of headers; FOLDER/plugs gets the programs
+usage: build_plugs.py RECIPE SOURCE FOLDER BUILD      in an environment with NVIDIA's header wheels; writes the programs to FOLDER/plugs
 
 Libraries built from source use the shared runtime, because NVIDIA's static one accepts only NVIDIA's driver."""
 import hashlib

@@ -277,7 +277,7 @@ static void one_block_of_the_picture_differs(void **state) {
                      VRAM_EXACT_DIFFERENT);
 }
 
-// The segment without its request, the request without its segment, and another size.
+// Checks the segment without its request, the request without its segment, and another size.
 static void segments_that_differ(void **state) {
     (void)state;
     assert_int_equal(verdict_of_string(SEGMENT(WHOLE_FREE) TRACE(EVENT("segment_alloc", 4194304, 2097152))), VRAM_EXACT_EQUAL);

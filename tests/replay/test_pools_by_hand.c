@@ -131,7 +131,7 @@ static void pools_keep_equal_requests_apart(void **state) {
         assert_int_equal(result->devices[0].final_blocks_equal, 7);
         vram_exact_result_destroy(result);
     }
-    // With the two private pools merged, and with the default pool's segment in one of them.
+    // Merges the two private pools, and puts the default pool's segment into one of them.
     struct line events[VR_COUNT_OF(three_pools)];
     struct part parts[] = {{0, SMALL, NONE, 2}, {SMALL, SMALL, GRAPH, 2}, {2 * SMALL, SMALL, GRAPH, 3}};
     memcpy(events, three_pools, sizeof events);
@@ -241,7 +241,7 @@ static void an_address_used_twice(void **state) {
 }
 
 // The events of a released private segment have no id, so its requests are left out: the default pool could have served them.
-static void what_cannot_be_told_is_left_out(void **state) {
+static void undetermined_pools_are_left_out(void **state) {
     (void)state;
     static const struct line events[] = {
         {"segment_alloc", 0, SMALL, NONE},
@@ -378,7 +378,7 @@ int main(void) {
         cmocka_unit_test(pools_go_alone_and_held_pools_stay),
         cmocka_unit_test(what_is_left_of_a_pool_goes_with_the_next_pass),
         cmocka_unit_test(an_address_used_twice),
-        cmocka_unit_test(what_cannot_be_told_is_left_out),
+        cmocka_unit_test(undetermined_pools_are_left_out),
         cmocka_unit_test(a_picture_with_waiting_blocks_in_pools),
         cmocka_unit_test(events_that_name_another_pool_differ),
         cmocka_unit_test(an_oom_in_a_capture_keeps_the_cache),

@@ -283,7 +283,7 @@ static void ranges_off_each_others_pages_are_of_two_reservations(void **state) {
             "{\"segments\": [{\"device\": 0, \"address\": 1073741824, \"total_size\": 104857600, \"stream\": 0, "
             "\"segment_type\": \"large\", \"is_expandable\": true,"
             " \"blocks\": [{\"size\": 104857600, \"requested_size\": 104857600, \"state\": \"active_allocated\"}]},"
-            "{\"device\": 0, \"address\": 3263168512, \"total_size\": 20971520, \"stream\": 0, " // 2,088 MiB behind it
+            "{\"device\": 0, \"address\": 3263168512, \"total_size\": 20971520, \"stream\": 0, " // 2,088 MiB after it
             "\"segment_type\": \"large\", \"is_expandable\": true,"
             " \"blocks\": [{\"size\": 12582912, \"requested_size\": 12582912, \"state\": \"active_allocated\"},"
             " {\"size\": 8388608, \"requested_size\": 0, \"state\": \"inactive\"}]}],"
@@ -300,7 +300,7 @@ static void ranges_off_each_others_pages_are_of_two_reservations(void **state) {
 // Ranges of one stream aligned to each other's pages belong to one reservation, however long it then is: there is room between them.
 static void ranges_on_each_others_pages_are_of_one_reservation(void **state) {
     (void)state;
-    // 20 MiB, 15 GiB mapped behind them, and 20 MiB that are 20 GiB behind the first; otherwise a reservation has about 10 GiB.
+    // 20 MiB, 15 GiB mapped after them, and 20 MiB that start 20 GiB after the first; otherwise a reservation has about 10 GiB.
     assert_int_equal(
         verdict_of_string("{\"segments\":[" RANGE(
             1073741824, 16127098880,
@@ -314,7 +314,7 @@ static void ranges_on_each_others_pages_are_of_one_reservation(void **state) {
         VRAM_EXACT_EQUAL);
 }
 
-// A reservation without mapped memory has released its addresses, however often it grew: another one that begins 60 MiB behind it does not
+// A reservation without mapped memory has released its addresses, however often it grew: another one that begins 60 MiB after it does not
 // bound its length.
 static void reservations_that_ended_bound_none(void **state) {
     (void)state;

@@ -57,7 +57,7 @@ static void a_range_learns_its_pool_once(void **state) {
     (void)state;
     struct vr_mapped mapped = {0};
     EXPECT_OK(vr_mapped_join(&mapped, &(struct vr_mapped_range){10, 20, 0, VR_MAPPED_UNKNOWN, 0}));
-    vr_mapped_settle(&mapped, 20, VR_MAPPED_LARGE); // directly behind it
+    vr_mapped_settle(&mapped, 20, VR_MAPPED_LARGE); // directly after it
     assert_int_equal(vr_mapped_before(&mapped, 15)->pool, VR_MAPPED_UNKNOWN);
     vr_mapped_settle(&mapped, 19, VR_MAPPED_SMALL);
     vr_mapped_settle(&mapped, 10, VR_MAPPED_LARGE);

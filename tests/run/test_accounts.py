@@ -116,8 +116,8 @@ class FakeCard(unittest.TestCase):
         accounts, page = self.go(f"71:{mine} 72:{60 * MIB}")
         self.assertFalse(accounts["apart"])
         self.assertEqual(accounts["other_bytes"], 60 * MIB)
-        self.assertIn("processes on the device, possibly with this one", page)
-        self.assertIn("other processes, possibly with this one", page)
+        self.assertIn("processes on the device, possibly including this one", page)
+        self.assertIn("other processes, possibly including this one", page)
 
     def test_nobody_but_this_one(self):
         accounts, page = self.go(f"self:{HELD}")
@@ -177,7 +177,7 @@ class SimulatedCard(unittest.TestCase):
         self.assertAlmostEqual(cause["outside_bytes"], 300 * MIB, delta=8192) # the last rows of pitched memory are shorter
         self.assertEqual((accounts["context_bytes"], accounts["at_start_bytes"]), (None, 300 * MIB))
         self.assertEqual(accounts["unknown_bytes"], cause["outside_bytes"])
-        self.assertIn("contexts, other processes; 300.0 MiB was in use just after the first context was made", " ".join(page.split()))
+        self.assertIn("contexts, other processes; 300.0 MiB was in use just after the first context was created", " ".join(page.split()))
 
     def test_the_first_context_by_nvml(self):
         # The bytes of the program when it runs out are in the report of a first run.

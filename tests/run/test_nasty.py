@@ -113,7 +113,7 @@ class Nasty(unittest.TestCase):
                 self.assertEqual("or it cannot write files" in ran.stderr, number <= 100000)
 
     def test_handlers_on_small_stacks(self):
-        """The kernel's frame takes up to 3.5 of 8 KiB, and the driver as much as it likes; recording after its call takes 2 more."""
+        """The kernel's signal frame takes up to 3.5 of the 8 KiB, and the driver an unknown amount; recording after the call takes 2 KiB more."""
         without = run([NASTY, "measures-handlers"], None, environment=WITHOUT_FILES, folder=folder())
         for options in (["--stacks", "none"], ["--stacks", "c"], ["--stacks", "all"], ["--limit", "1GiB"], ["--on-oom", "dump"]):
             with self.subTest(options=options):

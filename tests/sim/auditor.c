@@ -1,4 +1,4 @@
-// An auditor of the dynamic linker that the program itself installs.
+// An LD_AUDIT library that the program itself installs.
 #define _GNU_SOURCE
 #include <link.h>
 #include <unistd.h>

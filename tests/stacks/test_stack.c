@@ -214,7 +214,7 @@ static void coroutine(void) {
     }
 }
 
-// More coroutines than are remembered, each twice; then a smaller one in the place of a finished one.
+// Runs more coroutines than are remembered, each twice; then a smaller one at the address of a finished one.
 static void on_coroutines(void **state) {
     (void)state;
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)

@@ -129,7 +129,7 @@ static void large_groups(void *comm, int rank, uint64_t stream) {
     for (int i = 0; i < CALLS; i++) EXPECT(numbers[i] == 1000 + i && received[i] == 100 * (1 - rank) + i);
 }
 
-// A thousand times, with a call that is refused in between, and a resumption that lacks memory.
+// Suspends and resumes a thousand times, with a refused call in between, and once with too little memory to resume.
 static void suspend_and_resume(void *comm, uint64_t bytes, uint64_t stream) {
     const size_t full = free_memory();
     const uint64_t memory = device_memory(4096), left = free_memory();
@@ -294,7 +294,7 @@ static struct id new_id(const char *running) {
     return id;
 }
 
-// With very many ranks, what each contributes is small but their sum is not: 16,384 times 4 KiB are gathered, 8 KiB are not.
+// With very many ranks, what each contributes is small but their sum is not: 16,384 times 4 KiB is gathered, 8 KiB is not.
 static void many_ranks(uint64_t stream) {
     enum { COUNT = 16384, LAST = COUNT - 1, NUMBERS = 1024 };
     int32_t numbers[2 * NUMBERS] = {7}, last = 0;

@@ -17,7 +17,7 @@ void torchCheckFail(const char *function, const char *file, uint32_t line, const
 }
 } // namespace c10::detail
 
-// As in PyTorch: one's constructor and the other's virtual table are found by name.
+// As in PyTorch, the constructor of one class and the virtual table of the other are found by name.
 namespace c10 {
 struct SourceLocation {
     const char *function;

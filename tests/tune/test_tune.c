@@ -62,7 +62,7 @@ static const struct vram_tune_setting *find(const struct vram_tune_result *resul
 
 #define MIB ((uint64_t)1 << 20)
 
-// Replays the setting, whatever the search derived from other replays.
+// Replays the setting itself, without what the search inferred from other replays.
 static bool completes_in(const struct vram_recording *recording, const struct vram_tune_setting *setting) {
     struct vram_whatif_result *played = NULL;
     const struct vram_whatif_options options = {.conf = setting->today ? NULL : setting->conf, .memory_bytes = setting->needed_bytes};

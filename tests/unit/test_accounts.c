@@ -151,7 +151,7 @@ static void what_is_no_account_is_none(void **state) {
     }
 }
 
-// Every prefix of a value, as in a truncated or forged file.
+// Reads every prefix of a value, as in a truncated or forged file.
 static void beginnings_do_no_harm(void **state) {
     (void)state;
     static const char whole[] =

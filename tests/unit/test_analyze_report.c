@@ -188,7 +188,7 @@ static void remarks(void **state) {
          "{\"action\": \"alloc\", \"addr\": 512, \"size\": 8, \"stream\": 0, \"time_us\": 4}, {\"action\": \"free\", \"addr\": 512, "
          "\"size\": 8,"
          "\"stream\": 0, \"time_us\": 6}]]}",
-         "starts_mid_life", "times_backwards"},
+         "starts_late", "times_backwards"},
         {"{\"segments\": [], \"device_traces\": [[{\"action\": \"segment_alloc\", \"addr\": 512, \"size\": 4, \"stream\": 0},"
          "{\"action\": \"alloc\", \"addr\": 512, \"size\": 8, \"stream\": 0},"
          "{\"action\": \"free_completed\", \"addr\": 512, \"size\": 8, \"stream\": 0},"
@@ -299,7 +299,7 @@ static void machine_code_is_told_by_what_it_did(void **state) {
     }
 }
 
-// Returns whether the page says where the callers of a function are listed that makes all allocations.
+// If one function makes all allocations, returns whether the page says where its callers are listed.
 static bool hints_at_callers(const char *second_caller) {
     struct vr_text json = {0}, page = {0};
     static const char *const callers[] = {"weights", NULL};

@@ -80,7 +80,7 @@ static void a_block_reused_after_a_wait(void **state) {
     (void)state;
 }
 
-// A kernel whose length is unknown counts with its whole block once the block is freed, but with its first byte while it lives.
+// A kernel of unknown length is assumed to use its whole block once the block is freed, but only its first byte while it is live.
 static void parts_of_a_block(void **state) {
     struct vr_check *check = begin();
     vr_check_block(check, SEGMENT, 4096, false, at(10));
@@ -355,7 +355,7 @@ static void a_block_freed_in_a_later_capture(void **state) {
     (void)state;
 }
 
-// Bytes of a block that nothing wrote. A write of unknown size counts for all of the block.
+// Uninitialized bytes of a block. A write of unknown size counts for all of the block.
 static void reads_of_what_nothing_wrote(void **state) {
     struct vr_check *check = begin();
     vr_check_block(check, SEGMENT, 4096, false, at(70));
@@ -393,7 +393,7 @@ static void accesses_that_leave_their_block(void **state) {
     vr_check_block(check, SEGMENT + 4096, 4096, false, at(91));
     use(check, A, SEGMENT, SIZE, VR_CHECK_READ, 92);
     use(check, A, SEGMENT, 4096, VR_CHECK_READ, 93);
-    use(check, A, SEGMENT + 4096, 8192, VR_CHECK_READ, 94); // what comes behind the block is free
+    use(check, A, SEGMENT + 4096, 8192, VR_CHECK_READ, 94); // what follows the block is free
     const struct vr_check_access moved = {.address = SEGMENT, .size_bytes = 8192, .effect = VR_CHECK_READ, .moves = true};
     vr_check_work(check, A, at(95), &moved, 1);
     assert_int_equal(found, 0);

@@ -180,7 +180,7 @@ static void item_6_max_split_size(void **state) {
     assert_int_equal(expect_malloc(&world, 33 * VR_MIB, 0), big);
     assert_int_equal(expect_size(&world, big), 40 * VR_MIB);
     expect_free(&world, big);
-    // 60 MiB are too large for a request of 40, one page less is not.
+    // 60 MiB is too large for a request of 40, one page less is not.
     const uint64_t sixty = expect_malloc(&world, 60 * VR_MIB, 0), nearly = expect_malloc(&world, 58 * VR_MIB, 0);
     const uint64_t keep = expect_malloc(&world, 40 * VR_MIB, 0);
     assert_int_equal(keep, big);

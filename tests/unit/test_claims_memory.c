@@ -27,7 +27,8 @@ static uint64_t all_driver_calls(const struct vr_world *world) {
 
 enum { LAYERS = 30 };
 
-// A training step: the forward pass accumulates activations; the backward pass frees them, with a gradient each.
+// A training step: the forward pass accumulates activations; the backward pass allocates a gradient per layer, then frees the activation
+// and the gradient.
 static void train_step(struct vr_world *world, uint64_t stream) {
     uint64_t activation[LAYERS];
     for (uint64_t layer = 0; layer < LAYERS; layer++) {

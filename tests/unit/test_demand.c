@@ -90,7 +90,7 @@ static const struct vram_report_remedy *remedy_of(const struct vram_report_deman
 
 enum { BLOCKS = 4 };
 
-// A step of a model with four blocks, each called by line 40: 30 MiB are kept for the backward pass and 10 MiB are the result, in addition
+// A step of a model with four blocks, each called by line 40: 30 MiB is kept for the backward pass and 10 MiB is the result, in addition
 // to `fixed` parameters of 6 MiB each; the loss takes 20.
 static void put_step(struct made *made, bool keep_graph) {
     uint64_t inside[BLOCKS], result[BLOCKS], loss, gradient[BLOCKS];

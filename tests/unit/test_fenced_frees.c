@@ -13,7 +13,7 @@
 
 enum { STREAMS = VR_WORLD_STREAMS, SIZES = 6, LIVE = 24, PICTURES = 300 };
 
-// Sizes with the same and with different rounded sizes; blocks cut from a segment with a rest behind them; and whole segments.
+// Sizes with the same and with different rounded sizes; blocks cut from a segment with a remainder after them; and whole segments.
 static const uint64_t sizes[SIZES] = {1000, 1024, 300 * VR_KIB, 3 * VR_MIB, 3 * VR_MIB - 512, 20 * VR_MIB};
 
 struct twins {

@@ -11,7 +11,7 @@
 
 enum { STREAMS = VR_WORLD_STREAMS, SIZES = 5, LIVE = 24, PICTURES = 100 };
 
-// Sizes with the same and with different rounded sizes; blocks cut from a segment with a rest behind them; and a whole segment.
+// Sizes with the same and with different rounded sizes; blocks cut from a segment with a remainder after them; and a whole segment.
 static const uint64_t sizes[SIZES] = {1000, 1024, 3 * VR_MIB, 3 * VR_MIB - 512, 20 * VR_MIB};
 
 struct twins {
@@ -65,7 +65,7 @@ static void reset_peaks(struct twins *twins) {
     EXPECT_OK(vram_reset_peak_stats(twins->settled.allocator, 0));
 }
 
-// Each size separately, all streams in turn, with the device at its peak.
+// Uses each size separately, on all streams in turn, with the device at its peak.
 static void pairs_in_turn(void **state) {
     (void)state;
     for (size_t i = 0; i < SIZES; i++) {

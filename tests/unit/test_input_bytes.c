@@ -133,7 +133,7 @@ static void a_wrong_length_changes_nothing(void **state) {
     }
 }
 
-// One event that a list repeats with two bytes each: the limit applies to the actual bytes.
+// A list repeats one event, with two bytes for each: the limit applies to the actual bytes.
 static void a_bomb_stays_one_however_long_it_is_said_to_be(void **state) {
     enum { TIMES = 4000000 };
     static const char head[] = "\x80\x04}(\x8c\x08segments]\x8c\x0d"

@@ -25,7 +25,7 @@ static uint64_t operations = 1000000, first_seed = 1, seed_now, operation_now;
 static struct { uint64_t loans, launches, refused, captures, failed; } seen;
 
 struct clock {
-    uint32_t at[STREAMS]; // the last work of each stream that is over or comes before
+    uint32_t at[STREAMS]; // by stream: the last work that has completed or is ordered before
 };
 
 // --- the model of the driver ---------------------------------------------------------------------------------------------------------

@@ -107,7 +107,7 @@ static void test_events_come_back(void **state) {
     }
 }
 
-// Makes an event of a run: columns that seldom change do so one at a time, occasionally, even at a block's border.
+// Makes an event of a run: columns that seldom change do so one at a time, occasionally, even at a block boundary.
 static struct vram_log_event changed(struct vram_log_event event, unsigned what, uint32_t text) {
     event.action = VRAM_LOG_ALLOC;
     switch (what % 9) {
@@ -455,7 +455,7 @@ static void test_frees_in_one(void **state) {
     free(bytes[1]);
 }
 
-// If a block found no room earlier but does when the file is closed, no accepted event is missing.
+// If there was no room for a block earlier, but there is when the file is closed, no accepted event is missing.
 static void test_room_comes_late(void **state) {
     (void)state;
     struct rlimit before, small = {.rlim_cur = 2 << 20};

@@ -208,7 +208,7 @@ static void columns_without_a_value_are_one_array_of_zeros(void **state) {
     vr_columns_release(&vr_history_columns, &history);
 }
 
-// Rows that are 0, or equal the first, are not written; memory behind the last row stays zero while the columns move.
+// Rows that are 0, or equal the first, are not written; memory after the last row stays zero while the columns move.
 static enum vram_status put_row(struct vr_history *history, size_t held, uint64_t stream, uint32_t thread) {
     const size_t row = history->count++;
     VR_COLUMN_PUT_ALIKE(history->stream, held, history->count, row, stream);

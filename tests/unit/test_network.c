@@ -1,4 +1,4 @@
-// Tests a watching driver: the end of every piece of memory is announced before it happens, for all kinds of segments, so registrations
+// Tests a watching driver: observers are notified before memory is unmapped, for all kinds of segments, so registrations
 // never become stale.
 #include "vram/network.h"
 #include "vram/sim.h"

@@ -121,7 +121,7 @@ static void ends_are_borrowed(void **state) {
     const uint64_t a = expect_malloc(&world, 3 * MIB, 0), b = expect_malloc(&world, 3 * MIB, 0), c = expect_malloc(&world, 4 * MIB, 0);
     EXPECT_CURRENT(&world, reserved_bytes, 10 * MIB);
     expect_free(&world, b);
-    // 3 MiB are free, a page and a half; 4 MiB need one more page, not two.
+    // 3 MiB is free (a page and a half); 4 MiB needs one more page, not two.
     const uint64_t d = expect_malloc(&world, 4 * MIB, 0);
     EXPECT_CURRENT(&world, reserved_bytes, 12 * MIB);
     expect_sound(&world);

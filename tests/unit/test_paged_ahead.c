@@ -106,7 +106,7 @@ static void it_takes_from_nobody(void **state) {
     expect_end(&world);
 }
 
-// Nothing is made during a capture of any mode, and no capture fails because of memory made before.
+// No pages are allocated ahead during a capture of any mode, and no capture fails because of pages allocated before it.
 static void captures_go_on(void **state) {
     (void)state;
     struct vr_world world;

@@ -103,7 +103,7 @@ static void passed(const struct program *program, enum vram_status status) { pas
 
 // --- bytes ------------------------------------------------------------------------------------------------------------------------------
 
-// Words at both ends and around some page borders, and others in each block.
+// Picks the words to check: both ends, and words around some page boundaries, chosen differently in each block.
 static size_t points_of(const struct live_block *block, uint64_t *points) {
     const uint64_t end = block->address + block->size_bytes, first = (block->address / STEP + 1) * STEP;
     const uint64_t borders = end > first ? (end - first + STEP - 1) / STEP : 0, apart = 1 + borders / (POINTS / 2 - 1);

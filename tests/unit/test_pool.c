@@ -258,7 +258,7 @@ static void own_functions_whole_blocks(void **state) {
     expect_end(&world);
 }
 
-// Memory live in such a pool at the end is passed to its own function, not to the driver.
+// Memory of such a pool that is still allocated when the allocator is destroyed goes to the pool's deallocate function, not to the driver.
 static void own_memory_at_the_end(void **state) {
     (void)state;
     struct vr_world world;

@@ -116,8 +116,8 @@ static void operations_and_parts(void **state) {
     vr_read_value_fill(values.values, UINT64_MAX, &all, 8);
     assert_true(all == UINT64_MAX);
     vr_read_values_release(&values);
-    expect_wrong("aten::nonzero=101%", 1, "'101%' is not a share from 0% to 100%");
-    expect_wrong("*=x%", 1, "'x%' is not a share from 0% to 100%");
+    expect_wrong("aten::nonzero=101%", 1, "'101%' is not a percentage from 0% to 100%");
+    expect_wrong("*=x%", 1, "'x%' is not a percentage from 0% to 100%");
 }
 
 static void numbers_with_a_point(void **state) {

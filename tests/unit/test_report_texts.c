@@ -221,7 +221,7 @@ static void remedies_at_the_peak_are_aligned(void **state) {
     vr_text_release(&text);
 }
 
-// Makes a run of `size`, with weights and memory proportional to the size; with `other`, its peak is at a place that no other run reaches.
+// Makes a run of `size`, with weights and memory proportional to the size; with `other`, its peak is at a point that no other run reaches.
 static struct vram_recording *run_of(uint64_t size, bool other) {
     struct vr_text json = {0};
     struct vram_recording *recording = NULL;

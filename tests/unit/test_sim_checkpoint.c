@@ -1,4 +1,4 @@
-// Tests cuCheckpointProcess*: a process's calls are locked, its device memory goes away and comes back.
+// Tests cuCheckpointProcess*: a process's calls are locked, its device memory is released and restored.
 #define _GNU_SOURCE
 #include <stdatomic.h>
 #include <unistd.h>

@@ -67,7 +67,7 @@ static void fills_of_all_widths(void **state) {
     (void)state;
 }
 
-// Nothing to fill, or no memory there: the contents stay. If the fill is too long to keep, or the kernel is another one: the contents are
+// If there is nothing to fill, or no memory, the contents stay. If the fill is too long to keep, or another kernel runs, the contents are
 // unknown.
 static void what_fills_nothing(void **state) {
     open_kept(VRAM_SIM_BYTES_SPARSE);

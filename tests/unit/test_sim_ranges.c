@@ -52,7 +52,7 @@ static void same_as_an_array(void **state) {
     (void)state;
 }
 
-// Ranges in increasing order must not degenerate the tree into a list: a million searches and removals finish quickly.
+// Ranges in increasing order must not degenerate the tree into a list: 200,000 insertions, searches and removals finish quickly.
 static void rising_ranges_stay_shallow(void **state) {
     struct vr_sim_ranges ranges = {0};
     for (uint64_t i = 0; i < 200000; i++)

@@ -32,7 +32,7 @@ static void what_is_left_over_is_taken_newest_first(void **state) {
     const uint64_t a = take(driver, 20), b = take(driver, 20);
     assert_int_equal(take(driver, 2), b + 20 * VR_MIB); // 2 MiB: the newest region's rest, increasing inside it
     assert_int_equal(take(driver, 2), b + 22 * VR_MIB);
-    assert_int_equal(take(driver, 10), a + 20 * VR_MIB); // 8 MiB are left in the newest
+    assert_int_equal(take(driver, 10), a + 20 * VR_MIB); // 8 MiB is left in the newest
     const uint64_t c = take(driver, 40);
     assert_int_equal(c, b - 64 * VR_MIB); // two regions, with 24 MiB left over
     assert_int_equal(take(driver, 20), c + 40 * VR_MIB);

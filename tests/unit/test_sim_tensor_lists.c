@@ -1,4 +1,4 @@
-// The argument of PyTorch's kernels for lists of tensors: which tensors a launch uses, in both forms, and stale values behind them.
+// The argument of PyTorch's kernels for lists of tensors: which tensors a launch uses, in both forms, and stale values after them.
 #include "sim_fixture.h"
 
 #include <stdlib.h>

@@ -113,7 +113,7 @@ static void expect_truth(struct run *run) {
 }
 
 static uint64_t draw_size(struct run *run) {
-    if (run->lends && draw(run, 2) != 0) return (2 + draw(run, 3)) * VR_MIB; // with pages, exactly these are lent
+    if (run->lends && draw(run, 2) != 0) return (2 + draw(run, 3)) * VR_MIB; // with pages, exactly these bytes are lent
     switch (draw(run, 12)) {
     case 0: return 1 + draw(run, 6 * VR_MIB);
     case 1: return VR_MIB + 512 * draw(run, 4096);

@@ -130,7 +130,7 @@ static void a_retry_searches_again(void **state) {
 
 // --- differences that stay --------------------------------------------------------------------------------------------------------------
 
-// With a share below 1 the limit is reached first: the cache is released, and the failure is an ordinary one.
+// With a fraction below 1 the limit is reached first: the cache is released, and the failure is an ordinary one.
 static void a_limit_comes_before_a_rejection(void **state) {
     struct vr_world world;
     uint64_t address = 0;

@@ -40,7 +40,7 @@ def problem_of(name, code, reports, reason):
     if code == "timeout":
         return f"{name}: longer than {SECONDS} seconds"
     if reason == "wrong":
-        return None if reports != 0 else f"{name}: its wrong free is not reported"
+        return None if reports != 0 else f"{name}: its invalid free is not reported"
     if reports != 0:
         return f"{name}: {reports} false reports"
     if code < 0:

@@ -73,7 +73,7 @@ static void the_option_is_fixed_at_creation(void **state) {
 
 static void keep_text(const struct vram_fault *fault, void *user) { (void)snprintf(user, 8192, "%s", fault->text); }
 
-// A write behind a block that is found when the block is freed: the free has one stack, without the library's own functions.
+// A write past the end of a block that is found when the block is freed: the free has one stack, without the library's own functions.
 static void the_free_that_finds_a_fault_has_one_stack(void **state) {
     (void)state;
     static char text[8192];
@@ -315,7 +315,7 @@ static void statistics_count_what_was_asked_for(void **state) {
     close_world(&world);
 }
 
-// As with malloc_usable_size() under a sanitizer, the redzone behind the block is not counted.
+// As with malloc_usable_size() under a sanitizer, the redzone after the block is not counted.
 static void the_usable_size_is_what_was_asked_for(void **state) {
     (void)state;
     struct vr_world world;

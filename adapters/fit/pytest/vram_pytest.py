@@ -37,7 +37,7 @@ def command():
     places = [here.parents[i] / place for i, place in ((2, "bin/vram"), (3, "bin/vram"), (2, "cli/vram")) if i < len(here.parents)]
     found = os.environ.get("VRAM_COMMAND") or next((str(place) for place in places if os.access(place, os.X_OK)), None) or shutil.which("vram")
     if found is None:
-        pytest.fail("vram is not on the PATH; name it in VRAM_COMMAND", pytrace=False)
+        pytest.fail("vram is not on PATH; set VRAM_COMMAND to its path", pytrace=False)
     return found
 
 
@@ -98,7 +98,7 @@ def check(program, cwd=None, env=None, **options):
 
 
 def told(number, finding):
-    """Yields a finding's message, its places, innermost first, and what mends it."""
+    """Yields a finding's message, its places, innermost first, and how to fix it."""
     yield f"{number} {finding['kind']}: {finding['message']}"
     for side in "earlier", "earlier_launch", "freed", "later", "later_launch":
         stack = (finding[side] or {}).get("stack", [])

@@ -196,7 +196,7 @@ static void note_looked_at(struct vr_captures *captures, struct vr_deferred *fir
     while (captures->unlooked != NULL && captures->unlooked->blocker != 0) captures->unlooked = captures->unlooked->next;
 }
 
-// Removes the uses recorded during a capture. They are over, because captured streams must join before the capture can end.
+// Removes the uses recorded during a capture. They have completed, because captured streams must join before the capture can end.
 static void drop_captured_uses(struct vram_allocator *allocator, struct vr_block *block) {
     for (uint32_t *link = &block->held.uses; *link != 0;) {
         struct vr_use *use = vr_use_at(allocator, *link);

@@ -16,7 +16,7 @@ enum vram_status vr_handle_sign(struct vr_handle *handle, struct vram_error *err
 
 static const char *fault_of(const struct vr_handle *handle, size_t size_bytes) {
     const size_t rest = size_bytes - VRAM_HANDLE_BYTES;
-    if (handle->version != VERSION) return "the handle was made by another version of this library";
+    if (handle->version != VERSION) return "the handle was created by another version of this library";
     if (handle->kind != VR_HANDLE_PLAIN && handle->kind != VR_HANDLE_PAGES) return "the handle has an unknown kind";
     if (handle->extent_bytes > most_bytes || handle->size_bytes == 0 || handle->size_bytes > handle->extent_bytes ||
         handle->offset_bytes > handle->extent_bytes - handle->size_bytes)

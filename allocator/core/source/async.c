@@ -135,8 +135,8 @@ static void rejoin_stream(struct vr_device *device, uint64_t stream) {
 
 // --- frees ------------------------------------------------------------------------------------------------------------------------------
 
-// Books one block more (1), one less (-1) or no change (0), among the allocated blocks, the requested bytes and the blocks that wait. A
-// free that is postponed takes the block from the first to the last at once, and from the other two when it is done.
+// Adds one block (1), removes one (-1) or changes nothing (0), for each of three counters: allocated, requested, waiting. A postponed free
+// moves the block from "allocated" to "waiting" at once, and out of "requested" and "waiting" when it completes.
 static void book_block(struct vr_device *device, const struct vr_raw_block *block, int64_t allocated, int64_t requested, int64_t waiting) {
     const int64_t size = (int64_t)block->size;
     const struct vr_delta delta = {{

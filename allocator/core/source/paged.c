@@ -248,7 +248,7 @@ static uint64_t end_of(const struct vr_paged_shard *own) {
     return ahead != 0 ? vr_paged_page_at(own->device, ahead)->windows[0].address : own->regions[own->region_count - 1].end;
 }
 
-// Returns whether the hole at the end of the last region has all the wholly free bytes, so that pages mapped behind it make it long enough.
+// Returns whether the hole at the end of the last region has all the wholly free bytes, so that pages mapped after it make it long enough.
 // Before pages made ahead, the hole may be empty.
 static bool can_extend(const struct vr_paged_shard *own, uint64_t size, struct vr_paged_range *hole) {
     if (own->region_count == 0) return false;

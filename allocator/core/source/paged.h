@@ -176,7 +176,8 @@ struct vr_paged_shard {
     struct vr_source_kept kept; // source of its segments
     struct vr_paged_device *device;
     struct vr_shard *shard;
-    struct vr_paged_shard *small; // pages of its small pool, a chain of blocks without slots. NULL: none, or this is that one
+    struct vr_paged_shard
+        *small; // pages of its small pool, a chain of blocks without slots. NULL: there is none, or this shard is that pool
     bool is_small;
     bool parked;                     // of a destroyed pool: has no pages, and `shard` is the default one of its stream
     struct vr_paged_region *regions; // the last one grows

@@ -1,5 +1,5 @@
-// Growth ahead: pages are made and mapped behind the last region of the shard that grew last, before a request needs them. The thread that
-// makes them holds only the device's mutex during driver calls, so that only threads that need the driver wait for it.
+// Growth ahead: pages are created and mapped after the last region of the shard that grew last, before a request needs them. The thread
+// that creates them holds only the device's mutex during driver calls, so that only threads that need the driver wait for it.
 #include "core/device.h"
 #include "core/source/paged.h"
 #include "core/source/source_ops.h"
@@ -72,7 +72,7 @@ static bool has_room(const struct vr_device *device, uint64_t bytes, uint64_t sp
     return vr_driver_memory_info(device->allocator->driver, &left, &total_bytes) == VR_CU_SUCCESS && left >= bytes + spare;
 }
 
-// Plans pages as large as growth would make them for the memory then held, behind the end of the last region, if it has room.
+// Plans pages as large as growth would make them for the memory then held, after the end of the last region, if it has room.
 static bool plan_batch(const struct vr_device *device, struct batch *batch) {
     struct vr_paged_device *paged = vr_paged_device(device);
     struct vr_paged_shard *own = paged == NULL ? NULL : paged->grown;

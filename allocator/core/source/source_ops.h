@@ -70,7 +70,7 @@ struct vr_source_ops {
     void (*hand_over)(struct vram_pool *pool);
     void (*park)(struct vr_shard *shard);
     // count_free() adds the free bytes, and raises *largest to the longest free range. count_held() counts the memory of a pool (NULL: of
-    // all), separately for memory that is away. each_slot() calls visit() for each live slot of a pool (NULL: of all) until it fails.
+    // all), separately for memory released by sleep. each_slot() calls visit() for each live slot of a pool (NULL: of all) until it fails.
     void (*count_free)(struct vr_device *device, uint64_t *bytes, uint64_t *largest);
     void (*count_held)(const struct vr_device *device, const struct vram_pool *only, struct vr_held_bytes *held);
     enum vram_status (*each_slot)(const struct vr_device *device, const struct vram_pool *only, vr_slot_visitor visit, void *user);
@@ -121,12 +121,12 @@ enum vram_status vr_source_check_device(struct vr_device *device, struct vram_er
 void vr_source_end_threads(struct vr_device *device);
 void vr_source_close(struct vr_device *device);
 
-// --- memory that is away: core/sleep ---------------------------------------------------------------------------------------------------
+// --- memory released by sleep: core/sleep ----------------------------------------------------------------------------------------------
 
 // A pool (NULL: the default pools) is vacant after vacate() took its memory. Its free blocks are then in no index. These functions check
 // vr_device.vacant first: if it is NULL, no pool is vacant.
 bool vr_is_vacant(const struct vr_device *device, const struct vram_pool *pool);
-// Handles a request to such a pool: brings its memory back, or returns ASLEEP. OUT_OF_MEMORY, DRIVER: the memory stays away.
+// Handles a request to such a pool: brings its memory back, or returns ASLEEP. OUT_OF_MEMORY, DRIVER: the memory stays released.
 enum vram_status vr_vacant_request(struct vr_device *device, const struct vram_pool *pool);
 // Return the device memory that bringing it back takes, and the bytes of live blocks in all vacant pools of the device.
 uint64_t vr_vacant_needs(const struct vr_device *device, const struct vram_pool *pool);
@@ -144,7 +144,7 @@ enum vram_status vr_whole_grow(struct vr_shard *shard, bool small, uint64_t roun
 bool vr_whole_returnable(const struct vr_block *block);
 enum vram_status vr_whole_give_back(struct vr_shard *shard, uint32_t block);
 void vr_whole_drop(struct vr_device *device, struct vr_segment *segment);
-// Removes a segment from the statistics, including its memory that is away.
+// Removes a segment from the statistics, including its memory released by sleep.
 void vr_whole_count_gone(struct vr_shard *shard, const struct vr_segment *segment);
 #define VR_WHOLE_SEGMENTS .grow = vr_whole_grow, .returnable = vr_whole_returnable, .give_back = vr_whole_give_back, .drop = vr_whole_drop
 // Like grow(), but makes a segment of exactly this size, from this source, which may differ from the shard's.

@@ -114,7 +114,7 @@ static vr_cu_result own_memcpy_async(struct vram_driver *self, uint64_t to, uint
     return hip_of(self)->own.memcpy_async(to, from, size_bytes, VR_HIP_MEMCPY_DEFAULT, stream);
 }
 
-// Gives the primary context of the stream's device; HIP has no other contexts.
+// Gets the primary context of the stream's device; HIP has no other contexts.
 static vr_cu_result own_stream_get_ctx(struct vram_driver *self, uint64_t stream, uint64_t *context) {
     struct hip_driver *driver = hip_of(self);
     int device = 0;

@@ -42,14 +42,14 @@ struct vram_processes {
 VRAM_API VRAM_NODISCARD enum vram_status vram_processes_find(const unsigned char *uuid, const char *bus_id,
                                                              struct vram_processes *processes, struct vram_error *error);
 
-// Gives the main memory that this process may use: the machine's or, if less, its control group's (as in a container). Returns false,
+// Gets the main memory that this process may use: the machine's or, if less, its control group's (as in a container). Returns false,
 // leaving both unchanged, if the system does not say. Any thread.
 VRAM_API bool vram_main_memory(uint64_t *available_bytes, uint64_t *total_bytes);
 
 // Returns OK if the NVML library is present and starts, or UNSUPPORTED with a message in *error.
 VRAM_API VRAM_NODISCARD enum vram_status vram_processes_available(struct vram_error *error);
 
-// Memory of a device that a recording does not contain, at one moment.
+// Device memory that the recording does not cover (contexts, modules, other processes), at one moment.
 struct vram_accounts {
     uint32_t device;
     int64_t time_us;                        // of the out-of-memory event that this belongs to; INT64_MIN: the last one of the device

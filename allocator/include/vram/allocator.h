@@ -39,7 +39,7 @@ extern "C" {
 struct vram_allocator;
 
 // Which of several free blocks of equal size is reused: the one that the option `pytorch` implies (by default the one in the oldest
-// segment, as in PyTorch since 2.13); or, whatever the option says, the one in the oldest segment, or the one at the lowest address
+// segment, as in PyTorch since 2.13); or, regardless of the option, the one in the oldest segment, or the one at the lowest address
 // (PyTorch before 2.13).
 enum vram_tie_break { VRAM_TIE_AS_PYTORCH, VRAM_TIE_OLDEST_SEGMENT, VRAM_TIE_LOWEST_ADDRESS };
 
@@ -91,7 +91,7 @@ struct vram_pool_id {
 // --- questions about an address ---------------------------------------------------------------------------------------
 struct vram_block_info {
     uint64_t address;         // of the block
-    uint64_t size_bytes;      // of the block; at least the requested bytes, and with verify:True exactly these
+    uint64_t size_bytes;      // of the block: at least the requested bytes; exactly as many with verify:True
     uint64_t requested_bytes; // as the caller asked
     uint64_t segment_address; // base of the segment (of the whole reservation, if it is expandable)
     uint64_t segment_bytes;   // mapped bytes of the segment
@@ -103,7 +103,7 @@ struct vram_block_info {
 // Describes the live block that starts at `address`. INVALID_POINTER otherwise.
 VRAM_API VRAM_NODISCARD enum vram_status vram_get_block_info(struct vram_allocator *allocator, uint64_t address,
                                                              struct vram_block_info *info);
-// Returns the size of a live block (at least the requested bytes; with verify:True exactly these), or 0 for anything else.
+// Returns the size of a live block: at least the requested bytes (exactly as many with verify:True); 0 for anything else.
 VRAM_API uint64_t vram_allocated_size(struct vram_allocator *allocator, uint64_t address);
 // Finds the live block that contains `address` (any byte of it). INVALID_POINTER if none exists. Takes all locks of each device: not for
 // hot paths.
@@ -130,7 +130,7 @@ struct vram_cache_info {
     uint64_t largest_free_bytes; // the largest of these blocks
     uint64_t free_blocks;
 };
-// Gives all zeros for a device never used. INVALID_ARGUMENT.
+// Returns all zeros for a device never used. INVALID_ARGUMENT.
 VRAM_API VRAM_NODISCARD enum vram_status vram_get_cache_info(struct vram_allocator *allocator, uint32_t device,
                                                              struct vram_cache_info *info);
 
@@ -169,7 +169,7 @@ VRAM_API bool vram_caching(struct vram_allocator *allocator);
 VRAM_API VRAM_NODISCARD enum vram_status vram_get_stats(struct vram_allocator *allocator, uint32_t device, struct vram_stats *stats);
 VRAM_API VRAM_NODISCARD enum vram_status vram_reset_peak_stats(struct vram_allocator *allocator, uint32_t device);
 VRAM_API VRAM_NODISCARD enum vram_status vram_reset_accumulated_stats(struct vram_allocator *allocator, uint32_t device);
-// Gives the driver's free and total bytes of the device. INVALID_ARGUMENT, DRIVER, NO_HOST_MEMORY.
+// Gets the driver's free and total bytes of the device. INVALID_ARGUMENT, DRIVER, NO_HOST_MEMORY.
 VRAM_API VRAM_NODISCARD enum vram_status vram_memory_info(struct vram_allocator *allocator, uint32_t device, uint64_t *free_bytes,
                                                           uint64_t *total_bytes);
 VRAM_API VRAM_NODISCARD enum vram_status vram_device_count(struct vram_allocator *allocator, uint32_t *count);

@@ -29,9 +29,9 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_driver_hip(struct vram_driver **dr
 // VRAM_LIBHIP is not, only NVIDIA's is tried. The error is that of the driver that is present, or NVIDIA's if neither is. Any thread.
 VRAM_API VRAM_NODISCARD enum vram_status vram_driver_system(struct vram_driver **driver, struct vram_error *error);
 
-// Gives the CUDA version that the driver implements: 13000 for 13.0; for HIP its own version: 60300000 for 6.3. DRIVER.
+// Gets the CUDA version that the driver implements: 13000 for 13.0; for HIP its own version: 60300000 for 6.3. DRIVER.
 VRAM_API VRAM_NODISCARD enum vram_status vram_driver_version(struct vram_driver *driver, int32_t *version);
-// Gives the number of devices. DRIVER.
+// Gets the number of devices. DRIVER.
 VRAM_API VRAM_NODISCARD enum vram_status vram_driver_devices(struct vram_driver *driver, uint32_t *count);
 
 // Properties of a device, as the driver reports them.
@@ -57,7 +57,7 @@ struct vram_device_facts {
 // bytes. INVALID_ARGUMENT, DRIVER.
 VRAM_API VRAM_NODISCARD enum vram_status vram_driver_device_facts(struct vram_driver *driver, uint32_t device,
                                                                   struct vram_device_facts *facts, struct vram_error *error);
-// Gives whether work on `device` could use memory of `peer`. INVALID_ARGUMENT, DRIVER.
+// Checks whether work on `device` could use memory of `peer`. INVALID_ARGUMENT, DRIVER.
 VRAM_API VRAM_NODISCARD enum vram_status vram_driver_can_access_peer(struct vram_driver *driver, uint32_t device, uint32_t peer, bool *can);
 
 // Wraps `inner` (borrowed; must outlive the wrapper) so that chosen calls fail. The caller owns *driver.

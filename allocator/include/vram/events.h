@@ -27,7 +27,7 @@ enum vram_event_action {
     VRAM_EVENT_ACTIONS
 };
 
-// The fields of PyTorch's TraceEntry. The callback runs on the thread that caused the event, so it may read that thread's words with
+// The fields of PyTorch's TraceEntry. The callback runs on the thread that caused the event, so it may read that thread's metadata with
 // vram_metadata() and vram_compile_context().
 struct vram_event {
     enum vram_event_action action;
@@ -49,8 +49,8 @@ enum vram_context_level { VRAM_CONTEXT_NEVER, VRAM_CONTEXT_STATE, VRAM_CONTEXT_A
 // A context is whatever the program attaches to a call (its own call stack, a request's id). The allocator keeps it with the block, and
 // with the segment that the call made, for as long as these live.
 struct vram_event_listener {
-    // Called under the locks that order the event: must be quick and must not call this allocator, except to read the thread's words. NULL:
-    // only contexts are kept.
+    // Called under the locks that order the event: must be quick and must not call this allocator, except to read the thread's metadata.
+    // NULL: only contexts are kept.
     void (*event)(const struct vram_event *event, void *user);
     // Called without any lock, once per call that may need it. Returns one reference, or NULL if the call has no context. Without this
     // function there are no contexts.
@@ -69,7 +69,7 @@ struct vram_event_listener {
 // while another thread walks blocks. INVALID_ARGUMENT for a take_context without the other two functions; NO_HOST_MEMORY.
 VRAM_API VRAM_EXPERIMENTAL VRAM_NODISCARD enum vram_status vram_set_event_listener(struct vram_allocator *allocator,
                                                                                    const struct vram_event_listener *listener);
-// Gives the context in which the live block at `address` was allocated, with a reference that the caller must release; NULL if it has no
+// Gets the context in which the live block at `address` was allocated, with a reference that the caller must release; NULL if it has no
 // context. INVALID_POINTER.
 VRAM_API VRAM_EXPERIMENTAL VRAM_NODISCARD enum vram_status vram_block_context(struct vram_allocator *allocator, uint64_t address,
                                                                               void **context);

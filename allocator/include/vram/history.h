@@ -68,7 +68,7 @@ struct vram_history_counts {
 };
 VRAM_API void vram_get_history_counts(struct vram_allocator *allocator, struct vram_history_counts *counts);
 
-// --- words of the calling thread: added to every event that it causes, on all allocators ----------------------------------------------
+// --- metadata of the calling thread: added to every event that it causes, on all allocators -------------------------------------------
 // Each distinct text is kept until the process ends. LIMIT, with nothing changed, beyond 2^20 texts or 64 MiB; NO_HOST_MEMORY.
 
 // Sets `user_metadata`; "" or NULL removes it.

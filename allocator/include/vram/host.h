@@ -34,7 +34,7 @@ struct vram_host_create_info {
 VRAM_API VRAM_NODISCARD enum vram_status vram_host_create(const struct vram_host_create_info *info, struct vram_host **host,
                                                           struct vram_error *error);
 // Ends the background thread, waits for pending frees and returns all memory, including blocks that were never freed. Ends its pools,
-// whatever their references. NULL is ignored.
+// regardless of references. NULL is ignored.
 VRAM_API void vram_host_destroy(struct vram_host *host);
 // Reads an option string as PyTorch does at run time; memory already pinned stays as it is. conf: NULL is "". BAD_OPTION changes nothing.
 // error may be NULL.

@@ -151,7 +151,7 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_follow_open(const char *path, uint
 // NULL is ignored.
 VRAM_API void vram_follow_close(struct vram_follow *follow);
 
-// Gives the next events, at most `capacity`; *count 0: no events at present. Never waits. BAD_INPUT for a damaged file, IO, LIMIT,
+// Gets the next events, at most `capacity`; *count 0: no events at present. Never waits. BAD_INPUT for a damaged file, IO, LIMIT,
 // NO_HOST_MEMORY; *error (may be NULL) has the message.
 VRAM_API VRAM_NODISCARD enum vram_status vram_follow_next(struct vram_follow *follow, struct vram_log_event *events, size_t capacity,
                                                           size_t *count, struct vram_error *error);

@@ -2,10 +2,10 @@
 //
 // A network card, or a library that registers memory with one (verbs, UCX, NCCL, NVSHMEM), keeps the memory that was at an address when it
 // was registered. An allocator's memory comes and goes at an address, so a cached registration is valid only while the same memory is
-// mapped. A watching driver sits between an allocator and its driver and sees every piece of memory that is mapped. It tells observers
-// before a piece goes, and numbers each mapping with a generation, unique in the process, which shows whether a cached registration is
-// stale. It is exact for every kind of segment (plain, expandable, paged, asleep and awake), because it sees the driver calls themselves.
-// The watching driver does not see memory that the driver's own pools hand out (backend:cudaMallocAsync).
+// mapped. A watching driver sits between an allocator and its driver and sees every piece of memory that is mapped. It notifies observers
+// before memory is unmapped, and numbers each mapping with a generation, unique in the process, which shows whether a cached registration
+// is stale. It is exact for every kind of segment (plain, expandable, paged, asleep and awake), because it sees the driver calls
+// themselves. The watching driver does not see memory that the driver's own pools hand out (backend:cudaMallocAsync).
 //
 // All functions take a driver made by vram_driver_watch() (INVALID_ARGUMENT for another) and may be called from any thread. Inside an
 // observer only vram_watch_mappings(), vram_watch_dma_buf() and vram_watch_fabric() may be called. See docs/guides/network.md.

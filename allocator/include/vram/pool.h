@@ -41,7 +41,7 @@ struct vram_pool_options {
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_create(struct vram_allocator *allocator, uint32_t device,
                                                           const struct vram_pool_options *options, struct vram_pool **pool);
 // Add or drop one reference. After the last release the handle is invalid; live blocks of the pool stay valid until they are freed. Release
-// ignores NULL. vram_destroy() ends all pools, whatever their references: do not release a pool afterwards.
+// ignores NULL. vram_destroy() ends all pools, regardless of references: do not release a pool afterwards.
 VRAM_API void vram_pool_retain(struct vram_pool *pool);
 VRAM_API void vram_pool_release(struct vram_pool *pool);
 VRAM_API struct vram_pool_id vram_get_pool_id(const struct vram_pool *pool);
@@ -131,7 +131,7 @@ struct vram_restore_observer {
 // NO_HOST_MEMORY. observer may be NULL.
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_restore(struct vram_pool *pool, const struct vram_checkpoint *checkpoint,
                                                            const struct vram_restore_observer *observer);
-// Gives whether the live blocks of the pool are exactly these, in any order; blocks freed and pending do not count. NO_HOST_MEMORY.
+// Checks whether the live blocks of the pool are exactly those given, in any order; blocks freed and pending do not count. NO_HOST_MEMORY.
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_holds_exactly(struct vram_pool *pool, const uint64_t *addresses, size_t count,
                                                                  bool *equal);
 
@@ -216,7 +216,7 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_graph_add_static(struct vram_graph
 // ready, is out of order, or whose static memory is gone; LENT with a message if memory of its pool is lent to a live block
 // (lend_graph_pools); DRIVER.
 VRAM_API VRAM_NODISCARD enum vram_status vram_graph_launch(struct vram_graph *graph, uint64_t stream, struct vram_error *error);
-// Returns the pool of its memory, borrowed, valid while the graph lives.
+// Returns the pool of its memory, borrowed, valid until the graph is destroyed.
 VRAM_API struct vram_pool *vram_graph_pool(const struct vram_graph *graph);
 // Returns the driver's CUgraphExec, borrowed; 0 until vram_graph_end() has succeeded.
 VRAM_API uint64_t vram_graph_exec(const struct vram_graph *graph);

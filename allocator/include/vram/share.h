@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 // --- peers ------------------------------------------------------------------------------------------------------------------
-// Gives whether `device` can reach the memory of `peer`. A device is not its own peer but reaches its own memory: true. INVALID_ARGUMENT
+// Reports whether `device` can access the memory of `peer`. A device is not its own peer but reaches its own memory: true. INVALID_ARGUMENT
 // for a device that does not exist; DRIVER.
 VRAM_API VRAM_NODISCARD enum vram_status vram_peer_possible(struct vram_allocator *allocator, uint32_t device, uint32_t peer,
                                                             bool *possible);
@@ -32,7 +32,7 @@ VRAM_API bool vram_peer_enabled(struct vram_allocator *allocator, uint32_t devic
 // Bytes of a handle for a block in plain memory. A block of an expandable segment takes 16 more for each page that it touches.
 #define VRAM_HANDLE_BYTES 256
 
-// Gives the number of bytes that vram_export() will write for a live block. INVALID_POINTER otherwise.
+// Gets the number of bytes that vram_export() will write for a live block. INVALID_POINTER otherwise.
 VRAM_API VRAM_NODISCARD enum vram_status vram_export_size(struct vram_allocator *allocator, uint64_t address, size_t *size_bytes);
 // Writes a handle of the live block that starts at `address` into handle[0, capacity); *size_bytes is its length. Each page of an
 // expandable segment takes a file descriptor of this process until vram_export_end(), or until the page returns to the driver.

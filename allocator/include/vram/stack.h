@@ -55,7 +55,7 @@ struct vram_frame {
 // at most `capacity` frames and returns their full number. The first call for an address reads the module's symbols.
 VRAM_API size_t vram_stack_frames(struct vram_stacks *stacks, uint32_t stack, struct vram_frame *frames, size_t capacity);
 
-// Gives the id of the stack in `log`. Writes new frames and stacks into the log, with machine code unresolved (module and offset). A table
+// Gets the id of the stack in `log`. Writes new frames and stacks into the log, with machine code unresolved (module and offset). A table
 // serves one log at a time; another log starts over. Returns the statuses of vram_log_stack().
 VRAM_API VRAM_NODISCARD enum vram_status vram_stack_log(struct vram_stacks *stacks, uint32_t stack, struct vram_log *log, uint32_t *id);
 // Returns the module ("libtorch_cuda.so") of the innermost frame outside the modules named in `skip`; "" if none exists. Borrowed.

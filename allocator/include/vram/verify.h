@@ -2,9 +2,9 @@
 //
 // With the option, every block has a redzone before it and after it. Memory outside of blocks is filled with a poison byte, and a
 // freed block waits in a quarantine before it is reused. The allocator reads redzones and quarantined blocks back and reports changes. It
-// also reports wrong frees. Each report has the call stacks of the allocation and of the free. It goes to the program's handler or, without
-// one, to the standard error stream; then the process aborts, unless the option verify_halt:False is set. These are the only texts that the
-// library prints, and the only calls that end the process.
+// also reports invalid frees. Each report has the call stacks of the allocation and of the free. It goes to the program's handler or,
+// without one, to the standard error stream; then the process aborts, unless the option verify_halt:False is set. These are the only texts
+// that the library prints, and the only calls that end the process.
 //
 // The option is read by vram_create() only. Without it no call takes longer, and the functions below return UNSUPPORTED.
 #ifndef VRAM_VERIFY_H

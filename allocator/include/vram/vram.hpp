@@ -122,7 +122,7 @@ class pool;
 
 class allocator : public owner<vram_allocator, vram_destroy> {
   public:
-    // conf: NULL reads the environment. from: NULL is the system's driver; otherwise borrowed for the allocator's life.
+    // conf: NULL reads the environment. from: NULL is the system's driver; otherwise borrowed for the allocator's lifetime.
     explicit allocator(const char *conf = nullptr, vram_driver *from = nullptr) {
         vram_create_info info{};
         info.driver = from;

@@ -28,7 +28,7 @@ struct vram_workspace_sizes {
     bool cublaslt_cut;        // the size requested was larger than cuBLAS's, and TORCH_CUBLASLT_UNIFIED_WORKSPACE was not "0"
     bool shared;              // "1": cuBLASLt uses cuBLAS's workspace
 };
-// Gives the sizes on a device of this compute capability. env may be NULL: the environment of the process, read now. The defaults are
+// Gets the sizes on a device of this compute capability. env may be NULL: the environment of the process, read now. The defaults are
 // PyTorch's: for cuBLAS 32 MiB on 9.0 and 8,519,680 bytes elsewhere, for cuBLASLt 1 MiB. Any thread.
 VRAM_API void vram_get_workspace_sizes(const struct vram_workspace_env *env, int major, int minor, struct vram_workspace_sizes *sizes);
 
@@ -45,7 +45,7 @@ struct vram_workspace {
 VRAM_API VRAM_NODISCARD enum vram_status vram_workspaces_create(struct vram_allocator *allocator, struct vram_workspaces **workspaces);
 // Frees all workspaces: handles that were given them must not be used any more. No other call may be in progress. NULL is ignored.
 VRAM_API void vram_workspaces_destroy(struct vram_workspaces *workspaces);
-// Gives the workspace of a handle (any number that identifies one) on a stream of `device`. Makes it if needed, and replaces it if the
+// Gets the workspace of a handle (any number that identifies one) on a stream of `device`. Makes it if needed, and replaces it if the
 // environment asks for more than its size. Returns the statuses of vram_malloc(). Any thread.
 VRAM_API VRAM_NODISCARD enum vram_status vram_workspace_get(struct vram_workspaces *workspaces, uint32_t device, uint64_t handle,
                                                             uint64_t stream, enum vram_workspace_kind kind,
@@ -55,7 +55,7 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_workspace_get(struct vram_workspac
 VRAM_API VRAM_NODISCARD enum vram_status vram_workspaces_clear(struct vram_workspaces *workspaces);
 // Frees the workspaces of one handle, which is about to be destroyed.
 VRAM_API VRAM_NODISCARD enum vram_status vram_workspaces_forget(struct vram_workspaces *workspaces, uint64_t handle);
-// Gives the number of workspaces on all devices and the bytes requested for them. Either may be NULL.
+// Gets the number of workspaces on all devices and the bytes requested for them. Either may be NULL.
 VRAM_API void vram_workspaces_count(struct vram_workspaces *workspaces, uint64_t *count, uint64_t *size_bytes);
 
 // --- cuBLAS itself ----------------------------------------------------------------------------------------------------------------

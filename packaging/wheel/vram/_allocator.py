@@ -76,7 +76,7 @@ class _CreateInfo(ctypes.Structure):
 def _load():
     path = _places.shared_library()
     if path is None:
-        raise Error("this wheel has no native code, so it has no allocator; install the wheel for Linux, or name libvram.so in VRAM_LIBRARY")
+        raise Error("this wheel has no native code, so it has no allocator; install the wheel for Linux, or set VRAM_LIBRARY to the path of libvram.so")
     try:
         c = ctypes.CDLL(path)
     except OSError as error:

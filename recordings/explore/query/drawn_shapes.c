@@ -206,7 +206,7 @@ enum vram_status vr_shapes_put_keys(const struct vr_shapes *shapes) {
     return status;
 }
 
-// Most steps of all shapes together in an answer.
+// Maximum number of steps of all shapes together in an answer.
 enum { MOST_STEPS = 200000 };
 
 // Sets *top to the largest total in the window, including the state before it.

@@ -7,7 +7,7 @@
 
 // ---- The allocations (or segments) of a window that are drawn individually, and their members of an answer.
 
-// Most shapes and pixels of an answer.
+// Maximum number of shapes and of pixels in an answer.
 enum { VR_MOST_SHAPES = 8192, VR_MOST_PIXELS = 16384 };
 
 struct vr_shapes {

@@ -30,7 +30,7 @@ struct vr_group_facts {
 };
 
 // Computes the facts that the parameters request: `roles` (1: requested), `find` and `find_regex` as in `search`. INVALID_ARGUMENT with a
-// sentence, LIMIT, NO_HOST_MEMORY; release *facts by vr_group_facts_release() even on failure.
+// message, LIMIT, NO_HOST_MEMORY; release *facts by vr_group_facts_release() even on failure.
 enum vram_status vr_group_facts_find(const struct vr_query *query, const struct vr_holders *holders, struct vr_grouping *grouping,
                                      const struct vr_group *groups, size_t count, struct vr_group_facts *facts);
 void vr_group_facts_release(struct vr_group_facts *facts);

@@ -100,7 +100,7 @@ struct vr_query {
     struct vram_error *error; // may be NULL
 };
 
-// Answers a query by adding to query->answer. INVALID_ARGUMENT with a sentence, NO_HOST_MEMORY, LIMIT.
+// Answers a query by adding to query->answer. INVALID_ARGUMENT with a message, NO_HOST_MEMORY, LIMIT.
 typedef enum vram_status (*vr_query_function)(const struct vr_query *query);
 #define QUERY(name) enum vram_status vr_query_##name(const struct vr_query *query);
 #include "explore/queries.def"

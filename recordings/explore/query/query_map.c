@@ -291,8 +291,7 @@ static enum vram_status step_over(struct lanes *lanes, size_t row, size_t event)
     return VRAM_OK;
 }
 
-// Finds each lane's maximum after any event of the window. The mean of a pixel does not show it, because an allocation that lives for one
-// event is a fraction of a pixel.
+// Finds each lane's maximum over the window's events. The means per pixel hide it: a short peak is averaged away.
 static enum vram_status find_peaks(struct lanes *lanes, enum vr_lifetime_kind kind) {
     const struct vr_lifetimes *lifetimes = lanes->selection.lifetimes;
     const struct vr_event_rows *rows = NULL;

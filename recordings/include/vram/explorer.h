@@ -24,7 +24,7 @@ VRAM_API VRAM_EXPERIMENTAL VRAM_NODISCARD enum vram_status vram_explorer_create(
 VRAM_API VRAM_EXPERIMENTAL VRAM_NODISCARD enum vram_status vram_explorer_add(struct vram_explorer *explorer,
                                                                              struct vram_recording *recording, const char *name,
                                                                              uint64_t bytes, struct vram_error *error);
-// Answers a query by one call of `write`. INVALID_ARGUMENT with a sentence for an unknown query or a value out of range; NO_HOST_MEMORY; IO
+// Answers a query by one call of `write`. INVALID_ARGUMENT with a message for an unknown query or a value out of range; NO_HOST_MEMORY; IO
 // if `write` returns false.
 VRAM_API VRAM_EXPERIMENTAL VRAM_NODISCARD enum vram_status vram_explorer_ask(struct vram_explorer *explorer, const char *query,
                                                                              vram_write write, void *user, struct vram_error *error);

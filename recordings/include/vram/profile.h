@@ -2,7 +2,7 @@
 // another recording, and by growth from step to step. Needs no device.
 //
 // All functions borrow the recording and write through `write`; they return IO if it returns false. They return INVALID_ARGUMENT with a
-// sentence if the recording does not have the given device or event, or if a grouping or expression is invalid; LIMIT for recordings with
+// message if the recording does not have the given device or event, or if a grouping or expression is invalid; LIMIT for recordings with
 // more events than can be numbered; NO_HOST_MEMORY. Names are written as recorded; text output has no control characters.
 #ifndef VRAM_PROFILE_H
 #define VRAM_PROFILE_H
@@ -128,7 +128,7 @@ struct vram_slow_growth_leak {
     double bytes_per_hour;
     bool sure;
 };
-// Fills in the groups that leak until now, the fastest first, at most `capacity`, and their number. NO_HOST_MEMORY; nothing is then
+// Fills in up to `capacity` groups that have leaked so far, fastest first, and their count. NO_HOST_MEMORY; nothing is then
 // changed.
 VRAM_API VRAM_NODISCARD enum vram_status vram_slow_growth_leaks(struct vram_slow_growth *growth, struct vram_slow_growth_leak *leaks,
                                                                 size_t capacity, size_t *count);

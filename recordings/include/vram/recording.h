@@ -156,7 +156,7 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_recording_sites(const struct vram_
 // Returns the index of the call site's frame among `frames`, innermost first, by the same rules; SIZE_MAX if there are none.
 VRAM_API size_t vram_site_of_frames(const struct vram_frame *frames, size_t count);
 // Excludes frames whose "file:line:function" matches the extended regular expression from being a call site, unless the stack has no other
-// frame: for the program's own wrappers. Expressions of several calls add up. INVALID_ARGUMENT with a sentence, NO_HOST_MEMORY.
+// frame: for the program's own wrappers. Expressions of several calls add up. INVALID_ARGUMENT with a message, NO_HOST_MEMORY.
 VRAM_API VRAM_NODISCARD enum vram_status vram_recording_skip_frames(struct vram_recording *recording, const char *expression,
                                                                     struct vram_error *error);
 VRAM_API bool vram_recording_frame(const struct vram_recording *recording, uint32_t frame, struct vram_frame *row);

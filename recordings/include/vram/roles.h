@@ -70,7 +70,7 @@ struct vram_roles {
 };
 
 // Computes the roles in n log n of the number of events. options may be NULL. The recording is borrowed during the call. The caller owns
-// *roles: vram_roles_destroy(). INVALID_ARGUMENT with a sentence (an unknown device, an invalid rule), BAD_INPUT (an empty recording),
+// *roles: vram_roles_destroy(). INVALID_ARGUMENT with a message (an unknown device, an invalid rule), BAD_INPUT (an empty recording),
 // LIMIT, NO_HOST_MEMORY; *roles is then unchanged.
 VRAM_API VRAM_NODISCARD enum vram_status vram_roles_create(const struct vram_recording *recording, const struct vram_roles_options *options,
                                                            struct vram_roles **roles, struct vram_error *error);

@@ -218,7 +218,7 @@ static vr_cu_result check_joined(struct vr_sim *sim, const struct vr_sim_capture
     return joined ? VR_CU_SUCCESS : VR_CU_STREAM_CAPTURE_UNJOINED;
 }
 
-// Ends the capture, even if it fails to produce a graph.
+// Ends the capture, even if it yields no graph. A call on another stream than the capture's, or on another thread, does not end it.
 vr_cu_result vr_sim_stream_end_capture(struct vr_sim *sim, uint64_t stream, uint64_t *graph) {
     if (graph == NULL) return VR_CU_INVALID_VALUE;
     struct vr_sim_stream *found;

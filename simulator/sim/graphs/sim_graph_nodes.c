@@ -103,8 +103,8 @@ vr_cu_result vr_sim_graph_add_child_graph_node(struct vr_sim *sim, uint64_t *nod
 
 // ---- Calls that list nodes and edges, and calls that change edges.
 
-// Returns a list as the driver does. With items == NULL, only its length; otherwise as many items as fit, zeros after them, and their
-// number.
+// Returns a list as the driver does. With items == NULL, only its length; otherwise as many items as fit, zeros after them, and the
+// count.
 static vr_cu_result give_nodes(const struct vr_sim_nodes *list, uint64_t *items, uint64_t *count) {
     if (items == NULL) {
         *count = list->count;

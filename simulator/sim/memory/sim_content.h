@@ -50,7 +50,7 @@ void vr_sim_windows_discard(struct vr_sim_windows *windows, uint64_t at, uint64_
 bool vr_sim_windows_check(const struct vr_sim_windows *windows);
 
 // ---- Contents of device memory, stored only where data with content was written. Memory never written, or filled with a pattern, takes no
-// bytes whatever its size. A place is an offset in the memory file. Each range of memory has its own places while it lives, and places of
+// bytes whatever its size. A place is an offset in the memory file. Each range of memory has its own places while it is live, and places of
 // two ranges are never adjacent. Every address that maps a physical allocation leads to the allocation's places.
 
 // With bytes=none, larger copies from the host are not kept. The data that programs branch on is smaller: numbers, indices, tables of

@@ -23,8 +23,8 @@ struct vr_sim_parameter {
 // The part of an argument that holds the addresses that a kernel writes (sim_outputs.h).
 struct vr_sim_output {
     uint32_t parameter;
-    uint32_t from, words;  // words of 8 bytes to search: the first, and their number
-    uint32_t first, count; // outputs among the words that are addresses: the first, and their number
+    uint32_t from, words;  // 8-byte words to search: index of the first, and count
+    uint32_t first, count; // outputs: index of the first among the address words, and count
     uint32_t elements;     // parameter that holds the number of elements, plus one; 0: unknown
     uint32_t element_bytes;
 };

@@ -98,7 +98,7 @@ const struct vr_sim_accesses *vr_sim_launch_accesses(struct vr_sim *sim, const s
     return &sim->accesses;
 }
 
-// ---- What else a launch may write. It counts as written where reads of what nothing wrote are looked for.
+// ---- What else a launch may write. It counts as written where reads of uninitialized memory are looked for.
 
 static bool is_known(uint64_t address, const struct vr_check_access *accesses, size_t count) {
     for (size_t i = 0; i < count; i++)

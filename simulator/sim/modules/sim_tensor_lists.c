@@ -28,7 +28,7 @@ struct list_layout {
     bool has_first;                  // it ends with the number of the first tensor
 };
 
-// The small form and the large one, which has room for seven times as much.
+// The layout has a small form, and a large one with seven times the capacity.
 static const struct { uint32_t factor, blocks, block_width; } forms[] = {{1, 320, 1}, {7, 2240, 2}};
 
 static uint32_t tensors_of(uint32_t lists, bool has_scalars) {

@@ -2,7 +2,7 @@
 
 #include "sim/streams/sim_checking.h"
 
-// Most guards at a time. Further copies are not guarded, which can only lose findings.
+// Maximum number of guards at a time. Further copies are not guarded, which can only lose findings.
 #define GUARDS_MOST 256
 
 static uint64_t page_of(uint64_t address) { return vr_round_down(address, VR_SIM_PAGE_BYTES); }

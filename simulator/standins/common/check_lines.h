@@ -18,7 +18,7 @@
 #define VR_STANDINS_CHECK_LINES_H
 
 #define VR_CHECK_LINES_FOLDER    "VRAM_SIM_CHECK"
-#define VR_CHECK_LINES_UNWRITTEN "VRAM_SIM_CHECK_UNWRITTEN" // set: reads of what nothing wrote are findings, too
+#define VR_CHECK_LINES_UNWRITTEN "VRAM_SIM_CHECK_UNWRITTEN" // set: reads of uninitialized memory are findings, too
 #define VR_CHECK_LINES_SUFFIX    ".findings"
 #define VR_CHECK_LINES_FRAMES    32       // of a use at most, of machine code and of Python each
 #define VR_CHECK_LINES_UNSEEN    "unseen" // at most VR_CHECK_LINES_NAMES of a process

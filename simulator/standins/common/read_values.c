@@ -208,7 +208,7 @@ static bool say_wrong(struct vr_read_wrong *wrong, const char *why, const char *
 static bool read_part(const char *text, size_t length, struct vr_read_value *value, struct vr_read_wrong *wrong) {
     double percent;
     if (!read_real(text, length - 1, &percent) || !(percent >= 0 && percent <= 100))
-        return say_wrong(wrong, "is not a share from 0% to 100%", text, length);
+        return say_wrong(wrong, "is not a percentage from 0% to 100%", text, length);
     *value = (struct vr_read_value){.part = true, .bits = (uint64_t)(percent * 10000 + 0.5)};
     return true;
 }

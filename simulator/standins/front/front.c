@@ -1,12 +1,12 @@
-// front.c: substitutes the stand-ins for the libraries that a program uses, for `vram sim`. It is an auditor of the dynamic linker
-// (rtld-audit(7), LD_AUDIT): the linker calls it for every library before it searches for it.
+// front.c: substitutes the stand-ins for the libraries that a program uses, for `vram sim`. It is an LD_AUDIT library
+// (rtld-audit(7)): the linker calls it for every library before it searches for it.
 //
-// Why an auditor: LD_LIBRARY_PATH comes after the RPATH of a wheel. LD_PRELOAD loads everything into every process, even the shell, and has
-// no effect if a program opens a library by its absolute path or a wheel has renamed it (libcudart-faf08d9a.so.13). An auditor is called in
-// each of these cases and loads nothing that was not requested. It does not intercept calls (la_objopen() binds nothing), so they cost no
-// more. `import torch` (329 libraries) takes the same time, an exec 1 ms more, because the linker loads a second C library for the auditor.
-// Auditors are inherited by children, work together with other auditors and LD_PRELOAD, and see namespaces of dlmopen(). If the linker does
-// not support auditors (musl) or is not used (static programs), only LD_LIBRARY_PATH works.
+// Why LD_AUDIT: LD_LIBRARY_PATH comes after the RPATH of a wheel. LD_PRELOAD loads everything into every process, even the shell, and has
+// no effect if a program opens a library by its absolute path or a wheel has renamed it (libcudart-faf08d9a.so.13). An audit library is
+// called in each of these cases and loads nothing that was not requested. It does not intercept calls (la_objopen() binds nothing), so they
+// cost no more. `import torch` (329 libraries) takes the same time, an exec 1 ms more, because the linker loads a second C library for it.
+// Audit libraries are inherited by children, work together with others and LD_PRELOAD, and see namespaces of dlmopen(). If the linker does
+// not support them (musl) or is not used (static programs), only LD_LIBRARY_PATH works.
 //
 // A stand-in is a file in one of the folders in VRAM_SIM_FRONT and is chosen by its name. No file of the program is changed.
 #define _GNU_SOURCE
@@ -88,7 +88,7 @@ static void list_folder(const char *folder) {
     (void)closedir(listing);
 }
 
-// Lists the stand-ins, once. Needs no lock: the linker holds its own when it calls an auditor.
+// Lists the stand-ins, once. Needs no lock: the linker holds its own when it calls an audit library.
 static void list_folders(void) {
     static bool listed;
     if (listed) return;
@@ -129,7 +129,7 @@ static const char *standin_for_link(const char *path) {
 
 unsigned la_version(unsigned version) { return version < LAV_CURRENT ? version : LAV_CURRENT; }
 
-// Paths that were searched and replaced by a stand-in: the linker names the stand-in by them.
+// Paths that the search produced and that a stand-in replaced. The linker still reports the stand-in under these paths.
 static char *passed_by[MOST_STANDINS];
 static size_t passed_by_count;
 

@@ -134,8 +134,8 @@ static size_t first_frame(const struct vram_frame *frames, size_t count) {
     return first;
 }
 
-// Appends at most VR_CHECK_LINES_FRAMES frames of machine code, and as many of Python, which lie behind them. Returns whether there are any
-// of Python.
+// Appends at most VR_CHECK_LINES_FRAMES frames of machine code, and as many Python frames, which follow them. Returns whether there are any
+// Python frames.
 static bool put_part(struct vr_text *text, uint32_t stack) {
     const struct vr_libcuda_stacks *stacks = vr_libcuda_stacks();
     struct vram_frame frames[FRAMES_MOST];

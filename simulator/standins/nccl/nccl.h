@@ -87,7 +87,7 @@ struct nccl_shared {
     _Atomic int rank_count;
     _Atomic int broken;     // a result: the communicator can no longer be used; 0: intact
     char sentence[512];     // reason; written before `broken`
-    _Atomic int is_writing; // a rank is writing the sentence
+    _Atomic int is_writing; // a rank is writing the message
     struct nccl_rank ranks[];
 };
 
@@ -137,8 +137,8 @@ int nccl_gone_rank(const struct nccl_comm *comm, int needed);
 // Adds the communicator to those of this process, or removes it.
 void nccl_list(struct nccl_comm *comm);
 void nccl_unlist(struct nccl_comm *comm);
-// Waits until ready(argument) is true. Fails if a rank of `needed` has ended, if the communicator is broken, or after a long time. If
-// ranks only wait for each other, sets *late and returns success; `late` is NULL if they may.
+// Waits until ready(argument) is true. Fails if a rank of `needed` has ended, if the communicator is broken, or at the time limit. If ranks
+// only wait for each other, sets *late and returns success. With late == NULL they may wait for each other until the time limit.
 struct nccl_wait {
     bool (*ready)(const struct nccl_comm *comm, const void *argument);
     const void *argument;
@@ -146,11 +146,11 @@ struct nccl_wait {
     const char *what;
 };
 int nccl_wait(struct nccl_comm *comm, const struct nccl_wait *wait, bool *late);
-// Breaks the communicator, with a sentence as the reason, unless it is already broken. Returns `result`.
+// Marks the communicator as broken, with an error message, unless it is already broken. Returns `result`.
 int nccl_break(struct nccl_comm *comm, int result, const char *format, ...) __attribute__((format(printf, 3, 4)));
-// Returns the result that broke the communicator and stores its sentence; 0 if it is intact.
+// Returns the result that broke the communicator and stores its message; 0 if it is intact.
 int nccl_broken(struct nccl_comm *comm);
-// Stores a sentence for ncclGetLastError() and returns `result`.
+// Stores a message for ncclGetLastError() and returns `result`.
 int nccl_fail(struct nccl_comm *comm, int result, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 // --- nccl_fold.c -----------------------------------------------------------------------------------------------------------------------

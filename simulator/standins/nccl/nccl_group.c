@@ -67,8 +67,8 @@ static int finish_those_begun(struct nccl_call *calls, size_t count, size_t *don
     return result;
 }
 
-// Gives a broadcast of a root that does not run the input of its representative's own broadcast in the group: an all-gather may be a
-// broadcast from every rank, into the output itself.
+// If the root of a broadcast does not run, uses the input of its representative's own broadcast in the group. An all-gather may be a group
+// of broadcasts, one from each rank, into the output itself.
 static void give_for_absent_root(struct nccl_call *call, const struct nccl_call *calls, size_t count) {
     const struct nccl_comm *comm = call->comm;
     if (call->kind != NCCL_BROADCAST || nccl_runs(comm, call->root) || nccl_stands_for(comm, call->root) != comm->rank) return;

@@ -115,7 +115,7 @@ static int timed_out(struct nccl_comm *comm, const struct nccl_wait *wait, uint6
                       seconds, wait->what, wait->needed);
 }
 
-// Waits until the wait is over and returns its result. Sets *late if ranks wait for each other.
+// Waits for the condition and returns the result. Sets *late if ranks wait for each other.
 static int wait_on(struct nccl_comm *comm, const struct nccl_wait *wait, bool *late) {
     const uint64_t begin = monotonic_ns(), stuck_ns = waiting_limit_ns() / STUCK_PART;
     const uint64_t limit_ns = waiting_limit_ns() * (late != NULL ? BUSY_TIMES : 1);

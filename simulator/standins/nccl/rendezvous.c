@@ -130,7 +130,7 @@ int nccl_fail(struct nccl_comm *comm, int result, const char *format, ...) {
     return result;
 }
 
-// Bounds the sentence, because any rank may write the file and the NUL may be missing.
+// Bounds the message, because any rank may write the file and the NUL may be missing.
 int nccl_broken(struct nccl_comm *comm) {
     const int broken = atomic_load(&comm->shared->broken);
     if (broken == 0) return 0;

@@ -3,7 +3,7 @@
     count_functions.py [BUILD_FOLDER]      prints the table; exit code 1 if a row exceeds its limit
     count_functions.py --list CALL         lists the functions of one row in order
 
-The library is built without optimization and with -finstrument-functions, into build/functions, which takes about half a minute of processor
+The library is built without optimization and with -finstrument-functions, into build/functions, which takes about half a minute of CPU
 time. Each function counts once, as it must be read once; `entered` is the number of calls.
 """
 

@@ -49,7 +49,7 @@ def attention_or_mlp(tokens):
 
 
 def loss_or_layers(rows):
-    """Small: many layers' weights and state; large: logits of many words."""
+    """At small sizes the peak is the weights and state of many layers; at large sizes, the logits of many words."""
     model, head = Model(512, 6).cuda(), nn.Linear(512, 16384).cuda()
     made = torch.optim.Adam([*model.parameters(), *head.parameters()])
     for _ in range(2):
@@ -60,7 +60,7 @@ def loss_or_layers(rows):
 
 
 def evaluation_or_training(rows):
-    """Small: training of a fixed batch; large: an evaluation of all rows."""
+    """At small sizes the peak is the training of a fixed batch; at large sizes, an evaluation of all rows."""
     model = Model(512, 6).cuda()
     made = torch.optim.AdamW(model.parameters())
     for _ in range(2):
@@ -90,7 +90,7 @@ def image_stages(rows):
 
 
 def recomputed(rows):
-    """With checkpointing: small: the optimizer; large: one layer of the backward pass."""
+    """With checkpointing, the peak is the optimizer at small sizes, and one layer of the backward pass at large sizes."""
     from torch.utils.checkpoint import checkpoint
 
     model = Model(1024, 6).cuda()
@@ -105,7 +105,7 @@ def recomputed(rows):
 
 
 def all_pairs_or_table(rows):
-    """Small: a fixed table; large: distances of all pairs."""
+    """At small sizes the peak is a fixed table; at large sizes, the matrix of pairwise distances."""
     table = torch.empty(64 << 20, device="cuda")
     points = batch(rows, 64)
     near = (points @ points.T).softmax(-1)

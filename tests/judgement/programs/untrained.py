@@ -108,7 +108,7 @@ def fraction_of_the_device():
 
 
 def own_pool():
-    """2.4 GiB are free in a MemPool, where nothing else can take them."""
+    """2.4 GiB is free in a MemPool, where nothing else can use it."""
     pool = torch.cuda.MemPool()
     with torch.cuda.use_mem_pool(pool):
         made = torch.empty(2400 * MIB, dtype=torch.uint8, device="cuda")
@@ -117,7 +117,7 @@ def own_pool():
 
 
 def pool_of_a_graph():
-    """2.4 GiB are free in the pool of a captured graph, where nothing else can take them."""
+    """2.4 GiB is free in the pool of a captured graph, where nothing else can use them."""
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         x = torch.empty(2400 * MIB, dtype=torch.uint8, device="cuda")

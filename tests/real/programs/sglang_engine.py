@@ -11,7 +11,7 @@ from small_llama import CONFIG
 
 # CuTe's kernels, FlashInfer's default here, are launched by a runtime of NVIDIA's linked into CuTe, which accepts only NVIDIA's driver.
 os.environ["FLASHINFER_USE_CUDA_NORM"] = "1"
-# The environment keeps the code that SGLang compiles at its start, which takes minutes of CPU time.
+# Cache the kernels that SGLang compiles at start-up in the virtual environment: compiling takes minutes of CPU time.
 os.environ["SGLANG_JIT_CACHE_DIR"] = os.path.join(sys.prefix, "jit")
 
 

@@ -1,5 +1,5 @@
 """Measures the cost of computing small operations: values_price.py VRAM. Runs a training step of 7 billion parameters under `vram fit`, with and without
-`--values none`, in turns, and compares the processor time of all processes, and of the steps alone. Prints the ratio; the speed of a machine cannot
+`--values none`, in turns, and compares the CPU time of all processes, and of the steps alone. Prints the ratio; the speed of a machine cannot
 make it fail."""
 import re
 import resource

@@ -47,7 +47,7 @@ export type Matches = {
     has(row: number, stack: number): boolean; // an allocation's row and its stack's number (NaN if unknown)
 };
 
-// A view's key and its meaning, for the help: ["\u2191 \u2193", "one event back or on"].
+// A view's key and its meaning, for the help: ["\u2191 \u2193", "one event back or forward"].
 export type KeyHelp = readonly [keys: string, meaning: string];
 
 // A view is created once and lives as long as the page. show() is called when it is chosen, update() when the state changes while it is

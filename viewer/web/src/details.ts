@@ -83,7 +83,7 @@ export class Details implements Panel {
 
     private place(): void {
         const picked = this.frame.store.state.pick !== "";
-        if (!picked && this.told) this.frame.announce("Nothing is picked.");
+        if (!picked && this.told) this.frame.announce("Nothing is selected.");
         this.told = picked;
         const hidden = !this.open || this.frame.store.state.pick === "" || !this.frame.device();
         if (hidden === this.root.hidden) return;
@@ -108,7 +108,7 @@ export class Details implements Panel {
     }
 
     private head(title: string, label = title): HTMLElement {
-        const close = el("button", { type: "button", class: "quiet close", "aria-label": "Let go of it", onclick: () => this.frame.store.set({ pick: "" }) }, "\u00d7");
+        const close = el("button", { type: "button", class: "quiet close", "aria-label": "Clear the selection", onclick: () => this.frame.store.set({ pick: "" }) }, "\u00d7");
         const copy = el("button", { type: "button", class: "quiet", title: "Copy the label", "aria-label": "Copy the label", onclick: () => void copyText(label) }, "copy");
         return el("div", { class: "details-head" }, el("h2", {}, title), copy, close);
     }
@@ -116,15 +116,15 @@ export class Details implements Panel {
     // Describes the pick in a sentence, for screen readers.
     private spoken(item: Allocation): string {
         const place = siteFrame(item);
-        const life = `${item.birth_event === null ? "made before the recording" : `made at event ${count(item.birth_event)}`}, ${item.death_event === null ? "never freed" : `freed at event ${count(item.death_event)}`}`;
-        return `Picked ${item.label}: ${bytes(item.bytes)}, ${life}${place ? `, at ${plainSite(frameText(place))}` : ""}`;
+        const life = `${item.birth_event === null ? "allocated before the recording" : `allocated at event ${count(item.birth_event)}`}, ${item.death_event === null ? "never freed" : `freed at event ${count(item.death_event)}`}`;
+        return `Selected ${item.label}: ${bytes(item.bytes)}, ${life}${place ? `, at ${plainSite(frameText(place))}` : ""}`;
     }
 
     private moment(event: number | null | undefined, time: number | undefined, absent: string): HTMLElement {
         if (event === null || event === undefined) return el("span", { class: "quiet-text" }, absent);
         const first = this.frame.device()?.first_time_us;
         const after = time !== undefined && first !== undefined ? ` at ${duration(time - first)}` : "";
-        const button = el("button", { type: "button", class: "jump", title: "Choose this moment", onclick: () => this.frame.store.set({ event }) }, `event ${count(event)}`);
+        const button = el("button", { type: "button", class: "jump", title: "Select this moment", onclick: () => this.frame.store.set({ event }) }, `event ${count(event)}`);
         return el("span", {}, button, after);
     }
 
@@ -137,11 +137,11 @@ export class Details implements Panel {
             ["role", item.role && item.role !== "unknown" ? roleCell(item.role) : undefined],
             ["address", el("code", {}, item.address)],
             ["requested", exact(item.bytes)],
-            ["given", item.block_bytes === undefined ? undefined : `${bytes(item.block_bytes)}${lost > 0 ? ` (${bytes(lost)} rounding)` : ""}`],
-            ["made", this.moment(item.birth_event, item.birth_time_us, "before the recording")],
+            ["block size", item.block_bytes === undefined ? undefined : `${bytes(item.block_bytes)}${lost > 0 ? ` (${bytes(lost)} rounding)` : ""}`],
+            ["allocated", this.moment(item.birth_event, item.birth_time_us, "before the recording")],
             ["freed", this.moment(item.death_event, item.death_time_us, "never")],
             ["usable again", item.completed_event === undefined || item.death_event === null ? undefined : this.moment(item.completed_event, item.completed_time_us, "never")],
-            ["lived", lived],
+            ["lifetime", lived],
             ["total after it", item.total_after === undefined ? undefined : exact(item.total_after)],
             ["stream", item.stream?.toString()],
             ["pool", item.pool === undefined ? undefined : item.pool[0] === 0 && item.pool[1] === 0 ? "default" : `private ${item.pool.join(", ")}`],
@@ -159,11 +159,11 @@ export class Details implements Panel {
         for (const [name, value] of this.rows(item)) {
             if (value !== undefined && value !== "") add(table, el("dt", {}, name), el("dd", {}, value));
         }
-        const actions = el("div", { class: "details-actions" }, el("button", { type: "button", onclick: () => this.showLife(item) }, "Show its life"));
+        const actions = el("div", { class: "details-actions" }, el("button", { type: "button", onclick: () => this.showLife(item) }, "Show its lifetime"));
         const place = siteFrame(item);
         const site = place ? frameText(place) : "";
         if (site !== "") {
-            actions.append(el("button", { type: "button", title: "Mark all that was allocated at the same place", onclick: () => this.frame.store.set({ search: site, regex: false }) }, "Same place"));
+            actions.append(el("button", { type: "button", title: "Highlight all allocations of this call site", onclick: () => this.frame.store.set({ search: site, regex: false }) }, "Same call site"));
             actions.append(el("button", { type: "button", onclick: () => void copyText(item.frames.map(frameText).join("\n")) }, "Copy stack"));
         }
         add(this.body, this.head(titleOf(item), item.label), table, actions, framesList(item.frames, item.site));

@@ -25,7 +25,7 @@ export function emptyState(frame: Frame): HTMLElement {
         { class: "empty", "aria-label": "Nothing to show" },
         el("p", { class: "empty-why", role: "status", hidden: true }),
         zone,
-        el("div", { class: "recipes" }, el("h2", {}, "To record one"), el("pre", {}, RECIPE), el("p", {}, "or any CUDA program, unchanged:"), el("pre", {}, "vram run -o job.vram -- ./program"), el("p", { class: "quiet-text" }, "Several files, the ranks of a job say, can be open at once. Nothing leaves this computer: the page may not reach any network.")),
+        el("div", { class: "recipes" }, el("h2", {}, "To record one"), el("pre", {}, RECIPE), el("p", {}, "or any CUDA program, unchanged:"), el("pre", {}, "vram run -o job.vram -- ./program"), el("p", { class: "quiet-text" }, "Several files can be open at once, such as the ranks of a job. Nothing leaves this computer: the page has no network access.")),
     );
 }
 
@@ -38,5 +38,5 @@ export function openingState(names: string): HTMLElement {
 export function explainEmpty(root: HTMLElement, recording: string | undefined): void {
     const why = root.querySelector<HTMLElement>(".empty-why")!;
     why.hidden = recording === undefined;
-    why.textContent = recording === undefined ? "" : `${recording} has neither segments nor events: there is nothing to show.`;
+    why.textContent = recording === undefined ? "" : `${recording} has neither segments nor events to show.`;
 }

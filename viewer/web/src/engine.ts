@@ -63,7 +63,7 @@ export class WorkerEngine implements Engine {
     // The worker unpacks the engine while the page is displayed.
     static create(): WorkerEngine {
         const absent = NEEDED.find((name) => !(name in globalThis));
-        if (absent) throw new Error(`This browser has no ${absent}: the page needs Firefox 113, Chromium 111, Safari 16.4 or newer. \`vram view --serve\` does without.`);
+        if (absent) throw new Error(`This browser has no ${absent}: the page needs Firefox 113, Chromium 111, Safari 16.4 or newer. \`vram view --serve\` does not need it.`);
         const engine = new WorkerEngine();
         engine.worker.postMessage({ kind: "start", engine: inline("engine") } satisfies ToWorker);
         return engine;

@@ -146,10 +146,10 @@ export class Header implements Panel {
         if (!device) return;
         const peak = state.notion === "active" ? device.active_peak_bytes : device.peak_bytes;
         const moment = state.notion === "active" ? device.active_peak_event : device.peak_event;
-        const button = el("button", { type: "button", class: "jump", title: "Choose the moment of the peak", "data-event": moment, onclick: () => this.frame.store.set({ event: moment }) }, `peak ${bytes(peak)}`);
+        const button = el("button", { type: "button", class: "jump", title: "Select the moment of the peak", "data-event": moment, onclick: () => this.frame.store.set({ event: moment }) }, `peak ${bytes(peak)}`);
         button.dataset.bytes = String(peak);
         add(this.facts, `${counted(device.events, "event")} \u00b7 `, button, device.has_times && ` \u00b7 ${duration(device.duration_us ?? 0)}`);
-        if (!Number.isNaN(state.event)) add(this.facts, " \u00b7 ", el("button", { type: "button", class: "jump pin-it", title: "Pin the chosen event, with a note (b)", onclick: () => this.pin() }, `\u2691 ${count(state.event)}`));
+        if (!Number.isNaN(state.event)) add(this.facts, " \u00b7 ", el("button", { type: "button", class: "jump pin-it", title: "Pin the selected event, with a note (b)", onclick: () => this.pin() }, `\u2691 ${count(state.event)}`));
     }
 
     private fillFiles(state: State): void {

@@ -4,27 +4,27 @@ import type { KeyHelp } from "./app";
 import type { Frame } from "./frame";
 
 const FRAME_KEYS: readonly KeyHelp[] = [
-    ["1 \u2026 9", "choose a view"],
-    ["/", "search; Esc leaves and clears"],
-    ["a d  \u2190 \u2192", "move the window (with Shift: by a whole one)"],
+    ["1 \u2026 9", "switch to a view"],
+    ["/", "search; Esc clears it"],
+    ["a d  \u2190 \u2192", "move the window (with Shift: by its whole width)"],
     ["w s  + \u2212", "zoom in and out"],
     ["0", "show the whole history"],
-    ["e", "count events or real time"],
+    ["e", "axis: events or real time"],
     ["v", "allocated or active memory"],
-    ["<  >", "the device before or after"],
-    ["{  }", "the recording before or after"],
-    ["b", "pin the chosen moment, with a note"],
+    ["<  >", "the previous or next device"],
+    ["{  }", "the previous or next recording"],
+    ["b", "pin the selected moment, with a note"],
     ["i", "show or hide the details"],
     ["x", "save the picture or the table"],
     ["l", "light or dark"],
     ["o", "open files"],
     ["?", "this help"],
-    ["Esc", "close, or let go of what is picked"],
+    ["Esc", "close, or clear the selection"],
 ];
 
 const WORDS: readonly (readonly [string, string, string])[] = [
-    ["allocated", "--allocated", "held by the program: from its request to its free"],
-    ["active", "--active", "freed, but another stream may still use it: it cannot be given out again yet"],
+    ["allocated", "--allocated", "held by the program, from request to free"],
+    ["active", "--active", "freed, but another stream may still use it: not reusable yet"],
     ["reserved", "--reserved", "taken from the driver; what is not allocated or active is cached"],
     ["out of memory", "--alarm", "a request that could not be served"],
 ];
@@ -49,7 +49,7 @@ export class Help {
         if (shown.keys?.length) right.append(keyTable(shown.title, shown.keys));
         right.append(keyTable("Views", this.frame.views.filter((view) => view.available?.() ?? true).map((view) => [view.key, view.title] as const)));
         right.append(words());
-        const about = el("p", { class: "quiet-text" }, "The mouse: drag in the strip at the top chooses the window, the wheel zooms, a double click shows everything. Recordings stay on this computer: the page has no way to send them anywhere.");
+        const about = el("p", { class: "quiet-text" }, "Mouse: drag in the strip at the top to select the window, turn the wheel to zoom, double-click to show everything. Recordings stay on this computer: the page has no network access.");
         add(this.root, close, el("h2", {}, "Keys and words"), columns, about);
         this.root.showModal();
     }

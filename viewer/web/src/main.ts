@@ -5,7 +5,7 @@ import { Details } from "./details";
 import { add, clear, el } from "./dom";
 import { emptyState, explainEmpty, openingState } from "./empty";
 import { skipFrames, WorkerEngine, type Engine } from "./engine";
-import { bytes, count } from "./format";
+import { bytes, count, counted } from "./format";
 import type { Changed, Frame, Opened, Panel } from "./frame";
 import { Header } from "./header";
 import { Help } from "./help";
@@ -248,7 +248,7 @@ class Page implements Frame, App {
         this.say(this.failure);
     }
 
-    // Handles a link to a recording or device that does not exist: shows an existing one, and returns a sentence.
+    // Handles a link to a recording or device that does not exist: shows an existing one, and returns a message.
     private outOfRange(): string {
         const { rec, device } = this.store.state;
         const open = this.recordings.length;
@@ -256,13 +256,13 @@ class Page implements Frame, App {
         if (!Number.isInteger(rec) || rec < 0 || rec >= open) {
             const first = worstRecording(this.recordings)?.rec ?? 0;
             this.store.set({ rec: first, device: -1, ...UNCHOSEN });
-            const which = Number.isInteger(rec) && rec >= 0 ? `recording ${count(rec + 1)}` : "a recording that cannot be";
-            return `The link names ${which}, and ${open === 1 ? "one is" : `${count(open)} are`} open: this is ${open === 1 ? "that one" : this.recordings[first].name}.`;
+            const which = Number.isInteger(rec) && rec >= 0 ? `recording ${count(rec + 1)}` : "a recording with an invalid number";
+            return `The link refers to ${which}, but only ${counted(open, "recording")} ${open === 1 ? "is" : "are"} open; showing ${this.recordings[first].name}.`;
         }
         const devices = this.recordings[rec].devices;
         if (device === -1 || devices.length === 0 || devices.some((one) => one.device === device)) return "";
         this.store.set({ device: -1, ...UNCHOSEN });
-        return `The link names device ${device}, of which ${this.recordings[rec].name} says nothing: this is another one.`;
+        return `The link refers to device ${device}, which ${this.recordings[rec].name} does not contain; showing another device.`;
     }
 
     private refresh(changed: Changed): void {

@@ -38,7 +38,7 @@ export class Minimap implements Panel {
         this.handles = { from: this.handle("from", "Beginning of the window"), to: this.handle("to", "End of the window") };
         this.brush.append(this.handles.from, this.handles.to);
         this.scale.setAttribute("aria-hidden", "true"); // the canvas has a label
-        this.root = el("div", { class: "minimap", title: "Drag to choose a window, wheel to zoom, double click for everything" }, this.canvas, this.brush, this.scale, this.flags, this.readout);
+        this.root = el("div", { class: "minimap", title: "Drag to select a window, turn the wheel to zoom, double-click to show everything" }, this.canvas, this.brush, this.scale, this.flags, this.readout);
         this.root.addEventListener("pointerdown", (event) => this.press(event));
         this.root.addEventListener("pointermove", (event) => this.hover(event));
         this.root.addEventListener("pointerup", (event) => this.release(event));

@@ -67,7 +67,7 @@ export class PinBar implements Panel {
 
     // Called by the key and the button. Shows the field if an event is chosen.
     begin(): void {
-        if (Number.isNaN(this.frame.store.state.event)) return this.frame.say("Choose a moment first (click in a chart, or \u201cpeak\u201d above): that is what is pinned.");
+        if (Number.isNaN(this.frame.store.state.event)) return this.frame.say("Select a moment first (click in a chart, or \u201cpeak\u201d above); the pin marks that moment.");
         this.asking = true;
         this.update(this.frame.store.state, null);
         this.note.focus();
@@ -95,8 +95,8 @@ export class PinBar implements Panel {
         if (chosen) {
             const own = here.find((pin) => pin.event === state.event);
             this.note.placeholder = own ? "another note" : "a note";
-            add(this.root, el("span", { class: "quiet-text" }, `event ${count(state.event)}:`), this.note, el("button", { type: "button", title: "Pin the chosen event (b)", onclick: () => this.pin() }, own ? "Change" : "Pin"));
-            add(this.root, el("button", { type: "button", class: "quiet", "aria-label": "Pin nothing", onclick: () => this.end() }, "\u00d7"));
+            add(this.root, el("span", { class: "quiet-text" }, `event ${count(state.event)}:`), this.note, el("button", { type: "button", title: "Pin the selected event (b)", onclick: () => this.pin() }, own ? "Change" : "Pin"));
+            add(this.root, el("button", { type: "button", class: "quiet", "aria-label": "Cancel the pin", onclick: () => this.end() }, "\u00d7"));
             if (typing) this.note.focus();
         }
         if (moved) window.dispatchEvent(new Event("resize"));

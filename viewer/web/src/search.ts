@@ -15,7 +15,7 @@ export class SearchBox implements Panel {
     private readonly input = el("input", {
         type: "search",
         placeholder: "Search address, frame, file\u2026",
-        title: "Enter goes to the next that was found, with Shift to the one before",
+        title: "Enter goes to the next match, Shift+Enter to the previous one",
         "aria-label": "Search addresses, frames, files, categories",
         spellcheck: "false",
         autocomplete: "off",
@@ -32,7 +32,7 @@ export class SearchBox implements Panel {
     constructor(private readonly frame: Frame) {
         this.ask = latest<Found>(frame.engine);
         const way = (text: string, label: string, by: 1 | -1) => el("button", { type: "button", class: "found-way", "aria-label": label, title: label, onclick: () => void this.step(by) }, text);
-        this.ways = el("span", { class: "found-ways", hidden: true }, way("\u2039", "The one found before", -1), way("\u203a", "The next one found", 1));
+        this.ways = el("span", { class: "found-ways", hidden: true }, way("\u2039", "Previous match", -1), way("\u203a", "Next match", 1));
         this.root = el("div", { class: "search", role: "search" }, this.input, this.result, this.ways, this.regex);
         this.input.addEventListener("input", () => {
             clearTimeout(this.timer);

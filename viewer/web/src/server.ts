@@ -13,7 +13,7 @@ export class ServerEngine implements Engine {
     }
 
     open(): Promise<void> {
-        return Promise.reject(new Error("this page shows what the server has open: give it more files on its command line"));
+        return Promise.reject(new Error("this page shows the files that the server opened: name more files on its command line"));
     }
 
     async ask<T>(question: Question): Promise<Answer<T>> {
@@ -21,7 +21,7 @@ export class ServerEngine implements Engine {
         try {
             response = await fetch(`${this.path}ask?${questionText(question)}`, { cache: "no-store" });
         } catch {
-            throw new Error("the server does not answer: has `vram view --serve` been ended?");
+            throw new Error("the server does not answer: is `vram view --serve` still running?");
         }
         if (!response.ok) throw new Error(visible(await response.text()).trim() || `the server says ${response.status}`);
         return new Answer<T>(await response.arrayBuffer());

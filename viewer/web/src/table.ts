@@ -1,6 +1,6 @@
 // A table with sortable columns and selectable rows, by mouse or keyboard. Draws a limited number of rows and gives the number of the rest.
 import { clear, csvText, el } from "./dom";
-import { counted } from "./format";
+import { count, counted } from "./format";
 
 export type Column<Row> = {
     title: string;
@@ -88,8 +88,8 @@ export class SortTable<Row> {
             this.body.append(el("tr", { tabindex: 0, "aria-selected": String(chosen), class: [chosen && "chosen", found && "found-row"].filter(Boolean).join(" ") || undefined, onclick: () => this.onChoose(row), onkeydown: (event: KeyboardEvent) => this.onRowKey(event, row) }, ...cells));
         }
         const marked = this.found ? rows.filter(this.found).length : 0;
-        const search = this.found && rows.length > 0 ? `${counted(marked, "row")} of ${counted(rows.length, "row")} ${marked === 1 ? "has" : "have"} to do with the search. ` : "";
-        this.rest.textContent = rows.length === 0 ? "None." : rows.length > MOST_ROWS ? `${counted(rows.length - MOST_ROWS, "more row")}: saved as CSV they are all there.` : "";
+        const search = this.found && rows.length > 0 ? `${count(marked)} of ${counted(rows.length, "row")} ${marked === 1 ? "matches" : "match"} the search. ` : "";
+        this.rest.textContent = rows.length === 0 ? "None." : rows.length > MOST_ROWS ? `${counted(rows.length - MOST_ROWS, "more row")}; the CSV export has ${rows.length - MOST_ROWS === 1 ? "it" : "them all"}.` : "";
         this.rest.prepend(search);
     }
 

@@ -106,7 +106,8 @@ await browser.close();
 if (recordings) {
     const real = await openPage(html, { fragment: "#view=oom" });
     await openFiles(real.page, recordingPaths("102"));
-    await settles(real.page, () => document.querySelector(".oom-next")?.textContent.trim(), null, "Another moment is the peak then: event 5,583.", "another peak");
+    await settles(real.page, () => document.querySelector(".oom-next")?.textContent.trim(), null, "The peak then moves to event 5,583.", "another peak");
+    equal(await real.page.evaluate(() => document.querySelector(".oom-remedies").textContent.includes("; the peak is then")), false, "which is said once");
     await real.page.locator(".oom-next button").first().click();
     await settles(real.page, () => document.querySelector('[data-fact="event"] dd')?.textContent, null, "5,583 of 19,936", "and what is there");
     await real.browser.close();

@@ -64,9 +64,9 @@ async function searching(page) {
     await settles(page, (before) => ![null, before].includes(new URLSearchParams(location.hash.slice(1)).get("pick")), first, true, "Enter goes to the next");
     await input.press("Shift+Enter");
     await settles(page, () => new URLSearchParams(location.hash.slice(1)).get("pick"), null, first, "and Shift+Enter back");
-    await page.getByRole("button", { name: "The next one found" }).click();
+    await page.getByRole("button", { name: "Next match" }).click();
     await settles(page, (before) => ![null, before].includes(new URLSearchParams(location.hash.slice(1)).get("pick")), first, true, "a button goes to the next");
-    await page.getByRole("button", { name: "The one found before" }).click();
+    await page.getByRole("button", { name: "Previous match" }).click();
     await settles(page, () => new URLSearchParams(location.hash.slice(1)).get("pick"), null, first, "and one back");
     await go(page, { view: "timeline", search: "a(b", regex: "true" });
     await settles(page, () => !document.querySelector(".message").hidden && /^Search: .{12}/.test(document.querySelector(".message").textContent), null, true, "an error in full");
@@ -92,10 +92,10 @@ async function range(page) {
     });
     await go(page, { view: "timeline", from, to });
     const told = () => Object.fromEntries([...document.querySelectorAll(".range-facts:not([hidden]) [data-fact]")].map((fact) => [fact.dataset.fact, Number(fact.dataset.bytes)]).filter(([name]) => name !== "peak"));
-    await settles(page, told, null, { change: made - freed, made, freed }, "what the window made and freed");
+    await settles(page, told, null, { change: made - freed, allocated: made, freed }, "what the window made and freed");
     expect((await page.locator(".range-facts .link").count()) > 0, "and who made most");
     await go(page, { view: "timeline" });
-    await settles(page, () => document.querySelector(".range-facts:not(.stale) [data-fact='peak'] ~ [data-lead]")?.textContent, null, "who holds it", "of the whole history who holds its peak");
+    await settles(page, () => document.querySelector(".range-facts:not(.stale) [data-fact='peak'] ~ [data-lead]")?.textContent, null, "what holds it", "of the whole history who holds its peak");
 }
 
 async function card(page) {
@@ -121,7 +121,7 @@ async function sources(page) {
     await settles(page, () => document.querySelector('input[aria-label="Open sources with"]').hasAttribute("aria-invalid"), null, true, "an address that runs code is refused");
     await field.fill("vscode://file/{file}:{line}");
     await field.press("Enter");
-    await settles(page, () => document.querySelector(".settings-view").textContent.includes("Places in call stacks are links now."), null, true, "an address with {file} and {line} is taken");
+    await settles(page, () => document.querySelector(".settings-view").textContent.includes("Source lines in call stacks are links now."), null, true, "an address with {file} and {line} is taken");
     await go(page, { view: "oom" });
     await page.reload();
     await openFiles(page, [example]);

@@ -103,7 +103,7 @@ async function kept() {
     const { browser, page, errors } = await openPage(html);
     await openFiles(page, [path]);
     await page.keyboard.press("6");
-    await settles(page, () => document.querySelector(".leaks-kept")?.textContent.replace(/\s/g, " "), null, "Never freed: 2.0 MiB in 2 allocations. By whom", "what was never freed");
+    await settles(page, () => document.querySelector(".leaks-kept")?.textContent.replace(/\s/g, " "), null, "Never freed: 2.0 MiB in 2 allocations. Show what holds it", "what was never freed");
     await page.locator(".leaks-kept button").click();
     await settles(page, () => Number(document.querySelector("#peak-bytes")?.dataset.bytes), null, 2097152, "is shown by whom");
     equal(await page.locator('select[aria-label="Moment"]').inputValue(), "end", "at the end");

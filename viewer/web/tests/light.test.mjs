@@ -1,5 +1,5 @@
 // Tests that the page is light: a mouse move over a chart paints only the overlay; the wheel and dragging move the existing picture, and a
-// finer one follows. Counts canvas calls in the page's own thread; in Chromium prints that thread's processor time.
+// finer one follows. Counts canvas calls in the page's own thread; in Chromium prints that thread's CPU time.
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -25,7 +25,7 @@ await page.locator(".range-facts").getByRole("button", { name: "what would lower
 await page.waitForSelector(".oom-demand");
 expect(/\d MiB /.test(await page.locator(".oom-demand > p").first().textContent()), "what holds it, in words");
 expect(await page.locator(".oom-remedies li").count() > 0, "what would lower it");
-expect(!/too much|and it fits/.test(await page.locator(".oom-remedies").textContent()), "where nothing had to fit nothing is said to fit or not");
+expect(!/too much|which fits/.test(await page.locator(".oom-remedies").textContent()), "where nothing had to fit nothing is said to fit or not");
 await go(page, {});
 
 // A pin: the chosen event with a note, in the link, on the strip and on the charts.
@@ -45,7 +45,7 @@ await settles(page, hash, "event", String(peak), "and leads back to its event");
 await page.getByRole("button", { name: "Remove the pin" }).click();
 await settles(page, () => document.querySelectorAll(".pin").length, null, 0, "it can be removed");
 
-// One recording alone: its start with its peak, its peak with its end, two of its steps; both moments are marked.
+// With one recording, Compare offers its start and peak, its peak and end, or two of its steps, and marks both moments.
 await go(page, { view: "compare" });
 const sides = () => ["A", "B"].map((side) => Number(document.querySelector(`.compare-facts [data-side="${side}"]`)?.dataset.event));
 await settles(page, sides, null, [-1, peak], "the beginning and the peak, without a click");
@@ -87,7 +87,7 @@ await go(page, { view: "peak", by: "role" });
 await page.locator(".peak-view select[aria-label='Group by']").selectOption("role");
 await page.locator(".search input").fill("model.py:21");
 await settles(page, () => [...document.querySelectorAll(".peak-view tr.found-row .site-title")].map((cell) => cell.textContent), null, ["activations"], "the role that holds what was found");
-expect((await page.locator(".peak-view .table-rest").textContent()).startsWith("1 row of "), "and how many rows");
+expect((await page.locator(".peak-view .table-rest").textContent()).startsWith("1 of "), "and how many rows");
 await page.locator(".peak-view select[aria-label='Group by']").selectOption("site");
 await settles(page, () => [...document.querySelectorAll(".peak-view tr.found-row .site")].map((cell) => cell.title), null, ["/home/me/model.py:21:forward"], "the site");
 // Each site has its role in the next column.

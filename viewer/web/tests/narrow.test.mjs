@@ -105,7 +105,7 @@ await phone.browser.close();
 
 const { browser, page, errors } = await openPage(html);
 await openFiles(page, [join(folder, "nothing.json")]);
-equal(await page.locator(".empty-why").textContent(), "nothing.json has neither segments nor events: there is nothing to show.", "a recording with nothing in it");
+equal(await page.locator(".empty-why").textContent(), "nothing.json has neither segments nor events to show.", "a recording with nothing in it");
 await openFiles(page, [put("still.json", { segments: [segment], device_traces: [[]] })]);
 await page.waitForSelector(".minimap:not([hidden]) .readout:not(:empty)");
 equal(await page.locator(".minimap .readout").textContent(), "no events", "the strip of a recording without history");

@@ -8,7 +8,7 @@ import { equal, expect, finish, html, pageRests } from "./check.mjs";
 const MIB = 2 ** 20;
 const folder = mkdtempSync(join(tmpdir(), "vram-test-"));
 
-// Makes a whole program with 100 of 1000 MiB, of which 300 are free: 600 MiB are outside.
+// Makes a whole program with 100 of 1000 MiB, of which 300 are free: 600 MiB is outside.
 function recording(name, accounts) {
     const event = (action, more) => ({ action, addr: 0x7f0000000000, size: 100 * MIB, stream: 0, time_us: 5, frames: [], user_metadata: "libnccl.so.2", ...more });
     const what = {
@@ -36,12 +36,12 @@ const known = await look(recording("known.json", {
     context_bytes: 200 * MIB, module_bytes: 50 * MIB, at_start_bytes: null, has_self: true, self_bytes: 360 * MIB, left_out: 2,
     processes: [{ pid: 4711, name: "<img src=x onerror=window.hacked=1>", bytes: 250 * MIB }, { pid: 12, name: "", bytes: null }],
 }));
-expect(/^260\.0\sMiB of this process as well: contexts 200\.0\sMiB, modules 50\.0\sMiB, what else the driver took 10\.0\sMiB$/.test(known.rows.context), `context: ${known.rows.context}`);
+expect(/^260\.0\sMiB also held by this process: contexts 200\.0\sMiB, modules 50\.0\sMiB, other driver memory 10\.0\sMiB$/.test(known.rows.context), `context: ${known.rows.context}`);
 expect(known.rows.others?.includes("other processes"), `others: ${known.rows.others}`);
 expect(known.rows["not known"]?.includes("owner not known"), `not known: ${known.rows["not known"]}`);
 expect(known.rows.outside === undefined, "no sum of all of them");
 expect(known.text.includes("process 4711 (<img src=x onerror=window.hacked=1>)"), `a name is text: ${known.text}`);
-expect(/not told\s+process 12\s/.test(known.text) && known.text.includes("and 2 more"), "what is not told");
+expect(/not known\s+process 12\s/.test(known.text) && known.text.includes("and 2 more"), "what is not told");
 expect(known.text.includes("libnccl.so.2"), "who asked");
 equal(await page.evaluate(() => window.hacked), undefined, "no markup");
 

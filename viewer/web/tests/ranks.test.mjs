@@ -47,7 +47,7 @@ const table = [
     ...alike.map((_, i) => `rank${i}.json |  | `),
 ];
 await settles(page, rows, null, table, "a row a rank");
-equal(await page.locator(".ranks-said").textContent(), "6 recordings, 7 devices. Of these, device 1 of rank5.json ran out of memory. Peaks are from 4.0\u202fMiB to 144.0\u202fMiB, the median is 128.0\u202fMiB; 3 are more than 5\u202f% away from it.", "in a sentence");
+equal(await page.locator(".ranks-said").textContent(), "6 recordings, 7 devices. Of these, device 1 of rank5.json ran out of memory. Peaks are from 4.0\u202fMiB to 144.0\u202fMiB, the median is 128.0\u202fMiB; 3 differ from it by more than 5\u202f%.", "in a sentence");
 await page.locator(".ranks-view tbody tr").nth(2).click();
 await settles(page, shown, null, "rank4.json", "a row leads to its recording");
 await settles(page, () => document.querySelector('[role="tab"][aria-selected="true"]').id, null, "tab-timeline", "and shows it");
@@ -77,7 +77,7 @@ await settles(peaks.page, () => document.querySelector('[role="tab"][aria-select
 equal(await peaks.page.locator("#tab-ranks").isVisible(), false, "and no tab of them");
 await openFiles(peaks.page, [alike[1], higher, alike[2]]);
 await settles(peaks.page, shown, null, "rank4.json", "of what was opened last the highest peak is shown");
-expect((await peaks.page.locator(".ranks-said").textContent()).includes("None ran out of memory."), "what is known of all");
+expect((await peaks.page.locator(".ranks-said").textContent()).includes("No device ran out of memory."), "what is known of all");
 await peaks.browser.close();
 
 // A page written by the command.

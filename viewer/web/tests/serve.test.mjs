@@ -1,4 +1,4 @@
-// Tests the page of `vram view --serve`: the command answers, with the report's numbers, and a sentence appears when the command has ended.
+// Tests the page of `vram view --serve`: the command answers, with the report's numbers, and a message appears when the command has ended.
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -37,6 +37,6 @@ server.kill("SIGINT");
 await ended;
 await page.keyboard.press("1");
 await page.keyboard.press("w");
-await settles(page, () => document.querySelector(".message").textContent, null, "the server does not answer: has `vram view --serve` been ended?", "a sentence when the server has ended");
+await settles(page, () => document.querySelector(".message").textContent, null, "the server does not answer: is `vram view --serve` still running?", "a message when the server has ended");
 await browser.close();
 finish();

@@ -43,10 +43,10 @@ expect(skipped.groups.every((group) => !group.name.includes("model.py")) && skip
 
 // Likewise on the page: in Settings, in every view, in the link, and in a page made by the command.
 await go(page, { view: "settings" });
-const field = page.locator('input[aria-label="Frames that name no call site"]');
+const field = page.locator('input[aria-label="Frames that are never call sites"]');
 await field.fill("mod(");
 await field.press("Enter");
-await settles(page, () => document.querySelector('input[aria-label="Frames that name no call site"]').getAttribute("aria-invalid"), null, "true", "what is no expression is told");
+await settles(page, () => document.querySelector('input[aria-label="Frames that are never call sites"]').getAttribute("aria-invalid"), null, "true", "what is no expression is told");
 await field.fill("model\\.py");
 await field.press("Enter");
 await settles(page, () => new URLSearchParams(location.hash.slice(1)).get("skip"), null, "model\\.py", "what is skipped is in the link");

@@ -1,5 +1,5 @@
 // Tests strange and hostile files: file contents are shown as text, never as markup, not even in a page made by `vram view`; files that
-// cannot be opened are refused with a sentence. Prints the fastest of three times, because a loaded machine is slow.
+// cannot be opened are rejected with a message. Prints the fastest of three runs, because the machine may be busy.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -66,7 +66,7 @@ const refusals = {
 await give(hostilePath);
 for (const [name, [bytes, words]] of Object.entries(refusals)) {
     const result = await give(put(name, bytes));
-    expect(result.opened === 0 && words.test(result.message) && result.message.startsWith(`${name}: `), `${name} is refused with a sentence: ${JSON.stringify(result)}`);
+    expect(result.opened === 0 && words.test(result.message) && result.message.startsWith(`${name}: `), `${name} is rejected with a message:  ${JSON.stringify(result)}`);
     const again = [await give(join(folder, name)), await give(join(folder, name))];
     console.log(`${name}: refused after ${Math.min(result.ms, ...again.map((one) => one.ms))} ms`);
 }
@@ -90,7 +90,7 @@ const tried = await second.page.evaluate(() => fetch("https://example.com/").the
 equal(tried, "refused", "the policy of the page");
 await second.browser.close();
 
-// An old browser, or one with disabled features, gets a sentence, not an empty page.
+// An old browser, or one with disabled features, gets a message, not an empty page.
 for (const name of ["DecompressionStream", "WebAssembly"]) {
     const old = await openPage(html, { init: `delete window.${name}` });
     await settles(old.page, (what) => document.body.innerText.includes(`no ${what}`), name, true, `without ${name} the page says so`);

@@ -1,5 +1,5 @@
 // Tests that a recording of several devices opens on the one in trouble: out of memory, else the highest peak; the tab, the menu and a
-// sentence say so. A link to something nonexistent is answered with a sentence.
+// banner say so. A link to something nonexistent is answered with a message.
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -47,7 +47,7 @@ await page.getByRole("button", { name: "Why it failed" }).click();
 await page.waitForSelector(".oom-card");
 equal(await page.locator(".oom-view h2").first().textContent(), "2 requests ran out of memory", "and leads there");
 
-// On another device the sentence names the shown device, with a link to the one in trouble.
+// On another device the banner names the shown device, with a link to the one in trouble.
 await go(page, { view: "timeline", device: 0 });
 await settles(page, sentence, null, "Device 1 ran out of memory 2 times: the last time 2.0\u202fGiB requested at event 6. So did device 2 (1). This is device 0.", "the other device");
 await page.keyboard.press("7");
@@ -55,7 +55,7 @@ await settles(page, () => document.querySelector(".oom-view h2")?.textContent, n
 await page.getByRole("button", { name: "Show device 1" }).click();
 await settles(page, () => document.querySelectorAll(".oom-card").length, null, 2, "the page without one leads to the page with two");
 
-// Without a failure: the highest peak, not the most events; no badge, no sentence.
+// Without a failure, the page opens on the device with the highest peak (not the most events), without a badge or a banner.
 await openFiles(page, [put("peaks.json", [trace(40, 1 << 20), trace(3, 1 << 29), []])]);
 await settles(page, () => document.querySelector("select.files").selectedIndex, null, 1, "the second recording is on show");
 await settles(page, device, null, "1", "the highest peak");
@@ -63,10 +63,10 @@ equal([await page.evaluate(badge), await page.evaluate(sentence)], [null, ""], "
 
 // Links to what does not exist.
 await go(page, { rec: 99 });
-await settles(page, message, null, "The link names recording 100, and 2 are open: this is oom.json.", "a recording that is not open");
+await settles(page, message, null, "The link refers to recording 100, but only 2 recordings are open; showing oom.json.", "a recording that is not open");
 await settles(page, () => document.querySelector("select.files").selectedIndex, null, 0, "the one in trouble is shown");
 await go(page, { rec: 1, device: 7 });
-await settles(page, message, null, "The link names device 7, of which peaks.json says nothing: this is another one.", "a device that is not there");
+await settles(page, message, null, "The link refers to device 7, which peaks.json does not contain; showing another device.", "a device that is not there");
 await settles(page, device, null, "1", "another one is shown");
 await go(page, { rec: 0 });
 await settles(page, message, null, "", "a link to what is there takes the sentence back");
@@ -79,7 +79,7 @@ await page.evaluate(() => {
 });
 await go(page, { rec: 1, device: 7 });
 await page.evaluate(() => window.drawFrame());
-equal(await page.evaluate(message), "The link names device 7, of which peaks.json says nothing: this is another one.", "the wrong link");
+equal(await page.evaluate(message), "The link refers to device 7, which peaks.json does not contain; showing another device.", "the wrong link");
 await go(page, { rec: 0 });
 await page.evaluate(() => window.drawAgain());
 await settles(page, message, null, "", "the next link counts", 5000);
@@ -108,7 +108,7 @@ await banner.browser.close();
 
 const linked = await openPage(html, { fragment: "#rec=99&view=state" });
 await openFiles(linked.page, [join(folder, "oom.json")]);
-await settles(linked.page, message, null, "The link names recording 100, and one is open: this is that one.", "a link that is opened before the file");
+await settles(linked.page, message, null, "The link refers to recording 100, but only 1 recording is open; showing oom.json.", "a link that is opened before the file");
 await settles(linked.page, () => document.querySelector(".state-view .event-row") !== null, null, true, "the recording is shown");
 equal(linked.errors, [], "errors of the page");
 await linked.browser.close();

@@ -34,13 +34,13 @@ await settles(page, fact, "stream", HUGE, "every digit of a stream");
 equal(await page.locator(".details h2").textContent(), "3.9\u202fKiB", "the details begin with what it is");
 equal(await page.evaluate(fact, "label"), "b7f0000000000_0", "and have its label");
 const announced = () => document.querySelector(".unseen[role=status]")?.textContent ?? "";
-await settles(page, () => (document.querySelector(".unseen[role=status]")?.textContent ?? "").startsWith("Picked b7f0000000000_0: 3.9\u202fKiB, made at event 0, never freed, at "), null, true, "the pick is told");
+await settles(page, () => (document.querySelector(".unseen[role=status]")?.textContent ?? "").startsWith("Selected b7f0000000000_0: 3.9\u202fKiB, allocated at event 0, never freed, at "), null, true, "the pick is told");
 await page.keyboard.press("]");
 await settles(page, () => ![null, "b7f0000000000_0"].includes(new URLSearchParams(location.hash.slice(1)).get("pick")), null, true, "the next one is picked by a key");
 const label = await page.evaluate(() => new URLSearchParams(location.hash.slice(1)).get("pick"));
-await settles(page, (wanted) => (document.querySelector(".unseen[role=status]")?.textContent ?? "").startsWith(`Picked ${wanted}: `), label, true, "and told");
+await settles(page, (wanted) => (document.querySelector(".unseen[role=status]")?.textContent ?? "").startsWith(`Selected ${wanted}: `), label, true, "and told");
 await page.keyboard.press("Escape");
-await settles(page, announced, null, "Nothing is picked.", "and that it is let go of");
+await settles(page, announced, null, "Nothing is selected.", "and that it is let go of");
 
 // Finds names that would reverse the text around them or break its line.
 const hidden = (source) => {
@@ -59,7 +59,7 @@ for (const view of ["timeline", "state", "segments", "map", "peak", "leaks", "oo
 expect(/\u27e8U\+202E\u27e9yp\.kcatta/.test(await page.evaluate(() => document.querySelector(".details").textContent + [...document.querySelectorAll("[title]")].map((one) => one.title).join())), "they are shown by their numbers");
 await settles(page, () => document.querySelector('tr[data-key="large_number"] td:nth-child(2)')?.textContent.trim().startsWith("9223372036854775807"), null, true, "every digit of a setting");
 // Searching for such a name, as the page writes it, finds the recording's.
-await page.getByRole("button", { name: "Same place" }).click();
+await page.getByRole("button", { name: "Same call site" }).click();
 await settles(page, () => document.querySelector(".search .found").textContent, null, "3 \u00b7 11.7\u202fKiB \u00b7 11.7\u202fKiB at the peak", "the name finds what it names");
 await go(page, { view: "peak" });
 await page.waitForSelector(".peak-view tbody tr");
@@ -114,9 +114,9 @@ for (const [name, recording] of Object.entries(cases)) {
     await settles(leaks.page, () => /^\d+ steps?,/.test(document.querySelector(".leaks-verdict").textContent), null, true, `${name}: the steps are found`);
     const verdicts = () => [...document.querySelectorAll('table[aria-label="What grows from step to step"] .verdict')].map((one) => one.textContent);
     const wanted = JSON.parse(spawnSync(vram, ["leaks", "--json", put(name, recording)], { maxBuffer: 1 << 28 }).stdout);
-    await settles(leaks.page, (said) => document.querySelector(".leaks-verdict").textContent.includes(said), wanted.sentence, true, `${name}: what the command says: "${wanted.sentence}"`);
+    await settles(leaks.page, (said) => document.querySelector(".leaks-verdict").textContent.includes(said), wanted.text, true, `${name}: what the command says: "${wanted.text}"`);
     await settles(leaks.page, verdicts, null, wanted.groups.map((group) => group.verdict), `${name}: the rows are the command's`);
-    console.log(`${name}: ${wanted.sentence}`);
+    console.log(`${name}: ${wanted.text}`);
 }
 equal(leaks.errors, [], "errors of the page");
 await leaks.browser.close();

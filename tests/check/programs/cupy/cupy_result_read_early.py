@@ -1,4 +1,4 @@
-"""An array is fetched into pinned memory with a stream, and the host reads it before the stream is over."""
+"""An array is fetched into pinned memory with a stream, and the host reads it before the stream's work completes."""
 import cupy
 import cupyx
 

@@ -1,4 +1,4 @@
-"""A kernel writes memory of the host that is mapped to the device, and the host reads it before the kernel is over."""
+"""A kernel writes memory of the host that is mapped to the device, and the host reads it before the kernel completes."""
 import numpy
 from numba import cuda
 

@@ -1,4 +1,4 @@
-"""A pinned array is filled again before the copy from it is over."""
+"""A pinned array is filled again before the copy from it completes."""
 import numpy
 from numba import cuda
 

@@ -1,4 +1,4 @@
-"""A pinned array is read before the copy that fills it is over."""
+"""A pinned array is read before the copy that fills it completes."""
 import numpy
 from numba import cuda
 

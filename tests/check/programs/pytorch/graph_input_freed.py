@@ -1,4 +1,4 @@
-"""The static input of a graph dies after the capture. The replay reads memory that is now another tensor."""
+"""The static input of a graph is freed after the capture. The replay reads memory that is now another tensor."""
 import torch
 
 x = torch.ones(1 << 20, device="cuda")

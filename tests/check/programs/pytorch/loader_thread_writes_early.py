@@ -1,4 +1,4 @@
-"""A loader thread fills the pinned buffer as soon as the copy has been enqueued, not when it is over."""
+"""A loader thread fills the pinned buffer as soon as the copy has been enqueued, not when it completes."""
 import queue
 import threading
 

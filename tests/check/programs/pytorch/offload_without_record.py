@@ -1,4 +1,4 @@
-"""Activations are copied to the host on another stream, and their memory is given back before the copies have run."""
+"""Activations are copied to the host on another stream, and their memory is freed before the copies have run."""
 import torch
 
 copies = torch.cuda.Stream()

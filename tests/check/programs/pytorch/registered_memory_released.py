@@ -1,4 +1,4 @@
-"""Memory that was registered for copies is unregistered before the copy from it is over."""
+"""Memory that was registered for copies is unregistered before the copy from it completes."""
 import torch
 
 runtime = torch.cuda.cudart()

@@ -1,4 +1,4 @@
-"""A view made from a raw pointer has twice the elements of the tensor, and the fill leaves its block."""
+"""A view made from a raw pointer has twice the elements of the tensor, and the fill writes past the end of the block."""
 import torch
 
 COUNT = 1 << 20

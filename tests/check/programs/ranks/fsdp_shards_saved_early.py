@@ -1,4 +1,4 @@
-"""The shards of an FSDP model are copied to pinned memory, and the host reads them before the copy is over."""
+"""The shards of an FSDP model are copied to pinned memory, and the host reads them before the copy completes."""
 import os
 
 import torch

@@ -1,4 +1,4 @@
-// MIOpen #3299: cudaMemcpy() between two buffers of the device may return before it is over, and a non-blocking stream does not wait.
+// MIOpen #3299: cudaMemcpy() between two buffers of the device may return before it completes, and a non-blocking stream does not wait.
 #include "runtime_calls.h"
 
 int main(void) {

@@ -1,4 +1,4 @@
-// Registered memory is unregistered and freed before the copy from it is over.
+// Registered memory is unregistered and freed before the copy from it completes.
 #include "runtime_calls.h"
 
 int main(void) {

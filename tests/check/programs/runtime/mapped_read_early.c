@@ -1,4 +1,4 @@
-// A kernel writes a flag in mapped memory of the host, which reads it before the kernel is over.
+// A kernel writes a flag in mapped host memory, and the host reads it before the kernel completes.
 #include "runtime_calls.h"
 
 int main(void) {

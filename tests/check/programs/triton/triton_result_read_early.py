@@ -1,4 +1,4 @@
-"""The result of a Triton kernel is copied to pinned memory, and the host reads it before the copy is over."""
+"""The result of a Triton kernel is copied to pinned memory, and the host reads it before the copy completes."""
 import torch
 import triton
 import triton.language as tl

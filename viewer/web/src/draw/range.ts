@@ -1,7 +1,7 @@
 // Summarizes the window in a line below a chart: change, allocated, freed, the highest moment and the sites that allocated most.
 import type { App } from "../app";
 import { clear, el } from "../dom";
-import { bytes, count, percent } from "../format";
+import { bytes, count, counted, percent } from "../format";
 import { siteOf, tailOf } from "../sites";
 
 type Groups = { bytes: number; allocations: number; groups: { name: string; bytes: number }[] };
@@ -62,7 +62,7 @@ export class RangeFacts {
             this.root.append(i === 0 ? ": " : ", ", lead);
         });
         sites.groups.forEach(({ name, bytes: size }, i) => this.root.append(i === 0 ? " \u00b7 most by " : ", ", this.siteLink(name, size)));
-        this.root.append(" \u00b7 ", el("button", { type: "button", class: "link", "data-lead": "peak", onclick: () => store.set({ view: "peak" }) }, "who holds it"), ", ", el("button", { type: "button", class: "link", "data-lead": "oom", onclick: () => store.set({ view: "oom" }) }, "what would lower it"));
+        this.root.append(" \u00b7 ", el("button", { type: "button", class: "link", "data-lead": "peak", onclick: () => store.set({ view: "peak" }) }, "what holds it"), ", ", el("button", { type: "button", class: "link", "data-lead": "oom", onclick: () => store.set({ view: "oom" }) }, "what would lower it"));
     }
 
     private siteLink(name: string, size: number): HTMLElement {
@@ -88,7 +88,7 @@ export class RangeFacts {
         const high = Number(curve.column(`${notion}_high`)[0]);
         const facts: [string, number, string][] = [
             ["change", change, signed(change)],
-            ["made", made.bytes, `${bytes(made.bytes)} in ${count(made.allocations)}`],
+            ["allocated", made.bytes, `${bytes(made.bytes)} in ${counted(made.allocations, "allocation")}`],
             ["freed", made.bytes - change, bytes(made.bytes - change)],
             ["peak", high, bytes(high)],
         ];

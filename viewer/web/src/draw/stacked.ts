@@ -48,7 +48,7 @@ export function shapeAt(given: Given, at: number, value: number): Hit | null {
         }
         if (value < base[low] || value >= base[low] + bytes[i]) continue;
         const unknown = row[i] === GIVEN_BACK;
-        const facts = unknown ? ["given back before the recording, not yet free"] : columns.mapped?.[i] ? ["mapped, of an expandable segment"] : [];
+        const facts = unknown ? ["freed before the recording began, not reusable yet"] : columns.mapped?.[i] ? ["mapped, of an expandable segment"] : [];
         return { row: unknown ? -1 : row[i], bytes: bytes[i], group: shortened(json.groups[group[i]] ?? "", 70), facts };
     }
     return null;
@@ -121,7 +121,7 @@ export function stackedScene(answer: Answer<StackedJson>, kind: Kind, theme: The
         shapes: columns.row.length,
         largest: ({ from, to }) => largestIn(total, json, from, to),
         summary:
-            `${counted(json.allocations, kind.noun)} in the window, ${count(columns.row.length)} of them drawn each for itself. ` +
+            `${counted(json.allocations, kind.noun)} in the window, ${count(columns.row.length)} of them drawn individually. ` +
             `The largest total is ${bytes(largestIn(total, json, json.from, json.to))}.`,
         show: (from, to) => {
             const drawn = largestIn(total, json, from, to);

@@ -17,7 +17,7 @@ export function shortened(full: string, most = 44): string {
 }
 
 export const lifeText = (from: number | null, to: number | null): string =>
-    from === null ? (to === null ? "lived before the recording, never freed" : `lived before the recording, freed at event ${count(to)}`)
+    from === null ? (to === null ? "allocated before the recording, never freed" : `allocated before the recording, freed at event ${count(to)}`)
     : to === null ? `allocated at event ${count(from)}, never freed` : `events ${count(from)} to ${count(to)}`;
 
 type AllocationJson = {

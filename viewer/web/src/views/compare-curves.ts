@@ -13,7 +13,7 @@ const STEP_PIXELS = 34; // between two step numbers
 const NARROW = 420; // pixels; below this, names are drawn without their peaks
 
 export class Curves {
-    private readonly canvas = el("canvas", { role: "img", "aria-label": "Both histories over each other" });
+    private readonly canvas = el("canvas", { role: "img", "aria-label": "Both histories overlaid" });
     private readonly tip = el("div", { class: "state-tip", role: "tooltip", hidden: true });
     readonly root = el("div", { class: "compare-curve" }, this.canvas, this.tip);
     private curves: readonly Curve[] = [];
@@ -43,7 +43,7 @@ export class Curves {
         this.chosen = chosen;
         this.canvas.dataset.steps = String(steps);
         const [a, b] = curves.map(({ title, high }) => `${title}, up to ${bytes(largest(high))}`);
-        this.canvas.setAttribute("aria-label", `${b === undefined ? a : `${a}; ${b}`}. ${steps > 0 ? `Step by step, ${counted(steps, "step")}${chosen > 0 ? `; step ${chosen} is chosen` : ""}.` : "Each from its beginning to its end: not both have steps."}`);
+        this.canvas.setAttribute("aria-label", `${b === undefined ? a : `${a}; ${b}`}. ${steps > 0 ? `Step by step, ${counted(steps, "step")}${chosen > 0 ? `; step ${chosen} is selected` : ""}.` : "Each curve covers its whole recording, because not both recordings have steps."}`);
         this.paint();
     }
 

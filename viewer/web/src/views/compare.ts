@@ -139,8 +139,8 @@ class Compare {
         const open = el("button", { type: "button", class: "primary", onclick: () => app.chooseFiles() }, "Open a second recording\u2026");
         add(
             this.empty,
-            el("h2", {}, "There is one recording, and nothing to compare it with"),
-            app.canOpen ? el("p", {}, "Open another run, another rank of the job, or the same program before a change: the page says which call sites grew, which are new, and lays both curves over each other.") : el("p", {}, "Give `vram view --serve` a second file: another run, another rank of the job, or the same program before a change."),
+            el("h2", {}, "Only one recording is open"),
+            app.canOpen ? el("p", {}, "Open a second recording to compare with: another run, another rank of the job, or the same program before a change. The page shows which call sites grew and which are new, and overlays both curves.") : el("p", {}, "Name a second file for `vram view --serve`: another run, another rank of the job, or the same program before a change."),
             app.canOpen && open,
         );
     }
@@ -187,7 +187,7 @@ class Compare {
 
     private describeSteps(counts: number[], sure: boolean, chosen: boolean, alone: boolean): void {
         const { step, base } = this.app.store.state;
-        const words = alone ? ["its beginning and its peak", "its peak and its end", "two of its steps"] : ["the peak of each", "the end of each", "the same step"];
+        const words = alone ? ["its start and its peak", "its peak and its end", "two of its steps"] : ["the peak of each", "the end of each", "the same step"];
         words.forEach((word, i) => (this.at.options[i].textContent = word));
         this.open.hidden = !alone || !this.app.canOpen;
         const some = this.steps > 0;
@@ -202,7 +202,7 @@ class Compare {
         this.step.value = String(Math.min(step, this.steps));
         const without = counts[0] === 0 && counts[1] === 0 ? "neither has steps" : counts[0] === 0 ? "A has no steps" : "B has no steps";
         const both = counts[0] === counts[1] ? `${counted(counts[0], "step")}` : `A has ${counted(counts[0], "step")}, B ${count(counts[1])}`;
-        this.stepFacts.textContent = chosen ? "the peak with the chosen moment" : alone && some ? `${counted(counts[0], "step")}${sure ? "" : ", perhaps layers"}` : alone ? "" : some ? `${both}${sure ? "" : ", perhaps layers"}` : without;
+        this.stepFacts.textContent = chosen ? "the peak and the selected moment" : alone && some ? `${counted(counts[0], "step")}${sure ? "" : ", perhaps layers"}` : alone ? "" : some ? `${both}${sure ? "" : ", perhaps layers"}` : without;
     }
 
     // Returns an event's position on the width of the curves: of all events, or of the steps.
@@ -338,8 +338,8 @@ export function compareView(app: App): View {
         key: "8",
         root: compare.root,
         keys: [
-            ["[ ]", "compare at the step before, the next step"],
-            ["\u2191 \u2193 Enter", "walk the differences, and highlight one everywhere"],
+            ["[ ]", "compare at the previous step, the next step"],
+            ["\u2191 \u2193 Enter", "move through the differences, and highlight one everywhere"],
         ],
         onKey: (event) => compare.onKey(event),
         show: () => {

@@ -12,7 +12,7 @@ import { Working } from "../working";
 import { highlight, nameCell, showEnd } from "./peak";
 
 type Grower = { name: string; verdict: "leak" | "growth"; bytes_per_step: number; objects_per_step: number; grew_points: number; course_points: number; first_bytes: number; last_bytes: number; row: number; stack: number; at: number };
-type LeaksJson = { steps: number; steps_text: string; answer: string; sentence: string; leaks: number; by: string; groups: Grower[] };
+type LeaksJson = { steps: number; steps_text: string; answer: string; text: string; leaks: number; by: string; groups: Grower[] };
 type Churner = { name: string; bytes_per_step: number; allocations_per_step: number; largest_bytes: number; row: number; stack: number };
 type ChurnJson = { source: string; steps: number; bytes: number; allocations: number; distinct: number; groups: Churner[] };
 
@@ -22,7 +22,7 @@ const HOW_STEPS_BEGIN = " Give the number of events per step, or mark steps in t
 function answerText(json: LeaksJson): string {
     const unknown = ["no_steps", "one_pass", "unsure"].includes(json.answer);
     const by = json.by === "stack" && json.leaks > 0 ? ", by call stack" : "";
-    return `${json.steps_text}${by}: ${json.sentence}.${unknown ? HOW_STEPS_BEGIN : ""}`;
+    return `${json.steps_text}${by}: ${json.text}.${unknown ? HOW_STEPS_BEGIN : ""}`;
 }
 
 const MOST_DOTS = 60; // on a line; with more, only the line is drawn
@@ -87,14 +87,14 @@ class Leaks {
                 { title: "Grew", number: true, value: (group) => group.grew_points / Math.max(1, group.course_points), cell: (group) => `${count(group.grew_points)} of ${count(group.course_points)}` },
                 { title: "First step", number: true, value: (group) => group.first_bytes, cell: (group) => bytes(group.first_bytes) },
                 { title: "Last step", number: true, value: (group) => group.last_bytes, cell: (group) => bytes(group.last_bytes) },
-                { title: "Course", value: (group) => group.last_bytes - group.first_bytes, cell: (group) => sparkline(this.points[group.at] ?? [], css(colourOf(group.name))) },
+                { title: "Trend", value: (group) => group.last_bytes - group.first_bytes, cell: (group) => sparkline(this.points[group.at] ?? [], css(colourOf(group.name))) },
             ],
             2,
             (group) => this.choose(group, this.leaksBy),
             (group) => group.name === this.chosen,
         );
         this.churners = new SortTable<Churner>(
-            "Made and freed within every step",
+            "Allocated and freed within every step",
             [
                 { title: "Group", value: (group) => group.name, cell: (group) => nameCell(group.name) },
                 { title: "Bytes per step", number: true, value: (group) => group.bytes_per_step, cell: (group) => barCell(group.bytes_per_step, this.busiest, bytes(Math.round(group.bytes_per_step)), css(colourOf(group.name))) },
@@ -170,13 +170,13 @@ class Leaks {
     // Shows the memory that no event frees, whether or not it grew.
     private showKept(json: { bytes: number; allocations: number }): void {
         this.kept.hidden = json.allocations === 0;
-        this.kept.replaceChildren(`Never freed: ${bytes(json.bytes)} in ${counted(json.allocations, "allocation")}. `, el("button", { type: "button", class: "link", onclick: () => showEnd(this.app) }, "By whom"));
+        this.kept.replaceChildren(`Never freed: ${bytes(json.bytes)} in ${counted(json.allocations, "allocation")}. `, el("button", { type: "button", class: "link", onclick: () => showEnd(this.app) }, "Show what holds it"));
     }
 
     private showChurn(json: ChurnJson): void {
         this.busiest = Math.max(1, ...json.groups.map((group) => group.bytes_per_step));
-        const within = json.steps === 0 ? "within a hundredth of the recording" : "within one step";
-        this.churnFacts.textContent = json.allocations === 0 ? `No allocation was made and freed ${within}.` : `${counted(json.allocations, "allocation")} made and freed ${within}, ${bytes(json.bytes)} in all. Each is work for the allocator and, where sizes vary, a cause of holes.`;
+        const within = json.steps === 0 ? "within 1\u202f% of the recording" : "within one step";
+        this.churnFacts.textContent = json.allocations === 0 ? `No temporary allocations (freed ${within}).` : `${counted(json.allocations, "temporary allocation")} (freed ${within}), ${bytes(json.bytes)} in total. Each costs allocator time and, if sizes vary, causes fragmentation.`;
         this.churners.show(json.groups);
     }
 
@@ -241,7 +241,7 @@ export function leaksView(app: App): View {
         title: "Leaks and steps",
         key: "6",
         root: leaks.root,
-        keys: [["\u2191 \u2193 Enter", "walk the table, and highlight the group everywhere"]],
+        keys: [["\u2191 \u2193 Enter", "move through the table, and highlight the group everywhere"]],
         show: () => {
             void leaks.load().then(() => leaks.mark());
             leaks.paint();

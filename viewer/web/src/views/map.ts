@@ -127,7 +127,7 @@ function sceneOf(answer: Answer<MapJson>, wanted: Wanted, theme: Theme, app: App
         allocations: json.allocations,
         shapes: row.length,
         largest: () => json.total,
-        summary: `${counted(json.allocations, "allocation")} in the window, ${count(row.length)} of them drawn as rectangles, the others as shades of the addresses they lie at.`,
+        summary: `${counted(json.allocations, "allocation")} in the window, ${count(row.length)} of them drawn as rectangles, the others as shading at their addresses.`,
         show: () => [0, json.total],
         hit: (at, value) => {
             for (let i = row.length; i-- > 0; ) {
@@ -195,7 +195,7 @@ export function mapView(app: App): View {
             ["W S", "zoom the addresses in and out"],
             ["A D", "lower, higher addresses"],
             ["[ ]", "previous and next allocation"],
-            ["z", "zoom to the picked allocation"],
+            ["z", "zoom to the selected allocation"],
         ],
         show: () => {
             by.update();

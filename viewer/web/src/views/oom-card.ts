@@ -11,14 +11,14 @@ import { demandTitle, remediesBox } from "./oom-remedies";
 const HOST_TITLES: Record<string, string> = {
     limit: "Pinned host memory: a limit refused it",
     full: "Pinned host memory was in use",
-    outside: "The system's memory was used otherwise",
+    outside: "The system's memory was in use elsewhere",
     growth: "Pinned host memory grows from step to step",
 };
 
 const TITLES: Record<string, string> = {
     limit: "A limit of the process",
     fragmented: "Fragmentation",
-    pinned: "Fragmentation: few blocks hold much apart",
+    pinned: "Fragmentation: a few blocks split the free memory",
     other_streams: "Free, but only for other streams",
     other_pools: "Free, but only for the other size class",
     private_pools: "Free, but in private pools",
@@ -27,7 +27,7 @@ const TITLES: Record<string, string> = {
     full: "The memory was in use",
     growth: "Memory grows from step to step",
     driver_pools: "Free in the driver's own pools",
-    room_unknown: "How much room there was is not recorded",
+    room_unknown: "The available memory was not recorded",
     contradictory: "The recording contradicts itself",
     unknown: "Not examined",
 };
@@ -45,12 +45,12 @@ export function oomCard(cause: Cause, size: number, free: number | null, open: b
     if (cause.reserved_bytes !== undefined) {
         const parts = partsOf(cause, free);
         add(box, bar(parts), partsTable(parts), request(cause, size));
-        if (cause.pin_bytes && cause.pin_blocks) add(box, el("p", {}, `${bytes(cause.pin_bytes)} in ${counted(cause.pin_blocks, "block")} would have had to go for it to fit${cause.pin_site ? `; the largest was made at ${plainSite(cause.pin_site)}` : ""}.`));
+        if (cause.pin_bytes && cause.pin_blocks) add(box, el("p", {}, `${bytes(cause.pin_bytes)} in ${counted(cause.pin_blocks, "block")} would have had to be freed for the request to fit${cause.pin_site ? `; the largest was allocated at ${plainSite(cause.pin_site)}` : ""}.`));
     }
     if (cause.accounts) add(box, others(cause.accounts));
     if (cause.libraries?.length) add(box, el("h3", {}, "By library"), holders(cause.libraries, null));
     if (cause.holders?.length) add(box, el("h3", {}, "What held the memory"), holders(cause.holders, (site) => ways.blocks(cause.index, site), restOf(cause, ways)));
-    const copy = el("button", { type: "button", title: "What the card says, as text", onclick: () => void copyText(cardText(box)) }, "Copy as text for an issue");
+    const copy = el("button", { type: "button", title: "Copy the card's text", onclick: () => void copyText(cardText(box)) }, "Copy as text for an issue");
     add(box, el("p", { class: "oom-ways" }, el("button", { type: "button", onclick: () => ways.go(cause.index) }, "Show segments and blocks at that moment"), " ", copy));
     return box;
 }
@@ -64,7 +64,7 @@ function request(cause: Cause, size: number): HTMLElement {
         fill.style.width = `${(100 * value) / scale}%`;
         return [el("dt", {}, name), el("dd", {}, fill, el("span", {}, bytes(value)))];
     };
-    return el("dl", { class: "oom-request" }, ...line("requested", size, "asked"), ...line("largest free piece in reach", largest, "usable"));
+    return el("dl", { class: "oom-request" }, ...line("requested", size, "asked"), ...line("largest free gap for this request", largest, "usable"));
 }
 
 // Lists other processes. Their names are foreign, so they are inserted as text.
@@ -72,8 +72,8 @@ function others(accounts: Accounts): HTMLElement {
     const box = el("div", { class: "oom-others" });
     if (accounts.other_bytes === null) return add(box, el("p", { class: "quiet-text" }, `Other processes are not known${accounts.why ? `: ${accounts.why}` : ""}.`)), box;
     if (accounts.processes.length === 0) return box;
-    const rows = accounts.processes.map((process) => el("tr", {}, el("td", { class: "number" }, process.bytes === null ? "not told" : bytes(process.bytes)), el("td", {}, `process ${process.pid}${process.name ? ` (${process.name})` : ""}`)));
-    add(box, el("h3", {}, accounts.apart ? "Other processes" : "Processes on the device, of which this may be one"), el("table", { class: "plain-table" }, el("tbody", {}, ...rows)));
+    const rows = accounts.processes.map((process) => el("tr", {}, el("td", { class: "number" }, process.bytes === null ? "not known" : bytes(process.bytes)), el("td", {}, `process ${process.pid}${process.name ? ` (${process.name})` : ""}`)));
+    add(box, el("h3", {}, accounts.apart ? "Other processes" : "Processes on the device, possibly including this one"), el("table", { class: "plain-table" }, el("tbody", {}, ...rows)));
     if (accounts.left_out) add(box, el("p", { class: "quiet-text" }, `and ${count(accounts.left_out)} more`));
     return box;
 }
@@ -107,7 +107,7 @@ export function cardText(box: HTMLElement): string {
 function restOf(cause: Cause, ways: CardWays): HTMLElement | null {
     const rest = (cause.allocated_bytes ?? 0) - cause.holders!.reduce((sum, holder) => sum + holder.bytes, 0);
     if (rest <= 0) return null;
-    return el("tr", {}, el("td", { class: "number" }, bytes(rest)), el("td", {}), el("td", { class: "oom-holder" }, el("button", { type: "button", class: "link", title: "Who held all of it at that moment", onclick: () => ways.all(cause.index) }, "all others")));
+    return el("tr", {}, el("td", { class: "number" }, bytes(rest)), el("td", {}), el("td", { class: "oom-holder" }, el("button", { type: "button", class: "link", title: "What held the memory at that moment", onclick: () => ways.all(cause.index) }, "all others")));
 }
 
 function holders(list: Holder[], lead: ((site: string) => void) | null, rest: HTMLElement | null = null): HTMLElement {

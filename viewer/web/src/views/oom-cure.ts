@@ -42,7 +42,7 @@ export class CureBox {
             await this.saving.find();
         } catch (error) {
             this.known = true;
-            this.tell({ cure: null, text: `It was not found here: ${(error as Error).message}. \`vram report\` looks for it.` });
+            this.tell({ cure: null, text: `The search for a cure failed here: ${(error as Error).message}. Run \`vram report\` for the cure.` });
         } finally {
             this.busy = false;
         }

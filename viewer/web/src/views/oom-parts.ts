@@ -62,11 +62,11 @@ export function partsOf(cause: Cause, free: number | null): Part[] {
         { key: "allocated", name: "allocated", bytes: held, why: "held by the program" },
         { key: "rounding", name: "rounding", bytes: rest, why: "beyond what was requested" },
         { key: "pending", name: "pending", bytes: cause.pending_bytes ?? 0, why: "freed, but another stream may still use it" },
-        { key: "usable", name: "free in reach", bytes: usable, why: `in ${counted(cause.usable_pieces ?? 0, "piece")}; the largest is ${bytes(cause.usable_largest_bytes ?? 0)}` },
-        { key: "beyond", name: "free for other streams", bytes: cause.other_stream_bytes ?? 0, why: "a block of one stream is not given to another" },
-        { key: "beyond", name: "free for the other size class", bytes: cause.other_pool_bytes ?? 0, why: "requests up to 1 MiB and larger ones have pools of their own" },
+        { key: "usable", name: "free for this request", bytes: usable, why: `in ${counted(cause.usable_pieces ?? 0, "gap")}; the largest is ${bytes(cause.usable_largest_bytes ?? 0)}` },
+        { key: "beyond", name: "free for other streams", bytes: cause.other_stream_bytes ?? 0, why: "cached blocks are not shared between streams" },
+        { key: "beyond", name: "free for the other size class", bytes: cause.other_pool_bytes ?? 0, why: "requests of up to 1 MiB and larger requests use separate pools" },
         { key: "beyond", name: "free in private pools", bytes: cause.private_pool_bytes ?? 0, why: "kept for CUDA graphs or memory pools" },
-        { key: "beyond", name: "free in the driver's pools", bytes: cause.driver_pool_bytes ?? 0, why: "in pieces, or where streams had not passed yet" },
+        { key: "beyond", name: "free in the driver's pools", bytes: cause.driver_pool_bytes ?? 0, why: "fragmented, or still waiting for streams" },
         ...outsideOf(cause),
         cause.host
             ? { key: "driver", name: "available to the system", bytes: free ?? 0, why: `the request was for ${bytes(cause.segment_bytes ?? 0)}` }
@@ -77,13 +77,13 @@ export function partsOf(cause: Cause, free: number | null): Part[] {
 // Returns the parts that neither the program nor the driver's free memory accounts for.
 function outsideOf(cause: Cause): Part[] {
     const accounts = cause.accounts;
-    if (cause.host) return [{ key: "outside", name: "the rest of the system", bytes: cause.outside_bytes ?? 0, why: "and of this process what is not pinned" }];
-    if (!accounts) return [{ key: "outside", name: "outside", bytes: cause.outside_bytes ?? 0, why: "of other processes, or of this one past the allocator" }];
-    const own: [string, number | null][] = [["contexts", accounts.context_bytes], ["modules", accounts.module_bytes], ["what else the driver took", accounts.driver_bytes]];
+    if (cause.host) return [{ key: "outside", name: "the rest of the system", bytes: cause.outside_bytes ?? 0, why: "other processes, and this process's unpinned memory" }];
+    if (!accounts) return [{ key: "outside", name: "outside", bytes: cause.outside_bytes ?? 0, why: "held by other processes, or by this one outside the allocator" }];
+    const own: [string, number | null][] = [["contexts", accounts.context_bytes], ["modules", accounts.module_bytes], ["other driver memory", accounts.driver_bytes]];
     const named = own.filter(([, size]) => size).map(([name, size]) => `${name} ${bytes(size!)}`);
     return [
-        { key: "context", name: "context", bytes: own.reduce((sum, [, size]) => sum + (size ?? 0), 0), why: `of this process as well: ${named.join(", ")}` },
-        { key: "outside", name: "others", bytes: accounts.other_bytes ?? 0, why: accounts.apart ? "other processes" : "other processes, possibly with this one" },
+        { key: "context", name: "context", bytes: own.reduce((sum, [, size]) => sum + (size ?? 0), 0), why: `also held by this process: ${named.join(", ")}` },
+        { key: "outside", name: "others", bytes: accounts.other_bytes ?? 0, why: accounts.apart ? "other processes" : "other processes, possibly including this one" },
         { key: "unknown", name: "not known", bytes: accounts.unknown_bytes, why: accounts.driver_bytes === null ? "this process's context and other processes" : "owner not known" },
     ];
 }

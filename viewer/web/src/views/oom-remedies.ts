@@ -8,7 +8,7 @@ export type Demand = { demand: string; text: string; sites: { site: string }[]; 
 // Titles of unusual demands.
 const TITLES: Record<string, string> = {
     request: "One request is too large",
-    forward_only: "A forward pass keeps its graph",
+    forward_only: "A forward pass keeps its autograd graph",
     optimizer_first_step: "The optimizer's first step",
     held_gradients: "Gradients live through the forward pass",
     rounding: "Blocks are larger than requested",
@@ -21,12 +21,12 @@ const capital = (text: string) => `${text[0].toUpperCase()}${text.slice(1)}.`;
 // Notes that the saving is smaller because another moment becomes the peak.
 function nextPeak(event: number, go: (event: number) => void): HTMLElement {
     const name = event < 0 ? "the beginning" : `event ${count(event)}`;
-    return el("span", { class: "oom-next" }, " Another moment is the peak then: ", el("button", { type: "button", class: "link", title: "Segments and blocks at that moment", onclick: () => go(event) }, name), ".");
+    return el("span", { class: "oom-next" }, " The peak then moves to ", el("button", { type: "button", class: "link", title: "Segments and blocks at that moment", onclick: () => go(event) }, name), ".");
 }
 
 export function remediesBox(demand: Demand | null | undefined, go: (event: number) => void): HTMLElement | null {
     if (!demand?.remedies.length) return null;
-    const basis = (text: string) => capital(text.replace(/; the peak is (after event [\d,]+|before the first event) then$/, ""));
+    const basis = (text: string) => capital(text.replace(/; the peak is then (after event [\d,]+|before the first event)$/, ""));
     const rows = demand.remedies.map((remedy) => el("li", { class: remedy.fits ? "is-enough" : "" }, capital(remedy.text), typeof remedy.next_peak_event === "number" && nextPeak(remedy.next_peak_event, go), el("span", { class: "quiet-text" }, ` ${basis(remedy.basis)}`)));
     return el("section", { class: "oom-remedies", "aria-label": "What to change" }, el("h3", {}, "What to change in the program"), el("ol", {}, ...rows));
 }

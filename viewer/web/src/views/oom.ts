@@ -42,16 +42,15 @@ function none(body: HTMLElement, facts: Ooms, device: Device, go: (event: number
         const total = Number(size.value) * 2 ** 30;
         const room = total - facts.reserved_peak_bytes;
         clear(verdict);
-        add(verdict, bar([{ key: "allocated", name: "allocated", bytes: facts.peak_bytes, why: "" }, { key: "usable", name: "reserved beyond", bytes: Math.max(0, facts.reserved_peak_bytes - facts.peak_bytes), why: "" }, { key: "driver", name: "left", bytes: Math.max(0, room), why: "" }]));
-        add(verdict, room >= 0 ? `${bytes(room)} (${percent(room, total)}) would have been left.` : `${bytes(-room)} more than that was reserved.`);
+        add(verdict, bar([{ key: "allocated", name: "allocated", bytes: facts.peak_bytes, why: "" }, { key: "usable", name: "reserved, not allocated", bytes: Math.max(0, facts.reserved_peak_bytes - facts.peak_bytes), why: "" }, { key: "driver", name: "left", bytes: Math.max(0, room), why: "" }]));
+        add(verdict, room >= 0 ? `${bytes(room)} (${percent(room, total)}) would have been free.` : `${bytes(-room)} more than that was reserved.`);
     };
     size.addEventListener("input", measure);
     add(body, el("label", { class: "oom-size" }, "On a device with ", size, " GiB:"), verdict);
     measure();
-    // Nothing had to fit, so only show by how much the peak would fall.
-    const plain = (text: string) => text.replace(/, (and it fits|[\d.]+\s\S+ too much by itself)$/, "");
     if (!facts.demand) return;
-    const remedies = facts.demand.remedies.map((remedy) => ({ ...remedy, text: plain(remedy.text), fits: false }));
+    // Nothing had to fit, so no remedy is marked as sufficient.
+    const remedies = facts.demand.remedies.map((remedy) => ({ ...remedy, fits: false }));
     add(body, el("section", { class: "oom-demand", "aria-label": "What holds it" }, el("h3", {}, "What holds it"), el("p", {}, sentence(facts.demand.text))), remediesBox({ ...facts.demand, remedies }, go));
 }
 

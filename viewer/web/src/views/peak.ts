@@ -136,7 +136,7 @@ class Peak {
             (group) => group.key === this.chosen,
         );
         this.flame = new Flame((frame) => app.store.set({ search: frameText(frame), regex: false }));
-        const bar = el("div", { class: "view-bar" }, el("label", {}, "At", this.moment), el("label", {}, "Group by", this.by), this.expression, el("label", {}, "Stacks as", this.shape), el("label", { title: "Also what unwinds, dispatches, interprets, allocates and wraps" }, this.allFrames, "all frames"), this.facts);
+        const bar = el("div", { class: "view-bar" }, el("label", {}, "At", this.moment), el("label", {}, "Group by", this.by), this.expression, el("label", {}, "Stacks as", this.shape), el("label", { title: "Also show frames of unwinding, dispatch, the interpreter, allocators and wrappers" }, this.allFrames, "all frames"), this.facts);
         const parts = el("div", { class: "peak-parts" });
         const between = splitter({
             name: "peak",
@@ -172,7 +172,7 @@ class Peak {
     private fillMoments(): void {
         const { event } = this.app.store.state;
         const before = this.moment.value || "peak";
-        const choices: [Moment, string][] = [["peak", "the peak"], ["chosen", Number.isNaN(event) ? "the chosen event (none)" : `event ${count(event)}`], ["end", "the end"], ["made", "made in the window"]];
+        const choices: [Moment, string][] = [["peak", "the peak"], ["chosen", Number.isNaN(event) ? "the selected event (none)" : `event ${count(event)}`], ["end", "the end"], ["made", "allocated in the window"]];
         clear(this.moment);
         for (const [value, text] of choices) this.moment.append(el("option", { value, disabled: value === "chosen" && Number.isNaN(event) }, text));
         this.moment.value = before === "chosen" && Number.isNaN(event) ? "peak" : before;
@@ -199,7 +199,7 @@ class Peak {
         if (key === this.asked) return;
         this.asked = key;
         if (by === "regex" && this.expression.value === "") {
-            this.facts.textContent = "Type an expression: stacks are grouped by what it, or its first group in parentheses, matches.";
+            this.facts.textContent = "Type a regular expression: stacks are grouped by the text that it (or its first group in parentheses) matches.";
             this.table.show([]);
             return;
         }
@@ -228,7 +228,7 @@ class Peak {
 
     private show(json: GroupsJson): void {
         this.whole = json.bytes;
-        const when = this.moment.value === "made" ? "made in the window" : json.event < 0 ? "before the first event" : `after event ${count(json.event)}`;
+        const when = this.moment.value === "made" ? "allocated in the window" : json.event < 0 ? "before the first event" : `after event ${count(json.event)}`;
         this.facts.replaceChildren(el("strong", { id: "peak-bytes", "data-bytes": json.bytes, title: `${count(json.bytes)} bytes` }, bytes(json.bytes)), ` in ${counted(json.allocations, "allocation")}, ${counted(json.distinct, "group")}, ${when}`);
         const rest = json.rest_count > 0 ? [{ name: "<all others>", key: -1, bytes: json.rest_bytes, count: json.rest_count, largest_bytes: 0, row: -1, stack: -1 }] : [];
         this.table.found = json.groups[0]?.found_bytes === undefined ? null : (group) => (group.found_bytes ?? 0) > 0;
@@ -270,8 +270,8 @@ export function peakView(app: App): View {
         key: "5",
         root: peak.root,
         keys: [
-            ["\u2191 \u2193 Enter", "in the table: walk, and highlight the group everywhere"],
-            ["\u2190 \u2191 \u2192 \u2193", "in the call stacks: walk; Enter zooms, Backspace goes back, h highlights everywhere"],
+            ["\u2191 \u2193 Enter", "in the table: move between rows, and highlight the group everywhere"],
+            ["\u2190 \u2191 \u2192 \u2193", "in the call stacks: move between frames; Enter zooms, Backspace goes back, h highlights everywhere"],
         ],
         show: () => peak.shown(),
         update: (_, changed) => peak.update(changed),

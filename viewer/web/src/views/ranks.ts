@@ -78,10 +78,10 @@ class Ranks {
     private sentence(ranks: readonly Rank[]): string {
         const failed = ranks.filter(({ device }) => device.ooms > 0);
         const who = ({ rec, device }: Rank) => placeName(this.app.recordings[rec], device);
-        const oom = failed.length === 0 ? "None ran out of memory." : `Of these, ${who(failed[0])} ran out of memory${failed.length === 1 ? "" : `, and so did ${counted(failed.length - 1, "other")}`}.`;
+        const oom = failed.length === 0 ? "No device ran out of memory." : `Of these, ${who(failed[0])} ran out of memory${failed.length === 1 ? "" : `, and so did ${counted(failed.length - 1, "other")}`}.`;
         const peaks = ranks.map(({ device }) => device.peak_bytes);
         const unlike = ranks.filter(this.isUnlike).length;
-        const range = ranks.length === 0 ? "" : ` Peaks are from ${bytes(Math.min(...peaks))} to ${bytes(this.highest)}, the median is ${bytes(this.middle)}; ${unlike === 0 ? "all are alike" : `${count(unlike)} ${unlike === 1 ? "is" : "are"} more than 5\u202f% away from it`}.`;
+        const range = ranks.length === 0 ? "" : ` Peaks are from ${bytes(Math.min(...peaks))} to ${bytes(this.highest)}, the median is ${bytes(this.middle)}; ${unlike === 0 ? "no device differs by more than 5\u202f%" : `${count(unlike)} ${unlike === 1 ? "differs" : "differ"} from it by more than 5\u202f%`}.`;
         return `${counted(this.app.recordings.length, "recording")}, ${counted(ranks.length, "device")}. ${oom}${range}`;
     }
 
@@ -96,7 +96,7 @@ export function ranksView(app: App): View {
         key: "r",
         available: () => app.recordings.length > 1,
         root: ranks.root,
-        keys: [["\u2191 \u2193 Enter", "walk the ranks, and open one"]],
+        keys: [["\u2191 \u2193 Enter", "move through the ranks, and open one"]],
         show: () => ranks.show(),
         update: () => ranks.update(),
         csv: ranks.csv,

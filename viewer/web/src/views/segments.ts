@@ -99,7 +99,7 @@ export function segmentsView(app: App): View {
             table.show(answer);
         }),
     );
-    chart.bar.append(el("span", { class: "quiet" }, "A lane per pool, size class and stream; the line is what is in use of it"), chart.legend);
+    chart.bar.append(el("span", { class: "quiet" }, "one lane per pool, size class and stream; the line shows memory in use"), chart.legend);
     const root = el("div", { class: "fill chart-view" }, chart.root, table.root);
     let lane = -1;
 
@@ -124,7 +124,7 @@ export function segmentsView(app: App): View {
         keys: [
             ["[ ]", "previous and next segment"],
             ["{ }", "the lane above, the lane below"],
-            ["z", "zoom to the picked segment"],
+            ["z", "zoom to the selected segment"],
         ],
         show: () => chart.show(),
         hide: () => chart.leave(),

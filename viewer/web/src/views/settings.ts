@@ -36,12 +36,12 @@ const mark = (usual: boolean | undefined) => (usual === false ? el("span", { cla
 function paint(body: HTMLElement, facts: Facts): void {
     clear(body);
     add(body, el("h2", {}, "Settings in the recording"));
-    if (facts.settings.length === 0) add(body, el("p", { class: "quiet-text" }, "The recording has no allocator settings: PyTorch writes them since 2.3. What follows assumes the defaults."));
+    if (facts.settings.length === 0) add(body, el("p", { class: "quiet-text" }, "The recording has no allocator settings: PyTorch has written them since 2.3. The values below assume the defaults."));
     else {
         const rows = facts.settings.map((item) => el("tr", { class: item.usual === false ? "differs" : "", "data-key": item.key }, el("td", {}, el("code", {}, item.key)), el("td", {}, valueText(item.key, item.value), " ", mark(item.usual)), el("td", { class: "quiet-text" }, item.default === undefined ? "" : valueText(item.key, item.default)), el("td", {}, item.meaning ?? "")));
         add(body, el("table", { class: "plain-table wide" }, el("thead", {}, el("tr", {}, ...["setting", "value", "default", "meaning"].map((title) => el("th", { scope: "col" }, title)))), el("tbody", {}, ...rows)));
     }
-    add(body, el("h2", {}, "Every option there is"), el("p", { class: "quiet-text" }, facts.conf === "" ? "As far as the recording tells, all were at their defaults." : "The recording's settings as one option string:"), facts.conf === "" ? "" : el("pre", {}, facts.conf));
+    add(body, el("h2", {}, "All options"), el("p", { class: "quiet-text" }, facts.conf === "" ? "The recording shows no option that differs from its default." : "The recording's settings as one option string:"), facts.conf === "" ? "" : el("pre", {}, facts.conf));
     const rows = [...facts.options].sort((a, b) => Number(a.usual) - Number(b.usual)).map((item) => el("tr", { class: item.usual ? "" : "differs" }, el("td", {}, el("code", {}, item.key)), el("td", {}, item.value, " ", mark(item.usual)), el("td", { class: "quiet-text" }, item.default), el("td", {}, item.meaning)));
     add(body, el("table", { class: "plain-table wide" }, el("thead", {}, el("tr", {}, ...["option", "value", "default", "meaning"].map((title) => el("th", { scope: "col" }, title)))), el("tbody", {}, ...rows)));
     add(body, el("div", { class: "settings-facts" }, about(facts), device(facts)));
@@ -53,11 +53,11 @@ function list(title: string, rows: [string, string | undefined][]): HTMLElement 
 }
 
 function about({ recording }: Facts): HTMLElement {
-    const endings: Record<string, string> = { open: "the program was stopped, or writes still", cut: "cut in the middle" };
+    const endings: Record<string, string> = { open: "the program was killed, or is still writing", cut: "cut in the middle" };
     return list("The recording", [
         ["file", recording.name],
         ["size", recording.bytes ? `${bytes(recording.bytes)} (${count(recording.bytes)} bytes)` : undefined],
-        ["format", recording.form === "dict" ? `snapshot, generation ${recording.generation}` : "a bare list of segments"],
+        ["format", recording.form === "dict" ? `snapshot, generation ${recording.generation}` : "a list of segments only"],
         ["written by", recording.era],
         ["ends", endings[recording.ending]],
         ["top-level keys", recording.keys.join(", ")],
@@ -75,8 +75,8 @@ function device({ device: facts }: Facts): HTMLElement {
         ["with a call stack", `${count(facts.events_with_frames)}, up to ${counted(facts.max_frames, "frame")}`],
         ["streams", count(facts.streams)],
         ["first event", facts.has_times ? when(facts.first_time_us) : "times were not recorded"],
-        ["lasted", facts.has_times ? duration(facts.last_time_us! - facts.first_time_us!) : undefined],
-        ["order of times", facts.has_times && !facts.times_monotonic ? "they fall somewhere" : undefined],
+        ["duration", facts.has_times ? duration(facts.last_time_us! - facts.first_time_us!) : undefined],
+        ["order of times", facts.has_times && !facts.times_monotonic ? "not monotonic" : undefined],
         ...facts.actions.map(({ name, count: times, bytes: size }): [string, string] => [name, `${count(times)}${size ? `, ${bytes(size)} in all` : ""}`]),
     ]);
 }
@@ -89,14 +89,14 @@ function sources(): HTMLElement {
     input.addEventListener("change", () => {
         const kept = setSourceTemplate(input.value.trim());
         input.toggleAttribute("aria-invalid", !kept);
-        said.textContent = kept ? (input.value.trim() === "" ? "Places in call stacks are text." : "Places in call stacks are links now.") : "An address of an editor or a page, with {file} and {line} in it.";
+        said.textContent = kept ? (input.value.trim() === "" ? "Source lines in call stacks are plain text." : "Source lines in call stacks are links now.") : "A URL of an editor or web page, with {file} and {line} in it.";
     });
     return el("section", {}, el("h2", {}, "Sources"), el("p", {}, el("label", {}, "Open with ", input), " ", said));
 }
 
 // The field for frames of the program's own wrappers, which are not call sites in any view.
 function skipping(app: App): HTMLElement {
-    const input = el("input", { type: "text", "aria-label": "Frames that name no call site", placeholder: "utils\\.py:.*:alloc", spellcheck: "false" });
+    const input = el("input", { type: "text", "aria-label": "Frames that are never call sites", placeholder: "utils\\.py:.*:alloc", spellcheck: "false" });
     const said = el("span", { class: "quiet-text", role: "status" });
     input.value = app.store.state.skip;
     const use = async () => {
@@ -112,7 +112,7 @@ function skipping(app: App): HTMLElement {
         }
     };
     input.addEventListener("change", () => void use());
-    return el("section", {}, el("h2", {}, "Call sites"), el("p", {}, el("label", {}, "Frames that name none (file:line:function, a regular expression) ", input), " ", said));
+    return el("section", {}, el("h2", {}, "Call sites"), el("p", {}, el("label", {}, "Frames that are never call sites (file:line:function, a regular expression) ", input), " ", said));
 }
 
 export function settingsView(app: App): View {

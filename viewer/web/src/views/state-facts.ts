@@ -12,13 +12,13 @@ export function describe(facts: HTMLElement, sums: StateSums, events: number): v
     const rows: [key: string, name: string, value: HTMLElement, title?: string][] = [
         ["event", "after event", el("dd", {}, sums.event < 0 ? "none" : `${count(sums.event)} of ${count(events)}`)],
         ["allocated", "allocated", exact(sums.requested_bytes), "requested and not freed"],
-        ["rounding", "rounding", exact(Math.max(0, sums.allocated_bytes - sums.requested_bytes)), "what their blocks have beyond it"],
-        ["active", "active", exact(sums.allocated_bytes + sums.pending_bytes), "blocks in use or waiting for another stream, rounding and all"],
+        ["rounding", "rounding", exact(Math.max(0, sums.allocated_bytes - sums.requested_bytes)), "block sizes beyond what was requested"],
+        ["active", "active", exact(sums.allocated_bytes + sums.pending_bytes), "blocks in use or waiting for another stream, including rounding"],
         ["reserved", "reserved", exact(sums.reserved_bytes)],
         ["free", "free inside", exact(sums.free_bytes)],
         ["largest", "largest free block", exact(sums.largest_free_bytes)],
-        ["cached", "cached", exact(sums.cached_bytes), "of the free memory: in segments that are wholly free, which empty_cache() gives back"],
-        ["fragmentation", "fragmentation", el("dd", {}, holes === 0 ? percent(0, 1) : percent(holes - sums.largest_hole_bytes, holes)), "of the free memory in segments partly in use, the share that is not its largest piece"],
+        ["cached", "cached", exact(sums.cached_bytes), "of the free memory: in completely free segments, which empty_cache() releases"],
+        ["fragmentation", "fragmentation", el("dd", {}, holes === 0 ? percent(0, 1) : percent(holes - sums.largest_hole_bytes, holes)), "of the free memory in partly used segments, the fraction outside the largest free piece"],
     ];
     if (sums.outside_bytes > 0) rows.push(["outside", "in no segment", exact(sums.outside_bytes), "blocks whose segment the recording does not name"]);
     clear(facts);
@@ -38,7 +38,7 @@ export function explain(legend: HTMLElement, moment: Moment, byState: boolean, s
     const key = (style: string, text: string) => el("span", { class: "legend-item" }, el("i", { class: `swatch ${style}` }), text);
     clear(legend);
     if (byState) add(legend, key("is-allocated", "allocated"));
-    add(legend, key("is-pending", "freed, waits for another stream"), key("is-rounding", "rounding"), key("is-free", "free"));
+    add(legend, key("is-pending", "freed, waiting for another stream"), key("is-rounding", "rounding"), key("is-free", "free"));
     if (searching) add(legend, key("is-unfound", "live, not found by the search"));
     add(legend, el("span", { class: "quiet-text" }, `one line \u2248 ${bytes(lineBytes)}`));
     if (sums.grain_bytes > 0) add(legend, el("span", { class: "quiet-text" }, `${counted(sums.blocks, "block")}: neighbours below ${bytes(sums.grain_bytes)} are drawn as one`));

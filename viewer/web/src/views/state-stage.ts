@@ -159,7 +159,7 @@ export class Stage {
         const site = moment.json.sites.find((item) => item.site === at.block_site[block]);
         const lost = at.block_bytes[block] - at.block_asked[block];
         const title = many > 1 ? `${count(many)} blocks too small to draw` : moment.blockLabel(segment, block);
-        add(this.tip, el("b", {}, title), line(`${bytes(at.block_asked[block])} requested, ${flags & ESTIMATED ? "about " : ""}${bytes(at.block_bytes[block])} given${lost > 0 ? ` (${bytes(lost)} rounding)` : ""}`));
+        add(this.tip, el("b", {}, title), line(`${bytes(at.block_asked[block])} requested, ${flags & ESTIMATED ? "about " : ""}${bytes(at.block_bytes[block])} block size${lost > 0 ? ` (${bytes(lost)} rounding)` : ""}`));
         if (many > 1) add(this.tip, line(`the largest is ${moment.blockLabel(segment, block)}`));
         if (flags & PENDING) add(this.tip, line(`freed, but another stream may still use ${many > 1 ? "most of it" : "it"}`));
         if (flags & BEFORE) add(this.tip, line("from before the recording"));

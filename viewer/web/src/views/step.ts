@@ -70,7 +70,7 @@ class Step {
         this.by.value = "site";
         const arrow = (text: string, by: 1 | -1, label: string) => el("button", { type: "button", "aria-label": label, onclick: () => this.goTo(this.chosen() + by) }, text);
         const inWindow = el("button", { type: "button", title: "The step as the window of all views", onclick: () => this.app.store.set({ view: "timeline", axis: this.axis, ...this.span, by: this.by.value === "site" ? "site" : "role" }) }, "Show it in the timeline");
-        const bar = el("div", { class: "view-bar" }, el("label", {}, "Step", this.step), arrow("\u2039", -1, "The step before"), arrow("\u203a", 1, "The next step"), this.stepFacts, el("label", {}, "A lane per", this.by), inWindow, this.facts);
+        const bar = el("div", { class: "view-bar" }, el("label", {}, "Step", this.step), arrow("\u2039", -1, "The previous step"), arrow("\u203a", 1, "The next step"), this.stepFacts, el("label", {}, "A lane per", this.by), inWindow, this.facts);
         const body = el("div", { class: "step-body" }, this.passes, this.lanes, this.tip);
         this.root = el("div", { class: "fill step-view" }, bar, this.working.root, body);
         this.by.addEventListener("change", () => void this.load());
@@ -154,7 +154,7 @@ class Step {
         const runs = passRuns(pass);
         const order = runs.map((run) => PASSES[run.pass]).filter((name, i, names) => names.indexOf(name) === i);
         const span = this.axis === "time" ? `${duration(json.from)} to ${duration(json.to)}` : `events ${count(json.from)} to ${count(json.to - 1)}`;
-        this.facts.textContent = `${span}: ${bytes(made)} made, ${bytes(kept)} live at its end${order.length > 0 ? `; ${order.join(", ")}` : ""}`;
+        this.facts.textContent = `${span}: ${bytes(made)} allocated, ${bytes(kept)} live at its end${order.length > 0 ? `; ${order.join(", ")}` : ""}`;
         this.root.dataset.lanes = String(this.rows.length);
         this.root.dataset.passes = order.join(" ");
         this.draw(runs);
@@ -163,11 +163,11 @@ class Step {
     private draw(runs: ReturnType<typeof passRuns>): void {
         const most = Math.max(1, ...this.rows.map((row) => row.high));
         clear(this.passes);
-        this.passes.append(el("span", { class: "step-name" }), this.strip(runs), el("span", { class: "step-numbers" }, el("span", {}, "at most"), el("span", {}, "made")));
+        this.passes.append(el("span", { class: "step-name" }), this.strip(runs), el("span", { class: "step-numbers" }, el("span", {}, "peak"), el("span", {}, "allocated")));
         this.lanes.style.setProperty("--lane", `${Math.round(Math.max(34, Math.min(90, (this.root.clientHeight - 120) / Math.max(1, this.rows.length) - 6)))}px`);
         clear(this.lanes);
         for (const row of this.rows) this.lanes.append(this.laneRow(row, most, runs));
-        if (this.rows.length === 0) this.lanes.append(el("p", { class: "quiet-text" }, "Nothing is live in it."));
+        if (this.rows.length === 0) this.lanes.append(el("p", { class: "quiet-text" }, "Nothing is live in this step."));
     }
 
     private strip(runs: ReturnType<typeof passRuns>): HTMLElement {
@@ -190,7 +190,7 @@ class Step {
         return el("div", { class: "step-lane", role: "listitem", "aria-label": this.spoken(row) }, name, this.curve(row, most, colour, runs), numbers);
     }
 
-    private spoken = (row: Row): string => `${siteOf(row.name).title}: at most ${bytes(Math.round(row.high))}, made ${bytes(row.made_bytes)}, ${bytes(row.kept_bytes)} live at the end`;
+    private spoken = (row: Row): string => `${siteOf(row.name).title}: peak ${bytes(Math.round(row.high))}, ${bytes(row.made_bytes)} allocated, ${bytes(row.kept_bytes)} live at the end`;
 
     // Draws the lane's memory as an area. All lanes have one scale; areas too low to see get a line.
     private curve(row: Row, most: number, colour: string, runs: ReturnType<typeof passRuns>): SVGElement {
@@ -278,7 +278,7 @@ export function stepView(app: App): View {
         tab: "Step",
         key: "t",
         root: step.root,
-        keys: [["[ ]", "the step before, the next one"]],
+        keys: [["[ ]", "the previous step, the next one"]],
         onKey: (event) => step.onKey(event),
         show: () => void step.load(),
         update: (_, changed) => {

@@ -24,7 +24,7 @@ export function timelineView(app: App): View {
             ["w s", "zoom in and out"],
             ["a d", "earlier, later"],
             ["[ ]", "previous and next allocation"],
-            ["z", "zoom to the picked allocation"],
+            ["z", "zoom to the selected allocation"],
             ["Esc", "pick nothing"],
         ],
         show: () => {
