@@ -12,14 +12,14 @@
 
 enum { WORD = 8, OUTPUT = 0, INPUTS = 1, STRIDE = 4, PARAMETERS = 5, SHAPE_NUMBERS = 8 };
 
-struct layout {
+struct inputs_layout {
     uint32_t tensors, shapes;
     uint32_t element_bytes, number_bytes;
 };
 
 // Reads the layout from the template's arguments, as in "OpaqueTypeILj4EEEjLi2ELi128ELi1E": the element's size, the type of numbers, the
 // dimensions, the room for tensors, and that for shapes.
-static bool find_layout(const struct vr_sim_kernel *kernel, struct layout *layout) {
+static bool find_layout(const struct vr_sim_kernel *kernel, struct inputs_layout *layout) {
     char number;
     const char *type = strstr(kernel->name, "OpaqueTypeILj");
     if (strncmp(kernel->name, "_ZN2at6native", 13) != 0 || strstr(kernel->name, "CatArrayBatchedCopy") == NULL || type == NULL)
@@ -41,14 +41,14 @@ static uint64_t number_at(const unsigned char *from, uint32_t bytes) {
 }
 
 // Returns a number of one tensor. column 0: its place in the output; 1: its size there; 2: its elements.
-static uint64_t number_of(const struct layout *layout, const unsigned char *inputs, uint32_t column, uint32_t tensor) {
+static uint64_t number_of(const struct inputs_layout *layout, const unsigned char *inputs, uint32_t column, uint32_t tensor) {
     const uint64_t before = (uint64_t)layout->tensors * WORD + ((uint64_t)column * layout->tensors + tensor) * layout->number_bytes;
     return number_at(inputs + before, layout->number_bytes);
 }
 
 // Adds the reading of a tensor, and the writing of its first row in the output. `row`: the elements of the output for each place; 0:
 // unknown.
-static void add_tensor(const struct layout *layout, const unsigned char *inputs, uint32_t tensor, uint64_t output, uint64_t row,
+static void add_tensor(const struct inputs_layout *layout, const unsigned char *inputs, uint32_t tensor, uint64_t output, uint64_t row,
                        struct vr_sim_accesses *accesses) {
     const bool contiguous = inputs[(uint64_t)layout->tensors * (WORD + 3 * layout->number_bytes) + tensor] != 0;
     const uint64_t place = number_of(layout, inputs, 0, tensor), size = number_of(layout, inputs, 1, tensor);
@@ -67,7 +67,7 @@ static void add_tensor(const struct layout *layout, const unsigned char *inputs,
 
 bool vr_sim_concatenation(const struct vr_sim_kernel *kernel, const struct vr_sim_arguments *arguments, uint32_t inputs,
                           struct vr_sim_accesses *accesses) {
-    struct layout layout;
+    struct inputs_layout layout;
     uint64_t output, row;
     if (!find_layout(kernel, &layout) || inputs > layout.tensors) return false;
     const unsigned char *list = vr_sim_argument_at(arguments, kernel, INPUTS);
