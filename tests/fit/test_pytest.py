@@ -35,6 +35,13 @@ def test_failing(vram_fit):
 def test_values(vram_fit):
     assert vram_fit([{program!r}, "0", "10", "found"], nonzero=30)["allocated_bytes"] == 40 << 20
 
+def test_search(vram_fit):
+    answer = vram_fit([{program!r}, "0", "{{mib}}"], limit="900MiB", search=True, vary=["mib=600,100,200"], where=["mib != 200"], work="mib")
+    assert [(one["work"], one["outcome"]) for one in answer["variants"]] == [(600, "does_not_fit"), (100, "fits")]
+
+def test_search_without_result(vram_fit):
+    vram_fit([{program!r}, "0", "{{mib}}"], limit="900MiB", search=True, vary="mib=600,700")
+
 RACE = [sys.executable, {race!r}]
 
 def test_waits(vram_check):
@@ -73,9 +80,9 @@ def main():
         sys.stderr.write(run.stderr)
     passed = set(re.findall(r"^PASSED \S*::(\S+)", run.stdout, re.M))
     failed = set(re.findall(r"^FAILED \S*?::(\S+)", run.stdout, re.M))
-    assert passed == {"test_within", "test_values", "test_waits", "test_marked[64]"}, run.stdout
-    assert failed == {"test_over", "test_card", "test_failing", "test_races", "test_fails", "test_marked[4000]", "TestInside::test_it_asserts"}, run.stdout
-    for part in ("the limit is 900MiB", "t4: does not fit", "vram fit ended with exit code 3", "the limit is 2GiB", "as always", "race: a memset on stream", "check_race.py:", "to mend it: record an event", "no-such-program"):
+    assert passed == {"test_within", "test_values", "test_search", "test_waits", "test_marked[64]"}, run.stdout
+    assert failed == {"test_over", "test_search_without_result", "test_card", "test_failing", "test_races", "test_fails", "test_marked[4000]", "TestInside::test_it_asserts"}, run.stdout
+    for part in ("the limit is 900MiB", "none of 2 variants fits, the limit is 900MiB", "t4: does not fit", "vram fit ended with exit code 3", "the limit is 2GiB", "as always", "race: a memset on stream", "check_race.py:", "to mend it: record an event", "no-such-program"):
         assert part in run.stdout, (part, run.stdout)
     print("ok")
 
