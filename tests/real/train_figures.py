@@ -113,9 +113,9 @@ def print_tables(results):
     print("| program | model | with | published | `vram fit` | |\n|---|---|---|--:|--:|--:|")
     for result, error in zip(results, errors):
         print(f"| {result['setting']} | {result['model'].rpartition('/')[2]} | {result['packages']} | {result['there']} {result['unit']} | {result['here']} {result['unit']} | "
-              f"{error:+.2%} |")
+              f"{100 * error:+.2f} % |")
     close = sum(abs(error) <= CLOSE for error in errors)
-    print(f"\n{close} of {len(errors)} within {CLOSE:.0%}; median error {statistics.median(map(abs, errors)):.2%}, worst {max(map(abs, errors)):.2%}")
+    print(f"\n{close} of {len(errors)} within {100 * CLOSE:.0f} %; median error {100 * statistics.median(map(abs, errors)):.2f} %, worst {100 * max(map(abs, errors)):.2f} %.")
 
 
 def main():
