@@ -1,5 +1,5 @@
 // check_errors.c: keeps Python's pending exception while PyTorch reports a block to Python code (adapters/fit/vram_check.py). A tensor may
-// be freed while an exception is pending; PyTorch runs the report all the same, which would lose the exception.
+// be freed while an exception is pending; PyTorch runs the report nevertheless, and would lose the exception.
 #define _GNU_SOURCE // RTLD_DEFAULT
 #include <dlfcn.h>
 #include <stdlib.h>
