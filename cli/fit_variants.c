@@ -52,7 +52,7 @@ static int answer_all(struct fit_question *question, const struct fit_vary *vary
 
 // --- search -------------------------------------------------------------------------------------------------------------------------
 
-// Says what was found about a point, and how far the search is.
+// Prints what was found about a point, and how far the search is.
 static void say_point(const struct fit_search *search, const struct fit_point *point, size_t number) {
     static const char *const words[FIT_OUTCOME_COUNT] = {"did not end", "fits", "might not fit", "does not fit", "failed"};
     char variant[VARIANT_CAPACITY], size[UI_SIZE_CAPACITY], time[32], cards[FIT_CARDS_CAPACITY] = "";
@@ -67,7 +67,7 @@ static void say_point(const struct fit_search *search, const struct fit_point *p
            known ? ui_size(point->need_bytes, size) : "");
 }
 
-// Runs the points in their order until the time is over. Returns an exit code that ends the search, or CLI_OK.
+// Runs the points in their order until the time runs out. Returns an exit code that ends the search, or CLI_OK.
 static int run_points(struct fit_question *question, struct fit_search *search) {
     for (size_t i = 0; i < search->count && !search->interrupted && fit_search_left(search) > 0; i++) {
         struct fit_point *point = &search->points[i];

@@ -155,7 +155,7 @@ def follow_backward(torch):
 
 
 def begin_sleep(vram_torch):
-    """Says when vram's allocator moves memory to the host and back. Its copies take several blocks at once."""
+    """Reports when vram's allocator moves memory to the host and back. Its copies take several blocks at once."""
     moves = ctypes.CDLL("libcuda.so.1").vram_sim_check_moves if reporters() else None
 
     def moving(function):

@@ -73,7 +73,7 @@ class Launchers(unittest.TestCase):
         self.assertEqual(fit("tool", ["-n", "32"], TORCHRUN, "--fold", "0,1")[0].returncode, 2)
 
     def test_a_rank_that_ends_early(self):
-        """The others wait for it, with and without device memory, until the time is over."""
+        """The others wait for it, with and without device memory, until the time runs out."""
         waits = "import os, sys, time\nif os.environ['RANK'] == '1': sys.exit(0)\nimport torch\nif {0}: torch.empty({0})\ntime.sleep(100)\n"
         for size, code, said in ((1 << 20, 0, "stopped: the time of --for had passed rank 1 had ended before it used a device: the others may have waited for it"),
                                  (0, 3, "The time of --for was over. Rank 1 had ended before it used a device")):

@@ -1,5 +1,5 @@
 """The programs whose memory other people published, for train_figures.py: each class knows which rows of the table are its own, how to start the
-program with the row's settings and made-up weights, and which of the answers of `vram fit` the published figure is."""
+program with the row's settings and dummy weights, and which of the answers of `vram fit` the published figure is."""
 import base64
 import itertools
 import json
@@ -12,7 +12,7 @@ GB, GIB, MIB = 10**9, 1 << 30, 1 << 20
 
 
 class Obstacle(Exception):
-    """Says why a row cannot run here."""
+    """Returns why a row cannot run here."""
 
 
 def word_after(text, pattern, default=None):

@@ -128,8 +128,8 @@ static void note_unseen(const char *work) {
 // ---- Blocks of caching allocators.
 
 // A caching allocator has handed out a block. size_bytes 0: it is not known. of_graphs: the block is of a pool whose memory captured graphs
-// use. Returns 1, and does nothing else, if the size decides about findings: then call again with the size, or with UINT64_MAX if it cannot
-// be had.
+// use. Returns 1, and does nothing else, if the size decides about findings: then call again with the size, or with UINT64_MAX if it is
+// not available.
 int vram_sim_check_block(uint64_t address, uint64_t size_bytes, int of_graphs) {
     struct vr_sim *sim = vr_libcuda_sim();
     if (sim == NULL || sim->checking == NULL || address == 0) return 0;
