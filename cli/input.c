@@ -187,7 +187,7 @@ static size_t fill_plain(struct input *input, unsigned char *to, size_t capacity
     return part;
 }
 
-// Returns the size of the file; for other files, the bytes read so far.
+// Returns the size of a regular file; for anything else, the bytes read so far.
 static uint64_t packed_bytes(const struct input *input) {
     struct stat facts;
     const struct input *from = input->outer != NULL ? input->outer : input;

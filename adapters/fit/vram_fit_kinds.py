@@ -34,7 +34,7 @@ class Family:
 
 
 def family_of(ranks):
-    """Returns a group's family, or None if the distances differ or the group has one member."""
+    """Returns a group's family, or None if it has one member, its distances differ, or its first rank is not at place 0 of such a family."""
     strides = {after - before for before, after in zip(ranks, ranks[1:])}
     stride = strides.pop() if len(strides) == 1 else 0
     return Family(len(ranks), stride) if stride > 0 and ranks[0] // stride % len(ranks) == 0 else None

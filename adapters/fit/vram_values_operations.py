@@ -21,7 +21,7 @@ BY_LIBRARY = re.compile(r"_?(add|ba?dd|add?b)?(mm|mv|bmm)(_dtype|_activation)?$|
 # A result that the library does not write: the weights as passed in.
 HANDED_ON = {"_cudnn_rnn": 4}
 
-# Counts that a call reads from a kernel's output. Operations it calls itself are then not computed.
+# Counts that an operation reads from a kernel's output. The operations inside such an operation are not computed.
 COUNTED = {
     "nonzero": lambda torch, results: [results[0].size(0)],
     "masked_select": lambda torch, results: [results[0].numel()],

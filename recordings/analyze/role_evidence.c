@@ -449,7 +449,8 @@ static enum vram_status collect_turns(const struct vr_view *view, struct module_
     return VRAM_OK;
 }
 
-// Assigns to each row the innermost module open at its birth. Modules nest; those deeper than MOST_OPEN count as their parent's.
+// Assigns to each row the innermost module open at its birth. Modules nest; a row in one deeper than MOST_OPEN gets the ancestor at that
+// depth.
 static enum vram_status name_by_turns(struct role_noting *noting, const struct module_turn *turn, size_t count) {
     const struct vr_lifetimes *lifetimes = noting->lifetimes;
     const struct vr_history *history = noting->view->history;

@@ -180,7 +180,7 @@ static void put_forecast_groups(struct vr_json *json, const char *name, const st
     X(TEXT, "moment", it->moment_site, ALWAYS, "call site of the allocation that reaches the peak at that size, or null")                  \
     X(BOOL, "peaks_followed", it->peaks_followed, ALWAYS, "false: a run peaks at a point that another run does not reach")                 \
     X(U64, "not_in_every_run_bytes", it->only_some_bytes, ALWAYS,                                                                          \
-      "of the run of the largest size: bytes at that moment in groups that another run does not have")                                     \
+      "bytes at that moment, in the run of the largest size, of groups that another run lacks")                                            \
     X(ARRAY, "runs", put_runs(json, key, asked, it), ALWAYS, "the runs, by ascending size (see below)")                                    \
     X(TEXT, "by", vr_grouping_words[it->by], ALWAYS, "the grouping")                                                                       \
     X(U64, "distinct", it->count, ALWAYS, "number of groups")                                                                              \

@@ -304,8 +304,8 @@ static enum vram_status add_value(struct json_printer *printer, const char *key,
     return VRAM_OK;
 }
 
-// Appends `value` to *text; values that JSON cannot express as in literals.h. Values that were not kept become null. LIMIT if nested deeper
-// than MAX_DEPTH (a container may contain itself) or longer than the machine's budget allows; NO_HOST_MEMORY.
+// Appends `value` to *text. Values that JSON cannot express are written as literals.h says. Values that were not kept become null. LIMIT if
+// nested deeper than MAX_DEPTH (a container may contain itself) or longer than the machine's budget allows; NO_HOST_MEMORY.
 static enum vram_status json_text_write(struct vr_text *text, struct vr_machine *machine, uint64_t value) {
     const struct vr_budget *budget = &machine->builder.budget;
     const uint64_t left = budget->limit_bytes > budget->used_bytes ? budget->limit_bytes - budget->used_bytes : 0;

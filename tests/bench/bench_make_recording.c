@@ -100,7 +100,7 @@ static void give(struct maker *maker, uint32_t slot) {
 
 static uint64_t size(struct maker *maker, unsigned most_shift) { return (512 + (next(maker) % 65536) * 8) << (next(maker) % most_shift); }
 
-// Makes a forward pass, a backward pass, and scratch memory in between.
+// Makes a forward pass, with scratch memory between its allocations, and a backward pass.
 static void step(struct maker *maker) {
     const uint32_t first = PARAMETERS, scratch = PARAMETERS + DEPTH;
     for (uint32_t d = 0; d < DEPTH && !done(maker); d++) {

@@ -180,7 +180,7 @@ class SimulatedCard(unittest.TestCase):
         self.assertIn("contexts, other processes; 300.0 MiB was in use just after the first context was created", " ".join(page.split()))
 
     def test_the_first_context_by_nvml(self):
-        # The bytes of the program when it runs out are in the report of a first run.
+        # A first run's report says how many bytes the program holds when memory runs out.
         library_path = f"{NVML}:{os.environ['VRAM_TEST_SIM']}"
         environment = {"VRAM_SIM": "memory=1GiB,context=300MiB", "FAKE_NVML": ""}
         held = report(run([PROGRAMS / "run_proc", "basic"], (), environment, library_path=library_path))[0]["allocated_bytes"]

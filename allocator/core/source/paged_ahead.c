@@ -72,7 +72,8 @@ static bool has_room(const struct vr_device *device, uint64_t bytes, uint64_t sp
     return vr_driver_memory_info(device->allocator->driver, &left, &total_bytes) == VR_CU_SUCCESS && left >= bytes + spare;
 }
 
-// Plans pages as large as growth would make them for the memory then held, after the end of the last region, if it has room.
+// Plans a batch of pages after the used part of the last region, as large as growth makes them if the batch is held, too. Returns false if
+// none is wanted, or if the region or the device lacks room.
 static bool plan_batch(const struct vr_device *device, struct batch *batch) {
     struct vr_paged_device *paged = vr_paged_device(device);
     struct vr_paged_shard *own = paged == NULL ? NULL : paged->grown;

@@ -48,7 +48,7 @@ struct vram_roles_options {
 
 // The memory of one role in one module of the program.
 struct vram_role_module {
-    const char *name; // as annotated, otherwise "file:line:function" of the innermost forward(); bytes as in the recording
+    const char *name; // as annotated, otherwise "file:line:function" of the innermost forward(); encoded as in the recording
     enum vram_role role;
     uint64_t bytes;
     uint64_t count;

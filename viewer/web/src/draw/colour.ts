@@ -1,6 +1,6 @@
 // Colours with a meaning: a group has the same colour in every window, view and recording, each time the page is opened.
 //
-// The hues are those of Okabe and Ito, which remain distinct with any kind of colour blindness, each at three lightnesses.
+// The hues are those of Okabe and Ito, chosen to remain distinct with colour blindness (the yellow darker), and a violet; each at three lightnesses.
 
 import { BLACK, blend, css, varied, WHITE, type Rgb } from "./palette";
 

@@ -66,7 +66,7 @@ function paint(body: HTMLElement, shown: Ooms, device: Device, elsewhere: Elsewh
         const { size, device_free } = shown.oom[many - 1 - i];
         body.append(oomCard(cause, size, device_free, i === 0, ways, i === 0 ? cure : null));
     });
-    if (many > MOST_CARDS) add(body, el("p", { class: "quiet-text" }, `The list of events (2) has ${counted(many - MOST_CARDS, "earlier request")}.`));
+    if (many > MOST_CARDS) add(body, el("p", { class: "quiet-text" }, `${counted(many - MOST_CARDS, "earlier request")} ${many - MOST_CARDS === 1 ? "is" : "are"} in the list of events.`));
 }
 
 const HEADER = ["event", "requested_bytes", "driver_free_bytes", "cause", "site", "reserved_bytes", "allocated_bytes", "pending_bytes", "free_bytes", "usable_bytes", "usable_largest_bytes", "text"];

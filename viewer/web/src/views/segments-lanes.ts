@@ -18,7 +18,7 @@ export const namesWidth = (wide: number) => Math.min(196, Math.round(0.36 * wide
 const TWO_LINES = 30; // pixels for a name with its bytes below
 const TALL = 90; // minimum pixels of a lane with a scale
 
-const COMMON = ["default pool, ", "pool not recorded, "]; // omitted, because all lanes have it
+const COMMON = ["default pool, ", "pool not recorded, "]; // omitted from the names if all of several lanes begin with it
 
 const ground = (lane: Lane, y: (value: number) => number) => Math.round(y(lane.base_bytes)) + 0.5;
 
