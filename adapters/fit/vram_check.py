@@ -219,9 +219,32 @@ def begin_inductor(launcher):
     kernel.load_kernel = load_kernel
 
 
+def begin_numba(codegen):
+    """Passes on the PTX of numba's kernels, which it links to cubins itself."""
+    library, note_code = getattr(codegen, "CUDACodeLibrary", None), code_of()
+    load = getattr(library, "get_cufunc", None)
+    if load is None or note_code is None:
+        return
+    function_of = ctypes.CDLL("libcuda.so.1").cuKernelGetFunction
+    function_of.argtypes, noted = (ctypes.POINTER(ctypes.c_uint64), ctypes.c_uint64), set()
+
+    @functools.wraps(load)
+    def get_cufunc(self):
+        result, function = load(self), ctypes.c_uint64()
+        handle = getattr(result, "handle", None)
+        if hasattr(handle, "__int__") and int(handle) not in noted:
+            noted.add(int(handle))
+            is_kernel = function_of(ctypes.byref(function), int(handle)) == 0  # a CUkernel; otherwise a CUfunction
+            note_code(function.value if is_kernel else int(handle), self.get_asm_str().encode())
+        return result
+
+    library.get_cufunc = get_cufunc
+
+
 def watch_imports():
     """Called by sitecustomize."""
     shared.when_imported("triton.compiler.compiler", begin_triton)
+    shared.when_imported("numba.cuda.codegen", begin_numba)
     for name in ("static_triton_launcher", "static_cuda_launcher"):  # depends on the version
         shared.when_imported(f"torch._inductor.runtime.{name}", begin_inductor)
     shared.when_imported("torch", begin)
