@@ -246,6 +246,24 @@ static int by_order(const void *a, const void *b) {
     return fit_point_order(*(const struct fit_point *const *)a, *(const struct fit_point *const *)b);
 }
 
+// Returns whether the variant completes in less memory than it needs on the device of the run: its allocator then releases cached memory.
+static bool fits_in_less(const struct fit_search *search, const struct fit_point *point) {
+    struct vram_sim_model model;
+    bool less = point->outcome == FIT_SURELY && point->need_bytes > search->limit_bytes;
+    for (uint32_t i = 0; vram_sim_model_at(i, &model); i++)
+        less = less || ((point->fits_on >> i & 1) != 0 && point->need_bytes > model.memory_bytes);
+    return less;
+}
+
+// Explains why a need may be larger than the memory in which the variant fits.
+static void print_need_note(FILE *page, const struct fit_search *search) {
+    bool any = false;
+    for (size_t i = 0; i < search->count; i++) any = any || fits_in_less(search, &search->points[i]);
+    if (!any) return;
+    fprintf(page, "  needs: if there is enough memory. With less, a variant\n  fits if it completes after the allocator has released\n"
+                  "  cached memory.\n");
+}
+
 static void print_table(FILE *page, const struct fit_search *search) {
     const struct widths widths = find_widths(search);
     const struct fit_point **sorted = calloc(search->count, sizeof *sorted);
@@ -253,6 +271,7 @@ static void print_table(FILE *page, const struct fit_search *search) {
     for (size_t i = 0; i < search->count; i++) sorted[i] = &search->points[i];
     qsort(sorted, search->count, sizeof *sorted, by_order);
     for (enum group group = FRONTIER; group < GROUPS; group++) print_group(page, search, &widths, group, sorted);
+    print_need_note(page, search);
     free(sorted);
 }
 

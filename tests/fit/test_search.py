@@ -146,6 +146,16 @@ class Answers(unittest.TestCase):
         text = fit("--search", "--memory", "12GiB", "--vary", "--tp=1", "--vary", "--mbs=1,4", "--work", "mbs")[0].stdout
         self.assertTrue(text.startswith("Most work in 12.0 GiB: --tp=1 --mbs=1\n"), text)
 
+    def test_a_card_with_less_memory_than_the_need(self):
+        """The program holds 12 and then 16 GiB. With less memory than it reserves, it releases what is idle; a note says so. It is absent otherwise."""
+        program = "import os\nos.environ['FAKE_IDLE'] = '40960'\nimport torch\noptimizer = torch.Optimizer()\nfor step in range(5):\n    for size in 12, 16:\n        torch.free(torch.empty(size << 30))\n    optimizer.step()"
+        note = "fits if it completes after the allocator"
+        result, _ = fit("--search", "--vary", "--tp=1", "--card", "rtx4090,h100", program=program)
+        self.assertIn("h100, rtx4090\n", result.stdout)
+        self.assertIn(note, result.stdout)
+        result, _ = fit("--search", "--vary", "--tp=1", "--card", "h100", program=program)
+        self.assertNotIn(note, result.stdout)
+
     def test_failures_do_not_end_the_search(self):
         answer, _, result = search("--vary", "--tp=3,1", "--vary", "--mbs=7,1")
         self.assertEqual([one["outcome"] for one in answer["variants"]], ["failed", "failed", "failed", "fits"])
