@@ -229,7 +229,7 @@ static void put_need(struct vr_json *json, const struct fit_answer *answer) {
     X(MAP, "roles", put_roles(json, key, verdict), ALWAYS, "requested bytes that were live at the peak, by role; null without PyTorch")    \
     X(OBJECT, "serving", fit_serving_json(json, key, &it->serving, verdict), NULL_UNLESS(it->serving.any),                                 \
       "facts about a served model (see below); null: no KV cache")                                                                         \
-    X(OBJECT, "played", fit_played_json(json, key, &run->played, &it->serving), NULL_UNLESS(run->played.any),                              \
+    X(OBJECT, "played", fit_played_json(json, key, &run->played, &it->serving, verdict), NULL_UNLESS(run->played.any),                     \
       "what the server did with the requests of `--requests` (see below); null: no requests were played")                                  \
     X(OBJECT, "smaller", put_smaller(json, key, it), NULL_UNLESS(it->setting.any),                                                         \
       "the largest given card that is too small, else the next smaller card (see below); null: it fits on all")                            \

@@ -1,11 +1,13 @@
 #include "fit_played.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json_rows.h"
+#include "fit_cards.h"
 #include "fit_page.h"
 #include "fit_serving.h"
 #include "ui.h"
@@ -33,11 +35,34 @@ bool fit_played_read(struct fit_played *played, const char *path) {
     return true;
 }
 
-uint64_t fit_played_safe_sequences(const struct fit_played *played, const struct fit_serving *serving) {
+// Returns the same for a cache with so many blocks for requests.
+static uint64_t safe_in(const struct fit_played *played, const struct fit_serving *serving, uint64_t pool_blocks) {
     const uint64_t block_tokens = serving->served->block_tokens, most = serving->served->sequences;
     if (played->longest_tokens == 0 || block_tokens == 0) return 0;
-    const uint64_t safe = played->pool_blocks / ((played->longest_tokens + block_tokens - 1) / block_tokens);
+    const uint64_t safe = pool_blocks / ((played->longest_tokens + block_tokens - 1) / block_tokens);
     return most != 0 && safe > most ? most : safe;
+}
+
+uint64_t fit_played_safe_sequences(const struct fit_played *played, const struct fit_serving *serving) {
+    return safe_in(played, serving, played->pool_blocks);
+}
+
+// What a card can do with the requests that were played.
+struct played_card {
+    uint64_t safe_sequences; // 0: not known, or the server does not fit
+    uint64_t replicas;       // 0: not known, or no number is enough
+};
+
+static struct played_card played_on(const struct fit_played *played, const struct fit_serving *serving, const struct fit_verdict *verdict,
+                                    const struct fit_card *card) {
+    struct played_card it = {.safe_sequences = 0};
+    const struct fit_serving_card on = fit_serving_on(serving, verdict, card);
+    const struct fit_served *served = serving->served;
+    const uint64_t own_blocks = served->blocks > played->pool_blocks ? served->blocks - played->pool_blocks : 0; // the engine's own
+    const uint64_t blocks = served->block_tokens == 0 ? 0 : on.tokens / served->block_tokens;
+    if (on.fits && blocks > own_blocks) it.safe_sequences = safe_in(played, serving, blocks - own_blocks);
+    if (it.safe_sequences != 0) it.replicas = (played->concurrency + it.safe_sequences - 1) / it.safe_sequences;
+    return it;
 }
 
 // --- text ---------------------------------------------------------------------------------------------------------------------------
@@ -83,7 +108,27 @@ static void print_limits(FILE *page, const struct fit_played *played, const stru
     if (served->length != 0 && served->tokens != 0) put_row(page, "", text);
 }
 
-void fit_played_print(FILE *page, const struct fit_played *played, const struct fit_serving *serving) {
+// Prints how many servers of this kind serve all users at once without a preemption, for each given card.
+static void print_replicas(FILE *page, const struct fit_played *played, const struct fit_serving *serving,
+                           const struct fit_verdict *verdict) {
+    char text[500];
+    int used = snprintf(text, sizeof text, "for %s users at once without a preemption:", COUNT(played->concurrency));
+    const int begin = used;
+    if (played->concurrency == 0 || !fit_serving_by_share(serving)) return;
+    for (size_t i = 0; i < verdict->card_count && used < (int)sizeof text - 100; i++) {
+        const struct fit_card *card = &verdict->cards[i];
+        const uint64_t replicas = played_on(played, serving, verdict, card).replicas;
+        if (!card->asked || replicas == 0) continue;
+        used +=
+            snprintf(text + used, sizeof text - (size_t)used, "%s %s on %s", used == begin ? "" : ",", COUNT(replicas), card->model.key);
+    }
+    if (used == begin) return;
+    fprintf(page, "    %-*s", FIT_TEXT_COLUMN - 4, "Replicas");
+    ui_wrap(page, text, FIT_TEXT_COLUMN, UINT_MAX);
+    fprintf(page, "\n");
+}
+
+void fit_played_print(FILE *page, const struct fit_played *played, const struct fit_serving *serving, const struct fit_verdict *verdict) {
     char text[300];
     if (!played->any) return;
     fprintf(page, "  Requests       ");
@@ -97,6 +142,7 @@ void fit_played_print(FILE *page, const struct fit_played *played, const struct 
     put_row(page, "Tokens", text);
     print_queues(page, played);
     print_limits(page, played, serving);
+    print_replicas(page, played, serving, verdict);
     (void)snprintf(text, sizeof text, "%.1f s, as if the card ran at its peak rate; a real server is slower", SECONDS(played->lasted_ns));
     put_row(page, "Virtual time", text);
 }
@@ -105,9 +151,32 @@ void fit_played_print(FILE *page, const struct fit_played *played, const struct 
 
 #define FIT_PLAYED_LIMIT_FACTS(X)                                                                                                          \
     X(U64, "safe_sequences", fit_played_safe_sequences(it, serving), NULL_IF_EMPTY,                                                        \
-      "number of concurrent sequences that are never preempted, even if all are as long as the longest served one; null: not known")
+      "number of concurrent sequences that are never preempted, even if all are as long as the longest served one; null: not known")       \
+    X(ARRAY, "cards", put_cards(json, key, it, serving, verdict), ALWAYS,                                                                  \
+      "the given cards (see below); empty: the cache is not a share of the card")
 
-void fit_played_json(struct vr_json *json, const char *name, const struct fit_played *it, const struct fit_serving *serving) {
+#define FIT_PLAYED_CARD_FACTS(X)                                                                                                           \
+    X(TEXT, "key", card->model.key, ALWAYS, "name, as in `--card`")                                                                        \
+    X(U64, "safe_sequences", it.safe_sequences, NULL_IF_EMPTY, "as above, on this card; null: not known, or the server does not fit")      \
+    X(U64, "replicas", it.replicas, NULL_IF_EMPTY,                                                                                         \
+      "number of such servers that serve `concurrency` requests at once without a preemption; null: not known, or not limited")
+
+static void put_cards(struct vr_json *json, const char *name, const struct fit_played *played, const struct fit_serving *serving,
+                      const struct fit_verdict *verdict) {
+    vr_json_array(json, name);
+    for (size_t i = 0; fit_serving_by_share(serving) && i < verdict->card_count; i++) {
+        const struct fit_card *card = &verdict->cards[i];
+        if (!card->asked) continue;
+        const struct played_card it = played_on(played, serving, verdict, card);
+        vr_json_object(json, NULL);
+        FIT_PLAYED_CARD_FACTS(VR_FACT_JSON)
+        vr_json_object_end(json);
+    }
+    vr_json_array_end(json);
+}
+
+void fit_played_json(struct vr_json *json, const char *name, const struct fit_played *it, const struct fit_serving *serving,
+                     const struct fit_verdict *verdict) {
     vr_json_object(json, name);
     FIT_PLAYED_FACTS(VR_MEMBER_JSON)
     FIT_PLAYED_LIMIT_FACTS(VR_FACT_JSON)

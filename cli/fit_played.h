@@ -33,7 +33,8 @@ struct fit_verdict;
     X(U64, preemptions, ALWAYS, "number of times a running request lost its blocks and was restarted")                                     \
     X(U64, prefix_queried_tokens, ALWAYS, "tokens looked up in the prefix cache, without those of preempted requests")                     \
     X(U64, prefix_hit_tokens, ALWAYS, "tokens found there")                                                                                \
-    X(U64, longest_tokens, ALWAYS, "tokens of the longest served request, prompt and output")
+    X(U64, longest_tokens, ALWAYS, "tokens of the longest served request, prompt and output")                                              \
+    X(U64, concurrency, NULL_IF_EMPTY, "highest number of requests at once that the shape asks for; null: not limited")
 
 struct fit_played {
     bool any;
@@ -44,8 +45,9 @@ struct fit_played {
 bool fit_played_read(struct fit_played *played, const char *path);
 // Returns the most requests that can run at once without a preemption, if all are as long as the longest one served; 0: not known.
 uint64_t fit_played_safe_sequences(const struct fit_played *played, const struct fit_serving *serving);
-void fit_played_print(FILE *page, const struct fit_played *played, const struct fit_serving *serving);
+void fit_played_print(FILE *page, const struct fit_played *played, const struct fit_serving *serving, const struct fit_verdict *verdict);
 // Writes an object. Requests must have been played.
-void fit_played_json(struct vr_json *json, const char *name, const struct fit_played *played, const struct fit_serving *serving);
+void fit_played_json(struct vr_json *json, const char *name, const struct fit_played *played, const struct fit_serving *serving,
+                     const struct fit_verdict *verdict);
 
 #endif

@@ -567,7 +567,7 @@ int fit_print_text(const struct fit_answer *answer) {
     if (!failed) print_cures(page, answer);
     print_cards(page, verdict, failed);
     fit_serving_print(page, &answer->serving, verdict);
-    fit_played_print(page, &answer->run->played, &answer->serving);
+    fit_played_print(page, &answer->run->played, &answer->serving, verdict);
     if (answer->unrunnable != NULL)
         fprintf(page, "                 This PyTorch has no kernels for %s: it ran on %s.\n", answer->unrunnable, verdict->ran_on.key);
     print_ranks(page, answer);

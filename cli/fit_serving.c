@@ -190,20 +190,30 @@ struct fit_serving_card fit_serving_on(const struct fit_serving *serving, const 
     return on;
 }
 
+// Returns the bytes that the server takes of a card: of one that is too small, those of the smallest card that is not.
+static uint64_t need_on(const struct fit_serving *serving, const struct fit_verdict *verdict, const struct fit_card *card) {
+    const double taken = (double)serving->beyond_bytes + serving->served->share * (double)card->model.memory_bytes;
+    const uint64_t need_bytes = taken > 0 ? (uint64_t)taken : 0;
+    return card->fits || need_bytes > card->model.memory_bytes ? need_bytes : verdict->smallest_bytes;
+}
+
 void fit_serving_judge(const struct fit_serving *serving, struct fit_verdict *verdict) {
     if (!fit_serving_by_share(serving)) return;
     const double share = serving->served->share;
-    verdict->smallest_card = NULL;
-    for (size_t i = 0; i < verdict->card_count; i++) {
-        struct fit_card *card = &verdict->cards[i];
-        if (card->method != FIT_BY_RUN) card->method = FIT_BY_SHARE, card->fits = fit_serving_on(serving, verdict, card).fits;
-        card->need_bytes = (uint64_t)((double)serving->beyond_bytes + share * (double)card->model.memory_bytes);
-        card->retries = 0;
-        if (card->fits && verdict->smallest_card == NULL) verdict->smallest_card = card;
-    }
     // The share must have room for one sequence of full length and for what precedes the cache.
     const double needed =
         (double)serving->before_bytes + (double)serving->token_bytes * (double)(serving->served->length > 0 ? serving->served->length : 1);
     verdict->smallest_bytes = (uint64_t)(needed / share);
     verdict->smallest_retries = 0;
+    verdict->smallest_card = NULL;
+    for (size_t i = 0; i < verdict->card_count; i++) {
+        struct fit_card *card = &verdict->cards[i];
+        if (card->method != FIT_BY_RUN) {
+            card->method = FIT_BY_SHARE, card->fits = fit_serving_on(serving, verdict, card).fits;
+            card->oom = (struct fit_oom){.known = false}; // the cache of a replay has the size of another card's
+        }
+        card->need_bytes = need_on(serving, verdict, card);
+        card->retries = 0;
+        if (card->fits && verdict->smallest_card == NULL) verdict->smallest_card = card;
+    }
 }

@@ -51,7 +51,7 @@ class Played:
         self.coming, self.together = read(folder)
         self.now = 0  # ns
         self.inside = 0  # requests that the engine has not finished
-        self.facts = collections.Counter(asked=len(self.coming))
+        self.facts = collections.Counter(asked=len(self.coming), concurrency=self.together)
 
     def due(self):
         """Takes the requests that have arrived. If the engine is idle, the clock goes on to the next arrival."""

@@ -49,6 +49,14 @@ def answer_of(*arguments):
     return json.loads(result.stdout)
 
 
+def model_folder(test, *names):
+    folder = tempfile.TemporaryDirectory()
+    test.addCleanup(folder.cleanup)
+    for name in names:
+        pathlib.Path(folder.name, name).write_text("{}")
+    return folder.name
+
+
 class Calls(unittest.TestCase):
     def test_calls_that_repeat(self):
         answer = answer_of(*python(MODEL + "for i in range(100000): model(32)\n"))
@@ -89,11 +97,7 @@ class Servers(unittest.TestCase):
         self.assertEqual((answer["ended"], answer["allocated_bytes"]), ("ready", 96 * MIB))
 
     def model(self, *names):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        for name in names:
-            pathlib.Path(folder.name, name).write_text("{}")
-        return folder.name
+        return model_folder(self, *names)
 
     def test_an_engine(self):
         folder = self.model("config.json")
@@ -200,6 +204,22 @@ class Requests(unittest.TestCase):
         for part in ("Requests 6 of 6 served, in", "Tokens 1,536 in prompts, 36 in outputs", "KV cache at most 96 of 100 blocks in use (96.0 %)", "Running at most 6",
                      "at most 1 waited", "Preemptions 1: the cache was full", "Virtual time", "all requests were played"):
             self.assertIn(part, told)
+
+    def test_replicas(self):
+        """20 users with 1,008 tokens each, 63 blocks: the cache has room for two on one card, and for the seven that the engine runs on another."""
+        program = python(ENGINE + PLAYS, model_folder(self), "2048")
+        users, cards = ("--requests", "prompt=1000,output=8,count=20,concurrency=20"), ("--card", "a100-40,h100,h200")
+        answer = json.loads(fit("--json", *users, *cards, *program, FAKE_BLOCKS="617").stdout)
+        self.assertEqual([(card["key"], card["tokens"], card["fits"]) for card in answer["serving"]["cards"]],
+                         [("a100-40", 0, False), ("h100", 2119, True), ("h200", 9879, True)])
+        self.assertEqual([(card["key"], card["safe_sequences"], card["replicas"]) for card in answer["played"]["cards"]],
+                         [("a100-40", None, None), ("h100", 2, 10), ("h200", 7, 3)])
+        told = " ".join(fit("-q", *users, *cards, *program, FAKE_BLOCKS="617").stdout.split())
+        self.assertIn("Replicas for 20 users at once without a preemption: 10 on h100, 3 on h200", told)
+        # The smallest card holds 78.6 GiB. A replay with another card's cache would say otherwise.
+        self.assertIn("a100-40 39.5 GiB no, 39.1 GiB short (by its memory share) h100", told)
+        answer = json.loads(fit("--json", "--requests", "prompt=1000,output=8,count=20", *cards, *program, FAKE_BLOCKS="617").stdout)
+        self.assertEqual([(card["safe_sequences"], card["replicas"]) for card in answer["played"]["cards"]], [(None, None), (2, None), (7, None)])
 
     def test_nothing_that_takes_requests(self):
         for program, variables in (("import torch\ntorch.empty(1 << 20)\n", {}), (PLAYS, {"FAKE_ENGINES": "2"})):
