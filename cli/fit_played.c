@@ -35,7 +35,7 @@ bool fit_played_read(struct fit_played *played, const char *path) {
     return true;
 }
 
-// Returns the same for a cache with so many blocks for requests.
+// Returns the most sequences that are never preempted in a cache with this many blocks for requests. 0: not known.
 static uint64_t safe_in(const struct fit_played *played, const struct fit_serving *serving, uint64_t pool_blocks) {
     const uint64_t block_tokens = serving->served->block_tokens, most = serving->served->sequences;
     if (played->longest_tokens == 0 || block_tokens == 0) return 0;
@@ -47,7 +47,7 @@ uint64_t fit_played_safe_sequences(const struct fit_played *played, const struct
     return safe_in(played, serving, played->pool_blocks);
 }
 
-// What a card can do with the requests that were played.
+// The capacity of a card for the requests that were played.
 struct played_card {
     uint64_t safe_sequences; // 0: not known, or the server does not fit
     uint64_t replicas;       // 0: not known, or no number is enough
