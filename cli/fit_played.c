@@ -37,9 +37,9 @@ bool fit_played_read(struct fit_played *played, const char *path) {
 
 // Returns the most sequences that are never preempted in a cache with this many blocks for requests. 0: not known.
 static uint64_t safe_in(const struct fit_played *played, const struct fit_serving *serving, uint64_t pool_blocks) {
-    const uint64_t block_tokens = serving->served->block_tokens, most = serving->served->sequences;
-    if (played->longest_tokens == 0 || block_tokens == 0) return 0;
-    const uint64_t safe = pool_blocks / ((played->longest_tokens + block_tokens - 1) / block_tokens);
+    const uint64_t most = serving->served->sequences;
+    if (played->request_blocks == 0) return 0;
+    const uint64_t safe = pool_blocks / played->request_blocks;
     return most != 0 && safe > most ? most : safe;
 }
 
@@ -59,7 +59,7 @@ static struct played_card played_on(const struct fit_played *played, const struc
     const struct fit_serving_card on = fit_serving_on(serving, verdict, card);
     const struct fit_served *served = serving->served;
     const uint64_t own_blocks = served->blocks > played->pool_blocks ? served->blocks - played->pool_blocks : 0; // the engine's own
-    const uint64_t blocks = served->block_tokens == 0 ? 0 : on.tokens / served->block_tokens;
+    const uint64_t blocks = (uint64_t)((double)served->blocks * ((double)on.cache_bytes / (double)serving->cache_bytes));
     if (on.fits && blocks > own_blocks) it.safe_sequences = safe_in(played, serving, blocks - own_blocks);
     if (it.safe_sequences != 0) it.replicas = (played->concurrency + it.safe_sequences - 1) / it.safe_sequences;
     return it;

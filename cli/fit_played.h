@@ -34,6 +34,7 @@ struct fit_verdict;
     X(U64, prefix_queried_tokens, ALWAYS, "tokens looked up in the prefix cache, without those of preempted requests")                     \
     X(U64, prefix_hit_tokens, ALWAYS, "tokens found there")                                                                                \
     X(U64, longest_tokens, ALWAYS, "tokens of the longest served request, prompt and output")                                              \
+    X(U64, request_blocks, NULL_IF_EMPTY, "highest number of cache blocks that one request held; null: not known")                         \
     X(U64, concurrency, NULL_IF_EMPTY, "highest number of requests at once that the shape asks for; null: not limited")
 
 struct fit_played {
@@ -43,7 +44,8 @@ struct fit_played {
 
 // Reads the player's file. Returns false, with *played unchanged, if there is none.
 bool fit_played_read(struct fit_played *played, const char *path);
-// Returns the most requests that can run at once without a preemption, if all are as long as the longest one served; 0: not known.
+// Returns the most requests that can run at once without a preemption, even if all hold as many blocks as the largest one served; 0: not
+// known.
 uint64_t fit_played_safe_sequences(const struct fit_played *played, const struct fit_serving *serving);
 void fit_played_print(FILE *page, const struct fit_played *played, const struct fit_serving *serving, const struct fit_verdict *verdict);
 // Writes an object. Requests must have been played.

@@ -170,8 +170,19 @@ class VllmPlay:
         running, waiting = self.scheduler.get_request_counts()
         played.most("running", running, "running_at_ns")
         played.most("waiting", waiting, "waiting_at_ns")
+        for each in output.num_scheduled_tokens:
+            self.see_blocks(each)
         read = sum(self.scheduler.requests[each].num_computed_tokens for each in output.num_scheduled_tokens)
         played.now += self.pace.step_ns(output.total_num_scheduled_tokens, read)
+
+    def see_blocks(self, name):
+        """Keeps the most blocks that one request held, in all groups of layers. A block before a sliding window is a null block, which is not counted."""
+        blocks_of = getattr(self.scheduler.kv_cache_manager, "get_blocks", None)
+        if blocks_of is None:  # vLLM before 0.9
+            return
+        groups = blocks_of(name).blocks
+        if sum(map(len, groups)) > self.played.facts["request_blocks"]:
+            self.played.most("request_blocks", sum(not block.is_null for group in groups for block in group))
 
     def see_outputs(self, outputs):
         """Counts what the engine reports, and returns the outputs that are not for requests played here."""

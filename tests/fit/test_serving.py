@@ -221,6 +221,12 @@ class Requests(unittest.TestCase):
         answer = json.loads(fit("--json", "--requests", "prompt=1000,output=8,count=20", *cards, *program, FAKE_BLOCKS="617").stdout)
         self.assertEqual([(card["safe_sequences"], card["replicas"]) for card in answer["played"]["cards"]], [(None, None), (2, None), (7, None)])
 
+    def test_blocks_of_windows_count(self):
+        """100 blocks. A request holds 16 of them in layers with full attention, and one more in those with a window."""
+        for variables, blocks, safe in (({}, 16, 6), ({"FAKE_WINDOW": "1"}, 17, 5)):
+            played = self.played("prompt=250,output=6,count=3", **variables)
+            self.assertEqual((played["request_blocks"], played["safe_sequences"]), (blocks, safe))
+
     def test_nothing_that_takes_requests(self):
         for program, variables in (("import torch\ntorch.empty(1 << 20)\n", {}), (PLAYS, {"FAKE_ENGINES": "2"})):
             result = fit("--json", "--for", "5s", "--requests", "prompt=1,output=1", *python(program), **variables)
