@@ -188,6 +188,15 @@ static size_t known_types(const struct vr_sim_kernel *kernel, struct vr_sim_mang
     return count > kernel->parameter_count ? kernel->parameter_count : count;
 }
 
+// Returns whether this is an attention kernel of FlashAttention 2 or 3, or of FlashInfer, whose only argument is a struct. Most of its
+// addresses are those of inputs that a program reads again: lengths of sequences and tables of blocks. Its result is a large tensor.
+static bool is_attention_of_struct(const struct vr_sim_kernel *kernel) {
+    static const char *const parts[] = {"N5flash", "PagedKVCacheKernel", "RaggedKVCacheKernel"};
+    for (size_t i = 0; i < VR_COUNT_OF(parts) && kernel->parameter_count == 1; i++)
+        if (strstr(kernel->name, parts[i]) != NULL) return true;
+    return false;
+}
+
 static bool find_outputs(struct vr_sim_kernel *kernel) {
     struct vr_sim_mangled_type types[VR_SIM_PARAMETERS_MOST];
     const struct family *family = family_of(kernel->name);
@@ -197,6 +206,7 @@ static bool find_outputs(struct vr_sim_kernel *kernel) {
     if (kernel->parameter_count == 0 || !kernel->has_parameters) return true;
     if (strcmp(kernel->name, VR_SIM_LIBRARY_KERNEL) == 0) return true; // a library writes its results itself
     if (family != NULL) return add_family(kernel, family);
+    if (is_attention_of_struct(kernel)) return true;
     return add_by_types(kernel, types, known_types(kernel, types));
 }
 

@@ -28,7 +28,8 @@ size_t vr_sim_signature(const char *name, struct vr_sim_mangled_type types[VR_SI
 // Fills in kernel->outputs and kernel->counts, once. The first rule that applies:
 // 1. Kernels of known families (`families` in sim_outputs.c): as their row says.
 // 2. A pointer to const is an input, any other pointer an output; a struct named after a tensor is treated alike (TensorInfo<const T>).
-// 3. Addresses in other structs are inputs if rule 2 found an output, else outputs.
+// 3. Addresses in other structs are inputs if rule 2 found an output, else outputs. Those in the struct of an attention kernel
+//    (FlashAttention, FlashInfer) are inputs.
 // 4. If the name reveals nothing (Triton, extern "C"), every 8-byte argument that is an address is an output: what programs read back
 //    from a kernel's arguments is mostly its results. A recent small fill stays readable (vr_sim_content_pass()), because programs zero
 //    a counter right before a kernel updates it in place.
