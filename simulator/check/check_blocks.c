@@ -59,6 +59,7 @@ void vr_check_segment(struct vr_check *check, uint64_t address, uint64_t size_by
 static void end_segment(struct vr_check *check, uint64_t address, uint64_t end, const struct vr_check_use *use,
                         const struct vr_check_clock *clock) {
     check->last_gone++;
+    vr_check_share_end(check, address, end, use);
     for (size_t i = vr_check_cell_after(check, address); i < check->cell_count && check->cells[i]->from < end; i++) {
         struct vr_check_cell *cell = check->cells[i];
         if (clock != NULL) note_uses(check, cell, use, clock);
