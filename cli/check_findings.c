@@ -160,10 +160,10 @@ static bool keep_numbered(struct check_findings *findings, struct reading *readi
     if (!make_room((void **)&findings->numbered, &findings->numbered_capacity, findings->numbered_count, sizeof *findings->numbered))
         return false;
     findings->numbered[findings->numbered_count++] = (struct check_numbered){.process = reading->process,
-                                                                            .number = reading->number,
-                                                                            .use = from->uses[CHECK_EARLIER],
-                                                                            .launch = from->uses[CHECK_EARLIER_LAUNCH],
-                                                                            .has_launch = from->has[CHECK_EARLIER_LAUNCH]};
+                                                                             .number = reading->number,
+                                                                             .use = from->uses[CHECK_EARLIER],
+                                                                             .launch = from->uses[CHECK_EARLIER_LAUNCH],
+                                                                             .has_launch = from->has[CHECK_EARLIER_LAUNCH]};
     from->uses[CHECK_EARLIER] = from->uses[CHECK_EARLIER_LAUNCH] = (struct check_use){.stream = 0};
     release_finding(from);
     *reading = (struct reading){.process = reading->process};
@@ -238,7 +238,8 @@ static bool copy_use(struct check_use *to, const struct check_use *from) {
         good = make_room((void **)&to->frames, &to->frames_capacity, to->frame_count, sizeof *to->frames);
         if (!good) break;
         struct check_frame *frame = &to->frames[to->frame_count++];
-        *frame = (struct check_frame){.name = strdup(from->frames[i].name), .file = strdup(from->frames[i].file), .line = from->frames[i].line};
+        *frame =
+            (struct check_frame){.name = strdup(from->frames[i].name), .file = strdup(from->frames[i].file), .line = from->frames[i].line};
         good = frame->name != NULL && frame->file != NULL;
     }
     return good;

@@ -14,7 +14,7 @@ struct check_frame {
 // A use of memory, or the allocation or free of its block. The last three fields are 0 or NULL if it does not exist.
 struct check_use {
     uint64_t process; // of the process that has it, if that is not the one that has the finding; else 0
-    char effect[8]; // "read", "use" or "write"
+    char effect[8];   // "read", "use" or "write"
     uint64_t stream;
     bool is_default; // it is a default stream
     char *work;
@@ -49,7 +49,7 @@ struct check_findings {
     size_t suppressed; // findings that the file left out
     struct check_numbered *numbered;
     size_t numbered_count, numbered_capacity;
-    char **unseen;     // kernels and calls of libraries whose memory is not known, each once
+    char **unseen; // kernels and calls of libraries whose memory is not known, each once
     size_t unseen_count, unseen_capacity;
 };
 

@@ -296,8 +296,8 @@ static const char *title_of_earlier(const struct check_finding *finding) {
 
 // Returns whether the earlier side is the block's allocation or free, which has a stack of its own.
 static bool is_life(const struct check_finding *finding) {
-    return is_of(finding, "use-after-free") || is_freed_by_owner(finding) || is_of(finding, "out-of-bounds") || is_of(finding, "never-written") ||
-           (is_of(finding, "misuse") && finding->has[CHECK_ALLOCATED]);
+    return is_of(finding, "use-after-free") || is_freed_by_owner(finding) || is_of(finding, "out-of-bounds") ||
+           is_of(finding, "never-written") || (is_of(finding, "misuse") && finding->has[CHECK_ALLOCATED]);
 }
 
 static void print_finding(FILE *file, size_t number, const struct check_finding *finding) {

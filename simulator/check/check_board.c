@@ -89,8 +89,12 @@ bool vr_check_board_is_past(const struct vr_check_board *board, uint32_t row, ui
 static bool read_use(const struct use_entry *entry, struct vr_check_board_use *use) {
     uint64_t words[USE_WORDS];
     if (!read_entry(&entry->version, entry->words, words, USE_WORDS)) return false;
-    *use = (struct vr_check_board_use){
-        .key = words[0], .from = words[1], .end = words[2], .tick = words[3], .lane = (uint32_t)(words[4] >> 32), .number = (uint32_t)words[4]};
+    *use = (struct vr_check_board_use){.key = words[0],
+                                       .from = words[1],
+                                       .end = words[2],
+                                       .tick = words[3],
+                                       .lane = (uint32_t)(words[4] >> 32),
+                                       .number = (uint32_t)words[4]};
     if (use->key == 0 || use->from >= use->end || use->lane >= VR_CHECK_BOARD_LANES || words[5] > VR_CHECK_DEED_FREES) return false;
     use->deed = (enum vr_check_deed)words[5];
     return true;
@@ -145,8 +149,7 @@ void vr_check_board_record(struct vr_check_board *board, uint32_t index, uint64_
     uint64_t words[EVENT_WORDS] = {key, atomic_fetch_add(&board->serial, 1) + 1};
     uint64_t slot = 0, read[1];
     for (size_t i = 0; i < count && i < VR_CHECK_BOARD_LANES; i++) words[2 + i] = ticks[i];
-    while (slot < VR_CHECK_BOARD_EVENTS &&
-           !(read_entry(&row->events[slot].version, row->events[slot].words, read, 1) && read[0] == key))
+    while (slot < VR_CHECK_BOARD_EVENTS && !(read_entry(&row->events[slot].version, row->events[slot].words, read, 1) && read[0] == key))
         slot++;
     if (slot == VR_CHECK_BOARD_EVENTS) slot = atomic_fetch_add(&row->last_event, 1) % VR_CHECK_BOARD_EVENTS;
     write_entry(&row->events[slot].version, row->events[slot].words, words, EVENT_WORDS);

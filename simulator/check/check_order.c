@@ -200,6 +200,13 @@ void vr_check_host_wait_streams(struct vr_check *check, uint32_t device, uint64_
     if (VR_UNLIKELY(check->sharing != NULL)) vr_check_sharing_host(check);
 }
 
+void vr_check_host_wait_unknown(struct vr_check *check) {
+    struct vr_check_lane *host = &check->lanes[VR_CHECK_HOST];
+    for (size_t i = 1; i < check->lane_count; i++) follow(check, host, &check->lanes[i]);
+    (void)next_tick(check, host);
+    if (check->sharing != NULL) vr_check_sharing_host(check);
+}
+
 // A position is a lane and its tick.
 enum { TICK_BITS = 48 };
 

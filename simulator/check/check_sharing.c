@@ -94,8 +94,7 @@ static size_t add_lane(struct vr_check *check, uint32_t row, uint32_t lane) {
         check->failed = true;
         return 0;
     }
-    check->lanes[check->lane_count] =
-        (struct vr_check_lane){.kind = VR_CHECK_LANE_AWAY, .open = true, .away_row = row, .away_lane = lane};
+    check->lanes[check->lane_count] = (struct vr_check_lane){.kind = VR_CHECK_LANE_AWAY, .open = true, .away_row = row, .away_lane = lane};
     return ++check->lane_count;
 }
 
@@ -126,9 +125,8 @@ void vr_check_sharing_host(struct vr_check *check) {
 // ---- Comparisons.
 
 static struct vr_check_use use_away(uint64_t process, const struct vr_check_board_use *use) {
-    return (struct vr_check_use){.process = process,
-                                 .stack = use->number,
-                                 .effect = use->deed == VR_CHECK_DEED_READS ? VR_CHECK_READ : VR_CHECK_WRITE};
+    return (struct vr_check_use){
+        .process = process, .stack = use->number, .effect = use->deed == VR_CHECK_DEED_READS ? VR_CHECK_READ : VR_CHECK_WRITE};
 }
 
 static void note_sharing(struct vr_check *check, const struct vr_check_board_use *away, uint64_t process, const struct vr_check_use *use,
@@ -215,12 +213,12 @@ static void leave_earlier_uses(struct vr_check *check, const struct shared_range
             if (record->may || record->use.effect == VR_CHECK_USE || record->from >= record->end || record->from < range->from ||
                 record->end > range->end || vr_check_comes_before(record, host))
                 continue;
-            const struct vr_check_board_use use = {
-                .from = record->from - range->from,
-                .end = record->end - range->from,
-                .tick = record->tick,
-                .lane = record->lane,
-                .deed = record->use.effect == VR_CHECK_READ ? VR_CHECK_DEED_READS : VR_CHECK_DEED_WRITES};
+            const struct vr_check_board_use use = {.from = record->from - range->from,
+                                                   .end = record->end - range->from,
+                                                   .tick = record->tick,
+                                                   .lane = record->lane,
+                                                   .deed =
+                                                       record->use.effect == VR_CHECK_READ ? VR_CHECK_DEED_READS : VR_CHECK_DEED_WRITES};
             leave_use(check, range, &check->lanes[record->lane].clock, use, &record->use);
         }
 }
@@ -234,8 +232,7 @@ void vr_check_share(struct vr_check *check, uint64_t address, uint64_t size_byte
         check->failed = true;
         return;
     }
-    sharing->ranges[sharing->range_count] =
-        (struct shared_range){.from = address, .end = address + size_bytes, .key = key, .own = own};
+    sharing->ranges[sharing->range_count] = (struct shared_range){.from = address, .end = address + size_bytes, .key = key, .own = own};
     if (own) leave_earlier_uses(check, &sharing->ranges[sharing->range_count]);
     sharing->range_count++;
 }
@@ -248,7 +245,8 @@ void vr_check_share_end(struct vr_check *check, uint64_t address, uint64_t end, 
         if (range.from < address || range.from >= end) continue;
         sharing->ranges[i] = sharing->ranges[--sharing->range_count];
         if (!range.own || sharing_of(check) == NULL) continue;
-        leave_use(check, &range, host, (struct vr_check_board_use){.end = range.end - range.from, .tick = 1, .deed = VR_CHECK_DEED_FREES}, use);
+        leave_use(check, &range, host, (struct vr_check_board_use){.end = range.end - range.from, .tick = 1, .deed = VR_CHECK_DEED_FREES},
+                  use);
     }
 }
 
@@ -291,6 +289,6 @@ void vr_check_wait_shared(struct vr_check *check, uint64_t stream, uint64_t key)
 
 void vr_check_host_wait_shared(struct vr_check *check, uint64_t key) {
     if (vr_check_is_off(check)) return;
-    (void)follow_event(check, VR_CHECK_HOST, key);
-    vr_check_sharing_host(check);
+    const uint32_t row = follow_event(check, VR_CHECK_HOST, key);
+    if (!is_own_row(check, row)) vr_check_host_wait_unknown(check); // of this process, everything
 }

@@ -29,8 +29,8 @@ struct vr_check_lane {
     enum vr_check_stream_kind stream_kind;
     uint64_t stream, context;
     uint32_t device;
-    bool open; // a stream or branch uses it
-    bool held; // its stream waits for a value in memory
+    bool open;                    // a stream or branch uses it
+    bool held;                    // its stream waits for a value in memory
     uint32_t away_row, away_lane; // VR_CHECK_LANE_AWAY: a lane of another process (check_board.h)
 };
 
@@ -102,8 +102,8 @@ struct vr_check {
     char **names;
     size_t name_count, names_capacity;
     uint64_t last_life;
-    uint64_t last_gone; // number of the last segment that was given back
-    size_t ghosts;      // cells of such segments
+    uint64_t last_gone;               // number of the last segment that was given back
+    size_t ghosts;                    // cells of such segments
     struct vr_check_sharing *sharing; // NULL: it did not join
     bool finds_unwritten;
     uint64_t written_until;  // blocks handed out until then may have been written
@@ -137,6 +137,7 @@ void vr_check_finding_block(struct vr_check_finding *finding, const struct vr_ch
 bool vr_check_clock_raise(struct vr_check_clock *clock, size_t lane, uint64_t tick);
 // Raises each entry to that of `from`. Returns false if the host is out of memory.
 bool vr_check_clock_join(struct vr_check_clock *to, const struct vr_check_clock *from);
+void vr_check_host_wait_unknown(struct vr_check *check);                         // vr_check_wait_unknown() for the host
 struct vr_check_lane *vr_check_lane_of(struct vr_check *check, uint64_t stream); // NULL: not opened
 // Begins a new tick of the lane: after its work so far, the host's waits and, for blocking and legacy streams, each other's work.
 uint64_t vr_check_advance(struct vr_check *check, struct vr_check_lane *lane);

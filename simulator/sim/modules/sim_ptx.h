@@ -38,8 +38,8 @@ VR_INLINE void vr_sim_ptx_skip_string(struct vr_sim_ptx_text *reader) {
     reader->at = end == NULL ? reader->end : end + 1;
 }
 
-// Returns how many characters at the reader's position continue a word: one, two for the "::" inside of a name such as ld.global.L1::evict_last,
-// or none.
+// Returns how many characters at the reader's position continue a word: one, two for the "::" inside of a name such as
+// ld.global.L1::evict_last, or none.
 VR_INLINE size_t vr_sim_ptx_more(const struct vr_sim_ptx_text *reader) {
     const size_t left = (size_t)(reader->end - reader->at);
     if (left >= 1 && vr_sim_ptx_is_word(reader->at[0])) return 1;

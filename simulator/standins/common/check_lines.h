@@ -11,7 +11,8 @@
 //     end
 //
 // A use of shared memory, which findings of other processes may name, is a group "number NUMBER" with a use of the role "earlier" and
-// perhaps an "earlier_launch", and an end. A line of its own names a kernel or a library's call whose memory is not known, once for each process:
+// perhaps an "earlier_launch", and an end. A line of its own names a kernel or a library's call whose memory is not known, once for each
+// process:
 //
 //     unseen WORK
 //
