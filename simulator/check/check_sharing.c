@@ -3,81 +3,7 @@
 //
 // Every doubt counts as order. A wait for an event of another process is exact for that process's work; it counts as a wait for all work of
 // this one and of third ones. A process whose kernels may wait for those of other processes is not compared at all.
-#include <stdlib.h>
-
-#include "check/check_board.h"
-#include "check/check_state.h"
-
-// Shared memory of this process: its addresses, and the key by which the processes know it.
-struct shared_range {
-    uint64_t from, end, key;
-    bool own; // this process allocated it
-};
-
-struct vr_check_sharing {
-    struct vr_check_neighbours neighbours;
-    struct vr_check_board *board; // NULL: not needed yet, or not available
-    uint32_t row;
-    bool alone; // nothing is compared
-    struct shared_range *ranges;
-    size_t range_count, ranges_capacity;
-    struct vr_map lanes; // 1 + row * VR_CHECK_BOARD_LANES + lane of another process -> 1 + lane here
-};
-
-void vr_check_join(struct vr_check *check, const struct vr_check_neighbours *neighbours) {
-    check->sharing = calloc(1, sizeof *check->sharing);
-    if (check->sharing == NULL)
-        check->failed = true;
-    else
-        check->sharing->neighbours = *neighbours;
-}
-
-void vr_check_sharing_release(struct vr_check *check) {
-    if (check->sharing == NULL) return;
-    vr_map_release(&check->sharing->lanes);
-    free(check->sharing->ranges);
-    free(check->sharing);
-}
-
-void vr_check_alone(struct vr_check *check) {
-    struct vr_check_sharing *sharing = check->sharing;
-    if (sharing == NULL || sharing->alone) return;
-    sharing->alone = true;
-    if (sharing->board != NULL) vr_check_board_withdraw(sharing->board, sharing->row);
-}
-
-void vr_check_leave(struct vr_check *check) {
-    if (check->sharing == NULL) return;
-    check->sharing->alone = true;
-    check->sharing->board = NULL;
-}
-
-// Returns the sharing of a process that is compared with others, which takes a row if it has none yet. NULL otherwise.
-static struct vr_check_sharing *begin_sharing(struct vr_check *check) {
-    struct vr_check_sharing *sharing = check->sharing;
-    if (sharing == NULL || sharing->alone || vr_check_is_off(check)) return NULL;
-    if (sharing->board != NULL) return sharing;
-    struct vr_check_board *board = sharing->neighbours.board();
-    sharing->row = board == NULL ? VR_CHECK_BOARD_PROCESSES : vr_check_board_join(board, sharing->neighbours.process);
-    sharing->alone = sharing->row == VR_CHECK_BOARD_PROCESSES;
-    if (sharing->alone) return NULL;
-    sharing->board = board;
-    vr_check_sharing_host(check);
-    return sharing;
-}
-
-static struct vr_check_sharing *sharing_of(const struct vr_check *check) {
-    struct vr_check_sharing *sharing = check->sharing;
-    return sharing == NULL || sharing->alone || sharing->board == NULL ? NULL : sharing;
-}
-
-bool vr_check_shares(const struct vr_check *check, uint64_t address) {
-    const struct vr_check_sharing *sharing = sharing_of(check);
-    bool found = false;
-    for (size_t i = 0; sharing != NULL && i < sharing->range_count && !found; i++)
-        found = address == 0 || (sharing->ranges[i].from <= address && address < sharing->ranges[i].end);
-    return found;
-}
+#include "check/check_sharing.h"
 
 // ---- Lanes of other processes.
 
@@ -110,18 +36,6 @@ static void follow_row(struct vr_check *check, size_t lane, uint32_t row) {
     for (uint32_t at = 0; vr_check_board_next(check->sharing->board, row, &at, &use);) follow_away(check, lane, row, use.lane, use.tick);
 }
 
-void vr_check_sharing_host(struct vr_check *check) {
-    const struct vr_check_sharing *sharing = sharing_of(check);
-    const struct vr_check_clock *host = &check->lanes[VR_CHECK_HOST].clock;
-    for (size_t i = 0; sharing != NULL && i < host->count; i++) {
-        const struct vr_check_lane *lane = &check->lanes[i];
-        if (lane->kind == VR_CHECK_LANE_AWAY)
-            vr_check_board_raise(sharing->board, lane->away_row, lane->away_lane, host->ticks[i]);
-        else if (i < VR_CHECK_BOARD_LANES)
-            vr_check_board_raise(sharing->board, sharing->row, (uint32_t)i, host->ticks[i]);
-    }
-}
-
 // ---- Comparisons.
 
 static struct vr_check_use use_away(uint64_t process, const struct vr_check_board_use *use) {
@@ -150,15 +64,16 @@ static bool is_ordered(const struct vr_check_sharing *sharing, const struct vr_c
 }
 
 // Returns whether the use conflicts with one of another process. The range's own process does not use it after its free.
-static bool is_conflict(const struct shared_range *range, const struct vr_check_board_use *away, const struct vr_check_board_use *use) {
+static bool is_conflict(const struct vr_check_shared_range *range, const struct vr_check_board_use *away,
+                        const struct vr_check_board_use *use) {
     if (away->key != use->key || away->from >= use->end || use->from >= away->end) return false;
     if (away->deed == VR_CHECK_DEED_FREES) return !range->own;
     return away->deed != VR_CHECK_DEED_READS || use->deed != VR_CHECK_DEED_READS;
 }
 
 // Compares a use with those that the row has. A free of the memory ends it, whatever was waited for.
-static void compare_with_row(struct vr_check *check, uint32_t row, const struct shared_range *range, const struct vr_check_clock *clock,
-                             const struct vr_check_board_use *use, const struct vr_check_use *as) {
+static void compare_with_row(struct vr_check *check, uint32_t row, const struct vr_check_shared_range *range,
+                             const struct vr_check_clock *clock, const struct vr_check_board_use *use, const struct vr_check_use *as) {
     const struct vr_check_sharing *sharing = check->sharing;
     struct vr_check_board_use away;
     for (uint32_t at = 0; vr_check_board_next(sharing->board, row, &at, &away);) {
@@ -171,7 +86,7 @@ static void compare_with_row(struct vr_check *check, uint32_t row, const struct 
     }
 }
 
-static void leave_use(struct vr_check *check, const struct shared_range *range, const struct vr_check_clock *clock,
+static void leave_use(struct vr_check *check, const struct vr_check_shared_range *range, const struct vr_check_clock *clock,
                       struct vr_check_board_use use, const struct vr_check_use *as) {
     const struct vr_check_sharing *sharing = check->sharing;
     const uint32_t rows = vr_check_board_rows(sharing->board);
@@ -184,10 +99,10 @@ static void leave_use(struct vr_check *check, const struct shared_range *range, 
 
 void vr_check_use_shared(struct vr_check *check, const struct vr_check_lane *lane, uint64_t tick, const struct vr_check_use *use,
                          const struct vr_check_access *access) {
-    const struct vr_check_sharing *sharing = sharing_of(check);
+    const struct vr_check_sharing *sharing = vr_check_sharing_of(check);
     const uint64_t end = access->address + (access->size_bytes == 0 ? 1 : access->size_bytes);
     for (size_t i = 0; sharing != NULL && i < sharing->range_count; i++) {
-        const struct shared_range *range = &sharing->ranges[i];
+        const struct vr_check_shared_range *range = &sharing->ranges[i];
         if (end <= range->from || range->end <= access->address) continue;
         if (access->may || access->anywhere) continue;
         struct vr_check_use as = *use;
@@ -205,7 +120,7 @@ void vr_check_use_shared(struct vr_check *check, const struct vr_check_lane *lan
 // ---- Memory.
 
 // Leaves the uses from before the memory was shared that the host has not waited for.
-static void leave_earlier_uses(struct vr_check *check, const struct shared_range *range) {
+static void leave_earlier_uses(struct vr_check *check, const struct vr_check_shared_range *range) {
     const struct vr_check_clock *host = &check->lanes[VR_CHECK_HOST].clock;
     for (size_t i = vr_check_cell_after(check, range->from); i < check->cell_count && check->cells[i]->from < range->end; i++)
         for (size_t j = 0; j < check->cells[i]->record_count; j++) {
@@ -224,7 +139,7 @@ static void leave_earlier_uses(struct vr_check *check, const struct shared_range
 }
 
 void vr_check_share(struct vr_check *check, uint64_t address, uint64_t size_bytes, uint64_t key, bool own) {
-    struct vr_check_sharing *sharing = begin_sharing(check);
+    struct vr_check_sharing *sharing = vr_check_sharing_begin(check);
     if (sharing == NULL || key == 0) return;
     for (size_t i = 0; i < sharing->range_count; i++)
         if (sharing->ranges[i].from == address && sharing->ranges[i].key == key) return;
@@ -232,7 +147,8 @@ void vr_check_share(struct vr_check *check, uint64_t address, uint64_t size_byte
         check->failed = true;
         return;
     }
-    sharing->ranges[sharing->range_count] = (struct shared_range){.from = address, .end = address + size_bytes, .key = key, .own = own};
+    sharing->ranges[sharing->range_count] =
+        (struct vr_check_shared_range){.from = address, .end = address + size_bytes, .key = key, .own = own};
     if (own) leave_earlier_uses(check, &sharing->ranges[sharing->range_count]);
     sharing->range_count++;
 }
@@ -241,10 +157,10 @@ void vr_check_share_end(struct vr_check *check, uint64_t address, uint64_t end, 
     struct vr_check_sharing *sharing = check->sharing;
     const struct vr_check_clock *host = &check->lanes[VR_CHECK_HOST].clock;
     for (size_t i = sharing == NULL ? 0 : sharing->range_count; i-- > 0;) {
-        const struct shared_range range = sharing->ranges[i];
+        const struct vr_check_shared_range range = sharing->ranges[i];
         if (range.from < address || range.from >= end) continue;
         sharing->ranges[i] = sharing->ranges[--sharing->range_count];
-        if (!range.own || sharing_of(check) == NULL) continue;
+        if (!range.own || vr_check_sharing_of(check) == NULL) continue;
         leave_use(check, &range, host, (struct vr_check_board_use){.end = range.end - range.from, .tick = 1, .deed = VR_CHECK_DEED_FREES},
                   use);
     }
@@ -253,7 +169,7 @@ void vr_check_share_end(struct vr_check *check, uint64_t address, uint64_t end, 
 // ---- Events.
 
 void vr_check_share_event(struct vr_check *check, uint64_t key, const struct vr_check_point *point) {
-    const struct vr_check_sharing *sharing = begin_sharing(check);
+    const struct vr_check_sharing *sharing = vr_check_sharing_begin(check);
     if (sharing == NULL || key == 0) return;
     uint64_t ticks[VR_CHECK_BOARD_LANES] = {0};
     const size_t count = point == NULL ? 0 : point->clock.count;
@@ -264,7 +180,7 @@ void vr_check_share_event(struct vr_check *check, uint64_t key, const struct vr_
 
 // Makes the lane's position come after the record of an event, as far as that is of other processes. Returns the row that recorded it.
 static uint32_t follow_event(struct vr_check *check, size_t lane, uint64_t key) {
-    const struct vr_check_sharing *sharing = begin_sharing(check);
+    const struct vr_check_sharing *sharing = vr_check_sharing_begin(check);
     uint64_t ticks[VR_CHECK_BOARD_LANES];
     if (sharing == NULL) return VR_CHECK_BOARD_PROCESSES;
     const uint32_t rows = vr_check_board_rows(sharing->board), row = vr_check_board_find(sharing->board, key, ticks);
@@ -276,7 +192,7 @@ static uint32_t follow_event(struct vr_check *check, size_t lane, uint64_t key) 
 }
 
 static bool is_own_row(const struct vr_check *check, uint32_t row) {
-    const struct vr_check_sharing *sharing = sharing_of(check);
+    const struct vr_check_sharing *sharing = vr_check_sharing_of(check);
     return sharing != NULL && row == sharing->row;
 }
 

@@ -149,12 +149,15 @@ VR_INLINE bool vr_check_comes_before(const struct vr_check_record *record, const
 
 // --- check_sharing.c -------------------------------------------------------------------------------------------------
 
-void vr_check_sharing_release(struct vr_check *check);
 // Compares a use with those of other processes, if it is of shared memory, and leaves it for them.
 void vr_check_use_shared(struct vr_check *check, const struct vr_check_lane *lane, uint64_t tick, const struct vr_check_use *use,
                          const struct vr_check_access *access);
 // Memory that may be shared ends. `use` is the free.
 void vr_check_share_end(struct vr_check *check, uint64_t address, uint64_t end, const struct vr_check_use *use);
+
+// --- check_neighbours.c ---------------------------------------------------------------------------------------------
+
+void vr_check_sharing_release(struct vr_check *check);
 // Tells other processes what the host has waited for.
 void vr_check_sharing_host(struct vr_check *check);
 
