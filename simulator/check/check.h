@@ -209,8 +209,8 @@ void vr_check_segment_end_on(struct vr_check *check, uint64_t address, uint64_t 
 // that is being captured, whose launches use the block even after its end.
 void vr_check_block(struct vr_check *check, uint64_t address, uint64_t size_bytes, bool captured, struct vr_check_place place);
 // Returns whether the size of a block at the address decides about findings. If it does and the size is available, pass it to
-// vr_check_block().
-bool vr_check_block_needs_size(const struct vr_check *check, uint64_t address);
+// vr_check_block(). stream: for whose work the block is; 0: unknown.
+bool vr_check_block_needs_size(const struct vr_check *check, uint64_t address, uint64_t stream);
 void vr_check_block_end(struct vr_check *check, uint64_t address, struct vr_check_place place);
 
 #endif

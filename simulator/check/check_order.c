@@ -101,7 +101,7 @@ void vr_check_stream_close(struct vr_check *check, uint64_t stream) {
     if (place != 0) check->lanes[place - 1].open = false;
 }
 
-struct vr_check_lane *vr_check_lane_of(struct vr_check *check, uint64_t stream) {
+struct vr_check_lane *vr_check_lane_of(const struct vr_check *check, uint64_t stream) {
     const uint64_t place = vr_map_get(&check->streams, stream);
     return place == 0 || vr_check_is_off(check) ? NULL : &check->lanes[place - 1];
 }

@@ -137,8 +137,8 @@ void vr_check_finding_block(struct vr_check_finding *finding, const struct vr_ch
 bool vr_check_clock_raise(struct vr_check_clock *clock, size_t lane, uint64_t tick);
 // Raises each entry to that of `from`. Returns false if the host is out of memory.
 bool vr_check_clock_join(struct vr_check_clock *to, const struct vr_check_clock *from);
-void vr_check_host_wait_unknown(struct vr_check *check);                         // vr_check_wait_unknown() for the host
-struct vr_check_lane *vr_check_lane_of(struct vr_check *check, uint64_t stream); // NULL: not opened
+void vr_check_host_wait_unknown(struct vr_check *check);                               // vr_check_wait_unknown() for the host
+struct vr_check_lane *vr_check_lane_of(const struct vr_check *check, uint64_t stream); // NULL: not opened
 // Begins a new tick of the lane: after its work so far, the host's waits and, for blocking and legacy streams, each other's work.
 uint64_t vr_check_advance(struct vr_check *check, struct vr_check_lane *lane);
 // Takes a lane for a branch after the point: one whose last tick comes before it, else a new one. SIZE_MAX if the host is out of memory.

@@ -23,7 +23,7 @@
 #include "sim/streams/sim_checking.h"
 #include "sim/streams/sim_guards.h"
 
-EXPORT int vram_sim_check_block(uint64_t address, uint64_t size_bytes, int of_graphs);
+EXPORT int vram_sim_check_block(uint64_t address, uint64_t size_bytes, int of_graphs, uint64_t stream);
 EXPORT void vram_sim_check_block_end(uint64_t address);
 EXPORT void vram_sim_check_code(uint64_t function, const char *ptx);
 EXPORT void vram_sim_check_hide(int hidden);
@@ -187,14 +187,16 @@ static void join_others(void) {
 // ---- Blocks of caching allocators.
 
 // A caching allocator has handed out a block. size_bytes 0: it is not known. of_graphs: the block is of a pool whose memory captured graphs
-// use. Returns 1, and does nothing else, if the size decides about findings: then call again with the size, or with UINT64_MAX if it is
-// not available.
-int vram_sim_check_block(uint64_t address, uint64_t size_bytes, int of_graphs) {
+// use. stream: the handle of the stream for whose work it is. Returns 1, and does nothing else, if the size decides about findings: then
+// call again with the size, or with UINT64_MAX if it is not available.
+int vram_sim_check_block(uint64_t address, uint64_t size_bytes, int of_graphs, uint64_t stream) {
     struct vr_sim *sim = vr_libcuda_sim();
     if (sim == NULL || sim->checking == NULL || address == 0) return 0;
     const struct vr_check_place place = {.stack = vr_libcuda_check_stack(), .work = "the allocation"};
     vr_mutex_lock(&sim->lock);
-    const bool needed = size_bytes == 0 && vr_check_block_needs_size(sim->checking->check, address);
+    struct vr_sim_stream *queue;
+    const bool known = size_bytes == 0 && vr_sim_stream_find(sim, stream, &queue) == VR_CU_SUCCESS;
+    const bool needed = size_bytes == 0 && vr_check_block_needs_size(sim->checking->check, address, known ? queue->serial : 0);
     if (!needed)
         vr_check_block(sim->checking->check, address, size_bytes == UINT64_MAX ? 0 : size_bytes, of_graphs != 0 || sim->captures.live > 0,
                        place);
