@@ -154,7 +154,7 @@ void vr_check_disagreement(struct vr_check *check, struct vr_check_place place, 
 
 // --- check_sharing.c: memory that other processes use, too ------------------------------------------------------------
 
-// What the checker needs to compare its process with others.
+// The caller's part in comparing processes.
 struct vr_check_neighbours {
     uint64_t process; // of the checker, not 0
     // Returns memory of vr_check_board_bytes() bytes, zero at first, which all processes map; NULL if there is none. Called once.

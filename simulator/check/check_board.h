@@ -8,7 +8,7 @@
 
 #include "check/check.h"
 
-// What fits on the board. What does not is not compared, which can only lose a finding.
+// Limits of the board. Uses and events beyond them are not compared, which can only lose a finding.
 #define VR_CHECK_BOARD_PROCESSES 64
 #define VR_CHECK_BOARD_LANES     128 // of a process
 #define VR_CHECK_BOARD_USES      512 // of a process, that its host has not waited for
@@ -36,7 +36,7 @@ uint64_t vr_check_board_process(const struct vr_check_board *board, uint32_t row
 // From now on nothing of the row can be compared.
 void vr_check_board_withdraw(struct vr_check_board *board, uint32_t row);
 
-// Adds a use to the own row, in place of one that the host has waited for, or that the new one covers, or else of the oldest.
+// Adds a use to the own row. It replaces a use that the host has waited for, or that the new one covers, or else the oldest.
 void vr_check_board_add(struct vr_check_board *board, uint32_t row, const struct vr_check_board_use *use);
 // Gets the uses of a row one by one. *at begins with 0. Returns false after the last one.
 bool vr_check_board_next(const struct vr_check_board *board, uint32_t row, uint32_t *at, struct vr_check_board_use *use);
