@@ -33,6 +33,11 @@ static void release_finding(struct check_finding *finding) {
 
 void check_findings_release(struct check_findings *findings) {
     for (size_t i = 0; i < findings->count; i++) release_finding(&findings->items[i]);
+    for (size_t i = 0; i < findings->numbered_count; i++) {
+        release_use(&findings->numbered[i].use);
+        release_use(&findings->numbered[i].launch);
+    }
+    free(findings->numbered);
     for (size_t i = 0; i < findings->unseen_count; i++) free(findings->unseen[i]);
     free(findings->unseen);
     free(findings->items);
@@ -69,16 +74,36 @@ static char *next_field(char **line) {
 
 static uint64_t next_number(char **line) { return strtoull(next_field(line), NULL, 10); }
 
-// The finding that is being read. `use` is the one that frames belong to, or NULL.
+// The finding that is being read, or the use that other processes name: then `number` is not 0, and the use is the finding's earlier one.
+// `use` is the one that frames belong to, or NULL.
 struct reading {
     struct check_finding finding;
     struct check_use *use;
+    uint64_t process, number;
     bool open;
 };
 
+static void read_number(struct reading *reading, char *line) {
+    release_finding(&reading->finding);
+    *reading = (struct reading){.process = reading->process, .number = next_number(&line), .open = true};
+}
+
+// A use of another process. Its stack and work are in that process's file.
+static bool read_away(struct reading *reading, char *line) {
+    const char *name = next_field(&line);
+    for (size_t i = 0; i < CHECK_ROLES; i++) {
+        if (strcmp(name, check_roles[i]) != 0 || reading->finding.has[i]) continue;
+        reading->finding.has[i] = true;
+        reading->finding.uses[i] = (struct check_use){.process = next_number(&line), .work = strdup("")};
+        reading->finding.away[i] = next_number(&line);
+        return reading->finding.uses[i].work != NULL;
+    }
+    return true;
+}
+
 static void read_head(struct reading *reading, char *line) {
     release_finding(&reading->finding);
-    *reading = (struct reading){.open = true};
+    *reading = (struct reading){.process = reading->process, .open = true};
     (void)snprintf(reading->finding.kind, sizeof reading->finding.kind, "%s", next_field(&line));
     reading->finding.may = next_number(&line) != 0;
     reading->finding.address = next_number(&line);
@@ -125,7 +150,23 @@ static bool are_equal_uses(const struct check_use *a, const struct check_use *b)
 static bool are_equal(const struct check_finding *a, const struct check_finding *b) {
     if (strcmp(a->kind, b->kind) != 0 || a->may != b->may) return false;
     for (size_t i = CHECK_EARLIER; i <= CHECK_LATER_LAUNCH; i++)
-        if (!are_equal_uses(&a->uses[i], &b->uses[i])) return false;
+        if (!are_equal_uses(&a->uses[i], &b->uses[i]) || a->away[i] != b->away[i] || a->uses[i].process != b->uses[i].process) return false;
+    return true;
+}
+
+// Moves the numbered use that was read to its list.
+static bool keep_numbered(struct check_findings *findings, struct reading *reading) {
+    struct check_finding *from = &reading->finding;
+    if (!make_room((void **)&findings->numbered, &findings->numbered_capacity, findings->numbered_count, sizeof *findings->numbered))
+        return false;
+    findings->numbered[findings->numbered_count++] = (struct check_numbered){.process = reading->process,
+                                                                             .number = reading->number,
+                                                                             .use = from->uses[CHECK_EARLIER],
+                                                                             .launch = from->uses[CHECK_EARLIER_LAUNCH],
+                                                                             .has_launch = from->has[CHECK_EARLIER_LAUNCH]};
+    from->uses[CHECK_EARLIER] = from->uses[CHECK_EARLIER_LAUNCH] = (struct check_use){.stream = 0};
+    release_finding(from);
+    *reading = (struct reading){.process = reading->process};
     return true;
 }
 
@@ -139,7 +180,7 @@ static bool keep_finding(struct check_findings *findings, struct reading *readin
         release_finding(&reading->finding);
     else
         findings->items[findings->count++] = reading->finding;
-    *reading = (struct reading){.open = false};
+    *reading = (struct reading){.process = reading->process};
     return true;
 }
 
@@ -157,19 +198,22 @@ static bool read_line(struct check_findings *findings, struct reading *reading, 
     if (strcmp(word, VR_CHECK_LINES_FAILED) == 0) findings->failed = true;
     if (strcmp(word, VR_CHECK_LINES_UNSEEN) == 0) return keep_unseen(findings, next_field(&line));
     if (strcmp(word, "finding") == 0) read_head(reading, line);
+    if (strcmp(word, VR_CHECK_LINES_NUMBER) == 0) read_number(reading, line);
     if (!reading->open) return true;
     if (strcmp(word, "block") == 0) {
         reading->finding.block = next_number(&line);
         reading->finding.block_bytes = next_number(&line);
     }
     if (strcmp(word, "use") == 0) return read_use(reading, line);
+    if (strcmp(word, VR_CHECK_LINES_AWAY) == 0) return read_away(reading, line);
     if (strcmp(word, "frame") == 0 && reading->use != NULL) return read_frame(reading->use, line);
-    return strcmp(word, "end") != 0 || keep_finding(findings, reading);
+    if (strcmp(word, "end") != 0) return true;
+    return reading->number != 0 ? keep_numbered(findings, reading) : keep_finding(findings, reading);
 }
 
-static bool read_file(struct check_findings *findings, const char *path) {
+static bool read_file(struct check_findings *findings, const char *path, uint64_t process) {
     FILE *file = fopen(path, "re");
-    struct reading reading = {.open = false};
+    struct reading reading = {.process = process};
     char *line = NULL;
     size_t capacity = 0;
     bool good = true;
@@ -184,6 +228,46 @@ static bool read_file(struct check_findings *findings, const char *path) {
     return good;
 }
 
+// ---- Uses of other processes.
+
+static bool copy_use(struct check_use *to, const struct check_use *from) {
+    *to = (struct check_use){.process = to->process, .stream = from->stream, .is_default = from->is_default};
+    memcpy(to->effect, from->effect, sizeof to->effect);
+    bool good = (to->work = strdup(from->work == NULL ? "" : from->work)) != NULL;
+    for (size_t i = 0; i < from->frame_count && good; i++) {
+        good = make_room((void **)&to->frames, &to->frames_capacity, to->frame_count, sizeof *to->frames);
+        if (!good) break;
+        struct check_frame *frame = &to->frames[to->frame_count++];
+        *frame =
+            (struct check_frame){.name = strdup(from->frames[i].name), .file = strdup(from->frames[i].file), .line = from->frames[i].line};
+        good = frame->name != NULL && frame->file != NULL;
+    }
+    return good;
+}
+
+// Fills in what a finding's role is in the other process. It stays unknown if that process did not note it.
+static bool fill_away(const struct check_findings *findings, struct check_finding *finding, size_t role) {
+    const struct check_numbered *found = NULL;
+    for (size_t i = 0; i < findings->numbered_count && found == NULL; i++)
+        if (findings->numbered[i].process == finding->uses[role].process && findings->numbered[i].number == finding->away[role])
+            found = &findings->numbered[i];
+    if (found == NULL || found->use.work == NULL) return true;
+    release_use(&finding->uses[role]);
+    if (!copy_use(&finding->uses[role], &found->use)) return false;
+    if (role != CHECK_EARLIER || !found->has_launch || finding->has[CHECK_EARLIER_LAUNCH]) return true;
+    finding->has[CHECK_EARLIER_LAUNCH] = true;
+    finding->uses[CHECK_EARLIER_LAUNCH].process = finding->uses[role].process;
+    return copy_use(&finding->uses[CHECK_EARLIER_LAUNCH], &found->launch);
+}
+
+static bool fill_all_away(const struct check_findings *findings) {
+    bool good = true;
+    for (size_t i = 0; i < findings->count && good; i++)
+        for (size_t j = 0; j < CHECK_ROLES && good; j++)
+            if (findings->items[i].away[j] != 0) good = fill_away(findings, &findings->items[i], j);
+    return good;
+}
+
 static int is_findings(const struct dirent *entry) {
     const size_t length = strlen(entry->d_name), suffix = sizeof VR_CHECK_LINES_SUFFIX - 1;
     return length > suffix && strcmp(entry->d_name + length - suffix, VR_CHECK_LINES_SUFFIX) == 0;
@@ -195,11 +279,12 @@ bool check_findings_read(const char *folder, struct check_findings *findings) {
     bool good = true;
     for (int i = 0; i < count; i++) {
         char path[4096];
-        if (good && snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name) < (int)sizeof path) good = read_file(findings, path);
+        if (good && snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name) < (int)sizeof path)
+            good = read_file(findings, path, strtoull(entries[i]->d_name, NULL, 10));
         free(entries[i]);
     }
     free(entries);
-    return good;
+    return good && fill_all_away(findings);
 }
 
 void check_findings_drop_may(struct check_findings *findings) {

@@ -13,7 +13,8 @@ struct check_frame {
 
 // A use of memory, or the allocation or free of its block. The last three fields are 0 or NULL if it does not exist.
 struct check_use {
-    char effect[8]; // "read", "use" or "write"
+    uint64_t process; // of the process that has it, if that is not the one that has the finding; else 0
+    char effect[8];   // "read", "use" or "write"
     uint64_t stream;
     bool is_default; // it is a default stream
     char *work;
@@ -31,6 +32,14 @@ struct check_finding {
     uint64_t address, size_bytes, block, block_bytes;
     struct check_use uses[CHECK_ROLES];
     bool has[CHECK_ROLES];
+    uint64_t away[CHECK_ROLES]; // of a use of another process: its number there
+};
+
+// A use that findings of other processes name.
+struct check_numbered {
+    uint64_t process, number;
+    struct check_use use, launch;
+    bool has_launch;
 };
 
 struct check_findings {
@@ -38,7 +47,9 @@ struct check_findings {
     size_t count, items_capacity;
     bool failed;       // a process ran out of memory for the checker
     size_t suppressed; // findings that the file left out
-    char **unseen;     // kernels and calls of libraries whose memory is not known, each once
+    struct check_numbered *numbered;
+    size_t numbered_count, numbered_capacity;
+    char **unseen; // kernels and calls of libraries whose memory is not known, each once
     size_t unseen_count, unseen_capacity;
 };
 

@@ -28,6 +28,7 @@ static void put_use(struct vr_json *json, const char *key, const struct check_us
     vr_json_string(json, "work", use->work);
     vr_json_string(json, "effect", use->effect);
     vr_json_u64(json, "stream", use->stream);
+    vr_json_u64(json, "process", use->process);
     vr_json_bool(json, "default_stream", use->is_default);
     put_frames(json, use);
     vr_json_object_end(json);

@@ -34,11 +34,13 @@ static void put_stream(FILE *text, const struct check_use *use) {
         (void)fputs("the default stream", text);
     else
         (void)fprintf(text, "stream %" PRIu64, use->stream);
+    if (use->process != 0) (void)fputs(" of another process", text);
 }
 
 // Prints the work and its stream: "a memset on the default stream".
 static void put_subject(FILE *text, const struct check_use *use) {
     put_work(text, use);
+    if (use->stream == 0 && use->process != 0) (void)fputs(" of another process", text);
     if (use->stream == 0) return;
     (void)fputs(" on ", text);
     put_stream(text, use);
@@ -70,6 +72,11 @@ static bool is_of(const struct check_finding *finding, const char *kind) { retur
 static bool is_free(const struct check_finding *finding) {
     const struct check_use *later = &finding->uses[CHECK_LATER];
     return strncmp(later->work, "cuMem", 5) == 0 || strncmp(later->work, "the free", 8) == 0;
+}
+
+// Returns whether another process has freed the memory that it shares.
+static bool is_freed_by_owner(const struct check_finding *finding) {
+    return is_of(finding, "sharing") && finding->has[CHECK_FREED] && finding->uses[CHECK_FREED].process != 0;
 }
 
 // ---- The sentence.
@@ -111,7 +118,9 @@ static void put_sentence(FILE *text, const struct check_finding *finding) {
         return;
     }
     if (put_misuse(text, finding)) return;
-    if (is_free(finding)) {
+    if (is_freed_by_owner(finding)) {
+        (void)fprintf(text, " %s memory of another process that was already freed there", verb_of(later));
+    } else if (is_free(finding)) {
         (void)fputs(" releases memory that ", text);
         put_subject(text, earlier);
         (void)fprintf(text, " still %s", verb_of(earlier));
@@ -149,6 +158,17 @@ static char *print_to_string(void (*put)(FILE *, const struct check_finding *), 
 char *check_sentence(const struct check_finding *finding) { return print_to_string(put_sentence, finding); }
 
 // ---- The remedy.
+
+// Prints the remedy for work of two processes.
+static void put_wait_between_processes(FILE *text, const struct check_use *earlier, const struct check_use *later) {
+    (void)fprintf(text, "call %s", uses_torch(earlier) ? "torch.cuda.synchronize()" : "cudaStreamSynchronize()");
+    put_place(text, "after", earlier);
+    (void)fputs(", before that process lets the other one go on", text);
+    put_place(text, "to", later);
+    (void)fputs("; or record an event there that both processes have (cudaIpcGetEventHandle), and let ", text);
+    put_stream(text, later);
+    (void)fputs(" wait for it", text);
+}
 
 // Prints the remedy in which the stream of `later` waits for that of `earlier`.
 static void put_wait(FILE *text, const struct check_use *earlier, const struct check_use *later) {
@@ -206,11 +226,13 @@ static void put_remedy(FILE *text, const struct check_finding *finding) {
     if (is_of(finding, "never-written")) {
         (void)fprintf(text, "write the block from byte %" PRIu64 " on before it is read", finding->address - finding->block);
         put_place(text, "at", later);
-    } else if (is_of(finding, "use-after-free")) {
+    } else if (is_of(finding, "use-after-free") || is_freed_by_owner(finding)) {
         (void)fputs("free the memory", text);
         put_place(text, "at", freed);
         (void)fputs(" after its last use", text);
         put_place(text, "at", later);
+    } else if (is_of(finding, "sharing")) {
+        put_wait_between_processes(text, earlier, later);
     } else if (later->stream == 0) {
         put_host_wait(text, earlier, later);
     } else if (is_of(finding, "freed-in-use") && !is_free(finding) && uses_torch(freed)) {
@@ -268,13 +290,14 @@ static void print_wrapped(FILE *file, const char *lead, char *text) {
 
 static const char *title_of_earlier(const struct check_finding *finding) {
     if (is_of(finding, "stale-graph") && !is_overwritten(finding)) return "captured";
+    if (finding->uses[CHECK_EARLIER].process != 0) return "the earlier work, in another process";
     return is_of(finding, "misuse") && !finding->has[CHECK_ALLOCATED] ? "destroyed" : "the earlier work";
 }
 
 // Returns whether the earlier side is the block's allocation or free, which has a stack of its own.
 static bool is_life(const struct check_finding *finding) {
-    return is_of(finding, "use-after-free") || is_of(finding, "out-of-bounds") || is_of(finding, "never-written") ||
-           (is_of(finding, "misuse") && finding->has[CHECK_ALLOCATED]);
+    return is_of(finding, "use-after-free") || is_freed_by_owner(finding) || is_of(finding, "out-of-bounds") ||
+           is_of(finding, "never-written") || (is_of(finding, "misuse") && finding->has[CHECK_ALLOCATED]);
 }
 
 static void print_finding(FILE *file, size_t number, const struct check_finding *finding) {
@@ -283,8 +306,10 @@ static void print_finding(FILE *file, size_t number, const struct check_finding 
     (void)fprintf(file, "%s%s%s\n", lead, finding->kind, finding->may ? " (perhaps)" : "");
     print_wrapped(file, "    ", check_sentence(finding));
     if (!is_life(finding) && !is_of(finding, "collective")) print_use(file, title_of_earlier(finding), finding, CHECK_EARLIER);
-    if (is_life(finding) || is_of(finding, "stale-graph")) print_stack(file, "allocated", &finding->uses[CHECK_ALLOCATED]);
-    if (finding->has[CHECK_FREED]) print_stack(file, "freed", &finding->uses[CHECK_FREED]);
+    const char *begun = is_freed_by_owner(finding) ? "opened" : "allocated";
+    if (is_life(finding) || is_of(finding, "stale-graph")) print_stack(file, begun, &finding->uses[CHECK_ALLOCATED]);
+    const char *freed = is_freed_by_owner(finding) ? "freed, in the process that allocated it" : "freed";
+    if (finding->has[CHECK_FREED]) print_stack(file, freed, &finding->uses[CHECK_FREED]);
     print_use(file, is_free(finding) && !is_life(finding) ? "freed" : "the later work", finding, CHECK_LATER);
     print_wrapped(file, "    remedy: ", check_remedy(finding));
 }

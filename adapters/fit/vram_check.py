@@ -17,7 +17,7 @@ def reporters():
         begin, end = driver.vram_sim_check_block, driver.vram_sim_check_block_end
     except (OSError, AttributeError):
         return None
-    begin.argtypes, end.argtypes = (ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int), (ctypes.c_uint64,)
+    begin.argtypes, end.argtypes = (ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int, ctypes.c_uint64), (ctypes.c_uint64,)
     begin.restype, end.restype = ctypes.c_int, None
     return begin, end
 
@@ -122,12 +122,13 @@ def begin(torch):
     callbacks, activate = trace
     keep_exceptions(type(made_callbacks(callbacks)), ("torch.cuda", callbacks.__name__))
     pools, sizes = GraphPools(torch), Sizes(torch)
+    current_stream, current_device = torch._C._cuda_getCurrentRawStream, torch._C._cuda_getDevice
 
     def begin_block(address):
         # The callback does not get the size. A block reaches at most to the next one, and that is nearly always enough.
-        of_graphs = pools.are_used()
-        if allocated(address, 0, of_graphs):
-            allocated(address, sizes.of(address), of_graphs)
+        of_graphs, stream = pools.are_used(), current_stream(current_device())
+        if allocated(address, 0, of_graphs, stream):
+            allocated(address, sizes.of(address), of_graphs, stream)
 
     callbacks.register_callback_for_memory_allocation(begin_block)
     callbacks.register_callback_for_memory_deallocation(freed)

@@ -29,6 +29,7 @@ enum vram_status vr_check_create(vr_check_report *report, void *user, struct vr_
 void vr_check_destroy(struct vr_check *check) {
     if (check == NULL) return;
     vr_check_cells_release(check);
+    vr_check_sharing_release(check);
     for (size_t i = 0; i < check->lane_count; i++) free(check->lanes[i].clock.ticks);
     free(check->lanes);
     for (size_t i = 0; i < check->name_count; i++) free(check->names[i]);
@@ -90,6 +91,7 @@ void vr_check_finding_block(struct vr_check_finding *finding, const struct vr_ch
 // A pair of uses is identified by the stacks and, because stacks may be unknown, by the work.
 static uint64_t hash_finding(const struct vr_check_finding *finding) {
     uint64_t hash = vr_hash_step((uint64_t)finding->kind + 1, finding->may);
+    hash = vr_hash_step(hash, finding->earlier.process);
     hash = vr_hash_step(hash, (uint64_t)finding->earlier.stack << 32 | finding->later.stack);
     hash = vr_hash_step(hash, (uint64_t)finding->earlier.launch << 32 | finding->later.launch);
     hash = vr_hash_step(hash, (uint64_t)(uintptr_t)finding->earlier.work);

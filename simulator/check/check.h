@@ -12,6 +12,7 @@
 #include "base/base.h"
 
 struct vr_check;
+struct vr_check_board; // memory that processes share (check_board.h)
 struct vr_check_point; // a position in the work of a stream, as an event records it
 
 // The kinds of findings: X(name, key).
@@ -22,6 +23,7 @@ struct vr_check_point; // a position in the work of a stream, as an event record
     X(USE_AFTER_FREE, "use-after-free")                                                                                                    \
     X(OUT_OF_BOUNDS, "out-of-bounds")                                                                                                      \
     X(MISUSE, "misuse")                                                                                                                    \
+    X(SHARING, "sharing")                                                                                                                  \
     X(STALE_GRAPH, "stale-graph")                                                                                                          \
     X(COLLECTIVE, "collective")                                                                                                            \
     X(NEVER_WRITTEN, "never-written")
@@ -55,6 +57,7 @@ struct vr_check_place {
 
 // One side of a finding.
 struct vr_check_use {
+    uint64_t process; // 0: this one. Otherwise another, `stack` is its number of the use there, and no other field but `effect` is known
     uint32_t stack;
     uint32_t launch;  // for a step of a graph: the stack of the launch (`stack` is then that of the capture); 0: not a step
     const char *work; // lives as long as the checker
@@ -149,6 +152,36 @@ void vr_check_used_handle(struct vr_check *check, uint64_t handle, struct vr_che
 // Reports that a rank called another collective than `theirs`, which another rank called.
 void vr_check_disagreement(struct vr_check *check, struct vr_check_place place, const char *theirs);
 
+// --- check_sharing.c: memory that other processes use, too ------------------------------------------------------------
+
+// The caller's part in comparing processes.
+struct vr_check_neighbours {
+    uint64_t process; // of the checker, not 0
+    // Returns memory of vr_check_board_bytes() bytes, zero at first, which all processes map; NULL if there is none. Called once.
+    struct vr_check_board *(*board)(void);
+    bool (*is_live)(uint64_t process); // whether the process runs
+    // Returns a number, not 0, by which findings of other processes name the use; 0: the use has no number.
+    uint32_t (*number)(const struct vr_check_use *use);
+};
+size_t vr_check_board_bytes(void);
+// From now on memory that is shared is compared with the uses of other processes that joined. Call it once.
+void vr_check_join(struct vr_check *check, const struct vr_check_neighbours *neighbours);
+// The process may wait for others in ways that the checker cannot follow, so from now on it is not compared with them.
+void vr_check_alone(struct vr_check *check);
+// The process is a copy of one that joined (fork): it is not compared, and leaves the original's row alone.
+void vr_check_leave(struct vr_check *check);
+
+// Memory is shared under a key, which is the same in all processes. own: this process allocated it. Its end, or the end of its segment, is
+// a free if it is the owner's.
+void vr_check_share(struct vr_check *check, uint64_t address, uint64_t size_bytes, uint64_t key, bool own);
+// Returns whether the address (0: any address) is in shared memory.
+bool vr_check_shares(const struct vr_check *check, uint64_t address);
+// The event of a key is shared, or was recorded again, with a position of this process. NULL: it was not recorded yet.
+void vr_check_share_event(struct vr_check *check, uint64_t key, const struct vr_check_point *point);
+// The stream, or the host, waits for the last record of the event. Nothing happens if that is of this process: then wait for its point.
+void vr_check_wait_shared(struct vr_check *check, uint64_t stream, uint64_t key);
+void vr_check_host_wait_shared(struct vr_check *check, uint64_t key);
+
 // --- check_written.c: reads of uninitialized memory -----------------------------------------------------------------
 
 // From now on reads of bytes that were not written since their block was handed out are NEVER_WRITTEN.
@@ -176,8 +209,8 @@ void vr_check_segment_end_on(struct vr_check *check, uint64_t address, uint64_t 
 // that is being captured, whose launches use the block even after its end.
 void vr_check_block(struct vr_check *check, uint64_t address, uint64_t size_bytes, bool captured, struct vr_check_place place);
 // Returns whether the size of a block at the address decides about findings. If it does and the size is available, pass it to
-// vr_check_block().
-bool vr_check_block_needs_size(const struct vr_check *check, uint64_t address);
+// vr_check_block(). stream: for whose work the block is; 0: unknown.
+bool vr_check_block_needs_size(const struct vr_check *check, uint64_t address, uint64_t stream);
 void vr_check_block_end(struct vr_check *check, uint64_t address, struct vr_check_place place);
 
 #endif

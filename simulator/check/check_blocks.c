@@ -59,6 +59,7 @@ void vr_check_segment(struct vr_check *check, uint64_t address, uint64_t size_by
 static void end_segment(struct vr_check *check, uint64_t address, uint64_t end, const struct vr_check_use *use,
                         const struct vr_check_clock *clock) {
     check->last_gone++;
+    vr_check_share_end(check, address, end, use);
     for (size_t i = vr_check_cell_after(check, address); i < check->cell_count && check->cells[i]->from < end; i++) {
         struct vr_check_cell *cell = check->cells[i];
         if (clock != NULL) note_uses(check, cell, use, clock);
@@ -127,13 +128,17 @@ static size_t place_of(const struct vr_check *check, uint64_t address) {
     return vr_check_is_off(check) || first == check->cell_count || check->cells[first]->from > address ? SIZE_MAX : first;
 }
 
-// The size decides if an earlier block began after this one's beginning, and work that the host has not waited for used it.
-bool vr_check_block_needs_size(const struct vr_check *check, uint64_t address) {
+// The size decides if an earlier block began after this one's beginning, and neither the host nor the stream has waited for work that used
+// it. Another stream that uses the new block has to wait for this one, and then also comes after that work.
+bool vr_check_block_needs_size(const struct vr_check *check, uint64_t address, uint64_t stream) {
     const size_t first = place_of(check, address), end = first == SIZE_MAX ? first : limit_of(check, first);
+    const struct vr_check_lane *lane = vr_check_lane_of(check, stream);
+    const struct vr_check_clock *clocks[] = {&check->lanes[VR_CHECK_HOST].clock, lane == NULL ? NULL : &lane->clock};
     for (size_t i = first; i < end; i++)
         for (size_t j = 0; j < check->cells[i]->record_count; j++) {
             const struct vr_check_record *record = &check->cells[i]->records[j];
-            if (record->life->address > address && !vr_check_comes_before(record, &check->lanes[VR_CHECK_HOST].clock)) return true;
+            if (record->life->address <= address || vr_check_comes_before(record, clocks[0])) continue;
+            if (clocks[1] == NULL || !vr_check_comes_before(record, clocks[1])) return true;
         }
     return false;
 }

@@ -26,6 +26,10 @@ static bool set_tick(struct vr_check_clock *clock, size_t lane, uint64_t tick) {
     return true;
 }
 
+bool vr_check_clock_raise(struct vr_check_clock *clock, size_t lane, uint64_t tick) {
+    return vr_check_clock_at(clock, lane) >= tick || set_tick(clock, lane, tick);
+}
+
 static size_t index_of(const struct vr_check *check, const struct vr_check_lane *lane) { return (size_t)(lane - check->lanes); }
 
 static uint64_t last_tick(const struct vr_check *check, const struct vr_check_lane *lane) {
@@ -97,7 +101,7 @@ void vr_check_stream_close(struct vr_check *check, uint64_t stream) {
     if (place != 0) check->lanes[place - 1].open = false;
 }
 
-struct vr_check_lane *vr_check_lane_of(struct vr_check *check, uint64_t stream) {
+struct vr_check_lane *vr_check_lane_of(const struct vr_check *check, uint64_t stream) {
     const uint64_t place = vr_map_get(&check->streams, stream);
     return place == 0 || vr_check_is_off(check) ? NULL : &check->lanes[place - 1];
 }
@@ -157,6 +161,7 @@ void vr_check_hold(struct vr_check *check, uint64_t stream) {
     struct vr_check_lane *lane = vr_check_lane_of(check, stream);
     if (lane == NULL) return;
     vr_check_wait_unknown(check, stream);
+    vr_check_alone(check); // the value may be another process's
     lane->held = true;
 }
 
@@ -166,6 +171,7 @@ static void host_follows(struct vr_check *check, const struct vr_check_clock *cl
     struct vr_check_lane *host = &check->lanes[VR_CHECK_HOST];
     if (!vr_check_clock_join(&host->clock, clock)) check->failed = true;
     (void)next_tick(check, host);
+    if (VR_UNLIKELY(check->sharing != NULL)) vr_check_sharing_host(check);
 }
 
 void vr_check_host_wait(struct vr_check *check, const struct vr_check_point *point) {
@@ -191,6 +197,14 @@ void vr_check_host_wait_streams(struct vr_check *check, uint32_t device, uint64_
         follow(check, host, lane);
     }
     (void)next_tick(check, host);
+    if (VR_UNLIKELY(check->sharing != NULL)) vr_check_sharing_host(check);
+}
+
+void vr_check_host_wait_unknown(struct vr_check *check) {
+    struct vr_check_lane *host = &check->lanes[VR_CHECK_HOST];
+    for (size_t i = 1; i < check->lane_count; i++) follow(check, host, &check->lanes[i]);
+    (void)next_tick(check, host);
+    if (check->sharing != NULL) vr_check_sharing_host(check);
 }
 
 // A position is a lane and its tick.

@@ -18,7 +18,7 @@ struct vr_check_point {
     struct vr_check_clock clock;
 };
 
-enum vr_check_lane_kind { VR_CHECK_LANE_HOST, VR_CHECK_LANE_STREAM, VR_CHECK_LANE_BRANCH };
+enum vr_check_lane_kind { VR_CHECK_LANE_HOST, VR_CHECK_LANE_STREAM, VR_CHECK_LANE_BRANCH, VR_CHECK_LANE_AWAY };
 enum { VR_CHECK_HOST = 0 }; // the host's lane
 
 // Invariant: a clock whose entry for a lane is at least t is nowhere below the clock that the lane had at tick t. A lane's own tick
@@ -29,8 +29,9 @@ struct vr_check_lane {
     enum vr_check_stream_kind stream_kind;
     uint64_t stream, context;
     uint32_t device;
-    bool open; // a stream or branch uses it
-    bool held; // its stream waits for a value in memory
+    bool open;                    // a stream or branch uses it
+    bool held;                    // its stream waits for a value in memory
+    uint32_t away_row, away_lane; // VR_CHECK_LANE_AWAY: a lane of another process (check_board.h)
 };
 
 VR_INLINE uint64_t vr_check_clock_at(const struct vr_check_clock *clock, size_t lane) {
@@ -101,8 +102,9 @@ struct vr_check {
     char **names;
     size_t name_count, names_capacity;
     uint64_t last_life;
-    uint64_t last_gone; // number of the last segment that was given back
-    size_t ghosts;      // cells of such segments
+    uint64_t last_gone;               // number of the last segment that was given back
+    size_t ghosts;                    // cells of such segments
+    struct vr_check_sharing *sharing; // NULL: it did not join
     bool finds_unwritten;
     uint64_t written_until;  // blocks handed out until then may have been written
     struct vr_map destroyed; // handle -> 1 + index of its row
@@ -131,9 +133,12 @@ void vr_check_finding_block(struct vr_check_finding *finding, const struct vr_ch
 
 // --- check_order.c --------------------------------------------------------------------------------------------------
 
+// Raises the entry of a lane. Returns false if the host is out of memory.
+bool vr_check_clock_raise(struct vr_check_clock *clock, size_t lane, uint64_t tick);
 // Raises each entry to that of `from`. Returns false if the host is out of memory.
 bool vr_check_clock_join(struct vr_check_clock *to, const struct vr_check_clock *from);
-struct vr_check_lane *vr_check_lane_of(struct vr_check *check, uint64_t stream); // NULL: not opened
+void vr_check_host_wait_unknown(struct vr_check *check);                               // vr_check_wait_unknown() for the host
+struct vr_check_lane *vr_check_lane_of(const struct vr_check *check, uint64_t stream); // NULL: not opened
 // Begins a new tick of the lane: after its work so far, the host's waits and, for blocking and legacy streams, each other's work.
 uint64_t vr_check_advance(struct vr_check *check, struct vr_check_lane *lane);
 // Takes a lane for a branch after the point: one whose last tick comes before it, else a new one. SIZE_MAX if the host is out of memory.
@@ -141,6 +146,20 @@ size_t vr_check_branch(struct vr_check *check, const struct vr_check_clock *afte
 VR_INLINE bool vr_check_comes_before(const struct vr_check_record *record, const struct vr_check_clock *clock) {
     return vr_check_clock_at(clock, record->lane) >= record->tick;
 }
+
+// --- check_sharing.c -------------------------------------------------------------------------------------------------
+
+// Compares a use with those of other processes, if it is of shared memory, and leaves it for them.
+void vr_check_use_shared(struct vr_check *check, const struct vr_check_lane *lane, uint64_t tick, const struct vr_check_use *use,
+                         const struct vr_check_access *access);
+// Memory that may be shared ends. `use` is the free.
+void vr_check_share_end(struct vr_check *check, uint64_t address, uint64_t end, const struct vr_check_use *use);
+
+// --- check_neighbours.c ---------------------------------------------------------------------------------------------
+
+void vr_check_sharing_release(struct vr_check *check);
+// Tells other processes what the host has waited for.
+void vr_check_sharing_host(struct vr_check *check);
 
 // --- check_written.c -------------------------------------------------------------------------------------------------
 

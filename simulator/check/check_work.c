@@ -175,6 +175,7 @@ static void use_all(struct vr_check *check, const struct vr_check_lane *lane, ui
     for (size_t i = 0; i < count && !check->failed; i++) {
         check_bounds(check, use, &accesses[i]);
         vr_check_use_bytes(check, lane, tick, use, &accesses[i]);
+        if (VR_UNLIKELY(check->sharing != NULL)) vr_check_use_shared(check, lane, tick, use, &accesses[i]);
     }
 }
 

@@ -126,7 +126,7 @@ static void blocks_of_unknown_size_end_with_the_segment(void **state) {
         vr_check_block(check, SEGMENT + SIZE, 0, false, at(10));
         use(check, B, SEGMENT + SIZE, 0, VR_CHECK_WRITE, 11);
         vr_check_block_end(check, SEGMENT + SIZE, at(12));
-        assert_int_equal(vr_check_block_needs_size(check, SEGMENT + 4096), mapped);
+        assert_int_equal(vr_check_block_needs_size(check, SEGMENT + 4096, 0), mapped);
         vr_check_block(check, SEGMENT + 4096, mapped ? SIZE : 0, false, at(13));
         use(check, A, SEGMENT + 4096, 0, VR_CHECK_WRITE, 14);
         assert_int_equal(found, mapped);
@@ -140,15 +140,17 @@ static void the_size_of_a_block_decides(void **state) {
     for (uint64_t size = 0; size <= 8192; size += 4096) {
         struct vr_check *check = begin();
         vr_check_block(check, SEGMENT + 4096, 0, false, at(10));
-        assert_false(vr_check_block_needs_size(check, SEGMENT));
+        assert_false(vr_check_block_needs_size(check, SEGMENT, 0));
         use(check, B, SEGMENT + 4096, 0, VR_CHECK_READ, 11);
         vr_check_block_end(check, SEGMENT + 4096, at(12));
-        assert_true(vr_check_block_needs_size(check, SEGMENT));
+        assert_true(vr_check_block_needs_size(check, SEGMENT, 0));
+        assert_true(vr_check_block_needs_size(check, SEGMENT, A));
+        assert_false(vr_check_block_needs_size(check, SEGMENT, B)); // its later work comes after that read
         vr_check_block(check, SEGMENT, size, false, at(13));
         use(check, A, SEGMENT, 0, VR_CHECK_WRITE, 14);
         assert_int_equal(found, size > 4096);
         vr_check_host_wait_stream(check, B);
-        assert_false(vr_check_block_needs_size(check, SEGMENT));
+        assert_false(vr_check_block_needs_size(check, SEGMENT, 0));
         vr_check_destroy(check);
     }
     (void)state;

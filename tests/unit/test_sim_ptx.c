@@ -29,6 +29,12 @@ static void loads_and_stores(void **state) {
            "add.s64 %rd7, %rd4, %rd5;\n ld.global.f32 %f2, [%rd6];\n mul.f32 %f3, %f2, %f1;\n @!%p1 st.global.f32 [%rd7+4], %f3;\n"
            "$L__BB0_2: ret;\n}\n",
            "rw--");
+    // As Triton writes it for memory that is read once: "::" is a part of the operation's name, not of a label.
+    expect("(.param .u64 x, .param .u64 y, .param .u64 z)\n{ ld.param.b64 %rd1, [x]; ld.param.b64 %rd2, [y]; ld.param.b64 %rd3, [z];\n"
+           "createpolicy.fractional.L2::evict_first.b64 %rd9, 1.0;\n"
+           "@%p1 ld.global.L1::evict_first.L2::cache_hint.v4.b32 { %r1, %r2, %r3, %r4 }, [ %rd1 + 0 ], %rd9;\n"
+           "again: ld.shared::cluster.b32 %r5, [%rd2]; @%p1 st.global.L1::no_allocate.b32 [ %rd3 + 0 ], { %r1 }; ret; }",
+           "r-w");
     expect("(.param .u64 x)\n{ ld.param.u64 %rd1, [x]; red.global.add.f32 [%rd1], 0f3F800000; ret; }", "w");
     expect(
         "(.param .u64 x, .param .u64 y)\n{ ld.param.u64 %rd1, [x]; ld.global.v2.u32 {%r1, %r2}, [%rd1]; st.global.u32 [%rd1], %r1; ret; }",

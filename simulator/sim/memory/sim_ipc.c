@@ -18,12 +18,15 @@ _Static_assert(sizeof(struct handle) == sizeof(struct vr_cu_ipc_handle), "a hand
 // Combines the ticket's nonce and the process: Linux lists a process's files under the id of each of its threads, too.
 static uint64_t seal_of(const struct vr_sim_ticket *ticket, uint64_t process) { return vr_mix64(ticket->nonce ^ vr_mix64(process)); }
 
-static vr_cu_result fill_handle(const struct vr_sim *sim, uint64_t place, enum vr_sim_ticket_kind kind, struct vr_cu_ipc_handle *handle) {
+// *key: by which the checkers of all processes know the ticket's memory or event.
+static vr_cu_result fill_handle(const struct vr_sim *sim, uint64_t place, enum vr_sim_ticket_kind kind, struct vr_cu_ipc_handle *handle,
+                                uint64_t *key) {
     struct vr_sim_ticket ticket;
     const vr_cu_result result = vr_sim_ticket_read(sim->file, place, kind, &ticket);
     if (result != VR_CU_SUCCESS) return result;
     const uint64_t process = vr_os_process_id();
     struct handle made = {.process = process, .place = place, .seal = seal_of(&ticket, process), .file = sim->file};
+    *key = ticket.nonce;
     memcpy(made.magic, magic, sizeof magic);
     memcpy(handle, &made, sizeof made);
     return VR_CU_SUCCESS;
@@ -32,14 +35,15 @@ static vr_cu_result fill_handle(const struct vr_sim *sim, uint64_t place, enum v
 // Makes a fabric handle (64 bytes) for the ticket of a physical allocation.
 static vr_cu_result sim_fabric_handle(const struct vr_sim *sim, uint64_t ticket, void *handle) {
     struct vr_cu_ipc_handle made;
-    const vr_cu_result result = fill_handle(sim, ticket, VR_SIM_TICKET_PHYSICAL, &made);
+    uint64_t key;
+    const vr_cu_result result = fill_handle(sim, ticket, VR_SIM_TICKET_PHYSICAL, &made, &key);
     if (result == VR_CU_SUCCESS) memcpy(handle, &made, sizeof made);
     return result;
 }
 
 // Opens the file that a handle names and checks that the ticket still belongs to the handle.
 static vr_cu_result open_handle(const struct vr_sim *sim, const struct vr_cu_ipc_handle *handle, enum vr_sim_ticket_kind kind,
-                                struct handle *named, int *file) {
+                                struct handle *named, int *file, uint64_t *key) {
     struct vr_sim_ticket ticket;
     memcpy(named, handle, sizeof *named);
     if (memcmp(named->magic, magic, sizeof magic) != 0) return VR_CU_INVALID_VALUE;
@@ -48,6 +52,7 @@ static vr_cu_result open_handle(const struct vr_sim *sim, const struct vr_cu_ipc
     if (named->process == vr_os_process_id() && named->file == sim->file) return VR_CU_INVALID_CONTEXT;
     if (vr_os_shared_open_of(named->process, named->file, file) != VRAM_OK) return VR_CU_INVALID_VALUE;
     const vr_cu_result result = vr_sim_ticket_read(*file, named->place, kind, &ticket);
+    *key = ticket.nonce;
     if (result == VR_CU_SUCCESS && named->seal == seal_of(&ticket, named->process)) return VR_CU_SUCCESS;
     vr_os_shared_close(*file);
     return VR_CU_INVALID_VALUE;
@@ -87,7 +92,11 @@ vr_cu_result vr_sim_ipc_get_mem_handle(struct vr_sim *sim, struct vr_cu_ipc_hand
         if (result == VR_CU_SUCCESS) result = vr_sim_ticket_write(sim, &ticket, &range->write_mask);
         if (result != VR_CU_SUCCESS) return result;
     }
-    return fill_handle(sim, range->write_mask, VR_SIM_TICKET_ALLOCATION, handle);
+    uint64_t key;
+    const vr_cu_result result = fill_handle(sim, range->write_mask, VR_SIM_TICKET_ALLOCATION, handle, &key);
+    if (VR_UNLIKELY(sim->checking != NULL) && result == VR_CU_SUCCESS)
+        vr_check_share(sim->checking->check, range->base, range->size_bytes, key, true);
+    return result;
 }
 
 struct vr_sim_range *vr_sim_import_find(const struct vr_sim *sim, const struct vr_sim_range *like) {
@@ -122,10 +131,11 @@ vr_cu_result vr_sim_import_place(struct vr_sim *sim, const struct vr_sim_range *
 }
 
 // The memory has a life of its own here, from its opening to its closing.
-static void check_opened(struct vr_sim *sim, uint64_t address) {
+static void check_opened(struct vr_sim *sim, uint64_t address, uint64_t key) {
     const struct vr_sim_range *range = vr_sim_ranges_holding(&sim->spaces, address);
-    if (range != NULL)
-        vr_check_segment(sim->checking->check, range->base, range->size_bytes, true, vr_sim_checking_place(sim, "cuIpcOpenMemHandle"));
+    if (range == NULL) return;
+    vr_check_segment(sim->checking->check, range->base, range->size_bytes, true, vr_sim_checking_place(sim, "cuIpcOpenMemHandle"));
+    vr_check_share(sim->checking->check, range->base, range->size_bytes, key, false);
 }
 
 static vr_cu_result import_shared(struct vr_sim *sim, const struct vr_sim_context *context, uint32_t shared, uint64_t *address) {
@@ -140,7 +150,7 @@ static vr_cu_result import_shared(struct vr_sim *sim, const struct vr_sim_contex
     struct vr_sim_range *known = vr_sim_import_find(sim, &like);
     if (known == NULL) {
         result = vr_sim_import_place(sim, &like, ticket.within, 0, address);
-        if (VR_UNLIKELY(sim->checking != NULL) && result == VR_CU_SUCCESS) check_opened(sim, *address);
+        if (VR_UNLIKELY(sim->checking != NULL) && result == VR_CU_SUCCESS) check_opened(sim, *address, ticket.nonce);
         return result;
     }
     known->write_mask++;
@@ -156,7 +166,8 @@ vr_cu_result vr_sim_ipc_open_mem_handle(struct vr_sim *sim, uint64_t *address, s
     struct handle named;
     int file;
     uint32_t shared;
-    result = open_handle(sim, &handle, VR_SIM_TICKET_ALLOCATION, &named, &file);
+    uint64_t key;
+    result = open_handle(sim, &handle, VR_SIM_TICKET_ALLOCATION, &named, &file, &key);
     if (result == VR_CU_SUCCESS) result = vr_sim_shared_take(sim, file, named.place, VR_SIM_TICKET_ALLOCATION, &shared);
     if (result != VR_CU_SUCCESS) return result;
     result = import_shared(sim, context, shared, address);
@@ -214,7 +225,10 @@ vr_cu_result vr_sim_ipc_get_event_handle(struct vr_sim *sim, struct vr_cu_ipc_ha
         const vr_cu_result result = vr_sim_ticket_write(sim, &ticket, &found->ticket);
         if (result != VR_CU_SUCCESS) return result;
     }
-    return fill_handle(sim, found->ticket, VR_SIM_TICKET_EVENT, handle);
+    const vr_cu_result result = fill_handle(sim, found->ticket, VR_SIM_TICKET_EVENT, handle, &found->key);
+    if (VR_UNLIKELY(sim->checking != NULL) && result == VR_CU_SUCCESS)
+        vr_check_share_event(sim->checking->check, found->key, found->recorded ? found->point : NULL);
+    return result;
 }
 
 // A copy's bytes move during the call, and virtual clocks of two processes cannot be compared, so an event of another process counts as
@@ -223,10 +237,15 @@ vr_cu_result vr_sim_ipc_open_event_handle(struct vr_sim *sim, uint64_t *event, s
     if (event == NULL) return VR_CU_INVALID_VALUE;
     struct handle named;
     int file;
-    const vr_cu_result result = open_handle(sim, &handle, VR_SIM_TICKET_EVENT, &named, &file);
+    uint64_t key;
+    vr_cu_result result = open_handle(sim, &handle, VR_SIM_TICKET_EVENT, &named, &file, &key);
     if (result != VR_CU_SUCCESS) return result;
     vr_os_shared_close(file);
-    return vr_sim_event_create(sim, event, VR_CU_EVENT_INTERPROCESS | VR_CU_EVENT_DISABLE_TIMING);
+    result = vr_sim_event_create(sim, event, VR_CU_EVENT_INTERPROCESS | VR_CU_EVENT_DISABLE_TIMING);
+    if (result != VR_CU_SUCCESS) return result;
+    struct vr_sim_event *opened = vr_sim_slots_find(&sim->events, *event);
+    opened->key = key;
+    return VR_CU_SUCCESS;
 }
 
 // ---- Physical allocations as file descriptors, fabric handles and DMA buffers, and the properties of a handle.

@@ -436,7 +436,18 @@ static void read_body(struct vr_sim_ptx_text *reader, struct vr_sim_kernel *kern
     kernel->shared_bytes = (uint32_t)shared;
 }
 
+// Returns whether the code has atomic, volatile or ordered accesses: a kernel may wait with them for what another kernel writes.
+static bool may_meet(const char *code, size_t length) {
+    static const char *const signs[] = {"atom.", ".volatile", ".acquire", ".relaxed", ".sys"};
+    bool found = false;
+    for (size_t i = 0; i < VR_COUNT_OF(signs); i++)
+        for (const char *at = code, *end = code + length; !found && (at = memchr(at, signs[i][0], (size_t)(end - at))) != NULL; at++)
+            found = (size_t)(end - at) >= strlen(signs[i]) && memcmp(at, signs[i], strlen(signs[i])) == 0;
+    return found;
+}
+
 void vr_sim_kernel_follow(struct vr_sim_kernel *kernel, const char *code, size_t length) {
+    kernel->meets = may_meet(code, length);
     if (kernel->effects == NULL) kernel->effects = malloc(VR_SIM_PTX_PARAMETERS);
     if (kernel->effects != NULL) vr_sim_ptx_effects(code, length, kernel->effects);
 }

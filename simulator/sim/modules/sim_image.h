@@ -60,6 +60,7 @@ struct vr_sim_kernel {
     bool has_operands; // `operands` is filled in
     struct vr_sim_operand *operands;
     size_t operand_count, operands_capacity;
+    bool meets;                // its code has instructions by which it can wait for kernels of other processes
     bool unseen;               // the checker knows that its memory is not known
     uint32_t fill_value_bytes; // it fills memory with a value of this length (vr_sim_launch_fill()); 0: it does not
 };

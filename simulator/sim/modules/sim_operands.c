@@ -159,6 +159,26 @@ static void note_unknown_writes(const struct vr_sim *sim, const struct vr_sim_la
     }
 }
 
+// ---- Other processes. Kernels and collectives can wait for those of other processes, which no stream shows.
+
+static bool is_shared(const struct vr_check *check, const struct vr_check_access *accesses, size_t count) {
+    bool found = false;
+    for (size_t i = 0; i < count && !found; i++) found = vr_check_shares(check, accesses[i].address);
+    return found;
+}
+
+// Returns whether the launch may wait for another process. Not the kernels of PyTorch's operations, nor code without such instructions.
+static bool may_meet(const struct vr_sim *sim, const struct vr_sim_launch *launch, const struct vr_check_access *accesses, size_t count) {
+    const struct vr_sim_kernel *kernel = kernel_of(sim, launch);
+    struct vr_sim_library_call call;
+    if (get_library_call(launch, kernel, &call)) return strncmp(call.name, "nccl", 4) == 0 || call.name[0] == '\0';
+    if (!vr_check_shares(sim->checking->check, 0)) return false;
+    if (kernel == NULL) return true;
+    if (kernel->fill_value_bytes != 0 || strstr(kernel->name, "2at6native") != NULL) return false;
+    if (kernel->effects != NULL) return kernel->meets;
+    return count == 0 ? !kernel->has_parameters || has_address(sim, launch, kernel) : is_shared(sim->checking->check, accesses, count);
+}
+
 // ---- Reports.
 
 // Returns what the launch is called in findings. A library's name is copied to *call.
@@ -171,6 +191,7 @@ static const char *name_of(const struct vr_sim *sim, const struct vr_sim_launch 
 void vr_sim_operands_check(struct vr_sim *sim, const struct vr_sim_stream *stream, const struct vr_sim_launch *launch) {
     struct vr_sim_library_call call;
     const struct vr_sim_accesses *accesses = vr_sim_launch_accesses(sim, launch);
+    if (may_meet(sim, launch, accesses->items, accesses->count)) vr_check_alone(sim->checking->check);
     vr_check_work(sim->checking->check, stream->serial, vr_sim_checking_place(sim, name_of(sim, launch, &call)), accesses->items,
                   accesses->count);
     if (sim->hosts.count > 0) vr_sim_guards_add_accesses(sim, stream, accesses->items, accesses->count);
@@ -190,6 +211,7 @@ void vr_sim_operands_check_step(struct vr_sim *sim, const struct vr_sim_work *wo
         place.work = name_of(sim, launch, &call);
         accesses = vr_sim_launch_accesses(sim, launch)->items;
         count = sim->accesses.count;
+        if (may_meet(sim, launch, accesses, count)) vr_check_alone(sim->checking->check);
     } else if (work != NULL) {
         place.work = vr_sim_work_name(sim, work);
         count = vr_sim_work_accesses(work, of_copy);

@@ -38,6 +38,14 @@ VR_INLINE void vr_sim_ptx_skip_string(struct vr_sim_ptx_text *reader) {
     reader->at = end == NULL ? reader->end : end + 1;
 }
 
+// Returns how many characters at the reader's position continue a word: one, two for the "::" inside of a name such as
+// ld.global.L1::evict_last, or none.
+VR_INLINE size_t vr_sim_ptx_more(const struct vr_sim_ptx_text *reader) {
+    const size_t left = (size_t)(reader->end - reader->at);
+    if (left >= 1 && vr_sim_ptx_is_word(reader->at[0])) return 1;
+    return left >= 3 && reader->at[0] == ':' && reader->at[1] == ':' && vr_sim_ptx_is_word(reader->at[2]) ? 2 : 0;
+}
+
 // Reads the next word, or a sign of one character. Length 0 at the end of the text.
 VR_INLINE struct vr_sim_ptx_word vr_sim_ptx_next(struct vr_sim_ptx_text *reader) {
     while (reader->at < reader->end) {
@@ -50,7 +58,8 @@ VR_INLINE struct vr_sim_ptx_word vr_sim_ptx_next(struct vr_sim_ptx_text *reader)
             reader->at++;
         } else {
             struct vr_sim_ptx_word word = {reader->at++, 1};
-            while (vr_sim_ptx_is_word(c) && reader->at < reader->end && vr_sim_ptx_is_word(*reader->at)) reader->at++;
+            if (vr_sim_ptx_is_word(c))
+                for (size_t more; (more = vr_sim_ptx_more(reader)) > 0;) reader->at += more;
             word.length = (size_t)(reader->at - word.start);
             return word;
         }

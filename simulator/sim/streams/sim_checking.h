@@ -14,6 +14,7 @@ void vr_sim_checking_open(struct vr_sim *sim, const struct vr_sim_stream *stream
 // Reports that the host knows of the completion of an event.
 VR_INLINE void vr_sim_checking_host_wait(struct vr_sim *sim, const struct vr_sim_event *event) {
     if (event->recorded) vr_check_host_wait(sim->checking->check, event->point);
+    if (event->key != 0) vr_check_host_wait_shared(sim->checking->check, event->key);
 }
 
 #define VR_SIM_WORK_ACCESSES 2

@@ -201,8 +201,7 @@ vr_cu_result vr_sim_stream_wait_event(struct vr_sim *sim, uint64_t stream, uint6
     const bool external = flags == VR_CU_EVENT_WAIT_EXTERNAL;
     if (flags != 0 && !(external && queue->capture != 0)) return VR_CU_INVALID_VALUE;
     if (queue->capture != 0 || found->capture != 0) return vr_sim_capture_wait(sim, queue, event, flags);
-    const bool shared = (found->flags & VR_CU_EVENT_INTERPROCESS) != 0; // another process may have recorded it
-    if (VR_UNLIKELY(sim->checking != NULL && shared)) vr_check_wait_unknown(sim->checking->check, queue->serial);
+    if (VR_UNLIKELY(sim->checking != NULL) && found->key != 0) vr_check_wait_shared(sim->checking->check, queue->serial, found->key);
     return found->recorded ? vr_sim_enqueue_wait(sim, queue, found) : VR_CU_SUCCESS;
 }
 

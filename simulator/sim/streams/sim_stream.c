@@ -409,5 +409,7 @@ void vr_sim_event_set(struct vr_sim *sim, struct vr_sim_event *event, const stru
     event->serial = stream->serial;
     event->callback = stream->callback;
     event->hold = stream->hold;
-    if (VR_UNLIKELY(sim->checking != NULL)) vr_check_mark(sim->checking->check, stream->serial, &event->point);
+    if (VR_LIKELY(sim->checking == NULL)) return;
+    vr_check_mark(sim->checking->check, stream->serial, &event->point);
+    if (event->key != 0) vr_check_share_event(sim->checking->check, event->key, event->point);
 }

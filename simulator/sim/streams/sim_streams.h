@@ -69,6 +69,7 @@ struct vr_sim_event {
     uint64_t capture;             // handle of the capture that it was recorded in, which may have ended; or 0
     struct vr_sim_nodes frontier; // nodes that it was recorded after
     uint64_t ticket;              // of its IPC handle; 0: not exported
+    uint64_t key;                 // by which all processes know it (check/check.h); 0: it is of this process only
     bool recorded;                // on a stream; the fields below belong to that record
     uint64_t complete_ns;         // end of the work before the record
     uint32_t stream;              // manual completion: slot of the stream of the record

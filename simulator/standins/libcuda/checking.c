@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "../common/check_lines.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "check_stacks.h"
 #include "libcuda.h"
@@ -22,7 +23,7 @@
 #include "sim/streams/sim_checking.h"
 #include "sim/streams/sim_guards.h"
 
-EXPORT int vram_sim_check_block(uint64_t address, uint64_t size_bytes, int of_graphs);
+EXPORT int vram_sim_check_block(uint64_t address, uint64_t size_bytes, int of_graphs, uint64_t stream);
 EXPORT void vram_sim_check_block_end(uint64_t address);
 EXPORT void vram_sim_check_code(uint64_t function, const char *ptx);
 EXPORT void vram_sim_check_hide(int hidden);
@@ -58,6 +59,10 @@ static bool is_default(uint64_t serial) {
 }
 
 static void put_use(struct vr_text *text, const char *role, const struct vr_check_use *use) {
+    if (use->process != 0) {
+        vr_text_printf(text, VR_CHECK_LINES_AWAY "\t%s\t%" PRIu64 "\t%" PRIu32 "\n", role, use->process, use->stack);
+        return;
+    }
     static const char *const effects[] = {[VR_CHECK_READ] = "read", [VR_CHECK_USE] = "use", [VR_CHECK_WRITE] = "write"};
     vr_text_printf(text, "use\t%s\t%s\t%" PRIu64 "\t%d", role, effects[use->effect], use->stream, is_default(use->stream));
     put_work(text, use->work);
@@ -125,17 +130,73 @@ static void note_unseen(const char *work) {
     vr_text_release(&text);
 }
 
+// ---- Other processes.
+
+#define NUMBERS_MOST 4096 // uses of shared memory that have a number
+
+static uint32_t number_use(const struct vr_check_use *use) {
+    static struct vr_map numbers;
+    static uint32_t count;
+    uint64_t hash = vr_hash_step((uint64_t)use->stack << 32 | use->launch, (uint64_t)(uintptr_t)use->work);
+    hash = vr_mix64(vr_hash_step(vr_hash_step(hash, use->stream), (uint64_t)use->effect)) | 1;
+    const uint64_t known = vr_map_get(&numbers, hash);
+    if (known != 0 || count == NUMBERS_MOST || vr_map_set(&numbers, hash, count + 1) != VRAM_OK) return (uint32_t)known;
+    struct vr_text text = {0};
+    vr_text_printf(&text, VR_CHECK_LINES_NUMBER "\t%" PRIu32 "\n", ++count);
+    put_use(&text, "earlier", use);
+    put_launch(&text, "earlier_launch", use);
+    vr_text_puts(&text, "end\n");
+    if (vr_text_status(&text) == VRAM_OK) append_to_file(checking_folder, &text);
+    vr_text_release(&text);
+    return count;
+}
+
+// Returns whether the process runs: it exists, and has not ended without its parent's notice.
+static bool is_live(uint64_t process) {
+    char path[64], line[512];
+    (void)snprintf(path, sizeof path, "/proc/%" PRIu64 "/stat", process);
+    FILE *file = fopen(path, "re");
+    const char *read = file == NULL ? NULL : fgets(line, sizeof line, file);
+    const char *name = read == NULL ? NULL : strrchr(line, ')'); // "ID (NAME) STATE"
+    if (file != NULL) (void)fclose(file);
+    return name != NULL && name[1] == ' ' && name[2] != 'Z' && name[2] != 'X';
+}
+
+static struct vr_check_board *map_board(void) {
+    char path[4096];
+    const size_t bytes = vr_check_board_bytes();
+    if (snprintf(path, sizeof path, "%s/" VR_CHECK_LINES_BOARD, checking_folder) >= (int)sizeof path) return NULL;
+    const int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    const bool sized = file >= 0 && ftruncate(file, (off_t)bytes) == 0;
+    void *mapped = sized ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
+    if (file >= 0) (void)close(file);
+    return mapped == MAP_FAILED ? NULL : mapped;
+}
+
+static void leave_others(void) {
+    if (checking.check != NULL) vr_check_leave(checking.check);
+}
+
+static void join_others(void) {
+    const struct vr_check_neighbours neighbours = {
+        .process = (uint64_t)getpid(), .board = map_board, .is_live = is_live, .number = number_use};
+    vr_check_join(checking.check, &neighbours);
+    (void)pthread_atfork(NULL, NULL, leave_others);
+}
+
 // ---- Blocks of caching allocators.
 
 // A caching allocator has handed out a block. size_bytes 0: it is not known. of_graphs: the block is of a pool whose memory captured graphs
-// use. Returns 1, and does nothing else, if the size decides about findings: then call again with the size, or with UINT64_MAX if it is
-// not available.
-int vram_sim_check_block(uint64_t address, uint64_t size_bytes, int of_graphs) {
+// use. stream: the handle of the stream for whose work it is. Returns 1, and does nothing else, if the size decides about findings: then
+// call again with the size, or with UINT64_MAX if it is not available.
+int vram_sim_check_block(uint64_t address, uint64_t size_bytes, int of_graphs, uint64_t stream) {
     struct vr_sim *sim = vr_libcuda_sim();
     if (sim == NULL || sim->checking == NULL || address == 0) return 0;
     const struct vr_check_place place = {.stack = vr_libcuda_check_stack(), .work = "the allocation"};
     vr_mutex_lock(&sim->lock);
-    const bool needed = size_bytes == 0 && vr_check_block_needs_size(sim->checking->check, address);
+    struct vr_sim_stream *queue;
+    const bool known = size_bytes == 0 && vr_sim_stream_find(sim, stream, &queue) == VR_CU_SUCCESS;
+    const bool needed = size_bytes == 0 && vr_check_block_needs_size(sim->checking->check, address, known ? queue->serial : 0);
     if (!needed)
         vr_check_block(sim->checking->check, address, size_bytes == UINT64_MAX ? 0 : size_bytes, of_graphs != 0 || sim->captures.live > 0,
                        place);
@@ -310,8 +371,10 @@ void vr_libcuda_check(struct vr_sim *sim) {
     char *kept = checking.check == NULL ? strdup(folder) : NULL;
     if (kept != NULL && vr_check_create(note_finding, kept, &checking.check) != VRAM_OK)
         free(kept);
-    else if (kept != NULL)
+    else if (kept != NULL) {
         checking_folder = kept;
+        join_others();
+    }
     checking.unwritten = vr_os_getenv(VR_CHECK_LINES_UNWRITTEN) != NULL;
     if (checking.unwritten && checking.check != NULL) vr_check_find_unwritten(checking.check);
     checking.take_stack = vr_libcuda_check_stack;
