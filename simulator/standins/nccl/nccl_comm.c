@@ -42,6 +42,8 @@ static void destroy_comm(struct nccl_comm *comm) {
     nccl_leave(comm);
     free(comm->sent);
     free(comm->received);
+    free(comm->sends);
+    free(comm->receives);
     free(comm->runs);
     (void)standin_destroy(comm, NCCL_COMMUNICATOR);
 }
@@ -76,6 +78,7 @@ static int begin_comm(struct nccl_comm **result, const char *name, int rank, int
     comm->runs = runs;
     int status = prepare_comm(comm, rank_count);
     if (status == NCCL_SUCCESS) status = nccl_join(comm, name, rank, rank_count);
+    if (status == NCCL_SUCCESS) nccl_note_join(comm);
     if (status == NCCL_SUCCESS && nccl_in_group())
         nccl_meet_later(comm);
     else if (status == NCCL_SUCCESS)
