@@ -9,6 +9,7 @@
 
 #include "fit_failure.h"
 #include "fit_played.h"
+#include "fit_route.h"
 #include "fit_serving.h"
 #include "fit_unanswered.h"
 #include "sim_counts.h"
@@ -70,6 +71,7 @@ struct fit_process {
     char ended[16];     // "steps", "asked" or "exit"
     bool whole_program; // recorded at driver level: requests of libraries, not of an allocator
     struct fit_served served;
+    struct fit_routed routed;
     struct fit_host host;
     struct fit_failure failure; // if an exception ended it
 };
