@@ -251,6 +251,8 @@ static void put_need(struct vr_json *json, const struct fit_answer *answer) {
       "how `--route` chose experts (see below); null: the option was not given")                                                           \
     X(ARRAY, "kinds", fit_kinds_json(json, key, it), ALWAYS,                                                                               \
       "kinds of ranks that `--fold auto` found (see below); empty: no group whose members send messages")                                  \
+    X(TEXT, "highest_kind", fit_kinds_text(it, (char[800]){""}, 800), ALWAYS,                                                              \
+      "which kind needs the most, and what it holds at its peak that the smallest does not; null: not known")                              \
     X(ARRAY, "cards", put_cards(json, key, verdict), ALWAYS, "every known card, by memory (see below)")                                    \
     X(ARRAY, "holdings", put_holdings(json, key, run), ALWAYS, "one object per process and device (see below)")
 

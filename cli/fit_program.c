@@ -158,7 +158,7 @@ static int answer_run(struct fit_question *question, const struct fit_plan *plan
     fit_serving_judge(&answer.serving, &verdict);
     complete_verdict(question, plan, &verdict, &answer);
     code = give_answer(question, &answer);
-    if (code == CLI_OK && question->output != NULL) code = fit_keep(run, verdict.highest->process, question->output);
+    if (code == CLI_OK && question->output != NULL) code = fit_keep(&answer, question->output);
     if (code == CLI_OK && question->plan_folder != NULL) code = fit_engine_plan_keep(&answer, question->plan_folder);
     if (code == CLI_OK && (!answer.fits || answer.unsure)) code = CLI_FINDING;
     fit_remedies_release(&answer.remedies);

@@ -53,11 +53,9 @@ def expected(route, rank, world):
     """Returns the number of tokens that a rank gets from all ranks, for each of their choices."""
     if route == "balanced":
         return TOKENS * CHOSEN
-    if route == "worst":  # experts 0 and 1, which rank 0 has
-        return TOKENS * CHOSEN * world if rank == 0 else 0
-    # Expert 3 would get three quarters of the choices, more than there are tokens: all tokens choose it, and expert 5 too.
+    # The first two experts, or expert 3 and 5: it would get three quarters of the choices, more than there are tokens, so all choose both.
     own = EXPERTS // world
-    return sum(TOKENS * world for expert in (3, 5) if expert // own == rank)
+    return sum(TOKENS * world for expert in ((0, 1) if route == "worst" else (3, 5)) if expert // own == rank)
 
 
 def main():
