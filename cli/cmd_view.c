@@ -23,8 +23,8 @@ int cmd_view(int argc, char **argv);
 struct embedding {
     const struct input_files *files;
     const char *kinds; // of ranks; NULL: none
-    int put;  // recordings written to the page
-    int code; // the worst exit code of the recordings left out
+    int put;           // recordings written to the page
+    int code;          // the worst exit code of the recordings left out
 };
 
 // Writes to the page which frames to skip, after checking that they can be skipped.
@@ -72,8 +72,7 @@ static int write_page(const struct input_files *files, const char *path) {
     char *kinds = view_kinds_read(files);
     struct embedding embedding = {.files = files, .kinds = kinds};
     struct counted counted = {.output = output_open(path)};
-    const int code =
-        counted.output == NULL ? CLI_BAD_INPUT : view_page_write(false, put_recordings, &embedding, write_counted, &counted);
+    const int code = counted.output == NULL ? CLI_BAD_INPUT : view_page_write(false, put_recordings, &embedding, write_counted, &counted);
     free(kinds);
     if (counted.output == NULL) return CLI_BAD_INPUT;
     const int closed = output_close(counted.output, code == CLI_OK);

@@ -19,7 +19,7 @@
 // --- the file -------------------------------------------------------------------------------------------------------------------------
 
 struct shares {
-    bool given[FIT_EXPERTS_MOST];
+    bool is_listed[FIT_EXPERTS_MOST];
     double share[FIT_EXPERTS_MOST];
     double sum;
 };
@@ -34,8 +34,8 @@ static const char *read_share(struct shares *shares, const char *line) {
     const double share = strtod(text, &end);
     if (end == text || !isfinite(share) || share < 0) return "the share is not a number from 0 on";
     if (end[strspn(end, " \t\r\n")] != '\0') return "it is not 'EXPERT SHARE'";
-    if (shares->given[expert]) return "the expert occurs twice";
-    shares->given[expert] = true;
+    if (shares->is_listed[expert]) return "the expert occurs twice";
+    shares->is_listed[expert] = true;
     shares->share[expert] = share;
     shares->sum += share;
     return NULL;
@@ -59,7 +59,7 @@ static char *text_of(const struct shares *shares) {
     char *text = malloc((size_t)FIT_EXPERTS_MOST * ROW_CAPACITY);
     size_t used = 0;
     for (int expert = 0; text != NULL && expert < FIT_EXPERTS_MOST; expert++)
-        if (shares->given[expert])
+        if (shares->is_listed[expert])
             used += (size_t)snprintf(text + used, ROW_CAPACITY, "%s%d:%g", used == 0 ? "" : ",", expert, shares->share[expert]);
     return text;
 }
@@ -110,7 +110,7 @@ bool fit_route_asked(void) { return getenv(VARIABLE) != NULL; }
 
 bool fit_route_fact(struct fit_routed *routed, const char *line) {
     struct fit_routed read;
-    if (sscanf(line, "routed %" SCNu64 " %" SCNu64 " %" SCNu64, &read.calls, &read.experts, &read.chosen) != 3) return false;
+    if (sscanf(line, "routed %" SCNu64 " %" SCNu64 " %" SCNu64, &read.calls, &read.experts, &read.per_token) != 3) return false;
     if (read.experts > routed->experts) *routed = read;
     return true;
 }
@@ -137,7 +137,7 @@ void fit_route_print(FILE *page, const struct fit_run *run) {
                        "scores of the experts, or the file names an expert that it does not have");
     else
         (void)snprintf(text, sizeof text, "%s: %" PRIu64 " of %" PRIu64 " experts for each token, chosen %" PRIu64 " times (--route)",
-                       name_of_route(), routed.chosen, routed.experts, routed.calls);
+                       name_of_route(), routed.per_token, routed.experts, routed.calls);
     fprintf(page, "  %-*s", FIT_TEXT_COLUMN - 2, "Routing");
     ui_wrap(page, text, FIT_TEXT_COLUMN, UINT32_MAX);
     fprintf(page, "\n");
@@ -145,9 +145,10 @@ void fit_route_print(FILE *page, const struct fit_run *run) {
 
 #define FIT_ROUTE_FACTS(X)                                                                                                                 \
     X(TEXT, "by", name_of_route(), ALWAYS, "`balanced`, `worst` or `by the file`")                                                         \
-    X(U64, "calls", it.calls, ALWAYS, "choices of a rank: calls of topk() or argmax() over the experts' scores; 0: the option had no effect") \
+    X(U64, "calls", it.calls, ALWAYS,                                                                                                      \
+      "choices of a rank: calls of topk() or argmax() over the experts' scores; 0: the option had no effect")                              \
     X(U64, "experts", it.experts, ALWAYS, "number of experts")                                                                             \
-    X(U64, "chosen", it.chosen, ALWAYS, "experts for each token")
+    X(U64, "per_token", it.per_token, ALWAYS, "experts for each token")
 
 void fit_route_json(struct vr_json *json, const char *name, const struct fit_run *run) {
     const struct fit_routed it = routed_of(run);

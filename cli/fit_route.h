@@ -14,13 +14,13 @@ struct vr_json;
 
 // The choices that a process made by --route: those of the routers with the most experts.
 struct fit_routed {
-    uint64_t calls, experts, chosen; // chosen: experts of a token
+    uint64_t calls, experts, per_token; // per_token: experts that a token chooses
 };
 
 // Reads the option's value, `balanced`, `worst` or a file, and sets the program's environment. `computes`: small operations are computed.
 // Returns false after a line on standard error.
 bool fit_route_settle(const char *route, bool computes);
-// Reads "routed CALLS EXPERTS CHOSEN". Returns false if the line is about something else.
+// Reads "routed CALLS EXPERTS PER_TOKEN". Returns false if the line is about something else.
 bool fit_route_fact(struct fit_routed *routed, const char *line);
 // Prints how the program was routed, or that it has no router. Does nothing without --route.
 void fit_route_print(FILE *page, const struct fit_run *run);

@@ -13,8 +13,8 @@
 // own name. Only GET is answered. One thread: an explorer answers one question at a time.
 
 struct serve_options {
-    uint16_t port; // 0: any free port
-    bool open;     // show the page in a browser
+    uint16_t port;     // 0: any free port
+    bool open;         // show the page in a browser
     const char *kinds; // of ranks, for the page (view_kinds.h); NULL: none
 };
 

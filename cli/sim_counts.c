@@ -231,4 +231,6 @@ bool sim_calls_begin(struct sim_counts *counts) {
     return sim_counts_make(counts, "calls", "VRAM_SIM_CALLS", sizeof(struct vr_rank_calls_file), VR_RANK_CALLS_MAGIC);
 }
 
-struct vr_rank_calls_file *sim_calls_read(const struct sim_counts *counts) { return sim_counts_read(counts); }
+struct vr_rank_calls_file *sim_calls_read(const struct sim_counts *counts) {
+    return sim_counts_read(counts);
+}

@@ -40,4 +40,6 @@ char *view_kinds_read(const struct input_files *files) {
     return made;
 }
 
-int view_kinds_put(const char *kinds, vram_write write, void *user) { return kinds == NULL ? CLI_OK : view_page_meta("vram-kinds", kinds, write, user); }
+int view_kinds_put(const char *kinds, vram_write write, void *user) {
+    return kinds == NULL ? CLI_OK : view_page_meta("vram-kinds", kinds, write, user);
+}

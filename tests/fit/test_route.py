@@ -112,7 +112,7 @@ class Answer(unittest.TestCase):
 
     def test_what_was_chosen(self):
         result = fit("--json", "--route", "worst", words=("routed",))
-        self.assertEqual(json.loads(result.stdout)["route"], {"by": "worst", "calls": 3, "experts": 8, "chosen": 2})
+        self.assertEqual(json.loads(result.stdout)["route"], {"by": "worst", "calls": 3, "experts": 8, "per_token": 2})
         self.assertIn("  Routing        worst: 2 of 8 experts for each token, chosen 3 times (--route)\n", fit("--route", "worst", words=("routed",)).stdout)
 
     def test_no_router(self):

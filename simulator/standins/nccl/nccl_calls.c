@@ -23,9 +23,7 @@ static bool is_recording(void) {
 
 // --- places -------------------------------------------------------------------------------------------------------------------------
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct {
-    uint32_t stack, place;
-} known[VR_RANK_CALLS_PLACES]; // of this process; guarded by `lock`
+static struct { uint32_t stack, place; } known[VR_RANK_CALLS_PLACES]; // of this process; guarded by `lock`
 static size_t known_count;
 
 static uint32_t new_place(uint32_t stack) {
