@@ -45,7 +45,11 @@ def take_rank_of(rank, world, local_rank, local_world):
     if index is None or not index.isdigit() or int(index) >= len(running) or local_rank not in os.environ or os.environ.get(world) != str(len(running)):
         return False
     os.environ[rank], os.environ[world] = str(running[int(index)]), count
-    # The local rank stays, so that each process has its own device; the number per machine is what the launcher was given.
+    # Each process has its own device: that of the rank on its machine, else the one that the launcher gave it. The number per machine is what
+    # the launcher was given.
+    own = os.environ.get("VRAM_FIT_LOCAL_RANKS", "").split(",")
+    if len(own) == len(running) and "CUDA_VISIBLE_DEVICES" not in os.environ:
+        os.environ[local_rank] = own[int(index)]
     os.environ[local_world] = os.environ.get("VRAM_FIT_LOCAL_WORLD", count)
     return True
 
