@@ -291,6 +291,20 @@ def refuse_objects(torch, c10d):
     c10d.recv_object_list = torch.distributed.recv_object_list = recv_object_list
 
 
+def replace_monitored_barrier(torch, c10d):
+    """A monitored barrier reports the ranks that do not come. In a group of which only some ranks run it becomes a barrier of these."""
+    wait = c10d.monitored_barrier
+
+    @functools.wraps(wait)
+    def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
+        members, running = group or c10d._get_default_group(), running_ranks(c10d.get_world_size())
+        if all(rank in running for rank in c10d._world.pg_group_ranks[members]):
+            return wait(group, timeout, wait_all_ranks)
+        return members._get_backend(torch.device("cpu")).barrier().wait()  # c10d.barrier() allocates on the device
+
+    c10d.monitored_barrier = torch.distributed.monitored_barrier = monitored_barrier
+
+
 def replace_split(torch, c10d):
     """Replaces split_group() by a new group of the same ranks."""
     split = getattr(c10d, "split_group", None)
@@ -341,4 +355,5 @@ def watch(torch, recorder):
     fold_gloo(c10d, groups)
     broadcast_objects(torch, c10d)
     refuse_objects(torch, c10d)
+    replace_monitored_barrier(torch, c10d)
     replace_split(torch, c10d)

@@ -92,6 +92,22 @@ class Objects(unittest.TestCase):
         self.assertIn("rank 5 receives objects from rank 4, which does not run", result.stderr)
 
 
+class Barriers(unittest.TestCase):
+    def test_a_monitored_barrier_of_some_ranks_is_a_barrier(self):
+        calls = []
+        work = types.SimpleNamespace(wait=lambda: calls.append("barrier"))
+        backend = types.SimpleNamespace(barrier=lambda: work)
+        whole, those = (types.SimpleNamespace(_get_backend=lambda device: backend) for _ in range(2))
+        ranks = lambda group: range(8) if group is whole else (0, 5)  # noqa: E731
+        c10d = types.SimpleNamespace(monitored_barrier=lambda group, *more: calls.append(more), get_world_size=lambda: 8, _get_default_group=lambda: whole,
+                                     _world=types.SimpleNamespace(pg_group_ranks=type("Ranks", (), {"__getitem__": lambda self, group: ranks(group)})()))
+        torch = types.SimpleNamespace(distributed=types.SimpleNamespace(), device=str)
+        fold.replace_monitored_barrier(torch, c10d)
+        torch.distributed.monitored_barrier()
+        torch.distributed.monitored_barrier(those, timeout=3)
+        self.assertEqual(calls, ["barrier", (3, False)])
+
+
 class Kinds(unittest.TestCase):
     """8,192 ranks in 8 stages of 128 x 8; rank 0 sees one group of each."""
 
