@@ -109,7 +109,8 @@ const char *fit_fold_begin(struct fit_fold *fold, const char *asked, bool few, b
 }
 
 void fit_fold_end(const struct fit_fold *fold) {
-    static const char *const variables[] = {"VRAM_SIM_RANKS", "VRAM_FIT_LOCAL_WORLD", "VRAM_FIT_LOCAL_RANKS", "VRAM_FIT_SCOUTS", "VRAM_FIT_FEW"};
+    static const char *const variables[] = {"VRAM_SIM_RANKS", "VRAM_FIT_LOCAL_WORLD", "VRAM_FIT_LOCAL_RANKS", "VRAM_FIT_SCOUTS",
+                                            "VRAM_FIT_FEW"};
     for (size_t i = 0; fold->ranks != 0 && i < sizeof variables / sizeof *variables; i++) (void)unsetenv(variables[i]);
 }
 

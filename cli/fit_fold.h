@@ -25,9 +25,9 @@ struct fit_kind {
 };
 
 struct fit_fold {
-    uint64_t ranks; // number of ranks that the program sees; 0: no ranks are left out
-    bool scouts;    // rank 0 runs alone first, to find out which ranks are alike
-    bool few;       // one rank of each kind runs, not two
+    uint64_t ranks;   // number of ranks that the program sees; 0: no ranks are left out
+    bool scouts;      // rank 0 runs alone first, to find out which ranks are alike
+    bool few;         // one rank of each kind runs, not two
     bool has_devices; // the number of devices was given
     uint64_t running[64];
     size_t running_count;

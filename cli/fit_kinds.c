@@ -151,7 +151,7 @@ void fit_kinds_print(FILE *page, const struct fit_answer *answer) {
     X(U64, "ranks", it->count, ALWAYS, "number of ranks")                                                                                  \
     X(TEXT, "ran", ranks, ALWAYS, "the ranks that ran")                                                                                    \
     X(U64, "rank", highest == NULL ? 0 : highest->process->rank, NULL_UNLESS(highest != NULL),                                             \
-      "the rank with these peaks, which reserves the most; null: no recording")                                                 \
+      "the rank with these peaks, which reserves the most; null: no recording")                                                            \
     X(U64, "allocated_bytes", highest == NULL ? 0 : highest->allocated_bytes, ALWAYS, "allocated peak of the rank that reserves the most") \
     X(U64, "reserved_bytes", highest == NULL ? 0 : highest->reserved_bytes, ALWAYS, "reserved peak of that rank; 0: it left no recording") \
     X(U64, "outside_bytes", highest == NULL ? 0 : highest->outside_bytes, ALWAYS, "bytes of context and libraries, such as communicators") \

@@ -13,7 +13,7 @@ void fit_kinds_print(FILE *page, const struct fit_answer *answer);
 void fit_kinds_json(struct vr_json *json, const char *name, const struct fit_answer *answer);
 // Writes which kind needs the most and what it holds at its peak that the smallest does not; "" if that is not known.
 void fit_kinds_reason(const struct fit_answer *answer, char *text, size_t capacity);
-// The same as a value; NULL if it is not known.
+// Like fit_kinds_reason(), but returns the text, or NULL if it is not known.
 static inline const char *fit_kinds_text(const struct fit_answer *answer, char *text, size_t capacity) {
     fit_kinds_reason(answer, text, capacity);
     return text[0] == '\0' ? NULL : text;

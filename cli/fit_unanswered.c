@@ -8,7 +8,7 @@
 #include "fit_failure.h"
 #include "fit_run.h"
 
-// What is compared: a rank's row, the row of the rank that should answer, and the processes of both.
+// A rank's row, the row of the rank that should answer, and the processes of both.
 struct pair {
     const struct vr_rank_calls_row *mine, *theirs; // theirs: NULL if that rank never made such a call
     const struct fit_process *caller, *other;
