@@ -159,7 +159,10 @@ class Groups:
 
     def set(self, store, key, value):
         members, _ = self.asked(key) or (None, None)
-        store.set(key, members.named(value) if members else value)
+        named = members.named(value) if members else value
+        if named != value:  # the rank that makes an id may not read it back, as in PyTorch 2.6
+            os.environ["VRAM_SIM_NCCL_RUNNING"] = bytes(named).rstrip(b"\0").decode().partition(":")[2]
+        store.set(key, named)
 
     def get(self, store, key):
         if not self.is_absent(key):

@@ -64,6 +64,7 @@ class UniqueIds(unittest.TestCase):
             self.assertEqual((key, self.asked(key)), (key, ID + named))
         self.groups.set(self.store, "default_pg/0//cuda//0", ID)
         self.assertEqual((self.asked("cuda//0"), self.made), (ID, 0))
+        self.assertEqual(os.environ["VRAM_SIM_NCCL_RUNNING"], ID.decode().partition(":")[2] + ":0")  # of the last id that was named
 
     def test_other_keys_are_left_alone(self):
         for key in ("hash//cpu//0", "hash//cuda//x:0", "hash//cuda//ready", "else//cuda//0", "mine", "4//0"):
