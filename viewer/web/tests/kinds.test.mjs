@@ -28,7 +28,7 @@ const job = join(pages, "job.html");
 equal(view(job).status, 0, "the page is written");
 for (const dark of [false, true]) {
     const { browser, page, errors } = await openPage(job, { dark });
-    equal(await page.$$eval('[role="tab"]', (tabs) => tabs.filter((tab) => tab.checkVisibility())[0].id), "tab-ranks", "the first tab");
+    await settles(page, () => [...document.querySelectorAll('[role="tab"]')].find((tab) => tab.checkVisibility())?.id, null, "tab-ranks", "the first tab");
     await page.locator("#tab-ranks").click();
     await settles(page, rows, null, ["pp 2 of <b>2 | 4,000 | 150.0 MiB | 144.0 MiB | none | 4, 7", "pp 1 of 2 | 4,096 | 70.0 MiB | 64.0 MiB | rtx3070 | 0, 3", "gone | 90 | 6.0 MiB | 0 B | not known | 5"], "a row a kind, the highest first");
     equal(await page.evaluate(said), "8,192 ranks of 3 kinds; some of each ran for all. 6 ranks of other kinds did not run. Highest: pp 2 of 2; at its peak, more than pp 1 of 2: activations 80.0 MiB.", "why");
