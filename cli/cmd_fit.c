@@ -7,6 +7,7 @@
 #include "args.h"
 #include "fit_cards.h"
 #include "fit_program.h"
+#include "fit_route.h"
 #include "output.h"
 #include "sim_environment.h"
 #include "sim_settings.h"
@@ -198,6 +199,12 @@ int cmd_fit(int argc, char **argv) {
          .value = "FILE|SHAPE",
          .help = "play these requests against the model server: lengths in a file, or rate=8/s,prompt=512..4096,output=256,count=1000",
          .target = &question.traffic},
+        {.name = "route",
+         .kind = ARGS_STRING,
+         .value = "balanced|worst|FILE",
+         .help = "which experts a mixture of experts chooses: all alike, the first ones only, or by the shares in a file, EXPERT SHARE "
+                 "in each line",
+         .target = &question.route},
         {.name = "write-plan",
          .kind = ARGS_STRING,
          .value = "FOLDER",
@@ -264,7 +271,7 @@ int cmd_fit(int argc, char **argv) {
     if (question.devices_asked > VRAM_SIM_MOST_DEVICES) return usage_problem("--devices takes 1 to 64");
     const char *wrong = contradiction(&question);
     if (wrong != NULL) return usage_problem(wrong);
-    if (!settle_requests(&question)) return CLI_USAGE;
+    if (!settle_requests(&question) || !fit_route_settle(question.route, getenv("VRAM_SIM_COMPUTE") != NULL)) return CLI_USAGE;
     code = answer_all(&question, argv + 1);
     fit_requests_release(&question.requests);
     return code;

@@ -11,6 +11,7 @@
 #include "input_files.h"
 #include "output.h"
 #include "ui.h"
+#include "view_kinds.h"
 #include "view_page.h"
 #include "vram/explorer.h"
 
@@ -21,8 +22,9 @@ int cmd_view(int argc, char **argv);
 
 struct embedding {
     const struct input_files *files;
-    int put;  // recordings written to the page
-    int code; // the worst exit code of the recordings left out
+    const char *kinds; // of ranks; NULL: none
+    int put;           // recordings written to the page
+    int code;          // the worst exit code of the recordings left out
 };
 
 // Writes to the page which frames to skip, after checking that they can be skipped.
@@ -34,6 +36,7 @@ static int put_skip(struct vram_recording *recording, vram_write write, void *us
 // Writes every readable recording. Failures have been reported on standard error.
 static int put_recordings(vram_write write, void *user, void *context) {
     struct embedding *embedding = context;
+    if (view_kinds_put(embedding->kinds, write, user) != CLI_OK) return CLI_BAD_INPUT;
     for (int i = 0; i < embedding->files->count; i++) {
         const char *path = embedding->files->paths[i];
         struct vram_recording *recording;
@@ -66,10 +69,12 @@ static bool write_counted(void *user, const char *bytes, size_t length) {
 }
 
 static int write_page(const struct input_files *files, const char *path) {
-    struct embedding embedding = {.files = files};
+    char *kinds = view_kinds_read(files);
+    struct embedding embedding = {.files = files, .kinds = kinds};
     struct counted counted = {.output = output_open(path)};
+    const int code = counted.output == NULL ? CLI_BAD_INPUT : view_page_write(false, put_recordings, &embedding, write_counted, &counted);
+    free(kinds);
     if (counted.output == NULL) return CLI_BAD_INPUT;
-    const int code = view_page_write(false, put_recordings, &embedding, write_counted, &counted);
     const int closed = output_close(counted.output, code == CLI_OK);
     if (code == CLI_OK && counted.bytes > LARGE_PAGE_BYTES)
         ui_say("vram: the page is %llu MiB, too large for most browsers; vram view --serve shows files of any size",
@@ -210,8 +215,10 @@ int cmd_view(int argc, char **argv) {
         ui_say("vram: %s: the output would replace the input", output);
         code = CLI_USAGE;
     }
-    const struct serve_options serving = {.port = (uint16_t)port, .open = !stays};
+    char *kinds = serves && code == CLI_OK ? view_kinds_read(&files) : NULL;
+    const struct serve_options serving = {.port = (uint16_t)port, .open = !stays, .kinds = kinds};
     if (code == CLI_OK) code = serves ? view_server(&files, &serving) : view_file(&files, output, !stays);
+    free(kinds);
     input_files_close(&files);
     return code;
 }

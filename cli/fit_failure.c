@@ -41,11 +41,14 @@ static bool fit_frame_is_installed(const struct fit_frame *frame) {
     return false;
 }
 
-bool fit_frame_own(const char *stack, struct fit_frame *frame) {
-    const char *at = stack;
-    while (fit_frame_next(&at, frame))
+bool fit_frame_of_program(const char *stack, struct fit_frame *frame) {
+    while (fit_frame_next(&stack, frame))
         if (!fit_frame_is_installed(frame)) return true;
-    return fit_frame_next(&stack, frame);
+    return false;
+}
+
+bool fit_frame_own(const char *stack, struct fit_frame *frame) {
+    return fit_frame_of_program(stack, frame) || fit_frame_next(&stack, frame);
 }
 
 void fit_frame_site(const struct fit_frame *frame, char *site, size_t capacity) {
@@ -78,7 +81,7 @@ bool fit_failure_fact(struct fit_failure *failure, const char *line) {
 }
 
 bool fit_run_failed(const struct fit_run *run) {
-    return run->ending == FIT_FAILED || run->ending == FIT_INTERRUPTED || run->ending == FIT_REFUSED;
+    return run->ending == FIT_FAILED || run->ending == FIT_INTERRUPTED || run->ending == FIT_REFUSED || run->ending == FIT_HANGS;
 }
 
 const struct fit_failure *fit_failure_of(const struct fit_run *run) {
@@ -144,6 +147,10 @@ void fit_failure_text(const struct fit_run *run, char *text, size_t capacity) {
     const struct fit_failure *failure = fit_failure_of(run);
     if (run->ending == FIT_REFUSED) {
         (void)snprintf(text, capacity, "%s", run->refused);
+        return;
+    }
+    if (run->ending == FIT_HANGS) {
+        fit_unanswered_text(&run->unanswered, text, capacity);
         return;
     }
     say_what(run, what, sizeof what);
@@ -227,6 +234,7 @@ void fit_failure_json(struct vr_json *json, const struct fit_run *it) {
     }
     fit_failure_text(it, text, sizeof text);
     find_site(failure, site, sizeof site);
+    if (it->ending == FIT_HANGS) (void)snprintf(site, sizeof site, "%s", it->unanswered.site);
     const bool tried = fit_failure_try(it, option, sizeof option, place, sizeof place);
     vr_json_object(json, "failure");
     FIT_FAILURE_FACTS(VR_FACT_JSON)

@@ -22,6 +22,8 @@ struct fit_frame {
 bool fit_frame_own(const char *stack, struct fit_frame *frame);
 // Stores the frame's call site, or its whole text if it is not in that form.
 void fit_frame_site(const struct fit_frame *frame, char *site, size_t capacity);
+// Finds the innermost frame of the program's own code. Returns false if there is no such frame.
+bool fit_frame_of_program(const char *stack, struct fit_frame *frame);
 // Returns a call site or file with only the last folder of its path. Points into `site`.
 const char *fit_site_short(const char *site);
 

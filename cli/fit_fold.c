@@ -45,6 +45,38 @@ static const char *choose_ranks(struct fit_fold *fold, const char *asked) {
     return NULL;
 }
 
+static uint64_t local_rank(const struct fit_fold *fold, size_t i) {
+    return fold->launcher.of_machine == 0 ? fold->running[i] : fold->running[i] % fold->launcher.of_machine;
+}
+
+static bool has_own_devices(const struct fit_fold *fold) {
+    uint64_t used = 0;
+    for (size_t i = 0; i < fold->running_count; i++) {
+        const uint64_t local = local_rank(fold, i);
+        if (local >= 64 || (used >> local & 1) != 0) return false;
+        used |= UINT64_C(1) << local;
+    }
+    return !fold->has_devices;
+}
+
+uint64_t fit_fold_devices(const struct fit_fold *fold) {
+    uint64_t most = 0;
+    if (!has_own_devices(fold)) return fold->running_count;
+    for (size_t i = 0; i < fold->running_count; i++)
+        if (local_rank(fold, i) > most) most = local_rank(fold, i);
+    return most + 1;
+}
+
+// Sets the local ranks of the processes, or removes them.
+static bool put_local_ranks(const struct fit_fold *fold) {
+    char text[600];
+    size_t used = 0;
+    if (!has_own_devices(fold)) return unsetenv("VRAM_FIT_LOCAL_RANKS") == 0;
+    for (size_t i = 0; i < fold->running_count && used < sizeof text; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRIu64, i == 0 ? "" : ",", local_rank(fold, i));
+    return used < sizeof text && setenv("VRAM_FIT_LOCAL_RANKS", text, 1) == 0;
+}
+
 static bool put_environment(const struct fit_fold *fold) {
     char text[600], number[24];
     size_t used = (size_t)snprintf(text, sizeof text, "%" PRIu64 ":", fold->ranks);
@@ -52,7 +84,7 @@ static bool put_environment(const struct fit_fold *fold) {
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRIu64, i == 0 ? "" : ",", fold->running[i]);
     (void)snprintf(number, sizeof number, "%" PRIu64, fold->launcher.of_machine);
     return used < sizeof text && setenv("VRAM_SIM_RANKS", text, 1) == 0 && setenv("VRAM_FIT_LOCAL_WORLD", number, 1) == 0 &&
-           (!fold->few || setenv("VRAM_FIT_FEW", "1", 1) == 0);
+           put_local_ranks(fold) && (!fold->few || setenv("VRAM_FIT_FEW", "1", 1) == 0);
 }
 
 // Changes the program's arguments and environment to the ranks that run.
@@ -61,9 +93,9 @@ static const char *set_running(struct fit_fold *fold) {
     return put_environment(fold) ? NULL : "not enough host memory";
 }
 
-const char *fit_fold_begin(struct fit_fold *fold, const char *asked, bool few, char **program) {
+const char *fit_fold_begin(struct fit_fold *fold, const char *asked, bool few, bool has_devices, char **program) {
     const uint64_t most = few ? FIT_FEW_MOST : FIT_RANKS_RUN_MOST;
-    *fold = (struct fit_fold){.ranks = 0, .few = few};
+    *fold = (struct fit_fold){.ranks = 0, .few = few, .has_devices = has_devices};
     fit_launcher_find(&fold->launcher, program);
     const uint64_t ranks = fold->launcher.ranks;
     if (asked == NULL && (fold->launcher.processes_at == NULL || ranks <= most)) return NULL;
@@ -77,7 +109,8 @@ const char *fit_fold_begin(struct fit_fold *fold, const char *asked, bool few, c
 }
 
 void fit_fold_end(const struct fit_fold *fold) {
-    static const char *const variables[] = {"VRAM_SIM_RANKS", "VRAM_FIT_LOCAL_WORLD", "VRAM_FIT_SCOUTS", "VRAM_FIT_FEW"};
+    static const char *const variables[] = {"VRAM_SIM_RANKS", "VRAM_FIT_LOCAL_WORLD", "VRAM_FIT_LOCAL_RANKS", "VRAM_FIT_SCOUTS",
+                                            "VRAM_FIT_FEW"};
     for (size_t i = 0; fold->ranks != 0 && i < sizeof variables / sizeof *variables; i++) (void)unsetenv(variables[i]);
 }
 

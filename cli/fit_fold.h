@@ -25,9 +25,10 @@ struct fit_kind {
 };
 
 struct fit_fold {
-    uint64_t ranks; // number of ranks that the program sees; 0: no ranks are left out
-    bool scouts;    // rank 0 runs alone first, to find out which ranks are alike
-    bool few;       // one rank of each kind runs, not two
+    uint64_t ranks;   // number of ranks that the program sees; 0: no ranks are left out
+    bool scouts;      // rank 0 runs alone first, to find out which ranks are alike
+    bool few;         // one rank of each kind runs, not two
+    bool has_devices; // the number of devices was given
     uint64_t running[64];
     size_t running_count;
     struct fit_kind kinds[FIT_KINDS_MOST]; // none if no messages are sent
@@ -36,8 +37,12 @@ struct fit_fold {
 };
 
 // Chooses which ranks run. `asked` is "auto", "none" or "0,1,63"; NULL means auto above FIT_RANKS_RUN_MOST ranks, or FIT_FEW_MOST
-// with `few`. Changes the program's arguments and environment accordingly. Returns NULL, or what is wrong.
-const char *fit_fold_begin(struct fit_fold *fold, const char *asked, bool few, char **program);
+// with `few`. Changes the program's arguments and environment accordingly. has_devices: the number of devices was given. Returns NULL, or
+// what is wrong.
+const char *fit_fold_begin(struct fit_fold *fold, const char *asked, bool few, bool has_devices, char **program);
+// Returns the number of devices that the ranks need. If each has another local rank, it keeps that as its device, because PyTorch completes
+// deferred frees in an order that depends on the device's number; else the ranks use the first devices.
+uint64_t fit_fold_devices(const struct fit_fold *fold);
 // With `auto`: lets rank 0 run alone. Returns NULL, or what is wrong.
 const char *fit_fold_scout(struct fit_fold *fold);
 // Returns what rank 0 noted about the ranks that are alike: the text of `kinds` in the run's folder (adapters/fit/vram_fit_kinds.py). NULL

@@ -169,7 +169,8 @@ static void put_stake(struct vr_json *json, const char *name, const struct fit_s
     X(TEXT, "ended", fit_ending_names[it->ending], ALWAYS,                                                                                 \
       "`end`, `repeats`, `calls`, `ready`, `served`, `played`, `plateau` (ten steps with the same peak, or 100 steps without a new one), " \
       "`steps`, `until`, `time`, `oom`, "                                                                                                  \
-      "`interrupted`, `refused` (it cannot run with some of its ranks only) or `failed`")                                                  \
+      "`interrupted`, `refused` (it cannot run with some of its ranks only), `hangs` (on GPUs a rank would wait forever for another) or "  \
+      "`failed`")                                                                                                                          \
     X(I64, "exit_code", it->exit_code, ALWAYS, "exit code of the program")                                                                 \
     X(U64, "steps", it->steps, ALWAYS, "number of observed steps")
 
@@ -247,8 +248,12 @@ static void put_need(struct vr_json *json, const struct fit_answer *answer) {
       "requested card for which PyTorch has no kernels, so the program ran on `ran_on`; null: no such card")                               \
     X(U64, "ranks", it->fold->ranks == 0 ? (uint64_t)run->process_count : it->fold->ranks, ALWAYS,                                         \
       "number of ranks; with `--fold`, more than in `holdings`")                                                                           \
+    X(OBJECT, "route", fit_route_json(json, key, run), NULL_UNLESS(fit_route_asked()),                                                     \
+      "how `--route` chose experts (see below); null: the option was not given")                                                           \
     X(ARRAY, "kinds", fit_kinds_json(json, key, it), ALWAYS,                                                                               \
       "kinds of ranks that `--fold auto` found (see below); empty: no group whose members send messages")                                  \
+    X(TEXT, "highest_kind", fit_kinds_text(it, (char[800]){""}, 800), ALWAYS,                                                              \
+      "which kind needs the most, and what it holds at its peak that the smallest does not; null: not known")                              \
     X(ARRAY, "cards", put_cards(json, key, verdict), ALWAYS, "every known card, by memory (see below)")                                    \
     X(ARRAY, "holdings", put_holdings(json, key, run), ALWAYS, "one object per process and device (see below)")
 

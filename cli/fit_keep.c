@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "args.h"
+#include "fit_kinds.h"
 #include "output.h"
 #include "ui.h"
 
@@ -44,6 +45,8 @@ static int keep_all(const struct fit_run *run, const char *folder) {
     return CLI_OK;
 }
 
-int fit_keep(const struct fit_run *run, const struct fit_process *highest, const char *output) {
-    return output_is_folder(output) ? keep_all(run, output) : copy_recording(highest, output);
+int fit_keep(const struct fit_answer *answer, const char *output) {
+    if (!output_is_folder(output)) return copy_recording(answer->verdict->highest->process, output);
+    const int code = keep_all(answer->run, output);
+    return code == CLI_OK ? fit_kinds_keep(answer, output) : code;
 }

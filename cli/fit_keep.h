@@ -2,10 +2,11 @@
 #ifndef CLI_FIT_KEEP_H
 #define CLI_FIT_KEEP_H
 
-#include "fit_run.h"
+#include "fit_print.h"
 
-// Copies the recording of `highest` to the file `output`, or, if that is a folder, the recordings of all processes to
-// `output`/rank-RANK.pickle (.vram if made at driver level). Returns CLI_OK, or an exit code after a line on standard error.
-int fit_keep(const struct fit_run *run, const struct fit_process *highest, const char *output);
+// Copies the recording of the highest process to the file `output`, or, if that is a folder, the recordings of all processes to
+// `output`/rank-RANK.pickle (.vram if made at driver level), with the kinds of ranks. Returns CLI_OK, or an exit code after a line on
+// standard error.
+int fit_keep(const struct fit_answer *answer, const char *output);
 
 #endif

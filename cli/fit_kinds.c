@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "args.h"
 #include "base/json_rows.h"
 #include "fit_cards.h"
 #include "fit_page.h"
+#include "output.h"
 #include "ui.h"
 #include "vram/recordings.h"
 #include "vram/roles.h"
@@ -91,13 +93,12 @@ static bool append_largest(char *text, size_t capacity, uint64_t low[VRAM_ROLE_C
     return true;
 }
 
-// Prints which kind needs the most, and what it holds that the smallest does not.
-static void print_reason(FILE *page, const struct fit_answer *answer) {
+void fit_kinds_reason(const struct fit_answer *answer, char *text, size_t capacity) {
     enum { ROLES = 3 };
     const struct fit_fold *fold = answer->fold;
     const struct fit_kind *most = NULL, *least = NULL;
     uint64_t low[VRAM_ROLE_COUNT], high[VRAM_ROLE_COUNT];
-    char text[800];
+    text[0] = '\0';
     for (const struct fit_kind *kind = fold->kinds; kind < fold->kinds + fold->kind_count; kind++) {
         const struct fit_holding *highest = highest_of(answer->run, kind);
         if (highest == NULL) continue;
@@ -105,9 +106,15 @@ static void print_reason(FILE *page, const struct fit_answer *answer) {
         if (least == NULL || highest->allocated_bytes < highest_of(answer->run, least)->allocated_bytes) least = kind;
     }
     if (most == least || !roles_of(highest_of(answer->run, least), low) || !roles_of(highest_of(answer->run, most), high)) return;
-    (void)snprintf(text, sizeof text, "%s; at its peak, more than %s:", most->name, least->name);
-    for (int i = 0; i < ROLES && append_largest(text, sizeof text, low, high); i++) continue;
-    if (text[strlen(text) - 1] == ':') return;
+    (void)snprintf(text, capacity, "%s; at its peak, more than %s:", most->name, least->name);
+    for (int i = 0; i < ROLES && append_largest(text, capacity, low, high); i++) continue;
+    if (text[strlen(text) - 1] == ':') text[0] = '\0';
+}
+
+static void print_reason(FILE *page, const struct fit_answer *answer) {
+    char text[800];
+    fit_kinds_reason(answer, text, sizeof text);
+    if (text[0] == '\0') return;
     fprintf(page, "  %-*s", FIT_TEXT_COLUMN - 2, "Highest");
     ui_wrap(page, text, FIT_TEXT_COLUMN, UINT_MAX);
     fprintf(page, "\n");
@@ -143,6 +150,8 @@ void fit_kinds_print(FILE *page, const struct fit_answer *answer) {
     X(TEXT, "name", it->name, ALWAYS, "place in each group whose members send each other messages: `pp 1 of 8`")                           \
     X(U64, "ranks", it->count, ALWAYS, "number of ranks")                                                                                  \
     X(TEXT, "ran", ranks, ALWAYS, "the ranks that ran")                                                                                    \
+    X(U64, "rank", highest == NULL ? 0 : highest->process->rank, NULL_UNLESS(highest != NULL),                                             \
+      "the rank with these peaks, which reserves the most; null: no recording")                                                            \
     X(U64, "allocated_bytes", highest == NULL ? 0 : highest->allocated_bytes, ALWAYS, "allocated peak of the rank that reserves the most") \
     X(U64, "reserved_bytes", highest == NULL ? 0 : highest->reserved_bytes, ALWAYS, "reserved peak of that rank; 0: it left no recording") \
     X(U64, "outside_bytes", highest == NULL ? 0 : highest->outside_bytes, ALWAYS, "bytes of context and libraries, such as communicators") \
@@ -162,4 +171,24 @@ void fit_kinds_json(struct vr_json *json, const char *name, const struct fit_ans
         vr_json_object_end(json);
     }
     vr_json_array_end(json);
+}
+
+int fit_kinds_keep(const struct fit_answer *answer, const char *folder) {
+    char path[4200], reason[800];
+    const int length = snprintf(path, sizeof path, "%s/%s", folder, FIT_KINDS_FILE);
+    if (answer->fold->kind_count == 0) return CLI_OK;
+    if (length < 0 || (size_t)length >= sizeof path) return ui_usage("fit", "vram fit: --output: the path is too long");
+    fit_kinds_reason(answer, reason, sizeof reason);
+    struct answer_json made;
+    struct vr_json *json = answer_json_begin(&made);
+    vr_json_object(json, NULL);
+    vr_json_u64(json, "ranks", answer->fold->ranks);
+    vr_json_u64(json, "ran", answer->fold->running_count);
+    vr_json_string(json, "highest_kind", reason[0] == '\0' ? NULL : reason);
+    fit_kinds_json(json, "kinds", answer);
+    vr_json_object_end(json);
+    struct output *output = output_open(path);
+    const bool good = output != NULL && vr_text_status(&made.text) == VRAM_OK && output_write(output, made.text.bytes, made.text.length);
+    vr_text_release(&made.text);
+    return output == NULL ? CLI_BAD_INPUT : output_close(output, good);
 }

@@ -416,6 +416,7 @@ static void print_doubts(FILE *page, const struct fit_answer *answer) {
                   "sizes and order of requests, allocator behaviour; from published tables: memory of the context and libraries");
     print_names(page, "Not known", run->sizes, run->size_count, 4);
     print_names(page, "Not simulated", run->missing, run->missing_count, 4);
+    fit_route_print(page, run);
     if (fit_unreached_text(run, false, unreached, sizeof unreached)) print_wrapped(page, "Not reached", unreached);
     print_reads(page, run);
     print_stake(page, answer);

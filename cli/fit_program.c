@@ -158,7 +158,7 @@ static int answer_run(struct fit_question *question, const struct fit_plan *plan
     fit_serving_judge(&answer.serving, &verdict);
     complete_verdict(question, plan, &verdict, &answer);
     code = give_answer(question, &answer);
-    if (code == CLI_OK && question->output != NULL) code = fit_keep(run, verdict.highest->process, question->output);
+    if (code == CLI_OK && question->output != NULL) code = fit_keep(&answer, question->output);
     if (code == CLI_OK && question->plan_folder != NULL) code = fit_engine_plan_keep(&answer, question->plan_folder);
     if (code == CLI_OK && (!answer.fits || answer.unsure)) code = CLI_FINDING;
     fit_remedies_release(&answer.remedies);
@@ -300,7 +300,7 @@ static int choose_ranks(struct fit_question *question, struct fit_plan *plan, bo
         free(noted);
     fit_run_release(&run);
     if (wrong != NULL) return usage_problem(wrong);
-    if (question->devices_asked == 0) question->device_count = plan->sim.devices = fit_count_devices(plan->program);
+    if (question->devices_asked == 0) question->device_count = plan->sim.devices = fit_fold_devices(&question->fold);
     return CLI_OK;
 }
 
@@ -321,7 +321,7 @@ static int run_guessed(struct fit_question *question, struct fit_plan *plan, str
     const char *wrong = fit_fold_scout(&question->fold);
     if (wrong == NULL) wrong = fit_fold_take_kinds(&question->fold, guess, true);
     if (wrong != NULL) return usage_problem(wrong);
-    if (question->devices_asked == 0) question->device_count = plan->sim.devices = fit_count_devices(plan->program);
+    if (question->devices_asked == 0) question->device_count = plan->sim.devices = fit_fold_devices(&question->fold);
     const int code = run_ranks(question, plan, run);
     if (code != CLI_OK) return code;
     char *noted = fit_fold_noted(run->folder);
@@ -346,8 +346,10 @@ static int run_program(struct fit_question *question, struct fit_plan *plan) {
 
 // Lets a copy of the program's words say how many ranks run.
 static const char *begin_ranks(struct fit_question *question, char **words) {
-    const char *wrong = fit_fold_begin(&question->fold, question->folds, question->search != NULL, words);
-    question->device_count = question->devices_asked != 0 ? question->devices_asked : fit_count_devices(words);
+    const bool has_devices = question->devices_asked != 0;
+    const char *wrong = fit_fold_begin(&question->fold, question->folds, question->search != NULL, has_devices, words);
+    const bool folds = wrong == NULL && question->fold.ranks != 0;
+    question->device_count = has_devices ? question->devices_asked : folds ? fit_fold_devices(&question->fold) : fit_count_devices(words);
     return wrong;
 }
 

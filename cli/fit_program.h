@@ -30,6 +30,7 @@ struct fit_question {
     const char *traffic;          // --requests; NULL: none
     struct fit_requests requests; // read from it
     const char *plan_folder;      // --write-plan; NULL: none
+    const char *route;            // --route; NULL: none
     const char *folds;            // which ranks to run; NULL: all, or a few if there are very many
 
     // of the program that runs

@@ -225,7 +225,7 @@ const char *const fit_ending_names[FIT_ENDING_COUNT] = {
 struct running {
     const struct fit_plan *plan;
     struct fit_run *run;
-    struct sim_counts control, reads, missing;
+    struct sim_counts control, reads, missing, calls;
     struct run_library library;
     regex_t until, printed;
     bool looking, found, time_over, reads_numbers;
@@ -519,6 +519,7 @@ static int run_program(struct running *running) {
     take_last_step(running);
     run->signal = ending_signal(run);
     run->ending = ending_of(running);
+    if (fit_unanswered_find(running->run, &running->calls)) run->ending = FIT_HANGS;
     if (run->ending != FIT_FAILED || running->plan->silent) return CLI_OK;
     (void)fwrite(running->kept, 1, running->kept_used, stderr);
     if (run->exit_code != 0) fit_end_wanted(run);
@@ -552,7 +553,7 @@ static void release_patterns(struct running *running) {
 
 static bool make_counts(struct running *running) {
     return sim_counts_make(&running->control, "fit", "VRAM_FIT_CONTROL", sizeof(struct fit_control), FIT_CONTROL_MAGIC) &&
-           sim_reads_begin(&running->reads) && sim_missing_begin(&running->missing);
+           sim_reads_begin(&running->reads) && sim_missing_begin(&running->missing) && sim_calls_begin(&running->calls);
 }
 
 int fit_run(const struct fit_plan *plan, struct fit_run *run) {
@@ -571,6 +572,7 @@ int fit_run(const struct fit_plan *plan, struct fit_run *run) {
     sim_counts_end(&running.control);
     sim_counts_end(&running.reads);
     sim_counts_end(&running.missing);
+    sim_counts_end(&running.calls);
     run_library_close(&running.library);
     release_patterns(&running);
     if (code != CLI_OK) fit_run_release(run);

@@ -9,7 +9,9 @@
 
 #include "fit_failure.h"
 #include "fit_played.h"
+#include "fit_route.h"
 #include "fit_serving.h"
+#include "fit_unanswered.h"
 #include "sim_counts.h"
 #include "sim_settings.h"
 
@@ -47,6 +49,7 @@ struct fit_plan {
     X(FIT_OUT_OF_MEMORY, oom)       /* it failed, after memory had run out */                                                              \
     X(FIT_INTERRUPTED, interrupted) /* it was interrupted by a signal */                                                                   \
     X(FIT_REFUSED, refused)         /* not all ranks ran, and it does what then cannot be played */                                        \
+    X(FIT_HANGS, hangs)             /* it ended, but on GPUs a rank would wait forever for another */                                      \
     X(FIT_FAILED, failed)           /* it failed */
 
 enum fit_ending {
@@ -63,10 +66,12 @@ struct fit_process {
     int64_t id;         // process id
     uint64_t rank;      // 0 if it is the only one
     uint64_t steps;     // completed steps
+    int64_t stepped_us; // when its last step but one had ended; 0: it did not have two
     char torch[32];     // version of PyTorch; "" if recorded at driver level
     char ended[16];     // "steps", "asked" or "exit"
     bool whole_program; // recorded at driver level: requests of libraries, not of an allocator
     struct fit_served served;
+    struct fit_routed routed;
     struct fit_host host;
     struct fit_failure failure; // if an exception ended it
 };
@@ -111,6 +116,7 @@ struct fit_run {
     struct sim_wanted *sizes; // assumed needs of libraries that have no source
     size_t size_count;
     struct fit_played played; // the requests that were played
+    struct fit_unanswered unanswered;
 };
 
 // Runs the program to its end and reads the recordings. Returns CLI_OK even if the program failed; otherwise an exit code after a line on

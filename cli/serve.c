@@ -13,6 +13,7 @@
 #include "http.h"
 #include "http_server.h"
 #include "ui.h"
+#include "view_kinds.h"
 #include "view_page.h"
 
 extern char **environ;
@@ -41,6 +42,7 @@ struct server {
     char token[SERVE_TOKEN_LENGTH + 1];
     struct vram_explorer *explorer;
     struct http_server *http;
+    const char *kinds;
     char *page; // the complete HTML
     size_t page_length;
 };
@@ -117,7 +119,7 @@ static int put_server(vram_write write, void *user, void *context) {
     const struct server *server = context;
     char meta[128];
     const int length = snprintf(meta, sizeof meta, "<meta name=\"vram-server\" content=\"/%s/\">", server->token);
-    return write(user, meta, (size_t)length) ? CLI_OK : CLI_BAD_INPUT;
+    return write(user, meta, (size_t)length) ? view_kinds_put(server->kinds, write, user) : CLI_BAD_INPUT;
 }
 
 static int make_page(struct server *server) {

@@ -13,8 +13,9 @@
 // own name. Only GET is answered. One thread: an explorer answers one question at a time.
 
 struct serve_options {
-    uint16_t port; // 0: any free port
-    bool open;     // show the page in a browser
+    uint16_t port;     // 0: any free port
+    bool open;         // show the page in a browser
+    const char *kinds; // of ranks, for the page (view_kinds.h); NULL: none
 };
 
 // Prints a line with the address on standard output, then serves until SIGINT or SIGTERM. Borrows the explorer. Returns an exit code

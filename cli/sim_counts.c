@@ -224,3 +224,13 @@ bool sim_reads_begin(struct sim_counts *counts) {
     if (find_stacks_library(stacks, sizeof stacks)) (void)setenv("VRAM_SIM_STACKS", stacks, 0);
     return sim_counts_make(counts, "reads", "VRAM_SIM_READS", sizeof(struct vr_reads_file), VR_READS_MAGIC);
 }
+
+// The reader of simulator/standins/common/rank_calls.h.
+
+bool sim_calls_begin(struct sim_counts *counts) {
+    return sim_counts_make(counts, "calls", "VRAM_SIM_CALLS", sizeof(struct vr_rank_calls_file), VR_RANK_CALLS_MAGIC);
+}
+
+struct vr_rank_calls_file *sim_calls_read(const struct sim_counts *counts) {
+    return sim_counts_read(counts);
+}

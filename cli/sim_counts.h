@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../simulator/standins/common/rank_calls.h"
 #include "../simulator/standins/common/reads.h"
 
 // A file in shared memory that stand-ins fill while the program runs. A zeroed struct has no file.
@@ -52,5 +53,10 @@ void sim_reads_report(const struct sim_counts *counts);
 
 // Lists the places, most reads first. Returns their number. The caller frees *places, which is NULL if memory runs out.
 size_t sim_reads_list(const struct sim_counts *counts, struct sim_read_place **places);
+
+// Makes the next program and its children record their calls of NCCL. Returns false after a line on standard error.
+bool sim_calls_begin(struct sim_counts *counts);
+// Returns a copy of the records, which the caller frees; NULL if memory runs out.
+struct vr_rank_calls_file *sim_calls_read(const struct sim_counts *counts);
 
 #endif

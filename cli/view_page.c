@@ -181,8 +181,10 @@ int view_page_recording(const struct vram_recording *recording, const char *name
     return sent ? CLI_OK : CLI_BAD_INPUT;
 }
 
-int view_page_skip(const char *expression, vram_write write, void *user) {
-    const bool sent =
-        put_text(write, user, "<meta name=\"vram-skip\" content=\"") && put_name(write, user, expression) && put_text(write, user, "\">\n");
+int view_page_meta(const char *name, const char *content, vram_write write, void *user) {
+    const bool sent = put_text(write, user, "<meta name=\"") && put_text(write, user, name) && put_text(write, user, "\" content=\"") &&
+                      put_name(write, user, content) && put_text(write, user, "\">\n");
     return sent ? CLI_OK : CLI_BAD_INPUT;
 }
+
+int view_page_skip(const char *expression, vram_write write, void *user) { return view_page_meta("vram-skip", expression, write, user); }

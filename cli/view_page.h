@@ -26,4 +26,7 @@ int view_page_skip(const char *expression, vram_write write, void *user);
 // Returns the page's HTML, static; NULL with length 0 if the command was built without it.
 const char *page_text(size_t *length);
 
+// Writes a fact for the page, whose scripts find it by its name.
+int view_page_meta(const char *name, const char *content, vram_write write, void *user);
+
 #endif

@@ -507,6 +507,9 @@ class Recorder:
             )
         seconds, size = self.first_use
         lines.append(f"host {seconds:.1f} {size} {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024} {self.initialised[0]:.1f} {self.initialised[1]} {self.initialised[2]}")
+        lines += [f"stepped {self.marks[-2]}"] if len(self.marks) > 1 else []
+        route = sys.modules.get("_vram_values_route")
+        lines += route.lines() if route is not None else []
         lines += self.serving.lines(self.segments)
         lines += part("failure").lines() if self.ended == "exit" else []
         lines += ["note " + note.replace("\n", " ") for note in self.notes]

@@ -45,7 +45,11 @@ def take_rank_of(rank, world, local_rank, local_world):
     if index is None or not index.isdigit() or int(index) >= len(running) or local_rank not in os.environ or os.environ.get(world) != str(len(running)):
         return False
     os.environ[rank], os.environ[world] = str(running[int(index)]), count
-    # The local rank stays, so that each process has its own device; the number per machine is what the launcher was given.
+    # Each process has its own device: that of the rank on its machine, else the one that the launcher gave it. The number per machine is what
+    # the launcher was given.
+    own = os.environ.get("VRAM_FIT_LOCAL_RANKS", "").split(",")
+    if len(own) == len(running) and "CUDA_VISIBLE_DEVICES" not in os.environ:
+        os.environ[local_rank] = own[int(index)]
     os.environ[local_world] = os.environ.get("VRAM_FIT_LOCAL_WORLD", count)
     return True
 
@@ -155,7 +159,10 @@ class Groups:
 
     def set(self, store, key, value):
         members, _ = self.asked(key) or (None, None)
-        store.set(key, members.named(value) if members else value)
+        named = members.named(value) if members else value
+        if named != value:  # the rank that makes an id may not read it back, as in PyTorch 2.6
+            os.environ["VRAM_SIM_NCCL_RUNNING"] = bytes(named).rstrip(b"\0").decode().partition(":")[2]
+        store.set(key, named)
 
     def get(self, store, key):
         if not self.is_absent(key):
@@ -287,6 +294,20 @@ def refuse_objects(torch, c10d):
     c10d.recv_object_list = torch.distributed.recv_object_list = recv_object_list
 
 
+def replace_monitored_barrier(torch, c10d):
+    """A monitored barrier reports the ranks that do not come. In a group of which only some ranks run it becomes a barrier of these."""
+    wait = c10d.monitored_barrier
+
+    @functools.wraps(wait)
+    def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
+        members, running = group or c10d._get_default_group(), running_ranks(c10d.get_world_size())
+        if all(rank in running for rank in c10d._world.pg_group_ranks[members]):
+            return wait(group, timeout, wait_all_ranks)
+        return members._get_backend(torch.device("cpu")).barrier().wait()  # c10d.barrier() allocates on the device
+
+    c10d.monitored_barrier = torch.distributed.monitored_barrier = monitored_barrier
+
+
 def replace_split(torch, c10d):
     """Replaces split_group() by a new group of the same ranks."""
     split = getattr(c10d, "split_group", None)
@@ -337,4 +358,5 @@ def watch(torch, recorder):
     fold_gloo(c10d, groups)
     broadcast_objects(torch, c10d)
     refuse_objects(torch, c10d)
+    replace_monitored_barrier(torch, c10d)
     replace_split(torch, c10d)

@@ -16,6 +16,7 @@ MOST_TWICE = 8  # up to this many, a second rank of each kind also runs
 MOST_SINGLED = 8
 FEW = os.environ.get("VRAM_FIT_FEW") == "1"  # as few ranks as possible run: the command checks its best answer with all of them
 LINE_CHARACTERS = 400  # at most, of a line in the file `kinds`
+UNEVEN = os.environ.get("VRAM_FIT_ROUTE", "balanced") != "balanced"  # ranks get unequal numbers of tokens
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -268,9 +269,31 @@ def noting(call, c10d, kinds):
     return wrapper
 
 
+def watch_exchanges(c10d, kinds):
+    """Lets each place in a group that exchanges tokens be a kind, because its experts get their own number of tokens."""
+    functional = sys.modules.get("torch.distributed._functional_collectives")
+    for module, name in ((c10d, "all_to_all"), (c10d, "all_to_all_single"), (functional, "all_to_all_single"), (functional, "all_to_all_single_autograd")):
+        call = getattr(module, name, None)
+        if call is not None:
+            replace(name, call, noting_exchange(call, c10d, kinds))
+
+
+def noting_exchange(call, c10d, kinds):
+    @functools.wraps(call)
+    def wrapper(*args, **kwargs):
+        groups = [value.get_group() if hasattr(value, "get_group") else value for value in (*args, *kwargs.values())]
+        own = [group for group in groups if isinstance(group, c10d.ProcessGroup)] or [c10d._get_default_group()]
+        kinds.talk(c10d._world.pg_group_ranks[own[0]])
+        return call(*args, **kwargs)
+
+    return wrapper
+
+
 def watch(c10d, world):
     """Returns the kinds, which fill as the program runs."""
     kinds = Kinds(world)
     watch_ranks(c10d, kinds)
     watch_messages(c10d, kinds)
+    if UNEVEN:
+        watch_exchanges(c10d, kinds)
     return kinds

@@ -19,7 +19,8 @@ import _vram_shared as shared
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIMIT = int(os.environ.get("VRAM_SIM_COMPUTE") or 0)  # bytes of an operand or a result; 0: compute nothing
-SPREAD = 4  # a view may span up to this many times LIMIT, and a tensor of integers or bools may have this many elements
+# A view may span up to this many times LIMIT, and a tensor of integers or bools may have this many elements: more if they route tokens.
+SPREAD = 64 if os.environ.get("VRAM_FIT_ROUTE") else 4
 FAILURES = 4  # failures of an operation on the host before it is no longer computed
 KNOWN, LIKELY, UNKNOWN, UNTOUCHED = range(4)
 NOT_SUPPORTED = 801  # a result code of the driver
@@ -207,7 +208,7 @@ class Values:
             self.driver.hide(0)
 
     def install(self):
-        for name in ("levels", "table", "sparse"):
+        for name in ("levels", "table", "route", "sparse"):
             part(name)
         self.take_operations()
         if hasattr(self.torch.library, "get_kernel"):
@@ -315,7 +316,7 @@ def kernel_of(values, operation):
 
 def own_code():
     """Yields the code objects of the functions and methods of these modules."""
-    for name in ("_vram_values", "_vram_values_call", "_vram_values_levels", "_vram_values_table", "_vram_values_operations", "_vram_values_layers", "_vram_values_sparse"):
+    for name in ("_vram_values", "_vram_values_call", "_vram_values_levels", "_vram_values_table", "_vram_values_route", "_vram_values_operations", "_vram_values_layers", "_vram_values_sparse"):
         for holder in [sys.modules[name], *(value for value in vars(sys.modules[name]).values() if isinstance(value, type))]:
             for value in list(vars(holder).values()):
                 code = getattr(value, "__code__", None)

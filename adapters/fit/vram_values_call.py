@@ -19,7 +19,7 @@ def begin(values, operation, args, kwargs):
     call = Call(values, operation, args, kwargs)
     if call.device is None or values.driver.begin(call.device, values.stream(call.device)) != 0:
         return None
-    if call.fetch():
+    if not call.routed and call.fetch():
         call.compute()
     return call if call.results is not None or operation.row is not None else None
 
@@ -48,6 +48,7 @@ class Call:
         if operation.updated:
             self.written = self.written | operation.updated if self.argument("training", True) else self.written - operation.updated
         self.device = self.find_device()
+        self.routed = operation.row is not None and sys.modules["_vram_values_route"].is_routed(self)
 
     def named(self):
         yield from zip(self.operation.arguments, self.args)
@@ -214,7 +215,7 @@ class Call:
         if len(made) > MANY:
             return
         for i, tensor in enumerate(made):
-            if isinstance(tensor, self.torch.Tensor) and tensor.is_cuda and tensor.numel() and self.may_suppose(tensor):
-                supposed = self.operation.row(self, i, tensor)
+            if isinstance(tensor, self.torch.Tensor) and tensor.is_cuda and tensor.numel() and (self.routed or self.may_suppose(tensor)):
+                supposed = (sys.modules["_vram_values_route"].row if self.routed else self.operation.row)(self, i, tensor)
                 if supposed is not None:
                     self.values.memory.put(tensor, supposed, LIKELY)

@@ -64,6 +64,7 @@ class UniqueIds(unittest.TestCase):
             self.assertEqual((key, self.asked(key)), (key, ID + named))
         self.groups.set(self.store, "default_pg/0//cuda//0", ID)
         self.assertEqual((self.asked("cuda//0"), self.made), (ID, 0))
+        self.assertEqual(os.environ["VRAM_SIM_NCCL_RUNNING"], ID.decode().partition(":")[2] + ":0")  # of the last id that was named
 
     def test_other_keys_are_left_alone(self):
         for key in ("hash//cpu//0", "hash//cuda//x:0", "hash//cuda//ready", "else//cuda//0", "mine", "4//0"):
@@ -90,6 +91,22 @@ class Objects(unittest.TestCase):
         result = subprocess.run([sys.executable, "-c", program, os.path.dirname(fold.__file__)], capture_output=True, text=True, check=False)
         self.assertEqual((result.returncode, result.stdout), (77, "([], 5, 'pair', None)\n"))
         self.assertIn("rank 5 receives objects from rank 4, which does not run", result.stderr)
+
+
+class Barriers(unittest.TestCase):
+    def test_a_monitored_barrier_of_some_ranks_is_a_barrier(self):
+        calls = []
+        work = types.SimpleNamespace(wait=lambda: calls.append("barrier"))
+        backend = types.SimpleNamespace(barrier=lambda: work)
+        whole, those = (types.SimpleNamespace(_get_backend=lambda device: backend) for _ in range(2))
+        ranks = lambda group: range(8) if group is whole else (0, 5)  # noqa: E731
+        c10d = types.SimpleNamespace(monitored_barrier=lambda group, *more: calls.append(more), get_world_size=lambda: 8, _get_default_group=lambda: whole,
+                                     _world=types.SimpleNamespace(pg_group_ranks=type("Ranks", (), {"__getitem__": lambda self, group: ranks(group)})()))
+        torch = types.SimpleNamespace(distributed=types.SimpleNamespace(), device=str)
+        fold.replace_monitored_barrier(torch, c10d)
+        torch.distributed.monitored_barrier()
+        torch.distributed.monitored_barrier(those, timeout=3)
+        self.assertEqual(calls, ["barrier", (3, False)])
 
 
 class Kinds(unittest.TestCase):

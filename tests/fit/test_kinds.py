@@ -59,9 +59,9 @@ class Kinds(unittest.TestCase):
     def test_each_kind_has_the_peaks_of_its_highest_rank(self):
         kinds, ran = self.answer("run 0 3 5\nkind 40 0 pp 1 of 2\nkind 24 3,5 pp 2 of 2\n")
         self.assertEqual(ran, [0, 3, 5])
-        self.assertEqual(kinds, [{"name": "pp 1 of 2", "ranks": 40, "ran": "0", "allocated_bytes": 2 * MIB, "reserved_bytes": 2 * MIB, "outside_bytes": 0, "host_bytes": True,
+        self.assertEqual(kinds, [{"name": "pp 1 of 2", "ranks": 40, "ran": "0", "rank": 0, "allocated_bytes": 2 * MIB, "reserved_bytes": 2 * MIB, "outside_bytes": 0, "host_bytes": True,
                                   "card": "rtx3070"},
-                                 {"name": "pp 2 of 2", "ranks": 24, "ran": "3, 5", "allocated_bytes": 12 * MIB, "reserved_bytes": 12 * MIB, "outside_bytes": 0, "host_bytes": True,
+                                 {"name": "pp 2 of 2", "ranks": 24, "ran": "3, 5", "rank": 5, "allocated_bytes": 12 * MIB, "reserved_bytes": 12 * MIB, "outside_bytes": 0, "host_bytes": True,
                                   "card": "rtx3070"}])
 
     def test_the_table(self):
@@ -102,6 +102,16 @@ class Kinds(unittest.TestCase):
             self.assertEqual(sorted(os.listdir(folder + "/kept")), ["rank-0.pickle", "rank-3.pickle", "rank-63.pickle"])
             report = json.loads(subprocess.run([VRAM, "report", "--json", folder + "/kept/rank-3.pickle"], capture_output=True, check=True).stdout)
             self.assertEqual(report["devices"]["0"]["allocated"]["peak_bytes"], 8 * MIB)
+
+    def test_the_kinds_are_kept_in_the_folder(self):
+        with tempfile.TemporaryDirectory() as folder:
+            result = fit("run 0 5\nkind 40 0 pp 1 of 2\nkind 24 5 pp 2 of 2\n", "--json", "--output", folder + "/kept/")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            kept, answer = json.loads(pathlib.Path(folder, "kept/kinds.jsonl").read_text()), json.loads(result.stdout)
+            self.assertEqual(kept, {"ranks": 64, "ran": 2, "highest_kind": answer["highest_kind"], "kinds": answer["kinds"]})
+            page = subprocess.run([VRAM, "view", "-o", "-", "--no-open", folder + "/kept"], capture_output=True, text=True, check=False)
+            if page.returncode == 0:  # the command may be built without the page
+                self.assertIn('<meta name="vram-kinds" content="{&#34;ranks&#34;:64,', page.stdout)
 
     def test_what_cannot_be_folded_is_one_sentence(self):
         result = fit("run 0 1\n", refused="rank 0 sends \x1b[31mobjects. Name it in --fold\nmore\n")

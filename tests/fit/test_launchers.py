@@ -62,8 +62,18 @@ class Launchers(unittest.TestCase):
             result, seen, ranks = fit(launcher, options, names, "--fold", "0,5")
             self.assertEqual(result.returncode, 0, result.stderr)
             answer = json.loads(result.stdout)
-            self.assertEqual((seen, ranks), ([changed], [f"0 8 0 {of_machine}", f"5 8 1 {of_machine}"]), (launcher, options))
+            self.assertEqual((seen, ranks), ([changed], [f"0 8 0 {of_machine}", f"5 8 {5 % of_machine} {of_machine}"]), (launcher, options))
             self.assertEqual((answer["ranks"], [one["reserved_bytes"] >> 20 for one in answer["holdings"]]), (8, [4, 8]), (launcher, options))
+
+    def test_devices(self):
+        """A rank has the device of its place on its machine, unless two would share one, or the number of devices is given."""
+        for options, ranks, local in (("--nproc-per-node=8", "0,3,7", "0 3 7"), ("--nproc-per-node=4 --nnodes=4", "0,5,14", "0 1 2"),
+                                      ("--nproc-per-node=4 --nnodes=4", "0,4,8", "0 1 2"), ("--nproc-per-node=8 --nnodes=4", "0,9,8", "0 1 2")):
+            result, _, seen = fit("torchrun", options.split(), TORCHRUN, "--fold", ranks)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual(sorted(line.split()[2] for line in seen), local.split(), (options, ranks))
+        _, _, seen = fit("torchrun", ["--nproc-per-node=8"], TORCHRUN, "--fold", "0,3,7", "--devices", "3")
+        self.assertEqual(sorted(line.split()[2] for line in seen), ["0", "1", "2"])
 
     def test_options_of_other_programs(self):
         """-n and --ntasks are options of mpirun and srun only."""

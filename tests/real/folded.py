@@ -54,7 +54,7 @@ class Job:
         """Returns the answer and the recordings by rank, which are kept in the folder `name`. `more` are variables of the environment."""
         folder = self.folder / (name or fold)
         begin = time.monotonic()
-        command = [self.arguments.vram, "fit", "-q", "--json", "--steps", str(self.setting.get("steps", 3)), "--fold", fold, "-o", f"{folder}/", "--"]
+        command = [self.arguments.vram, "fit", "-q", "--json", "--steps", str(self.setting.get("steps", 3)), *self.setting.get("options", []), "--fold", fold, "-o", f"{folder}/", "--"]
         result = subprocess.run(command + self.command(), env=self.environment(**more), cwd=self.folder, capture_output=True, text=True, check=False)
         if result.returncode not in (0, 1) or not result.stdout:
             failed = [line for line in result.stderr.splitlines() if "Error" in line]

@@ -122,18 +122,20 @@ class BertTrainer:
 
 
 class TorchTitan:
-    """torchtitan of December 2024 with Llama 3.1 8B on one axis of ranks, of which one runs for all. It prints what its allocator reserves."""
+    """torchtitan of December 2024 with Llama 3.1 8B or 70B, without pipelines, so that one rank runs for all. It prints what its allocator reserves."""
 
     source, packages, variables = "torchtitan-2024", ("torch", "torchao"), {}
     WORDS, TEXTS = 128000, 400  # of the tokenizer without its special tokens; of the data
+    OF_MACHINE = 8  # ranks
 
     @staticmethod
     def has(row):
-        return "torchtitan" in row["source"] and row["model"] == "Llama 3.1 8B" and row["flags"].startswith("FSDP")
+        return "llama3_h100_202412" in row["source"] and row["model"] in ("Llama 3.1 8B", "Llama 3.1 70B") and row["flags"].startswith(("FSDP", "2D FSDP"))
 
     def __init__(self, row):
         self.flags = row["flags"]
-        self.ranks = word_after(self.flags, r"(\d+) GPUs")
+        self.ranks = word_after(row["card_and_count"], r"^(\d+) x")
+        self.config = "llama3_70b.toml" if "70B" in row["model"] else "llama3_8b.toml"
         self.card = "h200"  # a Hopper with enough memory that nothing is tried again
 
     def setting(self):
@@ -147,7 +149,8 @@ class TorchTitan:
 
     def options(self):
         options = ["--training.batch_size", word_after(self.flags, r"local batch (\d+)")]
-        for name, pattern in (("training.seq_len", r"seq (\d{5,})"), ("experimental.context_parallel_degree", r"CP (\d+)")):
+        for name, pattern in (("training.seq_len", r"seq (\d{5,})"), ("experimental.context_parallel_degree", r"CP (\d+)"),
+                              ("training.tensor_parallel_degree", r"TP (\d+)"), ("training.data_parallel_shard_degree", r"2D FSDP (\d+)")):
             if word_after(self.flags, pattern):
                 options += [f"--{name}", word_after(self.flags, pattern)]
         if "full AC" in self.flags:
@@ -164,10 +167,11 @@ class TorchTitan:
         (folder / "tokenizer.model").write_text("".join(lines))
         (folder / "data").mkdir()
         (folder / "data/data.json").write_text((json.dumps({"text": "so many words of no meaning " * 400}) + "\n") * self.TEXTS)
-        launcher = [python, "-m", "torch.distributed.run", "--nproc_per_node", self.ranks]
-        job = ["--job.config_file", source / "train_configs/llama3_8b.toml", "--job.dump_folder", folder / "out", "--model.tokenizer_path", folder / "tokenizer.model",
+        machines = max(1, int(self.ranks) // self.OF_MACHINE)
+        launcher = [python, "-m", "torch.distributed.run", "--nproc_per_node", str(int(self.ranks) // machines), "--nnodes", str(machines)]
+        job = ["--job.config_file", source / "train_configs" / self.config, "--job.dump_folder", folder / "out", "--model.tokenizer_path", folder / "tokenizer.model",
                "--training.dataset", "c4_test", "--training.dataset_path", folder / "data", "--metrics.log_freq", "1"]
-        return ["--devices", self.ranks, "--fold", "0", "--", *launcher, source / "train.py", *job, *self.options()]
+        return ["--fold", "0", "--", *launcher, source / "train.py", *job, *self.options()]
 
 
 PROGRAMS = (LitGpt, BertTrainer, TorchTitan)

@@ -45,6 +45,10 @@ int standin_work_on(uint64_t stream, const char *name, const struct standin_oper
 void standin_hide(bool hidden);
 // Tells `vram check` that two ranks make different calls of a collective. Both are phrases.
 void standin_disagreement(const char *mine, const char *theirs);
+// Takes the program's stack. Returns its id, or 0 if there is none.
+uint32_t standin_stack(void);
+// Writes the frames of a stack, innermost first, one per line, beginning at the caller of the outermost function of a library.
+void standin_stack_text(uint32_t stack, char *text, size_t capacity);
 // Zeroes device memory in stream order. Does nothing if address or bytes is 0.
 int standin_zero(const void *address, size_t bytes, uint64_t stream);
 // Writes a result of zeros: to the device in stream order, or to the host after waiting for the stream, as NVIDIA's libraries do. result

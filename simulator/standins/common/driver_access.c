@@ -99,29 +99,42 @@ int standin_work_on(uint64_t stream, const char *name, const struct standin_oper
 
 int standin_work(uint64_t stream) { return standin_work_on(stream, "", NULL, 0); }
 
-// ---- `vram check`.
+// ---- What only the simulated driver has: parts of `vram check`, and stacks.
 
-static pthread_once_t once_checking = PTHREAD_ONCE_INIT;
+static pthread_once_t once_simulated = PTHREAD_ONCE_INIT;
 static void (*hide_calls)(int hidden); // NULL: another driver
 static void (*note_disagreement)(const char *mine, const char *theirs);
+static uint32_t (*take_stack)(void);
+static void (*write_stack)(uint32_t stack, char *text, size_t capacity);
 
-static void find_checking(void) {
+static void find_simulated(void) {
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
     void *const found[] = {library == NULL ? NULL : dlsym(library, "vram_sim_check_hide"),
-                           library == NULL ? NULL : dlsym(library, "vram_sim_check_disagreement")};
+                           library == NULL ? NULL : dlsym(library, "vram_sim_check_disagreement"),
+                           library == NULL ? NULL : dlsym(library, "vram_sim_stack_take"),
+                           library == NULL ? NULL : dlsym(library, "vram_sim_stack_text")};
     memcpy(&hide_calls, &found[0], sizeof hide_calls);
     memcpy(&note_disagreement, &found[1], sizeof note_disagreement);
+    memcpy(&take_stack, &found[2], sizeof take_stack);
+    memcpy(&write_stack, &found[3], sizeof write_stack);
 }
 
 void standin_hide(bool hidden) {
-    (void)pthread_once(&once_checking, find_checking);
+    (void)pthread_once(&once_simulated, find_simulated);
     if (hide_calls != NULL) hide_calls(hidden);
 }
 
 void standin_disagreement(const char *mine, const char *theirs) {
-    (void)pthread_once(&once_checking, find_checking);
+    (void)pthread_once(&once_simulated, find_simulated);
     if (note_disagreement != NULL) note_disagreement(mine, theirs);
 }
+
+uint32_t standin_stack(void) {
+    (void)pthread_once(&once_simulated, find_simulated);
+    return take_stack == NULL || write_stack == NULL ? 0 : take_stack();
+}
+
+void standin_stack_text(uint32_t stack, char *text, size_t capacity) { write_stack(stack, text, capacity); }
 
 int standin_zero(const void *address, size_t bytes, uint64_t stream) {
     const struct standin_driver *driver = standin_begin();

@@ -60,13 +60,18 @@ static bool is_own(const struct vram_frame *frame) {
     return name != NULL && strncmp(name, "/vram_values", sizeof "/vram_values" - 1) == 0;
 }
 
+// Returns whether the name is that of a function of NVIDIA's libraries which the program called.
+static bool is_call(const char *name) {
+    return vr_libcuda_is_api(name) || (strncmp(name, "nccl", 4) == 0 && name[4] >= 'A' && name[4] <= 'Z');
+}
+
 // Describes a stack. Machine frames start at the caller of the outermost API function.
 static void describe_place(uint32_t stack, struct place *place) {
     struct vram_frame frames[FRAMES_MOST];
     size_t count = stacks->frames_of(stacks->table, stack, frames, FRAMES_MOST), first = 0;
     if (count > FRAMES_MOST) count = FRAMES_MOST;
     for (size_t i = 0; i < count && i < API_FRAMES; i++)
-        if (vr_libcuda_is_api(frames[i].name)) first = i + 1;
+        if (is_call(frames[i].name)) first = i + 1;
     while (first < count && is_own(&frames[first])) first++;
     for (size_t i = first; i < count; i++) {
         const char *name = frames[i].name[0] == '\0' ? "?" : frames[i].name;
@@ -91,6 +96,28 @@ static void describe_plainly(struct place *place) {
         else
             add_line(place, "%s+0x%" PRIxPTR, facts.dli_fname, offset);
     }
+}
+
+// Prefers Python frames, because the machine frames below them are the interpreter's.
+static uint32_t take_stack(void) {
+    if (stacks == NULL || stacks->table == NULL) return 0;
+    const uint32_t python = stacks->take(stacks->table, VRAM_STACK_PYTHON, 0);
+    return python != 0 ? python : stacks->take(stacks->table, VRAM_STACK_C, 0);
+}
+
+EXPORT uint32_t vram_sim_stack_take(void);
+EXPORT void vram_sim_stack_text(uint32_t stack, char *text, size_t capacity);
+
+uint32_t vram_sim_stack_take(void) { return take_stack(); }
+
+void vram_sim_stack_text(uint32_t stack, char *text, size_t capacity) {
+    struct place place = {.text = ""};
+    describe_place(stack, &place);
+    while (place.length >= capacity) { // whole lines only
+        place.text[--place.length] = '\0';
+        while (place.length > 0 && place.text[place.length - 1] != '\n') place.text[--place.length] = '\0';
+    }
+    (void)snprintf(text, capacity, "%s", place.text);
 }
 
 // --- operations -----------------------------------------------------------------------------------------------------
@@ -149,13 +176,6 @@ static uint64_t find_read_row(const char *place) {
     (void)snprintf(row->operation, sizeof row->operation, "%.*s", (int)(length < 200 ? length : 200), operation);
     atomic_store_explicit(&row->state, VR_READS_READY, memory_order_release);
     return used;
-}
-
-// Prefers Python frames, because the machine frames below them are the interpreter's.
-static uint32_t take_stack(void) {
-    if (stacks->table == NULL) return 0;
-    const uint32_t python = stacks->take(stacks->table, VRAM_STACK_PYTHON, 0);
-    return python != 0 ? python : stacks->take(stacks->table, VRAM_STACK_C, 0);
 }
 
 static uint64_t known_row(uint32_t stack) {

@@ -113,6 +113,8 @@ struct nccl_comm {
     uint64_t *sent, *received; // number of messages by peer
     unsigned char *runs;       // by rank: whether it is a process; NULL: all are
     struct nccl_taken *taken;  // its device memory
+    // Records of its calls (nccl_calls.c); those of messages by peer.
+    struct vr_rank_calls_row *collectives, **sends, **receives;
     uint64_t taken_bytes;
     bool has_buffers, is_suspended, is_joined;
     char last_error[512];
@@ -222,6 +224,10 @@ bool nccl_write_values(const struct nccl_call *call, void *to, const void *bytes
 static inline const uint8_t *nccl_levels(const unsigned char *slot) { return slot + NCCL_SMALL_BYTES; }
 // Combines levels: the result of two elements is known as well as the less known one.
 void nccl_reduce_levels(uint8_t *into, const uint8_t *from, uint64_t count);
+
+// --- nccl_calls.c: records the calls, if `vram fit` runs the program ---
+void nccl_note_join(struct nccl_comm *comm);
+void nccl_note_call(const struct nccl_call *call);
 
 // --- nccl_collective.c ---
 

@@ -136,6 +136,7 @@ static int post_collective(struct nccl_call *call) {
     struct nccl_rank *mine = &comm->shared->ranks[comm->rank];
     const uint64_t contributed = parts_contributed(call) * bytes_of(call);
     call->number = ++comm->posted;
+    nccl_note_call(call);
     bool late = false;
     int result = room_for(call, NCCL_POSTS - 1, NULL);
     if (result == NCCL_SUCCESS && call->moves) result = room_for(call, NCCL_SLOTS, &late);
@@ -290,6 +291,7 @@ static int post_message(struct nccl_call *call) {
     const bool sends = call->kind == NCCL_SEND;
     struct nccl_pair *pair = sends ? nccl_pair_of(comm, comm->rank, call->root) : nccl_pair_of(comm, call->root, comm->rank);
     call->number = sends ? ++comm->sent[call->root] : ++comm->received[call->root];
+    nccl_note_call(call);
     if (pair == NULL) return NCCL_SUCCESS; // too many ranks for a place per pair
     bool late = false;
     if (sends && call->moves) {

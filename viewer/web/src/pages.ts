@@ -63,7 +63,7 @@ export async function pageOf(opened: readonly Opened[], skip: string): Promise<B
     page.querySelector("title")!.textContent = "vram";
     for (const old of page.querySelectorAll(`${KIND}, .unpacked`)) old.remove();
     const last = [...page.querySelectorAll("body > script")].at(-1)!;
-    for (const other of page.querySelectorAll("body > :not(script):not(#app), meta[name='vram-skip']")) other.remove();
+    for (const other of page.querySelectorAll("body > :not(script):not(#app):not(meta[name='vram-kinds']), meta[name='vram-skip']")) other.remove();
     if (skip !== "") {
         const meta = document.createElement("meta");
         meta.name = "vram-skip";

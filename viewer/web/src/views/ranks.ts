@@ -1,7 +1,9 @@
-// Ranks: a row for each device of every open recording, and which of them differ from the others.
+// Ranks: a row for each kind of ranks, if the recordings are of a job that `vram fit --fold` ran; below it, a row for each device of every open
+// recording, and which of them differ from the others.
 import type { App, View } from "../app";
 import { el } from "../dom";
 import { bytes, count, counted } from "../format";
+import { embeddedKinds, type Kind, type Kinds } from "../kinds";
 import { barCell, SortTable } from "../table";
 import { UNCHOSEN } from "../state";
 import { deviceName, placeName, type Trouble } from "../trouble";
@@ -17,6 +19,7 @@ const median = (values: readonly number[]): number => [...values].sort((a, b) =>
 class Ranks {
     private readonly said = el("p", { class: "ranks-said" });
     private readonly table: SortTable<Rank>;
+    private readonly kinds: KindsTable | null;
     readonly root: HTMLElement;
     private middle = 0;
     private highest = 1;
@@ -38,7 +41,9 @@ class Ranks {
             ({ rec, device }) => store.set({ view: "timeline", rec, device: device.device, ...UNCHOSEN }),
             ({ rec, device }) => rec === store.state.rec && device.device === app.device()?.device,
         );
-        this.root = el("div", { class: "fill ranks-view" }, this.said, this.table.root);
+        const kinds = embeddedKinds(document);
+        this.kinds = kinds && new KindsTable(app, kinds);
+        this.root = el("div", { class: "fill ranks-view" }, this.kinds?.root, this.said, this.table.root);
     }
 
     // Sorts devices of one recording together.
@@ -58,6 +63,8 @@ class Ranks {
         return el("span", {}, failed, failed && peak !== "" && ", ", peak);
     }
 
+    hasKinds = (): boolean => this.kinds !== null;
+
     show(): void {
         const ranks = this.app.recordings.flatMap(({ name, devices }, rec) => devices.filter((device) => !device.host && (device.events > 0 || device.peak_bytes > 0)).map((device) => ({ rec, device, name, apart: 0 })));
         this.middle = median(ranks.map(({ device }) => device.peak_bytes));
@@ -65,6 +72,7 @@ class Ranks {
         for (const rank of ranks) rank.apart = rank.device.peak_bytes - this.middle;
         this.said.textContent = this.sentence(ranks);
         this.table.show(ranks);
+        this.kinds?.show();
     }
 
     update(): void {
@@ -85,6 +93,49 @@ class Ranks {
         return `${counted(this.app.recordings.length, "recording")}, ${counted(ranks.length, "device")}. ${oom}${range}`;
     }
 
+    csv = (): string => (this.kinds ? `${this.kinds.csv()}\n` : "") + this.table.csv();
+}
+
+// A row for each kind: the peaks of its rank that reserves the most, which the row opens.
+class KindsTable {
+    private readonly table: SortTable<Kind>;
+    readonly root: HTMLElement;
+
+    constructor(
+        private readonly app: App,
+        private readonly kinds: Kinds,
+    ) {
+        const highest = Math.max(1, ...kinds.kinds.map((kind) => kind.reserved_bytes));
+        this.table = new SortTable<Kind>(
+            "Kinds of ranks",
+            [
+                { title: "Kind", value: ({ name }) => name },
+                { title: "Ranks", number: true, value: ({ ranks }) => ranks, cell: ({ ranks }) => count(ranks) },
+                { title: "Reserved", number: true, value: ({ reserved_bytes }) => reserved_bytes, cell: ({ reserved_bytes }) => barCell(reserved_bytes, highest, bytes(reserved_bytes)) },
+                { title: "Peak allocated", number: true, value: ({ allocated_bytes }) => allocated_bytes, cell: ({ allocated_bytes }) => bytes(allocated_bytes) },
+                { title: "Smallest card", value: ({ card }) => card ?? "not known" },
+                { title: "Ran", value: ({ ran }) => ran },
+            ],
+            2,
+            (kind) => this.open(kind),
+            (kind) => this.recordingOf(kind) === app.store.state.rec,
+        );
+        const known = kinds.kinds.reduce((sum, { ranks }) => sum + ranks, 0);
+        const rest = known < kinds.ranks ? ` ${counted(kinds.ranks - known, "rank")} of other kinds did not run.` : "";
+        const why = kinds.highest === "" ? "" : ` Highest: ${kinds.highest}.`;
+        const said = `${counted(kinds.ranks, "rank")} of ${counted(kinds.kinds.length, "kind")}; some of each ran for all.${rest}${why}`;
+        this.root = el("section", { class: "ranks-kinds" }, el("p", { class: "ranks-said" }, said), this.table.root);
+    }
+
+    // Returns the number of the recording of the kind's rank, -1 if it is not open. `vram fit -o` calls it rank-RANK.pickle.
+    private recordingOf = ({ rank }: Kind): number => (rank === null ? -1 : this.app.recordings.findIndex(({ name }) => name.startsWith(`rank-${rank}.`)));
+
+    private open(kind: Kind): void {
+        const rec = this.recordingOf(kind);
+        if (rec >= 0) this.app.store.set({ view: "timeline", rec, device: -1, ...UNCHOSEN });
+    }
+
+    show = (): void => this.table.show(this.kinds.kinds);
     csv = (): string => this.table.csv();
 }
 
@@ -94,7 +145,7 @@ export function ranksView(app: App): View {
         id: "ranks",
         title: "Ranks",
         key: "r",
-        available: () => app.recordings.length > 1,
+        available: () => app.recordings.length > 1 || (app.recordings.length === 1 && ranks.hasKinds()),
         root: ranks.root,
         keys: [["\u2191 \u2193 Enter", "move through the ranks, and open one"]],
         show: () => ranks.show(),

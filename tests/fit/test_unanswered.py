@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""Tests that `vram fit` finds calls of NCCL that another rank never answers (cli/fit_unanswered.c). Ranks are processes of a fake PyTorch
+that call the stand-in for NCCL by a script: a word for each call. `s1` sends to rank 1, `r0` receives from rank 0, `a` is a collective of
+all ranks, `|` ends a step.
+
+usage: test_unanswered.py VRAM
+"""
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import unittest
+
+VRAM = sys.argv.pop(1)
+HERE = pathlib.Path(__file__).resolve().parent
+ENVIRONMENT = {name: value for name, value in os.environ.items() if "ALLOC_CONF" not in name and not name.startswith(("VRAM_", "PYTHON"))}
+COUNT = 100_000  # elements of a message: too many to be transferred, so that no rank waits
+
+RANK = f"""
+import ctypes, os, sys, time, torch
+rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+script, folder = sys.argv[1].split("/")[rank].split(), sys.argv[2]
+torch.empty(2 << 20)
+optimizer = torch.Optimizer()
+cuda, nccl = ctypes.CDLL("libcuda.so.1"), ctypes.CDLL("libnccl.so.2")
+
+class Id(ctypes.Structure):
+    _fields_ = [("bytes", ctypes.c_char * 128)]
+
+context, comm, memory, own = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_uint64(), Id()
+assert cuda.cuInit(0) == 0 and cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0 and cuda.cuCtxSetCurrent(context) == 0
+assert cuda.cuMemAlloc_v2(ctypes.byref(memory), ctypes.c_size_t({8 * COUNT})) == 0
+path = os.path.join(folder, "id")
+if rank == 0:
+    assert nccl.ncclGetUniqueId(ctypes.byref(own)) == 0
+    with open(path + ".new", "wb") as file:
+        file.write(bytes(own))
+    os.rename(path + ".new", path)
+while not os.path.exists(path):
+    time.sleep(0.01)
+with open(path, "rb") as file:
+    own = Id.from_buffer_copy(file.read())
+assert nccl.ncclCommInitRank(ctypes.byref(comm), world, own, rank) == 0
+
+def call(word):
+    if word[0] == "s":
+        return nccl.ncclSend(memory, ctypes.c_size_t({COUNT}), 7, int(word[1:]), comm, None)
+    if word[0] == "r":
+        return nccl.ncclRecv(memory, ctypes.c_size_t({COUNT}), 7, int(word[1:]), comm, None)
+    return nccl.ncclAllReduce(memory, memory, ctypes.c_size_t({COUNT}), 7, 0, comm, None)
+
+for word in script:
+    if word == "|":
+        optimizer.step()
+    else:
+        assert call(word) == 0
+"""
+LAUNCHER = """
+import os, subprocess, sys
+count = int(sys.argv[2])
+ranks = [subprocess.Popen([sys.executable, *sys.argv[3:]], env={**os.environ, "RANK": str(i), "LOCAL_RANK": str(i), "WORLD_SIZE": str(count)}) for i in range(count)]
+sys.exit(max(rank.wait() for rank in ranks))
+"""
+
+
+def fit(scripts, *options, ranks=None):
+    """Runs the ranks' scripts. Returns the answer and the exit code."""
+    with tempfile.TemporaryDirectory() as folder:
+        (pathlib.Path(folder) / "rank.py").write_text(RANK)
+        program = (sys.executable, "-c", LAUNCHER, "--nproc-per-node", str(ranks or len(scripts)), folder + "/rank.py", "/".join(scripts), folder)
+        result = subprocess.run([VRAM, "fit", "-q", "--json", *options, "--", *program], capture_output=True, text=True, check=False,
+                                env={**ENVIRONMENT, "PYTHONPATH": str(HERE / "fake")})
+    return json.loads(result.stdout) if result.stdout else result.stderr, result.returncode
+
+
+class Unanswered(unittest.TestCase):
+    def hangs(self, scripts, *options, **more):
+        answer, code = fit(scripts, *options, **more)
+        self.assertEqual((code, answer["ended"]), (3, "hangs"))
+        return answer["failure"]["text"], answer["failure"]["site"]
+
+    def fits(self, scripts, *options, **more):
+        answer, code = fit(scripts, *options, **more)
+        self.assertEqual((code, answer["failure"]), (0, None))
+
+    def test_a_send_that_no_rank_receives(self):
+        text, site = self.hangs(["a s1 a", "a a"])
+        self.assertIn(f"rank 0 waits in ncclSend of {COUNT} float32 for rank 1, which never receives them, at ", text)
+        self.assertRegex(site, r"rank\.py:\d+:call$")
+
+    def test_a_receive_that_no_rank_sends(self):
+        text, _ = self.hangs(["a", "r0 a"])
+        self.assertIn("rank 1 waits in ncclRecv of 100000 float32 for rank 0, which never sends them", text)
+
+    def test_a_collective_that_a_rank_does_not_call(self):
+        text, _ = self.hangs(["a a", "a", "a a"])
+        self.assertRegex(text, "^On GPUs the program would hang: rank [02] waits in ncclAllReduce of 100000 float32 for rank 1, which never calls it, at ")
+
+    def test_the_first_is_named(self):
+        text, _ = self.hangs(["s1 " * 40, "r0 " * 30])
+        self.assertIn("rank 0 waits in ncclSend", text)
+
+    def test_steps_that_stop_the_program(self):
+        self.hangs(["a s1 | a | a | a |", "a | a | a | a |"], "--steps", "3")
+        self.fits(["a | a | a | s1 a |", "a | a | a | a | r0"], "--steps", "3")
+
+    def test_what_comes_in_the_next_step_is_no_fault(self):
+        self.fits(["a | a s1 | a | a | a |", "a | a | r0 a | a | a |"], "--steps", "2")
+
+    def test_folded_ranks(self):
+        scripts = ["a s2 a", "", "r0 a a", ""]
+        self.fits(scripts, "--fold", "0,2")
+        text, _ = self.hangs(["a s2 a", "", "a a", ""], "--fold", "0,2")
+        self.assertIn("rank 0 waits in ncclSend of 100000 float32 for rank 2", text)
+        self.fits(["a s1 a", "", "a a", ""], "--fold", "0,2")  # rank 1 does not run
+
+    def test_random_scripts(self):
+        source = random.Random(40)
+        for _ in range(6):
+            ranks = source.choice((2, 3))
+            calls = [[] for _ in range(ranks)]
+            for _ in range(source.randrange(8)):
+                sender, receiver = source.sample(range(ranks), 2)
+                calls[sender].append(f"s{receiver}")
+                calls[receiver].append(f"r{sender}")
+            expected = source.random() < 0.5
+            if expected:
+                lost = source.randrange(ranks)
+                calls[lost].append(source.choice((f"s{(lost + 1) % ranks}", f"r{(lost + 1) % ranks}", "a")))
+            scripts = [" ".join(words) for words in calls]
+            with self.subTest(scripts=scripts):
+                self.hangs(scripts) if expected else self.fits(scripts)
+
+
+if __name__ == "__main__":
+    unittest.main()
