@@ -136,6 +136,14 @@ class Servers(unittest.TestCase):
         result = fit("-q", "--dummy-weights", *python(ENGINE, folder, "2048"))
         self.assertEqual(result.returncode, 0)
 
+    def test_the_first_engine_of_vllm(self):
+        program = f"from vllm.worker.worker import Worker\nworker = Worker({H100}, 2048)\nwhile True: worker.execute_model()\n"
+        answer = answer_of("--for", "60s", "--card", "h100", *python(program))
+        serving, blocks = answer["serving"], (H100 // 2 - 3 * GIB) // (64 * MIB)
+        self.assertEqual((answer["ended"], serving["engine"], serving["share_option"], serving["share"]), ("served", "vllm", "gpu_memory_utilization", 0.5))
+        self.assertEqual((serving["weight_bytes"], serving["profiling_bytes"], serving["cache_bytes"]), (GIB, 3 * GIB, blocks * 64 * MIB))
+        self.assertEqual((serving["tokens"], serving["blocks"], serving["length"], serving["sequences"]), (16 * blocks, blocks, 2048, 7))
+
     def test_options_that_are_there_already(self):
         folder = self.model("config.json", "tokenizer.json", "model.safetensors")
         for options, format in (((), "auto"), (("--dummy-weights",), "dummy")):

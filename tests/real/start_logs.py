@@ -2,10 +2,10 @@
 """Reproduces what strangers' vLLM servers printed at their start: runs each with `vram fit` on the simulated card, with the vLLM of the environment, and
 compares what the engine prints here with what it printed on the real card.
 
-usage: start_logs.py run VRAM LOGS RESULTS [ID...]    LOGS: a table like truth-logs.tsv; ID: only these rows (default: all that can run)
+usage: start_logs.py run VRAM LOGS RESULTS [ID...]    LOGS: a table like truth-logs.tsv; ID: only these rows, again (default: all that can run and did not)
        start_logs.py table RESULTS                    prints the tables of docs/fit.md
 
-RESULTS has a line for each row of LOGS and version of vLLM here. Rows that are already in it do not run again. The output of each run is kept in a folder
+RESULTS has a line for each row of LOGS and version of vLLM here. The output of each run is kept in a folder
 of the same name that ends in `.logs`. The shapes of the models, which are public, are in programs/models.json; the weights and the words of the vocabularies are made up."""
 import contextlib
 import csv
@@ -133,6 +133,10 @@ def write_results(path, results):
         writer.writerows(sorted(results, key=lambda result: (result["id"], result["here"])))
 
 
+def has(results, row, version):
+    return any((done["id"], done["here"]) == (row, version) for done in results)
+
+
 def version_here():
     python = pathlib.Path(shutil.which("vllm")).with_name("python")  # vLLM itself cannot be imported without a device
     code = "import importlib.metadata; print(importlib.metadata.version('vllm'))"
@@ -148,13 +152,14 @@ def run_rows(vram, logs, path, wanted):
         reason = obstacle(row)
         if reason is not None:
             left_out.setdefault(reason, []).append(row["id"])
-        elif (not wanted or row["id"] in wanted) and not any((done["id"], done["here"]) == (row["id"], version) for done in read_results(path)):
+        elif row["id"] in wanted or not (wanted or has(read_results(path), row["id"], version)):
             text = run(vram, row, kept / f"{row['id']}-{version}.log")
             cells = compare(row, text)
             print(row["id"], row["model"], *(f"{name}: {cell}" for name, cell in cells.items()), sep="  ", flush=True)
             there = re.search(r"[\d.]+", row["program_version"])[0]
             if not cells["KV cache"].endswith("-"):
-                write_results(path, [*read_results(path), {"id": row["id"], "model": row["model"], "options": shown_options(row), "there": there, "here": version, **cells}])
+                result = {"id": row["id"], "model": row["model"], "options": shown_options(row), "there": there, "here": version, **cells}
+                write_results(path, [*(done for done in read_results(path) if not has([done], row["id"], version)), result])
     for reason, ids in left_out.items():
         print(f"left out: {len(ids)} rows, {reason}")
 
