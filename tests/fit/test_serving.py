@@ -130,7 +130,8 @@ class Servers(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         told = " ".join(result.stdout.split())
         for part in ("Serving sglang, at most 7 sequences of 2,048 tokens", "Weights 1.0 GiB", "4.0 MiB per token", "concurrent sequences by length: 4 at 2,048, 19 at 512",
-                     "Share mem_fraction_static 0.5", "h100 up to 0.99", "it served 100 steps without a new peak"):
+                     "Share mem_fraction_static 0.5", "so the cache may be up to 56 tokens smaller",
+                     "h100 up to 0.99", "it served 100 steps without a new peak"):
             self.assertIn(part, told)
         self.assertLessEqual(max(map(len, result.stdout.splitlines())), 80)
         result = fit("-q", "--dummy-weights", *python(ENGINE, folder, "2048"))
