@@ -51,7 +51,7 @@ def compare(row, answer, log):
     for place, name in enumerate(TERMS):
         there = re.search(rf"{name} ([\d.]+)", row["figures"])
         words = name.replace(" ", " +")
-        here = re.search(rf"{words} buffer size = *([\d.]+)", log) or re.search(rf"{words} *= *([\d.]+)", log)
+        here = re.search(rf"{words}(?: model)? buffer size = *([\d.]+)", log) or re.search(rf"{words} *= *([\d.]+)", log)
         cells[name] = f"{there[1] if there else '-'} {here[1] if here else '-'}"
         sum_there += float(there[1]) if place < ON_DEVICE else 0
     cells["allocated"] = f"{sum_there:.2f} {answer['allocated_bytes'] / MIB:.2f}"
