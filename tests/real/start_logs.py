@@ -34,7 +34,7 @@ TERMS = (
     ("non-torch", rf"non[-_]torch(?: increase|_memory)? {NUMBERS} ?GiB", r"(?:non-torch forward increase memory:|non_torch_memory takes) (-?[\d.]+)GiB", max),
     ("graphs", rf"(?:CUDA graph actual|graph capture) {NUMBERS} GiB", r"Graph capturing finished in \d+ secs?, took (-?[\d.]+) GiB", max),
     ("KV cache", rf"(?:available KV|available_kv_cache_memory|; KV) {NUMBERS} ?GiB", r"(?:Available KV cache memory:|memory reserved for KV Cache is) ([\d.]+) ?GiB", min),
-    ("tokens", rf"(?:KV tokens {NUMBERS}|{NUMBERS} tokens|# (?:CUDA|cuda|GPU) blocks {NUMBERS})", r"(?:GPU KV cache size:|# (?:CUDA|cuda|GPU) blocks:) ([\d,]+)", min),
+    ("tokens", rf"(?:KV tokens {NUMBERS}|{NUMBERS} tokens|# (?:CUDA|cuda|GPU) blocks {NUMBERS})", r"(?:GPU KV cache size:|# (?:CUDA|cuda|GPU) blocks:) ([\d,]*\d)", min),
 )
 COLUMNS = ("id", "model", "options", "there", "here", *(name for name, *_ in TERMS))
 
@@ -86,19 +86,24 @@ def shape_of(name):
     return {**shape_of(other), **model} if other else model
 
 
+def tokenizer_of(made_up, size):
+    """Returns the files of a tokenizer with made-up words."""
+    special = made_up.get("tokens", {"<unk>": 0})
+    taken = set(special.values())
+    words = {**special, **{f"word{number}": number for number in range(size) if number not in taken}}
+    added = [{"id": number, "content": word, "special": True, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+             for word, number in special.items()]
+    return {"tokenizer.json": {"version": "1.0", "added_tokens": added, "pre_tokenizer": {"type": "WhitespaceSplit"},
+                               "model": {"type": "WordLevel", "vocab": words, "unk_token": "<unk>"}},
+            "tokenizer_config.json": {"tokenizer_class": "PreTrainedTokenizerFast", **made_up.get("tokenizer", {"unk_token": "<unk>"})}}
+
+
 def write_model(folder, model):
-    """Writes a model's configuration. One with images also needs a tokenizer, whose words are made up, and a processor of images."""
+    """Writes a model's configuration and a tokenizer, without which the servers of vLLM's first engine do not start. One with images also needs a
+    processor of images."""
     made_up = model.get("made_up", {})
-    files = {"config.json": {key: value for key, value in model.items() if key != "made_up"}}
+    files = {"config.json": {key: value for key, value in model.items() if key != "made_up"}, **tokenizer_of(made_up, model.get("text_config", model)["vocab_size"])}
     if made_up:
-        special, size = made_up["tokens"], model["text_config"]["vocab_size"]
-        taken = set(special.values())
-        words = {**special, **{f"word{number}": number for number in range(size) if number not in taken}}
-        added = [{"id": number, "content": word, "special": True, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
-                 for word, number in special.items()]
-        files["tokenizer.json"] = {"version": "1.0", "added_tokens": added, "pre_tokenizer": {"type": "WhitespaceSplit"},
-                                   "model": {"type": "WordLevel", "vocab": words, "unk_token": "<unk>"}}
-        files["tokenizer_config.json"] = {"tokenizer_class": "PreTrainedTokenizerFast", **made_up["tokenizer"]}
         files.update({"preprocessor_config.json": made_up["preprocessor"], "processor_config.json": made_up["processor"]})
     for name, content in files.items():
         (folder / name).write_text(json.dumps(content))

@@ -14,6 +14,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "programs"))
 from small_llama import CONFIG
+from start_logs import write_model
 
 COLUMNS = ("vllm", "torch", "transformers", "engine", "ended", "tokens", "graphs")
 PACKAGES = COLUMNS[:3]
@@ -30,7 +31,7 @@ def answer_of(vram, python):
     with tempfile.TemporaryDirectory(prefix="start.") as folder, socket.socket() as place:
         place.bind(("127.0.0.1", 0))
         port = place.getsockname()[1]
-        pathlib.Path(folder, "config.json").write_text(json.dumps(CONFIG))
+        write_model(pathlib.Path(folder), CONFIG)
         place.close()
         serve = [pathlib.Path(python).with_name("vllm"), "serve", folder, "--max-model-len", "1024", "--port", port]
         caches = {name: f"{folder}/{name}" for name in ("VLLM_CACHE_ROOT", "TORCHINDUCTOR_CACHE_DIR")}
