@@ -110,10 +110,11 @@ static void print_beyond(FILE *page, const struct fit_serving *serving, const st
 
 static void print_unknown(FILE *page, const struct fit_serving *serving) {
     char text[300];
-    (void)snprintf(text, sizeof text,
-                   "what the driver takes for kernels when they first run: up to %s in published logs of one card, so the cache may be up to %s "
-                   "tokens smaller",
-                   SIZE(FIT_KERNEL_BYTES), COUNT(FIT_KERNEL_BYTES / serving->token_bytes));
+    (void)snprintf(
+        text, sizeof text,
+        "what the driver takes for kernels when they first run: up to %s in published logs of one card, so the cache may be up to %s "
+        "tokens smaller",
+        SIZE(FIT_KERNEL_BYTES), COUNT(FIT_KERNEL_BYTES / serving->token_bytes));
     put_row(page, "Not known", text);
 }
 
@@ -199,7 +200,7 @@ static void put_cards(struct vr_json *json, const char *name, const struct fit_s
     X(U64, "held_bytes", it->held_bytes, ALWAYS, "highest reserved bytes, with activations as while profiling")                            \
     X(I64, "beyond_bytes", fit_serving_by_share(it) ? it->beyond_bytes : 0, ALWAYS, "bytes that the share does not cover")                 \
     X(U64, "unknown_bytes", fit_serving_by_share(it) ? FIT_KERNEL_BYTES : 0, ALWAYS,                                                       \
-      "upper bound, from published logs, of what the driver takes for kernels when they first run; the cache may be smaller by it")         \
+      "upper bound, from published logs, of what the driver takes for kernels when they first run; the cache may be smaller by it")        \
     X(ARRAY, "cards", put_cards(json, key, it, verdict), ALWAYS, "the given cards (see below)")
 
 void fit_serving_json(struct vr_json *json, const char *name, const struct fit_serving *it, const struct fit_verdict *verdict) {

@@ -126,12 +126,18 @@ def run(vram, row, log):
     return log.read_text(encoding="utf-8", errors="replace")
 
 
+def as_printed(there, here):
+    """Returns both figures; the second one has no more digits than the first."""
+    digits = max(2, len((there or "").partition(".")[2]))  # the engines leave out zeros at the end
+    return there, f"{number(here):.{digits}f}" if there and here and "." in here and len(here.partition(".")[2]) > digits else here
+
+
 def compare(row, text):
     """Returns the cells of a row's terms: printed there, printed here; "-" for what was not printed."""
     cells = {}
     for name, there, here, choose in TERMS:
         pair = chosen([match.groups("") for match in re.finditer(there, row["figures"])], choose), chosen([(found,) for found in re.findall(here, text)], choose)
-        cells[name] = " ".join(figure or "-" for figure in pair)
+        cells[name] = " ".join(figure or "-" for figure in as_printed(*pair))
     return cells
 
 
