@@ -258,6 +258,12 @@ class Kernels(unittest.TestCase):
             self.assertEqual(result.returncode, code, result.stderr)
             self.assertIn(f"nvcc not found: FlashInfer's {name} kernels are not compiled" if code == 0 else "its package flashinfer-jit-cache", result.stderr)
 
+    def test_kernels_of_an_older_version_without_a_compiler(self):
+        """It writes the instructions of a build at once, and calls overloads."""
+        program = "import torch\nfrom flashinfer.jit.core import gen_jit_spec\ntorch.empty(1 << 20)\ngen_jit_spec('sampling').build_and_load().top_k.default(1, 2)\n"
+        result = fit(*python(program))
+        self.assertEqual(result.returncode, 0, result.stderr)
+
     def test_the_runtime_in_python_is_replaced_by_the_driver(self):
         program = """
 import torch
