@@ -77,7 +77,7 @@ def run_rows(vram, folder, logs, path):
 
 def shown(cell):
     there, here = cell.split()
-    return there if there == here else f"{there} → {here}"
+    return there if there in (here, "-") else f"{there} → {here}"
 
 
 def print_table(path):

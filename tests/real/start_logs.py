@@ -201,9 +201,9 @@ def error_of(cell):
 
 
 def shown(cell):
-    """Returns a cell of the page: one figure if both are equal."""
+    """Returns a cell of the page: one figure if both are equal, none if there is nothing to compare with."""
     there, here = cell.split()
-    return there if there == here else f"{there} (not measured)" if here == "-" else f"{there} → {here}"
+    return there if there in (here, "-") else f"{there} (not measured)" if here == "-" else f"{there} → {here}"
 
 
 def print_tables(results):
@@ -211,7 +211,8 @@ def print_tables(results):
     for result in results:
         version = result["here"] if result["here"] == result["there"] else f"{result['there']}, here {result['here']}"
         cells = [shown(result[name]) for name, *_ in TERMS]
-        print(f"| {result['model'].rpartition('/')[2]} `{result['options']}` | {version} | {' | '.join(cells)} |")
+        options = f" `{result['options']}`" if result["options"] else ""
+        print(f"| {result['model'].rpartition('/')[2]}{options} | {version} | {' | '.join(cells)} |")
     print("\n| term | rows | equal as printed | median error | worst | median difference | worst |\n|---|--:|--:|--:|--:|--:|--:|")
     for name, *_ in TERMS:
         errors = [error for error in (error_of(result[name]) for result in results) if error is not None]
