@@ -80,7 +80,7 @@ struct fit_serving {
 };
 
 // The most that the driver takes for kernels when they first run, in published start-up logs of one card (docs/fit.md): they print 0.03 to
-// 0.25 GiB, of which 0.03 GiB are simulated. The rest is not, because no rule for it is known. An engine that measures the device counts
+// 0.25 GiB. Of that, 0.03 GiB is simulated; the rest is not, because no rule for it is known. An engine that measures the device counts
 // it, so on a real card its cache is smaller by up to this much.
 #define FIT_KERNEL_BYTES ((uint64_t)225 << 20)
 

@@ -53,7 +53,7 @@ class Documents(unittest.TestCase):
         for name in ("start_logs", "start_llama", "start_versions", "train_figures"):
             script, results = ROOT / f"tests/real/{name}.py", ROOT / f"tests/real/{name}.tsv"
             tables = subprocess.run([sys.executable, script, "table", results], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
-            self.assertGreater(len(tables), 5)
+            self.assertGreater(len(tables), 3)
             self.assertEqual([line for line in tables if line not in page], [])
 
     def test_every_header_is_described(self):
