@@ -108,6 +108,16 @@ static void print_beyond(FILE *page, const struct fit_serving *serving, const st
     put_row(page, "Beyond it", text);
 }
 
+static void print_unknown(FILE *page, const struct fit_serving *serving) {
+    char text[300];
+    (void)snprintf(
+        text, sizeof text,
+        "what the driver takes for kernels when they first run: up to %s in published logs of one card, so the cache may be up to %s "
+        "tokens smaller",
+        SIZE(FIT_KERNEL_BYTES), COUNT(FIT_KERNEL_BYTES / serving->token_bytes));
+    put_row(page, "Not known", text);
+}
+
 static void print_growth(FILE *page, const struct fit_serving *serving, const struct fit_verdict *verdict) {
     for (size_t i = 0; i < verdict->card_count; i++) {
         const struct fit_card *card = &verdict->cards[i];
@@ -134,6 +144,7 @@ void fit_serving_print(FILE *page, const struct fit_serving *serving, const stru
     print_estimate(page, serving, verdict);
     fprintf(page, "  Share          %s %.3g\n", served->share_option, served->share);
     print_beyond(page, serving, verdict);
+    print_unknown(page, serving);
     for (size_t i = 0; i < verdict->card_count; i++)
         if (verdict->cards[i].asked) print_card(page, serving, verdict, &verdict->cards[i]);
 }
@@ -188,6 +199,8 @@ static void put_cards(struct vr_json *json, const char *name, const struct fit_s
     X(U64, "estimated_cache_bytes", served->estimated_cache_bytes, NULL_IF_EMPTY, "the part of that share that is left for the cache")     \
     X(U64, "held_bytes", it->held_bytes, ALWAYS, "highest reserved bytes, with activations as while profiling")                            \
     X(I64, "beyond_bytes", fit_serving_by_share(it) ? it->beyond_bytes : 0, ALWAYS, "bytes that the share does not cover")                 \
+    X(U64, "unknown_bytes", fit_serving_by_share(it) ? FIT_KERNEL_BYTES : 0, ALWAYS,                                                       \
+      "upper bound, from published logs, of what the driver takes for kernels when they first run; the cache may be smaller by it")        \
     X(ARRAY, "cards", put_cards(json, key, it, verdict), ALWAYS, "the given cards (see below)")
 
 void fit_serving_json(struct vr_json *json, const char *name, const struct fit_serving *it, const struct fit_verdict *verdict) {

@@ -73,6 +73,14 @@ def vllm_cache(worker, _, config):
             "sequences": settings.scheduler_config.max_num_seqs}
 
 
+def vllm_v0_cache(worker, *_):
+    """Returns the facts after the worker of vLLM's first engine, V0, created its cache."""
+    cache = worker.cache_config
+    tokens = cache.num_gpu_blocks * cache.block_size
+    return {"engine": "vllm", "share": f"gpu_memory_utilization {cache.gpu_memory_utilization}", "tokens": tokens, "blocks": cache.num_gpu_blocks,
+            "block_tokens": cache.block_size, "length": worker.model_config.max_model_len, "sequences": worker.scheduler_config.max_num_seqs}
+
+
 def vllm_estimate(worker, *_):
     """Returns what vLLM measured to size its cache, after it captured its graphs."""
     if not hasattr(worker, "available_kv_cache_memory_bytes"):
@@ -106,6 +114,11 @@ METHODS = (
     ("vllm.v1.worker.gpu.model_runner", "GPUModelRunner", "capture_model", "", vllm_graphs, False),
     ("vllm.v1.worker.gpu_model_runner", "GPUModelRunner", "capture_model", "", vllm_graphs, False),
     ("vllm.v1.worker.gpu_worker", "Worker", "execute_model", "", None, True),
+    ("vllm.worker.worker", "Worker", "load_model", "loading", None, False),
+    ("vllm.worker.worker", "Worker", "determine_num_available_blocks", "profiling", None, False),
+    ("vllm.worker.worker", "Worker", "_init_cache_engine", "cache", vllm_v0_cache, False),
+    ("vllm.worker.worker", "Worker", "_warm_up_model", "capture", None, False),
+    ("vllm.worker.worker_base", "LocalOrDistributedWorkerBase", "execute_model", "", None, True),
     ("sglang.srt.model_executor.model_runner", "ModelRunner", "load_model", "loading", None, False),
     ("sglang.srt.model_executor.model_runner", "ModelRunner", "init_memory_pool", "cache", sglang_cache, False),
     ("sglang.srt.model_executor.model_runner", "ModelRunner", "init_cuda_graphs", "capture", None, False),
@@ -113,7 +126,7 @@ METHODS = (
     ("sglang.srt.model_executor.model_runner", "ModelRunner", "forward", "", None, True),
 )
 # Phases after which an engine may serve. vLLM always has both; an early recording of a large model takes seconds.
-READY = (("vllm.v1.worker.gpu_worker", "capture"), ("sglang.srt.model_executor.model_runner", "cache"), ("sglang.srt.model_executor.model_runner", "capture"))
+READY = (("vllm.v1.worker.gpu_worker", "capture"), ("vllm.worker.worker", "capture"), ("sglang.srt.model_executor.model_runner", "cache"), ("sglang.srt.model_executor.model_runner", "capture"))
 WANTED_BY_ENGINE = "VRAM_FIT_DUMMY"
 
 

@@ -11,12 +11,15 @@ FILLING = ("sampling", "trtllm_comm")
 
 
 class DoesNothing:
-    """Replaces a compiled module. Each of its functions does nothing."""
+    """Replaces a compiled module, its functions, and their overloads (`.default`), which older versions of FlashInfer call. A call does nothing."""
 
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        return lambda *_: None
+        return self
+
+    def __call__(self, *_):
+        return None
 
 
 def compiler_exists():
@@ -45,6 +48,23 @@ def replace_builds(recorder, module):
             raise
 
     module.JitSpec.build_and_load = build_and_load
+    if hasattr(module.JitSpec, "write_ninja"):
+        replace_instructions(module.JitSpec)
+
+
+def replace_instructions(spec):
+    """Lets a build without instructions begin, which older versions of FlashInfer write before it and which name the compiler's version. It fails later."""
+    write = spec.write_ninja
+
+    @functools.wraps(write)
+    def write_ninja(self, *args, **kwargs):
+        try:
+            write(self, *args, **kwargs)
+        except Exception:
+            if compiler_exists():
+                raise
+
+    spec.write_ninja = write_ninja
 
 
 def modules(recorder):

@@ -134,11 +134,20 @@ class Servers(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         told = " ".join(result.stdout.split())
         for part in ("Serving sglang, at most 7 sequences of 2,048 tokens", "Weights 1.0 GiB", "4.0 MiB per token", "concurrent sequences by length: 4 at 2,048, 19 at 512",
-                     "Share mem_fraction_static 0.5", "h100 up to 0.99", "it served 100 steps without a new peak"):
+                     "Share mem_fraction_static 0.5", "so the cache may be up to 56 tokens smaller",
+                     "h100 up to 0.99", "it served 100 steps without a new peak"):
             self.assertIn(part, told)
         self.assertLessEqual(max(map(len, result.stdout.splitlines())), 80)
         result = fit("-q", "--dummy-weights", *python(ENGINE, folder, "2048"))
         self.assertEqual(result.returncode, 0)
+
+    def test_the_first_engine_of_vllm(self):
+        program = f"from vllm.worker.worker import Worker\nworker = Worker({H100}, 2048)\nwhile True: worker.execute_model()\n"
+        answer = answer_of("--for", "60s", "--card", "h100", *python(program))
+        serving, blocks = answer["serving"], (H100 // 2 - 3 * GIB) // (64 * MIB)
+        self.assertEqual((answer["ended"], serving["engine"], serving["share_option"], serving["share"]), ("served", "vllm", "gpu_memory_utilization", 0.5))
+        self.assertEqual((serving["weight_bytes"], serving["profiling_bytes"], serving["cache_bytes"]), (GIB, 3 * GIB, blocks * 64 * MIB))
+        self.assertEqual((serving["tokens"], serving["blocks"], serving["length"], serving["sequences"]), (16 * blocks, blocks, 2048, 7))
 
     def test_options_that_are_there_already(self):
         folder = self.model("config.json", "tokenizer.json", "model.safetensors")
@@ -274,6 +283,12 @@ class Kernels(unittest.TestCase):
             result = fit(*python(program))
             self.assertEqual(result.returncode, code, result.stderr)
             self.assertIn(f"nvcc not found: FlashInfer's {name} kernels are not compiled" if code == 0 else "its package flashinfer-jit-cache", result.stderr)
+
+    def test_kernels_of_an_older_version_without_a_compiler(self):
+        """It writes the instructions of a build at once, and calls overloads."""
+        program = "import torch\nfrom flashinfer.jit.core import gen_jit_spec\ntorch.empty(1 << 20)\ngen_jit_spec('sampling').build_and_load().top_k.default(1, 2)\n"
+        result = fit(*python(program))
+        self.assertEqual(result.returncode, 0, result.stderr)
 
     def test_the_runtime_in_python_is_replaced_by_the_driver(self):
         program = """

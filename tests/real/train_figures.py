@@ -98,7 +98,7 @@ def run_rows(vram, python, logs, path, wanted):
     left_out = {}
     path.with_suffix(".logs").mkdir(exist_ok=True)
     for row in read_table(logs, quoting=csv.QUOTE_NONE):
-        if row["kind"] != "train-figure" or (wanted and row["id"] not in wanted):
+        if row["kind"] not in ("train-figure", "oom-message") or (wanted and row["id"] not in wanted):
             continue
         try:
             judge(vram, python, row, path)

@@ -174,4 +174,31 @@ class TorchTitan:
         return ["--fold", "0", "--", *launcher, source / "train.py", *job, *self.options()]
 
 
-PROGRAMS = (LitGpt, BertTrainer, TorchTitan)
+class LlamaReference:
+    """Meta's code for Llama 2, whose 70B ends on eight V100 with a message of a memory error; one rank runs for all. Its README has the options."""
+
+    source, packages, variables, card = "llama-2023", ("torch", "fairscale"), {}, "v100"
+    RANKS, SEQUENCE, BATCH = "8", "512", "6"
+
+    @staticmethod
+    def has(row):
+        return row["program_version"].startswith("llama reference code") and row["model"].startswith("llama-2-70b") and "V100 16GB" in row["card_and_count"]
+
+    def __init__(self, row):
+        pass
+
+    def setting(self):
+        return f"reference code on {self.RANKS} GPUs, batch {self.BATCH}: allocated when memory ran out"
+
+    def published(self, figures):
+        return float(word_after(figures, r"; allocated ([\d.]+) GiB")), "GiB"
+
+    def predicted(self, answer):
+        return next(card["out_of_memory"]["allocated_bytes"] for card in answer["cards"] if card["key"] == self.card) / GIB
+
+    def command(self, vram, python, source, folder):
+        launcher = [python, "-m", "torch.distributed.run", "--nproc_per_node", self.RANKS]
+        return ["--devices", self.RANKS, "--fold", "0", "--", *launcher, HERE / "programs/llama_reference.py", source, self.SEQUENCE, self.BATCH]
+
+
+PROGRAMS = (LitGpt, BertTrainer, TorchTitan, LlamaReference)
