@@ -13,8 +13,9 @@ def _begin():
     spec = importlib.util.spec_from_file_location("_vram_shared", os.path.join(here, "vram_shared.py"))
     sys.modules["_vram_shared"] = shared = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(shared)
-    for variable, name in (("VRAM_SIM_COMPUTE", "vram_values"), ("VRAM_FIT", "vram_fit"), ("VRAM_SIM_CHECK", "vram_check")):
-        if os.environ.get(variable):
+    computes, fits, checks = (os.environ.get(name) for name in ("VRAM_SIM_COMPUTE", "VRAM_FIT", "VRAM_SIM_CHECK"))
+    for wanted, name in ((computes, "vram_values"), (fits, "vram_fit"), (checks, "vram_check"), (computes or checks, "vram_code")):
+        if wanted:
             shared.part(name).watch_imports()
     # The name `sitecustomize` refers to this file. Import the next file of that name under the same name.
     found = importlib.machinery.PathFinder.find_spec("sitecustomize", sys.path)

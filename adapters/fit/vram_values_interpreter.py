@@ -296,9 +296,11 @@ class Interpreter:
 
     def create_masked_store(self, ptrs, value, mask, *rest, **more):
         kind, shape = self.interpreter._get_np_dtype(ptrs.get_element_ty()), ptrs.data.shape
-        if numpy.max(self.levels(ptrs), initial=KNOWN) == UNKNOWN:
-            raise NotHere("the address of a store is unknown")
         wanted, addresses = numpy.broadcast_to(mask.data, shape).astype(bool), ptrs.data.astype(numpy.uint64)
+        if numpy.max(self.levels(ptrs), initial=KNOWN) == UNKNOWN:
+            if not self.pages.lose(addresses):
+                raise NotHere("the address of a store is unknown")
+            return
         data = numpy.ascontiguousarray(numpy.broadcast_to(value.data, shape).astype(kind)[wanted])
         asked = numpy.broadcast_to(numpy.uint8(self.levels(mask)), shape)
         levels = numpy.maximum(numpy.broadcast_to(self.joined([ptrs, value, mask], shape), shape), self.control).astype(numpy.uint8)

@@ -11,8 +11,9 @@ class OutOfReach(Exception):
 
 
 class Pages:
-    def __init__(self, driver, most_bytes):
+    def __init__(self, driver, most_bytes, tensors=()):
         self.driver, self.most = driver, max(1, most_bytes // PAGE)
+        self.tensors, self.lost = tensors, []  # address and bytes of the kernel's tensors; of those with a store at an unknown place
         self.slots = {}  # page number -> index here
         self.bytes, self.levels, self.stored = (self.grown(None, kind) for kind in (numpy.uint8, numpy.uint8, bool))
         self.read = set()  # page numbers that were loaded from
@@ -52,12 +53,26 @@ class Pages:
         places, pages = self.places(addresses, width)
         self.read.update(pages.tolist())
         whole = places[:, None] + numpy.arange(width)
-        return self.bytes[whole], self.levels[whole].max(1) if len(places) else numpy.zeros(0, numpy.uint8)
+        levels = self.levels[whole].max(1) if len(places) else numpy.zeros(0, numpy.uint8)
+        for start, size in self.lost:
+            levels[(addresses >= start) & (addresses < start + size)] = UNKNOWN
+        return self.bytes[whole], levels
 
     def store(self, addresses, rows, levels):
         """Stores elements. If several have one address, the last wins."""
         whole = self.places(addresses, rows.shape[1])[0][:, None] + numpy.arange(rows.shape[1])
         self.bytes[whole], self.levels[whole], self.stored[whole] = rows, levels[:, None], True
+
+    def lose(self, addresses):
+        """Makes the tensors unknown that hold the addresses, which are wrong but near: a store went to an unknown place in them. Returns whether
+        all addresses are in tensors."""
+        for address in numpy.unique(addresses).tolist():
+            found = next((tensor for tensor in self.tensors if tensor[0] <= address < sum(tensor)), None)
+            if found is None:
+                return False
+            if found not in self.lost:
+                self.lost.append(found)
+        return True
 
     def doubt(self, addresses, width, levels):
         """Raises the levels at addresses that may have been written. Ignores addresses out of reach."""
@@ -72,3 +87,5 @@ class Pages:
             if self.stored[part].any():
                 levels = numpy.where(self.stored[part], self.levels[part], UNTOUCHED).astype(numpy.uint8)
                 self.driver.put(page * PAGE, PAGE, 1, self.bytes.ctypes.data + slot * PAGE, levels.ctypes.data)
+        for start, size in self.lost:
+            self.driver.forget(start, size)

@@ -107,7 +107,9 @@ class Triton:
             return None
 
     def interpret(self, kernel, given, grid, tensors):
-        pages = shared.part("vram_values_pages").Pages(self.driver, self.limit)
+        storages = [tensor.untyped_storage() for tensor in tensors.values()]
+        places = [(storage.data_ptr(), storage.nbytes()) for storage in storages]
+        pages = shared.part("vram_values_pages").Pages(self.driver, self.limit, places)
         with self.language, self.torch._C.DisableTorchFunction():
             if self.interpreter is None:
                 self.interpreter = shared.part("vram_values_interpreter").Interpreter(self.torch)

@@ -159,6 +159,33 @@ class Triton(unittest.TestCase):
         result = self.expect(program, ["0.0", "0.0", "7.0", "0.0", "True"], "--reads")
         self.assertEqual(self.lines(program, result), ["print(big[5].item())", "print(out[0].item())", "print(out[2].item())"], result.stderr)
 
+    def test_a_store_at_an_unknown_place(self):
+        """It makes its tensor unknown, which then reads as zeros; the kernel's other results are known."""
+        self.expect("""
+            @triton.jit
+            def count_token(token_ptr, counts_ptr, length_ptr):
+                token = tl.load(token_ptr)
+                tl.store(counts_ptr + token, tl.load(counts_ptr + token) + 1)
+                tl.store(length_ptr, tl.load(length_ptr) + 4)
+
+            counts, length = torch.full((16,), 3, device="cuda"), torch.full((1,), 5, device="cuda")
+            token = torch.empty(1, dtype=torch.int64, device="cuda")
+            count_token[(1,)](token, counts, length)
+            print(length.item(), counts.tolist() == [0] * 16)
+        """, ["9 True"])
+
+    def test_code_that_only_reads(self):
+        """A kernel that is not computed, because its grid is large, leaves what it only reads as it was."""
+        self.expect("""
+            @triton.jit
+            def copy(table_ptr, out_ptr):
+                tl.store(out_ptr + tl.program_id(0), tl.load(table_ptr))
+
+            table, out = torch.full((1,), 7, device="cuda"), torch.full((5000,), 3, device="cuda")
+            copy[(5000,)](table, out)
+            print(table.item(), out[0].item())
+        """, ["7 0"])
+
     def test_compiled_functions(self):
         """Matches the host: reductions, scans, sorting, libdevice functions, half precision, gathers."""
         program = """

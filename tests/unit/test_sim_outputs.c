@@ -52,7 +52,8 @@ static void signatures_are_read(void **state) {
 
 static struct vr_sim_image *image;
 
-static struct vr_sim_kernel *make(const char *name, size_t count, const uint32_t *sizes) {
+// Makes a kernel whose code is `code`; NULL: not known.
+static struct vr_sim_kernel *make_by_code(const char *name, size_t count, const uint32_t *sizes, const char *code) {
     vr_sim_image_release(image);
     image = calloc(1, sizeof *image);
     assert_non_null(image);
@@ -65,9 +66,12 @@ static struct vr_sim_kernel *make(const char *name, size_t count, const uint32_t
         offset += sizes[i];
     }
     kernel->has_parameters = true;
+    if (code != NULL) vr_sim_kernel_follow(kernel, code, strlen(code));
     assert_true(vr_sim_kernel_find_outputs(kernel));
     return kernel;
 }
+
+static struct vr_sim_kernel *make(const char *name, size_t count, const uint32_t *sizes) { return make_by_code(name, count, sizes, NULL); }
 
 static void outputs_are_found(void **state) {
     (void)state;
@@ -108,6 +112,13 @@ static void outputs_are_found(void **state) {
     // Names that are not mangled show nothing about outputs.
     kernel = make("triton_poi_fused_add_0", 3, (uint32_t[]){8, 8, 4});
     assert_int_equal(kernel->output_count, 2);
+    // Their code does: this one reads behind its first parameter, and writes behind its second.
+    static const char code[] =
+        "(.param .u64 a, .param .u64 b) { ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; ld.global.u32 %r1, [%rd1]; "
+        "st.global.u32 [%rd2], %r1; ret; }";
+    kernel = make_by_code("triton_poi_fused_add_0", 2, (uint32_t[]){8, 8}, code);
+    assert_int_equal(kernel->output_count, 1);
+    assert_int_equal(kernel->outputs[0].parameter, 1);
     vr_sim_image_release(image);
     image = NULL;
 }

@@ -157,6 +157,12 @@ static enum access access_of(const struct vr_sim_mangled_type *type) {
     return type->length == 1 ? READ : UNKNOWN; // a number
 }
 
+// Returns whether the kernel's code is known, and only reads the memory behind a parameter or leaves it alone.
+static bool is_only_read(const struct vr_sim_kernel *kernel, size_t parameter) {
+    const uint8_t effects = kernel->effects != NULL && parameter < VR_SIM_PTX_PARAMETERS ? kernel->effects[parameter] : 0;
+    return (effects & VR_SIM_PTX_KNOWN) != 0 && (effects & (VR_SIM_PTX_WRITES | VR_SIM_PTX_ESCAPES)) == 0;
+}
+
 static bool add_by_types(struct vr_sim_kernel *kernel, const struct vr_sim_mangled_type *types, size_t count) {
     bool some = false;
     for (size_t i = 0; i < kernel->parameter_count && i < count; i++) {
@@ -165,7 +171,7 @@ static bool add_by_types(struct vr_sim_kernel *kernel, const struct vr_sim_mangl
     }
     for (size_t i = 0; i < kernel->parameter_count; i++) {
         const enum access access = i < count ? access_of(&types[i]) : UNKNOWN; // parameters of a pack
-        if (access == READ || (access == UNKNOWN && some)) continue;
+        if (access == READ || (access == UNKNOWN && some) || is_only_read(kernel, i)) continue;
         const size_t before = kernel->output_count;
         if (!add_output(kernel, i, 0, ALL)) return false;
         if (access == TENSOR && kernel->output_count > before) kernel->outputs[before].words = 1;

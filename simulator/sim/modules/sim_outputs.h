@@ -33,6 +33,7 @@ size_t vr_sim_signature(const char *name, struct vr_sim_mangled_type types[VR_SI
 // 4. If the name reveals nothing (Triton, extern "C"), every 8-byte argument that is an address is an output: what programs read back
 //    from a kernel's arguments is mostly its results. A recent small fill stays readable (vr_sim_content_pass()), because programs zero
 //    a counter right before a kernel updates it in place.
+// A parameter behind which the kernel's code (vram_sim_kernel_code()) only reads is never an output.
 // Returns false if the host is out of memory.
 bool vr_sim_kernel_find_outputs(struct vr_sim_kernel *kernel);
 

@@ -25,7 +25,7 @@
 
 EXPORT int vram_sim_check_block(uint64_t address, uint64_t size_bytes, int of_graphs, uint64_t stream);
 EXPORT void vram_sim_check_block_end(uint64_t address);
-EXPORT void vram_sim_check_code(uint64_t function, const char *ptx);
+EXPORT void vram_sim_kernel_code(uint64_t function, const char *ptx);
 EXPORT void vram_sim_check_hide(int hidden);
 EXPORT void vram_sim_check_moves(int moving);
 EXPORT void vram_sim_check_disagreement(const char *mine, const char *theirs);
@@ -255,11 +255,11 @@ bool vr_libcuda_checks_copy(uint64_t to, uint64_t from) {
 
 // ---- Code of kernels whose PTX a compiler has although it loads a cubin.
 
-void vram_sim_check_code(uint64_t function, const char *ptx) {
+void vram_sim_kernel_code(uint64_t function, const char *ptx) {
     struct vr_sim *sim = vr_libcuda_sim();
     const char *entry = ptx == NULL ? NULL : strstr(ptx, ".entry");
     const char *code = entry == NULL ? NULL : strchr(entry, '(');
-    if (sim == NULL || sim->checking == NULL || code == NULL) return;
+    if (sim == NULL || code == NULL) return;
     vr_mutex_lock(&sim->lock);
     const struct vr_sim_function *found = vr_sim_function_find(sim, function);
     if (found != NULL) vr_sim_kernel_follow(&found->image->kernels[found->kernel], code, strlen(code));
