@@ -81,6 +81,7 @@ def lend(replays):
 
 def capture(work, pool=None):
     stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
         work()
     torch.cuda.synchronize()
