@@ -327,6 +327,22 @@ static void graphs_that_lend(void **state) {
     (void)state;
 }
 
+// Two loans at the same time, of unknown size: the second begins where the first seems to go on.
+static void graphs_that_lend_twice(void **state) {
+    struct vr_check *check = begin();
+    vr_check_block(check, SEGMENT, 4096, true, at(50));
+    const uint64_t captured = vr_check_lives(check);
+    vr_check_block_end(check, SEGMENT, at(51));
+    vr_check_block(check, SEGMENT, 0, false, at(60));
+    vr_check_block(check, SEGMENT + 2048, 0, false, at(61));
+    vr_check_block_end(check, SEGMENT, at(62));
+    vr_check_block_end(check, SEGMENT + 2048, at(63));
+    launch(check, captured, SEGMENT + 2048, VR_CHECK_WRITE, 53);
+    assert_int_equal(found, 0);
+    vr_check_destroy(check);
+    (void)state;
+}
+
 static void use_open(struct vr_check *check, uint64_t address, uint64_t bytes, enum vr_check_effect effect) {
     const struct vr_check_access access = {.address = address, .size_bytes = bytes, .effect = effect, .open = true};
     vr_check_work(check, A, (struct vr_check_place){77, "kernel"}, &access, 1);
@@ -458,6 +474,7 @@ int main(void) {
         cmocka_unit_test(streams_come_and_go),
         cmocka_unit_test(graphs_of_one_pool),
         cmocka_unit_test(graphs_that_lend),
+        cmocka_unit_test(graphs_that_lend_twice),
         cmocka_unit_test(a_block_freed_in_a_later_capture),
         cmocka_unit_test(reads_of_what_nothing_wrote),
         cmocka_unit_test(accesses_that_leave_their_block),
