@@ -178,13 +178,12 @@ int fit_kinds_keep(const struct fit_answer *answer, const char *folder) {
     const int length = snprintf(path, sizeof path, "%s/%s", folder, FIT_KINDS_FILE);
     if (answer->fold->kind_count == 0) return CLI_OK;
     if (length < 0 || (size_t)length >= sizeof path) return ui_usage("fit", "vram fit: --output: the path is too long");
-    fit_kinds_reason(answer, reason, sizeof reason);
     struct answer_json made;
     struct vr_json *json = answer_json_begin(&made);
     vr_json_object(json, NULL);
     vr_json_u64(json, "ranks", answer->fold->ranks);
     vr_json_u64(json, "ran", answer->fold->running_count);
-    vr_json_string(json, "highest_kind", reason[0] == '\0' ? NULL : reason);
+    vr_json_string(json, "highest_kind", fit_kinds_text(answer, reason, sizeof reason));
     fit_kinds_json(json, "kinds", answer);
     vr_json_object_end(json);
     struct output *output = output_open(path);

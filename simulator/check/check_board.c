@@ -7,7 +7,7 @@ enum { USE_WORDS = 6, EVENT_WORDS = 2 + VR_CHECK_BOARD_LANES, SLOTS = VR_CHECK_B
 
 // The version of an entry is odd while the entry is written; 0: it was never written.
 struct use_entry {
-    _Atomic uint64_t version, words[USE_WORDS]; // key, from, end, tick, lane and number, deed
+    _Atomic uint64_t version, words[USE_WORDS]; // key, from, end, tick, lane and number, kind
 };
 
 struct event_entry {
@@ -95,15 +95,15 @@ static bool read_use(const struct use_entry *entry, struct vr_check_board_use *u
                                        .tick = words[3],
                                        .lane = (uint32_t)(words[4] >> 32),
                                        .number = (uint32_t)words[4]};
-    if (use->key == 0 || use->from >= use->end || use->lane >= VR_CHECK_BOARD_LANES || words[5] > VR_CHECK_DEED_FREES) return false;
-    use->deed = (enum vr_check_deed)words[5];
+    if (use->key == 0 || use->from >= use->end || use->lane >= VR_CHECK_BOARD_LANES || words[5] > VR_CHECK_SHARED_FREES) return false;
+    use->kind = (enum vr_check_shared_kind)words[5];
     return true;
 }
 
 // Returns whether every conflict with the old use also shows with the new one, which comes after it on its lane.
 static bool is_covered(const struct vr_check_board_use *old, const struct vr_check_board_use *use) {
     return old->key == use->key && old->lane == use->lane && old->from >= use->from && old->end <= use->end &&
-           (use->deed == old->deed || use->deed == VR_CHECK_DEED_WRITES);
+           (use->kind == old->kind || use->kind == VR_CHECK_SHARED_WRITES);
 }
 
 static uint64_t used_slots(const struct row *row) {
@@ -123,10 +123,10 @@ static uint64_t slot_for(struct vr_check_board *board, uint32_t index, const str
 
 void vr_check_board_add(struct vr_check_board *board, uint32_t index, const struct vr_check_board_use *use) {
     struct row *row = &board->rows[index];
-    const bool freed = use->deed == VR_CHECK_DEED_FREES;
+    const bool freed = use->kind == VR_CHECK_SHARED_FREES;
     const uint64_t slot =
         freed ? VR_CHECK_BOARD_USES + atomic_fetch_add(&row->last_free, 1) % VR_CHECK_BOARD_FREES : slot_for(board, index, use);
-    const uint64_t words[USE_WORDS] = {use->key, use->from, use->end, use->tick, (uint64_t)use->lane << 32 | use->number, use->deed};
+    const uint64_t words[USE_WORDS] = {use->key, use->from, use->end, use->tick, (uint64_t)use->lane << 32 | use->number, use->kind};
     write_entry(&row->uses[slot].version, row->uses[slot].words, words, USE_WORDS);
 }
 
@@ -137,7 +137,7 @@ bool vr_check_board_next(const struct vr_check_board *board, uint32_t index, uin
         const struct use_entry *entry = &row->uses[(*at)++];
         const bool is_free = *at > VR_CHECK_BOARD_USES;
         if (get(&entry->version) == 0) *at = is_free ? SLOTS : VR_CHECK_BOARD_USES;
-        if (read_use(entry, use) && (use->deed == VR_CHECK_DEED_FREES) == is_free) return true;
+        if (read_use(entry, use) && (use->kind == VR_CHECK_SHARED_FREES) == is_free) return true;
     }
     return false;
 }

@@ -15,7 +15,7 @@
 #define VR_CHECK_BOARD_FREES     256 // of a process
 #define VR_CHECK_BOARD_EVENTS    128 // of a process; a new one takes the place of the oldest
 
-enum vr_check_deed { VR_CHECK_DEED_READS, VR_CHECK_DEED_WRITES, VR_CHECK_DEED_FREES };
+enum vr_check_shared_kind { VR_CHECK_SHARED_READS, VR_CHECK_SHARED_WRITES, VR_CHECK_SHARED_FREES };
 
 // A use of shared memory, or its free by its owner.
 struct vr_check_board_use {
@@ -24,7 +24,7 @@ struct vr_check_board_use {
     uint64_t tick;
     uint32_t lane;
     uint32_t number; // of the use in its process
-    enum vr_check_deed deed;
+    enum vr_check_shared_kind kind;
 };
 
 // Takes a row for a process. Returns its index, or VR_CHECK_BOARD_PROCESSES if all are taken.

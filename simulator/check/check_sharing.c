@@ -40,7 +40,7 @@ static void follow_row(struct vr_check *check, size_t lane, uint32_t row) {
 
 static struct vr_check_use use_away(uint64_t process, const struct vr_check_board_use *use) {
     return (struct vr_check_use){
-        .process = process, .stack = use->number, .effect = use->deed == VR_CHECK_DEED_READS ? VR_CHECK_READ : VR_CHECK_WRITE};
+        .process = process, .stack = use->number, .effect = use->kind == VR_CHECK_SHARED_READS ? VR_CHECK_READ : VR_CHECK_WRITE};
 }
 
 static void note_sharing(struct vr_check *check, const struct vr_check_board_use *away, uint64_t process, const struct vr_check_use *use,
@@ -49,7 +49,7 @@ static void note_sharing(struct vr_check *check, const struct vr_check_board_use
         .kind = VR_CHECK_SHARING, .earlier = use_away(process, away), .later = *use, .address = address, .size_bytes = size_bytes};
     const size_t place = vr_check_cell_after(check, address);
     if (place < check->cell_count && check->cells[place]->from <= address) vr_check_finding_block(&finding, check->cells[place]->life);
-    if (away->deed == VR_CHECK_DEED_FREES) {
+    if (away->kind == VR_CHECK_SHARED_FREES) {
         finding.has_block = finding.was_freed = true;
         finding.freed = finding.earlier;
     }
@@ -67,8 +67,8 @@ static bool is_ordered(const struct vr_check_sharing *sharing, const struct vr_c
 static bool is_conflict(const struct vr_check_shared_range *range, const struct vr_check_board_use *away,
                         const struct vr_check_board_use *use) {
     if (away->key != use->key || away->from >= use->end || use->from >= away->end) return false;
-    if (away->deed == VR_CHECK_DEED_FREES) return !range->own;
-    return away->deed != VR_CHECK_DEED_READS || use->deed != VR_CHECK_DEED_READS;
+    if (away->kind == VR_CHECK_SHARED_FREES) return !range->own;
+    return away->kind != VR_CHECK_SHARED_READS || use->kind != VR_CHECK_SHARED_READS;
 }
 
 // Compares a use with those that the row has. A free of the memory ends it, whatever was waited for.
@@ -78,7 +78,7 @@ static void compare_with_row(struct vr_check *check, uint32_t row, const struct 
     struct vr_check_board_use away;
     for (uint32_t at = 0; vr_check_board_next(sharing->board, row, &at, &away);) {
         const uint64_t process = vr_check_board_process(sharing->board, row);
-        const bool freed = away.deed == VR_CHECK_DEED_FREES;
+        const bool freed = away.kind == VR_CHECK_SHARED_FREES;
         if (process == 0 || !is_conflict(range, &away, use) || (!freed && is_ordered(sharing, clock, row, &away))) continue;
         if (!freed && !sharing->neighbours.is_live(process)) continue; // its work has ended with it
         const uint64_t from = use->from > away.from ? use->from : away.from, end = use->end < away.end ? use->end : away.end;
@@ -112,7 +112,7 @@ void vr_check_use_shared(struct vr_check *check, const struct vr_check_lane *lan
                                                   .end = (end < range->end ? end : range->end) - range->from,
                                                   .tick = tick,
                                                   .lane = (uint32_t)(lane - check->lanes),
-                                                  .deed = access->effect == VR_CHECK_READ ? VR_CHECK_DEED_READS : VR_CHECK_DEED_WRITES};
+                                                  .kind = access->effect == VR_CHECK_READ ? VR_CHECK_SHARED_READS : VR_CHECK_SHARED_WRITES};
         leave_use(check, range, &lane->clock, shared, &as);
     }
 }
@@ -132,8 +132,8 @@ static void leave_earlier_uses(struct vr_check *check, const struct vr_check_sha
                                                    .end = record->end - range->from,
                                                    .tick = record->tick,
                                                    .lane = record->lane,
-                                                   .deed =
-                                                       record->use.effect == VR_CHECK_READ ? VR_CHECK_DEED_READS : VR_CHECK_DEED_WRITES};
+                                                   .kind = record->use.effect == VR_CHECK_READ ? VR_CHECK_SHARED_READS
+                                                                                               : VR_CHECK_SHARED_WRITES};
             leave_use(check, range, &check->lanes[record->lane].clock, use, &record->use);
         }
 }
@@ -161,7 +161,7 @@ void vr_check_share_end(struct vr_check *check, uint64_t address, uint64_t end, 
         if (range.from < address || range.from >= end) continue;
         sharing->ranges[i] = sharing->ranges[--sharing->range_count];
         if (!range.own || vr_check_sharing_of(check) == NULL) continue;
-        leave_use(check, &range, host, (struct vr_check_board_use){.end = range.end - range.from, .tick = 1, .deed = VR_CHECK_DEED_FREES},
+        leave_use(check, &range, host, (struct vr_check_board_use){.end = range.end - range.from, .tick = 1, .kind = VR_CHECK_SHARED_FREES},
                   use);
     }
 }
