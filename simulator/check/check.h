@@ -154,8 +154,8 @@ void vr_check_disagreement(struct vr_check *check, struct vr_check_place place, 
 
 // --- check_sharing.c: memory that other processes use, too ------------------------------------------------------------
 
-// The caller's part in comparing processes.
-struct vr_check_neighbours {
+// Functions that the caller provides for comparing processes.
+struct vr_check_sharing_ops {
     uint64_t process; // of the checker, not 0
     // Returns memory of vr_check_board_bytes() bytes, zero at first, which all processes map; NULL if there is none. Called once.
     struct vr_check_board *(*board)(void);
@@ -165,7 +165,7 @@ struct vr_check_neighbours {
 };
 size_t vr_check_board_bytes(void);
 // From now on memory that is shared is compared with the uses of other processes that joined. Call it once.
-void vr_check_join(struct vr_check *check, const struct vr_check_neighbours *neighbours);
+void vr_check_join(struct vr_check *check, const struct vr_check_sharing_ops *ops);
 // The process may wait for others in ways that the checker cannot follow, so from now on it is not compared with them.
 void vr_check_alone(struct vr_check *check);
 // The process is a copy of one that joined (fork): it is not compared, and leaves the original's row alone.

@@ -18,9 +18,10 @@ static struct vr_check_cell *begin_cell(struct vr_check *check, uint64_t address
     return cell;
 }
 
-static void end_life(struct vr_check_life *life, const struct vr_check_use *use) {
+static void end_life(const struct vr_check *check, struct vr_check_life *life, const struct vr_check_use *use) {
     if (life->freed) return;
     life->freed = true;
+    life->launches = check->last_launch;
     life->end = *use;
 }
 
@@ -63,7 +64,7 @@ static void end_segment(struct vr_check *check, uint64_t address, uint64_t end, 
     for (size_t i = vr_check_cell_after(check, address); i < check->cell_count && check->cells[i]->from < end; i++) {
         struct vr_check_cell *cell = check->cells[i];
         if (clock != NULL) note_uses(check, cell, use, clock);
-        end_life(cell->life, use);
+        end_life(check, cell->life, use);
         cell->life->gone = check->last_gone;
         vr_check_cell_forget(cell);
         check->ghosts++;
@@ -161,5 +162,5 @@ void vr_check_block_end(struct vr_check *check, uint64_t address, struct vr_chec
     const size_t first = vr_check_cell_after(check, address);
     if (vr_check_is_off(check) || first == check->cell_count || check->cells[first]->from != address) return;
     const struct vr_check_use use = vr_check_use_of(check, 0, VR_CHECK_WRITE, place);
-    if (is_live_block(check->cells[first]->life)) end_life(check->cells[first]->life, &use);
+    if (is_live_block(check->cells[first]->life)) end_life(check, check->cells[first]->life, &use);
 }

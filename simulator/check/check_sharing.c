@@ -80,7 +80,7 @@ static void compare_with_row(struct vr_check *check, uint32_t row, const struct 
         const uint64_t process = vr_check_board_process(sharing->board, row);
         const bool freed = away.kind == VR_CHECK_SHARED_FREES;
         if (process == 0 || !is_conflict(range, &away, use) || (!freed && is_ordered(sharing, clock, row, &away))) continue;
-        if (!freed && !sharing->neighbours.is_live(process)) continue; // its work has ended with it
+        if (!freed && !sharing->ops.is_live(process)) continue; // its work has ended with it
         const uint64_t from = use->from > away.from ? use->from : away.from, end = use->end < away.end ? use->end : away.end;
         note_sharing(check, &away, process, as, range->from + from, end - from);
     }
@@ -91,7 +91,7 @@ static void leave_use(struct vr_check *check, const struct vr_check_shared_range
     const struct vr_check_sharing *sharing = check->sharing;
     const uint32_t rows = vr_check_board_rows(sharing->board);
     use.key = range->key;
-    use.number = sharing->neighbours.number(as);
+    use.number = sharing->ops.number(as);
     if (use.lane < VR_CHECK_BOARD_LANES) vr_check_board_add(sharing->board, sharing->row, &use);
     for (uint32_t i = 0; i < rows && !check->failed; i++)
         if (i != sharing->row) compare_with_row(check, i, range, clock, &use, as);

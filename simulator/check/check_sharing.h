@@ -12,7 +12,7 @@ struct vr_check_shared_range {
 };
 
 struct vr_check_sharing {
-    struct vr_check_neighbours neighbours;
+    struct vr_check_sharing_ops ops;
     struct vr_check_board *board; // NULL: not needed yet, or not available
     uint32_t row;
     bool alone; // nothing is compared
@@ -21,7 +21,7 @@ struct vr_check_sharing {
     struct vr_map lanes; // 1 + row * VR_CHECK_BOARD_LANES + lane of another process -> 1 + lane here
 };
 
-// --- check_neighbours.c ---------------------------------------------------------------------------------------------
+// --- check_join.c ---------------------------------------------------------------------------------------------
 
 // Returns what the process shares, if it is compared with others and has a row of the board; otherwise NULL. _begin takes a row.
 struct vr_check_sharing *vr_check_sharing_of(const struct vr_check *check);

@@ -52,8 +52,9 @@ struct vr_check_life {
     bool captured; // handed out for a captured graph
     bool lent;     // it lies in memory of such a graph that was freed before it began: a launch may use that memory after its end
     bool mapped;
-    uint64_t serial; // number of the allocation, from 1
-    uint64_t gone;   // its segment was given back to the driver as this number; 0: it was not
+    uint64_t serial;   // number of the allocation, from 1
+    uint64_t launches; // of graphs, when it was freed
+    uint64_t gone;     // its segment was given back to the driver as this number; 0: it was not
     uint64_t address, size_bytes;
     struct vr_check_use allocated, end;
     bool all_written;                // all of it was written, or may have been
@@ -110,6 +111,7 @@ struct vr_check {
     struct vr_map destroyed; // handle -> 1 + index of its row
     struct vr_check_use *ends;
     size_t end_count, ends_capacity;
+    uint64_t last_launch; // number of the last launch of a graph
     // The launch in progress.
     bool launching;
     struct vr_check_use launch_use;
@@ -155,7 +157,7 @@ void vr_check_use_shared(struct vr_check *check, const struct vr_check_lane *lan
 // Memory that may be shared ends. `use` is the free.
 void vr_check_share_end(struct vr_check *check, uint64_t address, uint64_t end, const struct vr_check_use *use);
 
-// --- check_neighbours.c ---------------------------------------------------------------------------------------------
+// --- check_join.c ---------------------------------------------------------------------------------------------
 
 void vr_check_sharing_release(struct vr_check *check);
 // Tells other processes what the host has waited for.

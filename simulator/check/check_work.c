@@ -53,12 +53,18 @@ static void compare(struct vr_check *check, const struct vr_check_record *old, c
     vr_check_note(check, &finding);
 }
 
+// Returns whether freed memory is a graph's: its launches use it, and so do kernels between them. What a graph lent is the graph's again at
+// the next launch. Which graphs share a pool is not known, so a launch of any graph counts.
+static bool is_graphs(const struct vr_check *check, const struct vr_check_life *life) {
+    return life->captured || (life->lent && life->launches < check->last_launch);
+}
+
 // Reports a use of freed memory, except in two cases. A use that goes beyond the block may be a copy of a whole segment. Memory of captured
-// graphs is used by their launches after its free.
+// graphs is used after its free.
 static void check_freed(struct vr_check *check, const struct vr_check_record *record, const struct vr_check_access *access,
                         const struct vr_check_cell *cell) {
     const struct vr_check_life *life = record->life;
-    if (!life->freed || life->captured || check->launching || access->address < cell->from ||
+    if (!life->freed || is_graphs(check, life) || check->launching || access->address < cell->from ||
         access->address + access->size_bytes > cell->end)
         return;
     struct vr_check_finding finding = {.kind = VR_CHECK_USE_AFTER_FREE,
@@ -195,6 +201,7 @@ void vr_check_launch_begin(struct vr_check *check, uint64_t stream, size_t step_
     const struct vr_check_lane *lane = vr_check_lane_of(check, stream);
     check->launching = lane != NULL;
     if (lane == NULL) return;
+    check->last_launch++;
     vr_check_mark(check, stream, &check->launch_start);
     check->launch_lane = (uint32_t)(lane - check->lanes);
     check->step_count = 0;

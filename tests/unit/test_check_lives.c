@@ -343,6 +343,31 @@ static void graphs_that_lend_twice(void **state) {
     (void)state;
 }
 
+// After a loan and a launch the memory is the graph's again: kernels between the graphs of a pool use it (vLLM's attention), also where the
+// launched graph does not. Before the launch, a use of the freed loan is a mistake.
+static void a_loan_that_was_taken_back(void **state) {
+    struct vr_check *check = begin();
+    vr_check_block(check, SEGMENT, 4096, true, at(50));
+    vr_check_block(check, SEGMENT + 4096, 4096, true, at(51));
+    const uint64_t captured = vr_check_lives(check);
+    vr_check_block_end(check, SEGMENT, at(52));
+    vr_check_block_end(check, SEGMENT + 4096, at(53));
+    vr_check_block(check, SEGMENT, 8192, false, at(60));
+    vr_check_block_end(check, SEGMENT, at(61));
+    launch(check, captured, SEGMENT, VR_CHECK_WRITE, 54);
+    use(check, A, SEGMENT, 0, VR_CHECK_READ, 62);
+    use(check, A, SEGMENT + 4096, 0, VR_CHECK_WRITE, 63);
+    assert_int_equal(found, 0);
+    vr_check_block(check, SEGMENT, 8192, false, at(64));
+    vr_check_block_end(check, SEGMENT, at(65));
+    use(check, A, SEGMENT + 4096, 0, VR_CHECK_WRITE, 66);
+    assert_int_equal(found, 1);
+    assert_int_equal(last.kind, VR_CHECK_USE_AFTER_FREE);
+    assert_int_equal(last.freed.stack, 65);
+    vr_check_destroy(check);
+    (void)state;
+}
+
 static void use_open(struct vr_check *check, uint64_t address, uint64_t bytes, enum vr_check_effect effect) {
     const struct vr_check_access access = {.address = address, .size_bytes = bytes, .effect = effect, .open = true};
     vr_check_work(check, A, (struct vr_check_place){77, "kernel"}, &access, 1);
@@ -475,6 +500,7 @@ int main(void) {
         cmocka_unit_test(graphs_of_one_pool),
         cmocka_unit_test(graphs_that_lend),
         cmocka_unit_test(graphs_that_lend_twice),
+        cmocka_unit_test(a_loan_that_was_taken_back),
         cmocka_unit_test(a_block_freed_in_a_later_capture),
         cmocka_unit_test(reads_of_what_nothing_wrote),
         cmocka_unit_test(accesses_that_leave_their_block),

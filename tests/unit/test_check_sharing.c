@@ -124,10 +124,9 @@ static void do_host_wait(int process, int stream) {
 }
 
 static void begin_process(int process) {
-    const struct vr_check_neighbours neighbours = {
-        .process = (uint64_t)process + 1, .board = get_board, .is_live = is_live, .number = number_of};
+    const struct vr_check_sharing_ops ops = {.process = (uint64_t)process + 1, .board = get_board, .is_live = is_live, .number = number_of};
     assert_int_equal(vr_check_create(note_finding, NULL, &checks[process]), VRAM_OK);
-    vr_check_join(checks[process], &neighbours);
+    vr_check_join(checks[process], &ops);
     for (uint64_t i = 1; i <= STREAMS; i++) vr_check_stream_open(checks[process], i, 7, 0, VR_CHECK_NON_BLOCKING);
     vr_check_segment(checks[process], address_in(process), BYTES, false, (struct vr_check_place){0});
     vr_check_share(checks[process], address_in(process), BYTES, KEY, process == 0);

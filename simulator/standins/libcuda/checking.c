@@ -19,13 +19,11 @@
 #include "base/text.h"
 #include "check_stacks.h"
 #include "libcuda.h"
-#include "sim/modules/sim_modules.h"
 #include "sim/streams/sim_checking.h"
 #include "sim/streams/sim_guards.h"
 
 EXPORT int vram_sim_check_block(uint64_t address, uint64_t size_bytes, int of_graphs, uint64_t stream);
 EXPORT void vram_sim_check_block_end(uint64_t address);
-EXPORT void vram_sim_kernel_code(uint64_t function, const char *ptx);
 EXPORT void vram_sim_check_hide(int hidden);
 EXPORT void vram_sim_check_moves(int moving);
 EXPORT void vram_sim_check_disagreement(const char *mine, const char *theirs);
@@ -178,9 +176,8 @@ static void leave_others(void) {
 }
 
 static void join_others(void) {
-    const struct vr_check_neighbours neighbours = {
-        .process = (uint64_t)getpid(), .board = map_board, .is_live = is_live, .number = number_use};
-    vr_check_join(checking.check, &neighbours);
+    const struct vr_check_sharing_ops ops = {.process = (uint64_t)getpid(), .board = map_board, .is_live = is_live, .number = number_use};
+    vr_check_join(checking.check, &ops);
     (void)pthread_atfork(NULL, NULL, leave_others);
 }
 
@@ -251,19 +248,6 @@ bool vr_libcuda_checks_copy(uint64_t to, uint64_t from) {
     const bool on_device = vr_sim_ranges_holding(&sim->spaces, to) != NULL && vr_sim_ranges_holding(&sim->spaces, from) != NULL;
     vr_mutex_unlock(&sim->lock);
     return on_device;
-}
-
-// ---- Code of kernels whose PTX a compiler has although it loads a cubin.
-
-void vram_sim_kernel_code(uint64_t function, const char *ptx) {
-    struct vr_sim *sim = vr_libcuda_sim();
-    const char *entry = ptx == NULL ? NULL : strstr(ptx, ".entry");
-    const char *code = entry == NULL ? NULL : strchr(entry, '(');
-    if (sim == NULL || code == NULL) return;
-    vr_mutex_lock(&sim->lock);
-    const struct vr_sim_function *found = vr_sim_function_find(sim, function);
-    if (found != NULL) vr_sim_kernel_follow(&found->image->kernels[found->kernel], code, strlen(code));
-    vr_mutex_unlock(&sim->lock);
 }
 
 // ---- Guards of pinned memory: a signal handler reports what the host does with it too early, and lets the access go on.

@@ -1,7 +1,10 @@
-// results.c: functions for adapters/fit/vram_values.py, with names that NVIDIA's driver does not have. Any thread may call them. They take
-// no time on the virtual clock and are not counted as calls.
-#include "sim/streams/sim_callbacks.h"
+// results.c: functions for adapters/fit/vram_values.py and vram_code.py, with names that NVIDIA's driver does not have. Any thread may call
+// them. They take no time on the virtual clock and are not counted as calls.
+#include <string.h>
+
 #include "libcuda.h"
+#include "sim/modules/sim_modules.h"
+#include "sim/streams/sim_callbacks.h"
 #include "vram/sim.h"
 
 EXPORT int vram_sim_results_begin(uint32_t device, uint64_t stream);
@@ -13,6 +16,7 @@ EXPORT unsigned vram_sim_results_shield(const uint64_t *addresses, const uint64_
 EXPORT void vram_sim_results_end(unsigned shields);
 EXPORT unsigned vram_sim_results_captured(uint64_t *addresses, uint64_t *sizes, unsigned most);
 EXPORT void vram_sim_results_pass(uint64_t address, uint64_t size_bytes);
+EXPORT void vram_sim_kernel_code(uint64_t function, const char *ptx);
 
 // Checks that an operation's results can be stored after the work of a stream. Returns 0 or the driver's error.
 int vram_sim_results_begin(uint32_t device, uint64_t stream) {
@@ -107,5 +111,17 @@ void vram_sim_results_pass(uint64_t address, uint64_t size_bytes) {
     if (sim == NULL) return;
     vr_mutex_lock(&sim->lock);
     vr_sim_transfer_pass(sim, address, size_bytes, false);
+    vr_mutex_unlock(&sim->lock);
+}
+
+// The PTX of a loaded kernel, from a compiler that loads only the cubin: it shows what the kernel reads and writes.
+void vram_sim_kernel_code(uint64_t function, const char *ptx) {
+    struct vr_sim *sim = vr_libcuda_sim();
+    const char *entry = ptx == NULL ? NULL : strstr(ptx, ".entry");
+    const char *code = entry == NULL ? NULL : strchr(entry, '(');
+    if (sim == NULL || code == NULL) return;
+    vr_mutex_lock(&sim->lock);
+    const struct vr_sim_function *found = vr_sim_function_find(sim, function);
+    if (found != NULL) vr_sim_kernel_follow(&found->image->kernels[found->kernel], code, strlen(code));
     vr_mutex_unlock(&sim->lock);
 }

@@ -3,12 +3,12 @@
 
 #include "check/check_sharing.h"
 
-void vr_check_join(struct vr_check *check, const struct vr_check_neighbours *neighbours) {
+void vr_check_join(struct vr_check *check, const struct vr_check_sharing_ops *ops) {
     check->sharing = calloc(1, sizeof *check->sharing);
     if (check->sharing == NULL)
         check->failed = true;
     else
-        check->sharing->neighbours = *neighbours;
+        check->sharing->ops = *ops;
 }
 
 void vr_check_sharing_release(struct vr_check *check) {
@@ -35,8 +35,8 @@ struct vr_check_sharing *vr_check_sharing_begin(struct vr_check *check) {
     struct vr_check_sharing *sharing = check->sharing;
     if (sharing == NULL || sharing->alone || vr_check_is_off(check)) return NULL;
     if (sharing->board != NULL) return sharing;
-    struct vr_check_board *board = sharing->neighbours.board();
-    sharing->row = board == NULL ? VR_CHECK_BOARD_PROCESSES : vr_check_board_join(board, sharing->neighbours.process);
+    struct vr_check_board *board = sharing->ops.board();
+    sharing->row = board == NULL ? VR_CHECK_BOARD_PROCESSES : vr_check_board_join(board, sharing->ops.process);
     sharing->alone = sharing->row == VR_CHECK_BOARD_PROCESSES;
     if (sharing->alone) return NULL;
     sharing->board = board;
