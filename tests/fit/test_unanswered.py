@@ -78,14 +78,19 @@ sys.exit(max(rank.wait() for rank in ranks))
 """
 
 
-def fit(scripts, *options, ranks=None):
-    """Runs the ranks' scripts. Returns the answer and the exit code."""
+def run(scripts, *options, ranks=None):
+    """Runs the ranks' scripts. Returns the output and the exit code."""
     with tempfile.TemporaryDirectory() as folder:
         (pathlib.Path(folder) / "rank.py").write_text(RANK)
         program = (sys.executable, "-c", LAUNCHER, "--nproc-per-node", str(ranks or len(scripts)), folder + "/rank.py", "/".join(scripts), folder)
-        result = subprocess.run([VRAM, "fit", "-q", "--json", *options, "--", *program], capture_output=True, text=True, check=False,
+        result = subprocess.run([VRAM, "fit", "-q", *options, "--", *program], capture_output=True, text=True, check=False,
                                 env={**ENVIRONMENT, "PYTHONPATH": str(HERE / "fake")})
-    return json.loads(result.stdout) if result.stdout else result.stderr, result.returncode
+    return result.stdout or result.stderr, result.returncode
+
+
+def fit(scripts, *options, **more):
+    output, code = run(scripts, "--json", *options, **more)
+    return json.loads(output) if output.startswith("{") else output, code
 
 
 def ends(calls):
@@ -115,6 +120,11 @@ class Unanswered(unittest.TestCase):
         text, site = self.hangs(["a s1 a", "a a"])
         self.assertIn(f"rank 0 waits in ncclSend of {COUNT} float32 for rank 1, which never receives them, at ", text)
         self.assertRegex(site, r"rank\.py:\d+:call$")
+
+    def test_the_page(self):
+        page, code = run(["a s1 a", "a a"])
+        self.assertEqual((code, page.startswith("On GPUs the program would hang: rank 0 waits in ncclSend")), (3, True))
+        self.assertRegex(page, r"  Ran            \d+\.\d s, on GPUs a rank would wait forever for another\n")
 
     def test_a_receive_that_no_rank_sends(self):
         text, _ = self.hangs(["a", "r0 a"])

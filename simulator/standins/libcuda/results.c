@@ -1,5 +1,5 @@
-// results.c: functions for adapters/fit/vram_values.py, with names that NVIDIA's driver does not have. Any thread may call them. They take
-// no time on the virtual clock and are not counted as calls.
+// results.c: functions for adapters/fit/vram_values.py and the stand-in for NCCL, with names that NVIDIA's driver does not have. Any thread
+// may call them. They take no time on the virtual clock and are not counted as calls.
 #include "sim/streams/sim_callbacks.h"
 #include "libcuda.h"
 #include "vram/sim.h"
@@ -13,6 +13,7 @@ EXPORT unsigned vram_sim_results_shield(const uint64_t *addresses, const uint64_
 EXPORT void vram_sim_results_end(unsigned shields);
 EXPORT unsigned vram_sim_results_captured(uint64_t *addresses, uint64_t *sizes, unsigned most);
 EXPORT void vram_sim_results_pass(uint64_t address, uint64_t size_bytes);
+EXPORT void vram_sim_results_lose(uint64_t address, uint64_t size_bytes);
 
 // Checks that an operation's results can be stored after the work of a stream. Returns 0 or the driver's error.
 int vram_sim_results_begin(uint32_t device, uint64_t stream) {
@@ -107,5 +108,14 @@ void vram_sim_results_pass(uint64_t address, uint64_t size_bytes) {
     if (sim == NULL) return;
     vr_mutex_lock(&sim->lock);
     vr_sim_transfer_pass(sim, address, size_bytes, false);
+    vr_mutex_unlock(&sim->lock);
+}
+
+// Drops the data of exactly the range, which a library writes and whose results are unknown.
+void vram_sim_results_lose(uint64_t address, uint64_t size_bytes) {
+    struct vr_sim *sim = vr_libcuda_sim();
+    if (sim == NULL) return;
+    vr_mutex_lock(&sim->lock);
+    vr_sim_transfer_lose(sim, address, size_bytes);
     vr_mutex_unlock(&sim->lock);
 }
