@@ -1,6 +1,6 @@
 """A GPT of megatron.core for folded.py, under torchrun: folded_megatron.py --tp N --pp N [--distributed-optimizer] [--experts N --ep N].
 
-Context parallelism is not here: megatron.core has it only with Transformer Engine."""
+Context parallelism, and experts together with tensor parallelism, are not here: megatron.core has them only with Transformer Engine."""
 import argparse
 import os
 from functools import partial
@@ -13,8 +13,10 @@ from megatron.core.models.gpt.gpt_layer_specs import get_gpt_layer_local_spec
 from megatron.core.optimizer import OptimizerConfig, get_megatron_optimizer
 from megatron.core.pipeline_parallel import get_forward_backward_func
 from megatron.core.transformer import TransformerConfig
+from megatron.core.transformer.moe import moe_utils
 
 STEPS = 6
+moe_utils.te_general_gemm = getattr(moe_utils, "te_general_gemm", None)  # 0.16 uses the name even without Transformer Engine
 
 
 def make_model(options):
@@ -23,8 +25,7 @@ def make_model(options):
     config = TransformerConfig(num_layers=options.layers, hidden_size=options.width, num_attention_heads=options.heads, use_cpu_initialization=False, bf16=True,
                                params_dtype=torch.bfloat16, pipeline_dtype=torch.bfloat16, tensor_model_parallel_size=options.tp,
                                pipeline_model_parallel_size=options.pp,
-                               bias_dropout_fusion=False, masked_softmax_fusion=False, gradient_accumulation_fusion=False,
-                               sequence_parallel=bool(options.experts) and options.tp > 1, **experts)
+                               bias_dropout_fusion=False, masked_softmax_fusion=False, gradient_accumulation_fusion=False, **experts)
     config.finalize_model_grads_func = finalize_model_grads
     model = GPTModel(config, get_gpt_layer_local_spec(options.experts or None, normalization="RMSNorm"), options.words, options.length, pre_process=parallel_state.is_pipeline_first_stage(),
                      post_process=parallel_state.is_pipeline_last_stage()).cuda().bfloat16()
