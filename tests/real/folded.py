@@ -52,19 +52,20 @@ class Job:
         return {**os.environ, **more, "PYTHONPATH": ":".join(paths)}
 
     def warm(self):
-        """Fills the caches of compiled code by a run, with which all other runs begin."""
+        """Fills the caches of compiled code, with which all other runs begin: one rank compiles the kernels, then each rank tunes them."""
         (self.folder / "filled").mkdir()
-        self.run("none", "warm")
-        shutil.rmtree(self.folder / "filled")
-        shutil.move(self.folder / "compiled", self.folder / "filled")
+        for fold in ("0", "none"):
+            self.run(fold, f"warm-{fold}")
+            shutil.rmtree(self.folder / "filled")
+            shutil.move(self.folder / "compiled", self.folder / "filled")
 
     def compiled(self):
-        """Returns the variable of the folder for compiled code, whose path is the same in all runs."""
+        """Returns the variables for compiled code, whose folder is the same for all ranks and runs."""
         if not self.setting.get("warm"):
             return {}
         shutil.rmtree(self.folder / "compiled", ignore_errors=True)
         shutil.copytree(self.folder / "filled", self.folder / "compiled")
-        return {"TORCHINDUCTOR_CACHE_DIR": str(self.folder / "compiled")}
+        return {"TORCHINDUCTOR_CACHE_DIR": str(self.folder / "compiled"), "TRITON_CACHE_DIR": str(self.folder / "compiled/triton")}
 
     def run(self, fold, name=None, **more):
         """Returns the answer and the recordings by rank, which are kept in the folder `name`. `more` are variables of the environment."""
