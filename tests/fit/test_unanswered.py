@@ -1,8 +1,15 @@
 #!/usr/bin/env python3
 """Tests that `vram fit` finds calls of NCCL that another rank never answers (cli/fit_unanswered.c), and ranks that wait for each other
-(cli/fit_circle.c). Ranks are processes of a fake PyTorch that call the stand-in for NCCL by a script: a word for each call. `s1` sends to rank
-1, `S1` sends more than NCCL's buffers hold, `r0` and `R0` receive from rank 0, `a` and `b` are collectives of two groups of all ranks, `o0` is
-a broadcast by rank 0, `[` and `]` begin and end a group of calls, `|` ends a step. A call with `'` behind it is on a second stream.
+(cli/fit_circle.c). Ranks are processes of a fake PyTorch that call the stand-in for NCCL by a script, which has a word for each call:
+
+s1   sends to rank 1; S1 sends more than NCCL's buffers hold
+r0   receives from rank 0; R0 receives such a message
+a b  collectives of two groups of all ranks
+o0   a broadcast by rank 0
+[ ]  begin and end a group of calls
+|    ends a step
+
+A call with `'` behind it is on a second stream.
 
 usage: test_unanswered.py VRAM
 """
